@@ -1,0 +1,67 @@
+"""Results and policies as NetCDF files."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+import xarray as xr
+
+from meanfield._errors import InputError
+from meanfield._policy import validate_policy
+
+
+def save(dataset: xr.Dataset, path: str | os.PathLike[str]) -> Path:
+    """Write a Dataset to a NetCDF file, whole or not at all; returns the path.
+
+    Raises
+    ------
+    InputError
+        If the folder does not exist.
+    """
+    path = Path(path)
+    if not path.parent.is_dir():
+        raise InputError(f"path = {path}: the folder {path.parent} does not exist")
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
+    os.close(handle)
+    try:
+        dataset.to_netcdf(temporary, engine="h5netcdf")
+        Path(temporary).chmod(0o644)
+        Path(temporary).replace(path)
+    finally:
+        Path(temporary).unlink(missing_ok=True)
+    return path
+
+
+def load(path: str | os.PathLike[str]) -> xr.Dataset:
+    """Read a Dataset that `save` wrote, into memory; InputError where there is no such file or it is not NetCDF."""
+    path = Path(path)
+    if not path.is_file():
+        raise InputError(f"path = {path}: there is no such file")
+    try:
+        dataset = xr.load_dataset(path, engine="h5netcdf")
+    except (OSError, ValueError, KeyError) as error:
+        raise InputError(f"path = {path}: expected a NetCDF file, and it can't be read ({error})") from None
+    return _with_missing_strings(dataset)
+
+
+def load_policy(path: str | os.PathLike[str]) -> xr.Dataset:
+    """Read and validate a policy, or a stack of policies over (model, pair), from a NetCDF file.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read or holds no valid policy.
+    """
+    return validate_policy(load(path), name=str(path))
+
+
+def _with_missing_strings(dataset: xr.Dataset) -> xr.Dataset:
+    """NetCDF has no missing string: it comes back as '', which stands for None in a variable that says so."""
+    for name, variable in dataset.data_vars.items():
+        if variable.attrs.get("missing") == "":
+            values = variable.values.astype(object)
+            values[values == ""] = None
+            dataset[name] = variable.copy(data=values)
+    return dataset

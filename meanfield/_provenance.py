@@ -1,0 +1,32 @@
+"""Where a result comes from: versions, policy and options, in its attrs."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+
+import numpy as np
+import xarray as xr
+
+from meanfield._policy import policy_hash
+
+Option = str | int | float | bool | None
+
+
+def stamp(result: xr.Dataset, kind: str, policy: xr.Dataset | None = None, **options: Option) -> xr.Dataset:
+    """`result` with attrs that say what it is (`kind`), what made it, from which policy and under which options."""
+    attrs: dict[str, object] = {"kind": kind}
+    attrs |= {f"version_{name.replace('-', '_')}": version(name) for name in ("meanfield-llm", "jax", "numpy")}
+    if policy is not None:
+        attrs["policy_sha256"] = policy_hash(policy)
+        attrs["memory_length"] = int(policy.attrs["memory_length"])
+    attrs |= {f"option_{name}": _plain(value) for name, value in options.items()}
+    return result.assign_attrs(attrs)
+
+
+def _plain(value: Option) -> str | int | float:
+    """NetCDF attrs hold numbers and strings only."""
+    if value is None:
+        return "none"
+    if isinstance(value, (bool, np.bool_)):
+        return int(value)
+    return value

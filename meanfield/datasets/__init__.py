@@ -1,0 +1,1 @@
+"""Published measurements: found locally, in the cache, or downloaded from their upstream."""
