@@ -8,22 +8,34 @@ import jax
 
 jax.config.update("jax_enable_x64", True)
 
-from meanfield import datasets as datasets  # noqa: E402
-from meanfield._errors import InputError as InputError  # noqa: E402
-from meanfield._files import load as load  # noqa: E402
-from meanfield._files import load_policy as load_policy  # noqa: E402
-from meanfield._files import save as save  # noqa: E402
-from meanfield._memory import MemorySpace as MemorySpace  # noqa: E402
-from meanfield._policy import each_policy as each_policy  # noqa: E402
-from meanfield._policy import make_policy as make_policy  # noqa: E402
-from meanfield._policy import name_of as name_of  # noqa: E402
-from meanfield._policy import policy_hash as policy_hash  # noqa: E402
-from meanfield._policy import single_policy as single_policy  # noqa: E402
-from meanfield._policy import space_of as space_of  # noqa: E402
-from meanfield._policy import validate_policy as validate_policy  # noqa: E402
-from meanfield._policy import word_index as word_index  # noqa: E402
-from meanfield._policy import words_of as words_of  # noqa: E402
-from meanfield._provenance import stamp as stamp  # noqa: E402
-from meanfield._rate_equation import TIME_PER_ROUND as TIME_PER_ROUND  # noqa: E402
-from meanfield._rate_equation import drift as drift  # noqa: E402
-from meanfield._reaction import dense_tensor as dense_tensor  # noqa: E402
+from meanfield import datasets as datasets
+from meanfield._compositions import consensus as consensus
+from meanfield._compositions import empty_memories as empty_memories
+from meanfield._errors import InputError as InputError
+from meanfield._files import load as load
+from meanfield._files import load_policy as load_policy
+from meanfield._files import save as save
+from meanfield._fixed_points import fixed_points as fixed_points
+from meanfield._memory import MemorySpace as MemorySpace
+from meanfield._observables import convention as convention
+from meanfield._observables import success_rate as success_rate
+from meanfield._policy import each_policy as each_policy
+from meanfield._policy import make_policy as make_policy
+from meanfield._policy import name_of as name_of
+from meanfield._policy import policy_hash as policy_hash
+from meanfield._policy import single_policy as single_policy
+from meanfield._policy import space_of as space_of
+from meanfield._policy import validate_policy as validate_policy
+from meanfield._policy import word_index as word_index
+from meanfield._policy import words_of as words_of
+from meanfield._provenance import stamp as stamp
+from meanfield._rate_equation import TIME_PER_ROUND as TIME_PER_ROUND
+from meanfield._rate_equation import drift as drift
+from meanfield._rate_equation import linearised_drift as linearised_drift
+from meanfield._reaction import dense_tensor as dense_tensor
+from meanfield._solve import solve as solve
+from meanfield._spectrum import spectrum as spectrum
+from meanfield._stability_report import describe_stability as describe_stability
+from meanfield._stability_report import stability_report as stability_report
+from meanfield._stability_table import stability_table as stability_table
+from meanfield._stability_table import write_stability_csv as write_stability_csv

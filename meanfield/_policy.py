@@ -96,7 +96,9 @@ def _validate_dims(policy: xr.Dataset, name: str) -> None:
 
 def _validate_labels(policy: xr.Dataset, name: str) -> None:
     if "word_label" not in policy.coords:
-        raise InputError(f"{name} has no coordinate word_label: expected the words themselves, dims (word) or (pair, word)")
+        raise InputError(
+            f"{name} has no coordinate word_label: expected the words themselves, dims (word) or (pair, word)"
+        )
     labels = policy["word_label"]
     if "word" not in labels.dims or not set(labels.dims) <= {"pair", "word"}:
         raise InputError(f"{name}.word_label has dims {labels.dims}: expected (word) or (pair, word)")

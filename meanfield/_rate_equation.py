@@ -15,9 +15,7 @@ from meanfield._reaction import Array, gain, heard, spoken, word_share
 TIME_PER_ROUND = 2.0  # one round is N interactions, and each of them updates two agents
 
 
-def drift(
-    x: Float[Array, " states"], q: Float[Array, "states words"], space: MemorySpace
-) -> Float[Array, " states"]:
+def drift(x: Float[Array, " states"], q: Float[Array, "states words"], space: MemorySpace) -> Float[Array, " states"]:
     """F(x) = A(Q)ᵀx - x with Q = qᵀx / Σx; shape (S,), per unit of time. Source: [004] Eq. 1."""
     Q = word_share(x, q)
     return gain(x, Q / Q.sum(), q, space) - x

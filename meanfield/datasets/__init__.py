@@ -1,1 +1,5 @@
 """Published measurements: found locally, in the cache, or downloaded from their upstream."""
+
+from meanfield.datasets._ai_norms import RealPopulations as RealPopulations
+from meanfield.datasets._ai_norms import ai_norms as ai_norms
+from meanfield.datasets._llm_group_size import llm_group_size as llm_group_size

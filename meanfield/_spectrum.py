@@ -1,0 +1,95 @@
+"""Leading eigenvalues of the reduced Jacobian at a composition."""
+
+from __future__ import annotations
+
+import numpy as np
+import xarray as xr
+from jaxtyping import Float
+from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigs
+
+from meanfield._compositions import validate_composition
+from meanfield._errors import InputError
+from meanfield._memory import MemorySpace
+from meanfield._policy import name_of, single_policy, space_of
+from meanfield._provenance import stamp
+from meanfield._rate_equation import linearised_drift
+
+# A policy that float64 rounds to a floor of 2e-16 has a zero eigenvalue displaced by the root of that floor, 1.5e-8.
+MARGINAL = 1e-7
+DENSE_STATES = 100  # below, LAPACK is faster than Arnoldi and finds every eigenvalue
+
+
+def spectrum(policy: xr.Dataset, composition: xr.DataArray | np.ndarray, *, k: int = 4) -> xr.Dataset:
+    """The k leading eigenvalues of the reduced Jacobian, those with the largest real parts.
+
+    J = A(Q)ᵀ - I + (∂A/∂Q ᵀ x) qᵀ, restricted to perturbations with Σε = 0: [004] Eqs. 34-38 for any composition x.
+    Found by matrix-free Arnoldi iteration, by dense LAPACK for at most 100 states.
+
+    Parameters
+    ----------
+    policy
+        One policy.
+    composition
+        Shape (S,), sums to 1: the fraction of agents in each state. It need not be a fixed point.
+    k
+        How many eigenvalues, 1 ≤ k < S - 1.
+
+    Returns
+    -------
+    Dataset with `eigenvalue` and `eigenvalue_imaginary` (mode), per unit of time (two units are a round).
+
+    Raises
+    ------
+    InputError
+        If the composition is none, or k is out of range.
+    """
+    policy = single_policy(policy)
+    space = space_of(policy)
+    x = validate_composition(composition, space)
+    if not 1 <= k < space.n_states - 1:
+        raise InputError(f"k = {k}: expected 1 to {space.n_states - 2} eigenvalues")
+    values = leading_eigenvalues(policy["q"].values, x, space, k)
+    result = xr.Dataset(
+        {"eigenvalue": ("mode", values.real), "eigenvalue_imaginary": ("mode", values.imag)},
+        coords={"mode": np.arange(k)},
+    )
+    for name in result.data_vars:
+        result[name].attrs = {"units": "1/time", "long_name": f"{name.replace('_', ', ')} part of the reduced Jacobian"}
+    return stamp(result.assign_attrs(policy=name_of(policy)), "spectrum", policy, k=k)
+
+
+def leading_eigenvalues(
+    q: Float[np.ndarray, "states words"], x: Float[np.ndarray, " states"], space: MemorySpace, k: int = 1
+) -> np.ndarray:
+    """The k eigenvalues with the largest real parts, complex, in falling order."""
+
+    def shifted(v: np.ndarray) -> np.ndarray:
+        # (J + I)(v - x Σv): on Σv = 0 it is J + I, and the direction that leaves the simplex gets 0, which stands for
+        # an eigenvalue -1 and so can't be mistaken for a leading one.
+        tangent = v - x * v.sum()
+        return linearised_drift(tangent, x, q, space) + tangent
+
+    if space.n_states <= DENSE_STATES:
+        dense = np.stack([shifted(column) for column in np.eye(space.n_states)], axis=1)
+        return _largest(np.linalg.eigvals(dense), k) - 1
+    operator = LinearOperator((space.n_states,) * 2, matvec=lambda v: shifted(v.ravel()), dtype=np.float64)
+    start = np.random.default_rng(0).standard_normal(space.n_states)
+    for basis in (40, 120, 360):
+        size = min(max(basis, 2 * k + 2), space.n_states - 1)
+        try:
+            found = eigs(operator, k=k + 1, which="LR", ncv=size, v0=start, return_eigenvectors=False, maxiter=2000)
+            return _largest(found, k) - 1
+        except ArpackNoConvergence:
+            continue
+    raise RuntimeError("Arnoldi iteration found no leading eigenvalue with 360 basis vectors")
+
+
+def _largest(values: np.ndarray, k: int) -> np.ndarray:
+    return values[np.lexsort((-values.imag, -values.real))][:k]
+
+
+def stability(eigenvalue: complex) -> str:
+    """'stable', 'unstable' or 'marginal' (|Re λ| ≤ 1e-7), from the leading eigenvalue."""
+    if abs(eigenvalue.real) <= MARGINAL:
+        return "marginal"
+    return "stable" if eigenvalue.real < 0 else "unstable"

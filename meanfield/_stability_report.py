@@ -1,0 +1,80 @@
+"""The stability table for people: printed, and said in words."""
+
+from __future__ import annotations
+
+import pandas as pd
+import xarray as xr
+from rich.table import Table
+
+from meanfield._observables import MIXED
+
+
+def stability_report(table: xr.Dataset) -> Table:
+    """A stability table (see `stability_table`) as a `rich` table; λ to the three digits of [004] Table S1."""
+    report = Table(title="Candidates [π]^2H and true fixed points", caption="λ: leading eigenvalue, per half round")
+    for column in ("model", "pair", "row", "word"):
+        report.add_column(column)
+    for column in ("share", "λ", "residual"):
+        report.add_column(column, justify="right")
+    for column in ("", "strong"):
+        report.add_column(column)
+    previous = None
+    for _, row in table.to_dataframe().iterrows():
+        policy = (row["model"], row["pair"])
+        new = policy != previous
+        if new and previous is not None:
+            report.add_section()
+        previous = policy
+        word = f"[bold]{row['word']}[/bold]" if row["word"] == row["strong"] else row["word"]
+        note = row["stability"] if row["is_fixed_point"] else f"{row['stability']}, not a fixed point"
+        report.add_row(
+            *((row["model"], row["pair"]) if new else ("", "")),
+            "candidate" if row["row"] == "candidate" else f"{row['kind']}",
+            word,
+            _share(row["word_share"]),
+            f"{row['eigenvalue']:.3g}",
+            f"{row['residual']:.1e}",
+            note,
+            row["strong"] if new else "",
+        )
+    return report
+
+
+def _share(share: float) -> str:
+    """Four digits, and the distance from 1 where they would hide it."""
+    return f"{share:.4f}" if share <= 0.9999 or share == 1 else f"1-{1 - share:.0e}"
+
+
+def describe_stability(table: xr.Dataset) -> list[str]:
+    """One sentence a policy: what a large population does from empty memories, and why.
+
+    Parameters
+    ----------
+    table
+        As `stability_table` returns it.
+    """
+    frame = table.to_dataframe()
+    return [_sentence(rows) for _, rows in frame.groupby(["model", "pair"], sort=False)]
+
+
+def _sentence(rows: pd.DataFrame) -> str:
+    words = "{" + rows["pair"].iloc[0].replace("/", ", ") + "}"
+    strong = rows["strong"].iloc[0]
+    outcome = "ends in a mixed state, without a convention" if strong == MIXED else f"settles on '{strong}'"
+    return f"{rows['model'].iloc[0]} {words}: a large population {outcome}; {_landscape(rows)}."
+
+
+def _landscape(rows: pd.DataFrame) -> str:
+    roots = rows[rows["row"] == "fixed_point"]
+    attractors = roots[roots["stability"] == "stable"]
+    if len(attractors) > 1:
+        listed = " and ".join(
+            f"{row['word']} at a share of {row['word_share']:.3g}" for _, row in attractors.iterrows()
+        )
+        return f"{len(attractors)} attractors compete ({listed}), so small groups can end at either"
+    if len(attractors) == 1 and len(roots) == 1:
+        return "it is the only fixed point, so small groups are pulled there too"
+    marginal = roots[roots["stability"] == "marginal"]["word"].tolist()
+    if marginal:
+        return f"the fixed point at '{marginal[0]}' is marginal, so it is approached or left without a rate"
+    return f"it has {len(roots)} fixed points and {len(attractors)} of them attract"

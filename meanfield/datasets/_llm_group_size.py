@@ -1,0 +1,119 @@
+"""The published choice probabilities of four language models ([004])."""
+
+from __future__ import annotations
+
+import os
+import re
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import xarray as xr
+
+from meanfield._errors import InputError
+from meanfield._memory import MemorySpace
+from meanfield._policy import validate_policy
+from meanfield.datasets._fetch import download, find_local
+from meanfield.datasets._unpickle import unpickle_numbers
+
+NAME = "q_dicts.zip"
+URL = "https://github.com/Ariel-Flint-Ashery/LLM-group-size/raw/HEAD/q_dicts.zip"
+SHA256 = "c22c1746cdb10129c16003532ce3ec1b6099448dd4b4803f6fab28019c593f6f"
+SPACE = MemorySpace(n_words=2, memory_length=5)
+
+MODELS = ("gpt-4o", "llama31_70B", "phi_4", "QWQ_32B")
+PAIRS = {
+    191: ("his", "her"),
+    102: ("gay", "straight"),
+    397: ("she", "he"),
+    344: ("White", "Black"),
+    1161: ("more", "less"),
+    219: ("young", "old"),
+    92: ("African", "White"),
+    349: ("Mexican", "American"),
+    626: ("tall", "short"),
+    505: ("woman", "man"),
+    410: ("wife", "husband"),
+}
+MEMBER = re.compile(r"Q_dict_(?P<model>.+)_ID_(?P<pair>\d+)_-50_100_0\.5tmp_BLANK_False\.pkl")
+
+
+def llm_group_size(path: str | os.PathLike[str] | None = None) -> xr.Dataset:
+    """Policies of GPT-4o, Llama 3.1 70B, Phi-4 and QwQ-32B for eleven word pairs, as published with [004].
+
+    P(first word) in each of the 1,365 memories of H = 5, at temperature 0.5, averaged over the two orders in which the
+    prompt presents the words. The tables of Llama 3.1 and QwQ carry the mark of a nucleus filter: no value between
+    2.2e-16 and 0.05 (0.025) nor in the mirror image, so they are not the plain softmax of Eq. 9.
+
+    Parameters
+    ----------
+    path
+        `q_dicts.zip` or a folder that holds it (or `llm_group_size/q_dicts.zip`). Without it the folder in the
+        environment variable MEANFIELD_DATA is looked up, then the cache, then the upstream repository is asked.
+
+    Returns
+    -------
+    Dataset with `q` (model, pair, state, word); `model` is the upstream name ("gpt-4o", "llama31_70B", "phi_4",
+    "QWQ_32B"), `pair` is "first/second", and `word_label` (pair, word) has the words.
+
+    Raises
+    ------
+    InputError
+        If the file is not found, or is not what was published.
+    """
+    found = find_local("llm_group_size", NAME, path) or download(NAME, URL, SHA256)
+    tables = _read(found)
+    models = [model for model in MODELS if any(model == m for m, _ in tables)]
+    pairs = [pair for pair in PAIRS if any(pair == p for _, p in tables)]
+    q = np.full((len(models), len(pairs), SPACE.n_states, 2), np.nan)
+    for (model, pair), first in tables.items():
+        q[models.index(model), pairs.index(pair)] = np.stack([first, 1 - first], axis=-1)
+    policies = xr.Dataset(
+        {"q": (("model", "pair", "state", "word"), q, {"long_name": "choice probability", "units": "1"})},
+        coords={
+            "model": models,
+            "pair": ["/".join(PAIRS[pair]) for pair in pairs],
+            "state": np.arange(SPACE.n_states),
+            "word": np.arange(2),
+            "word_label": (("pair", "word"), np.array([PAIRS[pair] for pair in pairs])),
+        },
+        attrs={
+            "kind": "policy",
+            "memory_length": SPACE.memory_length,
+            "temperature": 0.5,
+            "source": "Flint et al., Group size effects and collective misalignment in LLM multi-agent systems",
+        },
+    )
+    return validate_policy(policies, name=str(found))
+
+
+def _read(path: Path) -> dict[tuple[str, int], np.ndarray]:
+    """P(first word) by state, for each (model, pair) in the archive."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = {name: match for name in archive.namelist() if (match := MEMBER.fullmatch(Path(name).name))}
+            content = {name: archive.read(name) for name in members}
+    except zipfile.BadZipFile:
+        raise InputError(f"path = {path}: expected the zip archive {NAME}") from None
+    if not members:
+        raise InputError(f"path = {path}: holds no file named like Q_dict_MODEL_ID_PAIR_-50_100_0.5tmp_BLANK_False.pkl")
+    tables = {}
+    for name, match in members.items():
+        model, pair = match["model"], int(match["pair"])
+        if model not in MODELS or pair not in PAIRS:
+            raise InputError(f"{name}: expected one of the models {', '.join(MODELS)} and pairs {sorted(PAIRS)}")
+        tables[model, pair] = _by_state(unpickle_numbers(content[name], name), name)
+    return tables
+
+
+def _by_state(table: dict[str, float], name: str) -> np.ndarray:
+    """The upstream key is the memory as bits: my word, partner's word, …, oldest interaction first."""
+    first = np.full(SPACE.n_states, np.nan)
+    for key, value in table.items():
+        if len(key) % 2 or set(key) - {"0", "1"}:
+            raise InputError(f"{name}: memory {key!r}, expected an even number of bits")
+        own, partner = map(int, key[::2]), map(int, key[1::2])
+        first[SPACE.state(list(zip(own, partner, strict=True)))] = value
+    if np.isnan(first).any():
+        raise InputError(f"{name}: {int(np.isnan(first).sum())} of {SPACE.n_states} memories have no probability")
+    return first

@@ -1,0 +1,53 @@
+"""How the figures look, and how they are written."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import matplotlib as mpl
+
+mpl.use("Agg")
+import matplotlib.pyplot as plt
+from matplotlib.figure import Figure
+
+from meanfield import InputError
+
+# Blue and orange are the strong and the weak word in the figures of [004]; both are told apart by colour-blind readers.
+FIRST_WORD, SECOND_WORD = "#0072b2", "#e69f00"
+LABELS = {"gpt-4o": "GPT-4o", "llama31_70B": "Llama 3.1 70B", "phi_4": "Phi-4", "QWQ_32B": "QwQ-32B"}
+STYLE = {
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.titlesize": 9,
+    "savefig.dpi": 160,
+    "figure.constrained_layout.use": True,
+}
+
+
+def grid_of_panels(n_panels: int, *, width: float = 2.6, height: float = 2.1) -> tuple[Figure, list]:
+    """A figure with `n_panels` axes, at most four a row; the unused places are blank."""
+    columns = min(4, n_panels)
+    rows = -(-n_panels // columns)
+    with mpl.rc_context(STYLE):
+        figure, axes = plt.subplots(
+            rows, columns, figsize=(width * columns + 0.6, height * rows + 0.6), sharex=True, sharey=True, squeeze=False
+        )
+    flat = list(axes.ravel())
+    for axis in flat[n_panels:]:
+        axis.set_axis_off()
+    for axis in flat[max(0, n_panels - columns) : n_panels]:
+        axis.tick_params(labelbottom=True)
+    return figure, flat[:n_panels]
+
+
+def write_figure(figure: Figure, path: str | os.PathLike[str]) -> Path:
+    """Write the figure to a file and close it; InputError where the folder does not exist."""
+    path = Path(path)
+    if not path.parent.is_dir():
+        raise InputError(f"path = {path}: the folder {path.parent} does not exist")
+    with mpl.rc_context(STYLE):
+        figure.savefig(path)
+    plt.close(figure)
+    return path

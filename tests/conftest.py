@@ -1,0 +1,56 @@
+"""What several test files share: the published policies and random ones."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import meanfield
+
+SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+
+
+@pytest.fixture(scope="session")
+def data_folder() -> Path:
+    """The folder of the published measurements: MEANFIELD_DATA, or shared/data beside the project."""
+    folder = Path(os.environ.get("MEANFIELD_DATA", SHARED_DATA))
+    if not folder.is_dir():
+        pytest.skip(f"the published measurements are not at {folder}; set MEANFIELD_DATA to their folder")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def published(data_folder: Path) -> xr.Dataset:
+    """The published policies of GPT-4o and Llama 3.1 70B."""
+    return meanfield.datasets.llm_group_size(data_folder).sel(model=["gpt-4o", "llama31_70B"])
+
+
+def random_policy(seed: int, n_words: int = 2, memory_length: int = 1, concentration: float = 1.0) -> xr.Dataset:
+    """A policy with Dirichlet rows; the words are a, b, c, …"""
+    space = meanfield.MemorySpace(n_words, memory_length)
+    q = np.random.default_rng(seed).dirichlet([concentration] * n_words, size=space.n_states)
+    return meanfield.make_policy(q, [chr(ord("a") + w) for w in range(n_words)], model="random")
+
+
+def random_composition(seed: int, n_states: int) -> np.ndarray:
+    """A composition with all states occupied."""
+    return np.random.default_rng(seed).dirichlet(np.ones(n_states))
+
+
+def relabelled_states(space: meanfield.MemorySpace, order: list[int]) -> np.ndarray:
+    """For each state the state in which word w is called order[w]."""
+    return np.array([space.state([(order[a], order[b]) for a, b in space.memory(i)]) for i in range(space.n_states)])
+
+
+def relabelled(policy: xr.Dataset, order: list[int]) -> xr.Dataset:
+    """The same policy with its words listed in another order: word w becomes number order[w]."""
+    space = meanfield.space_of(policy)
+    q = np.empty_like(policy["q"].values)
+    q[np.ix_(relabelled_states(space, order), order)] = policy["q"].values
+    words = np.empty(space.n_words, dtype=object)
+    words[order] = meanfield.words_of(policy)
+    return meanfield.make_policy(q, [str(w) for w in words], model="random")

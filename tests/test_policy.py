@@ -1,0 +1,93 @@
+"""The policy schema: what it refuses, and that files keep everything."""
+
+import numpy as np
+import pytest
+import xarray as xr
+from conftest import random_policy
+
+import meanfield
+from meanfield import InputError
+
+
+def test_a_column_of_first_word_probabilities_is_enough_for_two_words():
+    policy = meanfield.make_policy(np.linspace(0, 1, 5), ["his", "her"], model="m")
+    np.testing.assert_array_equal(policy["q"].sum("word"), 1)
+    assert policy["pair"].item() == "his/her"
+    assert meanfield.words_of(policy) == ("his", "her")
+
+
+def test_file_gives_back_the_same_policy(tmp_path):
+    policy = random_policy(1, memory_length=3)
+    path = meanfield.save(policy, tmp_path / "policy.nc")
+    assert meanfield.load_policy(path).identical(policy)
+    assert [file.name for file in tmp_path.iterdir()] == ["policy.nc"], "no partial file stays behind"
+
+
+def test_equal_policies_have_equal_hashes_and_others_do_not():
+    policy = random_policy(1)
+    changed = policy.copy(deep=True)
+    changed["q"][0] = [0.25, 0.75]
+    assert meanfield.policy_hash(policy) == meanfield.policy_hash(random_policy(1))
+    assert meanfield.policy_hash(policy) != meanfield.policy_hash(changed)
+
+
+def changed(**variables) -> xr.Dataset:
+    return random_policy(1).assign(variables)
+
+
+def with_value(value: float) -> xr.Dataset:
+    policy = random_policy(1).copy(deep=True)
+    policy["q"][3, 1] = value
+    return policy
+
+
+@pytest.mark.parametrize(
+    ("policy", "message"),
+    [
+        (with_value(1.5), r"state=3, word=1\] = 1.5: expected a probability"),
+        (with_value(-1e-3), "-0.001: expected a probability"),
+        (with_value(np.nan), "nan: expected a probability"),
+        (with_value(0.0), r"q\[state=3\] sums to 0\.\d+ over the words: expected 1"),
+        (random_policy(1).drop_vars("q"), "expected q among them"),
+        (random_policy(1).drop_vars("word_label"), "no coordinate word_label"),
+        (random_policy(1).isel(state=slice(4)), "4 states with 2 words"),
+        (random_policy(1).assign_attrs(memory_length=4), "memory_length = 4"),
+        (random_policy(1).assign_coords(word_label=("word", ["a", "a"])), "words a, a: expected words that differ"),
+        (random_policy(1).astype("float32"), "dtype float32"),
+        (random_policy(1).transpose("word", "state"), "has dims"),
+        ("policy.nc", "is a str"),
+    ],
+)
+def test_wrong_policy_is_refused_by_name(policy, message):
+    with pytest.raises(InputError, match=message):
+        meanfield.validate_policy(policy)
+
+
+def test_rows_are_not_renormalised():
+    with pytest.raises(InputError, match="sums to"):
+        meanfield.make_policy(np.full((5, 2), 0.49), ["a", "b"])
+
+
+def test_files_that_are_none_are_refused(tmp_path):
+    (tmp_path / "text.nc").write_text("no NetCDF")
+    with pytest.raises(InputError, match="expected a NetCDF file"):
+        meanfield.load_policy(tmp_path / "text.nc")
+    with pytest.raises(InputError, match="there is no such file"):
+        meanfield.load_policy(tmp_path / "absent.nc")
+    with pytest.raises(InputError, match="does not exist"):
+        meanfield.save(random_policy(1), tmp_path / "absent" / "policy.nc")
+
+
+def test_a_stack_is_taken_apart_and_its_absent_policies_passed_over():
+    q = np.stack([random_policy(seed)["q"].values for seed in range(4)]).reshape(2, 2, 5, 2)
+    q[1, 0] = np.nan
+    stack = (
+        random_policy(0)
+        .drop_vars(["q", "model", "pair", "word_label"])
+        .assign(q=(("model", "pair", "state", "word"), q))
+        .assign_coords(model=["m", "n"], pair=["a/b", "c/d"], word_label=(("pair", "word"), [["a", "b"], ["c", "d"]]))
+    )
+    names = [meanfield.name_of(one) for one in meanfield.each_policy(stack)]
+    assert names == ["m {a, b}", "m {c, d}", "n {c, d}"]
+    with pytest.raises(InputError, match="2 models and 2 pairs"):
+        meanfield.single_policy(stack)
