@@ -17,6 +17,7 @@ from meanfield._files import load_policy as load_policy
 from meanfield._files import save as save
 from meanfield._fixed_points import fixed_points as fixed_points
 from meanfield._memory import MemorySpace as MemorySpace
+from meanfield._observables import MIXED as MIXED
 from meanfield._observables import convention as convention
 from meanfield._observables import success_rate as success_rate
 from meanfield._policy import each_policy as each_policy

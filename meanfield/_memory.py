@@ -101,7 +101,7 @@ class MemorySpace:
         return self.state([(word, word)] * self.memory_length)
 
     def successors(self) -> np.ndarray:
-        """Γ without its digit, shape (S,): after saying a and hearing b, state i becomes ``successors[i] + W·a + b``."""
+        """Γ without its digit, shape (S,): who says a and hears b goes from state i to ``successors[i] + W·a + b``."""
         states = np.arange(self.n_states)
         full = self.offset(self.memory_length)
         without_oldest = self.offset(self.memory_length - 1) + (states - full) % self.n_digits ** (

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import diffrax
 import equinox as eqx
 import jax
@@ -123,7 +125,7 @@ def _integrate_batch(
 
     def one(q: Array) -> tuple[Array, Array, Array, Array]:
         observed = diffrax.SubSaveAt(ts=times, fn=lambda t, x, q: word_share(x, q) / x.sum())
-        course = diffrax.diffeqsolve(
+        course: Any = diffrax.diffeqsolve(
             t0=0.0,
             t1=times[-1],
             y0=x0,
@@ -132,7 +134,7 @@ def _integrate_batch(
             **options,
         )
         shares, (x,) = course.ys
-        rest = diffrax.diffeqsolve(
+        rest: Any = diffrax.diffeqsolve(
             t0=times[-1],
             t1=max_time,
             y0=x,

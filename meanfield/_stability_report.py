@@ -4,39 +4,36 @@ from __future__ import annotations
 
 import pandas as pd
 import xarray as xr
+from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from meanfield._observables import MIXED
 
 
 def stability_report(table: xr.Dataset) -> Table:
-    """A stability table (see `stability_table`) as a `rich` table; λ to the three digits of [004] Table S1."""
-    report = Table(title="Candidates [π]^2H and true fixed points", caption="λ: leading eigenvalue, per half round")
-    for column in ("model", "pair", "row", "word"):
-        report.add_column(column)
+    """A stability table (see `stability_table`) as a `rich` table of 80 columns.
+
+    Each policy has a heading with its strong word; λ has the three digits of [004] Table S1.
+    """
+    report = Table(
+        title="Candidates \\[π]^2H and true fixed points",
+        caption="λ per unit of time, half a round; residual: 1 - q of a candidate",
+        box=SIMPLE_HEAD,
+    )
+    report.add_column("", no_wrap=True)
     for column in ("share", "λ", "residual"):
-        report.add_column(column, justify="right")
-    for column in ("", "strong"):
-        report.add_column(column)
-    previous = None
-    for _, row in table.to_dataframe().iterrows():
-        policy = (row["model"], row["pair"])
-        new = policy != previous
-        if new and previous is not None:
-            report.add_section()
-        previous = policy
-        word = f"[bold]{row['word']}[/bold]" if row["word"] == row["strong"] else row["word"]
-        note = row["stability"] if row["is_fixed_point"] else f"{row['stability']}, not a fixed point"
-        report.add_row(
-            *((row["model"], row["pair"]) if new else ("", "")),
-            "candidate" if row["row"] == "candidate" else f"{row['kind']}",
-            word,
-            _share(row["word_share"]),
-            f"{row['eigenvalue']:.3g}",
-            f"{row['residual']:.1e}",
-            note,
-            row["strong"] if new else "",
-        )
+        report.add_column(column, justify="right", no_wrap=True)
+    report.add_column("", no_wrap=True)
+    for _, rows in table.to_dataframe().groupby(["model", "pair"], sort=False):
+        strong = rows["strong"].iloc[0]
+        report.add_section()
+        heading = f"{rows['model'].iloc[0]} {{{rows['pair'].iloc[0].replace('/', ', ')}}}".strip()
+        report.add_row(f"[bold]{heading}[/bold]", "", "", "", f"[bold]→ {strong}[/bold]")
+        for row in rows.itertuples():
+            kind = "candidate" if row.row == "candidate" else f"{row.kind} point"
+            note = row.stability if row.is_fixed_point else "not fixed"
+            numbers = (_share(row.word_share), f"{row.eigenvalue:.3g}", f"{row.residual:.0e}")
+            report.add_row(f" {kind:<16}{row.word}", *numbers, note)
     return report
 
 
@@ -73,7 +70,7 @@ def _landscape(rows: pd.DataFrame) -> str:
         )
         return f"{len(attractors)} attractors compete ({listed}), so small groups can end at either"
     if len(attractors) == 1 and len(roots) == 1:
-        return "it is the only fixed point, so small groups are pulled there too"
+        return "it is the only fixed point"
     marginal = roots[roots["stability"] == "marginal"]["word"].tolist()
     if marginal:
         return f"the fixed point at '{marginal[0]}' is marginal, so it is approached or left without a rate"

@@ -21,6 +21,8 @@ STYLE = {
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.titlesize": 9,
+    "legend.frameon": False,
+    "legend.fontsize": 8,
     "savefig.dpi": 160,
     "figure.constrained_layout.use": True,
 }

@@ -46,7 +46,7 @@ def draw(solution: xr.Dataset, path: str | Path) -> Path:
         axis.set_title("{" + ", ".join(words) + "}" + ("" if one["steady"] else ", not steady"))
         axis.set_ylim(-0.03, 1.03)
         axis.set_xlim(0, _settled(panels))
-        axis.legend(loc="center right", handlelength=1, frameon=False)
+        axis.legend(loc="center right", handlelength=1, frameon=False, fontsize=8)
     figure.supxlabel("population round")
     figure.supylabel("word share")
     if "model" in panels.coords:

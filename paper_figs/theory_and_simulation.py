@@ -1,0 +1,108 @@
+"""Mean field against simulation: trajectories as in [004] Fig. 4, collective bias against N as in Fig. 3.
+
+python -m paper_figs.theory_and_simulation comparison.nc theory_and_simulation.png
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
+
+import meanfield
+from meanfield import InputError
+from paper_figs._style import LABELS, STYLE, write_figure
+
+# Population sizes are ordered, so their colours are too; black is the theory.
+SIZES = mpl.colormaps["viridis_r"]
+
+
+def draw(comparison: xr.Dataset, path: str | Path) -> Path:
+    """Draw the word share over rounds and the outcome of the runs against N, a column for each word pair.
+
+    Parameters
+    ----------
+    comparison
+        As `validation.compare` returns it, with or without a dim `pair`.
+    path
+        Where to write the figure.
+
+    Raises
+    ------
+    InputError
+        If the comparison is over more than two words.
+    """
+    if comparison.sizes["word"] != 2:
+        raise InputError(f"comparison has {comparison.sizes['word']} words: the figure is for two")
+    panels = comparison if "pair" in comparison.dims else comparison.expand_dims("pair")
+    n_pairs = panels.sizes["pair"]
+    with mpl.rc_context(STYLE):
+        figure, axes = plt.subplots(
+            2, n_pairs, figsize=(2.9 * n_pairs + 0.6, 5.2), sharex="row", sharey="row", squeeze=False
+        )
+        for column in range(n_pairs):
+            one = panels.isel(pair=column)
+            _trajectories(axes[0, column], one)
+            _outcomes(axes[1, column], one)
+        axes[0, 0].legend(loc="best")
+        axes[0, 0].set_ylabel("word share of the first word")
+        axes[1, 0].set_ylabel("fraction of runs")
+        name = str(panels["model"].item()) if panels.get("model", panels["word"]).ndim == 0 else ""
+        model = f"{LABELS.get(name, name)}: " if name else ""
+        figure.suptitle(f"{model}rate equation (black) and {comparison.attrs['option_runs']:,} simulated runs")
+    return write_figure(figure, path)
+
+
+def _words(one: xr.Dataset) -> list[str]:
+    return [str(word) for word in one["word_label"].values.ravel()]
+
+
+def _trajectories(axis: Axes, one: xr.Dataset) -> None:
+    first, second = _words(one)
+    for k, n_agents in enumerate(one["n_agents"].values):
+        line = one.sel(n_agents=n_agents).isel(word=0)
+        colour = SIZES((k + 1) / (one.sizes["n_agents"] + 1))
+        mean, band = line["simulated"].values, line["band"].values
+        axis.plot(line["round"], mean, color=colour, lw=1.6, label=f"N = {n_agents:,}")
+        axis.fill_between(line["round"], mean - band, mean + band, color=colour, alpha=0.25, lw=0)
+    axis.plot(one["round"], one["theory"].isel(word=0), "k--", lw=1.2, label="rate equation")
+    axis.set_title(f"{{{first}, {second}}}: share of '{first}'")
+    axis.set_ylim(-0.03, 1.03)
+    axis.set_xlabel("population round")
+
+
+def _outcomes(axis: Axes, one: xr.Dataset) -> None:
+    """Fractions of runs by outcome; the outcome that the rate equation predicts is drawn in black."""
+    words = _words(one)
+    predicted = str(one["predicted_word"].item())
+    outcomes = {f"end at '{word}'": (w, word) for w, word in enumerate(words)}
+    outcomes["no consensus"] = (None, meanfield.MIXED)
+    for marker, (label, (w, name)) in zip("o^s", outcomes.items(), strict=True):
+        share, interval = _outcome(one, w)
+        if name != predicted and not share.any():
+            continue
+        distance = np.abs(interval.T - share)
+        style = {"color": "black"} if name == predicted else {"color": "0.6"}
+        text = f"{label} (predicted)" if name == predicted else label
+        axis.errorbar(one["n_agents"], share, yerr=distance, marker=marker, ms=4, capsize=2, label=text, **style)
+    axis.axhline(1.0, color="0.8", lw=0.8, zorder=0)
+    axis.set_xscale("log")
+    axis.set_ylim(-0.03, 1.06)
+    axis.set_xlabel("number of agents N")
+    axis.set_title(f"predicted for large N: {predicted}")
+    axis.legend(loc="center right")
+
+
+def _outcome(one: xr.Dataset, word: int | None) -> tuple[np.ndarray, np.ndarray]:
+    if word is None:
+        return one["no_consensus"].values, one["no_consensus_interval"].values
+    return one["consensus_probability"].values[:, word], one["consensus_interval"].values[:, word]
+
+
+if __name__ == "__main__":
+    draw(meanfield.load(sys.argv[1]), sys.argv[2])

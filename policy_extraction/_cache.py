@@ -1,0 +1,94 @@
+"""Files that save time: records of earlier measurements, and the unpacked embedded model.
+
+Every file is written under a temporary name and then renamed, so that an interrupted run leaves nothing half-written.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import xarray as xr
+from platformdirs import user_cache_path
+
+from meanfield import InputError, load, save
+
+
+def cache_folder() -> Path:
+    """The folder in MEANFIELD_CACHE, else this user's cache folder for meanfield."""
+    chosen = os.environ.get("MEANFIELD_CACHE")
+    return Path(chosen).expanduser() if chosen else user_cache_path("meanfield")
+
+
+class RecordCache:
+    """Records of measurements as NetCDF files, named by the SHA-256 of what determines them.
+
+    Parameters
+    ----------
+    cache
+        True for the folder `records` in `cache_folder`, False for no cache, or a folder.
+
+    Raises
+    ------
+    InputError
+        If `cache` is none of these.
+    """
+
+    def __init__(self, cache: bool | str | os.PathLike[str]) -> None:
+        if not isinstance(cache, (bool, str, os.PathLike)):
+            raise InputError(f"cache = {cache!r}: expected True, False or a folder")
+        self.folder = cache_folder() / "records" if cache is True else Path(cache).expanduser() if cache else None
+
+    def prepare(self) -> None:
+        """Make the folder, before a measurement that would be lost without it; InputError where that is impossible."""
+        if self.folder is None:
+            return
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=self.folder):
+                pass
+        except OSError as error:
+            raise InputError(
+                f"cache = {self.folder}: can't be written to ({error.strerror}); "
+                "set MEANFIELD_CACHE to another folder, or pass cache=False"
+            ) from None
+
+    def get(self, key: dict[str, object]) -> xr.Dataset | None:
+        """The record with this key, or None."""
+        if self.folder is None or not self._path(key).is_file():
+            return None
+        try:
+            return load(self._path(key))
+        except InputError:  # a damaged file is as good as none
+            return None
+
+    def put(self, key: dict[str, object], record: xr.Dataset) -> None:
+        """Keep a record."""
+        if self.folder is not None:
+            save(record, self._path(key))
+
+    def _path(self, key: dict[str, object]) -> Path:
+        assert self.folder is not None
+        text = json.dumps(key, sort_keys=True, ensure_ascii=False)
+        return self.folder / f"{hashlib.sha256(text.encode()).hexdigest()}.nc"
+
+
+def folder_once(path: Path, fill: Callable[[Path], None]) -> None:
+    """Make the folder `path` whole with `fill(temporary folder)`; of several processes the first to end wins."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=path.name, suffix=".part"))
+    try:
+        fill(temporary)
+        temporary.chmod(0o755)
+        try:
+            temporary.rename(path)
+        except OSError:
+            if not path.is_dir():
+                raise
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)

@@ -1,0 +1,49 @@
+"""A prompt in the form that a model was trained on."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+from meanfield import InputError
+from policy_extraction._template import Prompt
+
+Tokenizer: TypeAlias = Any  # transformers.PreTrainedTokenizerBase
+
+
+def render(tokenizer: Tokenizer, prompt: Prompt) -> str:
+    """The text up to the word, special tokens included.
+
+    System and user message go through the tokenizer's chat template, and the answer prefix starts the assistant's turn.
+    Where a template has no system role, the system message opens the user's. A tokenizer without a chat template gets
+    the three parts in a row, separated by empty lines, after its token for the beginning of a text if it sets one.
+
+    Raises
+    ------
+    InputError
+        If the chat template accepts the messages in neither form.
+    """
+    if not getattr(tokenizer, "chat_template", None):
+        return _beginning(tokenizer) + "\n\n".join([prompt.system, prompt.user, prompt.answer_prefix])
+    system = {"role": "system", "content": prompt.system}
+    user = {"role": "user", "content": prompt.user}
+    folded = {"role": "user", "content": f"{prompt.system}\n\n{prompt.user}"}
+    for messages in ([system, user], [folded]):
+        text = _apply(tokenizer, messages)
+        # Some templates refuse a system role and others drop it in silence.
+        if text is not None and prompt.system in text:
+            return text + prompt.answer_prefix
+    raise InputError(f"the chat template of {tokenizer.name_or_path or 'this tokenizer'} does not take a user message")
+
+
+def _apply(tokenizer: Tokenizer, messages: list[dict[str, str]]) -> str | None:
+    from jinja2 import TemplateError
+
+    try:
+        return tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+    except TemplateError:
+        return None
+
+
+def _beginning(tokenizer: Any) -> str:
+    first = tokenizer.bos_token
+    return first if first and tokenizer("")["input_ids"][:1] == [tokenizer.bos_token_id] else ""

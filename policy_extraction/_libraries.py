@@ -1,0 +1,18 @@
+"""The optional libraries that run language models."""
+
+from __future__ import annotations
+
+import importlib.util
+
+from meanfield import InputError
+
+LIBRARIES = ("torch", "transformers")
+
+
+def require_libraries() -> None:
+    """InputError where PyTorch or transformers is not installed."""
+    missing = [name for name in LIBRARIES if importlib.util.find_spec(name) is None]
+    if missing:
+        raise InputError(
+            f"a language model needs {' and '.join(missing)}, not installed here: pip install 'meanfield-llm[llm]'"
+        )

@@ -1,0 +1,55 @@
+"""Linear layers in oneDNN's own weight layout, for the time of a measurement on the CPU.
+
+PyTorch sends float32 products to MKL, which on some processors uses half of the vector width; with packed weights an
+extraction was measured to be twice as fast, at the same precision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+MAX_BYTES = 2 * 1024**3  # the packed copy doubles the memory of the weights
+TYPICAL_ROWS = 1024  # tokens in a batch, a hint for the layout
+
+
+@contextmanager
+def packed_linears(model: Any) -> Iterator[None]:
+    """Run the float32 linear layers of `model` with packed weights inside the block; restores them afterwards."""
+    layers = _eligible(model)
+    try:
+        for layer in layers:
+            layer.forward = _packed_forward(layer)
+        yield
+    finally:
+        for layer in layers:
+            layer.__dict__.pop("forward", None)
+
+
+def _eligible(model: Any) -> list[Any]:
+    import torch
+
+    if not (torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")):
+        return []
+    layers = [
+        module
+        for module in model.modules()
+        if type(module) is torch.nn.Linear
+        and module.weight.dtype == torch.float32
+        and module.weight.device.type == "cpu"
+        and "forward" not in module.__dict__  # accelerate moves weights inside a forward of its own
+    ]
+    return layers if sum(layer.weight.nbytes for layer in layers) <= MAX_BYTES else []
+
+
+def _packed_forward(layer: Any) -> Any:
+    import torch
+
+    weight = torch.ops.mkldnn._reorder_linear_weight(layer.weight.detach(), TYPICAL_ROWS)
+    bias = None if layer.bias is None else layer.bias.detach()
+
+    def forward(x: torch.Tensor) -> torch.Tensor:
+        return torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
+
+    return forward

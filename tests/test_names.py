@@ -1,0 +1,21 @@
+"""Import names that other distributions also use resolve to this project."""
+
+import importlib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.mark.parametrize("name", ["meanfield", "policy_extraction", "theory", "validation", "paper_figs"])
+def test_packages_are_those_of_this_project(name):
+    """`meanfield` and `validation` are also names of unrelated distributions on PyPI."""
+    assert Path(importlib.import_module(name).__file__).parent == ROOT / name
+
+
+@pytest.mark.parametrize("name", ["meanfield", "policy_extraction", "theory", "validation", "paper_figs"])
+def test_public_names_are_documented(name):
+    package = importlib.import_module(name)
+    public = [value for key, value in vars(package).items() if not key.startswith("_") and callable(value)]
+    assert all((value.__doc__ or "").strip() for value in public)

@@ -1,0 +1,168 @@
+"""Mean-field theory against an ensemble of simulated runs."""
+
+from __future__ import annotations
+
+import numpy as np
+import xarray as xr
+from scipy.interpolate import CubicSpline
+from scipy.stats import t as student
+
+from meanfield import TIME_PER_ROUND, InputError, stamp
+from validation._intervals import wilson_interval
+
+MIXED = "mixed"  # the attractor of a solution that ends at no word
+TRAJECTORY = ("n_agents", "round", "word")
+
+
+def compare(
+    solution: xr.Dataset,
+    simulation: xr.Dataset,
+    *,
+    time_per_round: float = TIME_PER_ROUND,
+    level: float = 0.99,
+    theory_error: float = 1e-6,
+) -> xr.Dataset:
+    """Does the simulated word share follow the rate equation, and do the runs end where it ends?
+
+    At small N they should not: the rate equation is the limit of many agents. The verdicts say where that limit begins.
+    The mean over runs is off the rate equation by O(1/N), which a band of width O(1/√(N·runs)) resolves where there are
+    not far fewer runs than agents.
+
+    Parameters
+    ----------
+    solution
+        What `meanfield.solve` returns: `word_share` (time, word) and `attractor`, the word at which it ends or "mixed".
+    simulation
+        What `simulate` returns with recorded rounds and at least two runs.
+    time_per_round
+        Units of the solution's time that pass in one round, 2 for [004] Eq. 1.
+    level
+        Confidence of the verdict on a whole trajectory (Bonferroni over rounds and words), and of each single interval
+        of a consensus probability.
+    theory_error
+        Numerical uncertainty of the solution, added to the standard errors in quadrature. It decides where all runs
+        agree to the last digit, as they do at the start.
+
+    Returns
+    -------
+    Dataset with
+
+    - `simulated` (n_agents, round, word), the mean over runs, its `standard_error`, `theory` (round, word), their
+      difference `z` in standard errors, and `band`, the half-width of the simultaneous confidence band;
+    - `within_band` (n_agents, round), for all words, and `trajectory_agrees` (n_agents), for all rounds;
+    - `consensus_probability` (n_agents, word) and `no_consensus` (n_agents), fractions of the runs, and their Wilson
+      intervals `consensus_interval` (n_agents, word, bound) and `no_consensus_interval` (n_agents, bound);
+    - `predicted_word`, the attractor of the theory, and `consensus_agrees` (n_agents): most runs, with confidence, end
+      there, or without consensus where it is "mixed".
+
+    Raises
+    ------
+    InputError
+        If the two don't have the same words, the simulation has no trajectories or one run only, the solution does not
+        reach as far as the rounds, or an option is out of range.
+    """
+    _validate(solution, simulation, time_per_round, level, theory_error)
+    theory = _word_share_at(solution, time_per_round * simulation["round"].values)
+    result = _compare_trajectories(simulation, theory, level, theory_error)
+    result = result.merge(_compare_consensus(simulation, str(solution["attractor"].item()), level))
+    result = stamp(
+        result,
+        "comparison",
+        runs=simulation.sizes["run"],
+        time_per_round=time_per_round,
+        level=level,
+        theory_error=theory_error,
+    )
+    hashes = {"theory_policy_sha256": solution, "simulation_policy_sha256": simulation}
+    return result.assign_attrs({k: d.attrs["policy_sha256"] for k, d in hashes.items() if "policy_sha256" in d.attrs})
+
+
+def _compare_trajectories(simulation: xr.Dataset, theory: np.ndarray, level: float, theory_error: float) -> xr.Dataset:
+    share = simulation["word_share"].transpose(*TRAJECTORY, "run")
+    runs = share.sizes["run"]
+    mean = share.values.mean(-1)
+    standard_error = share.values.std(-1, ddof=1) / np.sqrt(runs)
+    uncertainty = np.hypot(standard_error, theory_error)
+    comparisons = theory.size
+    band = student.ppf(1 - (1 - level) / (2 * comparisons), runs - 1) * uncertainty
+    within = (np.abs(mean - theory) <= band).all(-1)
+    units = {"units": "1"}
+    return xr.Dataset(
+        {
+            "simulated": (TRAJECTORY, mean, {"long_name": "simulated word share, mean over runs", **units}),
+            "standard_error": (TRAJECTORY, standard_error, {"long_name": "standard error of the mean", **units}),
+            "theory": (("round", "word"), theory, {"long_name": "mean-field word share", **units}),
+            "z": (TRAJECTORY, (mean - theory) / uncertainty, {"long_name": "difference in standard errors", **units}),
+            "band": (TRAJECTORY, band, {"long_name": "half-width of the confidence band", **units}),
+            "within_band": (TRAJECTORY[:2], within),
+            "trajectory_agrees": ("n_agents", within.all(-1)),
+        },
+        coords={name: c for name, c in simulation.coords.items() if name != "run"},
+    )
+
+
+def _compare_consensus(simulation: xr.Dataset, attractor: str, level: float) -> xr.Dataset:
+    outcome = simulation["consensus_word"].transpose("n_agents", "run").values
+    words = simulation["word_label"].values
+    runs = outcome.shape[1]
+    counts = (outcome[:, :, None] == words.astype(object)).sum(1)
+    without = runs - counts.sum(-1)
+    interval = np.stack(wilson_interval(counts, runs, level), axis=-1)
+    interval_without = np.stack(wilson_interval(without, runs, level), axis=-1)
+    predicted = interval_without if attractor == MIXED else interval[:, list(words).index(attractor)]
+    return xr.Dataset(
+        {
+            "consensus_probability": (("n_agents", "word"), counts / runs),
+            "consensus_interval": (("n_agents", "word", "bound"), interval),
+            "no_consensus": ("n_agents", without / runs),
+            "no_consensus_interval": (("n_agents", "bound"), interval_without),
+            "predicted_word": attractor,
+            "consensus_agrees": ("n_agents", predicted[:, 0] > 0.5),
+        },
+        coords={"bound": ["low", "high"]},
+    )
+
+
+def _word_share_at(solution: xr.Dataset, times: np.ndarray) -> np.ndarray:
+    """The solution's word share, shape (times, word), by cubic interpolation."""
+    share = solution["word_share"].transpose("time", "word").values
+    return CubicSpline(solution["time"].values, share)(times)
+
+
+def _validate(
+    solution: xr.Dataset, simulation: xr.Dataset, time_per_round: float, level: float, theory_error: float
+) -> None:
+    if not isinstance(solution, xr.Dataset) or not {"word_share", "attractor", "word_label"} <= set(solution.variables):
+        raise InputError("solution: expected what meanfield.solve returns, with word_share, attractor and word_label")
+    if not isinstance(simulation, xr.Dataset) or "consensus_word" not in simulation:
+        raise InputError("simulation: expected what validation.simulate returns, with consensus_word")
+    if "word_share" not in simulation:
+        raise InputError("simulation has no word_share: expected one made with trajectories=True or record_rounds=…")
+    if many := set(solution["word_share"].dims) - {"time", "word"}:
+        raise InputError(
+            f"solution is one over {', '.join(map(str, many))}: select one, as in solution.sel(model=…, pair=…)"
+        )
+    theirs, ours = (tuple(map(str, d["word_label"].values)) for d in (solution, simulation))
+    if theirs != ours:
+        raise InputError(
+            f"solution has the words {', '.join(theirs)}: expected those of the simulation, {', '.join(ours)}"
+        )
+    attractor = str(solution["attractor"].item())
+    if attractor not in (*theirs, MIXED):
+        raise InputError(f"solution.attractor = {attractor!r}: expected {MIXED!r} or one of {', '.join(theirs)}")
+    if simulation.sizes["run"] < 2:
+        raise InputError("simulation has 1 run: expected at least 2, for a standard error")
+    if simulation["word_share"].isnull().any():
+        raise InputError("simulation.word_share has missing values: expected every run to have every round")
+    if not time_per_round > 0:
+        raise InputError(f"time_per_round = {time_per_round}: expected a positive number")
+    if not 0 < level < 1:
+        raise InputError(f"level = {level}: expected a number between 0 and 1")
+    if not theory_error > 0:
+        raise InputError(f"theory_error = {theory_error}: expected a positive number")
+    first, last = solution["time"].values[[0, -1]]
+    needed = time_per_round * simulation["round"].values[-1]
+    if first > 0 or last < needed * (1 - 1e-12):
+        raise InputError(
+            f"solution covers the times {first:g} to {last:g}: expected 0 to {needed:g} for the rounds simulated"
+        )

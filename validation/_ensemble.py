@@ -1,0 +1,105 @@
+"""An ensemble of runs of one population size, in portions that bound its memory and let it be interrupted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numba
+import numpy as np
+
+from meanfield import MemorySpace
+from validation._kernel import ROUNDS_AVERAGED, advance, successes_needed
+from validation._random import seed_streams
+from validation._thresholds import word_thresholds
+
+STATE_BYTES = 2**26  # of agents' states held at once; a single run may need more
+INTERACTIONS_A_CALL = 2 * 10**7  # a call into compiled code can't be interrupted: a tenth of a second, 2 s at N = 10^7
+
+
+@dataclass(frozen=True)
+class Rules:
+    """A policy in the form that the kernel reads: arrays over the states, made once for all ensembles."""
+
+    q: np.ndarray  # (S, W)
+    thresholds: np.ndarray  # (S, W - 1)
+    successors: np.ndarray  # (S,), in the integer type in which agents' states are kept
+
+    @classmethod
+    def of(cls, q: np.ndarray, space: MemorySpace) -> Rules:
+        state_type = np.int16 if space.n_states <= np.iinfo(np.int16).max else np.int32
+        return cls(np.ascontiguousarray(q), word_thresholds(q), space.successors().astype(state_type))
+
+
+@dataclass(frozen=True)
+class Ensemble:
+    """What the runs of one population size came to."""
+
+    consensus_round: np.ndarray  # (run,), 0 where there was none
+    consensus_word: np.ndarray  # (run,), -1 where there was none
+    word_share: np.ndarray  # (run, round, word), rounds 0 to record_rounds; no rounds where none are recorded
+
+
+def play_ensemble(
+    rules: Rules,
+    n_agents: int,
+    runs: int,
+    seed: int,
+    max_rounds: int,
+    record_rounds: int | None,
+    report: Callable[[int], object],
+) -> Ensemble:
+    """`runs` runs from empty memories; `report` is told how many rounds, over all runs, are now settled."""
+    n_words = rules.q.shape[1]
+    recorded = 0 if record_rounds is None else record_rounds + 1
+    consensus = np.tile(np.array([0, -1]), (runs, 1))
+    shares = np.empty((runs, recorded, n_words))
+    shares[:, :1] = rules.q[0]
+    bytes_a_run = n_agents * rules.successors.itemsize
+    portion = max(numba.get_num_threads(), STATE_BYTES // bytes_a_run)
+    for start in range(0, runs, portion):
+        part = slice(start, min(start + portion, runs))
+        streams = seed_streams(seed, n_agents, np.arange(part.start, part.stop))
+        _play_portion(rules, n_agents, streams, consensus[part], shares[part], max_rounds, report)
+    return Ensemble(consensus[:, 0], consensus[:, 1], shares)
+
+
+def _play_portion(
+    rules: Rules,
+    n_agents: int,
+    streams: np.ndarray,
+    consensus: np.ndarray,
+    shares: np.ndarray,
+    max_rounds: int,
+    report: Callable[[int], object],
+) -> None:
+    """Plays the runs of `streams` to their ends, writing into `consensus` and `shares`."""
+    runs, recorded, n_words = shares.shape
+    min_rounds = max(recorded - 1, 0)
+    states = np.zeros((runs, n_agents), dtype=rules.successors.dtype)
+    agreed = np.zeros((runs, ROUNDS_AVERAGED, n_words), dtype=np.int64)
+    played = np.zeros(runs, dtype=np.int64)
+    active = np.arange(runs)
+    settled = 0
+    while active.size:
+        left = max_rounds - int(played[active[0]])  # all active runs have played the same number of rounds
+        n_rounds = min(left, max(1, INTERACTIONS_A_CALL // (active.size * n_agents)))
+        advance(
+            active,
+            states,
+            streams,
+            agreed,
+            consensus,
+            shares,
+            played,
+            n_rounds,
+            min_rounds,
+            successes_needed(n_agents),
+            rules.thresholds,
+            rules.successors,
+            rules.q,
+        )
+        ended = (played == max_rounds) | ((consensus[:, 0] > 0) & (played >= min_rounds))
+        active = np.flatnonzero(~ended)
+        report(int(np.where(ended, max_rounds, played).sum()) - settled)
+        settled = int(np.where(ended, max_rounds, played).sum())
