@@ -12,7 +12,7 @@ MIXED = "mixed"
 
 
 def success_rate(word_share: np.ndarray) -> np.ndarray:
-    """Σ_w Q_w², the chance that two agents drawn at random say the same; `word_share` has the words on its last axis."""
+    """Σ_w Q_w², the chance that two agents drawn at random say the same; the words are on the last axis."""
     return (np.asarray(word_share) ** 2).sum(-1)
 
 

@@ -12,8 +12,8 @@ class StationaryLaw:
     """p(Q), the stationary law of the kernel A(Q) on one closed class, for one policy and any Q.
 
     The law of the full memories is p[flow, heard] = f[flow] Q[heard], with f the stationary law of the chain of flows
-    (see `flow_successors`), W^{2H-1} unknowns. It is found by a direct solve, since slow chains need up to 1e16 steps of
-    power iteration; a few such steps afterwards restore the relative accuracy of the small entries, sums of
+    (see `flow_successors`), W^{2H-1} unknowns. It is found by a direct solve, since slow chains need up to 1e16 steps
+    of power iteration; a few such steps afterwards restore the relative accuracy of the small entries, sums of
     positive terms having no cancellation.
 
     Parameters

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import ParamSpec, TypeVar
 
 import matplotlib as mpl
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt
+import xarray as xr
 from matplotlib.figure import Figure
 
 from meanfield import InputError
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 # Blue and orange are the strong and the weak word in the figures of [004]; both are told apart by colour-blind readers.
 FIRST_WORD, SECOND_WORD = "#0072b2", "#e69f00"
@@ -28,14 +34,17 @@ STYLE = {
 }
 
 
+def styled(draw: Callable[P, R]) -> Callable[P, R]:
+    """Decorate a function that makes and writes a figure: it draws in the style of this module."""
+    return mpl.rc_context(STYLE)(draw)
+
+
 def grid_of_panels(n_panels: int, *, width: float = 2.6, height: float = 2.1) -> tuple[Figure, list]:
     """A figure with `n_panels` axes, at most four a row; the unused places are blank."""
     columns = min(4, n_panels)
     rows = -(-n_panels // columns)
-    with mpl.rc_context(STYLE):
-        figure, axes = plt.subplots(
-            rows, columns, figsize=(width * columns + 0.6, height * rows + 0.6), sharex=True, sharey=True, squeeze=False
-        )
+    size = (width * columns + 0.6, height * rows + 0.6)
+    figure, axes = plt.subplots(rows, columns, figsize=size, sharex=True, sharey=True, squeeze=False)
     flat = list(axes.ravel())
     for axis in flat[n_panels:]:
         axis.set_axis_off()
@@ -44,12 +53,19 @@ def grid_of_panels(n_panels: int, *, width: float = 2.6, height: float = 2.1) ->
     return figure, flat[:n_panels]
 
 
+def model_title(result: xr.Dataset) -> str:
+    """The name of the one model of a result, as the papers write it; '' where it names none or several."""
+    if "model" not in result.coords or result["model"].size > 1:
+        return ""
+    name = str(result["model"].values.item())
+    return LABELS.get(name, name)
+
+
 def write_figure(figure: Figure, path: str | os.PathLike[str]) -> Path:
     """Write the figure to a file and close it; InputError where the folder does not exist."""
     path = Path(path)
     if not path.parent.is_dir():
         raise InputError(f"path = {path}: the folder {path.parent} does not exist")
-    with mpl.rc_context(STYLE):
-        figure.savefig(path)
+    figure.savefig(path)
     plt.close(figure)
     return path

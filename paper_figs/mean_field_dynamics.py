@@ -12,9 +12,10 @@ import xarray as xr
 
 import meanfield
 from meanfield import InputError
-from paper_figs._style import FIRST_WORD, LABELS, SECOND_WORD, grid_of_panels, write_figure
+from paper_figs._style import FIRST_WORD, SECOND_WORD, grid_of_panels, model_title, styled, write_figure
 
 
+@styled
 def draw(solution: xr.Dataset, path: str | Path) -> Path:
     """Draw the word shares of one model's policies over population rounds.
 
@@ -46,12 +47,10 @@ def draw(solution: xr.Dataset, path: str | Path) -> Path:
         axis.set_title("{" + ", ".join(words) + "}" + ("" if one["steady"] else ", not steady"))
         axis.set_ylim(-0.03, 1.03)
         axis.set_xlim(0, _settled(panels))
-        axis.legend(loc="center right", handlelength=1, frameon=False, fontsize=8)
+        axis.legend(loc="best", handlelength=1)
     figure.supxlabel("population round")
     figure.supylabel("word share")
-    if "model" in panels.coords:
-        name = str(panels["model"].item())
-        figure.suptitle(f"Mean-field dynamics, {LABELS.get(name, name)}")
+    figure.suptitle(f"Mean-field dynamics, {model_title(panels)}".removesuffix(", "))
     return write_figure(figure, path)
 
 

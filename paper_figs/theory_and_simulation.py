@@ -16,12 +16,13 @@ from matplotlib.axes import Axes
 
 import meanfield
 from meanfield import InputError
-from paper_figs._style import LABELS, STYLE, write_figure
+from paper_figs._style import model_title, styled, write_figure
 
 # Population sizes are ordered, so their colours are too; black is the theory.
 SIZES = mpl.colormaps["viridis_r"]
 
 
+@styled
 def draw(comparison: xr.Dataset, path: str | Path) -> Path:
     """Draw the word share over rounds and the outcome of the runs against N, a column for each word pair.
 
@@ -41,20 +42,18 @@ def draw(comparison: xr.Dataset, path: str | Path) -> Path:
         raise InputError(f"comparison has {comparison.sizes['word']} words: the figure is for two")
     panels = comparison if "pair" in comparison.dims else comparison.expand_dims("pair")
     n_pairs = panels.sizes["pair"]
-    with mpl.rc_context(STYLE):
-        figure, axes = plt.subplots(
-            2, n_pairs, figsize=(2.9 * n_pairs + 0.6, 5.2), sharex="row", sharey="row", squeeze=False
-        )
-        for column in range(n_pairs):
-            one = panels.isel(pair=column)
-            _trajectories(axes[0, column], one)
-            _outcomes(axes[1, column], one)
-        axes[0, 0].legend(loc="best")
-        axes[0, 0].set_ylabel("word share of the first word")
-        axes[1, 0].set_ylabel("fraction of runs")
-        name = str(panels["model"].item()) if panels.get("model", panels["word"]).ndim == 0 else ""
-        model = f"{LABELS.get(name, name)}: " if name else ""
-        figure.suptitle(f"{model}rate equation (black) and {comparison.attrs['option_runs']:,} simulated runs")
+    figure, axes = plt.subplots(
+        2, n_pairs, figsize=(2.9 * n_pairs + 0.6, 5.2), sharex="row", sharey="row", squeeze=False
+    )
+    for column in range(n_pairs):
+        one = panels.isel(pair=column)
+        _trajectories(axes[0, column], one)
+        _outcomes(axes[1, column], one)
+    axes[0, 0].legend(loc="best")
+    axes[0, 0].set_ylabel("word share of the first word")
+    axes[1, 0].set_ylabel("fraction of runs")
+    runs = f"{comparison.attrs['option_runs']:,} simulated runs"
+    figure.suptitle(f"{model_title(panels)}: rate equation (black) and {runs}".removeprefix(": "))
     return write_figure(figure, path)
 
 

@@ -16,10 +16,10 @@ pytest.importorskip("torch", reason="language models need the extra llm")
 pytest.importorskip("transformers", reason="language models need the extra llm")
 
 import torch
-from _tiny_models import CHAT, LETTERS, SHORT, letter_tokenizer, random_model, tiny
 
 import meanfield
 import policy_extraction
+from _tiny_models import CHAT, LETTERS, SHORT, letter_tokenizer, random_model, tiny
 from meanfield import InputError, MemorySpace
 from policy_extraction import NAMING_GAME, Payoffs, _extract, _source, extract, policy_from_record
 from policy_extraction._chat import render

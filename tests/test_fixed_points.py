@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from conftest import random_policy, relabelled
 from scipy.optimize import root
 from scipy.stats import dirichlet
 
 import meanfield
+from conftest import random_policy, relabelled
 from meanfield._closed_classes import closed_classes, flow_successors
 from meanfield._stationary import StationaryLaw
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 import xarray as xr
-from conftest import random_policy
 
 import meanfield
+from conftest import random_policy
 from meanfield import InputError
 
 

@@ -6,11 +6,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from conftest import random_composition, random_policy, relabelled, relabelled_states
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import meanfield
+from conftest import random_composition, random_policy, relabelled, relabelled_states
 
 seeds = st.integers(0, 2**31)
 sizes = st.sampled_from([(2, 1), (2, 2), (3, 1), (2, 3), (4, 1)])

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 import xarray as xr
-from conftest import random_composition, random_policy, relabelled
 from scipy.integrate import solve_ivp
 
 import meanfield
+from conftest import random_composition, random_policy, relabelled
 
 
 def test_solution_is_that_of_another_integrator():

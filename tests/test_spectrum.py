@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from conftest import random_composition, random_policy
 
 import meanfield
+from conftest import random_composition, random_policy
 from meanfield._spectrum import leading_eigenvalues
 
 

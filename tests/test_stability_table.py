@@ -3,10 +3,10 @@
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import random_policy
 from rich.console import Console
 
 import meanfield
+from conftest import random_policy
 from paper_figs import table_s1
 from paper_figs._published import equals_printed
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 import sympy as sp
-from conftest import random_composition, random_policy
 
 import meanfield
 import theory
+from conftest import random_composition, random_policy
 
 
 @pytest.fixture(scope="module")
