@@ -11,7 +11,7 @@ CONSENSUS_SUCCESS_RATE = 0.98
 MIXED = "mixed"
 
 
-def success_rate(word_share: np.ndarray) -> np.ndarray:
+def success_rate(word_share: np.ndarray) -> np.ndarray | np.float64:
     """Σ_w Q_w², the chance that two agents drawn at random say the same; the words are on the last axis."""
     return (np.asarray(word_share) ** 2).sum(-1)
 

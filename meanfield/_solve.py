@@ -160,7 +160,7 @@ def _label(
     shape = tuple(policies.sizes[dim] for dim in dims)
     final = np.einsum("is,isw->iw", x, policies["q"].values.reshape(len(x), *policies["q"].shape[-2:]))
     words = np.broadcast_to(policies["word_label"].values, (*shape, policies.sizes["word"])).reshape(len(x), -1)
-    attractor = [convention(share, labels) for share, labels in zip(final, words, strict=True)]
+    attractor = [convention(share, labels) for share, labels in zip(final, words.tolist(), strict=True)]
     columns = {
         "word_share": (("time", "word"), shares, "word share", "1"),
         "success_rate": (("time",), success_rate(shares), "success rate", "1"),

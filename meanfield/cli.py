@@ -216,7 +216,7 @@ def demo(
 
     out.mkdir(parents=True, exist_ok=True)
     console.rule("1. policies: what SmolLM2-135M says in every memory of up to three rounds")
-    pairs = [("his", "her"), ("woman", "man"), ("F", "J")]
+    pairs = [("his", "her"), ("woman", "man"), ("Mexican", "American")]
     policies = extract_policy(SMOLLM2, words=pairs, memory_length=3, progress=sys.stderr.isatty())
     _saved(policies, out / "policies.nc", _captured(policies))
     console.rule("2. theory: fixed points and their stability")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import jaxtyping
 import numpy as np
 import pytest
 import xarray as xr
@@ -27,6 +28,14 @@ def data_folder() -> Path:
 def published(data_folder: Path) -> xr.Dataset:
     """The published policies of GPT-4o and Llama 3.1 70B."""
     return meanfield.datasets.llm_group_size(data_folder).sel(model=["gpt-4o", "llama31_70B"])
+
+
+@pytest.fixture
+def unchecked_types():
+    """Arguments of a wrong type reach the code, as they do outside the tests."""
+    jaxtyping.config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", False)
 
 
 def random_policy(seed: int, n_words: int = 2, memory_length: int = 1, concentration: float = 1.0) -> xr.Dataset:

@@ -58,7 +58,7 @@ def with_value(value: float) -> xr.Dataset:
         ("policy.nc", "is a str"),
     ],
 )
-def test_wrong_policy_is_refused_by_name(policy, message):
+def test_wrong_policy_is_refused_by_name(policy, message, unchecked_types):
     with pytest.raises(InputError, match=message):
         meanfield.validate_policy(policy)
 

@@ -358,7 +358,7 @@ def test_saved_and_loaded(generic: xr.Dataset, tmp_path: Path) -> None:
         ({"policy": xr.Dataset()}, "policy has the variables"),
     ],
 )
-def test_bad_input_is_named(generic: xr.Dataset, wrong: dict[str, object], message: str) -> None:
+def test_bad_input_is_named(generic: xr.Dataset, wrong: dict[str, object], message: str, unchecked_types: None) -> None:
     arguments = {"policy": generic, "n_agents": 24, "runs": 1, "seed": 0, **wrong}
     with pytest.raises(InputError) as error:
         validation.simulate(arguments.pop("policy"), **arguments)
