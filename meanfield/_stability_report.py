@@ -70,7 +70,7 @@ def _landscape(rows: pd.DataFrame) -> str:
         )
         return f"{len(attractors)} attractors compete ({listed}), so small groups can end at either"
     if len(attractors) == 1 and len(roots) == 1:
-        return "it is the only fixed point"
+        return f"the only fixed point has {listed}"
     marginal = roots[roots["stability"] == "marginal"]["word"].tolist()
     if marginal:
         return f"the fixed point at '{marginal[0]}' is marginal, so it is approached or left without a rate"
