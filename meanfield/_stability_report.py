@@ -64,10 +64,8 @@ def _sentence(rows: pd.DataFrame) -> str:
 def _landscape(rows: pd.DataFrame) -> str:
     roots = rows[rows["row"] == "fixed_point"]
     attractors = roots[roots["stability"] == "stable"]
+    listed = " and ".join(f"'{row.word}' at a share of {row.word_share:.3g}" for row in attractors.itertuples())
     if len(attractors) > 1:
-        listed = " and ".join(
-            f"{row['word']} at a share of {row['word_share']:.3g}" for _, row in attractors.iterrows()
-        )
         return f"{len(attractors)} attractors compete ({listed}), so small groups can end at either"
     if len(attractors) == 1 and len(roots) == 1:
         return f"the only fixed point has {listed}"
