@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import xarray as xr
-from scipy.optimize import brentq
 from scipy.special import expit
 
 from meanfield._closed_classes import closed_classes
@@ -13,24 +14,26 @@ from meanfield._observables import MIXED, convention
 from meanfield._policy import name_of, single_policy, space_of, words_of
 from meanfield._provenance import stamp
 from meanfield._rate_equation import drift
+from meanfield._roots import all_roots
 from meanfield._spectrum import leading_eigenvalues, stability
 from meanfield._stationary import StationaryLaw
 
-# Policies have floors of 2e-16 ≈ expit(-36), and roots near such a floor; at ±46 a word share is 1e-20. Beyond ±10 the
-# mismatch is the logarithm of a power law, so that a coarser grid follows it.
-LOGITS = np.concatenate([np.arange(-46.0, -10.0, 1.5), np.arange(-10.0, 10.0, 0.5), np.arange(10.0, 47.0, 1.5)])
-# A class of more flows than this (H ≥ 7) has kernels of gigabytes.
-MAX_FLOWS = 2**11
+# Policies have floors of 2e-16 ≈ expit(-36), and roots near such a floor; at ±46 a word share is 1e-20.
+LOGITS = np.array([-46.0, -23.0, -12.0, -6.0, -3.0, 0.0, 3.0, 6.0, 12.0, 23.0, 46.0])
+MAX_LOGIT = 300.0
+# Where the mismatch is nowhere larger, every word share is a fixed point: a continuum, as in the voter model.
+IDENTITY = 1e-9
 
 
 def fixed_points(policy: xr.Dataset) -> xr.Dataset:
-    """Every fixed point of the rate equation of a two-word policy that a scan of the word share brackets.
+    """Every fixed point of the rate equation of a two-word policy.
 
     x is a fixed point exactly when x = p(Q) and Q = qᵀp(Q), where p(Q) is the stationary law of one agent whose
     partners say word w with probability Q_w. For two words this is one equation, here
-    g(ℓ) = log(f_0/f_1) - ℓ = 0 with f = qᵀp(Q) and ℓ = log(Q_0/Q_1): its sign changes on 89 points in |ℓ| ≤ 46 are
-    polished by Brent's method, and the corners Q = 0 and 1 are decided exactly. Where an agent's chain has several
-    closed classes of memories, each has its own branch of fixed points (all agents in that class).
+    g(ℓ) = log(f_0/f_1) - ℓ = 0 with f = qᵀp(Q) and ℓ = log(Q_0/Q_1). Its piecewise Chebyshev interpolant to 1e-10 gives
+    every sign change, for |ℓ| ≤ 46 and further out until g has reached its asymptote; the corners Q = 0 and 1 are
+    decided exactly. Where an agent's chain has several closed classes of memories, each has its own branch of fixed
+    points (all agents in that class).
 
     Returns
     -------
@@ -42,45 +45,71 @@ def fixed_points(policy: xr.Dataset) -> xr.Dataset:
     Raises
     ------
     InputError
-        If the policy has more than two words, or a memory length above 6.
+        If the policy has more than two words.
     """
     policy = single_policy(policy)
     q, space = policy["q"].values, space_of(policy)
     if space.n_words != 2:
         raise InputError(f"policy has {space.n_words} words: fixed points are found for two")
-    if 2 ** (2 * space.memory_length - 1) > MAX_FLOWS:
-        raise InputError(f"policy has memory_length = {space.memory_length}: fixed points are found up to 6")
-    classes = closed_classes(q, space, heard=(0, 1))
-    rows = [(branch, x) for branch, flows in enumerate(classes) for x in _interior(StationaryLaw(q, space, flows))]
+    rows: list[tuple[int, np.ndarray]] = []
+    searched = []
+    for branch, flows in enumerate(closed_classes(q, space, heard=(0, 1))):
+        law = StationaryLaw(q, space, flows)
+        logits, report = _interior(law)
+        rows += [(branch, law.composition(Q)) for Q in _shares(logits)]
+        searched.append(f"class {branch}: {report}")
     rows += [(-1, x) for x in _corners(policy)]
     rows.sort(key=lambda row: -float(row[1] @ q[:, 0]))
-    result = _label(policy, rows)
-    completeness = (
-        f"sign changes of the self-consistency on {len(LOGITS)} points with |logit Q| <= {LOGITS[-1]:g}, for "
-        f"{len(classes)} closed class(es) of memories, and the exact corners; a pair of roots between two points "
-        "(0.5 apart in logit Q, 1.5 beyond 10) is not seen"
+    completeness = "; ".join([*searched, "exact corners decided from the policy's zeros"])
+    result = _label(policy, rows).assign_attrs(policy=name_of(policy), completeness=completeness)
+    return stamp(result, "fixed_points", policy)
+
+
+def _interior(law: StationaryLaw) -> tuple[np.ndarray, str]:
+    """logit(Q) of the roots with 0 < Q < 1, and what was searched."""
+
+    def mismatch(logits: np.ndarray) -> np.ndarray:
+        share = law.word_share(_shares(logits))
+        return np.log(share[:, 0]) - np.log(share[:, 1]) - logits
+
+    if (law.word_share(_shares(np.zeros(1))) == 0).any():
+        return np.empty(0), "its agents say one word only, so no interior root"
+    breaks = np.concatenate([-_outer(lambda x: -mismatch(-x)), LOGITS[1:-1], _outer(mismatch)])
+    breaks.sort()
+    found = all_roots(mismatch, breaks)
+    if np.abs(mismatch(np.linspace(-5, 5, 11))).max() < IDENTITY:
+        return np.empty(0), "every word share is a fixed point (a continuum), so none is listed"
+    distance, where = found.closest
+    near = (
+        f", where else |g| turns it is at least {distance:.1g} (at logit Q = {where:.3g})" if distance < np.inf else ""
     )
-    return stamp(result.assign_attrs(policy=name_of(policy), completeness=completeness), "fixed_points", policy)
+    return found.roots, (
+        f"sign changes of g for |logit Q| <= {max(-breaks[0], breaks[-1]):g}, from {found.evaluations} evaluations; "
+        f"g is known to {found.error:.0e}{near}"
+    )
 
 
-def _interior(law: StationaryLaw) -> list[np.ndarray]:
-    """Compositions at the roots with 0 < Q < 1."""
+def _outer(mismatch: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    """Breaks from 46 upwards, to where g(ℓ) only moves away from zero or stays: log(f_0/f_1) is n·ℓ + constant there.
 
-    def mismatch(logit: float) -> float:
-        share = law.word_share(_shares(logit))
-        with np.errstate(divide="ignore"):  # a class that never says one of the words is at ±∞
-            return float(np.diff(np.log(share[::-1]))[0]) - logit
+    n is 0 where the policy has a floor, so that g falls; an integer where each further minority choice needs n
+    partners of the minority, so that g is constant (n = 1) or rises.
+    """
+    end = LOGITS[-1]
+    breaks = [end]
+    while end < MAX_LOGIT:
+        before, last = mismatch(np.array([end - 1, end]))
+        slope = last - before
+        if abs(slope - round(slope)) < 1e-4 and slope * last >= 0:
+            break
+        end *= 1.5
+        breaks.append(end)
+    return np.array(breaks)
 
-    values = np.array([mismatch(logit) for logit in LOGITS])
-    changes = np.flatnonzero((values[:-1] > 0) != (values[1:] > 0))
-    finite = [i for i in changes if np.isfinite(values[i : i + 2]).all()]
-    roots = [brentq(mismatch, LOGITS[i], LOGITS[i + 1], xtol=1e-13, rtol=1e-14) for i in finite]
-    return [law.composition(_shares(root)) for root in roots]
 
-
-def _shares(logit: float) -> np.ndarray:
-    """(Q_0, Q_1), each to full relative accuracy."""
-    return np.array([expit(logit), expit(-logit)])
+def _shares(logit: np.ndarray) -> np.ndarray:
+    """(Q_0, Q_1) on the last axis, each to full relative accuracy."""
+    return np.stack([expit(logit), expit(-logit)], axis=-1)
 
 
 def _corners(policy: xr.Dataset) -> list[np.ndarray]:
@@ -90,7 +119,7 @@ def _corners(policy: xr.Dataset) -> list[np.ndarray]:
     for word in range(2):
         heard = np.eye(2)[word]
         laws = [StationaryLaw(q, space, flows) for flows in closed_classes(q, space, heard=(word,))]
-        found += [law.composition(heard) for law in laws if law.word_share(heard)[1 - word] == 0]
+        found += [law.composition(heard) for law in laws if law.word_share(heard[None])[0, 1 - word] == 0]
     return found
 
 

@@ -7,8 +7,9 @@ from scipy.stats import dirichlet
 
 import meanfield
 from conftest import random_policy, relabelled
-from meanfield._closed_classes import closed_classes, flow_successors
-from meanfield._stationary import StationaryLaw
+from meanfield._closed_classes import closed_classes
+from meanfield._roots import all_roots
+from meanfield._stationary import StationaryLaw, stationary_law
 
 
 def simplex_search(policy, starts, seed=0):
@@ -98,23 +99,65 @@ def test_each_closed_class_has_its_branch():
     assert len(closed_classes(policy["q"].values, space, heard=(0, 1))) == 2
     points = meanfield.fixed_points(policy)
     assert set(points["word_share"].values[:, 0].tolist()) == {0.0, 1.0}
-    assert "2 closed class(es)" in points.attrs["completeness"]
+    assert "class 1" in points.attrs["completeness"]
 
 
-def test_stationary_law_is_that_of_the_kernel():
-    """p(Q) from the chain of flows against the eigenvector of A(Q) on all states, and close to a corner."""
-    policy = random_policy(9, 2, 2, concentration=0.2)
+@pytest.mark.parametrize("size", [(2, 1), (2, 2), (2, 3), (3, 1), (3, 2)])
+@pytest.mark.parametrize("concentration", [1.0, 0.03])
+def test_stationary_law_is_that_of_the_kernel(size, concentration):
+    """p(Q) solves p A(Q) = p on all states, entry by entry, close to a corner too."""
+    policy = random_policy(9, *size, concentration=concentration)
     q, space = policy["q"].values, meanfield.space_of(policy)
-    law = StationaryLaw(q, space, np.arange(len(flow_successors(space))))
+    words = range(space.n_words)
+    (flows,) = closed_classes(q, space, heard=tuple(words))
+    law = StationaryLaw(q, space, flows)
     for share in (0.3, 1e-12):
-        Q = np.array([share, 1 - share])
+        Q = np.array([share, *[(1 - share) / (space.n_words - 1)] * (space.n_words - 1)])
         A = np.zeros((space.n_states,) * 2)
-        for own in range(2):
-            for partner in range(2):
-                A[np.arange(space.n_states), space.successors() + 2 * own + partner] += q[:, own] * Q[partner]
+        for own in words:
+            for partner in words:
+                successors = space.successors() + space.n_words * own + partner
+                A[np.arange(space.n_states), successors] += q[:, own] * Q[partner]
         p = law.composition(Q)
-        np.testing.assert_allclose(p @ A, p, rtol=1e-12)
-        np.testing.assert_allclose(law.word_share(Q), p @ q, rtol=1e-12)
+        np.testing.assert_allclose(p @ A, p, rtol=1e-9)
+        np.testing.assert_allclose(law.word_share(Q[None])[0], p @ q, rtol=1e-12)
+
+
+def test_stationary_law_of_habits_that_hardly_ever_change():
+    """Agents repeat themselves but for 1e-14 and 3e-14: the weights of the habits are 3 to 1, whatever they hear."""
+    repeat_own = np.array([0.5, 1 - 1e-14, 1 - 1e-14, 3e-14, 3e-14])
+    q = np.stack([repeat_own, 1 - repeat_own], axis=1)
+    space = meanfield.MemorySpace(2, 1)
+    law = StationaryLaw(q, space, np.arange(2))
+    leave, come = q[1, 1], q[3, 0]
+    np.testing.assert_allclose(
+        law.word_share(np.array([[0.3, 0.7]]))[0], [come / (leave + come), leave / (leave + come)]
+    )
+
+
+def test_elimination_takes_transient_and_empty_states():
+    chain = np.array([[[0.5, 0.5, 0, 0], [0.2, 0.8, 0, 0], [0.1, 0, 0.9, 0], [0, 0, 0, 1.0]]])
+    law = stationary_law(chain, np.array([[True, True, True, False]]))
+    np.testing.assert_allclose(law, [[2 / 7, 5 / 7, 0, 0]], atol=1e-15)
+
+
+def test_planted_pair_of_roots_is_found():
+    """H = 1: f(Q) is built so that f(Q) - Q = -k (Q - r)(Q - r - 1e-4)(…): the pair and the third root."""
+    shift = 1e-4
+    quadratic = lambda r: [pytest.approx(r, abs=1e-7), pytest.approx(r + shift, abs=1e-7)]  # noqa: E731
+    function = lambda x: (x - 0.3) * (x - 0.3 - shift) * (1 + 0.1 * np.sin(3 * x))  # noqa: E731
+    found = all_roots(function, np.array([-40.0, -6.0, 0.0, 6.0, 40.0]))
+    assert found.roots.tolist() == quadratic(0.3)
+    none = all_roots(lambda x: function(x) + shift**2, np.array([-40.0, -6.0, 0.0, 6.0, 40.0]))
+    assert none.roots.size == 0
+    assert none.closest[0] == pytest.approx(0.75 * shift**2, rel=0.2)
+
+
+def test_continuum_of_fixed_points_is_said_not_sampled():
+    """Agents who say what they heard last: every word share is a fixed point."""
+    points = meanfield.fixed_points(meanfield.make_policy(np.array([0.5, 1.0, 0.0, 1.0, 0.0]), ["a", "b"]))
+    assert points["word_share"].values[:, 0].tolist() == [1.0, 0.0]
+    assert "a continuum" in points.attrs["completeness"]
 
 
 def test_landscape_of_published_policies(published):
@@ -133,5 +176,3 @@ def test_landscape_of_published_policies(published):
 def test_wrong_input_is_named():
     with pytest.raises(meanfield.InputError, match="3 words: fixed points are found for two"):
         meanfield.fixed_points(random_policy(1, 3, 1))
-    with pytest.raises(meanfield.InputError, match="memory_length = 7"):
-        meanfield.fixed_points(random_policy(1, 2, 7))

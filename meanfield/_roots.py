@@ -1,0 +1,116 @@
+"""All roots of a smooth function on an interval, from its piecewise Chebyshev interpolant."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+from numpy.polynomial import Chebyshev
+from scipy.optimize import brentq
+
+DEGREE = 16
+TAIL = 3
+MAX_DEPTH = 20
+OVERLAP = 1e-7
+SAME_ROOT = 1e-8
+
+Function = Callable[[np.ndarray], np.ndarray]
+
+
+class Roots(NamedTuple):
+    """What `all_roots` finds.
+
+    Attributes
+    ----------
+    roots
+        In rising order, polished on the function itself.
+    error
+        Largest estimated error of the interpolant: a pair of roots between which the function stays below it is missed.
+    closest
+        Smallest |f| at an extremum that does not reach zero (inf where there is none), and where.
+    evaluations
+        Number of arguments at which the function was asked.
+    """
+
+    roots: Float[np.ndarray, " roots"]
+    error: float
+    closest: tuple[float, float]
+    evaluations: int
+
+
+def all_roots(function: Function, breaks: Float[np.ndarray, " breaks"], tolerance: float = 1e-10) -> Roots:
+    """Every root of `function` between the first and the last of `breaks` that its interpolant resolves.
+
+    The intervals between `breaks` are halved until the last Chebyshev coefficients of degree 16 are below `tolerance`
+    (times the largest coefficient, if that is above 1). On each, the extrema of the interpolant bound stretches on
+    which it is monotone: a sign change there is one root, which Newton steps on the function polish.
+
+    Parameters
+    ----------
+    function
+        Takes arguments (n,) and returns values (n,), finite.
+    breaks
+        Ends of the first intervals, rising.
+    tolerance
+        Absolute error that the interpolant may have.
+    """
+    pieces, evaluations, error = _interpolate(function, list(itertools.pairwise(breaks)), tolerance)
+    roots, slopes, extrema = [], [], []
+    for piece in pieces:
+        slope = piece.deriv()
+        stops = _monotone_stretches(piece, slope)
+        values = piece(stops)
+        for i in range(len(stops) - 1):
+            if values[i] * values[i + 1] <= 0 and values[i] != values[i + 1]:
+                roots.append(brentq(piece, stops[i], stops[i + 1], xtol=1e-13))
+                slopes.append(slope(roots[-1]))
+        extrema += list(zip(np.abs(values[1:-1]), stops[1:-1], strict=True))
+    polished = np.array(roots)
+    for _ in range(2 if roots else 0):
+        polished = polished - function(polished) / np.array(slopes)
+    closest = min(extrema, default=(np.inf, np.nan))
+    polished.sort()
+    distinct = np.diff(polished, prepend=-np.inf) > SAME_ROOT
+    return Roots(polished[distinct], error, (float(closest[0]), float(closest[1])), evaluations + 2 * len(roots))
+
+
+def _monotone_stretches(piece: Chebyshev, slope: Chebyshev) -> np.ndarray:
+    """The ends of the piece and the extrema of the interpolant in between.
+
+    The piece reaches a little over its ends, so that a root at an end is in one of two neighbours, or in both.
+    """
+    overlap = OVERLAP * (piece.domain[1] - piece.domain[0])
+    left, right = piece.domain + np.array([-overlap, overlap])
+    turning = slope.trim(1e-15).roots()
+    real = turning[np.abs(turning.imag) < 1e-9 * (right - left)].real if len(turning) else np.empty(0)
+    return np.concatenate([[left], np.sort(real[(real > left) & (real < right)]), [right]])
+
+
+def _interpolate(
+    function: Function, intervals: list[tuple[float, float]], tolerance: float
+) -> tuple[list[Chebyshev], int, float]:
+    """Interpolants on `intervals` or halves of them, the number of evaluations, and the largest estimated error."""
+    nodes = np.cos(np.pi * (np.arange(DEGREE + 1) + 0.5) / (DEGREE + 1))
+    to_coefficients = np.linalg.inv(np.polynomial.chebyshev.chebvander(nodes, DEGREE))
+    done, evaluations, error = [], 0, 0.0
+    for depth in range(MAX_DEPTH + 1):
+        ends = np.array(intervals)
+        arguments = ends.mean(1)[:, None] + 0.5 * np.diff(ends, axis=1) * nodes
+        values = function(arguments.ravel()).reshape(arguments.shape)
+        evaluations += values.size
+        coefficients = values @ to_coefficients.T
+        tails = np.abs(coefficients[:, -TAIL:]).max(1)
+        resolved = tails <= tolerance * np.maximum(1, np.abs(coefficients).max(1))
+        accept = resolved | (depth == MAX_DEPTH)
+        done += [Chebyshev(c, domain=e) for c, e in zip(coefficients[accept], ends[accept], strict=True)]
+        error = max(error, tails[accept].max(initial=0.0))
+        middles = ends.mean(1)
+        intervals = [
+            pair for (a, b), m in zip(ends[~accept], middles[~accept], strict=True) for pair in ((a, m), (m, b))
+        ]
+        if not intervals:
+            break
+    return done, evaluations, float(error)
