@@ -17,7 +17,7 @@ ELIMINATED_FLOWS = 32  # below, elimination on all flows is faster than iteratio
 LAST_RESORT_FLOWS = 2048  # above, elimination takes minutes for each Q
 # Relative change of the word shares in a cycle at which it ends; sums of positive terms lose no more than this.
 TOLERANCE = 1e-13
-CHUNK_BYTES = 2**22  # of work space for one step of all laws in a chunk
+CHUNK = 64  # laws iterated together: their work space then stays in the cache of a core
 
 
 class NoStationaryLawError(RuntimeError):
@@ -46,11 +46,13 @@ class StationaryLaw:
         self, q: Float[np.ndarray, "states words"], space: MemorySpace, closed_class: Int[np.ndarray, " class"]
     ) -> None:
         self.space = space
-        self._said = q[space.offset(space.memory_length) :]
         self._n_kept = space.n_digits ** (space.memory_length - 1)
+        self._said = q[space.offset(space.memory_length) :].reshape(space.n_digits, self._n_kept, space.n_words, 1)
         self._start = np.zeros(self._n_kept * space.n_words)
         self._start[closed_class] = 1 / len(closed_class)
         self._habit, self._n_habits = _habits(space)
+        flows = np.arange(len(self._start))
+        self._has_habit = csr_array((np.ones(len(flows)), (self._habit, flows)), shape=(self._n_habits, len(flows)))
         self._between_habits = self._collect_transitions()
 
     def flow_law(self, Q: Float[np.ndarray, "laws words"]) -> Float[np.ndarray, "laws flows"]:
@@ -61,12 +63,11 @@ class StationaryLaw:
         NoStationaryLawError
             If the iteration does not converge.
         """
-        chunk = max(1, CHUNK_BYTES // (8 * self.space.n_full * self.space.n_words))
-        return np.concatenate([self._solve(Q[i : i + chunk]) for i in range(0, len(Q), chunk)])
+        return np.concatenate([self._solve(Q[i : i + CHUNK]) for i in range(0, len(Q), CHUNK)])
 
     def word_share(self, Q: Float[np.ndarray, "laws words"]) -> Float[np.ndarray, "laws words"]:
         """f_w(Q) = Σ_i p_i(Q) q_w(i): what an agent with such partners says."""
-        return self._said_share(self.flow_law(Q))
+        return self._said_share(self.flow_law(Q).T).T
 
     def composition(self, Q: Float[np.ndarray, " words"]) -> Float[np.ndarray, " states"]:
         """p(Q) over all states."""
@@ -76,22 +77,24 @@ class StationaryLaw:
     def _solve(self, Q: np.ndarray) -> np.ndarray:
         if len(self._start) <= ELIMINATED_FLOWS:
             return self._eliminate(Q)
-        law = np.broadcast_to(self._start, (len(Q), len(self._start)))
-        share = np.full_like(Q, np.inf)
+        # Laws stand side by side on the last axis, along which every step is contiguous.
+        heard = np.ascontiguousarray(Q.T)
+        law = np.repeat(self._start[:, None], len(Q), axis=1)
+        share = np.full_like(heard, np.inf)
         settled = np.zeros(len(Q), bool)
         for _ in range(MAX_CYCLES):
-            law = self._balance_habits(law, Q)
+            law = self._balance_habits(law, heard)
             for _ in range(SWEEPS_PER_LENGTH * self.space.memory_length):
-                law = self._move(law, Q).reshape(len(Q), self.space.n_digits, -1).sum(1)
-            law = law / law.sum(1, keepdims=True)
+                law = self._move(law, heard).sum(0).reshape(law.shape)
+            law /= law.sum(0)
             previous, share = share, self._said_share(law)
-            settled = (np.abs(share - previous) <= TOLERANCE * share).all(1)
+            settled = (np.abs(share - previous) <= TOLERANCE * share).all(0)
             if settled.all():
-                return law
+                return law.T
         if len(self._start) > LAST_RESORT_FLOWS:
             raise NoStationaryLawError(f"no stationary law at Q = {Q[~settled][0]} after {MAX_CYCLES} cycles")
-        law[~settled] = [self._eliminate(row[None])[0] for row in Q[~settled]]
-        return law
+        law[:, ~settled] = np.concatenate([self._eliminate(row[None]) for row in Q[~settled]]).T
+        return law.T
 
     def _eliminate(self, Q: np.ndarray) -> np.ndarray:
         """The laws by elimination on all flows, O(M³) for each Q."""
@@ -106,22 +109,23 @@ class StationaryLaw:
         return stationary_law(chain, np.broadcast_to(self._start > 0, (len(Q), n_flows)))
 
     def _said_share(self, law: np.ndarray) -> np.ndarray:
-        return law.reshape(len(law), -1, self.space.n_words).sum(1)
+        """Shape (W, laws), from laws of shape (flows, laws)."""
+        return law.reshape(-1, self.space.n_words, law.shape[1]).sum(0)
 
-    def _move(self, law: np.ndarray, Q: np.ndarray) -> np.ndarray:
-        """Weight of (full memory, word said), shape (laws, n_full, W): the flows hear a word and speak again."""
-        heard = (law[:, :, None] * Q[:, None, :]).reshape(len(Q), -1, 1)
-        return heard * self._said
+    def _move(self, law: np.ndarray, heard: np.ndarray) -> np.ndarray:
+        """Weight of (oldest interaction, the rest of a full memory, word said), shape (W², n_kept, W, laws)."""
+        full = (law[:, None, :] * heard).reshape(self.space.n_digits, self._n_kept, 1, -1)
+        return full * self._said
 
-    def _balance_habits(self, law: np.ndarray, Q: np.ndarray) -> np.ndarray:
+    def _balance_habits(self, law: np.ndarray, heard: np.ndarray) -> np.ndarray:
         """Rescale the weight of each habit to the stationary law of the chain between habits that `law` implies."""
         n = self._n_habits
-        weight = np.stack([np.bincount(self._habit, weights=row, minlength=n) for row in law])
-        moved = (self._between_habits @ self._move(law, Q).reshape(len(Q), -1).T).T.reshape(-1, n, n)
+        weight = (self._has_habit @ law).T
+        moved = (self._between_habits @ self._move(law, heard).reshape(-1, law.shape[1])).T.reshape(-1, n, n)
         occupied = weight > 0
         chain = moved / np.where(occupied, weight, 1)[:, :, None]
         factor = np.divide(stationary_law(chain, occupied), weight, out=np.zeros_like(weight), where=occupied)
-        return law * factor[:, self._habit]
+        return law * factor.T[self._habit]
 
     def _collect_transitions(self) -> csr_array:
         """Sums the weights of `_move` by (habit before, habit after), shape (n_habits², n_full·W)."""
