@@ -9,12 +9,15 @@ import jax
 jax.config.update("jax_enable_x64", True)
 
 from meanfield import datasets as datasets
+from meanfield._cache_folder import cache_folder as cache_folder
 from meanfield._compositions import consensus as consensus
 from meanfield._compositions import empty_memories as empty_memories
 from meanfield._errors import InputError as InputError
+from meanfield._files import check_writable as check_writable
 from meanfield._files import load as load
 from meanfield._files import load_policy as load_policy
 from meanfield._files import save as save
+from meanfield._files import whole_file as whole_file
 from meanfield._fixed_points import fixed_points as fixed_points
 from meanfield._memory import MemorySpace as MemorySpace
 from meanfield._observables import MIXED as MIXED

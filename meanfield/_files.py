@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import xarray as xr
@@ -12,26 +14,45 @@ from meanfield._errors import InputError
 from meanfield._policy import validate_policy
 
 
+def check_writable(path: str | os.PathLike[str]) -> Path:
+    """`path` as a Path, if a file can be written there; InputError if not, so that work need not start in vain."""
+    path = Path(path)
+    if not path.parent.is_dir():
+        raise InputError(f"path = {path}: the folder {path.parent} does not exist")
+    if path.is_dir():
+        raise InputError(f"path = {path}: it is a folder, expected the name of a file")
+    if not os.access(path.parent, os.W_OK):
+        raise InputError(f"path = {path}: the folder {path.parent} can't be written to")
+    return path
+
+
+@contextmanager
+def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Gives a temporary path with the same ending, which becomes `path` if the block succeeds and vanishes if not.
+
+    Raises
+    ------
+    InputError
+        If `path` can't be written.
+    """
+    path = check_writable(path)
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
+        temporary = Path(folder) / path.name
+        yield temporary
+        temporary.replace(path)
+
+
 def save(dataset: xr.Dataset, path: str | os.PathLike[str]) -> Path:
     """Write a Dataset to a NetCDF file, whole or not at all; returns the path.
 
     Raises
     ------
     InputError
-        If the folder does not exist.
+        If `path` can't be written.
     """
-    path = Path(path)
-    if not path.parent.is_dir():
-        raise InputError(f"path = {path}: the folder {path.parent} does not exist")
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
-    os.close(handle)
-    try:
+    with whole_file(path) as temporary:
         dataset.to_netcdf(temporary, engine="h5netcdf")
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(path)
-    finally:
-        Path(temporary).unlink(missing_ok=True)
-    return path
+    return Path(path)
 
 
 def load(path: str | os.PathLike[str]) -> xr.Dataset:

@@ -9,6 +9,7 @@ import xarray as xr
 from scipy.special import expit
 
 from meanfield._closed_classes import closed_classes
+from meanfield._compositions import consensus
 from meanfield._errors import InputError
 from meanfield._observables import MIXED, convention
 from meanfield._policy import name_of, single_policy, space_of, words_of
@@ -21,8 +22,8 @@ from meanfield._stationary import StationaryLaw
 # Policies have floors of 2e-16 ≈ expit(-36), and roots near such a floor; at ±46 a word share is 1e-20.
 LOGITS = np.array([-46.0, -23.0, -12.0, -6.0, -3.0, 0.0, 3.0, 6.0, 12.0, 23.0, 46.0])
 MAX_LOGIT = 300.0
-# Where the mismatch is nowhere larger, every word share is a fixed point: a continuum, as in the voter model.
-IDENTITY = 1e-9
+# Rounding in the stationary law stays orders of magnitude below; a larger residual is no fixed point.
+MAX_RESIDUAL = 1e-9
 
 
 def fixed_points(policy: xr.Dataset) -> xr.Dataset:
@@ -33,7 +34,7 @@ def fixed_points(policy: xr.Dataset) -> xr.Dataset:
     g(ℓ) = log(f_0/f_1) - ℓ = 0 with f = qᵀp(Q) and ℓ = log(Q_0/Q_1). Its piecewise Chebyshev interpolant to 1e-10 gives
     every sign change, for |ℓ| ≤ 46 and further out until g has reached its asymptote; the corners Q = 0 and 1 are
     decided exactly. Where an agent's chain has several closed classes of memories, each has its own branch of fixed
-    points (all agents in that class).
+    points (all agents in that class); mixtures of classes with a matching Q are fixed points too and are not listed.
 
     Returns
     -------
@@ -60,6 +61,8 @@ def fixed_points(policy: xr.Dataset) -> xr.Dataset:
         searched.append(f"class {branch}: {report}")
     rows += [(-1, x) for x in _corners(policy)]
     rows.sort(key=lambda row: -float(row[1] @ q[:, 0]))
+    if len(searched) > 1:
+        searched.append("mixtures of the classes that have the same Q are fixed points too")
     completeness = "; ".join([*searched, "exact corners decided from the policy's zeros"])
     result = _label(policy, rows).assign_attrs(policy=name_of(policy), completeness=completeness)
     return stamp(result, "fixed_points", policy)
@@ -77,15 +80,14 @@ def _interior(law: StationaryLaw) -> tuple[np.ndarray, str]:
     breaks = np.concatenate([-_outer(lambda x: -mismatch(-x)), LOGITS[1:-1], _outer(mismatch)])
     breaks.sort()
     found = all_roots(mismatch, breaks)
-    if np.abs(mismatch(np.linspace(-5, 5, 11))).max() < IDENTITY:
-        return np.empty(0), "every word share is a fixed point (a continuum), so none is listed"
     distance, where = found.closest
     near = (
         f", where else |g| turns it is at least {distance:.1g} (at logit Q = {where:.3g})" if distance < np.inf else ""
     )
+    flat = "".join(f", but every share with {a:.3g} < logit Q < {b:.3g} is a fixed point" for a, b in found.flat)
     return found.roots, (
         f"sign changes of g for |logit Q| <= {max(-breaks[0], breaks[-1]):g}, from {found.evaluations} evaluations; "
-        f"g is known to {found.error:.0e}{near}"
+        f"g is known to {found.error:.0e}{near}{flat}"
     )
 
 
@@ -113,14 +115,10 @@ def _shares(logit: np.ndarray) -> np.ndarray:
 
 
 def _corners(policy: xr.Dataset) -> list[np.ndarray]:
-    """Compositions with Q exactly 0 or 1: agents who hear one word only and, in a closed class, say it only."""
+    """Consensus states in which nobody ever says the other word: then Q is exactly 0 or 1, and everybody is there."""
     q, space = policy["q"].values, space_of(policy)
-    found = []
-    for word in range(2):
-        heard = np.eye(2)[word]
-        laws = [StationaryLaw(q, space, flows) for flows in closed_classes(q, space, heard=(word,))]
-        found += [law.composition(heard) for law in laws if law.word_share(heard[None])[0, 1 - word] == 0]
-    return found
+    candidates = [consensus(policy, word).values for word in words_of(policy)]
+    return [x for w, x in enumerate(candidates) if q[space.consensus_state(w), 1 - w] == 0]
 
 
 def _label(policy: xr.Dataset, rows: list[tuple[int, np.ndarray]]) -> xr.Dataset:
@@ -130,13 +128,18 @@ def _label(policy: xr.Dataset, rows: list[tuple[int, np.ndarray]]) -> xr.Dataset
     leading = np.array([leading_eigenvalues(q, one, space)[0] for one in x], dtype=complex)
     status = np.array([stability(value) for value in leading], dtype=str)
     conventions = [convention(one, words) for one in share]
+    # A defective eigenvalue splits into a circle of this radius.
+    oscillatory = np.abs(leading.imag) > 5 * np.finfo(float).eps ** (1 / space.memory_length)
+    residual = np.array([np.abs(drift(one, q, space)).max() for one in x])
+    if (residual > MAX_RESIDUAL).any():
+        raise RuntimeError(f"{name_of(policy)}: a root has max|dx/dt| = {residual.max():.1e}, so it is no fixed point")
     columns = {
         "word_share": (("fixed_point", "word"), share, "word share", "1"),
         "eigenvalue": (("fixed_point",), leading.real, "leading eigenvalue, real part", "1/time"),
         "eigenvalue_imaginary": (("fixed_point",), leading.imag, "leading eigenvalue, imaginary part", "1/time"),
         "stability": (("fixed_point",), status, "linear stability", "1"),
         "stable": (("fixed_point",), status == "stable", "leading eigenvalue below zero", "1"),
-        "oscillatory": (("fixed_point",), leading.imag != 0, "leading eigenvalue is complex", "1"),
+        "oscillatory": (("fixed_point",), oscillatory, "leading eigenvalue is complex", "1"),
         "kind": (("fixed_point",), np.where(np.array(conventions) == MIXED, MIXED, "consensus"), "kind", "1"),
         "convention": (("fixed_point",), np.array(conventions, dtype=str), "convention", "1"),
         "branch": (
@@ -145,7 +148,7 @@ def _label(policy: xr.Dataset, rows: list[tuple[int, np.ndarray]]) -> xr.Dataset
             "closed class; -1 at an exact corner",
             "1",
         ),
-        "residual": (("fixed_point",), [np.abs(drift(one, q, space)).max() for one in x], "max |dx/dt|", "1/time"),
+        "residual": (("fixed_point",), residual, "max |dx/dt|", "1/time"),
         "composition": (("fixed_point", "state"), x, "fraction of agents in each state", "1"),
     }
     data = {

@@ -86,6 +86,9 @@ def _validate_dims(policy: xr.Dataset, name: str) -> None:
     dims = policy["q"].dims
     if dims[-2:] != ("state", "word") or not set(dims[:-2]) <= set(STACKED_DIMS):
         raise InputError(f"{name}.q has dims {dims}: expected (state, word), after model and pair where there are many")
+    for dim in dims[:-2]:
+        if dim not in policy.coords or len(set(policy[dim].values)) < policy.sizes[dim]:
+            raise InputError(f"{name} has a dim {dim} without a coordinate of names that differ")
     space = MemorySpace.from_sizes(policy.sizes["state"], policy.sizes["word"])
     length = policy.attrs.get("memory_length", space.memory_length)
     if length != space.memory_length:
@@ -137,7 +140,7 @@ def single_policy(policy: xr.Dataset, name: str = "policy") -> xr.Dataset:
     if many:
         sizes = " and ".join(f"{n} {dim}s" for dim, n in many.items())
         raise InputError(f"{name} holds {sizes}: select one, as in {name}.sel(model=…, pair=…)")
-    return policy.squeeze([dim for dim in STACKED_DIMS if dim in policy.dims])
+    return validate_policy(policy.squeeze([dim for dim in STACKED_DIMS if dim in policy.dims]), name)
 
 
 def each_policy(policies: xr.Dataset | Iterable[xr.Dataset]) -> Iterator[xr.Dataset]:

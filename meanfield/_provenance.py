@@ -7,7 +7,7 @@ from importlib.metadata import version
 import numpy as np
 import xarray as xr
 
-from meanfield._policy import policy_hash
+from meanfield._policy import policy_hash, space_of
 
 Option = str | int | float | bool | None
 
@@ -18,7 +18,7 @@ def stamp(result: xr.Dataset, kind: str, policy: xr.Dataset | None = None, **opt
     attrs |= {f"version_{name.replace('-', '_')}": version(name) for name in ("meanfield-llm", "jax", "numpy")}
     if policy is not None:
         attrs["policy_sha256"] = policy_hash(policy)
-        attrs["memory_length"] = int(policy.attrs["memory_length"])
+        attrs["memory_length"] = space_of(policy).memory_length
     attrs |= {f"option_{name}": _plain(value) for name, value in options.items()}
     return result.assign_attrs(attrs)
 

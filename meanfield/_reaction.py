@@ -75,7 +75,7 @@ def dense_tensor(policy: xr.Dataset) -> Float[np.ndarray, "states states states"
     if space.n_states > MAX_DENSE_STATES:
         raise InputError(
             f"policy has {space.n_states} states: the dense tensor is for at most {MAX_DENSE_STATES}; "
-            "rate_equation and spectrum never need it"
+            "solve, fixed_points and spectrum never need it"
         )
     q = policy["q"].values
     states = np.arange(space.n_states)

@@ -16,6 +16,8 @@ TAIL = 3
 MAX_DEPTH = 20
 OVERLAP = 1e-7
 SAME_ROOT = 1e-8
+ROUNDING = 1e-13
+FLAT = 1e-12
 
 Function = Callable[[np.ndarray], np.ndarray]
 
@@ -31,6 +33,8 @@ class Roots(NamedTuple):
         Largest estimated error of the interpolant: a pair of roots between which the function stays below it is missed.
     closest
         Smallest |f| at an extremum that does not reach zero (inf where there is none), and where.
+    flat
+        Stretches on which |f| stays below 1e-12: there every argument is a root as far as rounding tells.
     evaluations
         Number of arguments at which the function was asked.
     """
@@ -38,6 +42,7 @@ class Roots(NamedTuple):
     roots: Float[np.ndarray, " roots"]
     error: float
     closest: tuple[float, float]
+    flat: list[tuple[float, float]]
     evaluations: int
 
 
@@ -45,7 +50,7 @@ def all_roots(function: Function, breaks: Float[np.ndarray, " breaks"], toleranc
     """Every root of `function` between the first and the last of `breaks` that its interpolant resolves.
 
     The intervals between `breaks` are halved until the last Chebyshev coefficients of degree 16 are below `tolerance`
-    (times the largest coefficient, if that is above 1). On each, the extrema of the interpolant bound stretches on
+    times the largest coefficient, or below rounding. On each, the extrema of the interpolant bound stretches on
     which it is monotone: a sign change there is one root, which Newton steps on the function polish.
 
     Parameters
@@ -55,11 +60,14 @@ def all_roots(function: Function, breaks: Float[np.ndarray, " breaks"], toleranc
     breaks
         Ends of the first intervals, rising.
     tolerance
-        Absolute error that the interpolant may have.
+        Error that the interpolant may have, relative to the largest value on its interval.
     """
     pieces, evaluations, error = _interpolate(function, list(itertools.pairwise(breaks)), tolerance)
-    roots, slopes, extrema = [], [], []
+    roots, slopes, extrema, flat = [], [], [], []
     for piece in pieces:
+        if np.abs(piece.coef).max() < FLAT:
+            flat.append((float(piece.domain[0]), float(piece.domain[1])))
+            continue
         slope = piece.deriv()
         stops = _monotone_stretches(piece, slope)
         values = piece(stops)
@@ -74,7 +82,8 @@ def all_roots(function: Function, breaks: Float[np.ndarray, " breaks"], toleranc
     closest = min(extrema, default=(np.inf, np.nan))
     polished.sort()
     distinct = np.diff(polished, prepend=-np.inf) > SAME_ROOT
-    return Roots(polished[distinct], error, (float(closest[0]), float(closest[1])), evaluations + 2 * len(roots))
+    asked = evaluations + 2 * len(roots)
+    return Roots(polished[distinct], error, (float(closest[0]), float(closest[1])), sorted(flat), asked)
 
 
 def _monotone_stretches(piece: Chebyshev, slope: Chebyshev) -> np.ndarray:
@@ -103,7 +112,7 @@ def _interpolate(
         evaluations += values.size
         coefficients = values @ to_coefficients.T
         tails = np.abs(coefficients[:, -TAIL:]).max(1)
-        resolved = tails <= tolerance * np.maximum(1, np.abs(coefficients).max(1))
+        resolved = tails <= np.maximum(tolerance * np.abs(coefficients).max(1), ROUNDING)
         accept = resolved | (depth == MAX_DEPTH)
         done += [Chebyshev(c, domain=e) for c, e in zip(coefficients[accept], ends[accept], strict=True)]
         error = max(error, tails[accept].max(initial=0.0))

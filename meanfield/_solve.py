@@ -71,6 +71,8 @@ def solve(
     x0 = validate_composition(empty_memories(policies) if initial is None else initial, space)
     q = policies["q"].values.reshape(-1, space.n_states, space.n_words)
     measured = ~np.isnan(q).all((1, 2))
+    if not measured.any():
+        raise InputError("policies holds no policy: every combination of model and pair is NaN")
     results = _integrate_batch(
         jnp.asarray(q[measured]), jnp.asarray(x0), jnp.asarray(saved), max_time, rtol, atol, space
     )
@@ -160,7 +162,10 @@ def _label(
     shape = tuple(policies.sizes[dim] for dim in dims)
     final = np.einsum("is,isw->iw", x, policies["q"].values.reshape(len(x), *policies["q"].shape[-2:]))
     words = np.broadcast_to(policies["word_label"].values, (*shape, policies.sizes["word"])).reshape(len(x), -1)
-    attractor = [convention(share, labels) for share, labels in zip(final, words.tolist(), strict=True)]
+    attractor = [
+        None if np.isnan(share).any() else convention(share, labels)
+        for share, labels in zip(final, words.tolist(), strict=True)
+    ]
     columns = {
         "word_share": (("time", "word"), shares, "word share", "1"),
         "success_rate": (("time",), success_rate(shares), "success rate", "1"),
@@ -168,7 +173,7 @@ def _label(
         "residual": ((), residual, "max |dx/dt| at the end", "1/time"),
         "end_time": ((), end_time, "time at the end", "half rounds"),
         "steady": ((), residual < STEADY_RESIDUAL, "whether the trajectory ends there", "1"),
-        "attractor": ((), np.array(attractor), "convention at the end", "1"),
+        "attractor": ((), np.array(attractor, dtype=object), "convention at the end", "1"),
     }
     data = {
         name: (
@@ -182,4 +187,6 @@ def _label(
         "time": ("time", times, {"long_name": "time", "units": "half rounds"}),
         "round": ("time", times / TIME_PER_ROUND, {"long_name": "population round"}),
     }
-    return xr.Dataset(data, coords={**policies.coords, **coords})
+    solution = xr.Dataset(data, coords={**policies.coords, **coords})
+    solution["attractor"].attrs["missing"] = ""
+    return solution

@@ -23,7 +23,8 @@ def spectrum(policy: xr.Dataset, composition: xr.DataArray | np.ndarray, *, k: i
     """The k leading eigenvalues of the reduced Jacobian, those with the largest real parts.
 
     J = A(Q)ᵀ - I + (∂A/∂Q ᵀ x) qᵀ, restricted to perturbations with Σε = 0: [004] Eqs. 34-38 for any composition x.
-    Found by matrix-free Arnoldi iteration, by dense LAPACK for at most 100 states.
+    Found by matrix-free Arnoldi iteration, by dense LAPACK for at most 100 states. Near λ = -1, where an agent who has
+    forgotten everything in H interactions makes J defective, eigenvalues are good to about eps^(1/H) only.
 
     Parameters
     ----------
@@ -64,10 +65,10 @@ def leading_eigenvalues(
     """The k eigenvalues with the largest real parts, complex, in falling order."""
 
     def shifted(v: np.ndarray) -> np.ndarray:
-        # (J + I)(v - x Σv): on Σv = 0 it is J + I, and the direction that leaves the simplex gets 0, which stands for
-        # an eigenvalue -1 and so can't be mistaken for a leading one.
+        # On Σv = 0 it is J + I, whose eigenvalues are at most 2 in modulus; the direction that leaves the simplex gets
+        # -3, and so is never a leading one.
         tangent = v - x * v.sum()
-        return linearised_drift(tangent, x, q, space) + tangent
+        return linearised_drift(tangent, x, q, space) + tangent - 3 * x * v.sum()
 
     if space.n_states <= DENSE_STATES:
         dense = np.stack([shifted(column) for column in np.eye(space.n_states)], axis=1)
@@ -77,7 +78,7 @@ def leading_eigenvalues(
     for basis in (40, 120, 360):
         size = min(max(basis, 2 * k + 2), space.n_states - 1)
         try:
-            found = eigs(operator, k=k + 1, which="LR", ncv=size, v0=start, return_eigenvectors=False, maxiter=2000)
+            found = eigs(operator, k=k, which="LR", ncv=size, v0=start, return_eigenvectors=False, maxiter=2000)
             return _largest(found, k) - 1
         except ArpackNoConvergence:
             continue

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import xarray as xr
 from rich.box import SIMPLE_HEAD
+from rich.markup import escape
 from rich.table import Table
 
 from meanfield._observables import MIXED
@@ -24,16 +25,16 @@ def stability_report(table: xr.Dataset) -> Table:
     for column in ("share", "λ", "residual"):
         report.add_column(column, justify="right", no_wrap=True)
     report.add_column("", no_wrap=True)
-    for _, rows in table.to_dataframe().groupby(["model", "pair"], sort=False):
+    for _, rows in table.to_dataframe().groupby("policy"):
         strong = rows["strong"].iloc[0]
         report.add_section()
         heading = f"{rows['model'].iloc[0]} {{{rows['pair'].iloc[0].replace('/', ', ')}}}".strip()
-        report.add_row(f"[bold]{heading}[/bold]", "", "", "", f"[bold]→ {strong}[/bold]")
+        report.add_row(f"[bold]{escape(heading)}[/bold]", "", "", "", f"[bold]→ {escape(strong)}[/bold]")
         for row in rows.itertuples():
             kind = "candidate" if row.row == "candidate" else f"{row.kind} point"
             note = row.stability if row.is_fixed_point else "not fixed"
             numbers = (_share(row.word_share), f"{row.eigenvalue:.3g}", f"{row.residual:.0e}")
-            report.add_row(f" {kind:<16}{row.word}", *numbers, note)
+            report.add_row(f" {kind:<16}{escape(row.word)}", *numbers, note)
     return report
 
 
@@ -51,7 +52,7 @@ def describe_stability(table: xr.Dataset) -> list[str]:
         As `stability_table` returns it.
     """
     frame = table.to_dataframe()
-    return [_sentence(rows) for _, rows in frame.groupby(["model", "pair"], sort=False)]
+    return [_sentence(rows) for _, rows in frame.groupby("policy")]
 
 
 def _sentence(rows: pd.DataFrame) -> str:

@@ -12,6 +12,7 @@ from tqdm import tqdm
 
 from meanfield._compositions import consensus
 from meanfield._errors import InputError
+from meanfield._files import whole_file
 from meanfield._fixed_points import fixed_points
 from meanfield._policy import each_policy, space_of, words_of
 from meanfield._provenance import stamp
@@ -52,8 +53,8 @@ def stability_table(policies: xr.Dataset | Iterable[xr.Dataset], *, progress: bo
     -------
     Dataset over `entry` with
 
-    - `model`, `pair`, `row` (candidate or fixed_point);
-    - `word`, the word with the largest share there, and `word_share`, its share;
+    - `policy`, the number of the policy, from 0, `model`, `pair`, `row` (candidate or fixed_point);
+    - `word`, that of the candidate or the one with the largest share at the fixed point, and `word_share`, its share;
     - `eigenvalue`, real part of the leading eigenvalue of the reduced Jacobian ([004] Eq. 38), per unit of time, and
       `stability` (stable, unstable, marginal), `stable`;
     - `residual`: max|dx/dt| of a fixed point, 1 - q(word | [π]^2H) of a candidate ([004] Eq. 30 asks for 0), and
@@ -68,14 +69,16 @@ def stability_table(policies: xr.Dataset | Iterable[xr.Dataset], *, progress: bo
         If a policy is not valid or has more than two words.
     """
     stacks = [policies] if isinstance(policies, xr.Dataset) else list(policies)
-    if not stacks:
-        raise InputError("policies is empty: expected at least one policy")
     total = sum(1 for _ in each_policy(stacks))
+    if total == 0:
+        raise InputError("policies is empty: expected at least one policy")
     rows: list[dict[str, object]] = []
     with tqdm(total=total, desc="fixed points", unit="policy", disable=not progress, leave=False) as bar:
-        for policy, strong in _with_strong_word(stacks):
+        for number, (policy, strong) in enumerate(_with_strong_word(stacks)):
             labels = {name: str(policy[name].item()) if name in policy.coords else "" for name in ("model", "pair")}
-            rows += [{**labels, **row, "strong": strong} for row in (*_candidates(policy), *_roots(policy))]
+            rows += [
+                {"policy": number, **labels, **row, "strong": strong} for row in (*_candidates(policy), *_roots(policy))
+            ]
             bar.update()
     columns = {name: ("entry", np.array([row[name] for row in rows])) for name in rows[0]}
     table = xr.Dataset(columns, coords={"entry": np.arange(len(rows))})
@@ -136,10 +139,8 @@ def write_stability_csv(table: xr.Dataset, path: str | os.PathLike[str]) -> Path
     Raises
     ------
     InputError
-        If the folder does not exist.
+        If `path` can't be written.
     """
-    path = Path(path)
-    if not path.parent.is_dir():
-        raise InputError(f"path = {path}: the folder {path.parent} does not exist")
-    table[list(COLUMNS)].to_dataframe().to_csv(path, index=False)
-    return path
+    with whole_file(path) as temporary:
+        table[list(COLUMNS)].to_dataframe().to_csv(temporary, index=False)
+    return Path(path)

@@ -6,9 +6,11 @@ The one place that knows all rooms; every command imports what it needs when it 
 from __future__ import annotations
 
 import sys
+import tempfile
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 import typer
 import xarray as xr
 from rich.console import Console
@@ -32,15 +34,13 @@ MaxRounds = Annotated[int, typer.Option(help="Rounds after which a run ends with
 
 
 def main() -> None:
-    """Run the command; a wrong input is one line on stderr and exit code 2."""
+    """Run the command; a wrong input is one line on stderr and exit code 2, an unknown option a note of typer's."""
     try:
         app()
     except InputError as error:
         sys.exit(_fail(f"{error}", 2))
     except OSError as error:
         sys.exit(_fail(f"{error}", 1))
-    except KeyboardInterrupt:
-        sys.exit(_fail("interrupted", 130))
 
 
 def _fail(message: str, code: int) -> int:
@@ -99,7 +99,7 @@ def solve(policies: PolicyFile, out: Out, model: Model = None, pair: Pair = None
         place = {dim: one[dim].item() for dim in solution["attractor"].dims}
         end = solution.sel(place)
         note = "" if end["steady"] else f" (not steady: still moving at t = {end['end_time'].item():g})"
-        console.print(f"{meanfield.name_of(one)}: {end['attractor'].item()}{note}", highlight=False)
+        _say(f"{meanfield.name_of(one)}: {end['attractor'].item()}{note}")
     _saved(solution, out)
 
 
@@ -115,10 +115,10 @@ def stability(
     _check_out(csv, out)
     stacks = [_select(_policies(path), model, pair) for path in policies]
     table = meanfield.stability_table(stacks, progress=sys.stderr.isatty())
-    _print_stability(table)
+    console.print(meanfield.stability_report(table))
     if csv is not None:
         meanfield.write_stability_csv(table, csv)
-        console.print(f"wrote {csv}", highlight=False)
+        _say(f"wrote {csv}")
     if out is not None:
         _saved(table, out)
 
@@ -153,9 +153,11 @@ def simulate(
     ]
     for result in results:
         for size in result["n_agents"].values:
-            ended = result["consensus_word"].sel(n_agents=size).to_series().value_counts(dropna=False)
-            shares = ", ".join(f"{word or 'no consensus'} {count / runs:.3f}" for word, count in ended.items())
-            console.print(f"{result['pair'].item()}, N = {size:,}: {shares}", highlight=False)
+            ended = result["consensus_word"].sel(n_agents=size)
+            shares = {word: (ended == word).mean().item() for word in meanfield.words_of(result)}
+            shares["no consensus"] = ended.isnull().mean().item()
+            listed = ", ".join(f"{outcome} {share:.3f}" for outcome, share in shares.items())
+            _say(f"{meanfield.name_of(result)}, N = {size:,}: {listed}")
     _saved(_over_pairs(results), out)
 
 
@@ -198,9 +200,14 @@ def figures(
     for path, result in loaded.items():
         if result.attrs.get("kind") not in makers:
             raise InputError(f"{path}: expected what solve, stability or validate wrote")
-    for path, result in loaded.items():
-        draw, ending = makers[result.attrs["kind"]]
-        console.print(f"wrote {draw(result, out / f'{path.stem}{ending}')}", highlight=False)
+    with tempfile.TemporaryDirectory(dir=out) as folder:
+        drawn = []
+        for path, result in loaded.items():
+            draw, ending = makers[result.attrs["kind"]]
+            for name, one in _by_model(path.stem, result):
+                drawn.append(draw(one, Path(folder) / f"{name}{ending}"))
+        for path in drawn:
+            _say(f"wrote {path.replace(out / path.name)}")
 
 
 @app.command(epilog="Example: meanfield demo --out results")
@@ -221,7 +228,7 @@ def demo(
     _saved(policies, out / "policies.nc", _captured(policies))
     console.rule("2. theory: fixed points and their stability")
     table = meanfield.stability_table(policies, progress=sys.stderr.isatty())
-    _print_stability(table)
+    console.print(meanfield.stability_report(table))
     _saved(table, out / "stability.nc")
     solution = meanfield.solve(policies)
     _saved(solution, out / "mean_field_dynamics.nc")
@@ -234,10 +241,10 @@ def demo(
     ]
     console.rule("What it means")
     for sentence in meanfield.describe_stability(table):
-        console.print(sentence, highlight=False)
-    console.print(f"The model was unsure of the task: {_captured(policies)}.", highlight=False)
+        _say(sentence)
+    _say(f"The model was unsure of the task: {_captured(policies)}.")
     written = [*sorted(path.name for path in out.glob("*.nc")), *(path.name for path in drawn)]
-    console.print(f"Files in {out}: {', '.join(written)}.", highlight=False)
+    _say(f"Files in {out}: {', '.join(written)}.")
 
 
 def _validate(
@@ -248,18 +255,22 @@ def _validate(
 
     if runs < 2:
         raise InputError(f"runs = {runs}: expected at least 2, for a standard error")
+    if not 1 <= rounds <= max_rounds:
+        raise InputError(f"rounds = {rounds}: expected 1 to max_rounds = {max_rounds}")
+    times = np.linspace(0, meanfield.TIME_PER_ROUND * rounds, 4 * rounds + 1)
     comparisons = []
     for policy in policies:
+        solution = meanfield.solve(policy, times=times, max_time=max(2000.0, times[-1]))
         simulation = simulate_runs(
             policy,
             n_agents=n_agents,
             runs=runs,
             seed=seed,
             max_rounds=max_rounds,
-            record_rounds=min(rounds, max_rounds),
+            record_rounds=rounds,
             progress=sys.stderr.isatty(),
         )
-        comparisons.append(compare(meanfield.solve(policy), simulation))
+        comparisons.append(compare(solution, simulation))
         console.print(comparison_table(comparisons[-1]))
     return _over_pairs(comparisons)
 
@@ -303,11 +314,18 @@ def _pair(text: str) -> tuple[str, ...]:
     return words
 
 
+def _by_model(name: str, result: xr.Dataset) -> list[tuple[str, xr.Dataset]]:
+    """The result by model with a name for each, for figures of one model."""
+    if "model" not in result.dims:
+        return [(name, result)]
+    return [(f"{name}_{model}", result.sel(model=model)) for model in result["model"].values]
+
+
 def _check_out(*paths: Path | None) -> None:
     """Long work starts only when its results can be written."""
     for path in paths:
-        if path is not None and not path.parent.is_dir():
-            raise InputError(f"out = {path}: the folder {path.parent} does not exist")
+        if path is not None:
+            meanfield.check_writable(path)
 
 
 def _captured(policies: xr.Dataset) -> str:
@@ -315,13 +333,14 @@ def _captured(policies: xr.Dataset) -> str:
     return f"the words hold {float(mass.min()):.1%} to {float(mass.max()):.1%} of the next-token probability"
 
 
-def _print_stability(table: xr.Dataset) -> None:
-    console.print(meanfield.stability_report(table))
-
-
 def _saved(result: xr.Dataset, path: Path, note: str = "") -> None:
     meanfield.save(result, path)
-    console.print(f"wrote {path}" + (f": {note}" if note else ""), highlight=False)
+    _say(f"wrote {path}" + (f": {note}" if note else ""))
+
+
+def _say(text: str) -> None:
+    """One line, however long, and no markup: paths and words are shown as they are."""
+    console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 if __name__ == "__main__":

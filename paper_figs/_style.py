@@ -14,7 +14,7 @@ import matplotlib.pyplot as plt
 import xarray as xr
 from matplotlib.figure import Figure
 
-from meanfield import InputError
+from meanfield import whole_file
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -62,10 +62,8 @@ def model_title(result: xr.Dataset) -> str:
 
 
 def write_figure(figure: Figure, path: str | os.PathLike[str]) -> Path:
-    """Write the figure to a file and close it; InputError where the folder does not exist."""
-    path = Path(path)
-    if not path.parent.is_dir():
-        raise InputError(f"path = {path}: the folder {path.parent} does not exist")
-    figure.savefig(path)
+    """Write the figure to a file and close it; InputError where it can't be written."""
+    with whole_file(path) as temporary:
+        figure.savefig(temporary)
     plt.close(figure)
-    return path
+    return Path(path)

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 import meanfield
-from meanfield import InputError
+from meanfield import InputError, whole_file
 from paper_figs._published import equals_printed, table_s1
 
 
@@ -63,7 +63,8 @@ def render(comparison: pd.DataFrame) -> Table:
 def draw(table: xr.Dataset, path: str | Path) -> Path:
     """Write the comparison as CSV and print it; returns the path."""
     comparison = published_against_computed(table)
-    comparison.to_csv(path, index=False)
+    with whole_file(path) as temporary:
+        comparison.to_csv(temporary, index=False)
     Console().print(render(comparison))
     return Path(path)
 

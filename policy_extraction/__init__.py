@@ -9,7 +9,6 @@ import os
 # Spinning OpenMP threads beside another busy process slow each other 15-fold. The setting is read when PyTorch loads.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
-from policy_extraction._cache import cache_folder as cache_folder
 from policy_extraction._extract import extract as extract
 from policy_extraction._record import policy_from_record as policy_from_record
 from policy_extraction._source import SMOLLM2 as SMOLLM2

@@ -14,15 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import xarray as xr
-from platformdirs import user_cache_path
 
-from meanfield import InputError, load, save
-
-
-def cache_folder() -> Path:
-    """The folder in MEANFIELD_CACHE, else this user's cache folder for meanfield."""
-    chosen = os.environ.get("MEANFIELD_CACHE")
-    return Path(chosen).expanduser() if chosen else user_cache_path("meanfield")
+from meanfield import InputError, cache_folder, load, save
 
 
 class RecordCache:

@@ -19,8 +19,12 @@ def packed_linears(model: Any) -> Iterator[None]:
     """Run the float32 linear layers of `model` with packed weights inside the block; restores them afterwards."""
     layers = _eligible(model)
     try:
-        for layer in layers:
-            layer.forward = _packed_forward(layer)
+        try:
+            for layer in layers:
+                layer.forward = _packed_forward(layer)
+        except (AttributeError, RuntimeError):  # the operators are private to PyTorch and may change
+            for layer in layers:
+                layer.__dict__.pop("forward", None)
         yield
     finally:
         for layer in layers:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib.metadata import version
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -106,7 +107,7 @@ def policy_from_record(record: xr.Dataset, temperature: float = 0.5) -> xr.Datas
 
 def check_temperature(temperature: float) -> None:
     """InputError unless it is a positive, finite number."""
-    if isinstance(temperature, bool) or not isinstance(temperature, (int, float)) or not 0 < temperature < np.inf:
+    if isinstance(temperature, bool) or not isinstance(temperature, Real) or not 0 < temperature < np.inf:
         raise InputError(f"temperature = {temperature!r}: expected a positive number")
 
 

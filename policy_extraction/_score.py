@@ -58,8 +58,8 @@ def score(
     scores = np.empty((len(questions), len(questions[0].answers)))
     pending = {i: len(_heads(q.answers)) for i, q in enumerate(questions)}
     with torch.inference_mode():
-        cache = _run(model, [shared], 1).past_key_values if shared else None
-        if cache is not None and not hasattr(cache, "batch_repeat_interleave"):
+        cache = getattr(_run(model, [shared], 1), "past_key_values", None) if shared else None
+        if not _repeatable(cache):
             cache, shared = None, ()
         for batch in _batches(rows, batch_size):
             log_p = _log_probabilities(model, batch, cache, len(shared))
@@ -72,6 +72,15 @@ def score(
     for i, question in enumerate(questions):
         scores[i] = _disjoint(scores[i], question.answers)
     return scores
+
+
+def _repeatable(cache: Any) -> bool:
+    """Whether a cache can be copied for a batch; recurrent layers keep a state that can't, or no cache at all."""
+    try:
+        copy.deepcopy(cache).batch_repeat_interleave(2)
+    except (AttributeError, NotImplementedError):
+        return False
+    return True
 
 
 def _heads(answers: Sequence[Tokens]) -> list[Tokens]:

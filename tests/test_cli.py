@@ -48,6 +48,35 @@ def test_each_command_takes_what_the_one_before_wrote(command, policies, tmp_pat
     assert pd.read_csv("table.csv")["row"].tolist()[:2] == ["candidate", "candidate"]
 
 
+def test_simulation_says_how_many_runs_found_no_consensus(command, tmp_path):
+    policy = meanfield.make_policy(np.array([0.5, 0.97, 0.5, 0.5, 0.03]), ["a", "b"])
+    meanfield.save(policy.drop_vars("pair"), tmp_path / "p.nc")
+    arguments = ("-n", 4, "--runs", 200, "--max-rounds", 30, "--seed", 1, "--out", "runs.nc")
+    code, out, _ = command("simulate", "p.nc", *arguments)
+    assert code == 0
+    runs = meanfield.load("runs.nc")["consensus_word"]
+    assert 0 < runs.isnull().mean() < 1
+    assert f"no consensus {runs.isnull().mean().item():.3f}" in out
+
+
+def test_many_rounds_and_long_names(command, policies, tmp_path):
+    long = tmp_path / ("x" * 60 + "[red]")
+    long.mkdir()
+    sizes = ("-n", 10, "--runs", 5, "--max-rounds", 150, "--rounds", 150)
+    code, out, _ = command("validate", policies, *sizes, "--out", long / "check.nc")
+    assert code == 0
+    assert f"wrote {long / 'check.nc'}" in out
+
+
+def test_a_solution_of_several_models_gives_a_figure_for_each(command, tmp_path):
+    stack = random_policy(1).expand_dims(model=["m", "n"]).assign_coords(model=["m", "n"])
+    meanfield.save(stack, tmp_path / "two.nc")
+    assert command("solve", "two.nc", "--out", "solution.nc")[0] == 0
+    assert command("figures", "solution.nc", "--out", ".")[0] == 0
+    assert (tmp_path / "solution_m.png").exists()
+    assert (tmp_path / "solution_n.png").exists()
+
+
 def test_published_policies_from_the_archive_to_table_s1(command, data_folder, tmp_path):
     assert command("data", "llm-group-size", "--path", data_folder, "--out", "published.nc")[0] == 0
     select = ("--model", "gpt-4o", "--pair", "his/her")
@@ -76,6 +105,11 @@ def test_published_policies_from_the_archive_to_table_s1(command, data_folder, t
         (("solve", "policies.nc", "--out", "absent/o.nc"), "the folder absent does not exist"),
         (("simulate", "policies.nc", "-n", "1", "--out", "o.nc"), "n_agents = 1: expected"),
         (("validate", "policies.nc", "-n", "10", "--runs", "1", "--out", "o.nc"), "runs = 1: expected at least 2"),
+        (
+            ("validate", "policies.nc", "-n", "10", "--rounds", "0", "--out", "o.nc"),
+            "rounds = 0: expected 1 to max_rounds",
+        ),
+        (("stability", "policies.nc", "--csv", "t.csv", "--out", "."), "it is a folder"),
         (("figures", "policies.nc", "--out", "."), "policies.nc: expected what solve, stability or validate wrote"),
         (("figures", "policies.nc", "--out", "absent"), "out = absent: there is no such folder"),
         (("data", "other", "--out", "o.nc"), "name = 'other': expected llm-group-size"),

@@ -18,7 +18,6 @@ pytest.importorskip("transformers", reason="language models need the extra llm")
 import torch
 
 import meanfield
-import policy_extraction
 from _tiny_models import CHAT, LETTERS, SHORT, letter_tokenizer, random_model, tiny
 from meanfield import InputError, MemorySpace
 from policy_extraction import NAMING_GAME, Payoffs, _extract, _source, extract, policy_from_record
@@ -392,9 +391,9 @@ def test_import_needs_no_language_model_library_and_calms_openmp():
 
 def test_the_cache_folder_can_be_chosen(monkeypatch, tmp_path):
     monkeypatch.setenv("MEANFIELD_CACHE", str(tmp_path))
-    assert policy_extraction.cache_folder() == tmp_path
+    assert meanfield.cache_folder() == tmp_path
     monkeypatch.delenv("MEANFIELD_CACHE")
-    assert policy_extraction.cache_folder().name == "meanfield"
+    assert meanfield.cache_folder().name == "meanfield"
 
 
 def test_a_record_without_log_probabilities_is_refused():

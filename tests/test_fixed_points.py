@@ -157,7 +157,52 @@ def test_continuum_of_fixed_points_is_said_not_sampled():
     """Agents who say what they heard last: every word share is a fixed point."""
     points = meanfield.fixed_points(meanfield.make_policy(np.array([0.5, 1.0, 0.0, 1.0, 0.0]), ["a", "b"]))
     assert points["word_share"].values[:, 0].tolist() == [1.0, 0.0]
-    assert "a continuum" in points.attrs["completeness"]
+    assert "every share with -46 < logit Q" in points.attrs["completeness"]
+
+
+@pytest.mark.parametrize("error", [1e-6, 1e-10, 1e-12])
+def test_almost_a_continuum_has_its_one_fixed_point(error):
+    """Copies what was heard last, but for rare errors, e towards the second word and 3e towards the first: Q = 3/4."""
+    copy = np.array([0.5, 1 - error, 3 * error, 1 - error, 3 * error])
+    points = meanfield.fixed_points(meanfield.make_policy(copy, ["a", "b"]))
+    # 1 - e is rounded to an ulp, which moves the root by as much as e is rounded
+    assert points["word_share"].values[:, 0] == pytest.approx([0.75], abs=max(1e-9, 1e-16 / error))
+
+
+def with_floor(first, floor):
+    """A policy whose zeros and ones are replaced by a floor and what is left, each to full relative accuracy."""
+    q = np.stack([np.maximum(first, floor), np.maximum(1 - first, floor)], axis=1)
+    return meanfield.make_policy(q, ["a", "b"])
+
+
+@pytest.mark.parametrize("floor", [1e-12, 1e-16, 1e-21, 1e-40])
+def test_consensus_with_the_smallest_errors_is_found(floor):
+    majority = majority_policy(3, 1.0)["q"].values[:, 0]
+    points = meanfield.fixed_points(with_floor(majority, floor))
+    # leading order: one error of the agent, or none; three partners of the minority are rarer
+    np.testing.assert_allclose(points["word_share"].values[[0, 2], [1, 0]], floor, rtol=1e-3)
+    assert points["word_share"].values[1, 0] == pytest.approx(0.5, abs=1e-12)
+
+
+@pytest.mark.parametrize("error", [1e-8, 1e-16, 1e-17, 1e-30])
+@pytest.mark.parametrize("length", [1, 2, 4])
+def test_habits_that_hardly_ever_change_have_the_share_that_their_errors_give(error, length):
+    """Repeat the own last word with errors e and 3e: the shares are 3 to 1 (H = 1: exactly), whatever is heard."""
+    space = meanfield.MemorySpace(2, length)
+    last = [memory[-1][0] if (memory := space.memory(i)) else 0 for i in range(space.n_states)]
+    q = np.where(np.array(last)[:, None] == 0, [1 - error, error], [3 * error, 1 - 3 * error])
+    q[0] = 0.5
+    points = meanfield.fixed_points(meanfield.make_policy(q, ["a", "b"]))
+    assert points["word_share"].values[:, 0] == pytest.approx([0.75], rel=max(1e-9, 4 * error))
+
+
+def test_defective_eigenvalue_is_not_called_oscillatory():
+    """A policy without memory: every eigenvalue is -1 in one Jordan block, which rounding splits into a circle."""
+    for length in (1, 3, 5):
+        space = meanfield.MemorySpace(2, length)
+        points = meanfield.fixed_points(meanfield.make_policy(np.full(space.n_states, 0.3), ["a", "b"]))
+        assert not points["oscillatory"].any()
+        assert points["eigenvalue"].values == pytest.approx([-1], abs=5e-3)
 
 
 def test_landscape_of_published_policies(published):

@@ -91,3 +91,34 @@ def test_a_stack_is_taken_apart_and_its_absent_policies_passed_over():
     assert names == ["m {a, b}", "m {c, d}", "n {c, d}"]
     with pytest.raises(InputError, match="2 models and 2 pairs"):
         meanfield.single_policy(stack)
+
+
+def stack_of(*pairs):
+    q = np.stack([random_policy(seed)["q"].values for seed in range(len(pairs))])
+    coords = {"pair": list(pairs), "word_label": (("pair", "word"), [pair.split("/") for pair in pairs])}
+    return xr.Dataset({"q": (("pair", "state", "word"), q)}, coords=coords)
+
+
+def test_stacks_need_names_that_differ():
+    meanfield.validate_policy(stack_of("a/b", "c/d"))
+    with pytest.raises(InputError, match="dim pair without a coordinate of names that differ"):
+        meanfield.validate_policy(stack_of("a/b", "a/b"))
+    with pytest.raises(InputError, match="dim pair without a coordinate"):
+        meanfield.validate_policy(stack_of("a/b", "c/d").drop_vars("pair"))
+
+
+def test_a_stack_without_any_policy_is_refused():
+    empty = stack_of("a/b")
+    empty["q"][:] = np.nan
+    with pytest.raises(InputError, match="expected a probability"):
+        meanfield.single_policy(empty)
+    with pytest.raises(InputError, match="holds no policy"):
+        meanfield.solve(empty)
+    with pytest.raises(InputError, match="policies is empty"):
+        meanfield.stability_table(empty)
+
+
+def test_memory_length_need_not_be_among_the_attrs():
+    policy = random_policy(1)
+    del policy.attrs["memory_length"]
+    assert meanfield.solve(policy).attrs["memory_length"] == 1

@@ -75,6 +75,7 @@ def test_absent_policies_of_a_stack_stay_absent():
     stack = xr.Dataset({"q": (("pair", "state", "word"), q)}, coords=coords, attrs={"memory_length": 1})
     solution = meanfield.solve(stack)
     assert solution["word_share"].isnull().all(["time", "word"]).values.tolist() == [False, True, False]
+    assert solution["attractor"].isnull().values.tolist() == [False, True, False]
     alone = meanfield.solve(random_policy(2))
     np.testing.assert_allclose(solution["word_share"].isel(pair=2), alone["word_share"], atol=1e-10)
 

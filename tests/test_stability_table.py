@@ -75,5 +75,6 @@ def test_tables_of_several_files_stand_in_one(tmp_path):
     several = [random_policy(1, 2, 1), random_policy(2, 2, 2)]
     table = meanfield.stability_table(several)
     assert (table["row"] == "candidate").sum() == 4
+    assert len(meanfield.describe_stability(table)) == 2, "policies of one name stay two"
     with pytest.raises(meanfield.InputError, match="policies is empty"):
         meanfield.stability_table([])

@@ -1,5 +1,17 @@
 """The papers' analytic models: equations derived with sympy, held against the engine by tests."""
 
+from theory._minimal_naming_game import MinimalAgent as MinimalAgent
+from theory._minimal_naming_game import MinimalInteraction as MinimalInteraction
+from theory._minimal_naming_game import MinimalManyWords as MinimalManyWords
+from theory._minimal_naming_game import MinimalRateEquation as MinimalRateEquation
+from theory._minimal_naming_game import minimal_interactions as minimal_interactions
+from theory._minimal_naming_game import minimal_many_words as minimal_many_words
+from theory._minimal_naming_game import minimal_rate_equation as minimal_rate_equation
+from theory._minimal_naming_game import minimal_two_word_agents as minimal_two_word_agents
+from theory._minimal_naming_game_fixed_points import minimal_critical_fraction as minimal_critical_fraction
+from theory._minimal_naming_game_fixed_points import minimal_critical_polynomial as minimal_critical_polynomial
+from theory._minimal_naming_game_fixed_points import minimal_drift as minimal_drift
+from theory._minimal_naming_game_fixed_points import minimal_fixed_points as minimal_fixed_points
 from theory._naming_game import RateEquation as RateEquation
 from theory._naming_game import consensus_eigenvalues as consensus_eigenvalues
 from theory._naming_game import rate_equation as rate_equation

@@ -7,10 +7,9 @@ import xarray as xr
 from scipy.interpolate import CubicSpline
 from scipy.stats import t as student
 
-from meanfield import TIME_PER_ROUND, InputError, stamp
+from meanfield import MIXED, TIME_PER_ROUND, InputError, stamp
 from validation._intervals import wilson_interval
 
-MIXED = "mixed"  # the attractor of a solution that ends at no word
 TRAJECTORY = ("n_agents", "round", "word")
 
 

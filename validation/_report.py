@@ -6,8 +6,7 @@ import numpy as np
 import xarray as xr
 from rich.table import Table
 
-from meanfield import InputError
-from validation._compare import MIXED
+from meanfield import MIXED, InputError
 
 
 def comparison_table(comparison: xr.Dataset) -> Table:

@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 from tqdm.auto import tqdm
 
-from meanfield import InputError, name_of, single_policy, space_of, stamp, validate_policy, words_of
+from meanfield import InputError, name_of, single_policy, space_of, stamp, words_of
 from validation._ensemble import Ensemble, Rules, play_ensemble
 
 LARGEST_POPULATION = 2**32 - 1  # agents are drawn from 32 random bits each
@@ -66,7 +66,7 @@ def simulate(
     InputError
         If an argument is out of range, or `policy` is not a policy or holds several.
     """
-    policy = validate_policy(single_policy(policy))
+    policy = single_policy(policy)
     sizes = _population_sizes(n_agents)
     runs = _integer("runs", runs, 1)
     seed = _integer("seed", seed, 0, LARGEST_SEED)
@@ -81,7 +81,7 @@ def simulate(
     most = sum(sizes) * runs * max_rounds
     bar_format = "{desc} {percentage:3.0f}%|{bar}| {elapsed}<{remaining}"
     ensembles = []
-    with tqdm(total=most, desc=name_of(policy), disable=not progress, bar_format=bar_format) as bar:
+    with tqdm(total=most, desc=name_of(policy), disable=not progress, bar_format=bar_format, leave=False) as bar:
         for n in sizes:
             ensembles.append(
                 play_ensemble(

@@ -5,15 +5,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import platformdirs
 import pooch
 
+from meanfield._cache_folder import cache_folder
 from meanfield._errors import InputError
-
-
-def cache_folder() -> Path:
-    """MEANFIELD_CACHE, or the user's cache folder of this system."""
-    return Path(os.environ.get("MEANFIELD_CACHE") or platformdirs.user_cache_dir("meanfield"))
 
 
 def find_local(folder: str, name: str, path: str | os.PathLike[str] | None) -> Path | None:
@@ -22,7 +17,7 @@ def find_local(folder: str, name: str, path: str | os.PathLike[str] | None) -> P
     Raises
     ------
     InputError
-        If a place is given and the file is not there.
+        If `path` is given and the file is not there; MEANFIELD_DATA may hold other files only.
     """
     for source, place in (("path", path), ("MEANFIELD_DATA", os.environ.get("MEANFIELD_DATA") or None)):
         if place is None:

@@ -59,7 +59,7 @@ def llm_group_size(path: str | os.PathLike[str] | None = None) -> xr.Dataset:
     Raises
     ------
     InputError
-        If the file is not found, or is not what was published.
+        If the file is not found, a download is not what was published (SHA-256), or a table is incomplete.
     """
     found = find_local("llm_group_size", NAME, path) or download(NAME, URL, SHA256)
     tables = _read(found)
