@@ -51,7 +51,8 @@ def save(dataset: xr.Dataset, path: str | os.PathLike[str]) -> Path:
         If `path` can't be written.
     """
     with whole_file(path) as temporary:
-        dataset.to_netcdf(temporary, engine="h5netcdf")
+        # An encoding that came from another file would cut longer strings to the length that they had there.
+        dataset.drop_encoding().to_netcdf(temporary, engine="h5netcdf")
     return Path(path)
 
 
@@ -64,7 +65,7 @@ def load(path: str | os.PathLike[str]) -> xr.Dataset:
         dataset = xr.load_dataset(path, engine="h5netcdf")
     except (OSError, ValueError, KeyError) as error:
         raise InputError(f"path = {path}: expected a NetCDF file, and it can't be read ({error})") from None
-    return _with_missing_strings(dataset)
+    return _with_missing_strings(dataset.drop_encoding())
 
 
 def load_policy(path: str | os.PathLike[str]) -> xr.Dataset:

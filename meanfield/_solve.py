@@ -68,6 +68,9 @@ def solve(
     policies = validate_policy(policies, "policies").transpose(*STACKED_DIMS, ..., missing_dims="ignore")
     space = space_of(policies)
     saved = _validate_times(times, max_time)
+    for name, tolerance in (("rtol", rtol), ("atol", atol)):
+        if not 0 < tolerance < 1:
+            raise InputError(f"{name} = {tolerance}: expected a number between 0 and 1")
     x0 = validate_composition(empty_memories(policies) if initial is None else initial, space)
     q = policies["q"].values.reshape(-1, space.n_states, space.n_words)
     measured = ~np.isnan(q).all((1, 2))

@@ -67,7 +67,9 @@ def _trajectories(axis: Axes, one: xr.Dataset) -> None:
         line = one.sel(n_agents=n_agents).isel(word=0)
         colour = SIZES((k + 1) / (one.sizes["n_agents"] + 1))
         mean, band = line["simulated"].values, line["band"].values
-        axis.plot(line["round"], mean, color=colour, lw=1.6, label=f"N = {n_agents:,}")
+        # Wide lines below narrow ones: where the curves fall together, all of them stay visible.
+        width = 1.5 + 2.0 * (one.sizes["n_agents"] - 1 - k)
+        axis.plot(line["round"], mean, color=colour, lw=width, label=f"N = {n_agents:,}")
         axis.fill_between(line["round"], mean - band, mean + band, color=colour, alpha=0.25, lw=0)
     axis.plot(one["round"], one["theory"].isel(word=0), "k--", lw=1.2, label="rate equation")
     axis.set_title(f"{{{first}, {second}}}: share of '{first}'")
@@ -94,7 +96,7 @@ def _outcomes(axis: Axes, one: xr.Dataset) -> None:
     axis.set_ylim(-0.03, 1.06)
     axis.set_xlabel("number of agents N")
     axis.set_title(f"predicted for large N: {predicted}")
-    axis.legend(loc="center right")
+    axis.legend(loc="best")
 
 
 def _outcome(one: xr.Dataset, word: int | None) -> tuple[np.ndarray, np.ndarray]:

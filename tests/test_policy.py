@@ -23,6 +23,18 @@ def test_file_gives_back_the_same_policy(tmp_path):
     assert [file.name for file in tmp_path.iterdir()] == ["policy.nc"], "no partial file stays behind"
 
 
+def test_longer_words_of_another_file_are_not_cut(tmp_path):
+    files = []
+    for words in (["his", "her"], ["woman", "Mexican"]):
+        policy = meanfield.make_policy(np.full(5, 0.5), words, model="m")
+        path = meanfield.save(policy, tmp_path / f"{words[0]}.nc")
+        files.append(xr.load_dataset(path))  # with the encoding of the file, as a user may have loaded it
+    both = xr.concat(files, "pair", coords="different", compat="equals")
+    again = meanfield.load_policy(meanfield.save(both, tmp_path / "both.nc"))
+    assert again["word_label"].values.tolist() == [["his", "her"], ["woman", "Mexican"]]
+    assert again["pair"].values.tolist() == ["his/her", "woman/Mexican"]
+
+
 def test_equal_policies_have_equal_hashes_and_others_do_not():
     policy = random_policy(1)
     changed = policy.copy(deep=True)

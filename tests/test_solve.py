@@ -87,6 +87,7 @@ def test_absent_policies_of_a_stack_stay_absent():
         ({"times": np.array([0.0, 2.0, 1.0])}, "increasing"),
         ({"max_time": 10.0}, "max_time = 10.0"),
         ({"initial": np.ones(5)}, "composition sums to 5"),
+        ({"rtol": -1.0}, "rtol = -1.0: expected"),
     ],
 )
 def test_wrong_input_is_named(arguments, message):
