@@ -18,7 +18,9 @@ from meanfield._files import load as load
 from meanfield._files import load_policy as load_policy
 from meanfield._files import save as save
 from meanfield._files import whole_file as whole_file
+from meanfield._finite_size import finite_size as finite_size
 from meanfield._fixed_points import fixed_points as fixed_points
+from meanfield._group_size_law import group_size_law as group_size_law
 from meanfield._memory import MemorySpace as MemorySpace
 from meanfield._observables import MIXED as MIXED
 from meanfield._observables import convention as convention
