@@ -24,6 +24,7 @@ from meanfield._group_size_law import group_size_law as group_size_law
 from meanfield._memory import MemorySpace as MemorySpace
 from meanfield._observables import MIXED as MIXED
 from meanfield._observables import convention as convention
+from meanfield._observables import entropy as entropy
 from meanfield._observables import success_rate as success_rate
 from meanfield._policy import each_policy as each_policy
 from meanfield._policy import make_policy as make_policy
@@ -34,6 +35,7 @@ from meanfield._policy import space_of as space_of
 from meanfield._policy import validate_policy as validate_policy
 from meanfield._policy import word_index as word_index
 from meanfield._policy import words_of as words_of
+from meanfield._population import Population as Population
 from meanfield._provenance import stamp as stamp
 from meanfield._rate_equation import TIME_PER_ROUND as TIME_PER_ROUND
 from meanfield._rate_equation import drift as drift

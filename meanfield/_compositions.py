@@ -6,39 +6,58 @@ import numpy as np
 import xarray as xr
 
 from meanfield._errors import InputError
-from meanfield._memory import MemorySpace
-from meanfield._policy import single_policy, space_of, word_index
+from meanfield._policy import space_of, word_index
+from meanfield._population import Population, as_population
 
 
-def empty_memories(policy: xr.Dataset) -> xr.DataArray:
-    """The composition in which nobody has interacted yet, dims (state)."""
-    return _all_in(0, space_of(policy))
+def empty_memories(policy: xr.Dataset | Population) -> xr.DataArray:
+    """The composition in which nobody has interacted yet, dims (state); for a population (component, state)."""
+    return _all_in(0, policy)
 
 
-def consensus(policy: xr.Dataset, word: str) -> xr.DataArray:
+def consensus(policy: xr.Dataset | Population, word: str) -> xr.DataArray:
     """The composition in which every agent has said and heard only `word` in its last H interactions, [π]^2H.
+
+    Dims (state), for a population (component, state).
 
     Raises
     ------
     InputError
         If the policy does not have the word.
     """
-    policy = single_policy(policy)
-    space = space_of(policy)
-    return _all_in(space.consensus_state(word_index(policy, word)), space)
+    population = as_population(policy)
+    return _all_in(population.space.consensus_state(word_index(population.policies[0], word)), policy)
 
 
-def validate_composition(composition: xr.DataArray | np.ndarray, space: MemorySpace) -> np.ndarray:
-    """`composition` as an array of shape (S,); InputError where it is not on the simplex to 1e-6."""
+def validate_composition(composition: xr.DataArray | np.ndarray, population: Population) -> np.ndarray:
+    """`composition` as an array of shape (M, S); InputError where a row is not on the simplex to 1e-6.
+
+    Shape (S,) stands for the same composition in each of the M kinds of agents.
+    """
     x = np.asarray(composition, dtype=np.float64)
-    if x.shape != (space.n_states,):
-        raise InputError(f"composition has shape {x.shape}: expected ({space.n_states},)")
-    if not (np.isfinite(x).all() and x.min() >= -1e-6 and abs(x.sum() - 1) <= 1e-6):
-        raise InputError(f"composition sums to {x.sum()} with minimum {x.min()}: expected fractions that sum to 1")
-    return x
+    shape = (len(population.policies), population.space.n_states)
+    if x.shape not in (shape, shape[1:]):
+        expected = f"({shape[1]},)" if shape[0] == 1 else f"{shape} or ({shape[1]},)"
+        raise InputError(f"composition has shape {x.shape}: expected {expected}")
+    validate_fractions(x)
+    return np.array(np.broadcast_to(x, shape))
 
 
-def _all_in(state: int, space: MemorySpace) -> xr.DataArray:
-    x = np.zeros(space.n_states)
-    x[state] = 1.0
-    return xr.DataArray(x, dims="state", coords={"state": np.arange(space.n_states)}, name="composition")
+def validate_fractions(x: np.ndarray) -> None:
+    """InputError where a row of `x` (states on the last axis) is not on the simplex to 1e-6."""
+    sums = x.sum(-1)
+    wrong = ~(np.isfinite(sums) & (x.min(-1) >= -1e-6) & (np.abs(sums - 1) <= 1e-6))
+    if wrong.any():
+        first = tuple(np.argwhere(wrong)[0])
+        raise InputError(
+            f"composition sums to {sums[first]} with minimum {x[first].min()}: expected fractions that sum to 1"
+        )
+
+
+def _all_in(state: int, policy: xr.Dataset | Population) -> xr.DataArray:
+    alone = not isinstance(policy, Population)
+    space = space_of(policy) if alone else policy.space
+    x = np.zeros(space.n_states if alone else (len(policy.policies), space.n_states))
+    x[..., state] = 1.0
+    dims = ("state",) if alone else ("component", "state")
+    return xr.DataArray(x, dims=dims, coords={"state": np.arange(space.n_states)}, name="composition")

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 import xarray as xr
+from jaxtyping import Float
 from scipy.special import expit
 
 from meanfield._closed_classes import closed_classes
 from meanfield._compositions import consensus
 from meanfield._errors import InputError
+from meanfield._mixture import mixture_drift, mixture_word_share
 from meanfield._observables import MIXED, convention
-from meanfield._policy import name_of, single_policy, space_of, words_of
+from meanfield._population import Population, as_population, without_component
 from meanfield._provenance import stamp
-from meanfield._rate_equation import drift
+from meanfield._response import Response, responses
 from meanfield._roots import all_roots
 from meanfield._spectrum import leading_eigenvalues, stability
 from meanfield._stationary import StationaryLaw
@@ -26,56 +29,77 @@ MAX_LOGIT = 300.0
 MAX_RESIDUAL = 1e-9
 
 
-def fixed_points(policy: xr.Dataset) -> xr.Dataset:
-    """Every fixed point of the rate equation of a two-word policy.
+class Root(NamedTuple):
+    """A fixed point: the closed class of memories on which it lives (-1 at an exact corner), and its composition."""
 
-    x is a fixed point exactly when x = p(Q) and Q = qᵀp(Q), where p(Q) is the stationary law of one agent whose
-    partners say word w with probability Q_w. For two words this is one equation, here
-    g(ℓ) = log(f_0/f_1) - ℓ = 0 with f = qᵀp(Q) and ℓ = log(Q_0/Q_1). Its piecewise Chebyshev interpolant to 1e-10 gives
+    branch: int
+    composition: Float[np.ndarray, "kinds states"]
+
+
+def fixed_points(policy: xr.Dataset | Population) -> xr.Dataset:
+    """Every fixed point of the rate equation of two words.
+
+    x is a fixed point exactly when x = p(Q) and Q = F(Q), where p(Q) is the stationary law of an agent whose partners
+    say word w with probability Q_w, and F(Q) what agents then say: qᵀp(Q) for one policy, the sum over kinds of agents
+    and committed agents for a population. For two words this is one equation, here
+    g(ℓ) = log(F_0/F_1) - ℓ = 0 with ℓ = log(Q_0/Q_1). Its piecewise Chebyshev interpolant to 1e-10 gives
     every sign change, for |ℓ| ≤ 46 and further out until g has reached its asymptote; the corners Q = 0 and 1 are
     decided exactly. Where an agent's chain has several closed classes of memories, each has its own branch of fixed
-    points (all agents in that class); mixtures of classes with a matching Q are fixed points too and are not listed.
+    points (all agents of a kind in that class); mixtures of classes with a matching Q are fixed points too and are not
+    listed.
+
+    Parameters
+    ----------
+    policy
+        One policy, or a population.
 
     Returns
     -------
     Dataset over `fixed_point`, by falling share of the first word, with `word_share` (word), `eigenvalue` and
     `eigenvalue_imaginary` of the leading mode (per unit of time), `stability` (stable, unstable or marginal), `stable`,
     `oscillatory`, `kind` (consensus or mixed: success rate below 0.98), `convention` (its word, or 'mixed'), `branch`,
-    `residual` = max|dx/dt|, and `composition` (state). attrs["completeness"] says what was searched.
+    `residual` = max|dx/dt|, and `composition` (state), for a population (component, state). Of a population,
+    `word_share` is what a random partner says, committed agents included, and `convention` that of all others.
+    attrs["completeness"] says what was searched.
 
     Raises
     ------
     InputError
-        If the policy has more than two words.
+        If there are more than two words.
     """
-    policy = single_policy(policy)
-    q, space = policy["q"].values, space_of(policy)
-    if space.n_words != 2:
-        raise InputError(f"policy has {space.n_words} words: fixed points are found for two")
-    rows: list[tuple[int, np.ndarray]] = []
+    population = as_population(policy)
+    if population.space.n_words != 2:
+        raise InputError(f"policy has {population.space.n_words} words: fixed points are found for two")
+    roots, completeness = _all_roots(population)
+    result = without_component(_label(population, roots), policy)
+    if isinstance(policy, xr.Dataset):
+        result = result.assign_coords({name: policy[name] for name in ("model", "pair") if name in policy.coords})
+    return stamp(result.assign_attrs(policy=population.name, completeness=completeness), "fixed_points", policy)
+
+
+def _all_roots(population: Population) -> tuple[list[Root], str]:
+    """The fixed points by falling share of the first word, and what was searched."""
+    roots: list[Root] = []
     searched = []
-    for branch, flows in enumerate(closed_classes(q, space, heard=(0, 1))):
-        law = StationaryLaw(q, space, flows)
-        logits, report = _interior(law)
-        rows += [(branch, law.composition(Q)) for Q in _shares(logits)]
+    for branch, response in enumerate(responses(population)):
+        logits, report = interior_roots(response)
+        roots += [Root(branch, response.composition(Q)) for Q in word_shares(logits)]
         searched.append(f"class {branch}: {report}")
-    rows += [(-1, x) for x in _corners(policy)]
-    rows.sort(key=lambda row: -float(row[1] @ q[:, 0]))
+    roots += _corners(population)
+    roots.sort(key=lambda root: -float(mixture_word_share(root.composition, population.mixture)[0]))
     if len(searched) > 1:
         searched.append("mixtures of the classes that have the same Q are fixed points too")
-    completeness = "; ".join([*searched, "exact corners decided from the policy's zeros"])
-    result = _label(policy, rows).assign_attrs(policy=name_of(policy), completeness=completeness)
-    return stamp(result, "fixed_points", policy)
+    return roots, "; ".join([*searched, "exact corners decided from the policy's zeros"])
 
 
-def _interior(law: StationaryLaw) -> tuple[np.ndarray, str]:
+def interior_roots(response: Response) -> tuple[np.ndarray, str]:
     """logit(Q) of the roots with 0 < Q < 1, and what was searched."""
 
     def mismatch(logits: np.ndarray) -> np.ndarray:
-        share = law.word_share(_shares(logits))
+        share = response(word_shares(logits))
         return np.log(share[:, 0]) - np.log(share[:, 1]) - logits
 
-    if (law.word_share(_shares(np.zeros(1))) == 0).any():
+    if (response(word_shares(np.zeros(1))) == 0).any():
         return np.empty(0), "its agents say one word only, so no interior root"
     breaks = np.concatenate([-_outer(lambda x: -mismatch(-x)), LOGITS[1:-1], _outer(mismatch)])
     breaks.sort()
@@ -109,50 +133,63 @@ def _outer(mismatch: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
     return np.array(breaks)
 
 
-def _shares(logit: np.ndarray) -> np.ndarray:
+def word_shares(logit: np.ndarray) -> np.ndarray:
     """(Q_0, Q_1) on the last axis, each to full relative accuracy."""
     return np.stack([expit(logit), expit(-logit)], axis=-1)
 
 
-def _corners(policy: xr.Dataset) -> list[np.ndarray]:
+def _corners(population: Population) -> list[Root]:
     """Consensus states in which nobody ever says the other word: then Q is exactly 0 or 1, and everybody is there."""
-    q, space = policy["q"].values, space_of(policy)
-    candidates = [consensus(policy, word).values for word in words_of(policy)]
-    return [x for w, x in enumerate(candidates) if q[space.consensus_state(w), 1 - w] == 0]
+    found = []
+    for w, word in enumerate(population.words):
+        others = np.delete(np.arange(population.space.n_words), w)
+        slips = population.mixture.q[:, population.space.consensus_state(w)][:, others].any(1)
+        if not (slips & (population.mixture.share > 0)).any() and not population.mixture.committed[others].any():
+            x = consensus(population, word).values
+            # Kinds of share 0 may slip: they follow the others, who don't notice.
+            for m in np.flatnonzero(slips):
+                x[m] = _following(population, int(m), w)
+            found.append(Root(-1, x))
+    return found
 
 
-def _label(policy: xr.Dataset, rows: list[tuple[int, np.ndarray]]) -> xr.Dataset:
-    q, space, words = policy["q"].values, space_of(policy), words_of(policy)
-    x = np.array([x for _, x in rows]).reshape(-1, space.n_states)
-    share = x @ q
-    leading = np.array([leading_eigenvalues(q, one, space)[0] for one in x], dtype=complex)
+def _following(population: Population, kind: int, word: int) -> np.ndarray:
+    """The stationary composition of agents who hear one word only."""
+    q, space = population.mixture.q[kind], population.space
+    law = StationaryLaw(q, space, closed_classes(q, space, heard=(word,))[0])
+    return law.composition(np.eye(space.n_words)[word])
+
+
+def _label(population: Population, roots: list[Root]) -> xr.Dataset:
+    mixture, space = population.mixture, population.space
+    x = np.array([root.composition for root in roots]).reshape(-1, len(population.policies), space.n_states)
+    share = np.array([mixture_word_share(one, mixture) for one in x]).reshape(-1, space.n_words)
+    leading = np.array([leading_eigenvalues(mixture, one, space)[0] for one in x], dtype=complex)
     status = np.array([stability(value) for value in leading], dtype=str)
-    conventions = [convention(one, words) for one in share]
+    conventions = [convention(one, population.words) for one in population.convincible_share(share)]
     # A defective eigenvalue splits into a circle of this radius.
     oscillatory = np.abs(leading.imag) > 5 * np.finfo(float).eps ** (1 / space.memory_length)
-    residual = np.array([np.abs(drift(one, q, space)).max() for one in x])
+    residual = np.array([np.abs(mixture_drift(one, mixture, space)).max() for one in x])
     if (residual > MAX_RESIDUAL).any():
-        raise RuntimeError(f"{name_of(policy)}: a root has max|dx/dt| = {residual.max():.1e}, so it is no fixed point")
+        raise RuntimeError(f"{population.name}: a root has max|dx/dt| = {residual.max():.1e}, so it is no fixed point")
+    over = ("fixed_point",)
+    kind = np.where(np.array(conventions) == MIXED, MIXED, "consensus")
+    branch = np.array([root.branch for root in roots], dtype=int)
     columns = {
-        "word_share": (("fixed_point", "word"), share, "word share", "1"),
-        "eigenvalue": (("fixed_point",), leading.real, "leading eigenvalue, real part", "1/time"),
-        "eigenvalue_imaginary": (("fixed_point",), leading.imag, "leading eigenvalue, imaginary part", "1/time"),
-        "stability": (("fixed_point",), status, "linear stability", "1"),
-        "stable": (("fixed_point",), status == "stable", "leading eigenvalue below zero", "1"),
-        "oscillatory": (("fixed_point",), oscillatory, "leading eigenvalue is complex", "1"),
-        "kind": (("fixed_point",), np.where(np.array(conventions) == MIXED, MIXED, "consensus"), "kind", "1"),
-        "convention": (("fixed_point",), np.array(conventions, dtype=str), "convention", "1"),
-        "branch": (
-            ("fixed_point",),
-            np.array([b for b, _ in rows], dtype=int),
-            "closed class; -1 at an exact corner",
-            "1",
-        ),
-        "residual": (("fixed_point",), residual, "max |dx/dt|", "1/time"),
-        "composition": (("fixed_point", "state"), x, "fraction of agents in each state", "1"),
+        "word_share": ((*over, "word"), share, "word share", "1"),
+        "eigenvalue": (over, leading.real, "leading eigenvalue, real part", "1/time"),
+        "eigenvalue_imaginary": (over, leading.imag, "leading eigenvalue, imaginary part", "1/time"),
+        "stability": (over, status, "linear stability", "1"),
+        "stable": (over, status == "stable", "leading eigenvalue below zero", "1"),
+        "oscillatory": (over, oscillatory, "leading eigenvalue is complex", "1"),
+        "kind": (over, kind, "kind", "1"),
+        "convention": (over, np.array(conventions, dtype=str), "convention", "1"),
+        "branch": (over, branch, "closed class; -1 at an exact corner", "1"),
+        "residual": (over, residual, "max |dx/dt|", "1/time"),
+        "composition": ((*over, "component", "state"), x, "fraction of agents in each state", "1"),
     }
     data = {
         name: (dims, values, {"long_name": label, "units": units})
         for name, (dims, values, label, units) in columns.items()
     }
-    return xr.Dataset(data, coords={**policy.coords, "fixed_point": np.arange(len(rows))})
+    return xr.Dataset(data, coords={**population.coords, "fixed_point": np.arange(len(roots))})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from scipy import special
 
 # The simulations of [004] have converged when 98 % of the last 3N interactions succeeded.
 CONSENSUS_SUCCESS_RATE = 0.98
@@ -14,6 +15,11 @@ MIXED = "mixed"
 def success_rate(word_share: np.ndarray) -> np.ndarray | np.float64:
     """Σ_w Q_w², the chance that two agents drawn at random say the same; the words are on the last axis."""
     return (np.asarray(word_share) ** 2).sum(-1)
+
+
+def entropy(word_share: np.ndarray) -> np.ndarray | np.float64:
+    """-Σ_w Q_w ln Q_w, in nats, of what a random agent says; the words are on the last axis."""
+    return special.entr(np.clip(word_share, 0.0, None)).sum(-1)
 
 
 def convention(word_share: np.ndarray, words: Sequence[str]) -> str:

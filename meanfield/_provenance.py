@@ -8,17 +8,21 @@ import numpy as np
 import xarray as xr
 
 from meanfield._policy import policy_hash, space_of
+from meanfield._population import Population
 
 Option = str | int | float | bool | None
 
 
-def stamp(result: xr.Dataset, kind: str, policy: xr.Dataset | None = None, **options: Option) -> xr.Dataset:
+def stamp(
+    result: xr.Dataset, kind: str, policy: xr.Dataset | Population | None = None, **options: Option
+) -> xr.Dataset:
     """`result` with attrs that say what it is (`kind`), what made it, from which policy and under which options."""
     attrs: dict[str, object] = {"kind": kind}
     attrs |= {f"version_{name.replace('-', '_')}": version(name) for name in ("meanfield-llm", "jax", "numpy")}
-    if policy is not None:
-        attrs["policy_sha256"] = policy_hash(policy)
-        attrs["memory_length"] = space_of(policy).memory_length
+    if isinstance(policy, Population):
+        attrs |= {"policy_sha256": policy.sha256, "memory_length": policy.space.memory_length}
+    elif policy is not None:
+        attrs |= {"policy_sha256": policy_hash(policy), "memory_length": space_of(policy).memory_length}
     attrs |= {f"option_{name}": _plain(value) for name, value in options.items()}
     return result.assign_attrs(attrs)
 

@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import diffrax
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import xarray as xr
-from jaxtyping import Array, Float
 
-from meanfield._compositions import empty_memories, validate_composition
+from meanfield._compositions import empty_memories, validate_fractions
 from meanfield._errors import InputError
-from meanfield._memory import MemorySpace
-from meanfield._observables import convention, success_rate
+from meanfield._integrate import STEADY_RESIDUAL, Courses, Tolerances, integrate
+from meanfield._mixture import Mixture
+from meanfield._observables import convention, entropy, success_rate
 from meanfield._policy import STACKED_DIMS, space_of, validate_policy
+from meanfield._population import Population
 from meanfield._provenance import stamp
-from meanfield._rate_equation import TIME_PER_ROUND, drift
-from meanfield._reaction import word_share
+from meanfield._rate_equation import TIME_PER_ROUND
+from meanfield._recurrence import OBSERVED_TIMES, STEADY, recurrence
 
-# An explicit method at its stability limit leaves a residual of about the tolerance, however long it runs.
-STEADY_RESIDUAL = 1e-8
-MAX_STEPS = 1_000_000
+COMPOSITION_DIMS = ("component", "state")
 
 
 def solve(
-    policies: xr.Dataset,
+    policies: xr.Dataset | Population,
     *,
     initial: xr.DataArray | np.ndarray | None = None,
     times: np.ndarray | None = None,
@@ -39,14 +34,17 @@ def solve(
 
     Adaptive Tsit5. A time of 2 is one population round ([004] Eq. 24 has the factor 2 that Eq. 27 absorbs). After the
     last of `times` the integration goes on until max|dx/dt| < 1e-8 or `max_time`, so that `attractor` and
-    `composition` tell where the trajectory ends, and `steady` whether it does end there.
+    `composition` tell where the trajectory ends. What does not come to rest is watched for another 200 units of time:
+    `outcome` says whether it repeats itself ('limit cycle') or not ('slow transient').
 
     Parameters
     ----------
     policies
-        One policy, or a stack over model and pair, which is solved as one batch.
+        One policy, a stack over model and pair, or a population. A stack is solved as one batch.
     initial
-        Composition to start from, shape (S,), fractions that sum to 1. Default: empty memories.
+        Composition to start from: fractions that sum to 1, dims (state), for a population (component, state) or
+        (state), which then holds for each kind of agents. Further dims of a DataArray are a batch of starts, and stay
+        in the result. Default: empty memories.
     times
         Times at which to save, shape (T,), increasing, from 0. Default: 0 to 200 (100 rounds) in steps of 0.5.
     max_time
@@ -56,31 +54,32 @@ def solve(
 
     Returns
     -------
-    Dataset over model and pair (as in `policies`) with `word_share` (time, word), `success_rate` (time), `composition`
-    (state) at the end, `residual` = max|dx/dt| there, `end_time`, `steady`, `attractor` (a word, or 'mixed' where the
-    success rate stays below 0.98).
+    Dataset over model and pair (as in `policies`) and the further dims of `initial`, with `word_share` (time, word),
+    `success_rate` = Σ_w Q_w² and `entropy` = -Σ_w Q_w ln Q_w (time), `composition` (state; of a population component,
+    state) at the end, `residual` = max|dx/dt| there, `end_time`, `outcome` ('steady', 'limit cycle', 'slow
+    transient'), `steady`, `period` of a limit cycle, `attractor`: the word on which agents who are not committed agree
+    at the end, 'mixed' where the success rate among them stays below 0.98.
 
     Raises
     ------
     InputError
         If an argument is not as described.
     """
-    policies = validate_policy(policies, "policies").transpose(*STACKED_DIMS, ..., missing_dims="ignore")
-    space = space_of(policies)
     saved = _validate_times(times, max_time)
     for name, tolerance in (("rtol", rtol), ("atol", atol)):
         if not 0 < tolerance < 1:
             raise InputError(f"{name} = {tolerance}: expected a number between 0 and 1")
-    x0 = validate_composition(empty_memories(policies) if initial is None else initial, space)
-    q = policies["q"].values.reshape(-1, space.n_states, space.n_words)
-    measured = ~np.isnan(q).all((1, 2))
+    stack = _Stack(policies)
+    starts = _starts(stack, empty_memories(policies) if initial is None else initial)
+    measured = stack.measured
     if not measured.any():
         raise InputError("policies holds no policy: every combination of model and pair is NaN")
-    results = _integrate_batch(
-        jnp.asarray(q[measured]), jnp.asarray(x0), jnp.asarray(saved), max_time, rtol, atol, space
-    )
-    shares, x, end_time, residual = (_scatter(np.asarray(values), measured) for values in results)
-    solution = _label(policies, saved, shares, x, end_time, residual)
+    mixtures = jax.tree.map(lambda values: jnp.asarray(values[measured]), stack.mixtures)
+    tolerances = Tolerances(rtol, atol)
+    x0 = jnp.asarray(starts.values.reshape(len(measured), -1, *stack.shape)[measured])
+    courses = integrate(mixtures, x0, jnp.asarray(saved), jnp.asarray(float(max_time)), tolerances, stack.space)
+    outcome, period = _outcomes(mixtures, courses, tolerances, stack)
+    solution = _label(stack, starts, saved, courses, outcome, period)
     options = {
         "initial": "empty memories" if initial is None else "given",
         "max_time": max_time,
@@ -90,11 +89,53 @@ def solve(
     return stamp(solution, "solution", policies, **options)
 
 
-def _scatter(values: np.ndarray, measured: np.ndarray) -> np.ndarray:
-    """One row for each combination of model and pair, NaN where there is no policy."""
-    scattered = np.full((len(measured), *values.shape[1:]), np.nan)
-    scattered[measured] = values
-    return scattered
+class _Stack:
+    """What is solved in one batch: populations along a first axis, some of which may be absent."""
+
+    def __init__(self, policies: xr.Dataset | Population) -> None:
+        if isinstance(policies, Population):
+            self.space = policies.space
+            self.dims: dict[str, int] = {}
+            self.mixtures = Mixture(*(values[None] for values in policies.mixture))
+            self.coords: dict = policies.coords
+            self.words = np.array([policies.words])
+            self.component = True
+        else:
+            policies = validate_policy(policies, "policies").transpose(*STACKED_DIMS, ..., missing_dims="ignore")
+            self.space = space_of(policies)
+            self.dims = {str(dim): policies.sizes[dim] for dim in policies["q"].dims[:-2]}
+            q = policies["q"].values.reshape(-1, 1, self.space.n_states, self.space.n_words)
+            self.mixtures = Mixture(q, np.ones((len(q), 1)), np.zeros((len(q), self.space.n_words)))
+            self.coords = dict(policies.coords)
+            shape = (*self.dims.values(), self.space.n_words)
+            self.words = np.broadcast_to(policies["word_label"].values, shape).reshape(-1, self.space.n_words)
+            self.component = False
+        self.shape = self.mixtures.q.shape[1:3]
+        self.measured = ~np.isnan(self.mixtures.q).all((1, 2, 3))
+
+
+def _starts(stack: _Stack, initial: xr.DataArray | np.ndarray) -> xr.DataArray:
+    """Compositions to start from, dims (those of the stack, further ones, component, state)."""
+    if not isinstance(initial, xr.DataArray):
+        values = np.asarray(initial, dtype=np.float64)
+        dims = COMPOSITION_DIMS if stack.component and values.ndim == 2 else ("state",)
+        if values.ndim != len(dims):
+            raise InputError(f"initial has shape {values.shape}: expected ({stack.shape[1]},), or a DataArray for more")
+        initial = xr.DataArray(values, dims=dims)
+    sizes = dict(zip(COMPOSITION_DIMS, stack.shape, strict=True))
+    if not stack.component and "component" in initial.dims:
+        raise InputError(f"initial has dims {initial.dims}: a component is of a population")
+    for dim, size in {**stack.dims, **sizes}.items():
+        if dim in initial.dims and initial.sizes[dim] != size:
+            raise InputError(f"initial has shape {initial.shape}: expected {size} along {dim}")
+    if "state" not in initial.dims:
+        raise InputError(f"initial has dims {initial.dims}: expected state among them")
+    validate_fractions(initial.transpose(..., "state").values)
+    further = {str(dim): initial.sizes[dim] for dim in initial.dims if dim not in {**stack.dims, **sizes}}
+    kept = {name: values for name, values in initial.coords.items() if set(values.dims) <= set(further)}
+    plain = initial.astype(np.float64).drop_vars(list(initial.coords))
+    whole = plain.expand_dims({dim: n for dim, n in {**stack.dims, **sizes}.items() if dim not in plain.dims})
+    return whole.transpose(*stack.dims, *further, *sizes).assign_coords(kept)
 
 
 def _validate_times(times: np.ndarray | None, max_time: float) -> np.ndarray:
@@ -106,90 +147,71 @@ def _validate_times(times: np.ndarray | None, max_time: float) -> np.ndarray:
     return saved
 
 
-@eqx.filter_jit
-def _integrate_batch(
-    q: Float[Array, "policies states words"],
-    x0: Float[Array, " states"],
-    times: Float[Array, " times"],
-    max_time: float,
-    rtol: float,
-    atol: float,
-    space: MemorySpace,
-) -> tuple[Array, Array, Array, Array]:
-    term = diffrax.ODETerm(lambda t, x, q: drift(x, q, space))
-    options = {
-        "terms": term,
-        "solver": diffrax.Tsit5(),
-        "dt0": 0.1,
-        "stepsize_controller": diffrax.PIDController(rtol=rtol, atol=atol),
-        "max_steps": MAX_STEPS,
-    }
-
-    def residual(x: Array, q: Array) -> Array:
-        return jnp.abs(drift(x, q, space)).max()
-
-    def one(q: Array) -> tuple[Array, Array, Array, Array]:
-        observed = diffrax.SubSaveAt(ts=times, fn=lambda t, x, q: word_share(x, q) / x.sum())
-        course: Any = diffrax.diffeqsolve(
-            t0=0.0,
-            t1=times[-1],
-            y0=x0,
-            args=q,
-            saveat=diffrax.SaveAt(subs=[observed, diffrax.SubSaveAt(t1=True)]),
-            **options,
+def _outcomes(
+    mixtures: Mixture, courses: Courses, tolerances: Tolerances, stack: _Stack
+) -> tuple[np.ndarray, np.ndarray]:
+    """What becomes of each solution, and the period of limit cycles (else NaN); shape (populations, starts)."""
+    moving = np.asarray(courses.residual) >= STEADY_RESIDUAL
+    outcome = np.full(moving.shape, STEADY, dtype=object)
+    period = np.full(moving.shape, np.nan)
+    for p in np.flatnonzero(moving.any(1)):
+        alone = jax.tree.map(lambda values, p=p: values[p : p + 1], mixtures)
+        which = np.flatnonzero(moving[p])
+        end = jnp.asarray(OBSERVED_TIMES[-1])
+        later = integrate(
+            alone, courses.composition[p : p + 1, which], jnp.asarray(OBSERVED_TIMES), end, tolerances, stack.space
         )
-        shares, (x,) = course.ys
-        rest: Any = diffrax.diffeqsolve(
-            t0=times[-1],
-            t1=max_time,
-            y0=x,
-            args=q,
-            event=diffrax.Event(lambda t, y, args, **_: residual(y, args) < STEADY_RESIDUAL),
-            **options,
-        )
-        x = rest.ys[0]
-        return shares, x, rest.ts[0], residual(x, q)
-
-    return jax.vmap(one)(q)
+        for i, shares in zip(which, np.asarray(later.word_share[0]), strict=True):
+            outcome[p, i], period[p, i] = recurrence(shares)
+    return outcome, period
 
 
 def _label(
-    policies: xr.Dataset,
-    times: np.ndarray,
-    shares: np.ndarray,
-    x: np.ndarray,
-    end_time: np.ndarray,
-    residual: np.ndarray,
+    stack: _Stack, starts: xr.DataArray, times: np.ndarray, courses: Courses, outcome: np.ndarray, period: np.ndarray
 ) -> xr.Dataset:
-    dims = policies["q"].dims[:-2]
-    shape = tuple(policies.sizes[dim] for dim in dims)
-    final = np.einsum("is,isw->iw", x, policies["q"].values.reshape(len(x), *policies["q"].shape[-2:]))
-    words = np.broadcast_to(policies["word_label"].values, (*shape, policies.sizes["word"])).reshape(len(x), -1)
-    attractor = [
-        None if np.isnan(share).any() else convention(share, labels)
-        for share, labels in zip(final, words.tolist(), strict=True)
-    ]
+    x, committed = np.asarray(courses.composition), stack.mixtures.committed[stack.measured]
+    said = np.einsum("pims,pmsw->pimw", x, stack.mixtures.q[stack.measured])
+    # What agents say who are not committed
+    final = (
+        np.einsum("pm,pimw->piw", stack.mixtures.share[stack.measured], said) / (1 - committed.sum(-1))[:, None, None]
+    )
+    attractor = np.empty(final.shape[:2], dtype=object)
+    for p, words in enumerate(stack.words[stack.measured].tolist()):
+        attractor[p] = [convention(share, words) for share in final[p]]
+    shares = np.asarray(courses.word_share)
     columns = {
         "word_share": (("time", "word"), shares, "word share", "1"),
         "success_rate": (("time",), success_rate(shares), "success rate", "1"),
-        "composition": (("state",), x, "fraction of agents in each state at the end", "1"),
-        "residual": ((), residual, "max |dx/dt| at the end", "1/time"),
-        "end_time": ((), end_time, "time at the end", "half rounds"),
-        "steady": ((), residual < STEADY_RESIDUAL, "whether the trajectory ends there", "1"),
-        "attractor": ((), np.array(attractor, dtype=object), "convention at the end", "1"),
+        "entropy": (("time",), entropy(shares), "entropy of the word share", "nat"),
+        "composition": (COMPOSITION_DIMS, x, "fraction of agents in each state at the end", "1"),
+        "residual": ((), np.asarray(courses.residual), "max |dx/dt| at the end", "1/time"),
+        "end_time": ((), np.asarray(courses.time), "time at the end", "half rounds"),
+        "outcome": ((), outcome, "what becomes of the trajectory", "1"),
+        "steady": ((), (outcome == STEADY).astype(float), "whether the trajectory ends there", "1"),
+        "period": ((), period, "period of the limit cycle", "half rounds"),
+        "attractor": ((), attractor, "convention at the end", "1"),
     }
-    data = {
-        name: (
-            (*dims, *own),
-            np.asarray(values).reshape((*shape, *np.shape(values)[1:])),
-            {"long_name": label, "units": units},
-        )
-        for name, (own, values, label, units) in columns.items()
-    }
+    outer = {str(dim): size for dim, size in starts.sizes.items() if dim not in COMPOSITION_DIMS}
+    data = {}
+    for name, (own, values, label, units) in columns.items():
+        whole = _scatter(values, stack.measured).reshape((*outer.values(), *values.shape[2:]))
+        data[name] = ((*outer, *own), whole, {"long_name": label, "units": units})
     coords = {
+        **stack.coords,
+        **starts.coords,
         "time": ("time", times, {"long_name": "time", "units": "half rounds"}),
         "round": ("time", times / TIME_PER_ROUND, {"long_name": "population round"}),
     }
-    solution = xr.Dataset(data, coords={**policies.coords, **coords})
-    solution["attractor"].attrs["missing"] = ""
-    return solution
+    solution = xr.Dataset(data, coords=coords)
+    solution["steady"] = (solution["steady"] == 1).assign_attrs(solution["steady"].attrs)
+    for name in ("attractor", "outcome"):
+        solution[name].attrs["missing"] = ""
+    return solution if stack.component else solution.isel(component=0)
+
+
+def _scatter(values: np.ndarray, measured: np.ndarray) -> np.ndarray:
+    """One row for each combination of model and pair; NaN, or None for words, where there is no policy."""
+    missing = None if values.dtype == object else np.nan
+    scattered = np.full((len(measured), *values.shape[1:]), missing, dtype=values.dtype)
+    scattered[measured] = values
+    return scattered

@@ -10,16 +10,16 @@ from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigs
 from meanfield._compositions import validate_composition
 from meanfield._errors import InputError
 from meanfield._memory import MemorySpace
-from meanfield._policy import name_of, single_policy, space_of
+from meanfield._mixture import Mixture, mixture_linearised_drift
+from meanfield._population import Population, as_population
 from meanfield._provenance import stamp
-from meanfield._rate_equation import linearised_drift
 
 # A policy that float64 rounds to a floor of 2e-16 has a zero eigenvalue displaced by the root of that floor, 1.5e-8.
 MARGINAL = 1e-7
 DENSE_STATES = 100  # below, LAPACK is faster than Arnoldi and finds every eigenvalue
 
 
-def spectrum(policy: xr.Dataset, composition: xr.DataArray | np.ndarray, *, k: int = 4) -> xr.Dataset:
+def spectrum(policy: xr.Dataset | Population, composition: xr.DataArray | np.ndarray, *, k: int = 4) -> xr.Dataset:
     """The k leading eigenvalues of the reduced Jacobian, those with the largest real parts.
 
     J = A(Q)ᵀ - I + (∂A/∂Q ᵀ x) qᵀ, restricted to perturbations with Σε = 0: [004] Eqs. 34-38 for any composition x.
@@ -29,11 +29,12 @@ def spectrum(policy: xr.Dataset, composition: xr.DataArray | np.ndarray, *, k: i
     Parameters
     ----------
     policy
-        One policy.
+        One policy, or a population; of the kinds of agents in a population each keeps its own Σε = 0.
     composition
-        Shape (S,), sums to 1: the fraction of agents in each state. It need not be a fixed point.
+        Shape (S,), for a population (M, S), rows sum to 1: the fraction of agents of a kind in each state. It need not
+        be a fixed point.
     k
-        How many eigenvalues, 1 ≤ k < S - 1.
+        How many eigenvalues, 1 ≤ k < M·S - 1.
 
     Returns
     -------
@@ -44,39 +45,41 @@ def spectrum(policy: xr.Dataset, composition: xr.DataArray | np.ndarray, *, k: i
     InputError
         If the composition is none, or k is out of range.
     """
-    policy = single_policy(policy)
-    space = space_of(policy)
-    x = validate_composition(composition, space)
-    if not 1 <= k < space.n_states - 1:
-        raise InputError(f"k = {k}: expected 1 to {space.n_states - 2} eigenvalues")
-    values = leading_eigenvalues(policy["q"].values, x, space, k)
+    population = as_population(policy)
+    x = validate_composition(composition, population)
+    if not 1 <= k < x.size - 1:
+        raise InputError(f"k = {k}: expected 1 to {x.size - 2} eigenvalues")
+    values = leading_eigenvalues(population.mixture, x, population.space, k)
     result = xr.Dataset(
         {"eigenvalue": ("mode", values.real), "eigenvalue_imaginary": ("mode", values.imag)},
         coords={"mode": np.arange(k)},
     )
     for name in result.data_vars:
         result[name].attrs = {"units": "1/time", "long_name": f"{name.replace('_', ', ')} part of the reduced Jacobian"}
-    return stamp(result.assign_attrs(policy=name_of(policy)), "spectrum", policy, k=k)
+    return stamp(result.assign_attrs(policy=population.name), "spectrum", policy, k=k)
 
 
 def leading_eigenvalues(
-    q: Float[np.ndarray, "states words"], x: Float[np.ndarray, " states"], space: MemorySpace, k: int = 1
+    mixture: Mixture, x: Float[np.ndarray, "kinds states"], space: MemorySpace, k: int = 1
 ) -> np.ndarray:
     """The k eigenvalues with the largest real parts, complex, in falling order."""
 
-    def shifted(v: np.ndarray) -> np.ndarray:
-        # On Σv = 0 it is J + I, whose eigenvalues are at most 2 in modulus; the direction that leaves the simplex gets
-        # -3, and so is never a leading one.
-        tangent = v - x * v.sum()
-        return linearised_drift(tangent, x, q, space) + tangent - 3 * x * v.sum()
+    def shifted(flat: np.ndarray) -> np.ndarray:
+        # On Σv = 0 it is J + I, whose eigenvalues are at most 2 in modulus; directions that leave the simplex get -3,
+        # and so are never leading ones.
+        v = flat.reshape(x.shape)
+        leaving = x * v.sum(1, keepdims=True)
+        tangent = v - leaving
+        return (mixture_linearised_drift(tangent, x, mixture, space) + tangent - 3 * leaving).ravel()
 
-    if space.n_states <= DENSE_STATES:
-        dense = np.stack([shifted(column) for column in np.eye(space.n_states)], axis=1)
+    n = x.size
+    if n <= DENSE_STATES:
+        dense = np.stack([shifted(column) for column in np.eye(n)], axis=1)
         return _largest(np.linalg.eigvals(dense), k) - 1
-    operator = LinearOperator((space.n_states,) * 2, matvec=lambda v: shifted(v.ravel()), dtype=np.float64)
-    start = np.random.default_rng(0).standard_normal(space.n_states)
+    operator = LinearOperator((n, n), matvec=lambda v: shifted(v.ravel()), dtype=np.float64)
+    start = np.random.default_rng(0).standard_normal(n)
     for basis in (40, 120, 360):
-        size = min(max(basis, 2 * k + 2), space.n_states - 1)
+        size = min(max(basis, 2 * k + 2), n - 1)
         try:
             found = eigs(operator, k=k, which="LR", ncv=size, v0=start, return_eigenvectors=False, maxiter=2000)
             return _largest(found, k) - 1

@@ -15,6 +15,7 @@ from meanfield._errors import InputError
 from meanfield._files import whole_file
 from meanfield._fixed_points import fixed_points
 from meanfield._policy import each_policy, space_of, words_of
+from meanfield._population import as_population
 from meanfield._provenance import stamp
 from meanfield._solve import solve
 from meanfield._spectrum import leading_eigenvalues, stability
@@ -97,8 +98,10 @@ def _with_strong_word(stacks: Iterable[xr.Dataset]) -> Iterator[tuple[xr.Dataset
 
 def _candidates(policy: xr.Dataset) -> Iterator[dict[str, object]]:
     q, space = policy["q"].values, space_of(policy)
+    population = as_population(policy)
+    mixture = population.mixture
     for i, word in enumerate(words_of(policy)):
-        leading = complex(leading_eigenvalues(q, consensus(policy, word).values, space)[0])
+        leading = complex(leading_eigenvalues(mixture, consensus(population, word).values, space)[0])
         repeats = q[space.consensus_state(i), i]
         # 1 - q, as the sum of the others: exact where q is within an ulp of 1
         residual = float(np.delete(q[space.consensus_state(i)], i).sum())

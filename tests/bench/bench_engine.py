@@ -73,7 +73,7 @@ def test_leading_eigenvalue(published) -> None:
         return np.linalg.eigvals(np.stack(columns, axis=1)).real.max()
 
     rows = [
-        ("matrix-free Arnoldi", seconds(lambda: leading_eigenvalues(q, x, space))),
+        ("matrix-free Arnoldi", seconds(lambda: leading_eigenvalues(meanfield.Population(policy).mixture, x[None], space))),
         ("dense Jacobian, LAPACK", seconds(dense, repeat=1)),
     ]
     show("leading eigenvalue at a candidate, H = 5", rows)

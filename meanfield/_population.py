@@ -1,0 +1,166 @@
+"""Populations: agents of one or several policies, and agents who always say one word."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+
+import numpy as np
+import xarray as xr
+
+from meanfield._errors import InputError
+from meanfield._memory import MemorySpace
+from meanfield._mixture import Mixture
+from meanfield._policy import name_of, policy_hash, single_policy, space_of, words_of
+
+ROUNDING = 1e-9
+
+
+class Population:
+    """Agents of several policies in given fractions, and committed agents.
+
+    With M policies, agents of kind m have the composition x_m, Σ_i x_m(i) = 1, and a random partner says word w with
+
+        Q_w = (1 - Σ_v c_v) Σ_m φ_m Σ_i x_m(i) q_m(i, w) + c_w.
+
+    Parameters
+    ----------
+    policies
+        One policy, or several over the same words and of the same memory length.
+    fractions
+        φ, the fraction of each policy among the agents who are not committed; they sum to 1. May be left out for one
+        policy.
+    committed
+        c, the fraction of all agents who always say a word, by word. Their sum is below 1. Default: nobody.
+
+    Raises
+    ------
+    InputError
+        If policies differ in words or memory length, or fractions are out of range or do not sum to 1.
+    """
+
+    def __init__(
+        self,
+        policies: xr.Dataset | Sequence[xr.Dataset],
+        *,
+        fractions: Sequence[float] | np.ndarray | None = None,
+        committed: Mapping[str, float] | None = None,
+    ) -> None:
+        given = [policies] if isinstance(policies, xr.Dataset) else list(policies)
+        if not given:
+            raise InputError("policies is empty: expected at least one policy")
+        self.policies = tuple(single_policy(policy, f"policies[{m}]") for m, policy in enumerate(given))
+        self.words = words_of(self.policies[0])
+        self.space: MemorySpace = space_of(self.policies[0])
+        for m, policy in enumerate(self.policies):
+            if words_of(policy) != self.words or space_of(policy) != self.space:
+                raise InputError(
+                    f"policies[{m}] is over the words {', '.join(words_of(policy))} with H = "
+                    f"{space_of(policy).memory_length}: expected {', '.join(self.words)} with H = "
+                    f"{self.space.memory_length}, as policies[0]"
+                )
+        self.fractions = _validate_fractions(fractions, len(self.policies))
+        self.committed = _validate_committed(committed or {}, self.words)
+
+    def __repr__(self) -> str:
+        return f"Population({self.name})"
+
+    @property
+    def name(self) -> str:
+        """The policies, their fractions and who is committed, for messages and titles."""
+        if len(self.policies) == 1:
+            kinds = name_of(self.policies[0])
+        else:
+            kinds = ", ".join(
+                f"{fraction:.3g} of {name_of(policy)}"
+                for fraction, policy in zip(self.fractions, self.policies, strict=True)
+            )
+        bound = "".join(f", {share:.3g} committed to '{word}'" for word, share in self.committed.items() if share > 0)
+        return kinds + bound
+
+    @cached_property
+    def mixture(self) -> Mixture:
+        """The numbers of the population, as arrays."""
+        committed = np.array([self.committed.get(word, 0.0) for word in self.words])
+        q = np.stack([policy["q"].values for policy in self.policies])
+        return Mixture(q, (1 - committed.sum()) * np.array(self.fractions), committed)
+
+    @property
+    def coords(self) -> dict[str, object]:
+        """Coordinates of results: words, states, and the policy and fraction of each component."""
+        return {
+            "state": np.arange(self.space.n_states),
+            "word": np.arange(self.space.n_words),
+            "word_label": ("word", np.array(self.words, dtype=str)),
+            "component": np.arange(len(self.policies)),
+            "component_policy": ("component", np.array([name_of(policy) for policy in self.policies], dtype=str)),
+            "component_fraction": ("component", np.array(self.fractions)),
+            "committed": ("word", self.mixture.committed),
+        }
+
+    def convincible_share(self, word_share: np.ndarray) -> np.ndarray:
+        """What agents who are not committed say, from what all agents say; words on the last axis."""
+        return (word_share - self.mixture.committed) / (1 - self.mixture.committed.sum())
+
+    @property
+    def sha256(self) -> str:
+        """SHA-256 over policies, fractions and committed fractions, hexadecimal."""
+        digest = hashlib.sha256("".join(policy_hash(policy) for policy in self.policies).encode())
+        for numbers in (self.mixture.share, self.mixture.committed):
+            digest.update(np.ascontiguousarray(numbers, dtype="<f8").tobytes())
+        return digest.hexdigest()
+
+    def with_committed(self, word: str, fraction: float) -> Population:
+        """The same population with this fraction of all agents committed to `word`."""
+        committed = {**self.committed, word: fraction}
+        return Population(self.policies, fractions=self.fractions, committed=committed)
+
+    def with_fraction(self, fraction: float) -> Population:
+        """The same population with this fraction of the last policy; the others keep their proportions.
+
+        Raises
+        ------
+        InputError
+            If there is one policy only, or the others have no proportions because the last has the fraction 1.
+        """
+        others = np.array(self.fractions[:-1])
+        if not others.sum() > 0:
+            raise InputError(f"fractions = {self.fractions}: expected another policy beside the last")
+        fractions = [*((1 - fraction) * others / others.sum()), fraction]
+        return Population(self.policies, fractions=fractions, committed=self.committed)
+
+
+def as_population(policy: xr.Dataset | Population) -> Population:
+    """A population of one policy, where a policy is given."""
+    return policy if isinstance(policy, Population) else Population(single_policy(policy))
+
+
+def without_component(result: xr.Dataset, policy: xr.Dataset | Population) -> xr.Dataset:
+    """`result` without the dim `component` and what describes it, where a single policy was given."""
+    if isinstance(policy, Population):
+        return result
+    alone = result.isel(component=0)
+    return alone.drop_vars(["component", "component_policy", "component_fraction", "committed"], errors="ignore")
+
+
+def _validate_fractions(fractions: Sequence[float] | np.ndarray | None, n_policies: int) -> tuple[float, ...]:
+    if fractions is None and n_policies == 1:
+        return (1.0,)
+    values = np.asarray([] if fractions is None else fractions, dtype=np.float64)
+    good = values.shape == (n_policies,) and bool((values >= 0).all()) and abs(values.sum() - 1) <= ROUNDING
+    if not good:
+        raise InputError(f"fractions = {fractions}: expected {n_policies} numbers of at least 0 that sum to 1")
+    return tuple(values.tolist())
+
+
+def _validate_committed(committed: Mapping[str, float], words: tuple[str, ...]) -> dict[str, float]:
+    for word, share in committed.items():
+        if word not in words:
+            raise InputError(f"committed has the word {word!r}: expected some of {', '.join(words)}")
+        if not share >= 0:
+            raise InputError(f"committed[{word!r}] = {share}: expected a fraction of at least 0")
+    total = float(sum(committed.values()))
+    if not total < 1:
+        raise InputError(f"committed sums to {total}: expected less than 1, so that somebody is left to convince")
+    return {word: float(share) for word, share in committed.items()}

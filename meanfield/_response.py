@@ -1,0 +1,58 @@
+"""What agents say whose partners say words with fixed probabilities: the response whose fixed points are sought."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+from jaxtyping import Float
+
+from meanfield._closed_classes import closed_classes
+from meanfield._population import Population
+from meanfield._stationary import StationaryLaw
+
+
+class Response:
+    """F(Q) = Σ_m s_m f_m(Q) + c, with f_m(Q) the stationary word share of agents of kind m.
+
+    Parameters
+    ----------
+    population
+        Its kinds of agents have each one or several closed classes of memories.
+    laws
+        The stationary law of each kind on the closed class that is meant.
+    """
+
+    def __init__(self, population: Population, laws: tuple[StationaryLaw, ...]) -> None:
+        self._laws = laws
+        self._mixture = population.mixture
+
+    def of_kinds(self, Q: Float[np.ndarray, "laws words"]) -> Float[np.ndarray, "kinds laws words"]:
+        """f_m(Q) for each kind m and each row of Q."""
+        return np.stack([law.word_share(Q) for law in self._laws])
+
+    def __call__(self, Q: Float[np.ndarray, "laws words"]) -> Float[np.ndarray, "laws words"]:
+        """F(Q) for each row of Q, to full relative accuracy."""
+        return np.einsum("m,mlw->lw", self._mixture.share, self.of_kinds(Q)) + self._mixture.committed
+
+    def composition(self, Q: Float[np.ndarray, " words"]) -> Float[np.ndarray, "kinds states"]:
+        """p_m(Q), the stationary law over all states of each kind."""
+        return np.stack([law.composition(Q) for law in self._laws])
+
+
+def responses(population: Population, support: tuple[int, ...] | None = None) -> list[Response]:
+    """The responses of a population, one for each way to choose a closed class for each kind.
+
+    Parameters
+    ----------
+    population
+        Any.
+    support
+        The words that partners say; default all.
+    """
+    words = tuple(range(population.space.n_words)) if support is None else support
+    each_kind = []
+    for q in population.mixture.q:
+        classes = closed_classes(q, population.space, heard=words)
+        each_kind.append([StationaryLaw(q, population.space, flows) for flows in classes])
+    return [Response(population, laws) for laws in itertools.product(*each_kind)]
