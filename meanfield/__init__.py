@@ -9,6 +9,9 @@ import jax
 jax.config.update("jax_enable_x64", True)
 
 from meanfield import datasets as datasets
+from meanfield._basins import basins as basins
+from meanfield._bifurcation import bifurcation as bifurcation
+from meanfield._bifurcation import critical_mass as critical_mass
 from meanfield._cache_folder import cache_folder as cache_folder
 from meanfield._compositions import consensus as consensus
 from meanfield._compositions import empty_memories as empty_memories

@@ -85,7 +85,7 @@ def _all_roots(population: Population) -> tuple[list[Root], str]:
         logits, report = interior_roots(response)
         roots += [Root(branch, response.composition(Q)) for Q in word_shares(logits)]
         searched.append(f"class {branch}: {report}")
-    roots += _corners(population)
+    roots += exact_corners(population)
     roots.sort(key=lambda root: -float(mixture_word_share(root.composition, population.mixture)[0]))
     if len(searched) > 1:
         searched.append("mixtures of the classes that have the same Q are fixed points too")
@@ -138,7 +138,7 @@ def word_shares(logit: np.ndarray) -> np.ndarray:
     return np.stack([expit(logit), expit(-logit)], axis=-1)
 
 
-def _corners(population: Population) -> list[Root]:
+def exact_corners(population: Population) -> list[Root]:
     """Consensus states in which nobody ever says the other word: then Q is exactly 0 or 1, and everybody is there."""
     found = []
     for w, word in enumerate(population.words):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -11,15 +9,11 @@ from jaxtyping import Float
 from numpy.polynomial import Chebyshev
 from scipy.optimize import brentq
 
-DEGREE = 16
-TAIL = 3
-MAX_DEPTH = 20
+from meanfield._piecewise import Function, interpolate
+
 OVERLAP = 1e-7
 SAME_ROOT = 1e-8
-ROUNDING = 1e-13
 FLAT = 1e-12
-
-Function = Callable[[np.ndarray], np.ndarray]
 
 
 class Roots(NamedTuple):
@@ -62,9 +56,9 @@ def all_roots(function: Function, breaks: Float[np.ndarray, " breaks"], toleranc
     tolerance
         Error that the interpolant may have, relative to the largest value on its interval.
     """
-    pieces, evaluations, error = _interpolate(function, list(itertools.pairwise(breaks)), tolerance)
+    found = interpolate(function, breaks, tolerance)
     roots, slopes, extrema, flat = [], [], [], []
-    for piece in pieces:
+    for (piece,) in found.pieces:
         if np.abs(piece.coef).max() < FLAT:
             flat.append((float(piece.domain[0]), float(piece.domain[1])))
             continue
@@ -82,8 +76,8 @@ def all_roots(function: Function, breaks: Float[np.ndarray, " breaks"], toleranc
     closest = min(extrema, default=(np.inf, np.nan))
     polished.sort()
     distinct = np.diff(polished, prepend=-np.inf) > SAME_ROOT
-    asked = evaluations + 2 * len(roots)
-    return Roots(polished[distinct], error, (float(closest[0]), float(closest[1])), sorted(flat), asked)
+    asked = found.evaluations + 2 * len(roots)
+    return Roots(polished[distinct], found.error, (float(closest[0]), float(closest[1])), sorted(flat), asked)
 
 
 def _monotone_stretches(piece: Chebyshev, slope: Chebyshev) -> np.ndarray:
@@ -96,30 +90,3 @@ def _monotone_stretches(piece: Chebyshev, slope: Chebyshev) -> np.ndarray:
     turning = slope.trim(1e-15).roots()
     real = turning[np.abs(turning.imag) < 1e-9 * (right - left)].real if len(turning) else np.empty(0)
     return np.concatenate([[left], np.sort(real[(real > left) & (real < right)]), [right]])
-
-
-def _interpolate(
-    function: Function, intervals: list[tuple[float, float]], tolerance: float
-) -> tuple[list[Chebyshev], int, float]:
-    """Interpolants on `intervals` or halves of them, the number of evaluations, and the largest estimated error."""
-    nodes = np.cos(np.pi * (np.arange(DEGREE + 1) + 0.5) / (DEGREE + 1))
-    to_coefficients = np.linalg.inv(np.polynomial.chebyshev.chebvander(nodes, DEGREE))
-    done, evaluations, error = [], 0, 0.0
-    for depth in range(MAX_DEPTH + 1):
-        ends = np.array(intervals)
-        arguments = ends.mean(1)[:, None] + 0.5 * np.diff(ends, axis=1) * nodes
-        values = function(arguments.ravel()).reshape(arguments.shape)
-        evaluations += values.size
-        coefficients = values @ to_coefficients.T
-        tails = np.abs(coefficients[:, -TAIL:]).max(1)
-        resolved = tails <= np.maximum(tolerance * np.abs(coefficients).max(1), ROUNDING)
-        accept = resolved | (depth == MAX_DEPTH)
-        done += [Chebyshev(c, domain=e) for c, e in zip(coefficients[accept], ends[accept], strict=True)]
-        error = max(error, tails[accept].max(initial=0.0))
-        middles = ends.mean(1)
-        intervals = [
-            pair for (a, b), m in zip(ends[~accept], middles[~accept], strict=True) for pair in ((a, m), (m, b))
-        ]
-        if not intervals:
-            break
-    return done, evaluations, float(error)

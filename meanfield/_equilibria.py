@@ -1,0 +1,175 @@
+"""Equilibria of a population along a parameter, explicitly: the parameter as a function of the word share.
+
+Shares of kinds and of committed agents change linearly with the parameter c, so that what agents say whose partners say
+Q does too: F(Q; c) = F(Q; 0) + c B(Q). At an equilibrium F(Q; c) = Q, hence
+
+    c(Q) = (Q - F(Q; 0)) / B(Q),
+
+one curve for all equilibria, on which folds are the extrema of c.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+from numpy.polynomial import Chebyshev
+
+from meanfield._errors import InputError
+from meanfield._fixed_points import LOGITS, word_shares
+from meanfield._mixture import Mixture
+from meanfield._piecewise import interpolate
+from meanfield._population import Population
+from meanfield._response import Response
+
+PARAMETERS = ("committed", "fraction")
+TOLERANCE = 1e-10
+SMALLEST_FOLD = 1e-8  # between two folds the parameter changes by more than its interpolant may err
+
+
+class Line(NamedTuple):
+    """Populations along a parameter c from 0 to `end`: share + c · share_slope, and so for committed agents.
+
+    Attributes
+    ----------
+    q
+        Choice probabilities of each kind, shape (M, S, W).
+    share, share_slope
+        Of each kind among all agents, shape (M,).
+    committed, committed_slope
+        Of agents who always say a word, shape (W,).
+    end
+        Largest value of the parameter.
+    """
+
+    q: Float[np.ndarray, "kinds states words"]
+    share: Float[np.ndarray, " kinds"]
+    share_slope: Float[np.ndarray, " kinds"]
+    committed: Float[np.ndarray, " words"]
+    committed_slope: Float[np.ndarray, " words"]
+    end: float
+
+    def at(self, c: float) -> Mixture:
+        """The population at c."""
+        return Mixture(self.q, self.share + c * self.share_slope, self.committed + c * self.committed_slope)
+
+
+def committed_line(population: Population, word: str) -> Line:
+    """c is the fraction of all agents who are committed to `word`, in place of that in `population`."""
+    base = population.with_committed(word, 0.0)
+    slope = np.array([float(word == other) for other in base.words])
+    end = 1 - float(base.mixture.committed.sum())
+    return Line(*base.mixture[:2], -np.array(base.fractions), base.mixture.committed, slope, end)
+
+
+def fraction_line(population: Population) -> Line:
+    """c is the fraction of the last policy among agents who are not committed."""
+    base = population.with_fraction(0.0)
+    last = np.eye(len(base.policies))[-1]
+    slope = base.mixture.share.sum() * (last - np.array(base.fractions))
+    return Line(*base.mixture[:2], slope, base.mixture.committed, np.zeros(len(base.words)), 1.0)
+
+
+class Stop(NamedTuple):
+    """A point of the curve: logit of the first word's share, the parameter there, and whether it is a fold."""
+
+    logit: float
+    parameter: float
+    fold: bool
+
+
+class EquilibriumCurve:
+    """The curve c(Q) of two words on one closed class of memories of each kind.
+
+    Parameters
+    ----------
+    line
+        The populations.
+    response
+        What their kinds say, on the closed classes that are meant.
+    """
+
+    def __init__(self, line: Line, response: Response) -> None:
+        self._line, self._response = line, response
+        self.arcs = [_without_ripples(arc) for arc in self._find_arcs()]
+
+    def parameter(self, logits: Float[np.ndarray, " points"]) -> Float[np.ndarray, " points"]:
+        """c at each logit(Q)."""
+        top, bottom = self._sides(logits)
+        with np.errstate(divide="ignore"):
+            return top / bottom
+
+    def composition(self, logit: float) -> Float[np.ndarray, "kinds states"]:
+        """The composition at a point of the curve."""
+        return self._response.composition(word_shares(np.array(logit)))
+
+    def _sides(self, logits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Q - F(Q; 0) and B(Q), from the rarer word, which has both to full relative accuracy."""
+        Q = word_shares(logits)
+        said = self._response.of_kinds(Q)
+        rest = np.einsum("m,mlw->lw", self._line.share, said) + self._line.committed
+        slope = np.einsum("m,mlw->lw", self._line.share_slope, said) + self._line.committed_slope
+        rarer = (logits > 0).astype(int)[:, None]
+        return np.take_along_axis(Q - rest, rarer, 1)[:, 0], np.take_along_axis(slope, rarer, 1)[:, 0]
+
+    def _normalised(self, logits: np.ndarray) -> np.ndarray:
+        """Both sides as a unit vector: bounded, and smooth where c has a pole."""
+        top, bottom = self._sides(logits)
+        sign = np.where(logits > 0, -1.0, 1.0)  # the rarer word changes at 0, and with it the sign of both sides
+        length = np.hypot(top, bottom)
+        if not length.all():
+            raise InputError(
+                "parameter changes nothing: at some word share every value of it has the same equilibrium, as where "
+                "policies respond alike"
+            )
+        return sign * np.stack([top, bottom]) / length
+
+    def _find_arcs(self) -> list[list[Stop]]:
+        """Stretches of the curve on which 0 ≤ c ≤ end, each as its ends and the extrema of c between them."""
+        pieces = sorted(interpolate(self._normalised, LOGITS, TOLERANCE).pieces, key=lambda piece: piece[0].domain[0])
+        stops = np.unique(np.concatenate([self._stops(*piece) for piece in pieces]))
+        middles = (stops[1:] + stops[:-1]) / 2
+        inside = self.parameter(middles)
+        within = (inside >= 0) & (inside <= self._line.end)
+        values = np.clip(self.parameter(stops), 0.0, self._line.end)
+        arcs: list[list[Stop]] = []
+        for i in np.flatnonzero(within):
+            if not arcs or arcs[-1][-1].logit != stops[i]:
+                arcs.append([Stop(stops[i], values[i], False)])
+            arcs[-1].append(Stop(stops[i + 1], values[i + 1], False))
+        return arcs
+
+    def _stops(self, top: Chebyshev, bottom: Chebyshev) -> np.ndarray:
+        """Where c on this piece turns, is 0 or the largest, or has a pole; and the ends of the piece."""
+        turning = top.deriv() * bottom - top * bottom.deriv()
+        special = [turning, top, top - self._line.end * bottom, bottom]
+        return np.concatenate([top.domain, *(_real_roots(polynomial) for polynomial in special)])
+
+
+def _real_roots(polynomial: Chebyshev) -> np.ndarray:
+    left, right = polynomial.domain
+    roots = polynomial.trim(1e-15).roots()
+    real = roots[np.abs(roots.imag) < 1e-9 * (right - left)].real
+    return real[(real > left) & (real < right)]
+
+
+def _without_ripples(arc: list[Stop]) -> list[Stop]:
+    """The ends of an arc and its folds: extrema of c that differ from the next by more than the interpolant may err."""
+    turns = list(arc)
+    while True:
+        turns = [
+            stop
+            for before, stop, after in zip([None, *turns[:-1]], turns, [*turns[1:], None], strict=True)
+            if before is None
+            or after is None
+            or (stop.parameter - before.parameter) * (after.parameter - stop.parameter) < 0
+        ]
+        steps = [abs(b.parameter - a.parameter) for a, b in itertools.pairwise(turns)]
+        smallest = int(np.argmin(steps))
+        if len(turns) == 2 or steps[smallest] > SMALLEST_FOLD:
+            return [turns[0], *(stop._replace(fold=True) for stop in turns[1:-1]), turns[-1]]
+        # Ends stay; of two extrema that hardly differ both go.
+        doomed = {i for i in (smallest, smallest + 1) if 0 < i < len(turns) - 1}
+        turns = [stop for i, stop in enumerate(turns) if i not in doomed]

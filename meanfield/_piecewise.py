@@ -1,0 +1,75 @@
+"""Piecewise Chebyshev interpolants, as fine as a tolerance asks."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+from numpy.polynomial import Chebyshev
+
+DEGREE = 16
+TAIL = 3
+MAX_DEPTH = 20
+ROUNDING = 1e-13
+
+Function = Callable[[np.ndarray], np.ndarray]
+
+
+class Interpolant(NamedTuple):
+    """What `interpolate` finds.
+
+    Attributes
+    ----------
+    pieces
+        For each interval, not in order, one polynomial for each component.
+    evaluations
+        Number of arguments at which the function was asked.
+    error
+        Largest estimated error.
+    """
+
+    pieces: list[tuple[Chebyshev, ...]]
+    evaluations: int
+    error: float
+
+
+def interpolate(function: Function, breaks: Float[np.ndarray, " breaks"], tolerance: float) -> Interpolant:
+    """The intervals between `breaks` are halved until the last coefficients of degree 16 are small on each.
+
+    Small is below `tolerance` times the largest coefficient of the component, or below rounding.
+
+    Parameters
+    ----------
+    function
+        Takes arguments (n,) and returns values (n,), or (components, n), finite.
+    breaks
+        Ends of the first intervals, rising.
+    tolerance
+        Error that the interpolant may have, relative to the largest value on its interval.
+    """
+    nodes = np.cos(np.pi * (np.arange(DEGREE + 1) + 0.5) / (DEGREE + 1))
+    to_coefficients = np.linalg.inv(np.polynomial.chebyshev.chebvander(nodes, DEGREE))
+    intervals = list(itertools.pairwise(breaks))
+    done, evaluations, error = [], 0, 0.0
+    for depth in range(MAX_DEPTH + 1):
+        ends = np.array(intervals)
+        arguments = ends.mean(1)[:, None] + 0.5 * np.diff(ends, axis=1) * nodes
+        values = np.moveaxis(np.atleast_2d(function(arguments.ravel())).reshape(-1, *arguments.shape), 0, 1)
+        evaluations += arguments.size
+        coefficients = values @ to_coefficients.T
+        tails = np.abs(coefficients[..., -TAIL:]).max(-1)
+        resolved = (tails <= np.maximum(tolerance * np.abs(coefficients).max(-1), ROUNDING)).all(1)
+        accept = resolved | (depth == MAX_DEPTH)
+        done += [
+            tuple(Chebyshev(c, domain=e) for c in components)
+            for components, e in zip(coefficients[accept], ends[accept], strict=True)
+        ]
+        error = max(error, tails[accept].max(initial=0.0))
+        halves = [(a, (a + b) / 2, b) for a, b in ends[~accept]]
+        intervals = [pair for half in halves for pair in itertools.pairwise(half)]
+        if not intervals:
+            break
+    return Interpolant(done, evaluations, float(error))
