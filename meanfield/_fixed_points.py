@@ -12,13 +12,13 @@ from scipy.special import expit
 
 from meanfield._closed_classes import closed_classes
 from meanfield._compositions import consensus
-from meanfield._errors import InputError
 from meanfield._mixture import mixture_drift, mixture_word_share
 from meanfield._observables import MIXED, convention
 from meanfield._population import Population, as_population, without_component
 from meanfield._provenance import stamp
 from meanfield._response import Response, responses
 from meanfield._roots import all_roots
+from meanfield._simplex_roots import faces, simplex_roots
 from meanfield._spectrum import leading_eigenvalues, stability
 from meanfield._stationary import StationaryLaw
 
@@ -37,7 +37,7 @@ class Root(NamedTuple):
 
 
 def fixed_points(policy: xr.Dataset | Population) -> xr.Dataset:
-    """Every fixed point of the rate equation of two words.
+    """Every fixed point of the rate equation; for more than two words those that a search from many starts finds.
 
     x is a fixed point exactly when x = p(Q) and Q = F(Q), where p(Q) is the stationary law of an agent whose partners
     say word w with probability Q_w, and F(Q) what agents then say: qᵀp(Q) for one policy, the sum over kinds of agents
@@ -47,6 +47,10 @@ def fixed_points(policy: xr.Dataset | Population) -> xr.Dataset:
     decided exactly. Where an agent's chain has several closed classes of memories, each has its own branch of fixed
     points (all agents of a kind in that class); mixtures of classes with a matching Q are fixed points too and are not
     listed.
+
+    For more words Q = F(Q) is solved on the simplex of word shares and on each of its faces and corners by Newton
+    iteration from a grid of starts (see `simplex_roots`). That this finds every root is not guaranteed; where F points
+    inwards on the whole boundary the sum of the indices of the roots is a check, which attrs["completeness"] reports.
 
     Parameters
     ----------
@@ -61,16 +65,10 @@ def fixed_points(policy: xr.Dataset | Population) -> xr.Dataset:
     `residual` = max|dx/dt|, and `composition` (state), for a population (component, state). Of a population,
     `word_share` is what a random partner says, committed agents included, and `convention` that of all others.
     attrs["completeness"] says what was searched.
-
-    Raises
-    ------
-    InputError
-        If there are more than two words.
     """
     population = as_population(policy)
-    if population.space.n_words != 2:
-        raise InputError(f"policy has {population.space.n_words} words: fixed points are found for two")
-    roots, completeness = _all_roots(population)
+    roots, completeness = _all_roots(population) if population.space.n_words == 2 else _searched_roots(population)
+    roots.sort(key=lambda root: tuple(-mixture_word_share(root.composition, population.mixture)))
     result = without_component(_label(population, roots), policy)
     if isinstance(policy, xr.Dataset):
         result = result.assign_coords({name: policy[name] for name in ("model", "pair") if name in policy.coords})
@@ -78,7 +76,7 @@ def fixed_points(policy: xr.Dataset | Population) -> xr.Dataset:
 
 
 def _all_roots(population: Population) -> tuple[list[Root], str]:
-    """The fixed points by falling share of the first word, and what was searched."""
+    """The fixed points of two words, and what was searched."""
     roots: list[Root] = []
     searched = []
     for branch, response in enumerate(responses(population)):
@@ -86,10 +84,22 @@ def _all_roots(population: Population) -> tuple[list[Root], str]:
         roots += [Root(branch, response.composition(Q)) for Q in word_shares(logits)]
         searched.append(f"class {branch}: {report}")
     roots += exact_corners(population)
-    roots.sort(key=lambda root: -float(mixture_word_share(root.composition, population.mixture)[0]))
     if len(searched) > 1:
         searched.append("mixtures of the classes that have the same Q are fixed points too")
     return roots, "; ".join([*searched, "exact corners decided from the policy's zeros"])
+
+
+def _searched_roots(population: Population) -> tuple[list[Root], str]:
+    """The fixed points of more than two words that are found from many starts, and from how many."""
+    roots: list[Root] = []
+    searched = []
+    n_words = population.space.n_words
+    for support in faces(n_words):
+        for branch, response in enumerate(responses(population, support)):
+            found = simplex_roots(response, n_words, support=support)
+            roots += [Root(branch, response.composition(Q)) for Q in found.roots]
+            searched.append(f"class {branch}, {found.report}")
+    return roots, "not guaranteed; " + "; ".join(searched)
 
 
 def interior_roots(response: Response) -> tuple[np.ndarray, str]:

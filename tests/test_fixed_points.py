@@ -218,6 +218,26 @@ def test_landscape_of_published_policies(published):
     assert gpt["word_share"].values[0, 0] == 1.0, "q = 1 exactly in the consensus memory"
 
 
-def test_wrong_input_is_named():
-    with pytest.raises(meanfield.InputError, match="3 words: fixed points are found for two"):
-        meanfield.fixed_points(random_policy(1, 3, 1))
+@pytest.mark.parametrize(("seed", "length"), [(0, 1), (1, 1), (2, 2), (3, 2)])
+def test_three_words_have_the_fixed_points_that_a_search_over_the_simplex_finds(seed, length):
+    policy = random_policy(seed, 3, length, concentration=0.1)
+    points = meanfield.fixed_points(policy)
+    assert points["residual"].max() < 1e-12
+    assert points.attrs["completeness"].startswith("not guaranteed")
+    for share in simplex_search(policy, starts=10):
+        assert np.abs(points["word_share"].values[:, 0] - share).min() < 1e-6
+
+
+def test_three_words_have_symmetric_fixed_points():
+    """The word heard most in three interactions, at random where all differ: exact corners, edges, and the middle."""
+    space = meanfield.MemorySpace(3, 3)
+    count = np.array(
+        [[sum(heard == w for _, heard in space.memory(i)) for w in range(3)] for i in range(space.n_states)]
+    )
+    most = (count == count.max(1, keepdims=True)).astype(float)
+    policy = meanfield.make_policy(most / most.sum(1, keepdims=True), ["a", "b", "c"])
+    points = meanfield.fixed_points(policy)
+    expected = [[1, 0, 0], [0.5, 0.5, 0], [0.5, 0, 0.5], [1 / 3] * 3, [0, 1, 0], [0, 0.5, 0.5], [0, 0, 1]]
+    np.testing.assert_allclose(points["word_share"], expected, atol=1e-9)
+    assert points["stable"].values.tolist() == [True, False, False, False, True, False, True]
+    assert points["convention"].values.tolist() == ["a", "mixed", "mixed", "mixed", "b", "mixed", "c"]

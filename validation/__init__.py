@@ -1,5 +1,6 @@
 """Stochastic simulation of finite populations, and its comparison with mean-field theory."""
 
+from validation._collective_bias import collective_bias as collective_bias
 from validation._compare import compare as compare
 from validation._intervals import wilson_interval as wilson_interval
 from validation._report import comparison_table as comparison_table

@@ -67,14 +67,14 @@ def simulate(
         If an argument is out of range, or `policy` is not a policy or holds several.
     """
     policy = single_policy(policy)
-    sizes = _population_sizes(n_agents)
-    runs = _integer("runs", runs, 1)
-    seed = _integer("seed", seed, 0, LARGEST_SEED)
-    max_rounds = _integer("max_rounds", max_rounds, 1)
+    sizes = population_sizes(n_agents)
+    runs = integer("runs", runs, 1)
+    seed = integer("seed", seed, 0, LARGEST_SEED)
+    max_rounds = integer("max_rounds", max_rounds, 1)
     if trajectories and record_rounds is None:
         record_rounds = max_rounds
     if record_rounds is not None:
-        record_rounds = _integer("record_rounds", record_rounds, 0, max_rounds)
+        record_rounds = integer("record_rounds", record_rounds, 0, max_rounds)
 
     rules = Rules.of(policy["q"].values, space_of(policy))
     # Ends with the most that could be played, not with what was: runs that converge make the bar jump.
@@ -137,15 +137,15 @@ def _labelled(
     return result
 
 
-def _population_sizes(n_agents: int | Iterable[int]) -> list[int]:
+def population_sizes(n_agents: int | Iterable[int]) -> list[int]:
     many = list(n_agents) if isinstance(n_agents, Iterable) and not isinstance(n_agents, str) else [n_agents]
-    sizes = [_integer("n_agents", n, 2, LARGEST_POPULATION) for n in many]
+    sizes = [integer("n_agents", n, 2, LARGEST_POPULATION) for n in many]
     if not sizes or len(set(sizes)) < len(sizes):
         raise InputError(f"n_agents = {sizes}: expected one number of agents or several different ones")
     return sizes
 
 
-def _integer(name: str, value: object, least: int, most: int | None = None) -> int:
+def integer(name: str, value: object, least: int, most: int | None = None) -> int:
     expected = f"an integer of at least {least}" if most is None else f"an integer from {least} to {most}"
     try:
         number = operator.index(value)  # type: ignore[arg-type]

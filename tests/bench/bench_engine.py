@@ -66,6 +66,7 @@ def test_leading_eigenvalue(published) -> None:
     policy = published.sel(model="gpt-4o", pair="African/White")
     space, q = meanfield.space_of(policy), policy["q"].values
     x = meanfield.consensus(policy, "African").values
+    mixture = meanfield.Population(policy).mixture
 
     def dense() -> float:
         identity = np.eye(space.n_states)
@@ -73,7 +74,7 @@ def test_leading_eigenvalue(published) -> None:
         return np.linalg.eigvals(np.stack(columns, axis=1)).real.max()
 
     rows = [
-        ("matrix-free Arnoldi", seconds(lambda: leading_eigenvalues(meanfield.Population(policy).mixture, x[None], space))),
+        ("matrix-free Arnoldi", seconds(lambda: leading_eigenvalues(mixture, x[None], space))),
         ("dense Jacobian, LAPACK", seconds(dense, repeat=1)),
     ]
     show("leading eigenvalue at a candidate, H = 5", rows)
