@@ -46,7 +46,9 @@ from meanfield._rate_equation import linearised_drift as linearised_drift
 from meanfield._reaction import dense_tensor as dense_tensor
 from meanfield._solve import solve as solve
 from meanfield._spectrum import spectrum as spectrum
+from meanfield._stability_files import write_stability_csv as write_stability_csv
+from meanfield._stability_files import write_stability_latex as write_stability_latex
 from meanfield._stability_report import describe_stability as describe_stability
 from meanfield._stability_report import stability_report as stability_report
+from meanfield._stability_table import CRITERIA as CRITERIA
 from meanfield._stability_table import stability_table as stability_table
-from meanfield._stability_table import write_stability_csv as write_stability_csv

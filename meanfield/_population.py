@@ -67,17 +67,20 @@ class Population:
         return f"Population({self.name})"
 
     @property
+    def model(self) -> str:
+        """The models of the policies, their fractions and who is committed, without the words; '' if it has no name."""
+        names = [str(policy["model"].item()) if "model" in policy.coords else "" for policy in self.policies]
+        kinds = names[0]
+        if len(names) > 1:
+            mixed = zip(self.fractions, names, strict=True)
+            kinds = " + ".join(f"{fraction:.3g} {name or f'policy {m}'}" for m, (fraction, name) in enumerate(mixed))
+        bound = [f"{share:.3g} committed to '{word}'" for word, share in self.committed.items() if share > 0]
+        return ", ".join([part for part in (kinds, *bound) if part])
+
+    @property
     def name(self) -> str:
-        """The policies, their fractions and who is committed, for messages and titles."""
-        if len(self.policies) == 1:
-            kinds = name_of(self.policies[0])
-        else:
-            kinds = ", ".join(
-                f"{fraction:.3g} of {name_of(policy)}"
-                for fraction, policy in zip(self.fractions, self.policies, strict=True)
-            )
-        bound = "".join(f", {share:.3g} committed to '{word}'" for word, share in self.committed.items() if share > 0)
-        return kinds + bound
+        """The models, who is committed, and the words, for messages and titles."""
+        return f"{self.model} {{{', '.join(self.words)}}}".strip()
 
     @cached_property
     def mixture(self) -> Mixture:

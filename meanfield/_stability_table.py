@@ -2,42 +2,38 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Iterator
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import xarray as xr
 from tqdm import tqdm
 
+from meanfield._basins import basins
 from meanfield._compositions import consensus
 from meanfield._errors import InputError
-from meanfield._files import whole_file
 from meanfield._fixed_points import fixed_points
-from meanfield._policy import each_policy, space_of, words_of
-from meanfield._population import as_population
+from meanfield._group_size_law import group_size_law
+from meanfield._policy import each_policy
+from meanfield._population import Population, as_population
 from meanfield._provenance import stamp
 from meanfield._solve import solve
 from meanfield._spectrum import leading_eigenvalues, stability
 
-COLUMNS = (
-    "model",
-    "pair",
-    "row",
-    "word",
-    "word_share",
-    "eigenvalue",
-    "residual",
-    "is_fixed_point",
-    "stable",
-    "strong",
-)
 # True consensus states of the published policies leave [π]^2H with probability 4e-5 at most, the two that are none with
 # 0.06 and 0.14.
 CANDIDATE_TOLERANCE = 1e-3
 
 
-def stability_table(policies: xr.Dataset | Iterable[xr.Dataset], *, progress: bool = False) -> xr.Dataset:
+CRITERIA = ("trajectory", "basin", "law")
+# Published policies that come to rest do so within 300; what takes longer has no attractor to count.
+BASIN_MAX_TIME = 500.0
+
+Policies = xr.Dataset | Population
+
+
+def stability_table(
+    policies: Policies | Iterable[Policies], *, criteria: Sequence[str] = ("trajectory",), progress: bool = False
+) -> xr.Dataset:
     """Candidates, fixed points, their leading eigenvalues and the strong word, for a set of policies.
 
     For each policy there is a `candidate` row for each word π, the composition [π]^2H that [004] Table S1 evaluates
@@ -46,7 +42,12 @@ def stability_table(policies: xr.Dataset | Iterable[xr.Dataset], *, progress: bo
     Parameters
     ----------
     policies
-        One policy, a stack over model and pair, or several of either.
+        One policy, a stack over model and pair, a population, or several of these.
+    criteria
+        By which to tell the strong word: 'trajectory', where the rate equation leads from empty memories; 'basin',
+        the attractor of the largest part of the family 'consensus' of `basins`; 'law', the word that groups of any
+        size are likelier to end at by `group_size_law`. The last two take about a second a policy, and are for two
+        words; the last is for single policies.
     progress
         Show a progress bar.
 
@@ -58,57 +59,94 @@ def stability_table(policies: xr.Dataset | Iterable[xr.Dataset], *, progress: bo
     - `word`, that of the candidate or the one with the largest share at the fixed point, and `word_share`, its share;
     - `eigenvalue`, real part of the leading eigenvalue of the reduced Jacobian ([004] Eq. 38), per unit of time, and
       `stability` (stable, unstable, marginal), `stable`;
-    - `residual`: max|dx/dt| of a fixed point, 1 - q(word | [π]^2H) of a candidate ([004] Eq. 30 asks for 0), and
-      `is_fixed_point`, for a candidate whether its residual is at most 1e-3;
+    - `residual`: max|dx/dt| of a fixed point, 1 - Q of a candidate, which is 1 - q(word | [π]^2H) for a single policy
+      ([004] Eq. 30 asks for 0), and `is_fixed_point`, for a candidate whether its residual is at most 1e-3;
     - `kind` (consensus or mixed: success rate below 0.98);
-    - `strong`, the convention that the rate equation reaches from empty memories, or 'mixed', the same in every row of
-      a policy.
+    - `strong`, the strong word by the trajectory, or 'mixed'; with 'basin' also `strong_by_basin` and `basin`, the
+      fraction of the family; with 'law' `strong_by_law` ('' where there is no such law) and `kappa`; with any of them
+      `disagreement`, whether criteria that name a word name different ones. They are the same in every row of a policy.
 
     Raises
     ------
     InputError
-        If a policy is not valid or has more than two words.
+        If a policy is not valid, there is none, or a criterion is unknown.
     """
-    stacks = [policies] if isinstance(policies, xr.Dataset) else list(policies)
-    total = sum(1 for _ in each_policy(stacks))
+    unknown = [name for name in criteria if name not in CRITERIA]
+    if unknown or isinstance(criteria, str):
+        raise InputError(f"criteria = {criteria!r}: expected some of {', '.join(CRITERIA)}, in a list")
+    stacks = [policies] if isinstance(policies, Policies) else list(policies)
+    total = sum(1 for stack in stacks for _ in _each(stack))
     if total == 0:
         raise InputError("policies is empty: expected at least one policy")
     rows: list[dict[str, object]] = []
     with tqdm(total=total, desc="fixed points", unit="policy", disable=not progress, leave=False) as bar:
         for number, (policy, strong) in enumerate(_with_strong_word(stacks)):
-            labels = {name: str(policy[name].item()) if name in policy.coords else "" for name in ("model", "pair")}
+            population = as_population(policy)
+            labels = {"model": population.model, "pair": _pair(policy)}
+            words = {"strong": strong, **_other_criteria(policy, strong, criteria)}
             rows += [
-                {"policy": number, **labels, **row, "strong": strong} for row in (*_candidates(policy), *_roots(policy))
+                {"policy": number, **labels, **row, **words} for row in (*_candidates(population), *_roots(policy))
             ]
             bar.update()
     columns = {name: ("entry", np.array([row[name] for row in rows])) for name in rows[0]}
     table = xr.Dataset(columns, coords={"entry": np.arange(len(rows))})
     table["eigenvalue"].attrs["units"] = "1/time, two units of time are a population round"
     table["strong"].attrs["criterion"] = "rate equation from empty memories"
-    return stamp(table, "stability_table", candidate_tolerance=CANDIDATE_TOLERANCE)
+    return stamp(table, "stability_table", candidate_tolerance=CANDIDATE_TOLERANCE, criteria=", ".join(criteria))
 
 
-def _with_strong_word(stacks: Iterable[xr.Dataset]) -> Iterator[tuple[xr.Dataset, str]]:
+def _each(stack: Policies) -> Iterator[Policies]:
+    if isinstance(stack, Population):
+        yield stack
+    else:
+        yield from each_policy(stack)
+
+
+def _pair(policy: Policies) -> str:
+    if isinstance(policy, Population):
+        return "/".join(policy.words)
+    return str(policy["pair"].item()) if "pair" in policy.coords else ""
+
+
+def _with_strong_word(stacks: Iterable[Policies]) -> Iterator[tuple[Policies, str]]:
     for stack in stacks:
         attractor = solve(stack)["attractor"]
-        for policy in each_policy(stack):
-            place = {dim: policy[dim].item() for dim in attractor.dims}
+        for policy in _each(stack):
+            place = {dim: policy[dim].item() for dim in attractor.dims} if isinstance(policy, xr.Dataset) else {}
             yield policy, str(attractor.sel(place).item())
 
 
-def _candidates(policy: xr.Dataset) -> Iterator[dict[str, object]]:
-    q, space = policy["q"].values, space_of(policy)
-    population = as_population(policy)
+def _other_criteria(policy: Policies, strong: str, criteria: Sequence[str]) -> dict[str, object]:
+    """The strong word by basin and by group-size law, and whether they contradict the trajectory."""
+    columns: dict[str, object] = {}
+    if "basin" in criteria:
+        found = basins(policy, max_time=BASIN_MAX_TIME)
+        largest = int(found["fraction"].values.argmax())
+        columns["strong_by_basin"] = str(found["convention"].values[largest])
+        columns["basin"] = float(found["fraction"].values[largest])
+    if "law" in criteria:
+        law = None if isinstance(policy, Population) else group_size_law(policy)
+        columns["strong_by_law"] = "" if law is None else str(law["strong_word"].item())
+        columns["kappa"] = np.nan if law is None else float(law["kappa"].item())
+    if columns:
+        named = {strong, columns.get("strong_by_basin", ""), columns.get("strong_by_law", "")} - {""}
+        columns["disagreement"] = len(named) > 1
+    return columns
+
+
+def _candidates(population: Population) -> Iterator[dict[str, object]]:
     mixture = population.mixture
-    for i, word in enumerate(words_of(policy)):
-        leading = complex(leading_eigenvalues(mixture, consensus(population, word).values, space)[0])
-        repeats = q[space.consensus_state(i), i]
+    for w, word in enumerate(population.words):
+        x = consensus(population, word).values
+        leading = complex(leading_eigenvalues(mixture, x, population.space)[0])
+        said = mixture.q[:, population.space.consensus_state(w)]
+        share = mixture.share @ said + mixture.committed
         # 1 - q, as the sum of the others: exact where q is within an ulp of 1
-        residual = float(np.delete(q[space.consensus_state(i)], i).sum())
+        residual = float(np.delete(share, w).sum())
         yield {
             "row": "candidate",
             "word": word,
-            "word_share": float(repeats),
+            "word_share": float(share[w]),
             "eigenvalue": leading.real,
             "stability": stability(leading),
             "stable": stability(leading) == "stable",
@@ -118,14 +156,15 @@ def _candidates(policy: xr.Dataset) -> Iterator[dict[str, object]]:
         }
 
 
-def _roots(policy: xr.Dataset) -> Iterator[dict[str, object]]:
+def _roots(policy: Policies) -> Iterator[dict[str, object]]:
     found = fixed_points(policy)
+    words = as_population(policy).words
     for i in range(found.sizes["fixed_point"]):
         point = found.isel(fixed_point=i)
         majority = int(np.argmax(point["word_share"].values))
         yield {
             "row": "fixed_point",
-            "word": words_of(policy)[majority],
+            "word": words[majority],
             "word_share": point["word_share"].values[majority],
             "eigenvalue": point["eigenvalue"].item(),
             "stability": point["stability"].item(),
@@ -134,16 +173,3 @@ def _roots(policy: xr.Dataset) -> Iterator[dict[str, object]]:
             "is_fixed_point": True,
             "kind": point["kind"].item(),
         }
-
-
-def write_stability_csv(table: xr.Dataset, path: str | os.PathLike[str]) -> Path:
-    """Write a stability table as CSV, one row an entry, columns model, pair, row, word, …, strong; returns the path.
-
-    Raises
-    ------
-    InputError
-        If `path` can't be written.
-    """
-    with whole_file(path) as temporary:
-        table[list(COLUMNS)].to_dataframe().to_csv(temporary, index=False)
-    return Path(path)

@@ -107,15 +107,21 @@ def solve(policies: PolicyFile, out: Out, model: Model = None, pair: Pair = None
 def stability(
     policies: Annotated[list[Path], typer.Argument(metavar="POLICIES…", help="NetCDF files, or q_dicts.zip.")],
     csv: Annotated[Path | None, typer.Option(help="Write the table as CSV.")] = None,
+    latex: Annotated[Path | None, typer.Option(help="Write the table for LaTeX (booktabs).")] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the table as NetCDF.")] = None,
     model: Model = None,
     pair: Pair = None,
+    all_criteria: Annotated[bool, typer.Option("--all-criteria", help="The strong word by basin and κ too.")] = False,
 ) -> None:
     """Candidates, true fixed points and leading eigenvalues: the stability table."""
-    _check_out(csv, out)
+    _check_out(csv, latex, out)
     stacks = [_select(_policies(path), model, pair) for path in policies]
-    table = meanfield.stability_table(stacks, progress=sys.stderr.isatty())
+    criteria = meanfield.CRITERIA if all_criteria else meanfield.CRITERIA[:1]
+    table = meanfield.stability_table(stacks, criteria=criteria, progress=sys.stderr.isatty())
     console.print(meanfield.stability_report(table))
+    if latex is not None:
+        meanfield.write_stability_latex(table, latex)
+        _say(f"wrote {latex}")
     if csv is not None:
         meanfield.write_stability_csv(table, csv)
         _say(f"wrote {csv}")

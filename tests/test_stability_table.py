@@ -71,6 +71,75 @@ def test_printed_and_said(table):
     assert any("attractors compete" in sentence for sentence in sentences)
 
 
+@pytest.fixture(scope="module")
+def judged():
+    """A policy of three heard words with a bias of empty memories against that of the rule, by every criterion."""
+    first = heard_majority(0.995)
+    first[0] = 0.4
+    first[1:] += 0.004
+    policy = meanfield.make_policy(first, ["a_1", "b%"], model="m&m")
+    return meanfield.stability_table(policy, criteria=meanfield.CRITERIA)
+
+
+def heard_majority(p):
+    space = meanfield.MemorySpace(2, 3)
+    heard = [sum(1 - 2 * partner for _, partner in space.memory(i)) for i in range(space.n_states)]
+    return np.array([0.5 + (p - 0.5) * np.sign(h) for h in heard])
+
+
+def test_criteria_that_disagree_are_flagged(judged):
+    """Empty memories start towards b, the rule pushes towards a: most of the family of consensus memories ends at a."""
+    assert set(judged["strong"].values) == {"b%"}
+    assert set(judged["strong_by_basin"].values) == {"a_1"}
+    assert set(judged["strong_by_law"].values) == {"b%"}
+    assert judged["disagreement"].all()
+    assert 0.5 < judged["basin"].values[0] < 0.6
+    console = Console(width=80, record=True)
+    console.print(meanfield.stability_report(judged))
+    assert "disagrees" in console.export_text()
+    (sentence,) = meanfield.describe_stability(judged)
+    assert sentence.endswith("the largest basin is that of 'a_1'.")
+
+
+def test_criteria_that_agree_are_not(published):
+    table = meanfield.stability_table(
+        published.sel(model="llama31_70B", pair="gay/straight"), criteria=["basin", "law"]
+    )
+    assert not table["disagreement"].any()
+    assert set(table["strong_by_law"].values) == {""}, "one attractor: nothing for group size to decide"
+    assert table["basin"].values[0] == 1.0
+
+
+def test_latex_is_escaped_and_complete(judged, tmp_path):
+    text = meanfield.write_stability_latex(judged, tmp_path / "table.tex").read_text()
+    assert r"m\&m \{a\_1, b\%\}" in text
+    assert r"largest basin & a\_1" in text
+    body = [line for line in text.splitlines() if line.endswith(r"\\")]
+    assert len(body) == 1 + 1 + 2 + judged.sizes["entry"], "title, policy, criteria, entries"
+    assert all(line.count("&") - line.count(r"\&") in (1, 5) for line in body)
+    meanfield.write_stability_csv(judged, tmp_path / "table.csv")
+    columns = pd.read_csv(tmp_path / "table.csv").columns.tolist()
+    assert columns == [*COLUMNS, "strong_by_basin", "basin", "strong_by_law", "kappa", "disagreement"]
+
+
+def test_populations_have_rows_too():
+    policy = meanfield.make_policy(heard_majority(0.999), ["a", "b"], model="majority")
+    bare, committed = policy, meanfield.Population(policy, committed={"b": 0.3})
+    table = meanfield.stability_table([bare, committed])
+    strong = table.to_dataframe().groupby("policy")["strong"].first().tolist()
+    assert strong == ["mixed", "b"], "without bias it stays at the saddle"
+    of_population = table.to_dataframe().query("policy == 1")
+    assert of_population["model"].iloc[0] == "majority, 0.3 committed to 'b'"
+    candidates = of_population.query("row == 'candidate'")
+    assert candidates["residual"].tolist() == pytest.approx([0.3 + 0.7 * 0.001, 0.7 * 0.001])
+
+
+@pytest.mark.parametrize("criteria", ["basin", ["size"]])
+def test_unknown_criteria_are_named(criteria):
+    with pytest.raises(meanfield.InputError, match=r"criteria = .*: expected some of trajectory, basin, law"):
+        meanfield.stability_table(random_policy(1), criteria=criteria)
+
+
 def test_tables_of_several_files_stand_in_one(tmp_path):
     several = [random_policy(1, 2, 1), random_policy(2, 2, 2)]
     table = meanfield.stability_table(several)
