@@ -123,11 +123,13 @@ def test_latex_is_escaped_and_complete(judged, tmp_path):
 
 
 def test_populations_have_rows_too():
-    policy = meanfield.make_policy(heard_majority(0.999), ["a", "b"], model="majority")
+    first = heard_majority(0.999)
+    first[0] = 0.6
+    policy = meanfield.make_policy(first, ["a", "b"], model="majority")
     bare, committed = policy, meanfield.Population(policy, committed={"b": 0.3})
     table = meanfield.stability_table([bare, committed])
     strong = table.to_dataframe().groupby("policy")["strong"].first().tolist()
-    assert strong == ["mixed", "b"], "without bias it stays at the saddle"
+    assert strong == ["a", "b"]
     of_population = table.to_dataframe().query("policy == 1")
     assert of_population["model"].iloc[0] == "majority, 0.3 committed to 'b'"
     candidates = of_population.query("row == 'candidate'")
