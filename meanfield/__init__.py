@@ -15,6 +15,7 @@ from meanfield._bifurcation import critical_mass as critical_mass
 from meanfield._cache_folder import cache_folder as cache_folder
 from meanfield._compositions import consensus as consensus
 from meanfield._compositions import empty_memories as empty_memories
+from meanfield._compositions import validate_composition as validate_composition
 from meanfield._errors import InputError as InputError
 from meanfield._files import check_writable as check_writable
 from meanfield._files import load as load
@@ -39,11 +40,13 @@ from meanfield._policy import validate_policy as validate_policy
 from meanfield._policy import word_index as word_index
 from meanfield._policy import words_of as words_of
 from meanfield._population import Population as Population
+from meanfield._population import as_population as as_population
 from meanfield._provenance import stamp as stamp
 from meanfield._rate_equation import TIME_PER_ROUND as TIME_PER_ROUND
 from meanfield._rate_equation import drift as drift
 from meanfield._rate_equation import linearised_drift as linearised_drift
 from meanfield._reaction import dense_tensor as dense_tensor
+from meanfield._sensitivity import sensitivity as sensitivity
 from meanfield._solve import solve as solve
 from meanfield._spectrum import spectrum as spectrum
 from meanfield._stability_files import write_stability_csv as write_stability_csv

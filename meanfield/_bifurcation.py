@@ -282,12 +282,11 @@ def _follow(curves: list[EquilibriumCurve], start: float, line: Line) -> tuple[S
 def _gradual(curve: EquilibriumCurve, start: Stop, end: Stop, line: Line) -> str:
     """How a state changes that never vanishes: from which fraction on the others say the other word."""
     logits = np.linspace(start.logit, end.logit, 20 * SAMPLES)
-    c = curve.parameter(logits)[:-1, None]
+    c = curve.parameter(logits)[:, None]
     committed = line.committed + c * line.committed_slope
-    others = (word_shares(logits[:-1]) - committed) / (1 - committed.sum(1, keepdims=True))
-    old = int(np.argmax(others[0]))
-    fallen = others[:, old] < 0.5
-    turn = (
-        f"most others say the other word from {c[np.argmax(fallen), 0]:.3f} on" if fallen.any() else "most say the same"
-    )
-    return f"the old state changes gradually and never vanishes; {turn}"
+    rest = 1 - committed.sum(1, keepdims=True)
+    somebody = rest[:, 0] > 0  # at the end of the curve nobody may be left who is not committed
+    others = (word_shares(logits) - committed)[somebody] / rest[somebody]
+    fallen = others[:, int(np.argmax(others[0]))] < 0.5
+    where = f"from {c[somebody][np.argmax(fallen), 0]:.3f} on" if fallen.any() else "at no fraction"
+    return f"the old state changes gradually and never vanishes; most others say the other word {where}"

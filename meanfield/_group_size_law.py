@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -12,7 +13,14 @@ from scipy.special import ndtr, ndtri
 from meanfield._compositions import consensus
 from meanfield._errors import InputError
 from meanfield._fixed_points import fixed_points
-from meanfield._least_noise_path import MAX_ITERATIONS, NEAR, STEP, least_noise_path, unstable_direction
+from meanfield._least_noise_path import (
+    MAX_ITERATIONS,
+    NEAR,
+    STEP,
+    LeastNoisePath,
+    least_noise_path,
+    unstable_direction,
+)
 from meanfield._observables import MIXED
 from meanfield._policy import name_of, single_policy, space_of, words_of
 from meanfield._provenance import stamp
@@ -74,17 +82,47 @@ def group_size_law(
         raise InputError(f"level = {level}: expected a chance between 1/2 and 1, as in 0.99")
     if policy.sizes["word"] != 2:
         raise InputError(f"policy has {policy.sizes['word']} words: the group-size law is for two")
+    found = law_path(policy)
+    if isinstance(found, str):
+        return _label(policy, sizes, level, "", np.nan, np.nan, found)
+    word = str(found.points["convention"].values[found.strong])
+    unit = _unit(policy, found)
+    return _label(
+        policy, sizes, level, word, found.path.distance / unit, found.path.sigma / unit, _law(policy, found.points)
+    )
+
+
+class LawPath(NamedTuple):
+    """What a group-size law is made of.
+
+    Attributes
+    ----------
+    points
+        The three fixed points.
+    strong
+        Number of the attractor that the rate equation reaches from empty memories, 0 or 2.
+    growth
+        The saddle's positive eigenvalue, per unit of time.
+    path
+        The least-noise path.
+    """
+
+    points: xr.Dataset
+    strong: int
+    growth: float
+    path: LeastNoisePath
+
+
+def law_path(policy: xr.Dataset) -> LawPath | str:
+    """The least-noise path of a policy of two words, or the reason why there is none."""
     points = fixed_points(policy)
     reason = _objection(policy, points)
-    strong = None if reason else _reached(policy, points)
-    if not reason and strong is None:
-        reason = "the rate equation leads from empty memories to neither of the two attractors"
-    if strong is None:
-        return _label(policy, sizes, level, "", np.nan, np.nan, reason)
-    distance, sigma, reason = _distance_and_sigma(policy, points, strong)
     if reason:
-        return _label(policy, sizes, level, "", np.nan, np.nan, reason)
-    return _label(policy, sizes, level, str(points["convention"].values[strong]), distance, sigma, _law(policy, points))
+        return reason
+    strong = _reached(policy, points)
+    if strong is None:
+        return "the rate equation leads from empty memories to neither of the two attractors"
+    return _path_to_saddle(policy, points, strong)
 
 
 def _validate_sizes(n_agents: Sequence[int] | np.ndarray) -> np.ndarray:
@@ -150,27 +188,30 @@ def _reached(policy: xr.Dataset, points: xr.Dataset) -> int | None:
     return nearest if points["stable"].values[nearest] and away[nearest] < NEAR else None
 
 
-def _distance_and_sigma(policy: xr.Dataset, points: xr.Dataset, strong: int) -> tuple[float, float, str]:
-    """Distance and σ of the least-noise path, and '' or the reason why there is none."""
+def _path_to_saddle(policy: xr.Dataset, points: xr.Dataset, strong: int) -> LawPath | str:
     q, space = jnp.asarray(policy["q"].values), space_of(policy)
-    x, weak = points["composition"].values, 2 - strong
+    x = points["composition"].values
     saddle = jnp.asarray(x[1])
     growth, left = unstable_direction(saddle, q, space)
     if growth[1] > 1e-7:
-        return np.nan, np.nan, f"the saddle has two unstable directions (eigenvalues {growth[0]:.2g}, {growth[1]:.2g})"
+        return f"the saddle has two unstable directions (eigenvalues {growth[0]:.2g}, {growth[1]:.2g})"
     # A power of two, so that policies share compiled code
     n_steps = 2 ** int(np.ceil(np.log2((APPROACH + FORGETTING / growth[0]) / STEP)))
     if n_steps * space.n_states > MAX_NUMBERS:
         size = f"{n_steps} steps in {space.n_states} states"
-        return np.nan, np.nan, f"the path to a saddle with eigenvalue {growth[0]:.2g} needs {size}, more than are kept"
-    left = jnp.asarray(left * np.sign(left @ (x[weak] - x[1])))
+        return f"the path to a saddle with eigenvalue {growth[0]:.2g} needs {size}, more than are kept"
+    left = jnp.asarray(left * np.sign(left @ (x[2 - strong] - x[1])))
     path = least_noise_path(q, space, saddle, left, n_steps)
     if path is None:
-        return np.nan, np.nan, f"the least-noise path to the saddle was not found in {MAX_ITERATIONS} iterations"
-    effect = np.asarray(path.w.node[0])
-    weak_word = 0 if weak < strong else 1  # fixed points come by falling share of the first word
-    unit = abs(effect[space.consensus_state(weak_word)] - effect[0])
-    return path.distance / unit, path.sigma / unit, ""
+        return f"the least-noise path to the saddle was not found in {MAX_ITERATIONS} iterations"
+    return LawPath(points, strong, float(growth[0]), path)
+
+
+def _unit(policy: xr.Dataset, found: LawPath) -> float:
+    """What an agent counts at the start, in the scale of the adjoint, who remembers the weak word only."""
+    effect = np.asarray(found.path.w.node[0])
+    weak_word = 1 if found.strong == 0 else 0  # fixed points come by falling share of the first word
+    return abs(effect[space_of(policy).consensus_state(weak_word)] - effect[0])
 
 
 def _label(
