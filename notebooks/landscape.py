@@ -34,10 +34,9 @@ policy = policies.sel(model="gpt-4o", pair="woman/man")
 
 # %%
 points = meanfield.fixed_points(policy)
-first = points.isel(word=0)
-print(
-    first[["word_share", "eigenvalue", "stability"]].drop_vars(["model", "pair", "word", "word_label"]).to_dataframe()
-)
+for _, point in points.isel(word=0).groupby("fixed_point"):
+    share, eigenvalue = point["word_share"].item(), point["eigenvalue"].item()
+    print(f"share of 'woman' {share:.6f}   λ = {eigenvalue:6.3f}   {point['stability'].item()}")
 print(points.attrs["completeness"])
 basins = meanfield.basins(policy)
 for k, word in enumerate(basins["convention"].values):
