@@ -20,7 +20,7 @@ import meanfield
 import validation
 from meanfield import InputError, MemorySpace
 from validation import _ensemble
-from validation._kernel import successes_needed
+from validation._convention import CONVENTIONS
 from validation._random import GOLDEN, next_bits, seed_streams, splitmix
 from validation._thresholds import word_thresholds
 
@@ -261,7 +261,7 @@ def test_convergence_is_first_tested_after_four_rounds() -> None:
 
 
 def test_success_rate_of_98_percent_counts() -> None:
-    assert [successes_needed(n) for n in (2, 17, 24, 50, 100)] == [6, 50, 71, 147, 294]
+    assert [CONVENTIONS["004"].successes_needed(n) for n in (2, 17, 24, 50, 100)] == [6, 50, 71, 147, 294]
 
 
 def test_first_rounds_do_not_stay_in_the_average() -> None:

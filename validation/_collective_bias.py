@@ -11,8 +11,9 @@ import xarray as xr
 from tqdm.auto import tqdm
 
 from meanfield import MIXED, InputError, each_policy, group_size_law, name_of, stamp, words_of
+from validation._arguments import LARGEST_SEED, integer, population_sizes
 from validation._intervals import wilson_interval
-from validation._simulate import LARGEST_SEED, integer, population_sizes, simulate
+from validation._simulate import simulate
 
 
 class _Ends(NamedTuple):

@@ -9,8 +9,10 @@ import numba
 import numpy as np
 
 from meanfield import MemorySpace
-from validation._kernel import ROUNDS_AVERAGED, advance, successes_needed
+from validation._convention import ROUNDS_AVERAGED, Convention
+from validation._kernel import advance
 from validation._random import seed_streams
+from validation._roster import combined_successors
 from validation._thresholds import word_thresholds
 
 STATE_BYTES = 2**26  # of agents' states held at once; a single run may need more
@@ -19,16 +21,18 @@ INTERACTIONS_A_CALL = 2 * 10**7  # a call into compiled code can't be interrupte
 
 @dataclass(frozen=True)
 class Rules:
-    """A policy in the form that the kernel reads: arrays over the states, made once for all ensembles."""
+    """Policies in the form that the kernel reads: arrays over the states of all kinds, made once for all ensembles."""
 
-    q: np.ndarray  # (S, W)
-    thresholds: np.ndarray  # (S, W - 1)
-    successors: np.ndarray  # (S,), in the integer type in which agents' states are kept
+    q: np.ndarray  # (kinds · S, W)
+    thresholds: np.ndarray  # (kinds · S, W - 1)
+    successors: np.ndarray  # (kinds · S,), in the integer type in which agents' states are kept
 
     @classmethod
     def of(cls, q: np.ndarray, space: MemorySpace) -> Rules:
-        state_type = np.int16 if space.n_states <= np.iinfo(np.int16).max else np.int32
-        return cls(np.ascontiguousarray(q), word_thresholds(q), space.successors().astype(state_type))
+        """From choice probabilities, shape (kinds, S, W)."""
+        flat = np.ascontiguousarray(q.reshape(-1, q.shape[-1]))
+        state_type = np.int16 if len(flat) <= np.iinfo(np.int16).max else np.int32
+        return cls(flat, word_thresholds(flat), combined_successors(space, len(q)).astype(state_type))
 
 
 @dataclass(frozen=True)
@@ -42,31 +46,33 @@ class Ensemble:
 
 def play_ensemble(
     rules: Rules,
-    n_agents: int,
+    start: np.ndarray,
     runs: int,
     seed: int,
+    convention: Convention,
     max_rounds: int,
     record_rounds: int | None,
     report: Callable[[int], object],
 ) -> Ensemble:
-    """`runs` runs from empty memories; `report` is told how many rounds, over all runs, are now settled."""
-    n_words = rules.q.shape[1]
+    """`runs` runs from the states `start` of the agents; `report` is told how many rounds are now settled, over all."""
+    n_agents, n_words = len(start), rules.q.shape[1]
     recorded = 0 if record_rounds is None else record_rounds + 1
     consensus = np.tile(np.array([0, -1]), (runs, 1))
     shares = np.empty((runs, recorded, n_words))
-    shares[:, :1] = rules.q[0]
+    shares[:, :1] = rules.q[start].mean(0)
     bytes_a_run = n_agents * rules.successors.itemsize
     portion = max(numba.get_num_threads(), STATE_BYTES // bytes_a_run)
-    for start in range(0, runs, portion):
-        part = slice(start, min(start + portion, runs))
+    for first in range(0, runs, portion):
+        part = slice(first, min(first + portion, runs))
         streams = seed_streams(seed, n_agents, np.arange(part.start, part.stop))
-        _play_portion(rules, n_agents, streams, consensus[part], shares[part], max_rounds, report)
+        _play_portion(rules, start, convention, streams, consensus[part], shares[part], max_rounds, report)
     return Ensemble(consensus[:, 0], consensus[:, 1], shares)
 
 
 def _play_portion(
     rules: Rules,
-    n_agents: int,
+    start: np.ndarray,
+    convention: Convention,
     streams: np.ndarray,
     consensus: np.ndarray,
     shares: np.ndarray,
@@ -75,8 +81,9 @@ def _play_portion(
 ) -> None:
     """Plays the runs of `streams` to their ends, writing into `consensus` and `shares`."""
     runs, recorded, n_words = shares.shape
+    n_agents = len(start)
     min_rounds = max(recorded - 1, 0)
-    states = np.zeros((runs, n_agents), dtype=rules.successors.dtype)
+    states = np.tile(start.astype(rules.successors.dtype), (runs, 1))
     agreed = np.zeros((runs, ROUNDS_AVERAGED, n_words), dtype=np.int64)
     played = np.zeros(runs, dtype=np.int64)
     active = np.arange(runs)
@@ -94,7 +101,7 @@ def _play_portion(
             played,
             n_rounds,
             min_rounds,
-            successes_needed(n_agents),
+            np.array([convention.first_test, convention.successes_needed(n_agents)]),
             rules.thresholds,
             rules.successors,
             rules.q,

@@ -9,22 +9,12 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, prange
 
+from validation._convention import ROUNDS_AVERAGED
 from validation._random import next_bits
-
-# Consensus as in [004]: a run has converged when the mean success rate of its last three rounds is at least 98 %, and
-# the authors' code looks for the first time after four rounds.
-ROUNDS_AVERAGED = 3
-FIRST_TEST = 4
-SUCCESS_PERCENT = 98
 
 ONE = np.uint64(1)
 HALF_BITS = np.uint64(32)
 HALF_MASK = np.uint64(0xFFFFFFFF)
-
-
-def successes_needed(n_agents: int) -> int:
-    """The fewest successes in `ROUNDS_AVERAGED` rounds of N interactions that count as consensus."""
-    return -(-SUCCESS_PERCENT * ROUNDS_AVERAGED * n_agents // 100)
 
 
 @njit(cache=True)
@@ -97,10 +87,22 @@ def agreed_word(agreements, states, q):
 
 @njit(cache=True)
 def advance_run(
-    states, stream, agreed, consensus, shares, played, n_rounds, min_rounds, needed, thresholds, successors, q
+    states,
+    stream,
+    agreed,
+    consensus,
+    shares,
+    played,
+    n_rounds,
+    min_rounds,
+    test,
+    thresholds,
+    successors,
+    q,
 ):
     """Plays up to `n_rounds` more rounds of one run; returns the number of rounds played in all.
 
+    `test` (2,) is the first round after which convergence is tested, and how many successes it takes in three rounds.
     `agreed` (3, W) holds the agreements of the last rounds, `consensus` (2,) the round and the word of consensus (0 and
     -1 before it). The run stops at consensus, but not before it has played `min_rounds`, for which `shares`
     (rounds + 1, W) takes the word share at the end of each round.
@@ -114,7 +116,7 @@ def advance_run(
         played += 1
         if played < shares.shape[0]:
             mean_word_share(states, q, shares[played])
-        if consensus[0] == 0 and played >= FIRST_TEST and agreed.sum() >= needed:
+        if consensus[0] == 0 and played >= test[0] and agreed.sum() >= test[1]:
             consensus[0] = played
             consensus[1] = agreed_word(agreed.sum(axis=0), states, q)
     return played
@@ -122,7 +124,19 @@ def advance_run(
 
 @njit(cache=True, parallel=True)
 def advance(
-    active, states, streams, agreed, consensus, shares, played, n_rounds, min_rounds, needed, thresholds, successors, q
+    active,
+    states,
+    streams,
+    agreed,
+    consensus,
+    shares,
+    played,
+    n_rounds,
+    min_rounds,
+    test,
+    thresholds,
+    successors,
+    q,
 ):
     """`advance_run` for the runs with the numbers `active`; every other array has the run as its first dim."""
     for k in prange(active.size):
@@ -136,7 +150,7 @@ def advance(
             played[run],
             n_rounds,
             min_rounds,
-            needed,
+            test,
             thresholds,
             successors,
             q,

@@ -2,41 +2,46 @@
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 
 import numpy as np
 import xarray as xr
 from tqdm.auto import tqdm
 
-from meanfield import InputError, name_of, single_policy, space_of, stamp, words_of
+from meanfield import InputError, Population, as_population, stamp
+from validation._arguments import LARGEST_POPULATION, LARGEST_SEED, integer, population_sizes
+from validation._convention import CONVENTIONS, Convention
 from validation._ensemble import Ensemble, Rules, play_ensemble
-
-LARGEST_POPULATION = 2**32 - 1  # agents are drawn from 32 random bits each
-LARGEST_SEED = 2**63 - 1  # what NetCDF attrs hold
+from validation._roster import Cast, kind_names, make_cast, start_composition
 
 
 def simulate(
-    policy: xr.Dataset,
+    policy: xr.Dataset | Population,
     *,
     n_agents: int | Sequence[int],
     runs: int,
     seed: int,
+    committed: Mapping[str, int] | None = None,
+    committed_are_extra: bool = False,
+    initial: str | xr.DataArray | np.ndarray | None = None,
+    convention: str | Convention = "004",
     max_rounds: int = 1000,
     trajectories: bool = False,
     record_rounds: int | None = None,
     progress: bool = False,
 ) -> xr.Dataset:
-    """Ensembles of naming games among agents of one policy, from empty memories.
+    """Ensembles of naming games among agents of one policy or several, with or without committed agents.
 
     An interaction: two distinct agents, uniformly at random, each say a word by their policy, and both remember what
     they said and heard. A round is N interactions. A run has converged when the mean success rate of its last three
-    rounds is at least 0.98, looked at for the first time after four rounds, and then stops. Source: [004] Methods.
+    rounds is high enough, and then stops. Source: [004] Methods.
 
     Parameters
     ----------
     policy
-        A single policy of W ≥ 2 words (`meanfield.single_policy`).
+        A single policy of W ≥ 2 words (`meanfield.single_policy`), or a `meanfield.Population`. Fractions of a
+        population become whole numbers of agents, those closest to them that sum to N (largest remainders).
     n_agents
         N ≥ 2, one population size or several different ones.
     runs
@@ -44,6 +49,15 @@ def simulate(
     seed
         0 to 2^63 - 1. A run depends on (seed, its N, its number) only: not on threads, on the number of runs or on the
         other sizes, so that 1,000 runs are the first 1,000 of 10,000.
+    committed
+        Number of agents by word who always say it, in place of fractions in the population. They remember like others.
+    committed_are_extra
+        Add them to the N agents, rather than have them take the places of some.
+    initial
+        Memories at the start. None: empty. A word: all have only ever said and heard it. Or a composition, shape (S,),
+        for a population (M, S): whole numbers of agents, closest to it. Committed agents start like the first policy's.
+    convention
+        When a run has converged: '004', '001' or '001 strict', or a `Convention` of one's own.
     max_rounds
         Rounds after which a run ends without consensus.
     trajectories
@@ -58,15 +72,16 @@ def simulate(
     -------
     Dataset over (n_agents, run), both always there, with `consensus_word` (the word, None where a run did not converge)
     and `consensus_round` (number of rounds played by then, NaN where a run did not converge); and on request
-    `word_share` (n_agents, run, round, word), the probability Q that a random agent says the word at the end of the
-    round, round 0 being the start. Saved with `meanfield.save` it reads back the same.
+    `word_share` (n_agents, run, round, word), the probability Q that a random agent, committed ones included, says the
+    word at the end of the round, round 0 being the start. `agents` (n_agents, agent_kind) says how many agents of each
+    kind there were, where there is more than one. Saved with `meanfield.save` it reads back the same.
 
     Raises
     ------
     InputError
         If an argument is out of range, or `policy` is not a policy or holds several.
     """
-    policy = single_policy(policy)
+    population = as_population(policy)
     sizes = population_sizes(n_agents)
     runs = integer("runs", runs, 1)
     seed = integer("seed", seed, 0, LARGEST_SEED)
@@ -75,20 +90,26 @@ def simulate(
         record_rounds = max_rounds
     if record_rounds is not None:
         record_rounds = integer("record_rounds", record_rounds, 0, max_rounds)
+    if isinstance(convention, str) and convention not in CONVENTIONS:
+        raise InputError(f"convention = {convention!r}: expected one of {', '.join(CONVENTIONS)}, or a Convention")
+    rule = CONVENTIONS[convention] if isinstance(convention, str) else convention
+    cast = make_cast(population, committed, extra=committed_are_extra)
+    composition = start_composition(population, initial)
+    starts = [cast.states(n, composition) for n in sizes]
+    if max(map(len, starts)) > LARGEST_POPULATION:
+        raise InputError(f"n_agents = {sizes} with committed agents: expected at most {LARGEST_POPULATION} agents")
 
-    rules = Rules.of(policy["q"].values, space_of(policy))
+    rules = Rules.of(cast.q, population.space)
     # Ends with the most that could be played, not with what was: runs that converge make the bar jump.
-    most = sum(sizes) * runs * max_rounds
+    most = sum(map(len, starts)) * runs * max_rounds
     bar_format = "{desc} {percentage:3.0f}%|{bar}| {elapsed}<{remaining}"
     ensembles = []
-    with tqdm(total=most, desc=name_of(policy), disable=not progress, bar_format=bar_format, leave=False) as bar:
-        for n in sizes:
-            ensembles.append(
-                play_ensemble(
-                    rules, n, runs, seed, max_rounds, record_rounds, lambda rounds, n=n: bar.update(rounds * n)
-                )
-            )
-    result = _labelled(ensembles, policy, sizes, runs, recorded=record_rounds is not None)
+    with tqdm(total=most, desc=population.name, disable=not progress, bar_format=bar_format, leave=False) as bar:
+        for start in starts:
+            report = partial(_advance_bar, bar, len(start))
+            ensembles.append(play_ensemble(rules, start, runs, seed, rule, max_rounds, record_rounds, report))
+    result = _labelled(ensembles, policy, cast, sizes, runs, recorded=record_rounds is not None)
+    committed_text = " ".join(f"{word}:{number}" for word, number in (committed or {}).items())
     return stamp(
         result,
         "simulation",
@@ -98,13 +119,27 @@ def simulate(
         seed=seed,
         max_rounds=max_rounds,
         record_rounds=record_rounds,
+        initial=initial if isinstance(initial, str) else "empty memories" if initial is None else "given",
+        convention=convention if isinstance(convention, str) else str(convention),
+        committed=committed_text or None,
+        committed_are_extra=committed_are_extra,
     )
 
 
+def _advance_bar(bar: tqdm, n_agents: int, rounds: int) -> None:
+    bar.update(rounds * n_agents)
+
+
 def _labelled(
-    ensembles: list[Ensemble], policy: xr.Dataset, sizes: list[int], runs: int, *, recorded: bool
+    ensembles: list[Ensemble],
+    policy: xr.Dataset | Population,
+    cast: Cast,
+    sizes: list[int],
+    runs: int,
+    *,
+    recorded: bool,
 ) -> xr.Dataset:
-    words = np.array([*words_of(policy), None], dtype=object)  # the last one is where -1, no consensus, points
+    words = np.array([*cast.population.words, None], dtype=object)  # the last one is where -1, no consensus, points
     rounds = np.stack([e.consensus_round for e in ensembles]).astype(np.float64)
     rounds[rounds == 0] = np.nan
     result = xr.Dataset(
@@ -123,9 +158,16 @@ def _labelled(
         coords={
             "n_agents": ("n_agents", sizes, {"long_name": "number of agents"}),
             "run": np.arange(runs),
-            **{name: policy[name] for name in ("model", "pair", "word_label") if name in policy.coords},
+            "word_label": ("word", np.array(cast.population.words, dtype=str)),
         },
     )
+    if isinstance(policy, xr.Dataset):
+        result = result.assign_coords({name: policy[name] for name in ("model", "pair") if name in policy.coords})
+    kinds = kind_names(cast)
+    if len(kinds) > 1:
+        numbers = np.stack([cast.numbers(n) for n in sizes])
+        result["agents"] = (("n_agents", "agent_kind"), numbers, {"long_name": "number of agents", "units": "1"})
+        result = result.assign_coords(agent_kind=kinds)
     if recorded:
         shares = np.stack([e.word_share for e in ensembles])
         result["word_share"] = (
@@ -133,24 +175,5 @@ def _labelled(
             shares,
             {"long_name": "probability that a random agent says the word", "units": "1"},
         )
-        result = result.assign_coords(round=np.arange(shares.shape[2]), word=policy["word"])
+        result = result.assign_coords(round=np.arange(shares.shape[2]), word=np.arange(len(words) - 1))
     return result
-
-
-def population_sizes(n_agents: int | Iterable[int]) -> list[int]:
-    many = list(n_agents) if isinstance(n_agents, Iterable) and not isinstance(n_agents, str) else [n_agents]
-    sizes = [integer("n_agents", n, 2, LARGEST_POPULATION) for n in many]
-    if not sizes or len(set(sizes)) < len(sizes):
-        raise InputError(f"n_agents = {sizes}: expected one number of agents or several different ones")
-    return sizes
-
-
-def integer(name: str, value: object, least: int, most: int | None = None) -> int:
-    expected = f"an integer of at least {least}" if most is None else f"an integer from {least} to {most}"
-    try:
-        number = operator.index(value)  # type: ignore[arg-type]
-    except TypeError:
-        number = None
-    if number is None or isinstance(value, bool) or number < least or (most is not None and number > most):
-        raise InputError(f"{name} = {value!r}: expected {expected}")
-    return number
