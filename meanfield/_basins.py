@@ -11,7 +11,7 @@ from tqdm import tqdm
 
 from meanfield._compositions import consensus
 from meanfield._errors import InputError
-from meanfield._observables import convention
+from meanfield._observables import MIXED, convention
 from meanfield._population import Population, as_population
 from meanfield._provenance import stamp
 from meanfield._recurrence import STEADY
@@ -25,6 +25,7 @@ SEPARATRIX_TOLERANCE = 1e-7
 SAME_ATTRACTOR = 1e-3  # Σ|x - y| / 2 below which two trajectories end at the same place
 BATCH = 64
 SADDLE = -1
+MARGINAL = "marginal"
 
 
 class _Ends(NamedTuple):
@@ -41,7 +42,7 @@ class _Attractors:
 
     def __init__(self, population: Population) -> None:
         self.population = population
-        self.saddles: list[np.ndarray] = []
+        self.met: list[tuple[np.ndarray, str]] = []
         self.composition: list[np.ndarray] = []
         self.word_share: list[np.ndarray] = []
         self.outcome: list[str] = []
@@ -54,24 +55,37 @@ class _Attractors:
         return np.array([self._number(*end) for end in zip(*ends, strict=True)])
 
     def _number(self, x: np.ndarray, share: np.ndarray, outcome: str) -> int:
-        for k, known in enumerate(self.composition):
-            if outcome == self.outcome[k] and (outcome != STEADY or _same(x, known)):
-                return k
-        if outcome == STEADY and self._is_saddle(x):
+        if outcome == STEADY:
+            outcome = self._status(x)
+        if outcome == "unstable":
             return SADDLE
+        for k, known in enumerate(self.composition):
+            if outcome == self.outcome[k] and self._belongs(x, share, k, known):
+                return k
         self.composition.append(x)
         self.word_share.append(share)
         self.outcome.append(outcome)
         return len(self.composition) - 1
 
-    def _is_saddle(self, x: np.ndarray) -> bool:
-        if any(_same(x, known) for known in self.saddles):
-            return True
+    def _belongs(self, x: np.ndarray, share: np.ndarray, k: int, known: np.ndarray) -> bool:
+        """Whether a trajectory that does the same as those of attractor k is one of them."""
+        if self.outcome[k] == STEADY:
+            return _same(x, known)
+        # A continuum of marginal fixed points would be a list of starts: they count by their convention.
+        return self.outcome[k] != MARGINAL or self._convention(share) == self._convention(self.word_share[k])
+
+    def _convention(self, share: np.ndarray) -> str:
+        return convention(self.population.convincible_share(share), self.population.words)
+
+    def _status(self, x: np.ndarray) -> str:
+        """'steady' at an attractor, 'marginal' or 'unstable' at other fixed points."""
+        for known, status in self.met:
+            if _same(x, known):
+                return status
         leading = complex(leading_eigenvalues(self.population.mixture, x, self.population.space)[0])
-        if stability(leading) != "unstable":
-            return False
-        self.saddles.append(x)
-        return True
+        status = stability(leading)
+        self.met.append((x, STEADY if status == "stable" else status))
+        return self.met[-1][1]
 
 
 def _same(x: np.ndarray, y: np.ndarray) -> bool:
@@ -97,7 +111,8 @@ def basins(
     family
         'consensus', for two words: a share s of agents, 0 ≤ s ≤ 1, remembers nothing but the first word, as in its
         consensus [π]^2H, all others nothing but the second. Fractions are lengths in s; the separatrices, where the
-        attractor changes, are found by repeated division to 1e-7. 'dirichlet': compositions drawn from a symmetric
+        attractor changes, are found by repeated division to 1e-7, but for basins between two others that are narrower
+        than 1/15. 'dirichlet': compositions drawn from a symmetric
         Dirichlet distribution over all states, for each kind of agents by itself.
     starts
         How many compositions are drawn; for 'dirichlet' only.
@@ -114,9 +129,10 @@ def basins(
     Returns
     -------
     Dataset over `attractor`, by falling share of the first word, with `fraction`, `standard_error` (binomial; NaN for
-    'consensus'), `word_share` (word) of all agents, `convention` of those not committed, `outcome` ('steady', or what
-    trajectories do instead, which are taken together), and for 'consensus' `separatrix` (boundary), the values of s
-    at which the attractor changes, else none.
+    'consensus'), `word_share` (word) of all agents, `convention` of those not committed, `outcome` ('steady';
+    'marginal' at fixed points with a leading eigenvalue 0, which are taken together by their convention; or what
+    trajectories do instead, each taken together), and for 'consensus' `separatrix` (boundary), the values of s at which
+    the attractor changes, else none. Starts that end at a saddle are on a separatrix and count for no attractor.
 
     Raises
     ------
@@ -132,6 +148,8 @@ def basins(
         raise InputError(f"starts = {starts}: expected at least 1")
     if not (np.isfinite(concentration) and concentration > 0):
         raise InputError(f"concentration = {concentration}: expected a number above 0")
+    if not max_time > 0:
+        raise InputError(f"max_time = {max_time}: expected a time above 0")
     attractors = _Attractors(population)
     with tqdm(desc="basins", unit="start", disable=not progress, leave=False) as bar:
         if family == "consensus":
@@ -147,7 +165,7 @@ def basins(
 
 def _ends(population: Population, compositions: np.ndarray, max_time: float, bar: tqdm) -> _Ends:
     initial = xr.DataArray(compositions, dims=("start", "component", "state"))
-    solution = solve(population, initial=initial, times=np.array([0.0, 1.0]), max_time=max_time)
+    solution = solve(population, initial=initial, times=np.array([0.0, min(1.0, max_time)]), max_time=max_time)
     bar.update(len(compositions))
     x = solution["composition"].values
     said = np.einsum("m,ims,msw->iw", population.mixture.share, x, population.mixture.q)
@@ -176,6 +194,8 @@ def _by_consensus(
         order = np.argsort(s)
         s, reached = s[order], reached[order]
     s, reached = s[reached != SADDLE], reached[reached != SADDLE]
+    if not len(s):
+        return np.empty(0), np.empty(0), np.empty(0)
     changes = np.flatnonzero(np.diff(reached))
     boundaries = (s[changes] + s[changes + 1]) / 2
     length = np.zeros(len(attractors.composition))
@@ -206,17 +226,19 @@ def _by_draws(
 def _label(
     population: Population, attractors: _Attractors, fraction: np.ndarray, error: np.ndarray, boundaries: np.ndarray
 ) -> xr.Dataset:
-    share = np.array(attractors.word_share)
-    order = np.lexsort((-share[:, 0], np.array(attractors.outcome) != STEADY))
-    share = share[order]
-    moving = np.array(attractors.outcome, dtype=str)[order] != STEADY
-    conventions = [convention(one, population.words) for one in population.convincible_share(share)]
+    share = np.array(attractors.word_share).reshape(-1, population.space.n_words)
+    outcome = np.array(attractors.outcome, dtype=str)
+    order = np.lexsort((-share[:, 0], outcome != STEADY))
+    share, outcome = share[order], outcome[order]
+    conventions = np.array([convention(one, population.words) for one in population.convincible_share(share)], str)
+    moving = (outcome != STEADY) & (outcome != MARGINAL)
+    several = moving | ((outcome == MARGINAL) & (conventions == MIXED))
     columns = {
         "fraction": (("attractor",), fraction[order], "fraction of the family that ends here"),
         "standard_error": (("attractor",), error[order], "standard error of the fraction"),
-        "word_share": (("attractor", "word"), np.where(moving[:, None], np.nan, share), "word share"),
-        "convention": (("attractor",), np.where(moving, "", np.array(conventions, dtype=str)), "convention"),
-        "outcome": (("attractor",), np.array(attractors.outcome, dtype=str)[order], "what trajectories do"),
+        "word_share": (("attractor", "word"), np.where(several[:, None], np.nan, share), "word share"),
+        "convention": (("attractor",), np.where(moving, "", conventions), "convention"),
+        "outcome": (("attractor",), outcome, "what trajectories do"),
         "separatrix": (("boundary",), boundaries, "share of agents who remember the first word only"),
     }
     data = {name: (dims, values, {"long_name": label, "units": "1"}) for name, (dims, values, label) in columns.items()}

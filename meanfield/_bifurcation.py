@@ -111,9 +111,9 @@ def critical_mass(
     population, parameter, word
         As in `bifurcation`.
     old
-        Which state to follow: the stable fixed point without the newcomers at which a random partner is likeliest to
-        say this word. Default: for committed agents the one at which `word` is rarest, for a second model the one that
-        the rest reaches from empty memories.
+        Which state to follow: the fixed point without the newcomers, stable or marginal, at which a random partner is
+        likeliest to say this word. Default: for committed agents the one at which `word` is rarest, for a second model
+        the one that the rest reaches from empty memories.
 
     Returns
     -------
@@ -136,6 +136,8 @@ def critical_mass(
         end, transition, reason = _follow(curves, start, line)
     folds = sorted((stop for curve in curves for arc in curve.arcs for stop in arc if stop.fold), key=lambda s: s.logit)
     share = np.full(2, np.nan) if end is None else word_shares(np.array(end.logit))
+    if transition == "continuous":
+        share = share.round()  # the curve ends at a consensus, and is followed to 1e-20 of it
     before = np.full(2, np.nan) if start is None else word_shares(np.array(start))
     columns = {
         "critical_mass": ((), np.nan if end is None else end.parameter, "fraction at which the old state vanishes"),
@@ -154,6 +156,7 @@ def critical_mass(
         "policy": population.name,
         "parameter": parameter,
         "word": word or "",
+        "old": old or "",
         "transition": transition,
         "reason": reason,
     }
@@ -187,7 +190,11 @@ def _at_zero(population: Population, parameter: str, word: str | None) -> Popula
 
 def _lasting_corners(population: Population, parameter: str, word: str | None) -> list[np.ndarray]:
     """Exact consensus states that are fixed points whatever the parameter."""
-    between = population.with_fraction(0.5) if word is None else population.with_committed(word, 1e-3)
+    if word is None:
+        between = population.with_fraction(0.5)
+    else:
+        free = 1 - sum(share for other, share in population.committed.items() if other != word)
+        between = population.with_committed(word, free / 2)
     return [root.composition for root in exact_corners(between)]
 
 
@@ -237,13 +244,14 @@ def _label(population: Population, line: Line, points: list[_Point]) -> xr.Datas
 
 def _old_logit(population: Population, parameter: str, word: str | None, old: str | None) -> tuple[float | None, str]:
     """logit(Q) of the state to follow, within the ends of the curve; or None and the reason."""
-    if old is not None:
-        word_index(population.policies[0], old)
+    if old is not None and old not in population.words:
+        raise InputError(f"old = {old!r}: expected one of {', '.join(population.words)}")
     rest = _at_zero(population, parameter, word)
     points = fixed_points(rest)
-    stable = points.isel(fixed_point=points["stable"].values)
+    # A marginal consensus is left so slowly that it may well be where a population is.
+    stable = points.isel(fixed_point=points["stability"].values != "unstable")
     if not stable.sizes["fixed_point"]:
-        return None, "without the newcomers no fixed point is stable"
+        return None, "without the newcomers every fixed point is unstable"
     shares = stable["word_share"].values
     if old is not None:
         chosen = int(np.argmax(shares[:, rest.words.index(old)]))
@@ -287,6 +295,8 @@ def _gradual(curve: EquilibriumCurve, start: Stop, end: Stop, line: Line) -> str
     rest = 1 - committed.sum(1, keepdims=True)
     somebody = rest[:, 0] > 0  # at the end of the curve nobody may be left who is not committed
     others = (word_shares(logits) - committed)[somebody] / rest[somebody]
-    fallen = others[:, int(np.argmax(others[0]))] < 0.5
-    where = f"from {c[somebody][np.argmax(fallen), 0]:.3f} on" if fallen.any() else "at no fraction"
+    say_old = others[:, int(np.argmax(others[0]))]
+    turn = int(np.argmax(say_old < 0.5))
+    crossing = np.interp(0.5, say_old[[turn, turn - 1]], c[somebody][[turn, turn - 1], 0])
+    where = f"from {crossing:.3f} on" if turn else "at no fraction"
     return f"the old state changes gradually and never vanishes; most others say the other word {where}"

@@ -26,6 +26,7 @@ from meanfield._response import Response
 
 PARAMETERS = ("committed", "fraction")
 TOLERANCE = 1e-10
+ALIKE = 1e-12  # what policies that respond alike differ by, from rounding
 SMALLEST_FOLD = 1e-8  # between two folds the parameter changes by more than its interpolant may err
 
 
@@ -118,16 +119,19 @@ class EquilibriumCurve:
         """Both sides as a unit vector: bounded, and smooth where c has a pole."""
         top, bottom = self._sides(logits)
         sign = np.where(logits > 0, -1.0, 1.0)  # the rarer word changes at 0, and with it the sign of both sides
-        length = np.hypot(top, bottom)
-        if not length.all():
-            raise InputError(
-                "parameter changes nothing: at some word share every value of it has the same equilibrium, as where "
-                "policies respond alike"
-            )
-        return sign * np.stack([top, bottom]) / length
+        return sign * np.stack([top, bottom]) / np.hypot(top, bottom)
+
+    def _changes_something(self) -> bool:
+        """Whether c matters for what agents say; without it a curve c(Q) does not exist."""
+        top, bottom = self._sides(LOGITS)
+        return bool((np.abs(bottom) > ALIKE * np.hypot(top, bottom)).any())
 
     def _find_arcs(self) -> list[list[Stop]]:
         """Stretches of the curve on which 0 ≤ c ≤ end, each as its ends and the extrema of c between them."""
+        if not self._changes_something():
+            if self._line.committed_slope.any():
+                return []  # agents of this class say the word anyway
+            raise InputError("parameter = 'fraction': the last policy responds as the others do, expected it to differ")
         pieces = sorted(interpolate(self._normalised, LOGITS, TOLERANCE).pieces, key=lambda piece: piece[0].domain[0])
         stops = np.unique(np.concatenate([self._stops(*piece) for piece in pieces]))
         middles = (stops[1:] + stops[:-1]) / 2

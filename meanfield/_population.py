@@ -125,11 +125,13 @@ class Population:
         Raises
         ------
         InputError
-            If there is one policy only, or the others have no proportions because the last has the fraction 1.
+            If there is one policy only, or several others have no proportions because the last has the fraction 1.
         """
         others = np.array(self.fractions[:-1])
+        if len(others) == 1:
+            others = np.ones(1)
         if not others.sum() > 0:
-            raise InputError(f"fractions = {self.fractions}: expected another policy beside the last")
+            raise InputError(f"fractions = {self.fractions}: expected another policy beside the last, with a fraction")
         fractions = [*((1 - fraction) * others / others.sum()), fraction]
         return Population(self.policies, fractions=fractions, committed=self.committed)
 
@@ -154,7 +156,7 @@ def _validate_fractions(fractions: Sequence[float] | np.ndarray | None, n_polici
     good = values.shape == (n_policies,) and bool((values >= 0).all()) and abs(values.sum() - 1) <= ROUNDING
     if not good:
         raise InputError(f"fractions = {fractions}: expected {n_policies} numbers of at least 0 that sum to 1")
-    return tuple(values.tolist())
+    return tuple((values / values.sum()).tolist())  # rounding errors of the sum would not conserve Σx
 
 
 def _validate_committed(committed: Mapping[str, float], words: tuple[str, ...]) -> dict[str, float]:

@@ -9,27 +9,39 @@ STEADY = "steady"
 LIMIT_CYCLE = "limit cycle"
 SLOW_TRANSIENT = "slow transient"
 
-OBSERVED_TIMES = np.linspace(0.0, 200.0, 2001)
+# Times of observation: the longer one is for cycles of which the shorter one sees too few
+WATCHES = (np.linspace(0.0, 200.0, 2001), np.linspace(0.0, 2000.0, 2001))
 # A word share of smaller amplitude is what a tolerance of 1e-8 leaves.
 SMALLEST_AMPLITUDE = 1e-6
 # An oscillation that loses no more than this from one half of the time of observation to the other counts as sustained.
 LOSS = 0.01
 
 
-def recurrence(word_share: Float[np.ndarray, "times words"]) -> tuple[str, float]:
-    """'limit cycle' and its period where the word share at `OBSERVED_TIMES` repeats itself, else 'slow transient', NaN.
+def recurrence(times: Float[np.ndarray, " times"], word_share: Float[np.ndarray, "times words"]) -> tuple[str, float]:
+    """'limit cycle' and its period where the share at equidistant times repeats itself, else 'slow transient', NaN.
 
     It repeats itself when the word that varies most crosses the middle of its range upwards at least three times, at
     equal intervals to 1 %, and its amplitude in both halves of the time is the same to 1 %.
     """
-    course = word_share[:, np.argmax(np.ptp(word_share, axis=0))]
+    course = _widest(word_share)
     halves = [np.ptp(half) for half in np.array_split(course, 2)]
     if min(halves) < SMALLEST_AMPLITUDE or abs(halves[1] - halves[0]) > LOSS * max(halves):
         return SLOW_TRANSIENT, np.nan
     above = course - (course.max() + course.min()) / 2
     rises = np.flatnonzero((above[:-1] < 0) & (above[1:] >= 0))
-    when = OBSERVED_TIMES[rises] + np.diff(OBSERVED_TIMES)[0] * above[rises] / (above[rises] - above[rises + 1])
+    when = times[rises] + (times[1] - times[0]) * above[rises] / (above[rises] - above[rises + 1])
     periods = np.diff(when)
     if len(periods) < 2 or np.ptp(periods) > LOSS * periods.mean():
         return SLOW_TRANSIENT, np.nan
     return LIMIT_CYCLE, float(periods.mean())
+
+
+def turns(word_share: Float[np.ndarray, "times words"]) -> bool:
+    """Whether the word that varies most turns back at least once, by more than a tolerance leaves."""
+    course = _widest(word_share)
+    highest, lowest = np.maximum.accumulate(course), np.minimum.accumulate(course)
+    return bool(min((highest - course).max(), (course - lowest).max()) > SMALLEST_AMPLITUDE)
+
+
+def _widest(word_share: np.ndarray) -> np.ndarray:
+    return word_share[:, np.argmax(np.ptp(word_share, axis=0))]

@@ -52,7 +52,9 @@ def responses(population: Population, support: tuple[int, ...] | None = None) ->
     """
     words = tuple(range(population.space.n_words)) if support is None else support
     each_kind = []
-    for q in population.mixture.q:
+    for q, share in zip(population.mixture.q, population.mixture.share, strict=True):
         classes = closed_classes(q, population.space, heard=words)
+        if share == 0:
+            classes = classes[:1]  # nobody is there: its classes make no fixed points
         each_kind.append([StationaryLaw(q, population.space, flows) for flows in classes])
     return [Response(population, laws) for laws in itertools.product(*each_kind)]

@@ -16,9 +16,10 @@ from meanfield._policy import STACKED_DIMS, space_of, validate_policy
 from meanfield._population import Population
 from meanfield._provenance import stamp
 from meanfield._rate_equation import TIME_PER_ROUND
-from meanfield._recurrence import OBSERVED_TIMES, STEADY, recurrence
+from meanfield._recurrence import SLOW_TRANSIENT, STEADY, WATCHES, recurrence, turns
 
 COMPOSITION_DIMS = ("component", "state")
+RESULT_DIMS = ("time", "round", "word")
 
 
 def solve(
@@ -34,8 +35,9 @@ def solve(
 
     Adaptive Tsit5. A time of 2 is one population round ([004] Eq. 24 has the factor 2 that Eq. 27 absorbs). After the
     last of `times` the integration goes on until max|dx/dt| < 1e-8 or `max_time`, so that `attractor` and
-    `composition` tell where the trajectory ends. What does not come to rest is watched for another 200 units of time:
-    `outcome` says whether it repeats itself ('limit cycle') or not ('slow transient').
+    `composition` tell where the trajectory ends. What does not come to rest is watched for another 200 units of time,
+    and for 2000 if it then has turned back at least once: `outcome` says whether it repeats itself ('limit cycle') or
+    not ('slow transient').
 
     Parameters
     ----------
@@ -122,27 +124,44 @@ def _starts(stack: _Stack, initial: xr.DataArray | np.ndarray) -> xr.DataArray:
         if values.ndim != len(dims):
             raise InputError(f"initial has shape {values.shape}: expected ({stack.shape[1]},), or a DataArray for more")
         initial = xr.DataArray(values, dims=dims)
-    sizes = dict(zip(COMPOSITION_DIMS, stack.shape, strict=True))
+    sizes = {**stack.dims, **dict(zip(COMPOSITION_DIMS, stack.shape, strict=True))}
+    _validate_start_dims(initial, sizes, stack)
+    for dim in stack.dims:
+        if dim in initial.dims and dim in initial.coords:
+            initial = _in_order(initial, dim, stack.coords[dim].values)
+    validate_fractions(initial.transpose(..., "state").values)
+    further = {str(dim): initial.sizes[dim] for dim in initial.dims if dim not in sizes}
+    kept = {name: values for name, values in initial.coords.items() if values.dims and set(values.dims) <= set(further)}
+    plain = initial.astype(np.float64).drop_vars(list(initial.coords))
+    whole = plain.expand_dims({dim: n for dim, n in sizes.items() if dim not in plain.dims})
+    return whole.transpose(*stack.dims, *further, *COMPOSITION_DIMS).assign_coords(kept)
+
+
+def _validate_start_dims(initial: xr.DataArray, sizes: dict[str, int], stack: _Stack) -> None:
     if not stack.component and "component" in initial.dims:
         raise InputError(f"initial has dims {initial.dims}: a component is of a population")
-    for dim, size in {**stack.dims, **sizes}.items():
-        if dim in initial.dims and initial.sizes[dim] != size:
-            raise InputError(f"initial has shape {initial.shape}: expected {size} along {dim}")
     if "state" not in initial.dims:
         raise InputError(f"initial has dims {initial.dims}: expected state among them")
-    validate_fractions(initial.transpose(..., "state").values)
-    further = {str(dim): initial.sizes[dim] for dim in initial.dims if dim not in {**stack.dims, **sizes}}
-    kept = {name: values for name, values in initial.coords.items() if set(values.dims) <= set(further)}
-    plain = initial.astype(np.float64).drop_vars(list(initial.coords))
-    whole = plain.expand_dims({dim: n for dim, n in {**stack.dims, **sizes}.items() if dim not in plain.dims})
-    return whole.transpose(*stack.dims, *further, *sizes).assign_coords(kept)
+    taken = [str(dim) for dim in initial.dims if dim in RESULT_DIMS]
+    if taken:
+        raise InputError(f"initial has a dim {taken[0]}: expected a batch of starts along another name")
+    for dim, size in sizes.items():
+        if dim in initial.dims and initial.sizes[dim] != size:
+            raise InputError(f"initial has shape {initial.shape}: expected {size} along {dim}")
+
+
+def _in_order(initial: xr.DataArray, dim: str, labels: np.ndarray) -> xr.DataArray:
+    """`initial` in the order of the policies along `dim`."""
+    if set(initial[dim].values) != set(labels):
+        raise InputError(f"initial has {dim} = {', '.join(map(str, initial[dim].values))}: expected those of policies")
+    return initial.sel({dim: labels})
 
 
 def _validate_times(times: np.ndarray | None, max_time: float) -> np.ndarray:
     saved = np.linspace(0.0, 200.0, 401) if times is None else np.asarray(times, dtype=np.float64)
     if saved.ndim != 1 or len(saved) < 2 or saved[0] < 0 or not (np.diff(saved) > 0).all():
         raise InputError(f"times = {times}: expected at least two increasing times from 0 on")
-    if max_time < saved[-1]:
+    if not max_time >= saved[-1]:
         raise InputError(f"max_time = {max_time}: expected at least the last of times, {saved[-1]}")
     return saved
 
@@ -156,13 +175,26 @@ def _outcomes(
     period = np.full(moving.shape, np.nan)
     for p in np.flatnonzero(moving.any(1)):
         alone = jax.tree.map(lambda values, p=p: values[p : p + 1], mixtures)
-        which = np.flatnonzero(moving[p])
-        end = jnp.asarray(OBSERVED_TIMES[-1])
-        later = integrate(
-            alone, courses.composition[p : p + 1, which], jnp.asarray(OBSERVED_TIMES), end, tolerances, stack.space
-        )
-        for i, shares in zip(which, np.asarray(later.word_share[0]), strict=True):
-            outcome[p, i], period[p, i] = recurrence(shares)
+        # All starts of the population, so that no new shape has to be compiled
+        outcome[p], period[p] = _watch(alone, courses.composition[p : p + 1], tolerances, stack)
+    outcome[~moving], period[~moving] = STEADY, np.nan
+    return outcome, period
+
+
+def _watch(
+    alone: Mixture, compositions: jax.Array, tolerances: Tolerances, stack: _Stack
+) -> tuple[np.ndarray, np.ndarray]:
+    """What one population does from each of its compositions; longer, where the shorter watch leaves it open."""
+    number = compositions.shape[1]
+    outcome, period = np.full(number, SLOW_TRANSIENT, dtype=object), np.full(number, np.nan)
+    for times in WATCHES:
+        when = jnp.asarray(times)
+        later = integrate(alone, compositions, when, when[-1], tolerances, stack.space)
+        shares = np.asarray(later.word_share[0])
+        for i in np.flatnonzero(outcome == SLOW_TRANSIENT):
+            outcome[i], period[i] = recurrence(times, shares[i])
+        if not any(turns(shares[i]) for i in np.flatnonzero(outcome == SLOW_TRANSIENT)):
+            break
     return outcome, period
 
 

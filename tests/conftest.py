@@ -63,3 +63,22 @@ def relabelled(policy: xr.Dataset, order: list[int]) -> xr.Dataset:
     words = np.empty(space.n_words, dtype=object)
     words[order] = meanfield.words_of(policy)
     return meanfield.make_policy(q, [str(w) for w in words], model="random")
+
+
+def majority_policy(length, p):
+    """Say the word that one has heard more often, with probability p; a coin where both were heard equally often."""
+    space = meanfield.MemorySpace(2, length)
+    heard = [sum(1 if partner == 0 else -1 for _, partner in space.memory(i)) for i in range(space.n_states)]
+    return meanfield.make_policy(np.array([0.5 + (p - 0.5) * np.sign(h) for h in heard]), ["a", "b"])
+
+
+# What agents with a full memory of two words and three interactions say, for the first half of the memories; in the
+# other half, the same with the words exchanged. Found by a search for a complex eigenvalue that leads.
+OSCILLATING = "++-++---++-++-+++-+--++-+--++---"
+
+
+def oscillating_pair(error=1e-3):
+    """W = 2, H = 3: a policy, symmetric under exchange of its words, whose mixed state is an unstable focus."""
+    half = np.array([sign == "+" for sign in OSCILLATING])
+    said = np.concatenate([np.full(21, 0.5), half, ~half[::-1]])
+    return meanfield.make_policy(error + (1 - 2 * error) * said, ["a", "b"])

@@ -6,7 +6,7 @@ from scipy.optimize import root
 from scipy.stats import dirichlet
 
 import meanfield
-from conftest import random_policy, relabelled
+from conftest import majority_policy, random_policy, relabelled
 from meanfield._closed_classes import closed_classes
 from meanfield._roots import all_roots
 from meanfield._stationary import StationaryLaw, stationary_law
@@ -66,13 +66,6 @@ def test_relabelling_mirrors_the_fixed_points():
     ours, theirs = meanfield.fixed_points(policy), meanfield.fixed_points(relabelled(policy, [1, 0]))
     np.testing.assert_allclose(ours["word_share"].values[::-1, ::-1], theirs["word_share"], atol=1e-12)
     np.testing.assert_allclose(ours["eigenvalue"].values[::-1], theirs["eigenvalue"], atol=1e-9)
-
-
-def majority_policy(length, p):
-    """Say the word that one has heard more often, with probability p; a coin where both were heard equally often."""
-    space = meanfield.MemorySpace(2, length)
-    heard = [sum(1 if partner == 0 else -1 for _, partner in space.memory(i)) for i in range(space.n_states)]
-    return meanfield.make_policy(np.array([0.5 + (p - 0.5) * np.sign(h) for h in heard]), ["a", "b"])
 
 
 def test_symmetric_policy_has_the_pitchfork_of_its_closed_form():

@@ -7,3 +7,5 @@ from validation._convention import Convention as Convention
 from validation._intervals import wilson_interval as wilson_interval
 from validation._report import comparison_table as comparison_table
 from validation._simulate import simulate as simulate
+from validation._sweep import open_sweep as open_sweep
+from validation._sweep import sweep as sweep

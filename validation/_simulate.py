@@ -70,11 +70,12 @@ def simulate(
 
     Returns
     -------
-    Dataset over (n_agents, run), both always there, with `consensus_word` (the word, None where a run did not converge)
-    and `consensus_round` (number of rounds played by then, NaN where a run did not converge); and on request
-    `word_share` (n_agents, run, round, word), the probability Q that a random agent, committed ones included, says the
-    word at the end of the round, round 0 being the start. `agents` (n_agents, agent_kind) says how many agents of each
-    kind there were, where there is more than one. Saved with `meanfield.save` it reads back the same.
+    Dataset over (n_agents, run), both always there, with `consensus_word` (the word, missing where a run did not
+    converge: `isnull`) and `consensus_round` (number of rounds played by then, NaN where a run did not converge); and
+    on request `word_share` (n_agents, run, round, word), the probability Q that a random agent, committed ones
+    included, says the word at the end of the round, round 0 being the start. `agents` (n_agents, agent_kind) says how
+    many agents of each kind there were, where there is more than one. Saved with `meanfield.save` it reads back the
+    same.
 
     Raises
     ------

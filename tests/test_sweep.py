@@ -1,0 +1,120 @@
+"""Sweeps: what they hold, that they go on where they were killed, and that a cluster gives the same bytes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import meanfield
+from conftest import random_policy
+from validation import open_sweep, simulate, sweep
+
+ARGUMENTS = {"n_agents": [6, 20], "runs": 40, "seeds": [1, 2], "committed": [{}, {"a": 2}, {"d": 1}], "max_rounds": 30}
+
+
+def policies() -> list:
+    """Two that converge often, over different words."""
+    q = np.array([0.6, 0.99, 0.5, 0.5, 0.01])
+    return [meanfield.make_policy(q, ["a", "b"], model="m"), meanfield.make_policy(1 - q, ["c", "d"], model="m")]
+
+
+def contents(store: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(store)): path.read_bytes() for path in sorted(store.rglob("*")) if path.is_file()}
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory) -> Path:
+    store = tmp_path_factory.mktemp("sweep") / "whole.zarr"
+    sweep(policies(), store, **ARGUMENTS)
+    return store
+
+
+def test_holds_what_simulations_give(finished: Path) -> None:
+    result = open_sweep(finished)
+    assert result["done"].all()
+    assert dict(result.sizes) == {"policy": 2, "case": 3, "seed": 2, "n_agents": 2, "run": 40, "word": 2}
+    alone = simulate(policies()[0], n_agents=[6, 20], runs=40, seed=2, committed={"a": 2}, max_rounds=30)
+    ours = result.isel(policy=0, case=1).sel(seed=2)
+    assert (ours["consensus_word"].fillna("").values == alone["consensus_word"].fillna("").values).all()
+    np.testing.assert_array_equal(ours["consensus_round"], alone["consensus_round"])
+    assert ours["consensus_word"].notnull().any(), "where there is something to compare"
+    assert result["consensus_round"].isel(policy=0, case=2).isnull().all(), "the first policy does not have the word d"
+
+
+def test_goes_on_after_it_was_killed(finished: Path, tmp_path: Path) -> None:
+    """Killed without warning after a few of 24 combinations; what was done is not done again."""
+    store = tmp_path / "killed.zarr"
+    script = (
+        "import time, test_sweep, validation._sweep as module\n"
+        "write = module._write\n"
+        "module._write = lambda *arguments: (write(*arguments), time.sleep(0.3))\n"
+        f"module.sweep(test_sweep.policies(), {str(store)!r}, **test_sweep.ARGUMENTS)\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}
+    process = subprocess.Popen([sys.executable, "-c", script], env=environment)
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline and len(list(store.glob("done/c/**/*"))) < 8:
+        assert process.poll() is None, "it is killed while it runs"
+        time.sleep(0.05)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    before = open_sweep(store)["done"].values
+    assert 0 < before.sum() < before.size
+    times = {path: path.stat().st_mtime_ns for path in store.glob("consensus_number/c/**/*") if path.is_file()}
+    sweep(policies(), store, **ARGUMENTS)
+    assert contents(store) == contents(finished)
+    kept = [path for path, time_ns in times.items() if path.stat().st_mtime_ns == time_ns]
+    assert len(kept) >= len(times) - 1, "all but one that may have been written and not marked"
+
+
+def test_a_store_of_other_arguments_is_refused(finished: Path, tmp_path: Path) -> None:
+    before = contents(finished)
+    with pytest.raises(meanfield.InputError, match="holds a sweep with other arguments"):
+        sweep(policies(), finished, **{**ARGUMENTS, "runs": 41})
+    with pytest.raises(meanfield.InputError, match="holds a sweep with other arguments"):
+        sweep([random_policy(1), random_policy(2)], finished, **{**ARGUMENTS, "committed": [{}]})
+    assert contents(finished) == before
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(meanfield.InputError, match="is not empty and holds no sweep"):
+        sweep(policies(), tmp_path, **ARGUMENTS)
+    with pytest.raises(meanfield.InputError, match="expected a folder that a sweep has written"):
+        open_sweep(tmp_path)
+
+
+def test_a_cluster_of_two_processes_gives_the_same_bytes(finished: Path, tmp_path: Path) -> None:
+    from dask.distributed import Client, LocalCluster
+
+    options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
+    with LocalCluster(**options) as cluster, Client(cluster) as client:
+        result = sweep(policies(), tmp_path / "cluster.zarr", client=client, **ARGUMENTS)
+    assert result["done"].all()
+    assert contents(tmp_path / "cluster.zarr") == contents(finished)
+
+
+def test_saved_and_loaded(finished: Path, tmp_path: Path) -> None:
+    result = open_sweep(finished)
+    assert meanfield.load(meanfield.save(result, tmp_path / "sweep.nc")).identical(result)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"seeds": []}, r"seeds = \[\]: expected"),
+        ({"seeds": [1, 1]}, r"seeds = \[1, 1\]: expected"),
+        ({"committed": [{"e": 1}]}, "committed has .*: expected at most one word"),
+        ({"committed": [{"a": 1, "b": 1}]}, "expected at most one word"),
+        ({"committed": [{"a": 7}]}, "committed has 7 agents: expected at most n_agents = 6"),
+        ({"runs": 0}, "runs = 0"),
+    ],
+)
+def test_wrong_input_is_named(arguments: dict, message: str, tmp_path: Path) -> None:
+    with pytest.raises(meanfield.InputError, match=message):
+        sweep(policies(), tmp_path / "store.zarr", **{**ARGUMENTS, **arguments})
+    assert not (tmp_path / "store.zarr").exists()
