@@ -4,6 +4,8 @@ from validation._collective_bias import collective_bias as collective_bias
 from validation._compare import compare as compare
 from validation._convention import CONVENTIONS as CONVENTIONS
 from validation._convention import Convention as Convention
+from validation._exact import ExactPopulation as ExactPopulation
+from validation._exact import exact_population as exact_population
 from validation._intervals import wilson_interval as wilson_interval
 from validation._report import comparison_table as comparison_table
 from validation._simulate import simulate as simulate
