@@ -12,6 +12,7 @@ from tqdm import tqdm
 from meanfield._compositions import consensus
 from meanfield._errors import InputError
 from meanfield._observables import MIXED, convention
+from meanfield._policy import names_of
 from meanfield._population import Population, as_population
 from meanfield._provenance import stamp
 from meanfield._recurrence import STEADY
@@ -144,8 +145,9 @@ def basins(
         raise InputError(f"family = {family!r}: expected one of {', '.join(FAMILIES)}")
     if family == "consensus" and population.space.n_words != 2:
         raise InputError(f"policy has {population.space.n_words} words: the family 'consensus' is for two")
-    if starts < 1:
-        raise InputError(f"starts = {starts}: expected at least 1")
+    for name, value, least in (("starts", starts, 1), ("seed", seed, 0)):
+        if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < least:
+            raise InputError(f"{name} = {value!r}: expected a whole number of at least {least}")
     if not (np.isfinite(concentration) and concentration > 0):
         raise InputError(f"concentration = {concentration}: expected a number above 0")
     if not max_time > 0:
@@ -159,7 +161,7 @@ def basins(
             boundaries = np.empty(0)
     result = _label(population, attractors, fraction, error, boundaries)
     options = {"starts": starts, "concentration": concentration, "seed": seed} if family == "dirichlet" else {}
-    result = result.assign_attrs(policy=population.name)
+    result = result.assign_attrs(policy=population.name).assign_coords(names_of(policy))
     return stamp(result, "basins", policy, family=family, max_time=max_time, **options)
 
 

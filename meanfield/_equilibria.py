@@ -21,11 +21,14 @@ from meanfield._errors import InputError
 from meanfield._fixed_points import LOGITS, word_shares
 from meanfield._mixture import Mixture
 from meanfield._piecewise import interpolate
+from meanfield._policy import word_index
 from meanfield._population import Population
 from meanfield._response import Response
 
 PARAMETERS = ("committed", "fraction")
 TOLERANCE = 1e-10
+ROUNDING = 1e-13
+SAME_STOP = 1e-9  # of logit Q
 ALIKE = 1e-12  # what policies that respond alike differ by, from rounding
 SMALLEST_FOLD = 1e-8  # between two folds the parameter changes by more than its interpolant may err
 
@@ -73,6 +76,28 @@ def fraction_line(population: Population) -> Line:
     return Line(*base.mixture[:2], slope, base.mixture.committed, np.zeros(len(base.words)), 1.0)
 
 
+def parameter_line(population: Population, parameter: str, word: str | None) -> tuple[str | None, Line]:
+    """The word to which agents are committed, and the populations along the parameter."""
+    if population.space.n_words != 2:
+        raise InputError(f"population has {population.space.n_words} words: equilibria are followed for two")
+    if parameter not in PARAMETERS:
+        raise InputError(f"parameter = {parameter!r}: expected one of {', '.join(PARAMETERS)}")
+    if parameter == "fraction":
+        if word is not None:
+            raise InputError(f"word = {word!r}: only committed agents have one; expected none for parameter 'fraction'")
+        return None, fraction_line(population)
+    if word is None:
+        bound = [w for w, share in population.committed.items() if share > 0] or list(population.committed)
+        if len(bound) != 1:
+            raise InputError(
+                f"word = None with agents committed to {bound or 'no word'}: expected one of "
+                f"{', '.join(population.words)}"
+            )
+        (word,) = bound
+    word_index(population.policies[0], word)
+    return word, committed_line(population, word)
+
+
 class Stop(NamedTuple):
     """A point of the curve: logit of the first word's share, the parameter there, and whether it is a fold."""
 
@@ -84,6 +109,8 @@ class Stop(NamedTuple):
 class EquilibriumCurve:
     """The curve c(Q) of two words on one closed class of memories of each kind.
 
+    `arcs` are its stretches with 0 ≤ c ≤ end, `crossings` the logit(Q) at which it crosses an equilibrium for every c.
+
     Parameters
     ----------
     line
@@ -94,13 +121,35 @@ class EquilibriumCurve:
 
     def __init__(self, line: Line, response: Response) -> None:
         self._line, self._response = line, response
+        self.crossings: list[float] = []
         self.arcs = [_without_ripples(arc) for arc in self._find_arcs()]
 
     def parameter(self, logits: Float[np.ndarray, " points"]) -> Float[np.ndarray, " points"]:
-        """c at each logit(Q)."""
+        """c at each logit(Q); at a crossing its limit."""
         top, bottom = self._sides(logits)
-        with np.errstate(divide="ignore"):
-            return top / bottom
+        with np.errstate(divide="ignore", invalid="ignore"):
+            c = top / bottom
+        for crossing in self.crossings:
+            here = np.abs(logits - crossing) < 1e-6
+            if here.any():
+                c[here] = self._limit(crossing)
+        return c
+
+    def said_by_others(self, logits: Float[np.ndarray, " points"]) -> Float[np.ndarray, "points words"]:
+        """What agents who are not committed say at points of the curve."""
+        c = self.parameter(logits)[:, None]
+        if self._line.committed_slope.any():
+            c = np.zeros_like(
+                c
+            )  # committed agents take the places of all kinds alike, up to c = 1, where nobody is left
+        share = self._line.share + c * self._line.share_slope
+        said = np.einsum("lm,mlw->lw", share, self._response.of_kinds(word_shares(logits)))
+        return said / said.sum(1, keepdims=True)
+
+    def _limit(self, crossing: float) -> float:
+        """c at a crossing, from both sides, by extrapolation in the square of the distance."""
+        near, far = (self.parameter(crossing + h * np.array([-1.0, 1.0])).mean() for h in (0.01, 0.02))
+        return float((4 * near - far) / 3)
 
     def composition(self, logit: float) -> Float[np.ndarray, "kinds states"]:
         """The composition at a point of the curve."""
@@ -121,6 +170,11 @@ class EquilibriumCurve:
         sign = np.where(logits > 0, -1.0, 1.0)  # the rarer word changes at 0, and with it the sign of both sides
         return sign * np.stack([top, bottom]) / np.hypot(top, bottom)
 
+    def _find_crossings(self, stops: np.ndarray) -> list[float]:
+        """Where Q = F(Q; c) for every c, as at equal shares if neither kind of agent prefers a word."""
+        top, bottom = self._sides(stops)
+        return stops[np.hypot(top, bottom) < ROUNDING * word_shares(stops).min(1)].tolist()
+
     def _changes_something(self) -> bool:
         """Whether c matters for what agents say; without it a curve c(Q) does not exist."""
         top, bottom = self._sides(LOGITS)
@@ -133,7 +187,8 @@ class EquilibriumCurve:
                 return []  # agents of this class say the word anyway
             raise InputError("parameter = 'fraction': the last policy responds as the others do, expected it to differ")
         pieces = sorted(interpolate(self._normalised, LOGITS, TOLERANCE).pieces, key=lambda piece: piece[0].domain[0])
-        stops = np.unique(np.concatenate([self._stops(*piece) for piece in pieces]))
+        stops = _distinct(np.concatenate([self._stops(*piece) for piece in pieces]))
+        self.crossings = self._find_crossings(stops)
         middles = (stops[1:] + stops[:-1]) / 2
         inside = self.parameter(middles)
         within = (inside >= 0) & (inside <= self._line.end)
@@ -150,6 +205,14 @@ class EquilibriumCurve:
         turning = top.deriv() * bottom - top * bottom.deriv()
         special = [turning, top, top - self._line.end * bottom, bottom]
         return np.concatenate([top.domain, *(_real_roots(polynomial) for polynomial in special)])
+
+
+def _distinct(stops: np.ndarray) -> np.ndarray:
+    """`stops` in rising order, of those too close to tell apart one; a break of the grid, where there is one."""
+    apart = np.abs(stops[:, None] - LOGITS).min(1) > SAME_STOP
+    rest = np.sort(stops[apart])
+    rest = rest[np.diff(rest, prepend=-np.inf) > SAME_STOP]
+    return np.sort(np.concatenate([LOGITS, rest]))
 
 
 def _real_roots(polynomial: Chebyshev) -> np.ndarray:

@@ -110,7 +110,7 @@ def finite_size(
     policy = single_policy(policy)
     q, space = jnp.asarray(policy["q"].values), space_of(policy)
     times = _validate_times(times)
-    sizes = None if n_agents is None else _validate_sizes(n_agents)
+    sizes = None if n_agents is None else validate_sizes(n_agents)
     n_steps = max(3, int(np.ceil(times[-1] / STEP)))
     if n_steps * space.n_states > MAX_NUMBERS:
         raise InputError(
@@ -127,12 +127,13 @@ def finite_size(
 
 def _validate_times(times: np.ndarray | None) -> np.ndarray:
     saved = np.linspace(0.0, 60.0, 121) if times is None else np.asarray(times, dtype=np.float64)
-    if saved.ndim != 1 or not len(saved) or not saved[0] >= 0 or not (np.diff(saved) > 0).all():
+    if saved.ndim != 1 or not len(saved) or not saved[0] >= 0 or not (np.diff(saved) > 0).all() or saved[-1] == np.inf:
         raise InputError(f"times = {times}: expected increasing times from 0 on")
     return saved
 
 
-def _validate_sizes(n_agents: int | Sequence[int] | np.ndarray) -> np.ndarray:
+def validate_sizes(n_agents: int | Sequence[int] | np.ndarray) -> np.ndarray:
+    """Different population sizes of at least 2, as an array; InputError where `n_agents` is something else."""
     sizes = np.atleast_1d(np.asarray(n_agents))
     whole = sizes.ndim == 1 and len(sizes) > 0 and sizes.dtype.kind in "iu"
     if not whole or sizes.min() < 2 or len(np.unique(sizes)) < len(sizes):

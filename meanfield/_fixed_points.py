@@ -14,6 +14,7 @@ from meanfield._closed_classes import closed_classes
 from meanfield._compositions import consensus
 from meanfield._mixture import mixture_drift, mixture_word_share
 from meanfield._observables import MIXED, convention
+from meanfield._policy import names_of
 from meanfield._population import Population, as_population, without_component
 from meanfield._provenance import stamp
 from meanfield._response import Response, responses
@@ -70,8 +71,7 @@ def fixed_points(policy: xr.Dataset | Population) -> xr.Dataset:
     roots, completeness = _all_roots(population) if population.space.n_words == 2 else _searched_roots(population)
     roots.sort(key=lambda root: tuple(-mixture_word_share(root.composition, population.mixture)))
     result = without_component(_label(population, roots), policy)
-    if isinstance(policy, xr.Dataset):
-        result = result.assign_coords({name: policy[name] for name in ("model", "pair") if name in policy.coords})
+    result = result.assign_coords(names_of(policy))
     return stamp(result.assign_attrs(policy=population.name, completeness=completeness), "fixed_points", policy)
 
 
@@ -97,7 +97,8 @@ def _searched_roots(population: Population) -> tuple[list[Root], str]:
     for support in faces(n_words):
         for branch, response in enumerate(responses(population, support)):
             found = simplex_roots(response, n_words, support=support)
-            roots += [Root(branch, response.composition(Q)) for Q in found.roots]
+            number = branch if len(support) > 1 else -1
+            roots += [Root(number, response.composition(Q)) for Q in found.roots]
             searched.append(f"class {branch}, {found.report}")
     return roots, "not guaranteed; " + "; ".join(searched)
 

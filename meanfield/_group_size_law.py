@@ -12,6 +12,7 @@ from scipy.special import ndtr, ndtri
 
 from meanfield._compositions import consensus
 from meanfield._errors import InputError
+from meanfield._finite_size import validate_sizes
 from meanfield._fixed_points import fixed_points
 from meanfield._least_noise_path import (
     MAX_ITERATIONS,
@@ -37,7 +38,7 @@ CONSENSUS_RESIDUAL = 1e-3
 
 
 def group_size_law(
-    policy: xr.Dataset, *, n_agents: Sequence[int] | np.ndarray = DEFAULT_SIZES, level: float = 0.99
+    policy: xr.Dataset, *, n_agents: int | Sequence[int] | np.ndarray = DEFAULT_SIZES, level: float = 0.99
 ) -> xr.Dataset:
     """The predicted chance Φ(κ√N) that N agents who start with empty memories end at the strong convention.
 
@@ -77,7 +78,7 @@ def group_size_law(
         If the policy has more than two words, or an argument is out of range.
     """
     policy = single_policy(policy)
-    sizes = _validate_sizes(n_agents)
+    sizes = validate_sizes(n_agents)
     if not 0.5 < level < 1:
         raise InputError(f"level = {level}: expected a chance between 1/2 and 1, as in 0.99")
     if policy.sizes["word"] != 2:
@@ -123,14 +124,6 @@ def law_path(policy: xr.Dataset) -> LawPath | str:
     if strong is None:
         return "the rate equation leads from empty memories to neither of the two attractors"
     return _path_to_saddle(policy, points, strong)
-
-
-def _validate_sizes(n_agents: Sequence[int] | np.ndarray) -> np.ndarray:
-    sizes = np.asarray(n_agents)
-    whole = sizes.ndim == 1 and len(sizes) > 0 and sizes.dtype.kind in "iu"
-    if not whole or sizes.min() < 2 or len(np.unique(sizes)) < len(sizes):
-        raise InputError(f"n_agents = {n_agents}: expected different whole numbers of at least 2")
-    return sizes
 
 
 def _objection(policy: xr.Dataset, points: xr.Dataset) -> str:

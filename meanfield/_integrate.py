@@ -55,7 +55,7 @@ def integrate(
     tolerances: Tolerances,
     space: MemorySpace,
 ) -> Courses:
-    """Solve for each population and each of its starts, up to the last of `times`, and on to a steady state.
+    """Solve for each population and each of its starts, up to a steady state, where it stays.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def integrate(
     times
         When to save the word share.
     max_time
-        When to give up waiting for a steady state.
+        When to give up waiting for a steady state; not before the last of `times`.
     """
     options: Any = {
         "terms": diffrax.ODETerm(lambda t, x, mixture: mixture_drift(x, mixture, space)),
@@ -82,12 +82,15 @@ def integrate(
     def one(x0: Array, mixture: Mixture) -> Courses:
         observed = diffrax.SubSaveAt(ts=times, fn=lambda t, x, mixture: mixture_word_share(x, mixture))
         saveat = diffrax.SaveAt(subs=[observed, diffrax.SubSaveAt(t1=True)])
-        course: Any = diffrax.diffeqsolve(t0=0.0, t1=times[-1], y0=x0, args=mixture, saveat=saveat, **options)
-        shares, (x,) = course.ys
         still = diffrax.Event(lambda t, y, args, **_: residual(y, args) < STEADY_RESIDUAL)
-        rest: Any = diffrax.diffeqsolve(t0=times[-1], t1=max_time, y0=x, args=mixture, event=still, **options)
-        x = rest.ys[0]
-        return Courses(shares, x, rest.ts[0], residual(x, mixture))
+        course: Any = diffrax.diffeqsolve(
+            t0=0.0, t1=max_time, y0=x0, args=mixture, saveat=saveat, event=still, **options
+        )
+        shares, (x,) = course.ys
+        end = course.ts[1][0]
+        # Times after the steady state hold nothing.
+        shares = jnp.where((times <= end)[:, None], shares, mixture_word_share(x, mixture))
+        return Courses(shares, x, end, residual(x, mixture))
 
     each_start = jax.vmap(one, in_axes=(0, None))
     return jax.vmap(each_start)(starts, mixtures)

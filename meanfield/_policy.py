@@ -149,6 +149,8 @@ def each_policy(policies: xr.Dataset | Iterable[xr.Dataset]) -> Iterator[xr.Data
     A combination of model and pair that was never measured (all NaN) is passed over.
     """
     if not isinstance(policies, xr.Dataset):
+        if isinstance(policies, str) or not isinstance(policies, Iterable):
+            raise InputError(f"policies has {policies!r}: expected xarray.Datasets")
         for stack in policies:
             yield from each_policy(stack)
         return
@@ -158,6 +160,13 @@ def each_policy(policies: xr.Dataset | Iterable[xr.Dataset]) -> Iterator[xr.Data
             one = policies.isel({d: k for d, k in (("model", i), ("pair", j)) if d in policies.dims})
             if not np.isnan(one["q"].values).all():
                 yield single_policy(one, name_of(one))
+
+
+def names_of(policy: object) -> dict[str, xr.DataArray]:
+    """The coordinates model and pair of a single policy; none of anything else, as a population."""
+    return (
+        {name: policy[name] for name in STACKED_DIMS if name in policy.coords} if isinstance(policy, xr.Dataset) else {}
+    )
 
 
 def name_of(policy: xr.Dataset) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from types import MappingProxyType
 
 import numpy as np
 import xarray as xr
@@ -12,7 +13,7 @@ import xarray as xr
 from meanfield._errors import InputError
 from meanfield._memory import MemorySpace
 from meanfield._mixture import Mixture
-from meanfield._policy import name_of, policy_hash, single_policy, space_of, words_of
+from meanfield._policy import policy_hash, single_policy, space_of, words_of
 
 ROUNDING = 1e-9
 
@@ -47,6 +48,8 @@ class Population:
         fractions: Sequence[float] | np.ndarray | None = None,
         committed: Mapping[str, float] | None = None,
     ) -> None:
+        if not isinstance(policies, (xr.Dataset, Sequence)) or isinstance(policies, str):
+            raise InputError(f"policies is a {type(policies).__name__}: expected an xarray.Dataset or several")
         given = [policies] if isinstance(policies, xr.Dataset) else list(policies)
         if not given:
             raise InputError("policies is empty: expected at least one policy")
@@ -61,19 +64,24 @@ class Population:
                     f"{self.space.memory_length}, as policies[0]"
                 )
         self.fractions = _validate_fractions(fractions, len(self.policies))
-        self.committed = _validate_committed(committed or {}, self.words)
+        self.committed = MappingProxyType(_validate_committed({} if committed is None else committed, self.words))
 
     def __repr__(self) -> str:
         return f"Population({self.name})"
 
     @property
+    def kinds(self) -> tuple[str, ...]:
+        """A name for each policy: its model, numbered where several have the same or none."""
+        models = [str(policy["model"].item()) if "model" in policy.coords else "policy" for policy in self.policies]
+        return tuple(name if models.count(name) == 1 else f"{name} {m}" for m, name in enumerate(models))
+
+    @property
     def model(self) -> str:
         """The models of the policies, their fractions and who is committed, without the words; '' if it has no name."""
-        names = [str(policy["model"].item()) if "model" in policy.coords else "" for policy in self.policies]
-        kinds = names[0]
-        if len(names) > 1:
-            mixed = zip(self.fractions, names, strict=True)
-            kinds = " + ".join(f"{fraction:.3g} {name or f'policy {m}'}" for m, (fraction, name) in enumerate(mixed))
+        kinds = " + ".join(f"{f:.3g} {name}" for f, name in zip(self.fractions, self.kinds, strict=True))
+        if len(self.kinds) == 1:
+            (policy,) = self.policies
+            kinds = str(policy["model"].item()) if "model" in policy.coords else ""
         bound = [f"{share:.3g} committed to '{word}'" for word, share in self.committed.items() if share > 0]
         return ", ".join([part for part in (kinds, *bound) if part])
 
@@ -97,7 +105,7 @@ class Population:
             "word": np.arange(self.space.n_words),
             "word_label": ("word", np.array(self.words, dtype=str)),
             "component": np.arange(len(self.policies)),
-            "component_policy": ("component", np.array([name_of(policy) for policy in self.policies], dtype=str)),
+            "component_policy": ("component", np.array(self.kinds, dtype=str)),
             "component_fraction": ("component", np.array(self.fractions)),
             "committed": ("word", self.mixture.committed),
         }
@@ -152,7 +160,10 @@ def without_component(result: xr.Dataset, policy: xr.Dataset | Population) -> xr
 def _validate_fractions(fractions: Sequence[float] | np.ndarray | None, n_policies: int) -> tuple[float, ...]:
     if fractions is None and n_policies == 1:
         return (1.0,)
-    values = np.asarray([] if fractions is None else fractions, dtype=np.float64)
+    try:
+        values = np.asarray([] if fractions is None else fractions, dtype=np.float64)
+    except (TypeError, ValueError):
+        values = np.empty(0)
     good = values.shape == (n_policies,) and bool((values >= 0).all()) and abs(values.sum() - 1) <= ROUNDING
     if not good:
         raise InputError(f"fractions = {fractions}: expected {n_policies} numbers of at least 0 that sum to 1")
@@ -160,11 +171,13 @@ def _validate_fractions(fractions: Sequence[float] | np.ndarray | None, n_polici
 
 
 def _validate_committed(committed: Mapping[str, float], words: tuple[str, ...]) -> dict[str, float]:
+    if not isinstance(committed, Mapping):
+        raise InputError(f"committed = {committed!r}: expected a mapping of words to fractions")
     for word, share in committed.items():
         if word not in words:
             raise InputError(f"committed has the word {word!r}: expected some of {', '.join(words)}")
-        if not share >= 0:
-            raise InputError(f"committed[{word!r}] = {share}: expected a fraction of at least 0")
+        if not isinstance(share, (int, float, np.number)) or not share >= 0:
+            raise InputError(f"committed[{word!r}] = {share!r}: expected a fraction of at least 0")
     total = float(sum(committed.values()))
     if not total < 1:
         raise InputError(f"committed sums to {total}: expected less than 1, so that somebody is left to convince")

@@ -66,7 +66,9 @@ def all_roots(function: Function, breaks: Float[np.ndarray, " breaks"], toleranc
         stops = _monotone_stretches(piece, slope)
         values = piece(stops)
         for i in range(len(stops) - 1):
-            if values[i] * values[i + 1] <= 0 and values[i] != values[i + 1]:
+            if np.abs(values[i : i + 2]).max() < FLAT:
+                flat.append((float(stops[i]), float(stops[i + 1])))
+            elif values[i] * values[i + 1] <= 0 and values[i] != values[i + 1]:
                 roots.append(brentq(piece, stops[i], stops[i + 1], xtol=1e-13))
                 slopes.append(slope(roots[-1]))
         extrema += list(zip(np.abs(values[1:-1]), stops[1:-1], strict=True))
@@ -77,7 +79,18 @@ def all_roots(function: Function, breaks: Float[np.ndarray, " breaks"], toleranc
     polished.sort()
     distinct = np.diff(polished, prepend=-np.inf) > SAME_ROOT
     asked = found.evaluations + 2 * len(roots)
-    return Roots(polished[distinct], found.error, (float(closest[0]), float(closest[1])), sorted(flat), asked)
+    return Roots(polished[distinct], found.error, (float(closest[0]), float(closest[1])), _joined(flat), asked)
+
+
+def _joined(stretches: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Stretches in rising order, those that touch or overlap taken together."""
+    joined: list[tuple[float, float]] = []
+    for left, right in sorted(stretches):
+        if joined and left <= joined[-1][1] + 1e-6:
+            joined[-1] = (joined[-1][0], max(right, joined[-1][1]))
+        else:
+            joined.append((left, right))
+    return joined
 
 
 def _monotone_stretches(piece: Chebyshev, slope: Chebyshev) -> np.ndarray:

@@ -28,7 +28,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Array, Float
 
-from meanfield._bifurcation import critical_mass
+from meanfield._critical_mass import critical_mass
 from meanfield._errors import InputError
 from meanfield._fixed_points import fixed_points
 from meanfield._group_size_law import law_path
@@ -133,7 +133,7 @@ def _label(policy: xr.Dataset, space: MemorySpace, of: str, columns: Columns) ->
 
 def _at_fixed_point(policy: xr.Dataset, space: MemorySpace, of: str, number: int) -> tuple[float, Columns]:
     points = fixed_points(policy)
-    if not 0 <= number < points.sizes["fixed_point"]:
+    if not isinstance(number, (int, np.integer)) or not 0 <= number < points.sizes["fixed_point"]:
         raise InputError(f"fixed_point = {number}: expected 0 to {points.sizes['fixed_point'] - 1}")
     point = points.isel(fixed_point=number)
     if point["stability"].item() == "marginal":

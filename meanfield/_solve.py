@@ -33,11 +33,11 @@ def solve(
 ) -> xr.Dataset:
     """Integrate the rate equation dx/dt = A(Q)ᵀx - x and report the word share over time and where it ends.
 
-    Adaptive Tsit5. A time of 2 is one population round ([004] Eq. 24 has the factor 2 that Eq. 27 absorbs). After the
-    last of `times` the integration goes on until max|dx/dt| < 1e-8 or `max_time`, so that `attractor` and
-    `composition` tell where the trajectory ends. What does not come to rest is watched for another 200 units of time,
-    and for 2000 if it then has turned back at least once: `outcome` says whether it repeats itself ('limit cycle') or
-    not ('slow transient').
+    Adaptive Tsit5. A time of 2 is one population round ([004] Eq. 24 has the factor 2 that Eq. 27 absorbs). A
+    trajectory ends where max|dx/dt| < 1e-8, and stays there, or at `max_time`; `attractor` and `composition` tell
+    where. That may be a saddle, as for a population without any bias. What does not come to rest is watched for another
+    200 units of time, and for 2000 if it then has turned back at least once: `outcome` says whether it repeats itself
+    ('limit cycle') or not ('slow transient').
 
     Parameters
     ----------
@@ -118,6 +118,8 @@ class _Stack:
 
 def _starts(stack: _Stack, initial: xr.DataArray | np.ndarray) -> xr.DataArray:
     """Compositions to start from, dims (those of the stack, further ones, component, state)."""
+    if isinstance(initial, str):
+        raise InputError(f"initial = {initial!r}: expected a composition, as consensus(policy, {initial!r})")
     if not isinstance(initial, xr.DataArray):
         values = np.asarray(initial, dtype=np.float64)
         dims = COMPOSITION_DIMS if stack.component and values.ndim == 2 else ("state",)
@@ -142,6 +144,8 @@ def _validate_start_dims(initial: xr.DataArray, sizes: dict[str, int], stack: _S
         raise InputError(f"initial has dims {initial.dims}: a component is of a population")
     if "state" not in initial.dims:
         raise InputError(f"initial has dims {initial.dims}: expected state among them")
+    if not initial.size:
+        raise InputError(f"initial has shape {initial.shape}: expected at least one start")
     taken = [str(dim) for dim in initial.dims if dim in RESULT_DIMS]
     if taken:
         raise InputError(f"initial has a dim {taken[0]}: expected a batch of starts along another name")
@@ -159,9 +163,9 @@ def _in_order(initial: xr.DataArray, dim: str, labels: np.ndarray) -> xr.DataArr
 
 def _validate_times(times: np.ndarray | None, max_time: float) -> np.ndarray:
     saved = np.linspace(0.0, 200.0, 401) if times is None else np.asarray(times, dtype=np.float64)
-    if saved.ndim != 1 or len(saved) < 2 or saved[0] < 0 or not (np.diff(saved) > 0).all():
+    if saved.ndim != 1 or len(saved) < 2 or saved[0] < 0 or not (np.diff(saved) > 0).all() or saved[-1] == np.inf:
         raise InputError(f"times = {times}: expected at least two increasing times from 0 on")
-    if not max_time >= saved[-1]:
+    if not saved[-1] <= max_time < np.inf:
         raise InputError(f"max_time = {max_time}: expected at least the last of times, {saved[-1]}")
     return saved
 

@@ -11,6 +11,7 @@ from meanfield._compositions import validate_composition
 from meanfield._errors import InputError
 from meanfield._memory import MemorySpace
 from meanfield._mixture import Mixture, mixture_linearised_drift
+from meanfield._policy import names_of
 from meanfield._population import Population, as_population
 from meanfield._provenance import stamp
 
@@ -34,7 +35,7 @@ def spectrum(policy: xr.Dataset | Population, composition: xr.DataArray | np.nda
         Shape (S,), for a population (M, S), rows sum to 1: the fraction of agents of a kind in each state. It need not
         be a fixed point.
     k
-        How many eigenvalues, 1 ≤ k < M·S - 1.
+        How many eigenvalues, 1 ≤ k ≤ M(S - 1), for more than 100 states less than M·S - 1.
 
     Returns
     -------
@@ -47,8 +48,10 @@ def spectrum(policy: xr.Dataset | Population, composition: xr.DataArray | np.nda
     """
     population = as_population(policy)
     x = validate_composition(composition, population)
-    if not 1 <= k < x.size - 1:
-        raise InputError(f"k = {k}: expected 1 to {x.size - 2} eigenvalues")
+    # As many as there are directions that keep each Σx; Arnoldi iteration leaves out two at least
+    most = x.size - len(x) if x.size <= DENSE_STATES else x.size - max(len(x), 2)
+    if not 1 <= k <= most:
+        raise InputError(f"k = {k}: expected 1 to {most} eigenvalues")
     values = leading_eigenvalues(population.mixture, x, population.space, k)
     result = xr.Dataset(
         {"eigenvalue": ("mode", values.real), "eigenvalue_imaginary": ("mode", values.imag)},
@@ -56,7 +59,8 @@ def spectrum(policy: xr.Dataset | Population, composition: xr.DataArray | np.nda
     )
     for name in result.data_vars:
         result[name].attrs = {"units": "1/time", "long_name": f"{name.replace('_', ', ')} part of the reduced Jacobian"}
-    return stamp(result.assign_attrs(policy=population.name), "spectrum", policy, k=k)
+    result = result.assign_attrs(policy=population.name).assign_coords(names_of(policy))
+    return stamp(result, "spectrum", policy, k=k)
 
 
 def leading_eigenvalues(

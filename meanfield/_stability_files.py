@@ -88,6 +88,8 @@ def _number(text: str) -> str:
     r"""`text` in math mode, 3e-06 as 3 \cdot 10^{-6}."""
     if not text:
         return ""
+    if float(text.removeprefix("1-")) == 0:
+        return "$0$"
     mantissa, e, exponent = text.partition("e")
     return f"${mantissa} \\cdot 10^{{{int(exponent)}}}$" if e else f"${mantissa}$"
 

@@ -27,6 +27,7 @@ CANDIDATE_TOLERANCE = 1e-3
 CRITERIA = ("trajectory", "basin", "law")
 # Published policies that come to rest do so within 300; what takes longer has no attractor to count.
 BASIN_MAX_TIME = 500.0
+TIE = 1e-6  # separatrices are known to 1e-7
 
 Policies = xr.Dataset | Population
 
@@ -46,7 +47,8 @@ def stability_table(
     criteria
         By which to tell the strong word: 'trajectory', where the rate equation leads from empty memories; 'basin',
         the attractor of the largest part of the family 'consensus' of `basins`; 'law', the word that groups of any
-        size are likelier to end at by `group_size_law`. The last two take about a second a policy, and are for two
+        size are likelier to end at by `group_size_law`, which is that of the trajectory wherever there is such a law:
+        it adds κ, and that a second attractor competes. The last two take about a second a policy, and are for two
         words; the last is for single policies.
     progress
         Show a progress bar.
@@ -62,9 +64,10 @@ def stability_table(
     - `residual`: max|dx/dt| of a fixed point, 1 - Q of a candidate, which is 1 - q(word | [π]^2H) for a single policy
       ([004] Eq. 30 asks for 0), and `is_fixed_point`, for a candidate whether its residual is at most 1e-3;
     - `kind` (consensus or mixed: success rate below 0.98);
-    - `strong`, the strong word by the trajectory, or 'mixed'; with 'basin' also `strong_by_basin` and `basin`, the
-      fraction of the family; with 'law' `strong_by_law` ('' where there is no such law) and `kappa`; with any of them
-      `disagreement`, whether criteria that name a word name different ones. They are the same in every row of a policy.
+    - `strong`, the strong word by the trajectory, or 'mixed'; with 'basin' also `strong_by_basin` ('' for a tie) and
+      `basin`, the fraction of the family; with 'law' `strong_by_law` ('' where there is no such law) and `kappa`; with
+      any of them `disagreement`, whether those that name anything name different words, 'mixed' being one. They are the
+      same in every row of a policy.
 
     Raises
     ------
@@ -121,9 +124,11 @@ def _other_criteria(policy: Policies, strong: str, criteria: Sequence[str]) -> d
     columns: dict[str, object] = {}
     if "basin" in criteria:
         found = basins(policy, max_time=BASIN_MAX_TIME)
-        largest = int(found["fraction"].values.argmax())
-        columns["strong_by_basin"] = str(found["convention"].values[largest])
-        columns["basin"] = float(found["fraction"].values[largest])
+        order = np.argsort(-found["fraction"].values)
+        largest, *others = found["fraction"].values[order]
+        tied = len(others) > 0 and largest - others[0] < TIE
+        columns["strong_by_basin"] = "" if tied else str(found["convention"].values[order[0]])
+        columns["basin"] = float(largest)
     if "law" in criteria:
         law = None if isinstance(policy, Population) else group_size_law(policy)
         columns["strong_by_law"] = "" if law is None else str(law["strong_word"].item())

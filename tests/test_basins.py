@@ -136,7 +136,7 @@ def test_continuum_of_fixed_points_does_not_end_in_a_list_of_starts():
     ("arguments", "message"),
     [
         ({"family": "uniform"}, "family = 'uniform': expected one of consensus, dirichlet"),
-        ({"family": "dirichlet", "starts": 0}, "starts = 0: expected at least 1"),
+        ({"family": "dirichlet", "starts": 0}, "starts = 0: expected a whole number of at least 1"),
         ({"family": "dirichlet", "concentration": 0.0}, "concentration = 0.0: expected a number above 0"),
         ({"family": "dirichlet", "concentration": np.nan}, "concentration = nan"),
         ({"max_time": 0.0}, r"max_time = 0\.0: expected"),

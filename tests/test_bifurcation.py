@@ -439,3 +439,46 @@ def test_wrong_spacing_is_named(spacing):
 def test_wrong_old_word_is_named():
     with pytest.raises(meanfield.InputError, match="old = 'c': expected one of a, b"):
         meanfield.critical_mass(random_policy(1), word="a", old="c")
+
+
+def heard_more(slope):
+    """H = 3: q = 1/(1 + exp(-slope · (how often a was heard more than b))), without a bias."""
+    space = meanfield.MemorySpace(2, 3)
+    more = np.array([sum(1 - 2 * heard for _, heard in space.memory(i)) for i in range(space.n_states)])
+    return meanfield.make_policy(1 / (1 + np.exp(-slope * more)), ["a", "b"])
+
+
+@pytest.mark.parametrize(("slopes", "lowest", "highest"), [((2.0, 0.1), 0.27, 0.28), ((1.2, 0.3), 0.16, 0.17)])
+def test_unbiased_models_have_a_pitchfork(slopes, lowest, highest):
+    """At equal shares both respond alike: an equilibrium at every fraction, where others branch off and vanish."""
+    population = meanfield.Population([heard_more(slope) for slope in slopes], fractions=[0.5, 0.5])
+    critical = meanfield.critical_mass(population, parameter="fraction", old="a")
+    c = critical["critical_mass"].item()
+    assert lowest < c < highest
+    for fraction, number in ((c - 2e-3, 3), (c + 2e-3, 1)):
+        assert meanfield.fixed_points(population.with_fraction(fraction)).sizes["fixed_point"] == number
+    assert critical.attrs["transition"] == "pitchfork"
+    diagram = meanfield.bifurcation(population, parameter="fraction")
+    equal = np.isclose(diagram["word_share"].values[:, 0], 0.5, atol=1e-12)
+    c_equal = diagram["parameter"].values[equal]
+    assert (c_equal.min(), c_equal.max()) == (0, 1)
+    clear = np.abs(c_equal - c) > 1e-6
+    assert (diagram["stable"].values[equal] == (c_equal > c))[clear].all()
+
+
+def test_state_of_equal_shares_turns_unstable_at_the_pitchfork():
+    population = meanfield.Population([heard_more(0.3), heard_more(2.0)], fractions=[0.5, 0.5])
+    critical = meanfield.critical_mass(population, parameter="fraction")
+    assert critical.attrs["transition"] == "pitchfork"
+    np.testing.assert_allclose(critical["old_word_share"], 0.5)
+    c = critical["critical_mass"].item()
+    stable = [meanfield.fixed_points(population.with_fraction(f))["stable"].values[0] for f in (c - 1e-3,)]
+    assert stable == [True]
+    assert meanfield.fixed_points(population.with_fraction(c + 1e-2)).sizes["fixed_point"] == 3
+
+
+def test_old_state_that_does_not_exist_is_not_replaced():
+    policy = meanfield.make_policy(np.array([0.5, 0.9, 0.8, 0.7, 0.6]), ["a", "b"])
+    critical = meanfield.critical_mass(policy, word="b", old="b")
+    assert np.isnan(critical["critical_mass"].item())
+    assert critical.attrs["reason"] == "without the newcomers there is no attractor at which most say 'b'"

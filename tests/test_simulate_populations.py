@@ -70,7 +70,7 @@ def test_control_empty_memories(mixed: xr.Dataset) -> None:
 
 def test_numbers_of_agents_are_told(mixed: xr.Dataset) -> None:
     assert mixed["agents"].values.tolist() == [[1, 1, 1]]
-    assert mixed["agent_kind"].values.tolist() == ["random", "random", "committed to a"]
+    assert mixed["agent_kind"].values.tolist() == ["random 0", "random 1", "committed to a"]
     assert mixed["word_share"].values[0, 0, 0, 0] == pytest.approx(np.mean([q_of(p)[4, 0] for p in POLICIES] + [1]) / 1)
 
 

@@ -6,7 +6,7 @@ import xarray as xr
 from scipy.integrate import solve_ivp
 
 import meanfield
-from conftest import random_composition, random_policy, relabelled
+from conftest import majority_policy, random_composition, random_policy, relabelled
 
 
 def test_solution_is_that_of_another_integrator():
@@ -78,6 +78,22 @@ def test_absent_policies_of_a_stack_stay_absent():
     assert solution["attractor"].isnull().values.tolist() == [False, True, False]
     alone = meanfield.solve(random_policy(2))
     np.testing.assert_allclose(solution["word_share"].isel(pair=2), alone["word_share"], atol=1e-10)
+
+
+def test_unbiased_population_stays_at_the_saddle_whatever_is_saved():
+    policy = majority_policy(3, 0.98)
+    for times in (None, np.array([0.0, 1.0])):
+        solution = meanfield.solve(policy, times=times)
+        assert (solution["attractor"].item(), solution["outcome"].item()) == ("mixed", "steady")
+        np.testing.assert_allclose(solution["word_share"], 0.5, atol=1e-9)
+
+
+def test_entropy_and_success_rate_are_those_of_the_word_share():
+    solution = meanfield.solve(random_policy(3, 3, 1))
+    share = solution["word_share"].values
+    np.testing.assert_allclose(solution["entropy"], -(share * np.log(share)).sum(1))
+    np.testing.assert_allclose(solution["success_rate"], (share**2).sum(1))
+    assert meanfield.entropy(np.array([1.0, 0.0])) == 0
 
 
 @pytest.mark.parametrize(

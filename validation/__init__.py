@@ -7,6 +7,9 @@ from validation._convention import Convention as Convention
 from validation._exact import ExactPopulation as ExactPopulation
 from validation._exact import exact_population as exact_population
 from validation._intervals import wilson_interval as wilson_interval
+from validation._minimal_naming_game import simulate_minimal_naming_game as simulate_minimal_naming_game
+from validation._protocol import Transition as Transition
+from validation._protocol import simulate_protocol as simulate_protocol
 from validation._report import comparison_table as comparison_table
 from validation._simulate import simulate as simulate
 from validation._sweep import open_sweep as open_sweep

@@ -103,9 +103,7 @@ def start_composition(population: Population, initial: str | xr.DataArray | np.n
 
 def kind_names(cast: Cast) -> list[str]:
     """Names of the kinds: models, and who is committed to what."""
-    policies = enumerate(cast.population.policies)
-    models = [str(p["model"].item()) if "model" in p.coords else f"policy {m}" for m, p in policies]
-    return [*models, *(f"committed to {word}" for word in cast.words)]
+    return [*cast.population.kinds, *(f"committed to {word}" for word in cast.words)]
 
 
 def combined_successors(space: MemorySpace, n_kinds: int) -> np.ndarray:

@@ -1,0 +1,304 @@
+"""The simulated minimal naming game against exact laws, published times, and the theory of infinite populations.
+
+Error budget: every stochastic test accepts a true statement with probability 1 - 1e-5 or more for an arbitrary seed;
+there are fewer than 60 comparisons, so that together they fail falsely for less than one seed in 1,500. Each has a
+control that the same criterion must reject.
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+from scipy.sparse import lil_array
+from scipy.sparse.linalg import spsolve
+from scipy.stats import ks_2samp
+
+import meanfield
+import theory
+from meanfield import InputError
+from validation._minimal_naming_game import simulate_minimal_naming_game
+
+ALPHA = 1e-5
+Z = 4.5  # two-sided 7e-6
+BOTH = pytest.mark.parametrize("method", ["agents", "batches"])
+
+
+def z_of(sample: np.ndarray, mean: float) -> float:
+    return (sample.mean() - mean) / (sample.std(ddof=1) / math.sqrt(len(sample)))
+
+
+def exact_mean_time(n: int, committed: int = 0, p: float = 0.5, rule: str = "both", *, distinct: bool = True) -> float:
+    """Mean interactions per agent to consensus, from the master equation of (A, B, AB); `committed` hold A.
+
+    From equal numbers of A and B, or from B alone where agents are committed. Without `distinct` agents may meet
+    themselves, and then nothing happens.
+    """
+    free = n - committed
+    agents = [*theory.minimal_two_word_agents()[:3], theory.MinimalAgent(frozenset({0}), True)]
+    said = {frozenset({0}): {0: 1.0}, frozenset({1}): {1: 1.0}, frozenset({0, 1}): {0: p, 1: 1 - p}}
+    events = list(theory.minimal_interactions(agents, said.__getitem__, rule))
+    places = {(a, b): k for k, (a, b) in enumerate((a, b) for a in range(free + 1) for b in range(free + 1 - a))}
+    matrix = lil_array((len(places), len(places)))
+    for (a, b), k in places.items():
+        counts = (a, b, free - a - b, committed)
+        for (i, j), after, probability in events:
+            pairs = counts[i] * (counts[j] - (i == j)) * probability
+            if pairs and (i, j) != after:
+                changed = list(counts)
+                for state, by in zip((i, j, *after), (-1, -1, 1, 1), strict=True):
+                    changed[state] += by
+                rate = pairs / (n * (n - 1) if distinct else n * n)
+                matrix[k, k] -= rate
+                matrix[k, places[tuple(changed[:2])]] += rate
+    ends = {places[free, 0]} | (set() if committed else {places[0, free]})
+    keep = [k for k in range(len(places)) if k not in ends]
+    times = spsolve((-matrix.tocsr()[keep][:, keep]).tocsc(), np.full(len(keep), 1 / n))
+    start = (0, free) if committed else (free // 2, free // 2)
+    return float(times[keep.index(places[start])])
+
+
+def consensus_rounds(n: int, runs: int, method: str = "auto", **arguments) -> np.ndarray:
+    simulation = simulate_minimal_naming_game(n, runs=runs, max_rounds=10_000, method=method, **arguments)
+    assert simulation["consensus_round"].notnull().all()
+    return simulation["consensus_round"].values
+
+
+# --- times to consensus ---
+
+
+PUBLISHED = {
+    # N, committed to A, mean time in interactions per agent
+    "even 100": (100, 0, 16.26100686),
+    "even 400": (400, 0, 21.41073613),
+    "committed 100": (100, 12, 37.3444),
+    "committed 200": (200, 24, 38.2651),
+}
+
+
+@pytest.mark.parametrize("case", ["even 100", "committed 100"])
+def test_published_times_are_interactions_per_agent(case: str) -> None:
+    """The master equation says so: rounds of N interactions, not interactions that an agent takes part in."""
+    n, committed, mean = PUBLISHED[case]
+    assert exact_mean_time(n, committed) == pytest.approx(mean, rel=2e-6)
+    assert exact_mean_time(n, committed, distinct=False) != pytest.approx(mean, rel=2e-3)
+
+
+@BOTH
+@pytest.mark.parametrize("case", PUBLISHED)
+def test_mean_consensus_time(case: str, method: str) -> None:
+    n, committed, mean = PUBLISHED[case]
+    runs = 20_000 if method == "agents" else 2_000
+    start = {"committed": [committed, 0], "initial": [0, n - committed]} if committed else {"initial": "even"}
+    rounds = consensus_rounds(n, runs, method, seed=n, **start)
+    assert abs(z_of(rounds, mean)) < Z
+    wrong = 0.95 if method == "agents" else 0.85  # 1 - 1/N, for agents who meet themselves, takes too many runs
+    assert abs(z_of(rounds, mean * wrong)) > Z
+
+
+@BOTH
+@pytest.mark.parametrize(("p", "rule"), [(0.5, "listener"), (0.7, "both"), (0.0, "both")])
+def test_mean_consensus_time_of_small_populations(p: float, rule: str, method: str) -> None:
+    """At N = 6 agents who could meet themselves would take a fifth longer."""
+    rounds = consensus_rounds(6, 20_000, method, seed=2, p=p, rule=rule, initial="even")
+    assert abs(z_of(rounds, exact_mean_time(6, 0, p, rule))) < Z
+    assert abs(z_of(rounds, exact_mean_time(6, 0, p, rule, distinct=False))) > Z
+    assert abs(z_of(rounds, exact_mean_time(6, 0, p, "both" if rule == "listener" else "listener"))) > Z
+
+
+# --- committed minorities ---
+
+
+def rounds_to_flip(share: float, n: int, rule: str, max_rounds: int, runs: int = 4) -> xr.Dataset:
+    committed = round(share * n)
+    return simulate_minimal_naming_game(
+        n,
+        committed={0: committed},
+        initial=[0, n - committed],
+        rule=rule,
+        runs=runs,
+        seed=5,
+        max_rounds=max_rounds,
+        record_rounds=max_rounds,
+    )
+
+
+@pytest.mark.parametrize(("rule", "below", "above"), [("both", 0.08, 0.12), ("listener", 0.055, 0.12)])
+def test_committed_minorities_flip_large_populations_above_the_critical_fraction(
+    rule: str, below: float, above: float
+) -> None:
+    """Below it the population stays at the fixed point that theory says, above it all come to hold A."""
+    n = 50_000
+    critical = 0.09788910377 if rule == "both" else 7 - 4 * math.sqrt(3)
+    assert below < critical < above
+    stays, flips = rounds_to_flip(below, n, rule, 200), rounds_to_flip(above, n, rule, 200)
+    assert (flips["consensus_word"] == "A").all()
+    assert all(word is None for word in stays["consensus_word"].values)
+    fixed = theory.minimal_fixed_points(0.5, (below, 0), rule)["composition"].values
+    holding_b = stays["single_share"].sel(word=1).isel(round=slice(150, None)).mean("round").values
+    nearest = fixed[np.abs(fixed[:, 1] - holding_b.mean()).argmin(), 1]
+    np.testing.assert_allclose(holding_b, nearest, atol=0.01)
+
+
+def test_followers_of_a_larger_minority_are_faster() -> None:
+    rounds = [rounds_to_flip(c, 2000, "both", 400)["consensus_round"].mean().item() for c in (0.12, 0.2, 0.4)]
+    assert rounds == sorted(rounds, reverse=True)
+
+
+@BOTH
+def test_committed_agents_of_both_words_never_agree(method: str) -> None:
+    simulation = simulate_minimal_naming_game(
+        60, committed=[6, 4], initial="even", runs=20, seed=1, max_rounds=50, record_rounds=50, method=method
+    )
+    assert simulation["consensus_round"].isnull().all()
+    least = simulation["single_share"].min(["run", "round"])
+    assert (least >= np.array([6, 4]) / 60 - 1e-12).all()
+
+
+# --- more words, empty lexicons, observables by round ---
+
+
+@pytest.mark.parametrize("n_words", [1, 2, 3, 6])
+def test_shares_follow_the_rate_equation(n_words: int) -> None:
+    """From empty lexicons: N agents differ from infinitely many by about ½/√N, grown several times by the instability
+    of the symmetric state; twenty times as much is allowed."""
+    n, rounds = 1_000_000, 4
+    simulation = simulate_minimal_naming_game(
+        n, n_words=n_words, runs=2, seed=3, max_rounds=rounds, record_rounds=rounds
+    )
+    game = theory.minimal_many_words(n_words, start_empty=True)
+    singles = [game.lexicons.index((word,)) for word in range(n_words)]
+    x, steps = np.eye(len(game.lexicons))[0], 500
+    expected = [x[singles]]
+    for _ in range(rounds):  # by midpoints; two of the engine's units of time are a round
+        for _ in range(steps):
+            x = x + 2 / steps * game.drift(x + game.drift(x) / steps)
+        expected.append(x[singles])
+    allowed = 10 / math.sqrt(n)
+    shares = simulation["single_share"].transpose("run", "round", "word").values
+    assert (np.abs(shares - expected) < allowed).all()
+    assert (np.abs(shares[:, 1:] - expected[:-1]).max(axis=(1, 2)) > allowed).all()  # a round late
+
+
+@BOTH
+def test_success_rate_of_two_agents(method: str) -> None:
+    """Holding A and B they fail first; then one holds both, whose word is known in half of the cases."""
+    runs = 20_000
+    arguments = {"runs": runs, "seed": 1, "max_rounds": 200, "record_rounds": 3, "method": method}
+    even = simulate_minimal_naming_game(2, initial="even", **arguments)
+    second = (even["success_rate"].sel(round=1) * 2).values
+    assert set(second) == {0, 1}
+    assert abs(z_of(second, 3 / 4)) < Z
+    assert abs(z_of(second, 3 / 4 + 0.02)) > Z
+    empty = simulate_minimal_naming_game(2, **arguments)  # the invented word is held by both from then on
+    assert (empty["consensus_interaction"] == 1).all()
+    np.testing.assert_array_equal(empty["success_rate"].isel(run=0), [np.nan, 0.5, 1, 1])
+
+
+def test_success_at_consensus() -> None:
+    simulation = simulate_minimal_naming_game(100, initial="even", runs=40, seed=1, max_rounds=200, record_rounds=200)
+    success = simulation["success_rate"]
+    later = success["round"] >= simulation["consensus_round"] + 1
+    assert later.any("round").all()
+    assert success.isel(round=0).isnull().all()
+    assert (success.where(later, 1) == 1).all()
+    assert success.where(~later).mean() < 0.9
+
+
+def test_bias_decides_large_populations() -> None:
+    for p, word in ((0.6, "A"), (0.4, "B")):
+        simulation = simulate_minimal_naming_game(20_000, p=p, initial="even", runs=5, seed=1, max_rounds=500)
+        assert (simulation["consensus_word"] == word).all()
+
+
+def test_words_win_equally_often() -> None:
+    """By symmetry; at consensus everybody holds the word of consensus."""
+    simulation = simulate_minimal_naming_game(30, n_words=4, runs=8000, seed=1, max_rounds=5000)
+    wins = np.array([(simulation["consensus_word"] == word).sum() for word in "ABCD"])
+    assert wins.sum() == 8000
+    assert (np.abs(wins - 2000) < Z * math.sqrt(2000 * 0.75)).all()
+    assert (simulation["final_single_share"].max("word") == 1).all()
+    uneven = simulate_minimal_naming_game(30, n_words=4, initial=[8, 7, 7, 7], runs=8000, seed=1, max_rounds=5000)
+    assert (uneven["consensus_word"] == "A").sum() > 2000 + Z * math.sqrt(2000 * 0.75)
+
+
+def test_both_methods_agree_for_four_words() -> None:
+    agents, batches = (
+        simulate_minimal_naming_game(500, n_words=4, runs=400, seed=1, max_rounds=500, method=method)
+        for method in ("agents", "batches")
+    )
+    listener = simulate_minimal_naming_game(500, n_words=4, runs=400, seed=1, max_rounds=500, rule="listener")
+    assert ks_2samp(agents["consensus_round"], batches["consensus_round"]).pvalue > ALPHA
+    assert ks_2samp(agents["consensus_round"], listener["consensus_round"]).pvalue < ALPHA
+
+
+@pytest.mark.slow
+def test_a_hundred_million_agents_take_logarithmically_longer() -> None:
+    """Near consensus the agents with B go as e^-t and those with both as t·e^-t, in rounds t: N·t·e^-t ≈ 1 at the end.
+
+    From 60 % of A on, that is 5.0 rounds for a hundred times as many agents; the standard error of a difference is 0.4.
+    """
+    rounds = [
+        consensus_rounds(n, 24, "batches", seed=1, initial=[6 * n // 10, 4 * n // 10]) for n in (10**4, 10**6, 10**8)
+    ]
+    np.testing.assert_allclose(np.diff([sample.mean() for sample in rounds]), 5.0, atol=1.6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", PUBLISHED)
+def test_mean_consensus_time_of_many_runs(case: str) -> None:
+    """Batches to 0.2 %: agents who could meet themselves are told from agents who can't at N = 100."""
+    n, committed, mean = PUBLISHED[case]
+    start = {"committed": [committed, 0], "initial": [0, n - committed]} if committed else {"initial": "even"}
+    rounds = consensus_rounds(n, 60_000, "batches", seed=n + 1, **start)
+    assert abs(z_of(rounds, mean)) < Z
+    assert abs(z_of(rounds, mean * 1.015)) > Z
+
+
+# --- conventions ---
+
+
+def test_saved_and_loaded(tmp_path: Path) -> None:
+    simulation = simulate_minimal_naming_game(10, runs=30, seed=1, max_rounds=6, record_rounds=2)
+    assert 0 < simulation["consensus_round"].isnull().mean() < 1
+    loaded = meanfield.load(meanfield.save(simulation, tmp_path / "naming_game.nc"))
+    xr.testing.assert_equal(simulation, loaded)
+    assert loaded["word_label"].values.tolist() == ["A", "B"]
+    assert loaded.attrs["kind"] == "minimal_naming_game_simulation" and loaded.attrs["option_initial"] == "empty"
+
+
+def test_one_word_from_single_words_is_consensus() -> None:
+    simulation = simulate_minimal_naming_game(10, n_words=1, initial="even", runs=2, seed=0, max_rounds=3)
+    assert (simulation["consensus_interaction"] == 0).all()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"n_agents": 1}, "n_agents = 1: expected an integer from 2"),
+        ({"n_words": 7}, "n_words = 7: expected an integer from 1 to 6"),
+        ({"p": 1.1}, "p = 1.1: expected a probability"),
+        ({"p": "half"}, "p = 'half': expected a probability"),
+        ({"p": 0.6, "n_words": 3}, "p = 0.6: expected a probability, and 0.5 for n_words = 3"),
+        ({"committed": [0.1, 0]}, "committed[0] = 0.1: expected an integer of at least 0"),
+        ({"committed": [1]}, "committed = [1]: expected 2 numbers of agents"),
+        ({"committed": [6, 5]}, "committed = [6, 5]: expected at most n_agents = 10"),
+        ({"committed": {2: 1}}, "committed = {2: 1}: expected words from 0 to 1"),
+        ({"committed": 3}, "committed = 3: expected 2 numbers of agents"),
+        ({"rule": "speaker"}, "rule = 'speaker': expected one of 'both', 'listener'"),
+        ({"initial": "full"}, "initial = 'full': expected 'empty' or 'even'"),
+        ({"initial": "even", "committed": [1, 0]}, "initial = 'even': expected 9 agents to be a multiple of 2 words"),
+        ({"initial": [8, 3]}, "initial = [8, 3]: expected at most the 10 agents who are not committed"),
+        ({"runs": 0}, "runs = 0"),
+        ({"method": "fast"}, "method = 'fast'"),
+        ({"record_rounds": 6}, "record_rounds = 6: expected an integer from 0 to 5"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_named(wrong: dict, message: str) -> None:
+    arguments = {"n_agents": 10, "runs": 1, "seed": 0, "max_rounds": 5, **wrong}
+    with pytest.raises(InputError) as error:
+        simulate_minimal_naming_game(arguments.pop("n_agents"), **arguments)
+    assert str(error.value).startswith(message)
