@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import xarray as xr
 from rich.console import Console
 from rich.table import Table
 
@@ -61,27 +62,29 @@ def test_one_right_hand_side() -> None:
         show(f"one right-hand side, H = {length}, {space.n_states} states", rows)
 
 
+def dense(policy: xr.Dataset, x: np.ndarray) -> float:
+    """The leading eigenvalue from the whole reduced Jacobian."""
+    space, q = meanfield.space_of(policy), policy["q"].values
+    identity = np.eye(space.n_states)
+    columns = [meanfield.linearised_drift(identity[i] - x, x, q, space) for i in range(space.n_states)]
+    return np.linalg.eigvals(np.stack(columns, axis=1)).real.max()
+
+
 @pytest.mark.bench
 def test_leading_eigenvalue(published) -> None:
     policy = published.sel(model="gpt-4o", pair="African/White")
-    space, q = meanfield.space_of(policy), policy["q"].values
+    space, mixture = meanfield.space_of(policy), meanfield.Population(policy).mixture
     x = meanfield.consensus(policy, "African").values
-    mixture = meanfield.Population(policy).mixture
-
-    def dense() -> float:
-        identity = np.eye(space.n_states)
-        columns = [meanfield.linearised_drift(identity[i] - x, x, q, space) for i in range(space.n_states)]
-        return np.linalg.eigvals(np.stack(columns, axis=1)).real.max()
-
     rows = [
         ("matrix-free Arnoldi", seconds(lambda: leading_eigenvalues(mixture, x[None], space))),
-        ("dense Jacobian, LAPACK", seconds(dense, repeat=1)),
+        ("dense Jacobian, LAPACK", seconds(lambda: dense(policy, x), repeat=1)),
     ]
     show("leading eigenvalue at a candidate, H = 5", rows)
 
 
 @pytest.mark.bench
 def test_stability_table_of_the_published_policies(published) -> None:
+    """And for one of its policies, beside the dense route at the same candidates and fixed points."""
     meanfield.stability_table(published)
     rows = [
         (
@@ -91,3 +94,30 @@ def test_stability_table_of_the_published_policies(published) -> None:
         ("of which trajectories", seconds(lambda: meanfield.solve(published), 1)),
     ]
     show("stability table, compiled", rows)
+    policy = published.sel(model="gpt-4o", pair="African/White")
+    meanfield.stability_table(policy)
+    points = [meanfield.consensus(policy, word).values for word in meanfield.words_of(policy)]
+    points += list(meanfield.fixed_points(policy)["composition"].values)
+    rows = [
+        ("one policy, complete", seconds(lambda: meanfield.stability_table(policy), 1)),
+        ("dense eigenvalues alone, at its five points", seconds(lambda: [dense(policy, x) for x in points], 1)),
+    ]
+    show("stability table of GPT-4o {African, White}", rows)
+
+
+@pytest.mark.bench
+def test_critical_mass_beside_continuation(published) -> None:
+    """The explicit curve c(Q) beside what takes its place without it: fixed points at each of a row of fractions."""
+    policy = published.sel(model="gpt-4o", pair="African/White")
+    fractions = np.linspace(0, 0.2, 21)
+
+    def scan() -> None:
+        for fraction in fractions:
+            meanfield.fixed_points(meanfield.Population(policy, committed={"African": fraction}))
+
+    rows = [
+        ("critical mass to 1e-10", seconds(lambda: meanfield.critical_mass(policy, word="African"), 1)),
+        ("whole bifurcation diagram", seconds(lambda: meanfield.bifurcation(policy, word="African"), 1)),
+        ("fixed points at 21 fractions: critical mass to 0.01", seconds(scan, 1)),
+    ]
+    show("committed minority, H = 5", rows)
