@@ -171,20 +171,35 @@ def simulate(
     epilog="Example: meanfield validate published.nc --model gpt-4o --pair his/her -n 24 -n 2000 --out check.nc"
 )
 def validate(
-    policies: PolicyFile,
-    out: Out,
-    n_agents: Sizes,
+    policies: Annotated[
+        Path | None, typer.Argument(metavar="POLICIES", help="Policies as NetCDF, or the published q_dicts.zip.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="File to write (CSV for --real-populations).")] = None,
+    n_agents: Annotated[
+        list[int] | None, typer.Option("--n-agents", "-n", help="Population size N; may be given several times.")
+    ] = None,
     model: Model = None,
     pair: Pair = None,
-    runs: Runs = 400,
+    runs: Annotated[int | None, typer.Option(help="Simulated runs of each size (400) or policy drawn (100).")] = None,
     seed: Seed = 0,
     max_rounds: MaxRounds = 1000,
     rounds: Annotated[int, typer.Option(help="Rounds over which the word shares are compared.")] = 30,
+    real_populations: Annotated[
+        Path | None,
+        typer.Option(help="Folder with choice_counts.csv.gz and runs.csv of populations that were really run."),
+    ] = None,
 ) -> None:
-    """Check the theory against simulation: word share over time, and where the runs end."""
+    """Check the theory against simulation, or with --real-populations policies against populations that were run."""
     _check_out(out)
+    if real_populations is not None:
+        if policies is not None or n_agents:
+            raise InputError("--real-populations estimates policies from the folder: expected no POLICIES and no -n")
+        _validate_real(real_populations, out, 100 if runs is None else runs, seed)
+        return
+    if policies is None or out is None or not n_agents:
+        raise InputError("validate: expected POLICIES, --out and --n-agents, or --real-populations FOLDER")
     chosen = _one_model(_select(_policies(policies), model, pair))
-    _saved(_validate(chosen, n_agents, runs, seed, max_rounds, rounds), out)
+    _saved(_validate(chosen, n_agents, 400 if runs is None else runs, seed, max_rounds, rounds), out)
 
 
 @app.command(epilog="Example: meanfield figures solution.nc check.nc --out results")
@@ -279,6 +294,18 @@ def _validate(
         comparisons.append(compare(solution, simulation))
         console.print(comparison_table(comparisons[-1]))
     return _over_pairs(comparisons)
+
+
+def _validate_real(folder: Path, out: Path | None, runs: int, seed: int) -> None:
+    from validation import real_populations_report, validate_real_populations
+
+    table = validate_real_populations(folder, runs=runs, seed=seed, progress=sys.stderr.isatty())
+    for line in real_populations_report(table)[:-1]:
+        _say(line)
+    if out is not None:
+        table.to_csv(out, index=False)
+        _say(f"wrote {out}")
+    _say(real_populations_report(table)[-1])
 
 
 def _policies(path: Path) -> xr.Dataset:

@@ -10,6 +10,7 @@ import pytest
 import meanfield
 from conftest import random_policy
 from meanfield import cli
+from test_real_populations import populations
 
 
 @pytest.fixture
@@ -109,7 +110,11 @@ def test_published_policies_from_the_archive_to_table_s1(command, data_folder, t
             ("validate", "policies.nc", "-n", "10", "--rounds", "0", "--out", "o.nc"),
             "rounds = 0: expected 1 to max_rounds",
         ),
+        (("validate", "--out", "o.nc"), "validate: expected POLICIES, --out and --n-agents, or --real-populations"),
+        (("validate", "policies.nc", "--real-populations", "."), "expected no POLICIES and no -n"),
+        (("validate", "--real-populations", "absent"), "absent"),
         (("stability", "policies.nc", "--csv", "t.csv", "--out", "."), "it is a folder"),
+        (("stability", "policies.nc", "--latex", "absent/t.tex"), "the folder absent does not exist"),
         (("figures", "policies.nc", "--out", "."), "policies.nc: expected what solve, stability or validate wrote"),
         (("figures", "policies.nc", "--out", "absent"), "out = absent: there is no such folder"),
         (("data", "other", "--out", "o.nc"), "name = 'other': expected llm-group-size"),
@@ -150,3 +155,21 @@ def test_probabilities_come_through_files_unchanged(command, policies):
 
     direct = simulate(meanfield.load_policy(policies), n_agents=12, runs=30, seed=5)
     np.testing.assert_array_equal(meanfield.load("runs.nc")["consensus_round"], direct["consensus_round"])
+
+
+def test_real_populations_end_with_a_summary(command, tmp_path):
+    real = populations()
+    real.choice_counts.to_csv(tmp_path / "choice_counts.csv.gz", index=False)
+    real.runs.to_csv(tmp_path / "runs.csv", index=False)
+    code, out, _ = command("validate", "--real-populations", tmp_path, "--runs", 40, "--out", "table.csv")
+    assert code == 0
+    assert out.strip().splitlines()[-1].startswith("summary: ")
+    assert "m {A, B}, from_empty" in out
+    assert len(pd.read_csv(tmp_path / "table.csv")) > 5
+
+
+def test_latex_and_all_criteria(command, policies, tmp_path):
+    code, out, _ = command("stability", policies, "--all-criteria", "--latex", "table.tex")
+    assert code == 0
+    assert "largest basin" in out
+    assert (tmp_path / "table.tex").read_text().startswith(r"\begin{tabular}")

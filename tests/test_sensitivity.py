@@ -8,8 +8,8 @@ import xarray as xr
 import meanfield
 from conftest import random_policy, relabelled, relabelled_states
 from meanfield import _poisson, _sensitivity, sensitivity
-from meanfield._critical_mass import critical_mass
 from meanfield._closed_classes import closed_classes
+from meanfield._critical_mass import critical_mass
 from meanfield._least_noise_path import Course
 from meanfield._stationary import StationaryLaw
 

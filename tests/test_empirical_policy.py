@@ -1,0 +1,216 @@
+"""Policies estimated from choice counts: they recover what made the counts, with honest uncertainty."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import binom
+
+import meanfield
+from meanfield import InputError, MemorySpace
+from validation._empirical_policy import empirical_policy, posterior_interval, sample_policies, tabulable_space
+
+WORDS = ("A", "B")
+
+
+def counts_table(n: np.ndarray, words=WORDS) -> pd.DataFrame:
+    """Choice counts (state, word) in the form of choice_counts.csv.gz."""
+    space = MemorySpace.from_sizes(n.shape[0], n.shape[1])
+    rows = []
+    for state, word in np.argwhere(n > 0):
+        text = "|".join(",".join(words[w] for w in interaction) for interaction in space.memory(int(state)))
+        rows.append(("m", "_".join(words), space.memory_length, text, words[word], int(n[state, word])))
+    return pd.DataFrame(rows, columns=["model", "options", "memory_length", "state", "choice", "count"])
+
+
+def hierarchical_truth(seed: int, memory_length: int = 3, n_words: int = 2, concentration: float = 3.0) -> np.ndarray:
+    """A policy drawn from the prior of the estimator: each state is like the memory without its oldest interaction."""
+    random = np.random.default_rng(seed)
+    space = MemorySpace(n_words, memory_length)
+    q = random.dirichlet(np.ones(n_words), size=1)
+    for length in range(1, memory_length + 1):
+        size = space.offset(length) - space.offset(length - 1)
+        parents = np.tile(q[-size:], (n_words**2, 1))
+        q = np.concatenate([q, [random.dirichlet(concentration * p + 1e-3) for p in parents]])
+    return q
+
+
+def heavy_tailed_visits(seed: int, n_states: int, total: int) -> np.ndarray:
+    """How often states are seen: a few very often, many never, as in runs that reach consensus."""
+    random = np.random.default_rng(seed)
+    return random.multinomial(total, random.dirichlet(np.full(n_states, 0.3)))
+
+
+def drawn_counts(seed: int, q: np.ndarray, visits: np.ndarray) -> np.ndarray:
+    return np.random.default_rng(seed).multinomial(visits, q)
+
+
+def test_state_seen_often_keeps_its_frequencies():
+    n = np.zeros((85, 2))
+    n[0], n[84], n[50] = (600, 400), (70_000, 30_000), (0, 50_000)
+    policy = empirical_policy(counts_table(n))
+    np.testing.assert_allclose(policy["q"].values[[0, 84, 50], 0], [0.6, 0.7, 0.0], atol=2e-3)
+    assert policy["observed"].values[[0, 84, 50, 1]].tolist() == [1000, 100_000, 50_000, 0]
+    assert policy.attrs["choices"] == 151_000
+    assert policy.attrs["states_seen"] == 3
+    meanfield.validate_policy(policy)
+
+
+def test_unseen_state_has_the_policy_of_the_memories_like_it():
+    space = MemorySpace(2, 2)
+    n = np.zeros((space.n_states, 2))
+    for oldest in ((0, 0), (0, 1), (1, 0)):  # all but (1, 1)
+        n[space.state([oldest, (0, 1)])] = (1, 99)
+        n[space.state([oldest, (1, 1)])] = (90, 10)
+    policy = empirical_policy(counts_table(n))
+    q = policy["q"].values[:, 0]
+    assert q[space.state([(1, 1), (0, 1)])] == pytest.approx(0.01, abs=0.02)
+    assert q[space.state([(1, 1), (1, 1)])] == pytest.approx(0.9, abs=0.02)
+    seen, unseen = space.state([(0, 0), (1, 1)]), space.state([(1, 1), (1, 1)])
+    assert policy["alpha"].values[seen].sum() > policy["alpha"].values[unseen].sum() + 90
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_back_off_predicts_held_out_choices_better_than_frequencies(seed):
+    q = hierarchical_truth(seed)
+    # Other runs visit other states: what was seen rarely here may be frequent there.
+    seen = drawn_counts(seed + 20, q, heavy_tailed_visits(seed + 10, len(q), 3000))
+    held_out = drawn_counts(seed + 30, q, heavy_tailed_visits(seed + 11, len(q), 3000))
+    estimated = empirical_policy(counts_table(seen))["q"].values
+    # Each of these has no zeros, where the plain frequencies would have a likelihood of 0.
+    rivals = [(seen + c) / (seen.sum(1, keepdims=True) + 2 * c) for c in (0.5, 1.0)]
+    ours = (held_out * np.log(estimated)).sum()
+    assert all(ours > (held_out * np.log(rival)).sum() + 20 for rival in rivals)
+
+
+def test_posterior_intervals_hold_the_truth_as_often_as_they_say():
+    covered = trials = 0
+    for seed in range(8):
+        q = hierarchical_truth(seed, concentration=4.0)
+        visits = heavy_tailed_visits(seed + 50, len(q), 4000)
+        policy = empirical_policy(counts_table(drawn_counts(seed + 90, q, visits)))
+        low, high = posterior_interval(policy, 0.9)
+        inside = (low[:, 0] - 1e-9 <= q[:, 0]) & (q[:, 0] <= high[:, 0] + 1e-9)
+        covered, trials = covered + inside.sum(), trials + inside.size
+    # The posterior takes the concentrations as known, and states share their centres: 0.9 may lose a little. Were the
+    # coverage 0.87, or 0.93, one of these would fail once in 10,000 times.
+    assert covered > binom.ppf(1e-4, trials, 0.87)
+    assert covered < binom.ppf(1 - 1e-4, trials, 0.93)
+
+
+def test_drawn_policies_have_the_mean_and_spread_of_the_posterior():
+    n = drawn_counts(1, hierarchical_truth(1, 2), heavy_tailed_visits(2, 21, 500))
+    policy = empirical_policy(counts_table(n))
+    drawn = np.stack([p["q"].values for p in sample_policies(policy, 2000, seed=5)])
+    alpha = policy["alpha"].values
+    total = alpha.sum(1, keepdims=True)
+    sd = np.sqrt(alpha * (total - alpha) / (total**2 * (total + 1)))
+    # 42 comparisons, 5 standard errors each
+    assert (np.abs(drawn.mean(0) - policy["q"].values) < 5 * sd / np.sqrt(2000) + 1e-12).all()
+    np.testing.assert_allclose(drawn.std(0), sd, rtol=0.25, atol=1e-4)
+    assert len({meanfield.policy_hash(p) for p in sample_policies(policy, 10, seed=5)}) == 10
+
+
+def test_drawn_policies_are_those_of_the_seed_however_many_are_drawn():
+    policy = empirical_policy(counts_table(np.array([[5, 3], [2, 0], [0, 0], [0, 7], [1, 1]])))
+    few, many = sample_policies(policy, 2, seed=9), sample_policies(policy, 4, seed=9)
+    assert [meanfield.policy_hash(p) for p in few] == [meanfield.policy_hash(p) for p in many[:2]]
+    assert meanfield.policy_hash(sample_policies(policy, 1, seed=8)[0]) != meanfield.policy_hash(few[0])
+
+
+def test_posterior_counts_too_small_for_gamma_variates_are_drawn():
+    policy = empirical_policy(counts_table(np.array([[5, 3], [2, 0], [0, 0], [0, 7], [1, 1]])))
+    policy["alpha"] = policy["alpha"] * 0 + 1e-4
+    drawn = sample_policies(policy, 200, seed=0)
+    assert np.mean([p["q"].values[:, 0] for p in drawn]) == pytest.approx(0.5, abs=0.1)
+
+
+def test_words_can_be_named_in_another_order():
+    n = drawn_counts(1, hierarchical_truth(1, 2), np.full(21, 30))
+    first, second = empirical_policy(counts_table(n)), empirical_policy(counts_table(n), words=("B", "A"))
+    assert meanfield.words_of(second) == ("B", "A")
+    swapped = [0, 4, 3, 2, 1]
+    np.testing.assert_allclose(second["q"].values[:5, ::-1], first["q"].values[swapped], rtol=1e-6)
+
+
+def test_three_words():
+    q = hierarchical_truth(4, 2, n_words=3)
+    n = drawn_counts(6, q, np.full(len(q), 2000))
+    policy = empirical_policy(counts_table(n, ("a", "b", "c")))
+    np.testing.assert_allclose(policy["q"].values, q, atol=0.06)
+
+
+def test_saved_policy_reads_back_with_its_uncertainty(tmp_path):
+    policy = empirical_policy(counts_table(np.array([[5, 3], [2, 0], [0, 0], [0, 7], [1, 1]])))
+    loaded = meanfield.load(meanfield.save(policy, tmp_path / "policy.nc"))
+    hashes = [meanfield.policy_hash(sample_policies(p, 1, seed=3)[0]) for p in (policy, loaded)]
+    assert hashes[0] == hashes[1]
+
+
+def edited(column, value):
+    table = counts_table(np.array([[5, 3], [2, 0], [0, 0], [0, 7], [1, 1]]))
+    table[column] = table[column].astype(object)
+    table.loc[2, column] = value
+    return table
+
+
+@pytest.mark.parametrize(
+    ("counts", "named"),
+    [
+        (edited("count", -1), "count = -1: expected a whole number"),
+        (edited("count", 1.5), "count = 1.5"),
+        (edited("count", "many"), "count = 'many'"),
+        (edited("choice", "C"), "choice = 'C': expected one of A, B"),
+        (edited("state", "A,C"), "state = 'A,C'"),
+        (edited("state", "A"), "state = 'A'"),
+        (edited("state", "A,A|B,A"), "at most memory_length = 1"),
+        (edited("model", "n"), "2 values of model"),
+        (edited("options", "A_C"), "2 values of options"),
+        (edited("count", 1).drop(columns="state"), "lacks the column state"),
+        (edited("count", 1).iloc[:0], "counts is empty"),
+        ([1], "counts is a list"),
+    ],
+)
+def test_wrong_counts_are_refused_by_name(counts, named):
+    with pytest.raises(InputError, match=named.replace("|", r"\|")):
+        empirical_policy(counts)
+
+
+def test_wrong_arguments_are_refused_by_name():
+    counts = edited("count", 1)
+    with pytest.raises(InputError, match=r"words = \['A', 'C'\]"):
+        empirical_policy(counts, words=("A", "C"))
+    policy = empirical_policy(counts)
+    with pytest.raises(InputError, match="alpha"):
+        sample_policies(policy.drop_vars("alpha"), 1, 0)
+    with pytest.raises(InputError, match="n = 0"):
+        sample_policies(policy, 0, 0)
+
+
+def test_ten_words_and_five_interactions_cannot_be_tabulated():
+    with pytest.raises(InputError, match=r"10,101,010,101 memory states.*cannot be tabulated"):
+        tabulable_space(10, 5)
+    table = edited("count", 1).assign(options="_".join("ABCDEFGHIJ"), memory_length=5)
+    with pytest.raises(InputError, match="cannot be tabulated"):
+        empirical_policy(table)
+
+
+@pytest.mark.parametrize(("model", "options", "length"), [("llama31", "M_Q", 5), ("llama3", "F_J", 4)])
+def test_published_counts_back_off_beats_frequencies(data_folder, model, options, length):
+    table = meanfield.datasets.ai_norms(data_folder).choice_counts
+    table = table[(table["model"] == model) & (table["options"] == options) & (table["memory_length"] == length)]
+    random = np.random.default_rng(0)
+    half = table.assign(count=random.binomial(table["count"], 0.5))
+    other = table.assign(count=table["count"] - half["count"])
+    seen, held_out = (_as_array(t, options.split("_"), length) for t in (half, other))
+    estimated = empirical_policy(half)["q"].values
+    raw = (seen + 0.5) / (seen.sum(1, keepdims=True) + 1)
+    assert (held_out * np.log(estimated)).sum() > (held_out * np.log(raw)).sum() + 20
+
+
+def _as_array(table, words, length):
+    space = MemorySpace(len(words), length)
+    n = np.zeros((space.n_states, len(words)))
+    for row in table.itertuples():
+        memory = [tuple(words.index(w) for w in i.split(",")) for i in row.state.split("|")] if row.state else []
+        n[space.state(memory), words.index(row.choice)] += row.count
+    return n
