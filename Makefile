@@ -41,7 +41,7 @@ test-slow: $(READY)
 	$(BIN)/pytest -m slow
 
 bench: $(READY)
-	$(BIN)/pytest -m bench -s tests/bench
+	$(BIN)/pytest -o addopts= -m bench -s tests/bench
 
 clean:
 	rm -rf .venv results .pytest_cache .ruff_cache .import_linter_cache .hypothesis .coverage
