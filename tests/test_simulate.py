@@ -393,6 +393,16 @@ def test_gpt_african_white_follows_the_finite_size_law(published: xr.Dataset, n_
     assert simulated == pytest.approx(norm.cdf(0.2108 * np.sqrt(n_agents)), abs=0.04)
 
 
+@pytest.mark.parametrize("pair", ["young/old", "more/less"])
+def test_llama_pairs_stop_converging_in_large_groups(published: xr.Dataset, pair: str) -> None:
+    """The rate equation has a mixed attractor, which small groups leave and large ones do not ([004] Fig. 3)."""
+    policy = published.sel(model="llama31_70B", pair=pair)
+    runs = validation.simulate(policy, n_agents=[10, 1000], runs=40, seed=2)
+    converged = runs["consensus_word"].notnull().mean("run").values
+    assert converged[0] > 0.9
+    assert converged[1] < 0.1
+
+
 def test_floored_probabilities_are_not_rounded_away(published: xr.Dataset) -> None:
     """The floor of 2.2e-16 survives as an integer, and so do the closed classes of the chain."""
     q = published["q"].sel(model="llama31_70B").values.reshape(-1, 2)

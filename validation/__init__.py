@@ -1,6 +1,8 @@
 """Stochastic simulation of finite populations, and its comparison with mean-field theory."""
 
 from validation._collective_bias import collective_bias as collective_bias
+from validation._committed_minority import committed_minority as committed_minority
+from validation._committed_minority import consensus_stability as consensus_stability
 from validation._compare import compare as compare
 from validation._convention import CONVENTIONS as CONVENTIONS
 from validation._convention import Convention as Convention
@@ -12,6 +14,11 @@ from validation._intervals import wilson_interval as wilson_interval
 from validation._microscopic_bias import individual_bias as individual_bias
 from validation._microscopic_bias import microscopic_bias as microscopic_bias
 from validation._minimal_naming_game import simulate_minimal_naming_game as simulate_minimal_naming_game
+from validation._misalignment import misalignment as misalignment
+from validation._misalignment import neutrality as neutrality
+from validation._outcomes import consensus_times as consensus_times
+from validation._outcomes import critical_size_from_simulation as critical_size_from_simulation
+from validation._outcomes import simulated_bias as simulated_bias
 from validation._protocol import Transition as Transition
 from validation._protocol import simulate_protocol as simulate_protocol
 from validation._real_populations import real_populations_report as real_populations_report
