@@ -11,6 +11,7 @@ from validation._empirical_policy import sample_policies as sample_policies
 from validation._exact import ExactPopulation as ExactPopulation
 from validation._exact import exact_population as exact_population
 from validation._intervals import wilson_interval as wilson_interval
+from validation._lazy_policy import LazyPolicy as LazyPolicy
 from validation._microscopic_bias import individual_bias as individual_bias
 from validation._microscopic_bias import microscopic_bias as microscopic_bias
 from validation._minimal_naming_game import simulate_minimal_naming_game as simulate_minimal_naming_game

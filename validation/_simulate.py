@@ -13,11 +13,12 @@ from meanfield import InputError, Population, as_population, stamp
 from validation._arguments import LARGEST_POPULATION, LARGEST_SEED, integer, population_sizes
 from validation._convention import CONVENTIONS, Convention
 from validation._ensemble import Ensemble, Rules, play_ensemble
+from validation._lazy_policy import LazyPolicy, lazy_start, play_lazy_ensemble
 from validation._roster import Cast, kind_names, make_cast, start_composition
 
 
 def simulate(
-    policy: xr.Dataset | Population,
+    policy: xr.Dataset | Population | LazyPolicy,
     *,
     n_agents: int | Sequence[int],
     runs: int,
@@ -41,7 +42,8 @@ def simulate(
     ----------
     policy
         A single policy of W ≥ 2 words (`meanfield.single_policy`), or a `meanfield.Population`. Fractions of a
-        population become whole numbers of agents, those closest to them that sum to N (largest remainders).
+        population become whole numbers of agents, those closest to them that sum to N (largest remainders). Or a
+        `LazyPolicy`, a function that is asked about memories as they occur; `initial` is then None or a word.
     n_agents
         N ≥ 2, one population size or several different ones.
     runs
@@ -74,7 +76,8 @@ def simulate(
     converge: `isnull`) and `consensus_round` (number of rounds played by then, NaN where a run did not converge); and
     on request `word_share` (n_agents, run, round, word), the probability Q that a random agent, committed ones
     included, says the word at the end of the round, round 0 being the start. `agents` (n_agents, agent_kind) says how
-    many agents of each kind there were, where there is more than one. Saved with `meanfield.save` it reads back the
+    many agents of each kind there were, where there is more than one. Of a `LazyPolicy` the attrs `function_calls` and
+    `memories_asked` say what this simulation asked that was not known. Saved with `meanfield.save` it reads back the
     same.
 
     Raises
@@ -82,7 +85,7 @@ def simulate(
     InputError
         If an argument is out of range, or `policy` is not a policy or holds several.
     """
-    population = as_population(policy)
+    population = policy if isinstance(policy, LazyPolicy) else as_population(policy)
     sizes = population_sizes(n_agents)
     runs = integer("runs", runs, 1)
     seed = integer("seed", seed, 0, LARGEST_SEED)
@@ -95,12 +98,19 @@ def simulate(
         raise InputError(f"convention = {convention!r}: expected one of {', '.join(CONVENTIONS)}, or a Convention")
     rule = CONVENTIONS[convention] if isinstance(convention, str) else convention
     cast = make_cast(population, committed, extra=committed_are_extra)
-    composition = start_composition(population, initial)
-    starts = [cast.states(n, composition) for n in sizes]
+    if isinstance(policy, LazyPolicy):
+        starts = [lazy_start(policy, cast, n, initial) for n in sizes]
+    else:
+        composition = start_composition(population, initial)
+        starts = [cast.states(n, composition) for n in sizes]
     if max(map(len, starts)) > LARGEST_POPULATION:
         raise InputError(f"n_agents = {sizes} with committed agents: expected at most {LARGEST_POPULATION} agents")
 
-    rules = Rules.of(cast.q, population.space)
+    if isinstance(policy, LazyPolicy):
+        asked_before = policy.asked
+        play = partial(play_lazy_ensemble, policy)
+    else:
+        play = partial(play_ensemble, Rules.of(cast.q, population.space))
     # Ends with the most that could be played, not with what was: runs that converge make the bar jump.
     most = sum(map(len, starts)) * runs * max_rounds
     bar_format = "{desc} {percentage:3.0f}%|{bar}| {elapsed}<{remaining}"
@@ -108,13 +118,13 @@ def simulate(
     with tqdm(total=most, desc=population.name, disable=not progress, bar_format=bar_format, leave=False) as bar:
         for start in starts:
             report = partial(_advance_bar, bar, len(start))
-            ensembles.append(play_ensemble(rules, start, runs, seed, rule, max_rounds, record_rounds, report))
+            ensembles.append(play(start, runs, seed, rule, max_rounds, record_rounds, report))
     result = _labelled(ensembles, policy, cast, sizes, runs, recorded=record_rounds is not None)
     committed_text = " ".join(f"{word}:{number}" for word, number in (committed or {}).items())
-    return stamp(
+    result = stamp(
         result,
         "simulation",
-        policy,
+        None if isinstance(policy, LazyPolicy) else policy,
         n_agents=" ".join(map(str, sizes)),
         runs=runs,
         seed=seed,
@@ -125,6 +135,7 @@ def simulate(
         committed=committed_text or None,
         committed_are_extra=committed_are_extra,
     )
+    return result.assign_attrs(policy.provenance(asked_before)) if isinstance(policy, LazyPolicy) else result
 
 
 def _advance_bar(bar: tqdm, n_agents: int, rounds: int) -> None:
@@ -133,7 +144,7 @@ def _advance_bar(bar: tqdm, n_agents: int, rounds: int) -> None:
 
 def _labelled(
     ensembles: list[Ensemble],
-    policy: xr.Dataset | Population,
+    policy: xr.Dataset | Population | LazyPolicy,
     cast: Cast,
     sizes: list[int],
     runs: int,
@@ -164,6 +175,8 @@ def _labelled(
     )
     if isinstance(policy, xr.Dataset):
         result = result.assign_coords({name: policy[name] for name in ("model", "pair") if name in policy.coords})
+    if isinstance(policy, LazyPolicy):
+        result = result.assign_coords(policy.labels)
     kinds = kind_names(cast)
     if len(kinds) > 1:
         numbers = np.stack([cast.numbers(n) for n in sizes])
