@@ -41,6 +41,10 @@ from meanfield._policy import word_index as word_index
 from meanfield._policy import words_of as words_of
 from meanfield._population import Population as Population
 from meanfield._population import as_population as as_population
+from meanfield._population_rounds import PopulationRuns as PopulationRuns
+from meanfield._population_rounds import SpeechRules as SpeechRules
+from meanfield._population_rounds import play_rounds as play_rounds
+from meanfield._population_rounds import select_runs as select_runs
 from meanfield._provenance import stamp as stamp
 from meanfield._rate_equation import TIME_PER_ROUND as TIME_PER_ROUND
 from meanfield._rate_equation import drift as drift

@@ -10,11 +10,15 @@ import xarray as xr
 from tqdm.auto import tqdm
 
 from meanfield import InputError, Population, as_population, stamp
+from validation import _ensemble, _jax_engine
 from validation._arguments import LARGEST_POPULATION, LARGEST_SEED, integer, population_sizes
 from validation._convention import CONVENTIONS, Convention
-from validation._ensemble import Ensemble, Rules, play_ensemble
+from validation._ensemble import Ensemble, Rules
 from validation._lazy_policy import LazyPolicy, lazy_start, play_lazy_ensemble
 from validation._roster import Cast, kind_names, make_cast, start_composition
+
+# A second one is for GPUs only: on processors it is several times slower than the first.
+ENGINES = {"numba": _ensemble.play_ensemble, "jax": _jax_engine.play_ensemble}
 
 
 def simulate(
@@ -30,6 +34,7 @@ def simulate(
     max_rounds: int = 1000,
     trajectories: bool = False,
     record_rounds: int | None = None,
+    engine: str = "numba",
     progress: bool = False,
 ) -> xr.Dataset:
     """Ensembles of naming games among agents of one policy or several, with or without committed agents.
@@ -67,6 +72,10 @@ def simulate(
     record_rounds
         Record the word share of this many rounds, at most `max_rounds`. While the word share is recorded a run goes on
         beyond its consensus: were the first to converge missing, a mean over runs would be biased.
+    engine
+        'numba', all cores of a processor, or 'jax', for a GPU with many runs. Results of one follow the same law as
+        those of the other, and from the same seed each is reproducible, but their runs are not the same. Lazy policies
+        are for 'numba'.
     progress
         Show a progress bar.
 
@@ -96,6 +105,9 @@ def simulate(
         record_rounds = integer("record_rounds", record_rounds, 0, max_rounds)
     if isinstance(convention, str) and convention not in CONVENTIONS:
         raise InputError(f"convention = {convention!r}: expected one of {', '.join(CONVENTIONS)}, or a Convention")
+    if engine not in ENGINES or (engine != "numba" and isinstance(policy, LazyPolicy)):
+        allowed = ["numba"] if isinstance(policy, LazyPolicy) else ENGINES
+        raise InputError(f"engine = {engine!r}: expected one of {', '.join(allowed)}")
     rule = CONVENTIONS[convention] if isinstance(convention, str) else convention
     cast = make_cast(population, committed, extra=committed_are_extra)
     if isinstance(policy, LazyPolicy):
@@ -110,7 +122,7 @@ def simulate(
         asked_before = policy.asked
         play = partial(play_lazy_ensemble, policy)
     else:
-        play = partial(play_ensemble, Rules.of(cast.q, population.space))
+        play = partial(ENGINES[engine], Rules.of(cast.q, population.space))
     # Ends with the most that could be played, not with what was: runs that converge make the bar jump.
     most = sum(map(len, starts)) * runs * max_rounds
     bar_format = "{desc} {percentage:3.0f}%|{bar}| {elapsed}<{remaining}"
@@ -134,6 +146,7 @@ def simulate(
         convention=convention if isinstance(convention, str) else str(convention),
         committed=committed_text or None,
         committed_are_extra=committed_are_extra,
+        engine=engine,
     )
     return result.assign_attrs(policy.provenance(asked_before)) if isinstance(policy, LazyPolicy) else result
 

@@ -1,0 +1,299 @@
+"""The engine for GPUs: its random numbers, its law against exact chains and the other engine, its reproducibility.
+
+Error budget: each of the fewer than 25 stochastic comparisons accepts a true statement with probability 1 - 1e-4, for
+an arbitrary seed, so that all together fail falsely for less than one seed in 400. Controls must be rejected by the
+same criterion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import xarray as xr
+from scipy.stats import chi2_contingency, chisquare, ks_2samp
+
+import meanfield
+import validation
+from meanfield import Population, _population_rounds
+from meanfield._population_rounds import choose_pairs, draw_interactions, philox, uniform_below
+from validation import _ensemble, _jax_engine
+from validation._convention import CONVENTIONS
+from validation._ensemble import Ensemble, Rules
+from validation._jax_engine import ensemble_key
+from validation._roster import make_cast, start_composition
+
+ALPHA = 1e-4
+NO_END = meanfield.make_policy(np.array([0.6, 0.9, 0.35, 0.55, 0.15]), ["A", "B"])  # H = 1: empty, AA, AB, BA, BB
+STRONG_A = meanfield.make_policy(np.array([0.6, 1, 0.7, 0.45, 0]), ["A", "B"])
+KEY = jnp.asarray(ensemble_key(3, 24))
+DRAW = jax.jit(draw_interactions, static_argnums=(3, 4))
+
+
+def play(policy, n, runs, seed=1, rounds=40, recorded=None, engine=_jax_engine, rules=None, **cast_options) -> Ensemble:
+    """An ensemble of one of the engines, as `simulate` asks for it."""
+    population = meanfield.as_population(policy)
+    cast = make_cast(population, cast_options.get("committed"), extra=False)
+    start = cast.states(n, start_composition(population, cast_options.get("initial")))
+    rules = rules or Rules.of(cast.q, population.space)
+    convention = CONVENTIONS[cast_options.get("convention", "004")]
+    return engine.play_ensemble(rules, start, runs, seed, convention, rounds, recorded, lambda rounds: None)
+
+
+def chi_square_p(observed: np.ndarray, law: np.ndarray) -> float:
+    """p of observed counts under a law, rare outcomes taken together."""
+    expected = law * observed.sum()
+    if observed[law == 0].any():
+        return 0.0
+    rare = expected < 10
+    observed, expected = (np.append(v[~rare], v[rare].sum()) for v in (observed, expected))
+    keep = expected > 0
+    return chisquare(observed[keep], expected[keep] * observed.sum() / expected.sum()).pvalue
+
+
+def share_p(ensemble: Ensemble, law: xr.DataArray, played: int) -> float:
+    """p of the shares of the first word after `played` rounds, under the law of an exact chain."""
+    match = np.isclose(ensemble.word_share[:, played, :1], law["value"].values, atol=1e-8)
+    return chi_square_p(match.sum(0), law.values[0]) if match.any(1).all() else 0.0
+
+
+# --- random numbers ---
+
+
+@pytest.mark.parametrize(
+    ("counter", "key", "expected"),
+    [
+        ((0, 0, 0, 0), (0, 0), (0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8)),
+        ((2**32 - 1,) * 4, (2**32 - 1,) * 2, (0x408F276D, 0x41C83B0E, 0xA20BC7C6, 0x6D5451FD)),
+        (
+            (0x243F6A88, 0x85A308D3, 0x13198A2E, 0x03707344),
+            (0xA4093822, 0x299F31D0),
+            (0xD16CFE09, 0x94FDCCEB, 0x5001E420, 0x24126EA1),
+        ),
+    ],
+)
+def test_philox_reference(counter, key, expected) -> None:
+    """The known answers that come with Random123, the authors' library."""
+    words = [jnp.array([c], jnp.uint32) for c in counter]
+    assert tuple(int(w[0]) for w in philox(words, jnp.uint64(key[0] | key[1] << 32))) == expected
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 24, 10**6 + 3, 2**31 + 11, 2**32 - 1])
+def test_numbers_below_n_are_equally_likely(n) -> None:
+    """With ⌊2^64 / n⌋ accepted values for each number: its interval of values has that many, or one more, refused."""
+    numbers = np.unique(np.minimum([0, 1, 2, n // 3, n // 2, n - 2, n - 1], n - 1).clip(0))
+    for k in map(int, numbers):
+        begin, end = -(-k * 2**64 // n), -(-(k + 1) * 2**64 // n)
+        refused = end - begin - 2**64 // n
+        assert refused in (0, 1)
+        edge = np.array([begin, begin + 1, end - 1, (begin + end) // 2], dtype=np.uint64)
+        number, accepted = uniform_below(jnp.asarray(edge), n)
+        assert number.tolist() == [k] * 4
+        assert accepted.tolist() == [not refused, True, True, True]
+
+
+def test_refused_pairs_are_drawn_again_and_others_kept() -> None:
+    attempts = np.array([[[0, 2**63]], [[2**63, 2**63]], [[2**62, 2**62]]], dtype=np.uint64)
+    bits = jnp.asarray(attempts)
+    pairs = [choose_pairs(lambda k: (bits[k], bits[k]), (1, 2), n).tolist() for n in (2, 3)]
+    assert pairs[0] == [[[0, 1], [1, 0]]]  # for N = 2 nothing is ever refused
+    assert pairs[1] == [[[1, 2], [1, 2]]]  # for N = 3 the first attempt at the first pair, 0, is
+
+
+def test_pairs_are_uniform_and_never_the_same_agent() -> None:
+    agents, _ = DRAW(KEY, jnp.arange(400, dtype=jnp.uint32), jnp.uint64(2**40), 200, 7)
+    first, second = np.asarray(agents).reshape(-1, 2).T
+    counts = np.bincount(first * 7 + second, minlength=49).reshape(7, 7)
+    different = counts[~np.eye(7, dtype=bool)]
+    assert np.trace(counts) == 0
+    assert chisquare(different).pvalue > ALPHA
+    skewed = np.where(np.arange(42) < 6, 1.15, 1.0)
+    assert chisquare(different, skewed / skewed.sum() * different.sum()).pvalue < ALPHA
+
+
+def test_random_numbers_belong_to_run_and_interaction() -> None:
+    runs = jnp.arange(6, dtype=jnp.uint32)
+    agents, bits = DRAW(KEY, runs, jnp.uint64(2**32 - 3), 8, 24)
+    assert len(np.unique(bits)) == bits.size
+    part = DRAW(KEY, runs[2:5], jnp.uint64(2**32 - 1), 4, 24)
+    np.testing.assert_array_equal(part[0], agents[2:6, 2:5])
+    np.testing.assert_array_equal(part[1], bits[2:6, 2:5])
+    keys = {int(ensemble_key(seed, n)) for seed in (0, 1, 2**63 - 1) for n in (2, 3, 2**32 - 1)}
+    assert len(keys) == 9
+
+
+# --- exact laws ---
+
+
+@pytest.mark.parametrize(
+    ("policy", "n", "options"),
+    [
+        (NO_END, 2, {}),
+        (NO_END, 5, {}),
+        (STRONG_A, 6, {"committed": {"A": 1, "B": 2}}),
+        (Population([NO_END, STRONG_A], fractions=[0.5, 0.5]), 4, {"initial": "B"}),
+    ],
+)
+def test_word_share_has_the_exact_law(policy, n, options) -> None:
+    exact = validation.exact_population(policy, n, **options)
+    ensemble = play(policy, n, 30_000, rounds=4, recorded=4, **options)
+    for played in (1, 4):
+        law = exact.law_of(exact.word_share[:, 0], rounds=played)
+        assert share_p(ensemble, law, played) > ALPHA
+        longer = exact.law_of(exact.word_share[:, 0], interactions=n * played + 1)
+        assert played > 1 or share_p(ensemble, longer, played) < ALPHA
+
+
+def consensus_law(n: int, last: int, first_test: int) -> np.ndarray:
+    """P(consensus in round 3, …, last, or later) of NO_END for n ≤ 16, where 98 % of 3n successes means all."""
+    exact = validation.exact_population(NO_END, n)
+    one, agreed = exact.transition.toarray(), exact.success.toarray()
+    full = np.linalg.matrix_power(agreed, n)
+    other = np.linalg.matrix_power(one, n) - full
+    streak = np.zeros((4, len(one)))  # rounds full of successes up to now, at most 3
+    streak[0, 0] = 1
+    law = []
+    for played in range(1, last + 1):
+        streak = np.stack([streak.sum(0) @ other, streak[0] @ full, streak[1] @ full, (streak[2] + streak[3]) @ full])
+        if played >= first_test:
+            law.append(streak[3].sum())
+            streak[3] = 0
+        elif played >= 3:
+            law.append(0.0)
+    return np.array([*law, 1 - sum(law)])
+
+
+@pytest.mark.parametrize("n", [2, 3])
+def test_consensus_round_has_the_exact_law(n) -> None:
+    rounds = play(NO_END, n, 50_000, seed=2).consensus_round
+    observed = np.bincount(np.where(rounds == 0, 41, rounds), minlength=42)[3:]
+    assert chi_square_p(observed, consensus_law(n, 40, first_test=4)) > ALPHA
+    assert chi_square_p(observed, consensus_law(n, 40, first_test=3)) < ALPHA
+
+
+@pytest.fixture
+def compiled_anew() -> Iterator[None]:
+    """What is compiled while the kernel is tampered with is not kept."""
+    _population_rounds.play_rounds.clear_cache()
+    yield
+    _population_rounds.play_rounds.clear_cache()
+
+
+def test_control_agents_that_meet_themselves(compiled_anew, monkeypatch) -> None:
+    def careless(attempt, shape, n_agents):
+        numbers = [uniform_below(bits, n_agents)[0] for bits in attempt(jnp.asarray(0))]
+        return jnp.stack(numbers, axis=-1).astype(jnp.int32)
+
+    monkeypatch.setattr(_population_rounds, "choose_pairs", careless)
+    exact = validation.exact_population(NO_END, 5)
+    ensemble = play(NO_END, 5, 30_000, rounds=1, recorded=1)
+    assert share_p(ensemble, exact.law_of(exact.word_share[:, 0], rounds=1), 1) < ALPHA
+
+
+def test_control_shifted_threshold() -> None:
+    rules = Rules.of(NO_END["q"].values[None], meanfield.space_of(NO_END))
+    shifted = Rules(rules.q, rules.thresholds + np.uint64(0.02 * 2**63), rules.successors)
+    exact = validation.exact_population(NO_END, 5)
+    ensemble = play(NO_END, 5, 30_000, rounds=1, recorded=1, rules=shifted)
+    assert share_p(ensemble, exact.law_of(exact.word_share[:, 0], rounds=1), 1) < ALPHA
+
+
+# --- the two engines ---
+
+
+def three_words() -> xr.Dataset:
+    """Agents say a word with its share of what they have said and heard, or err; H = 2, so that memories fill up."""
+    space = meanfield.MemorySpace(3, 2)
+    known = [np.ravel(space.memory(state)).astype(int) for state in range(space.n_states)]
+    said = [np.bincount(words, minlength=3) / len(words) for words in known[1:]]
+    return meanfield.make_policy(0.001 + 0.997 * np.array([[0.5, 0.3, 0.2], *said]), ["a", "b", "c"])
+
+
+def engines_p(a: Ensemble, b: Ensemble) -> tuple[float, float]:
+    """p of equal consensus rounds, none counting as latest, and of equal winners."""
+    rounds = [np.where(e.consensus_round == 0, 10**6, e.consensus_round) for e in (a, b)]
+    winners = np.array([np.bincount(e.consensus_word + 1, minlength=4) for e in (a, b)])
+    return ks_2samp(*rounds).pvalue, chi2_contingency(winners[:, winners.sum(0) > 0]).pvalue
+
+
+@pytest.mark.parametrize("committed", [None, {"c": 2}])
+def test_engines_agree(committed) -> None:
+    options = {"rounds": 60, "committed": committed, "convention": "001"}
+    ours = play(three_words(), 10, 4000, seed=5, **options)
+    theirs = play(three_words(), 10, 4000, seed=5, engine=_ensemble, **options)
+    assert (ours.consensus_round > 0).mean() > 0.2
+    assert min(engines_p(ours, theirs)) > ALPHA
+    larger = play(three_words(), 12, 4000, seed=5, engine=_ensemble, **options)
+    assert min(engines_p(ours, larger)) < ALPHA
+
+
+# --- the rest of the contract ---
+
+
+def test_shorter_ensembles_are_the_beginning_of_longer_ones(compiled_anew, monkeypatch) -> None:
+    whole = play(NO_END, 9, 700, rounds=50, recorded=7)
+    plain = play(NO_END, 9, 700, rounds=50)
+    np.testing.assert_array_equal(plain.consensus_round, whole.consensus_round)
+    np.testing.assert_array_equal(plain.consensus_word, whole.consensus_word)
+    np.testing.assert_allclose(whole.word_share.sum(-1), 1, rtol=1e-12)
+    other = play(NO_END, 9, 700, seed=2, rounds=50, recorded=7)
+    assert (other.word_share[:, 7] != whole.word_share[:, 7]).any(-1).mean() > 0.5
+    # Parts of rounds with a rest, few rounds a call, several portions: none of it may be seen in the result.
+    _population_rounds.play_rounds.clear_cache()
+    monkeypatch.setattr(_population_rounds, "PREPARED", 4 * 150)
+    monkeypatch.setattr(_jax_engine, "STATE_BYTES", 9 * 2 * 150)
+    monkeypatch.setattr(_jax_engine, "INTERACTIONS_A_CALL", 9 * 150 * 3)
+    beginning = play(NO_END, 9, 300, rounds=50, recorded=7)
+    for name in ("consensus_round", "consensus_word", "word_share"):
+        np.testing.assert_array_equal(getattr(beginning, name), getattr(whole, name)[:300])
+
+
+def test_ended_runs_are_taken_out(monkeypatch) -> None:
+    """Progress is told in full, and what ended runs came to stays, although they may play on."""
+    monkeypatch.setattr(_jax_engine, "INTERACTIONS_A_CALL", 1)
+    monkeypatch.setattr(_jax_engine, "FEWEST", 60)
+    rules, told = Rules.of(STRONG_A["q"].values[None], meanfield.space_of(STRONG_A)), []
+    ensemble = _jax_engine.play_ensemble(rules, np.zeros(6, int), 200, 1, CONVENTIONS["004"], 300, None, told.append)
+    assert sum(told) == 200 * 300 and min(told) >= 0
+    assert (ensemble.consensus_round >= 4).all() and set(ensemble.consensus_word) == {0, 1}
+    whole = play(STRONG_A, 6, 200, rounds=300, recorded=300)
+    np.testing.assert_array_equal(whole.consensus_word, ensemble.consensus_word)
+    np.testing.assert_array_equal(whole.consensus_round, ensemble.consensus_round)
+    np.testing.assert_array_equal(whole.word_share[:, -1].argmax(-1), whole.consensus_word)
+
+
+def test_simulate_takes_either_engine() -> None:
+    options = {"n_agents": [2, 5], "runs": 30, "seed": 4, "max_rounds": 30, "record_rounds": 2}
+    ours, theirs = (validation.simulate(STRONG_A, engine=engine, **options) for engine in ("jax", "numba"))
+    assert ours.sizes == theirs.sizes and ours.attrs["option_engine"] == "jax"
+    expected = play(STRONG_A, 5, 30, seed=4, rounds=30, recorded=2)
+    np.testing.assert_array_equal(ours["word_share"][1], expected.word_share)
+    with pytest.raises(meanfield.InputError, match="engine = 'torch': expected one of numba, jax"):
+        validation.simulate(STRONG_A, engine="torch", **options)
+
+
+def test_floors_are_kept() -> None:
+    """A threshold of 1 in 2^63, and the published floor 2.2e-16, are neither never nor always."""
+    tiny = np.finfo(float).eps
+    policy = meanfield.make_policy(np.array([tiny, 1 - tiny, 1.0, 0.0, 1e-300]), ["A", "B"])
+    thresholds = Rules.of(policy["q"].values[None], meanfield.space_of(policy)).thresholds
+    draws = {0: [2**11 - 1, 2**11], 1: [2**63 - 2**11 - 1, 2**63 - 2**11], 2: [0, 2**63 - 1], 3: [0], 4: [0, 1]}
+    expected = {0: [0, 1], 1: [0, 1], 2: [0, 0], 3: [1], 4: [0, 1]}
+    for state, values in draws.items():
+        assert said_by_kernel(thresholds, state, values) == expected[state]
+
+
+def said_by_kernel(thresholds: np.ndarray, state: int, draws: list[int]) -> list[int]:
+    """What the first agent says in one interaction a draw; the other one says the second word."""
+    n, never = len(draws), len(thresholds)
+    rules = _population_rounds.SpeechRules(
+        jnp.zeros((never + 1, 2)), jnp.asarray([*thresholds, [0]]), jnp.arange(never + 1) * 4
+    )
+    states = jnp.tile(jnp.array([state, never]), (n, 1))
+    bits = jnp.asarray([[[2 * u + 1, 2**64 - 1] for u in draws]], dtype=jnp.uint64)
+    who = jnp.tile(jnp.array([0, 1]), (1, n, 1))
+    after, _ = _population_rounds._interactions(states, jnp.zeros((n, 2), jnp.int64), rules, who, bits)
+    return ((after[:, 0] - 4 * state) // 2).tolist()
