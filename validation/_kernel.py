@@ -10,11 +10,7 @@ import numpy as np
 from numba import njit, prange
 
 from validation._convention import ROUNDS_AVERAGED
-from validation._random import next_bits
-
-ONE = np.uint64(1)
-HALF_BITS = np.uint64(32)
-HALF_MASK = np.uint64(0xFFFFFFFF)
+from validation._random import ONE, next_bits, next_pair, pair_limits
 
 
 @njit(cache=True)
@@ -32,22 +28,9 @@ def play_round(states, stream, agreed, thresholds, successors):
     """N interactions: updates the states (N,) and the stream (4,), adds agreements on each word to `agreed` (W,)."""
     s0, s1, s2, s3 = stream[0], stream[1], stream[2], stream[3]
     n_words = np.uint64(agreed.size)
-    n_first = np.uint64(states.size)
-    n_second = n_first - ONE
-    # Where N does not divide 2^32, some agents would be drawn more often without these rejections.
-    # Source: Lemire 2019, ACM Trans. Model. Comput. Simul. 29, 3.
-    reject_first = (ONE << HALF_BITS) % n_first
-    reject_second = (ONE << HALF_BITS) % n_second
+    limits = pair_limits(states.size)
     for _ in range(states.size):
-        while True:
-            bits, s0, s1, s2, s3 = next_bits(s0, s1, s2, s3)
-            first = (bits >> HALF_BITS) * n_first
-            second = (bits & HALF_MASK) * n_second
-            if (first & HALF_MASK) >= reject_first and (second & HALF_MASK) >= reject_second:
-                break
-        i = first >> HALF_BITS
-        j = second >> HALF_BITS
-        j += np.uint64(j >= i)
+        i, j, s0, s1, s2, s3 = next_pair(limits, s0, s1, s2, s3)
         state_i = np.uint64(states[i])
         state_j = np.uint64(states[j])
         bits, s0, s1, s2, s3 = next_bits(s0, s1, s2, s3)

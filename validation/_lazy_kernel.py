@@ -17,8 +17,8 @@ import numpy as np
 from numba import njit, prange
 
 from validation._convention import ROUNDS_AVERAGED
-from validation._kernel import HALF_BITS, HALF_MASK, ONE, agreed_word, draw_word, mean_word_share
-from validation._random import GOLDEN, next_bits
+from validation._kernel import agreed_word, draw_word, mean_word_share
+from validation._random import GOLDEN, HALF_BITS, ONE, next_bits, next_pair, pair_limits
 from validation._thresholds import word_thresholds
 
 
@@ -112,22 +112,11 @@ def remember(states, rows, agent, own, partner, table, sizes):
 def play_interactions(states, rows, stream, agreed, done, thresholds, table, sizes):
     """Plays the rest of a round of which `done` interactions are played; returns how many are, N unless it stopped."""
     s0, s1, s2, s3 = stream[0], stream[1], stream[2], stream[3]
-    n_first = np.uint64(states.size)
-    n_second = n_first - ONE
     # Agents and words are drawn as in `validation._kernel.play_round`: the results have to be the same to the bit.
-    reject_first = (ONE << HALF_BITS) % n_first
-    reject_second = (ONE << HALF_BITS) % n_second
+    limits = pair_limits(states.size)
     while done < states.size:
         stream[0], stream[1], stream[2], stream[3] = s0, s1, s2, s3
-        while True:
-            bits, s0, s1, s2, s3 = next_bits(s0, s1, s2, s3)
-            first = (bits >> HALF_BITS) * n_first
-            second = (bits & HALF_MASK) * n_second
-            if (first & HALF_MASK) >= reject_first and (second & HALF_MASK) >= reject_second:
-                break
-        i = first >> HALF_BITS
-        j = second >> HALF_BITS
-        j += np.uint64(j >= i)
+        i, j, s0, s1, s2, s3 = next_pair(limits, s0, s1, s2, s3)
         if rows[i] < 0 or rows[j] < 0:
             return done
         bits, s0, s1, s2, s3 = next_bits(s0, s1, s2, s3)

@@ -20,8 +20,7 @@ import numpy as np
 from numba import njit, prange
 
 from validation._batches import draw_bits, draw_entry, draw_length, draw_uniform, play_batch
-from validation._kernel import HALF_BITS, HALF_MASK, ONE
-from validation._random import next_bits
+from validation._random import ONE, next_bits, next_pair, pair_limits
 from validation._thresholds import word_thresholds
 
 
@@ -146,24 +145,11 @@ def play_agents(agents, counts, stream, absorbed, final, others, outcomes, befor
     """
     s0, s1, s2, s3 = stream[0], stream[1], stream[2], stream[3]
     n_states = counts.size
-    n_first = np.uint64(agents.size)
-    n_second = n_first - ONE
-    # Where N does not divide 2^32, some agents would be drawn more often without these rejections.
-    # Source: Lemire 2019, ACM Trans. Model. Comput. Simul. 29, 3.
-    reject_first = (ONE << HALF_BITS) % n_first
-    reject_second = (ONE << HALF_BITS) % n_second
+    limits = pair_limits(agents.size)
     watching = absorbed[0] < 0 and others.size > 0
     marked = 0
     for step in range(agents.size):
-        while True:
-            bits, s0, s1, s2, s3 = next_bits(s0, s1, s2, s3)
-            first = (bits >> HALF_BITS) * n_first
-            second = (bits & HALF_MASK) * n_second
-            if (first & HALF_MASK) >= reject_first and (second & HALF_MASK) >= reject_second:
-                break
-        i = first >> HALF_BITS
-        j = second >> HALF_BITS
-        j += np.uint64(j >= i)
+        i, j, s0, s1, s2, s3 = next_pair(limits, s0, s1, s2, s3)
         pair = np.int64(agents[i]) * n_states + np.int64(agents[j])
         row = outcomes.first_row[pair]
         if outcomes.first_row[pair + 1] - row > 1:

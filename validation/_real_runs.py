@@ -17,12 +17,8 @@ from meanfield import Population
 from validation._convention import ROUNDS_AVERAGED
 from validation._ensemble import Rules
 from validation._kernel import draw_word
-from validation._random import next_bits, seed_streams
+from validation._random import next_bits, next_pair, pair_limits, seed_streams
 from validation._roster import make_cast, start_composition
-
-ONE = np.uint64(1)
-HALF_BITS = np.uint64(32)
-HALF_MASK = np.uint64(0xFFFFFFFF)
 
 
 @dataclass(frozen=True)
@@ -136,20 +132,8 @@ def _majority(said, played, counted, n_words):
 def _interact(states, stream, thresholds, successors, n_words, pair):
     """One interaction of two distinct agents, uniformly at random; writes the words they say into `pair`."""
     s0, s1, s2, s3 = stream[0], stream[1], stream[2], stream[3]
-    n_first = np.uint64(states.size)
-    n_second = n_first - ONE
-    # Rejections, without which some agents would be drawn more often. Source: Lemire 2019, see _kernel.
-    reject_first = (ONE << HALF_BITS) % n_first
-    reject_second = (ONE << HALF_BITS) % n_second
-    while True:
-        bits, s0, s1, s2, s3 = next_bits(s0, s1, s2, s3)
-        first = (bits >> HALF_BITS) * n_first
-        second = (bits & HALF_MASK) * n_second
-        if (first & HALF_MASK) >= reject_first and (second & HALF_MASK) >= reject_second:
-            break
-    i = first >> HALF_BITS
-    j = second >> HALF_BITS
-    j += np.uint64(j >= i)
+    limits = pair_limits(states.size)
+    i, j, s0, s1, s2, s3 = next_pair(limits, s0, s1, s2, s3)
     state_i = np.uint64(states[i])
     state_j = np.uint64(states[j])
     bits, s0, s1, s2, s3 = next_bits(s0, s1, s2, s3)
