@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from types import MappingProxyType
 
 import numpy as np
@@ -68,6 +68,10 @@ class Population:
 
     def __repr__(self) -> str:
         return f"Population({self.name})"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # A read-only mapping can't be pickled, and a cluster must.
+        return partial(Population, fractions=self.fractions, committed=dict(self.committed)), (self.policies,)
 
     @property
     def kinds(self) -> tuple[str, ...]:

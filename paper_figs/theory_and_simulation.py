@@ -26,6 +26,8 @@ SIZES = mpl.colormaps["viridis_r"]
 def draw(comparison: xr.Dataset, path: str | Path) -> Path:
     """Draw the word share over rounds and the outcome of the runs against N, a column for each word pair.
 
+    Where the error of theory is resolved at two sizes or more, a third row shows it against N.
+
     Parameters
     ----------
     comparison
@@ -42,16 +44,20 @@ def draw(comparison: xr.Dataset, path: str | Path) -> Path:
         raise InputError(f"comparison has {comparison.sizes['word']} words: the figure is for two")
     panels = comparison if "pair" in comparison.dims else comparison.expand_dims("pair")
     n_pairs = panels.sizes["pair"]
-    figure, axes = plt.subplots(
-        2, n_pairs, figsize=(2.9 * n_pairs + 0.6, 5.2), sharex="row", sharey="row", squeeze=False
-    )
+    rows = 2 + bool(np.isfinite(panels["error_slope"]).any())
+    size = (2.9 * n_pairs + 0.6, 2.6 * rows)
+    figure, axes = plt.subplots(rows, n_pairs, figsize=size, sharex="row", sharey="row", squeeze=False)
     for column in range(n_pairs):
         one = panels.isel(pair=column)
         _trajectories(axes[0, column], one)
         _outcomes(axes[1, column], one)
+        if rows == 3:
+            _errors(axes[2, column], one)
     axes[0, 0].legend(loc="best")
     axes[0, 0].set_ylabel("word share of the first word")
     axes[1, 0].set_ylabel("fraction of runs")
+    if rows == 3:
+        axes[2, 0].set_ylabel("error of theory")
     runs = f"{comparison.attrs['option_runs']:,} simulated runs"
     figure.suptitle(f"{model_title(panels)}: rate equation (black) and {runs}".removeprefix(": "))
     return write_figure(figure, path)
@@ -96,6 +102,23 @@ def _outcomes(axis: Axes, one: xr.Dataset) -> None:
     axis.set_ylim(-0.03, 1.06)
     axis.set_xlabel("number of agents N")
     axis.set_title(f"predicted for large N: {predicted}")
+    axis.legend(loc="best")
+
+
+def _errors(axis: Axes, one: xr.Dataset) -> None:
+    """Error of theory against N where it is resolved, and what a theory that is right for many agents tends to: 1/N."""
+    resolved = np.isfinite(one["error_uncertainty"].values)
+    n_agents, error = one["n_agents"].values[resolved], one["error"].values[resolved]
+    uncertainty = one["error_uncertainty"].values[resolved]
+    axis.errorbar(
+        n_agents, error, yerr=uncertainty, fmt="o", color="black", ms=4, capsize=2, label="simulated - theory"
+    )
+    if len(n_agents):
+        axis.plot(n_agents, error[0] * n_agents[0] / n_agents, color="0.6", lw=1, label="1/N from the first")
+    axis.set_xscale("log")
+    axis.set_yscale("log")
+    axis.set_xlabel("number of agents N")
+    axis.set_title(f"error ~ $N^{{{float(one['error_slope']):.2f}}}$")
     axis.legend(loc="best")
 
 

@@ -14,11 +14,14 @@ import numpy as np
 import pytest
 import xarray as xr
 from rich.console import Console
+from scipy.integrate import solve_ivp
 from scipy.stats import binomtest
 
 import meanfield
 import validation
-from meanfield import InputError
+from conftest import random_policy
+from meanfield import InputError, words_of
+from validation._error_in_n import _squared_error
 
 LEVEL = 1 - 1e-4
 CASES = [("gpt-4o", "African/White", "African"), ("llama31_70B", "gay/straight", "gay")]
@@ -137,6 +140,125 @@ def test_saved_and_loaded(case: Case, tmp_path: Path) -> None:
     assert loaded.attrs["theory_policy_sha256"] == loaded.attrs["simulation_policy_sha256"]
     assert loaded["trajectory_agrees"].dtype == bool
     validation.comparison_table(loaded)
+
+
+# --- the error in N ---
+
+SIZES = [24, 100, 400, 1600]
+
+
+@pytest.fixture(scope="module")
+def by_size(published: xr.Dataset) -> tuple[xr.Dataset, xr.Dataset]:
+    policy = published.sel(model="gpt-4o", pair="African/White")
+    runs = validation.simulate(policy, n_agents=SIZES, runs=1000, seed=5, max_rounds=15, trajectories=True)
+    return meanfield.solve(policy), runs
+
+
+def test_error_of_the_rate_equation_vanishes_like_one_over_n(by_size: tuple[xr.Dataset, xr.Dataset]) -> None:
+    comparison = validation.compare(*by_size, level=LEVEL)
+    assert comparison["error_vanishes"]
+    assert float(comparison["error_slope"]) == pytest.approx(-1.1, abs=0.25)
+    assert (np.diff(comparison["error"]) < 0).all()
+    console = Console(width=160, record=True)
+    console.print(validation.comparison_table(comparison))
+    assert "the error of theory vanishes over these N: it goes as N^-1." in console.export_text()
+
+
+@pytest.mark.parametrize("time_per_round", [1.0, 1.5])
+def test_error_of_a_wrong_time_stays(by_size: tuple[xr.Dataset, xr.Dataset], time_per_round: float) -> None:
+    comparison = validation.compare(*by_size, level=LEVEL, time_per_round=time_per_round)
+    assert not comparison["error_vanishes"]
+    assert float(comparison["error_slope"]) > -0.7
+
+
+def as_printed(policy: xr.Dataset, end: float) -> xr.Dataset:
+    """A solution, H = 1, with the last case of Eq. 16 as [004] prints it: (1 - q(i)) q(j) for saying and hearing B."""
+    tensor, q = np.array(meanfield.dense_tensor(policy)), policy["q"].values[:, 0]
+    tensor[4] = np.outer(1 - q, q)
+    start = np.eye(5)[0]
+    solved = solve_ivp(lambda _, x: x @ (tensor @ x) - x * x.sum(), (0, end), start, rtol=1e-10, atol=1e-12)
+    share = solved.y.T @ np.stack([q, 1 - q], -1)
+    coords = {"time": solved.t, "word": [0, 1], "word_label": ("word", list(words_of(policy)))}
+    return xr.Dataset({"word_share": (("time", "word"), share), "attractor": "mixed"}, coords=coords)
+
+
+def test_eq_16_as_printed_fails() -> None:
+    policy = random_policy(3)
+    runs = validation.simulate(policy, n_agents=[100, 400, 1600], runs=400, seed=1, max_rounds=10, trajectories=True)
+    right = validation.compare(meanfield.solve(policy), runs, level=LEVEL)
+    wrong = validation.compare(as_printed(policy, 21.0), runs, level=LEVEL)
+    assert right["trajectory_agrees"].values[-1] and float(right["error"][-1]) < 0.002
+    assert not wrong["trajectory_agrees"].any()
+    assert not wrong["error_vanishes"] and float(wrong["error_slope"]) == pytest.approx(0, abs=0.1)
+    assert float(np.abs(wrong["z"]).max()) > 100
+
+
+def test_noise_is_no_error() -> None:
+    """Of runs that follow theory but for noise the squared error is estimated as 0 ± its standard error.
+
+    Error budget: a mean of 300 estimates beyond 4.5 standard errors comes once in 100,000 seeds. The control leaves the
+    noise in. Where there is nothing but noise the jackknife's variance is twice too large.
+    """
+    rng = np.random.default_rng(4)
+    difference = 0.1 * rng.normal(size=(300, 6, 2, 80))
+    estimates = np.array([_squared_error(one) for one in difference])
+    naive = (difference.mean(-1) ** 2).mean((1, 2))
+    spread = estimates[:, 0].std(ddof=1)
+    assert abs(estimates[:, 0].mean()) < 4.5 * spread / np.sqrt(300)
+    assert naive.mean() > 20 * spread / np.sqrt(300)
+    assert spread < estimates[:, 1].mean() < 1.5 * spread
+
+
+def test_slope_of_a_known_error() -> None:
+    """error = 0.1/√N, without noise to speak of."""
+    share = np.concatenate([noisy(np.random.default_rng(0), runs=8, noise=1e-9)] * 3)
+    share[..., 0] += 0.1 / np.sqrt([10, 20, 30])[:, None, None]
+    share[..., 1] -= 0.1 / np.sqrt([10, 20, 30])[:, None, None]
+    comparison = validation.compare(*made_up(share))
+    np.testing.assert_allclose(comparison["error"], 0.1 / np.sqrt([10, 20, 30]), rtol=1e-5)
+    assert float(comparison["error_slope"]) == pytest.approx(-0.5, abs=1e-4)
+    assert np.isnan(validation.compare(*made_up(share[:1]))["error_slope"])
+
+
+# --- two ensembles ---
+
+
+def test_two_ensembles_of_one_law_agree_and_of_two_do_not(published: xr.Dataset) -> None:
+    policy = published.sel(model="gpt-4o", pair="African/White")
+    options = {"n_agents": [6, 24], "runs": 1000}
+    runs = validation.simulate(policy, seed=1, **options)
+    same = validation.compare_ensembles(runs, validation.simulate(policy, seed=2, **options), level=LEVEL)
+    assert same["agrees"].all() and (same["time_p"].sel(winner="any") > 1e-4).all()
+    later = runs.assign(consensus_round=runs["consensus_round"] + 1)
+    other = validation.simulate(policy, seed=2, committed={"White": 1}, **options)
+    for wrong in (later, other):
+        assert not validation.compare_ensembles(runs, wrong, level=LEVEL)["agrees"].any()
+
+
+def test_ensembles_whose_runs_all_end_alike() -> None:
+    _, runs = made_up(noisy(np.random.default_rng(0), runs=20))
+    runs = runs.assign(consensus_word=runs["consensus_word"].fillna("A"))
+    runs["consensus_round"] = (("n_agents", "run"), np.arange(20.0)[None])
+    found = validation.compare_ensembles(runs, runs)
+    assert found["outcome_p"] == 1 and found["agrees"].all()
+    assert np.isnan(found["time_p"].sel(winner="B")).all() and (found["time_p"].sel(winner="A") == 1).all()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda runs: ({}, {}), "second: expected what validation.simulate returns"),
+        (lambda runs: (runs.assign_coords(n_agents=[7]), {}), r"second has n_agents = .*7.*: expected .*10"),
+        (lambda runs: (runs.assign_coords(word_label=("word", ["B", "A"])), {}), "second has word_label"),
+        (lambda runs: (runs, {"level": 0}), "level = 0"),
+    ],
+)
+def test_ensembles_that_cannot_be_compared(change: object, message: str) -> None:
+    _, runs = made_up(noisy(np.random.default_rng(0), runs=20))
+    runs["consensus_round"] = (("n_agents", "run"), np.arange(20.0)[None])
+    other, options = change(runs)
+    with pytest.raises(InputError, match=message):
+        validation.compare_ensembles(runs, other, **options)
 
 
 # --- the arithmetic ---

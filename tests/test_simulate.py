@@ -385,6 +385,23 @@ def test_llama_gay_straight(published: xr.Dataset, n_agents: int, expected: floa
     assert probability_of(policy, "gay", n_agents, 10_000) == pytest.approx(expected, abs=tolerance)
 
 
+@pytest.mark.parametrize(("n_agents", "published_bias"), [(4, 0.626), (10, 0.720), (100, 0.981), (1000, 1.00)])
+def test_biases_of_fig_4(published: xr.Dataset, n_agents: int, published_bias: float) -> None:
+    """[004] Fig. 4, GPT-4o {African, White}; the sizes are those of its columns as the biases tell them.
+
+    The published biases are those of 1,000 runs. Error budget: 3.5 standard errors of the difference, 1 seed in 500 for
+    all four. The control is twice the size, which the three biases below 1 exclude.
+    """
+    policy = published.sel(model="gpt-4o", pair="African/White")
+
+    def z(n: int) -> float:
+        bias = probability_of(policy, "African", n, 20_000)
+        return (bias - published_bias) / np.sqrt(max(bias * (1 - bias), 1e-4) * (1 / 1000 + 1 / 20_000))
+
+    assert abs(z(n_agents)) < 3.5
+    assert n_agents > 100 or z(2 * n_agents) > 3.5
+
+
 @pytest.mark.parametrize("n_agents", [24, 100, 400])
 def test_gpt_african_white_follows_the_finite_size_law(published: xr.Dataset, n_agents: int) -> None:
     """P(African) = Φ(κ√N) with κ = 0.2108 to leading order; the standard error of 4,000 runs is at most 0.006."""

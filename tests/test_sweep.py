@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -46,6 +47,21 @@ def test_holds_what_simulations_give(finished: Path) -> None:
     np.testing.assert_array_equal(ours["consensus_round"], alone["consensus_round"])
     assert ours["consensus_word"].notnull().any(), "where there is something to compare"
     assert result["consensus_round"].isel(policy=0, case=2).isnull().all(), "the first policy does not have the word d"
+
+
+def test_populations_are_swept_as_policies_are(tmp_path: Path) -> None:
+    first, second = policies()[0], random_policy(5)
+    second = second.assign_coords(word_label=("word", ["a", "b"]))
+    mixed = meanfield.Population([first, second], fractions=[0.5, 0.5])
+    bound = meanfield.Population(first, committed={"b": 0.25})
+    result = sweep([first, mixed, bound], tmp_path / "store.zarr", n_agents=8, runs=30, max_rounds=30)
+    assert result["model"].values.tolist() == ["m", "0.5 m + 0.5 random", "m, 0.25 committed to 'b'"]
+    for p, member in enumerate((first, mixed, bound)):
+        alone = simulate(member, n_agents=8, runs=30, seed=0, max_rounds=30)["consensus_round"]
+        np.testing.assert_array_equal(result["consensus_round"].isel(policy=p, case=0, seed=0), alone)
+    assert pickle.loads(pickle.dumps(bound)).sha256 == bound.sha256, "what a cluster needs"
+    with pytest.raises(meanfield.InputError, match="expected committed agents in one of them"):
+        sweep(bound, tmp_path / "other.zarr", n_agents=8, runs=2, committed=[{}, {"a": 1}])
 
 
 def test_goes_on_after_it_was_killed(finished: Path, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from validation._collective_bias import collective_bias as collective_bias
 from validation._committed_minority import committed_minority as committed_minority
 from validation._committed_minority import consensus_stability as consensus_stability
 from validation._compare import compare as compare
+from validation._compare_ensembles import compare_ensembles as compare_ensembles
 from validation._convention import CONVENTIONS as CONVENTIONS
 from validation._convention import Convention as Convention
 from validation._empirical_policy import empirical_policy as empirical_policy

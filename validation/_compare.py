@@ -8,6 +8,7 @@ from scipy.interpolate import CubicSpline
 from scipy.stats import t as student
 
 from meanfield import MIXED, TIME_PER_ROUND, InputError, stamp
+from validation._error_in_n import error_in_n
 from validation._intervals import wilson_interval
 
 TRAJECTORY = ("n_agents", "round", "word")
@@ -25,7 +26,8 @@ def compare(
 
     At small N they should not: the rate equation is the limit of many agents. The verdicts say where that limit begins.
     The mean over runs is off the rate equation by O(1/N), which a band of width O(1/√(N·runs)) resolves where there are
-    not far fewer runs than agents.
+    not far fewer runs than agents. With several sizes the slope of that error in N tells a theory that is right for
+    many agents (-1) from one that is wrong (0); runs that have yet to choose between two words delay its fall.
 
     Parameters
     ----------
@@ -49,6 +51,10 @@ def compare(
     - `simulated` (n_agents, round, word), the mean over runs, its `standard_error`, `theory` (round, word), their
       difference `z` in standard errors, and `band`, the half-width of the simultaneous confidence band;
     - `within_band` (n_agents, round), for all words, and `trajectory_agrees` (n_agents), for all rounds;
+    - `error` (n_agents), the root mean square over rounds and words of what is not noise in that difference, and its
+      `error_uncertainty`, NaN where it is not resolved; `error_slope`, the slope of log(error) in log(N) over the
+      resolved sizes, NaN where they are fewer than two, with `error_slope_interval` (bound); and `error_vanishes`,
+      whether that interval lies below -1/2;
     - `consensus_probability` (n_agents, word) and `no_consensus` (n_agents), fractions of the runs, and their Wilson
       intervals `consensus_interval` (n_agents, word, bound) and `no_consensus_interval` (n_agents, bound);
     - `predicted_word`, the attractor of the theory, and `consensus_agrees` (n_agents): most runs, with confidence, end
@@ -86,7 +92,8 @@ def _compare_trajectories(simulation: xr.Dataset, theory: np.ndarray, level: flo
     band = student.ppf(1 - (1 - level) / (2 * comparisons), runs - 1) * uncertainty
     within = (np.abs(mean - theory) <= band).all(-1)
     units = {"units": "1"}
-    return xr.Dataset(
+    errors = error_in_n(share.values, theory, share["n_agents"].values, level)
+    trajectories = xr.Dataset(
         {
             "simulated": (TRAJECTORY, mean, {"long_name": "simulated word share, mean over runs", **units}),
             "standard_error": (TRAJECTORY, standard_error, {"long_name": "standard error of the mean", **units}),
@@ -98,6 +105,7 @@ def _compare_trajectories(simulation: xr.Dataset, theory: np.ndarray, level: flo
         },
         coords={name: c for name, c in simulation.coords.items() if name != "run"},
     )
+    return trajectories.merge(errors)
 
 
 def _compare_consensus(simulation: xr.Dataset, attractor: str, level: float) -> xr.Dataset:

@@ -93,6 +93,7 @@ def _play(states, stream, limits, old_word, thresholds, successors, result):
     pair = np.zeros(2, dtype=np.int64)
     kept = max(window, described)
     said = np.zeros((kept, 2), dtype=np.int16)  # the words of the last interactions, in a ring
+    times = np.zeros(n_words, dtype=np.int64)  # how often each was said in the window
     successes = 0
     played = 0
     stopped = False
@@ -100,14 +101,17 @@ def _play(states, stream, limits, old_word, thresholds, successors, result):
         if played >= window:
             leaving = said[(played - window) % kept]
             successes -= np.int64(leaving[0] == leaving[1])
+            times[leaving[0]] -= 1
+            times[leaving[1]] -= 1
         _interact(states, stream, thresholds, successors, n_words, pair)
         said[played % kept, 0] = pair[0]
         said[played % kept, 1] = pair[1]
         successes += np.int64(pair[0] == pair[1])
+        times[pair[0]] += 1
+        times[pair[1]] += 1
         played += 1
         if played >= window and successes >= needed:
-            word, _ = _majority(said, played, window, n_words)
-            stopped = word != old_word
+            stopped = times.argmax() != old_word  # of words said equally often the first
     counted = min(played, described)
     agreed = 0
     for back in range(counted):

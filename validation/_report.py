@@ -12,6 +12,8 @@ from meanfield import MIXED, InputError
 def comparison_table(comparison: xr.Dataset) -> Table:
     """What `compare` found, in words: for each N, does the word share follow theory, and do the runs end as it does?
 
+    Where there are several N, the last line says whether the error of theory vanishes with N.
+
     Raises
     ------
     InputError
@@ -22,7 +24,7 @@ def comparison_table(comparison: xr.Dataset) -> Table:
     predicted = str(comparison["predicted_word"].item())
     end = "no consensus" if predicted == MIXED else f"consensus on {predicted}"
     level = 100 * comparison.attrs["option_level"]
-    table = Table(title=f"Simulation against mean field: {_title(comparison)}")
+    table = Table(title=f"Simulation against mean field: {_title(comparison)}", caption=_slope_verdict(comparison))
     table.add_column("N", justify="right")
     table.add_column(f"word share ({level:g} % band)")
     table.add_column(f"runs that end as predicted: {end}")
@@ -36,6 +38,15 @@ def _title(comparison: xr.Dataset) -> str:
     words = "{" + ", ".join(map(str, comparison["word_label"].values)) + "}"
     model = f"{comparison['model'].item()} " if "model" in comparison.coords else ""
     return f"{model}{words}, {comparison.attrs['option_runs']:,} runs"
+
+
+def _slope_verdict(comparison: xr.Dataset) -> str | None:
+    slope = float(comparison["error_slope"])
+    if np.isnan(slope):
+        return None
+    low, high = comparison["error_slope_interval"].values
+    verdict = "vanishes" if bool(comparison["error_vanishes"]) else "does not vanish"
+    return f"the error of theory {verdict} over these N: it goes as N^{slope:.2f} ({low:.2f} to {high:.2f})"
 
 
 def _trajectory_verdict(line: xr.Dataset) -> str:

@@ -15,7 +15,7 @@ import xarray as xr
 import zarr
 from tqdm.auto import tqdm
 
-from meanfield import InputError, each_policy, policy_hash, stamp, words_of
+from meanfield import InputError, Population, each_policy, policy_hash, stamp, words_of
 from validation._arguments import LARGEST_SEED, integer, population_sizes
 from validation._simulate import simulate
 
@@ -23,12 +23,13 @@ DIMS = ("policy", "case", "seed", "n_agents")
 NO_CONSENSUS = -1
 
 Case = tuple[str, int]  # a word and how many agents are committed to it; ("", 0) is nobody
+Member = xr.Dataset | Population
 
 
 class _Plan(NamedTuple):
     """What a sweep consists of."""
 
-    policies: list[xr.Dataset]
+    policies: list[Member]
     cases: list[Case]
     seeds: list[int]
     sizes: list[int]
@@ -41,17 +42,17 @@ class _Plan(NamedTuple):
 
     def fingerprint(self) -> str:
         """What must be the same for a store to be continued."""
-        content = [[policy_hash(p) for p in self.policies], *self[1:]]
+        content = [[_hash(p) for p in self.policies], *self[1:]]
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
     def applies(self, policy: int, case: int) -> bool:
         """Whether the policy has the word of the case."""
         word, _ = self.cases[case]
-        return not word or word in words_of(self.policies[policy])
+        return not word or word in _words(self.policies[policy])
 
 
 def sweep(
-    policies: xr.Dataset | Iterable[xr.Dataset],
+    policies: Member | Iterable[Member],
     store: str | os.PathLike[str],
     *,
     n_agents: int | Sequence[int],
@@ -72,7 +73,8 @@ def sweep(
     Parameters
     ----------
     policies
-        One policy, a stack over model and pair, or several of either.
+        One policy, a stack over model and pair, a `meanfield.Population`, or several of these. A `LazyPolicy` has no
+        fingerprint by which a store could tell that it is still the same one.
     store
         Folder of the Zarr store. New, or left by a sweep with the same arguments.
     n_agents, runs, initial, convention, max_rounds
@@ -81,7 +83,7 @@ def sweep(
         Different seeds, each an ensemble of its own.
     committed
         Cases: each a mapping of at most one word to a number of agents committed to it. A policy without the word is
-        passed over.
+        passed over. Populations with committed fractions allow no other case than nobody, ``{}``.
     client
         A `distributed.Client`: combinations are then simulated by its workers, and written here. Default: one after
         the other, each on all cores.
@@ -158,19 +160,19 @@ def open_sweep(store: str | os.PathLike[str]) -> xr.Dataset:
 
 
 def _plan(
-    policies: xr.Dataset | Iterable[xr.Dataset],
+    policies: Member | Iterable[Member],
     n_agents: int | Sequence[int],
     runs: int,
     seeds: Sequence[int],
     committed: Sequence[Mapping[str, int]],
 ) -> _Plan:
-    singles = list(each_policy(policies))
-    if not singles:
+    members = _members(policies)
+    if not members:
         raise InputError("policies is empty: expected at least one policy")
-    counts = {len(words_of(policy)) for policy in singles}
+    counts = {len(_words(member)) for member in members}
     if len(counts) > 1:
         raise InputError(f"policies have {', '.join(map(str, sorted(counts)))} words: expected as many in each")
-    known = {word for policy in singles for word in words_of(policy)}
+    known = {word for member in members for word in _words(member)}
     cases = []
     for case in committed:
         bound = {word: integer(f"committed[{word!r}]", number, 0) for word, number in case.items() if number != 0}
@@ -182,10 +184,31 @@ def _plan(
         if not values or len(set(values)) < len(values):
             raise InputError(f"{name} = {values}: expected one or several that differ")
     sizes = population_sizes(n_agents)
+    for member in members:
+        if isinstance(member, Population) and member.committed and any(word for word, _ in cases):
+            raise InputError(f"committed = {list(committed)} with {member!r}: expected committed agents in one of them")
     most = max(number for _, number in cases)
     if most > min(sizes):
         raise InputError(f"committed has {most} agents: expected at most n_agents = {min(sizes)}")
-    return _Plan(singles, cases, numbers, sizes, integer("runs", runs, 1), {})
+    return _Plan(members, cases, numbers, sizes, integer("runs", runs, 1), {})
+
+
+def _members(policies: Member | Iterable[Member]) -> list[Member]:
+    if isinstance(policies, Population):
+        return [policies]
+    if isinstance(policies, xr.Dataset):
+        return list(each_policy(policies))
+    if isinstance(policies, str) or not isinstance(policies, Iterable):
+        raise InputError(f"policies has {policies!r}: expected policies or Populations")
+    return [member for one in policies for member in _members(one)]
+
+
+def _words(member: Member) -> tuple[str, ...]:
+    return member.words if isinstance(member, Population) else words_of(member)
+
+
+def _hash(member: Member) -> str:
+    return member.sha256 if isinstance(member, Population) else policy_hash(member)
 
 
 def _open_or_create(store: Path, plan: _Plan) -> zarr.Group:
@@ -211,18 +234,21 @@ def _open_or_create(store: Path, plan: _Plan) -> zarr.Group:
 
 
 def _about(plan: _Plan) -> dict[str, Any]:
-    def label(policy: xr.Dataset, name: str) -> str:
-        return str(policy[name].item()) if name in policy.coords else ""
-
     return {
-        "models": [label(policy, "model") for policy in plan.policies],
-        "pairs": [label(policy, "pair") for policy in plan.policies],
-        "words": [words_of(policy) for policy in plan.policies],
+        "models": [_label(member, "model") for member in plan.policies],
+        "pairs": [_label(member, "pair") for member in plan.policies],
+        "words": [_words(member) for member in plan.policies],
         "cases": plan.cases,
         "seeds": plan.seeds,
         "sizes": plan.sizes,
         "options": plan.options,
     }
+
+
+def _label(member: Member, name: str) -> str:
+    if isinstance(member, Population):
+        return member.model if name == "model" else "/".join(member.words)
+    return str(member[name].item()) if name in member.coords else ""
 
 
 Place = tuple[int, int, int, int]
@@ -247,16 +273,16 @@ def _results(plan: _Plan, tasks: list[Place], client: Any) -> Iterator[tuple[Pla
         yield waiting[future], future.result()
 
 
-def _arguments(plan: _Plan, place: Place) -> tuple[xr.Dataset, dict[str, Any]]:
+def _arguments(plan: _Plan, place: Place) -> tuple[Member, dict[str, Any]]:
     policy, case, seed, size = place
     word, number = plan.cases[case]
     options = {"n_agents": plan.sizes[size], "runs": plan.runs, "seed": plan.seeds[seed]}
     return plan.policies[policy], {**options, "committed": {word: number} if word else None, **plan.options}
 
 
-def _simulate(policy: xr.Dataset, options: dict[str, Any]) -> Result:
+def _simulate(policy: Member, options: dict[str, Any]) -> Result:
     runs = simulate(policy, **options).isel(n_agents=0)
-    words = {word: w for w, word in enumerate(words_of(policy))}
+    words = {word: w for w, word in enumerate(_words(policy))}
     number = np.array([words.get(word, NO_CONSENSUS) for word in runs["consensus_word"].values], dtype=np.int16)
     return number, runs["consensus_round"].fillna(0).values.astype(np.int32)
 
