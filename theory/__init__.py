@@ -1,5 +1,6 @@
 """The papers' analytic models: equations derived with sympy, held against the engine by tests."""
 
+from theory import flag_game as flag_game
 from theory._minimal_naming_game import MinimalAgent as MinimalAgent
 from theory._minimal_naming_game import MinimalInteraction as MinimalInteraction
 from theory._minimal_naming_game import MinimalManyWords as MinimalManyWords

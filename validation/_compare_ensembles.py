@@ -45,7 +45,7 @@ def compare_ensembles(first: xr.Dataset, second: xr.Dataset, *, level: float = 0
     sizes = first["n_agents"].values
     for name, ours, theirs in (
         ("word_label", words, [str(word) for word in second["word_label"].values]),
-        ("n_agents", list(sizes), list(second["n_agents"].values)),
+        ("n_agents", sizes.tolist(), second["n_agents"].values.tolist()),
     ):
         if ours != theirs:
             raise InputError(f"second has {name} = {theirs}: expected {ours}, as the first")

@@ -1,0 +1,318 @@
+"""The published measurements of the Flag Game: their loader, the probe of Yemen, and the figures.
+
+Error budget: Pearson's χ² of the probe is fixed by the data; the tests hold it at 1 % and 1e-9.
+"""
+
+import hashlib
+import threading
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+import xarray as xr
+from scipy.stats import chi2, kendalltau, spearmanr
+
+import meanfield
+import theory.flag_game as game
+from meanfield import InputError
+from meanfield.datasets import _flag_game as source
+from paper_figs import flag_game_fields
+
+ANSWERS = 50
+
+
+@pytest.fixture(scope="module")
+def table(data_folder):
+    return source.flag_game("yemen_crop_probe", data_folder)
+
+
+@pytest.fixture(scope="module")
+def counts(table):
+    return game.probe_counts(table, "Yemen", "Austria")
+
+
+# --- the loader ---
+
+
+def test_flags_are_those_of_the_published_pool(data_folder):
+    pool = source.flag_game("flag_pool", data_folder)
+    published = [
+        (row.country, row.orientation, tuple(row.stripes.split()), row.triangle or None) for row in pool.itertuples()
+    ]
+    assert [(f.country, f.orientation, f.stripes, f.triangle) for f in game.FLAGS] == published
+
+
+@pytest.mark.parametrize("name", source.TABLES)
+def test_tables(name, data_folder):
+    read = source.flag_game(name, data_folder)
+    file = data_folder / "flag_game" / f"{name}.csv"
+    assert hashlib.sha256(file.read_bytes()).hexdigest() == source.TABLES[name].sha256
+    assert len(read) == len(file.read_text().splitlines()) - 1
+    assert list(read.columns) == file.read_text().splitlines()[0].split(",")
+
+
+def test_numbers_that_are_missing(data_folder):
+    """Shares of influential agents are not there for some teams, and are numbers all the same."""
+    teams = source.flag_game("broadcast_alpha_composition", data_folder)
+    column = teams["influential_gpt54_fraction_mean"]
+    assert column.dtype == float and column.isnull().any() and column.notnull().any()
+
+
+def test_counts_of_the_population_sweep_add_up(data_folder):
+    sweep = source.flag_game("population_scaling_gpt4o", data_folder)
+    assert sweep["N"].tolist() == [4, 8, 16, 32, 64, 128]
+    ends = [f"{end}_count" for end in ("correct_consensus", "wrong_consensus", "polarization", "fragmentation")]
+    assert (sweep[ends].sum(axis=1) == sweep["seeds"]).all()
+
+
+def test_places_are_searched_in_order(data_folder, tmp_path, monkeypatch):
+    monkeypatch.setenv("MEANFIELD_DATA", str(data_folder))
+    assert len(source.flag_game("yemen_crop_probe")) == 128
+    assert len(source.flag_game("yemen_crop_probe", data_folder / "flag_game" / "yemen_crop_probe.csv")) == 128
+    monkeypatch.setenv("MEANFIELD_DATA", str(tmp_path))
+    monkeypatch.setenv("MEANFIELD_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(source, "REPOSITORY", "http://127.0.0.1:9")
+    with pytest.raises(InputError, match=r"protocols_n8\.csv: it is not in MEANFIELD_DATA, and can't be fetched"):
+        source.flag_game("protocols_n8")
+    with pytest.raises(InputError, match=r"path = .*: expected protocols_n8\.csv"):
+        source.flag_game("protocols_n8", tmp_path)
+
+
+def test_download_is_checked_and_cached(data_folder, tmp_path, monkeypatch):
+    """A real HTTP server on loopback stands for the upstream."""
+    upstream = tmp_path / "upstream"
+    upstream.mkdir()
+    content = (data_folder / "flag_game" / "flag_pool.csv").read_bytes()
+    (upstream / "flag_pool.csv").write_bytes(content + b"Atlantis,vertical,blue,\n")
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(SimpleHTTPRequestHandler, directory=upstream))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        monkeypatch.delenv("MEANFIELD_DATA", raising=False)
+        monkeypatch.setenv("MEANFIELD_CACHE", str(tmp_path / "cache"))
+        monkeypatch.setattr(source, "REPOSITORY", f"http://127.0.0.1:{server.server_port}")
+        with pytest.raises(InputError, match="can't be fetched"):
+            source.flag_game("flag_pool")
+        (upstream / "flag_pool.csv").write_bytes(content)
+        first = source.flag_game("flag_pool")
+    finally:
+        server.shutdown()
+        server.server_close()
+    assert len(first) == 28
+    assert source.flag_game("flag_pool").equals(first), "taken from the cache, the server being gone"
+
+
+def test_wrong_tables_are_refused(tmp_path):
+    with pytest.raises(InputError, match="table = 'flags': expected one of flag_pool, population_scaling_gpt4o"):
+        source.flag_game("flags")
+    (tmp_path / "flag_pool.csv").write_text("country,orientation,stripes\nPeru,vertical,red white red\n")
+    with pytest.raises(InputError, match="lacks the column triangle; expected country, orientation"):
+        source.flag_game("flag_pool", tmp_path)
+
+
+# --- the probe ---
+
+
+def test_counts_of_the_probe(table, counts):
+    assert counts.sizes == {"crop": 128, "country": 2}
+    assert counts["country"].values.tolist() == ["Yemen", "Austria"]
+    assert (counts.sum("country") == ANSWERS).all()
+    row = table.query("left == 14 and top == 10").index[0]
+    assert counts.sel(country="Yemen").values[row] == 44
+    assert (counts["left"].values[row], counts["top"].values[row]) == (14, 10)
+    assert (counts.attrs["crop_width"], counts.attrs["canvas_height"]) == (6, 16)
+
+
+def dispersion(probe):
+    """Pearson's χ² of answers against the mean of their picture, and its degrees of freedom."""
+    square, freedom = 0.0, 0
+    for _, one in probe["measured"].groupby("picture"):
+        mean = one.mean().item()
+        if 0 < mean < 1:
+            square += (ANSWERS * (one - mean) ** 2 / (mean * (1 - mean))).sum().item()
+            freedom += one.size - 1
+    return square, freedom
+
+
+def test_equal_pictures_get_equal_answers(counts):
+    """The answers tell how the flag was drawn: pixel by pixel (p = 0.45), and not by whole cells, the control."""
+    square, freedom = dispersion(game.compare_with_probe(counts, "Yemen"))
+    assert (square, freedom) == (pytest.approx(60.67, abs=0.01), 60)
+    assert chi2.sf(square, freedom) > 0.01
+    assert chi2.sf(*dispersion(game.compare_with_probe(counts, "Yemen", scale=1))) < 1e-9
+
+
+def test_gpt_4o_and_the_ideal_observer(counts):
+    """Rank correlations over the 128 crops, with a shuffled control, and the rows of the flag where the two part."""
+    probe = game.compare_with_probe(counts, "Yemen")
+    assert probe.sizes["crop"] == 128
+    assert probe.attrs["spearman"] == pytest.approx(0.880, abs=5e-4)
+    assert probe.attrs["kendall"] == pytest.approx(0.765, abs=5e-4)
+    shuffled = counts.copy(data=np.random.default_rng(5).permutation(counts.values))
+    assert abs(game.compare_with_probe(shuffled, "Yemen").attrs["spearman"]) < 0.35  # four standard errors, 4/√127
+    by_country = game.compare_with_probe(counts, "Yemen", counting="countries")
+    assert by_country.attrs["spearman"] == pytest.approx(0.925, abs=5e-4)
+
+    rows = probe.to_dataframe().drop_duplicates(["left", "top"]).groupby("top")
+    departing = rows["departs"].agg(["all", "any"])
+    assert not departing.loc[[8, 9], "any"].any(), "white and black, both in plenty: certain, and answered so"
+    assert departing.loc[[0, 1, 2, 3, 4, 5, 6, 7, 10, 11, 12], "all"].all()
+    assert (probe["difference"] <= 0).all(), "always towards Austria"
+    measured = rows["measured"].mean()
+    assert measured[measured.index <= 6].max() < 0.02, "red and white: Austria, where the crop does not tell"
+    assert 0.45 < measured[[11, 12]].mean() < 0.6, "black alone, which only Yemen's flag has: a coin"
+
+
+def test_comparison_by_hand(counts):
+    some = counts.isel(crop=[0, 1, 5, 18, 99])  # tops 9, 10, 2, 5, 10
+    probe = game.compare_with_probe(some, "Yemen", level=0.9)
+    np.testing.assert_allclose(probe["measured"], [1, 0.78, 0, 0.02, 0.88])
+    np.testing.assert_allclose(probe["ideal"], [1, 1, 0.5, 0.5, 1])
+    np.testing.assert_allclose(probe["difference"], [0, -0.22, -0.5, -0.48, -0.12])
+    assert probe["departs"].values.tolist() == [False, True, True, True, True]
+    # of 50 right answers out of 50: low^50 = tail, 1 % a crop on each side of 5 crops
+    np.testing.assert_allclose(probe["interval"][0], [0.01 ** (1 / 50), 1])
+    np.testing.assert_allclose(probe["interval"][2], [0, 1 - 0.01 ** (1 / 50)])
+    assert probe.attrs["spearman"] == pytest.approx(spearmanr(probe["ideal"], probe["measured"]).statistic)
+    assert probe.attrs["kendall"] == pytest.approx(kendalltau(probe["ideal"], probe["measured"]).statistic)
+    assert np.isnan(game.compare_with_probe(counts.isel(crop=[0, 1]), "Yemen").attrs["spearman"]), "ideal is 1 in both"
+
+
+def test_an_observer_is_found_to_agree_with_itself():
+    """Answers drawn from the ideal observer: no departure but in 1 % of repetitions; here one of probability 99 %."""
+    pool = tuple(game.flag_of(country) for country in ("Yemen", "Austria", "Peru"))
+    p = game.crop_compatibility("Yemen", flags=pool, noise=0.5)
+    drawn = p.copy(data=np.random.default_rng(1).multinomial(ANSWERS, p.values))
+    probe = game.compare_with_probe(drawn, "Yemen", noise=0.5)
+    np.testing.assert_allclose(probe["ideal"], p.sel(country="Yemen"), atol=1e-11)
+    assert not probe["departs"].any() and probe.attrs["spearman"] > 0.9
+    other = drawn.assign_coords(country=["Austria", "Yemen", "Peru"])
+    assert game.compare_with_probe(other, "Yemen", noise=0.5)["departs"].mean() > 0.3
+
+
+def test_comparison_is_saved_and_loaded(counts, tmp_path):
+    probe = game.compare_with_probe(counts, "Yemen", noise=0.1)
+    xr.testing.assert_identical(meanfield.load(meanfield.save(probe, tmp_path / "probe.nc")), probe)
+
+
+def changed(table, **values):
+    """The table with other values in its second row."""
+    table = table.copy()
+    for column, value in values.items():
+        table[column] = table[column].astype(object)
+        table.loc[1, column] = value
+    return table
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda t: t.drop(columns="B_valid"), "table lacks the column B_valid"),
+        (lambda t: t.iloc[:0], "table has no row"),
+        (lambda t: changed(t, truth_count=45), r"row 1: truth_count \+ rival_count = 56, B_valid = 50"),
+        (lambda t: changed(t, B_valid=60), r"row 1: truth_count \+ rival_count = 50, B_valid = 60"),
+        (lambda t: changed(t, truth_count=-1), "truth_count and rival_count: found -1, expected whole numbers"),
+        (lambda t: changed(t, rival_count=11.5), "truth_count and rival_count: found 11.5"),
+        (lambda t: changed(t, rival_count="many"), "truth_count and rival_count: found many"),
+        (lambda t: changed(t, B_valid=None), "B_valid: found None"),
+        (lambda t: changed(t, left=4, top=9), "the crop at left = 4, top = 9 twice"),
+        (lambda t: changed(t, width=7), "crops of 2 sizes"),
+    ],
+)
+def test_damaged_probes_are_refused(table, change, message):
+    with pytest.raises(InputError, match=message):
+        game.probe_counts(change(table), "Yemen", "Austria")
+
+
+def test_wrong_comparisons_are_refused(table, counts):
+    with pytest.raises(InputError, match="rival = 'Yemen': expected another country"):
+        game.probe_counts(table, "Yemen", "Yemen")
+    with pytest.raises(InputError, match="truth = 'Peru': expected one of Yemen, Austria"):
+        game.compare_with_probe(counts, "Peru")
+    with pytest.raises(InputError, match="country = 'Atlantis': expected one of Armenia"):
+        game.compare_with_probe(game.probe_counts(table, "Yemen", "Atlantis"), "Yemen")
+    with pytest.raises(InputError, match=r"level = 1\.0: expected a number between 0 and 1"):
+        game.compare_with_probe(counts, "Yemen", level=1.0)
+    with pytest.raises(InputError, match="no answer to crop 0"):
+        game.compare_with_probe(0 * counts, "Yemen")
+    with pytest.raises(InputError, match="expected one that lies on the canvas"):
+        game.compare_with_probe(counts.assign_coords(left=counts["left"] + 7), "Yemen")
+    with pytest.raises(InputError, match="counts: expected coordinates left and top"):
+        game.compare_with_probe(counts.drop_vars("top"), "Yemen")
+
+
+# --- the figures ---
+
+
+@pytest.fixture
+def figure_of(monkeypatch, tmp_path):
+    """A function that draws, and gives the figure, which is otherwise closed, and the path."""
+    monkeypatch.setattr(plt, "close", lambda figure: None)
+
+    def draw(function, *arguments):
+        path = function(*arguments[:1], tmp_path / "figure.png", *arguments[1:])
+        return plt.gcf(), path
+
+    yield draw
+    monkeypatch.undo()
+    plt.close("all")
+
+
+def dots(axis):
+    """Places, as (x, y), and values of the dots."""
+    (found,) = axis.collections
+    return np.asarray(found.get_offsets()), np.asarray(found.get_array())
+
+
+def test_figure_of_measured_fields(counts, figure_of):
+    fields = game.crop_fields(game.measured_compatibility(counts), "Yemen", "Austria")
+    figure, path = figure_of(flag_game_fields.draw, fields)
+    assert path.stat().st_size > 10_000
+    flag, histogram = figure.axes[:2]
+    places, values = dots(flag)
+    assert len(places) == 128
+    for (x, y), value in zip(places, values, strict=True):
+        assert value == pytest.approx(fields["field"].sel(left=x - 3, top=y - 2).item())
+    np.testing.assert_allclose([bar.get_height() for bar in histogram.patches], fields["probability"])
+    assert "measured, pseudo-count 0.5" in flag.get_title()
+
+
+def test_figure_of_infinite_fields(figure_of):
+    fields = game.crop_fields(game.crop_compatibility("France"), "France", "Peru")
+    figure, _ = figure_of(flag_game_fields.draw, fields)
+    flag, histogram = figure.axes[:2]
+    places, values = dots(flag)
+    assert len(places) == 247 and np.isfinite(values).all()
+    assert values.max() == pytest.approx(fields["high"].values[-1])
+    beyond = histogram.patches[-1]
+    assert beyond.get_height() == pytest.approx(fields["surely_truth"].item()) and beyond.get_hatch()
+    assert len(histogram.patches) == 22, "no bar for h = -∞, which no crop has"
+    assert histogram.get_xticklabels()[-1].get_text() == "+∞"
+
+
+def test_figure_of_the_probe(counts, figure_of):
+    probe = game.compare_with_probe(counts, "Yemen")
+    figure, path = figure_of(flag_game_fields.draw_probe, probe)
+    assert path.stat().st_size > 10_000
+    for axis, name in zip(figure.axes, ("ideal", "measured", "difference"), strict=False):
+        places, values = dots(axis)
+        np.testing.assert_allclose(values, probe[name])
+        np.testing.assert_allclose(places, np.stack([probe["left"] + 3, probe["top"] + 2], -1))
+    assert "Spearman 0.880" in figure.get_supxlabel() and "at 109 crops" in figure.get_supxlabel()
+
+
+def test_figures_of_a_user_s_own_flags(figure_of):
+    pool = tuple(game.Flag(c, "vertical", s) for c, s in (("A", ("red", "white")), ("B", ("white", "red"))))
+    fields = game.crop_fields(game.crop_compatibility("A", flags=pool), "A", "B")
+    figure_of(flag_game_fields.draw, fields, pool)
+    with pytest.raises(InputError, match="country = 'A': expected one of Armenia"):
+        figure_of(flag_game_fields.draw, fields)
+
+
+def test_figures_refuse_something_else(counts, tmp_path):
+    with pytest.raises(InputError, match="fields: expected what"):
+        flag_game_fields.draw(game.compare_with_probe(counts, "Yemen"), tmp_path / "figure.png")
+    with pytest.raises(InputError, match="probe: expected what"):
+        flag_game_fields.draw_probe(counts, tmp_path / "figure.png")
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,140 @@
+"""The flags of the game, and what a flag of a user's own pool is made of."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from meanfield import InputError
+
+# A colour's number is its place here. The shades are of our choice: the papers name colours only.
+COLOURS = {
+    "red": (206, 32, 41),
+    "blue": (0, 56, 147),
+    "orange": (255, 130, 0),
+    "white": (255, 255, 255),
+    "black": (0, 0, 0),
+    "yellow": (252, 209, 22),
+    "green": (0, 122, 61),
+    "light_blue": (0, 161, 222),
+}
+ORIENTATIONS = ("horizontal", "vertical")
+
+
+@dataclass(frozen=True)
+class Flag:
+    """A flag of equal stripes, with or without a triangle at the hoist.
+
+    Attributes
+    ----------
+    country
+        Its name, the label that agents guess.
+    orientation
+        'horizontal' (stripes from the top) or 'vertical' (from the hoist, which is on the left).
+    stripes
+        Colours, keys of `COLOURS`; all stripes are equally wide.
+    triangle
+        Colour of the triangle whose base is the hoist and whose tip is at half the height; None where there is none.
+    triangle_depth
+        How far the tip reaches, as a share of the width. Paper 002 does not say; the flags of `FLAGS` have one half.
+
+    Raises
+    ------
+    InputError
+        If a value is none of these.
+    """
+
+    country: str
+    orientation: str
+    stripes: tuple[str, ...]
+    triangle: str | None = None
+    triangle_depth: Fraction = Fraction(1, 2)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.country, str) or not self.country:
+            raise InputError(f"country = {self.country!r}: expected a name")
+        if self.orientation not in ORIENTATIONS:
+            raise InputError(
+                f"{self.country}: orientation = {self.orientation!r}: expected {' or '.join(ORIENTATIONS)}"
+            )
+        if not isinstance(self.stripes, tuple) or not self.stripes:
+            raise InputError(f"{self.country}: stripes = {self.stripes!r}: expected a tuple of colours")
+        for colour in (*self.stripes, *([] if self.triangle is None else [self.triangle])):
+            if colour not in COLOURS:
+                raise InputError(f"{self.country}: colour {colour!r}: expected one of {', '.join(COLOURS)}")
+        if not isinstance(self.triangle_depth, (int, Fraction)) or not 0 < self.triangle_depth <= 1:
+            raise InputError(
+                f"{self.country}: triangle_depth = {self.triangle_depth!r}: expected a Fraction above 0, at most 1"
+            )
+
+
+def check_pool(flags: Sequence[Flag]) -> tuple[Flag, ...]:
+    """The pool as a tuple; InputError where it is empty, holds something else than flags, or a country twice."""
+    pool = tuple(flags)
+    if not pool or not all(isinstance(flag, Flag) for flag in pool):
+        raise InputError(f"flags = {flags!r}: expected at least one Flag, and nothing else")
+    country, times = Counter(flag.country for flag in pool).most_common(1)[0]
+    if times > 1:
+        raise InputError(f"flags holds {country} {times} times: expected each country once")
+    return pool
+
+
+def flag_of(country: str, flags: Sequence[Flag] | None = None) -> Flag:
+    """The flag of a country.
+
+    Parameters
+    ----------
+    country
+        Its name.
+    flags
+        The pool. Default: `FLAGS`.
+
+    Raises
+    ------
+    InputError
+        If the country is not in the pool.
+    """
+    pool = check_pool(FLAGS if flags is None else flags)
+    for flag in pool:
+        if flag.country == country:
+            return flag
+    raise InputError(f"country = {country!r}: expected one of {', '.join(flag.country for flag in pool)}")
+
+
+def _flag(country: str, orientation: str, stripes: str, triangle: str | None = None) -> Flag:
+    return Flag(country, orientation, tuple(stripes.split()), triangle)
+
+
+# [002] Appendix C: "28 stripe and triangle flags"; which ones is told by the pool published with the paper.
+FLAGS = (
+    _flag("Armenia", "horizontal", "red blue orange"),
+    _flag("Austria", "horizontal", "red white red"),
+    _flag("Belgium", "vertical", "black yellow red"),
+    _flag("Bulgaria", "horizontal", "white green red"),
+    _flag("Chad", "vertical", "blue yellow red"),
+    _flag("Cote d'Ivoire", "vertical", "orange white green"),
+    _flag("Estonia", "horizontal", "blue black white"),
+    _flag("France", "vertical", "blue white red"),
+    _flag("Gabon", "horizontal", "green yellow blue"),
+    _flag("Germany", "horizontal", "black red yellow"),
+    _flag("Guinea", "vertical", "red yellow green"),
+    _flag("Hungary", "horizontal", "red white green"),
+    _flag("Ireland", "vertical", "green white orange"),
+    _flag("Italy", "vertical", "green white red"),
+    _flag("Lithuania", "horizontal", "yellow green red"),
+    _flag("Luxembourg", "horizontal", "red white light_blue"),
+    _flag("Mali", "vertical", "green yellow red"),
+    _flag("Netherlands", "horizontal", "red white blue"),
+    _flag("Nigeria", "vertical", "green white green"),
+    _flag("Peru", "vertical", "red white red"),
+    _flag("Russia", "horizontal", "white blue red"),
+    _flag("Sierra Leone", "horizontal", "green white blue"),
+    _flag("Ukraine", "horizontal", "blue yellow"),
+    _flag("Yemen", "horizontal", "red white black"),
+    _flag("Bahamas", "horizontal", "light_blue yellow light_blue", "black"),
+    _flag("Czech Republic", "horizontal", "white red", "blue"),
+    _flag("Palestine", "horizontal", "black white green", "red"),
+    _flag("Sudan", "horizontal", "red white black", "green"),
+)
