@@ -12,13 +12,15 @@ from meanfield._population import Population
 
 Option = str | int | float | bool | None
 
+# Looked up here since each look-up reads a file, and the first one imports a reader of e-mail.
+VERSIONS = {f"version_{name.replace('-', '_')}": version(name) for name in ("meanfield-llm", "jax", "numpy")}
+
 
 def stamp(
     result: xr.Dataset, kind: str, policy: xr.Dataset | Population | None = None, **options: Option
 ) -> xr.Dataset:
     """`result` with attrs that say what it is (`kind`), what made it, from which policy and under which options."""
-    attrs: dict[str, object] = {"kind": kind}
-    attrs |= {f"version_{name.replace('-', '_')}": version(name) for name in ("meanfield-llm", "jax", "numpy")}
+    attrs: dict[str, object] = {"kind": kind, **VERSIONS}
     if isinstance(policy, Population):
         attrs |= {"policy_sha256": policy.sha256, "memory_length": policy.space.memory_length}
     elif policy is not None:

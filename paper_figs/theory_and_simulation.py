@@ -118,7 +118,8 @@ def _errors(axis: Axes, one: xr.Dataset) -> None:
     axis.set_xscale("log")
     axis.set_yscale("log")
     axis.set_xlabel("number of agents N")
-    axis.set_title(f"error ~ $N^{{{float(one['error_slope']):.2f}}}$")
+    slope = float(one["error_slope"])
+    axis.set_title("error" if np.isnan(slope) else f"error ~ $N^{{{slope:.2f}}}$")
     axis.legend(loc="best")
 
 

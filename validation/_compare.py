@@ -26,8 +26,8 @@ def compare(
 
     At small N they should not: the rate equation is the limit of many agents. The verdicts say where that limit begins.
     The mean over runs is off the rate equation by O(1/N), which a band of width O(1/√(N·runs)) resolves where there are
-    not far fewer runs than agents. With several sizes the slope of that error in N tells a theory that is right for
-    many agents (-1) from one that is wrong (0); runs that have yet to choose between two words delay its fall.
+    not far fewer runs than agents. With several sizes the error's slope in N, -1 where N is large, shows its order; and
+    the difference extrapolated to N → ∞ tells a theory that is right for many agents from one that is not.
 
     Parameters
     ----------
@@ -53,8 +53,11 @@ def compare(
     - `within_band` (n_agents, round), for all words, and `trajectory_agrees` (n_agents), for all rounds;
     - `error` (n_agents), the root mean square over rounds and words of what is not noise in that difference, and its
       `error_uncertainty`, NaN where it is not resolved; `error_slope`, the slope of log(error) in log(N) over the
-      resolved sizes, NaN where they are fewer than two, with `error_slope_interval` (bound); and `error_vanishes`,
-      whether that interval lies below -1/2;
+      resolved sizes, NaN where they are fewer than two, with `error_slope_interval` (bound);
+    - `limit` (round, word), the difference extrapolated to N → ∞ by a line in 1/N through the two largest sizes,
+      `limit_band`, the half-width of its simultaneous band, and `limit_verdict`: "agrees" where the band holds 0 in all
+      rounds, "differs" where it does not; "sizes too small" where the variance of the runs does not fall as 1/N between
+      the two, as where they still choose between two words; or "one size only";
     - `consensus_probability` (n_agents, word) and `no_consensus` (n_agents), fractions of the runs, and their Wilson
       intervals `consensus_interval` (n_agents, word, bound) and `no_consensus_interval` (n_agents, bound);
     - `predicted_word`, the attractor of the theory, and `consensus_agrees` (n_agents): most runs, with confidence, end
@@ -92,7 +95,7 @@ def _compare_trajectories(simulation: xr.Dataset, theory: np.ndarray, level: flo
     band = student.ppf(1 - (1 - level) / (2 * comparisons), runs - 1) * uncertainty
     within = (np.abs(mean - theory) <= band).all(-1)
     units = {"units": "1"}
-    errors = error_in_n(share.values, theory, share["n_agents"].values, level)
+    errors = error_in_n(share, theory, level, theory_error)
     trajectories = xr.Dataset(
         {
             "simulated": (TRAJECTORY, mean, {"long_name": "simulated word share, mean over runs", **units}),

@@ -9,6 +9,7 @@ import numba
 import numpy as np
 
 from meanfield import MemorySpace
+from validation._collection_paused import collection_paused
 from validation._convention import ROUNDS_AVERAGED, Convention
 from validation._kernel import advance
 from validation._random import seed_streams
@@ -44,6 +45,7 @@ class Ensemble:
     word_share: np.ndarray  # (run, round, word), rounds 0 to record_rounds; no rounds where none are recorded
 
 
+@collection_paused()
 def play_ensemble(
     rules: Rules,
     start: np.ndarray,

@@ -7,12 +7,13 @@ import xarray as xr
 from rich.table import Table
 
 from meanfield import MIXED, InputError
+from validation._error_in_n import LIMIT_AGREES, LIMIT_DIFFERS, LIMIT_TOO_SMALL, LIMIT_UNKNOWN
 
 
 def comparison_table(comparison: xr.Dataset) -> Table:
     """What `compare` found, in words: for each N, does the word share follow theory, and do the runs end as it does?
 
-    Where there are several N, the last line says whether the error of theory vanishes with N.
+    Where there are several N, the last line says what is left of the difference for N → ∞.
 
     Raises
     ------
@@ -24,7 +25,7 @@ def comparison_table(comparison: xr.Dataset) -> Table:
     predicted = str(comparison["predicted_word"].item())
     end = "no consensus" if predicted == MIXED else f"consensus on {predicted}"
     level = 100 * comparison.attrs["option_level"]
-    table = Table(title=f"Simulation against mean field: {_title(comparison)}", caption=_slope_verdict(comparison))
+    table = Table(title=f"Simulation against mean field: {_title(comparison)}", caption=_limit_verdict(comparison))
     table.add_column("N", justify="right")
     table.add_column(f"word share ({level:g} % band)")
     table.add_column(f"runs that end as predicted: {end}")
@@ -40,13 +41,21 @@ def _title(comparison: xr.Dataset) -> str:
     return f"{model}{words}, {comparison.attrs['option_runs']:,} runs"
 
 
-def _slope_verdict(comparison: xr.Dataset) -> str | None:
+def _limit_verdict(comparison: xr.Dataset) -> str | None:
+    verdict = str(comparison["limit_verdict"].item())
+    if verdict == LIMIT_UNKNOWN:
+        return None
+    largest, band = (float(np.abs(comparison[name]).max()) for name in ("limit", "limit_band"))
+    text = {
+        LIMIT_AGREES: f"for N → ∞ simulation agrees with theory (off by at most {largest:.2g}, band ±{band:.2g})",
+        LIMIT_DIFFERS: f"for N → ∞ simulation differs from theory (off by up to {largest:.2g}, band ±{band:.2g})",
+        LIMIT_TOO_SMALL: "these N are too small to extrapolate: the variance of the runs does not fall as 1/N yet",
+    }[verdict]
     slope = float(comparison["error_slope"])
     if np.isnan(slope):
-        return None
+        return text
     low, high = comparison["error_slope_interval"].values
-    verdict = "vanishes" if bool(comparison["error_vanishes"]) else "does not vanish"
-    return f"the error of theory {verdict} over these N: it goes as N^{slope:.2f} ({low:.2f} to {high:.2f})"
+    return f"{text}; over these N the error goes as N^{slope:.2f} ({low:.2f} to {high:.2f})"
 
 
 def _trajectory_verdict(line: xr.Dataset) -> str:
