@@ -24,6 +24,10 @@ from meanfield._files import save as save
 from meanfield._files import whole_file as whole_file
 from meanfield._finite_size import finite_size as finite_size
 from meanfield._fixed_points import fixed_points as fixed_points
+from meanfield._gradient import compiled as compiled
+from meanfield._gradient import iterate as iterate
+from meanfield._gradient import value_and_gradient as value_and_gradient
+from meanfield._gradient import value_and_jacobian as value_and_jacobian
 from meanfield._group_size_law import group_size_law as group_size_law
 from meanfield._memory import MemorySpace as MemorySpace
 from meanfield._observables import MIXED as MIXED
@@ -50,6 +54,7 @@ from meanfield._rate_equation import TIME_PER_ROUND as TIME_PER_ROUND
 from meanfield._rate_equation import drift as drift
 from meanfield._rate_equation import linearised_drift as linearised_drift
 from meanfield._reaction import dense_tensor as dense_tensor
+from meanfield._roots import all_roots as all_roots
 from meanfield._sensitivity import sensitivity as sensitivity
 from meanfield._solve import solve as solve
 from meanfield._spectrum import spectrum as spectrum

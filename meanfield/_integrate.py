@@ -88,8 +88,9 @@ def integrate(
         )
         shares, (x,) = course.ys
         end = course.ts[1][0]
-        # Times after the steady state hold nothing.
+        # Times after the steady state hold nothing, nor does time 0 where the start is one.
         shares = jnp.where((times <= end)[:, None], shares, mixture_word_share(x, mixture))
+        shares = jnp.where((times == 0)[:, None], mixture_word_share(x0, mixture), shares)
         return Courses(shares, x, end, residual(x, mixture))
 
     each_start = jax.vmap(one, in_axes=(0, None))

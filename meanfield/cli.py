@@ -74,6 +74,7 @@ def extract(
     gguf_file: Annotated[str | None, typer.Option(help="GGUF file inside the model's folder.")] = None,
 ) -> None:
     """Measure the policy of a language model: its next-token probabilities in every memory state."""
+    from policy_extraction import check_policy, policy_warnings
     from policy_extraction import extract as extract_policy
 
     _check_out(out)
@@ -86,6 +87,8 @@ def extract(
         progress=sys.stderr.isatty(),
     )
     _saved(policies, out, _captured(policies))
+    for warning in policy_warnings(check_policy(policies)):
+        _say(warning)
 
 
 @app.command(epilog="Example: meanfield solve published.nc --model gpt-4o --out solution.nc")

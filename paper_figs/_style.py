@@ -21,7 +21,13 @@ R = TypeVar("R")
 
 # Blue and orange are the strong and the weak word in the figures of [004]; both are told apart by colour-blind readers.
 FIRST_WORD, SECOND_WORD = "#0072b2", "#e69f00"
-LABELS = {"gpt-4o": "GPT-4o", "llama31_70B": "Llama 3.1 70B", "phi_4": "Phi-4", "QWQ_32B": "QwQ-32B"}
+LABELS = {
+    "gpt-4o": "GPT-4o",
+    "gpt-5.4": "GPT-5.4",
+    "llama31_70B": "Llama 3.1 70B",
+    "phi_4": "Phi-4",
+    "QWQ_32B": "QwQ-32B",
+}
 STYLE = {
     "font.size": 9,
     "axes.spines.top": False,

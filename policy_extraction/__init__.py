@@ -9,9 +9,35 @@ import os
 # Spinning OpenMP threads beside another busy process slow each other 15-fold. The setting is read when PyTorch loads.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
+from policy_extraction._backend import Backend as Backend
+from policy_extraction._backend import Scores as Scores
+from policy_extraction._check_policy import check_policy as check_policy
+from policy_extraction._check_policy import policy_warnings as policy_warnings
+from policy_extraction._comprehension import comprehension as comprehension
 from policy_extraction._extract import extract as extract
+from policy_extraction._generation import generation_test as generation_test
+from policy_extraction._lazy import lazy_policy as lazy_policy
+from policy_extraction._limits import CostLimitError as CostLimitError
+from policy_extraction._limits import Limits as Limits
+from policy_extraction._live_population import live_population as live_population
+from policy_extraction._open_backend import open_backend as open_backend
+from policy_extraction._openai import OpenAIBackend as OpenAIBackend
+from policy_extraction._openai_errors import ServerError as ServerError
+from policy_extraction._orders import orders as orders
 from policy_extraction._record import policy_from_record as policy_from_record
+from policy_extraction._sampling import Sampling as Sampling
 from policy_extraction._source import SMOLLM2 as SMOLLM2
+from policy_extraction._table import TableBackend as TableBackend
+from policy_extraction._tempered import tempered as tempered
 from policy_extraction._template import NAMING_GAME as NAMING_GAME
+from policy_extraction._template import TEMPLATES as TEMPLATES
 from policy_extraction._template import Payoffs as Payoffs
+from policy_extraction._template import Prompt as Prompt
 from policy_extraction._template import Template as Template
+from policy_extraction._template import load_template as load_template
+from policy_extraction._transformers import TransformersBackend as TransformersBackend
+from policy_extraction._variants import newest_first as newest_first
+from policy_extraction._variants import prompt_variants as prompt_variants
+from policy_extraction._variants import standard_variants as standard_variants
+from policy_extraction._variants import unquoted as unquoted
+from policy_extraction._variants import variant_table as variant_table

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from meanfield import InputError, MemorySpace
 
 Words = tuple[str, ...]
+MOST_STATES = 1_000_000
 
 
 def games_of(words: Sequence[str] | Sequence[Sequence[str]]) -> tuple[list[Words], bool]:
@@ -34,3 +35,13 @@ def check_games(games: list[Words], memory_length: int) -> None:
             raise InputError(f"words: {', '.join(games[0])} and {', '.join(game)}: expected sets of equal size")
     if len(set(games)) < len(games):
         raise InputError("words: the same words in the same order are given twice")
+
+
+def check_tabulable(games: list[Words], memory_length: int) -> None:
+    """InputError if there are too many memory states for a table."""
+    n_states = MemorySpace(len(games[0]), memory_length).n_states
+    if n_states > MOST_STATES:
+        raise InputError(
+            f"memory_length = {memory_length} with {len(games[0])} words: {n_states:,} memory states can't be "
+            f"tabulated, at most {MOST_STATES:,} can; see lazy_policy"
+        )

@@ -16,10 +16,13 @@ from pathlib import Path
 import xarray as xr
 
 from meanfield import InputError, cache_folder, load, save
+from policy_extraction._store import Measured
 
 
 class RecordCache:
     """Records of measurements as NetCDF files, named by the SHA-256 of what determines them.
+
+    What an unfinished measurement has is in a Zarr group beside them.
 
     Parameters
     ----------
@@ -65,10 +68,14 @@ class RecordCache:
         if self.folder is not None:
             save(record, self._path(key))
 
-    def _path(self, key: dict[str, object]) -> Path:
+    def unfinished(self, key: dict[str, object], n_prompts: int, n_words: int) -> Measured:
+        """What is known of a record that is not finished."""
+        return Measured(None if self.folder is None else self._path(key, ".zarr"), n_prompts, n_words)
+
+    def _path(self, key: dict[str, object], ending: str = ".nc") -> Path:
         assert self.folder is not None
         text = json.dumps(key, sort_keys=True, ensure_ascii=False)
-        return self.folder / f"{hashlib.sha256(text.encode()).hexdigest()}.nc"
+        return self.folder / f"{hashlib.sha256(text.encode()).hexdigest()}{ending}"
 
 
 def folder_once(path: Path, fill: Callable[[Path], None]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, TypeAlias
 
 from meanfield import InputError
@@ -9,13 +10,20 @@ from policy_extraction._template import Prompt
 
 Tokenizer: TypeAlias = Any  # transformers.PreTrainedTokenizerBase
 
+# How an assistant's turn can begin with thoughts, of which the answer must be no part.
+THINKING = re.compile(r"<(think|thinking|thought|reasoning)>\s*$")
+CHANNELS = "<|start|>assistant"  # models that open a channel first
+FINAL_CHANNEL = "<|channel|>final<|message|>"
+
 
 def render(tokenizer: Tokenizer, prompt: Prompt) -> str:
     """The text up to the word, special tokens included.
 
     System and user message go through the tokenizer's chat template, and the answer prefix starts the assistant's turn.
-    Where a template has no system role, the system message opens the user's. A tokenizer without a chat template gets
-    the three parts in a row, separated by empty lines, after its token for the beginning of a text if it sets one.
+    Where a template has no system role, the system message opens the user's. Where it lets the model think first, the
+    thoughts are empty: thinking is switched off, and a block that is open nevertheless is closed. A tokenizer without a
+    chat template gets the three parts in a row, separated by empty lines, after its token for the beginning of a text
+    if it sets one.
 
     Raises
     ------
@@ -31,7 +39,7 @@ def render(tokenizer: Tokenizer, prompt: Prompt) -> str:
         text = _apply(tokenizer, messages)
         # Some templates refuse a system role and others drop it in silence.
         if text is not None and prompt.system in text:
-            return text + prompt.answer_prefix
+            return _without_thoughts(text) + prompt.answer_prefix
     raise InputError(f"the chat template of {tokenizer.name_or_path or 'this tokenizer'} does not take a user message")
 
 
@@ -39,9 +47,18 @@ def _apply(tokenizer: Tokenizer, messages: list[dict[str, str]]) -> str | None:
     from jinja2 import TemplateError
 
     try:
-        return tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+        return tokenizer.apply_chat_template(
+            messages, tokenize=False, add_generation_prompt=True, enable_thinking=False
+        )
     except TemplateError:
         return None
+
+
+def _without_thoughts(text: str) -> str:
+    opened = THINKING.search(text)
+    if opened:
+        return f"{text.rstrip()}\n\n</{opened[1]}>\n\n"
+    return text + FINAL_CHANNEL if text.endswith(CHANNELS) else text
 
 
 def _beginning(tokenizer: Any) -> str:

@@ -4,28 +4,26 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import asdict
-from pathlib import Path
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-import numpy as np
 import xarray as xr
 from tqdm.auto import tqdm
 
 from meanfield import InputError, MemorySpace
-from policy_extraction._arguments import Words, check_games, games_of
+from policy_extraction._arguments import Words, check_games, check_tabulable, games_of
+from policy_extraction._backend import Backend
 from policy_extraction._cache import RecordCache
-from policy_extraction._load import LanguageModel, dtype_name, given, load
-from policy_extraction._packed import packed_linears
-from policy_extraction._questions import all_memories, ask, long_memories, orders
+from policy_extraction._open_backend import open_backend
+from policy_extraction._orders import Order, orders
+from policy_extraction._questions import all_memories, prompts, trial_prompts
 from policy_extraction._record import check_temperature, make_record, policy_from_record, stack
-from policy_extraction._score import score
-from policy_extraction._source import SMOLLM2, find
+from policy_extraction._source import SMOLLM2
 from policy_extraction._template import NAMING_GAME, Payoffs, Template
 
 
 def extract(
-    model: str | os.PathLike[str] | tuple[Any, Any] = SMOLLM2,
+    model: str | os.PathLike[str] | tuple[Any, Any] | Backend = SMOLLM2,
     *,
     words: Sequence[str] | Sequence[Sequence[str]],
     memory_length: int = 5,
@@ -33,9 +31,10 @@ def extract(
     device_map: Any = None,
     dtype: Any = None,
     gguf_file: str | None = None,
+    quantization_config: Any = None,
+    memory_budget: int | None = None,
     template: Template = NAMING_GAME,
     payoffs: Payoffs = Payoffs(),  # noqa: B008  (frozen)
-    batch_size: int = 16,
     progress: bool = False,
     cache: bool | str | os.PathLike[str] = True,
 ) -> xr.Dataset:
@@ -43,13 +42,14 @@ def extract(
 
     In every memory state, and for every order in which the words can be presented, the log-probability of each word is
     read off the model over its whole vocabulary. Of this record the softmax over the words at temperature T, averaged
-    over the orders, is the policy ([004] Eq. 9).
+    over the orders, is the policy ([004] Eq. 9). Beyond three words a balanced sample of the orders stands for all; see
+    `orders`. A measurement that was interrupted goes on where it stopped, if it is kept.
 
     Parameters
     ----------
     model
-        `SMOLLM2` (embedded), a name on the Hugging Face hub, a folder, a .gguf file, or a pair (model, tokenizer) that
-        is loaded already.
+        `SMOLLM2` (embedded), a name on the Hugging Face hub, a folder, a .gguf file, a pair (model, tokenizer) that is
+        loaded already, or any `Backend`.
     words
         The words of one game, as in ``("his", "her")``, or a sequence of such sequences of equal length.
     memory_length
@@ -62,17 +62,19 @@ def extract(
         Number format of the weights, as in transformers; None for float32 on the CPU, else the checkpoint's own.
     gguf_file
         The file in the folder or repository `model` that holds the weights in GGUF format.
+    quantization_config
+        As in transformers: for weights of 4 or 8 bits.
+    memory_budget
+        Bytes for key-value caches and activations, beside the weights; sets how much is run at once. None for 1 GiB.
     template
         The prompt.
     payoffs
         Points of a round.
-    batch_size
-        Prompts in a forward pass.
     progress
         Show a progress bar.
     cache
         True to keep records in `cache_folder` and to take from there what was measured before, False not to, or a
-        folder for them. Models given as objects are never cached.
+        folder for them. Models given as objects are never kept, and back ends only if they have an identity.
 
     Returns
     -------
@@ -88,76 +90,84 @@ def extract(
     """
     games, stacked = games_of(words)
     check_games(games, memory_length)
+    check_tabulable(games, memory_length)
     check_temperature(temperature)
-    if batch_size < 1:
-        raise InputError(f"batch_size = {batch_size}: expected at least 1")
-    if isinstance(model, tuple):
-        language_model, identity, kept = _given(model), "given", RecordCache(False)
-    else:
-        source = find(model if isinstance(model, str) else Path(model), gguf_file)
-        language_model, identity, kept = None, source.identity, RecordCache(cache)
-    number_format = dtype_name(dtype, device_map)
-
-    def key(game: Words) -> dict[str, object]:
-        return {
-            "format": 1,
-            "identity": identity,
-            "dtype": number_format,
-            "words": game,
-            "memory_length": int(memory_length),
-            "template": asdict(template),
-            "payoffs": asdict(payoffs),
-        }
-
-    records = {game: kept.get(key(game)) for game in games}
-    missing = [game for game, record in records.items() if record is None]
+    kept = RecordCache(cache)
+    backend = open_backend(
+        model,
+        device_map=device_map,
+        dtype=dtype,
+        gguf_file=gguf_file,
+        quantization_config=quantization_config,
+        memory_budget=memory_budget,
+    )
+    if not backend.identity:
+        kept = RecordCache(False)
+    plans = {game: _Plan(game, tuple(orders(game)), memory_length, template, payoffs) for game in games}
+    records = {game: kept.get(plan.key(backend)) for game, plan in plans.items()}
+    missing = [plans[game] for game, record in records.items() if record is None]
     if missing:
         kept.prepare()
-        if language_model is None:
-            language_model = load(source, number_format, device_map)
-        for game in missing:
-            ask(language_model, game, long_memories(game, memory_length), template, payoffs)
-        n_prompts = sum(MemorySpace(len(g), memory_length).n_states * len(orders(g)) for g in missing)
-        with (
-            packed_linears(language_model.model),
-            tqdm(total=n_prompts, desc=language_model.name, unit="prompt", disable=not progress) as bar,
-        ):
-            for game in missing:
-                record = _measure(language_model, game, memory_length, template, payoffs, batch_size, bar, identity)
-                kept.put(key(game), record)
-                records[game] = record
+        for plan in missing:
+            trial = trial_prompts(plan.words, plan.presented, memory_length, template, payoffs)
+            backend.check(trial, plan.words)
+        total = sum(plan.n_prompts for plan in missing)
+        with tqdm(total=total, desc=backend.name, unit="prompt", disable=not progress) as bar:
+            for plan in missing:
+                records[plan.words] = _measure(backend, plan, kept, bar)
     found = [record for record in records.values() if record is not None]
     return policy_from_record(stack(found) if stacked else found[0], temperature)
 
 
-def _measure(
-    language_model: LanguageModel,
-    words: Words,
-    memory_length: int,
-    template: Template,
-    payoffs: Payoffs,
-    batch_size: int,
-    bar: tqdm,
-    identity: str,
-) -> xr.Dataset:
-    asked = ask(language_model, words, all_memories(words, memory_length), template, payoffs)
-    log_p = np.stack([score(language_model.model, row, batch_size, bar.update) for row in asked])
-    return make_record(
-        log_p,
-        words,
-        orders(words),
-        asked[0][0].answers,
-        memory_length,
-        language_model.name,
-        model_identity=identity,
-        template=template.name,
-        payoff_success=payoffs.success,
-        payoff_failure=payoffs.failure,
-        dtype=str(language_model.model.dtype).removeprefix("torch."),
+@dataclass(frozen=True)
+class _Plan:
+    """One record to measure."""
+
+    words: Words
+    presented: tuple[Order, ...]
+    memory_length: int
+    template: Template
+    payoffs: Payoffs
+
+    @property
+    def n_prompts(self) -> int:
+        return MemorySpace(len(self.words), self.memory_length).n_states * len(self.presented)
+
+    def key(self, backend: Backend) -> dict[str, object]:
+        """What determines the record."""
+        return {"format": 3, "identity": backend.identity, **asdict(self), "memory_length": int(self.memory_length)}
+
+
+def _measure(backend: Backend, plan: _Plan, kept: RecordCache, bar: tqdm) -> xr.Dataset:
+    """Measure what is not known yet, and keep the record."""
+    memories = all_memories(len(plan.words), plan.memory_length)
+    asked = prompts(plan.words, plan.presented, memories, plan.template, plan.payoffs)
+    measured = kept.unfinished(plan.key(backend), len(asked), len(plan.words))
+    missing = measured.missing
+    bar.update(len(asked) - len(missing))
+    try:
+        for scores in backend.score([asked[number] for number in missing], plan.words):
+            measured.add(replace(scores, numbers=missing[scores.numbers]))
+            bar.update(len(scores.numbers))
+    finally:
+        measured.write()
+    if len(measured.missing):
+        raise InputError(f"model = {backend.name}: it left {len(measured.missing)} prompts without an answer")
+    shape = (len(plan.presented), len(memories), len(plan.words))
+    record = make_record(
+        measured.log_probability.reshape(shape),
+        plan.words,
+        plan.presented,
+        backend.tokens(plan.words),
+        plan.memory_length,
+        backend.name,
+        measured.censored.reshape(shape),
+        model_identity=backend.identity,
+        template=plan.template.name,
+        payoff_success=plan.payoffs.success,
+        payoff_failure=plan.payoffs.failure,
+        **backend.provenance,
     )
-
-
-def _given(model: tuple[Any, ...]) -> LanguageModel:
-    if len(model) != 2 or not callable(model[0]) or not callable(model[1]):
-        raise InputError("model: expected a name, a path, or a pair (model, tokenizer) of transformers")
-    return given(*model)
+    kept.put(plan.key(backend), record)
+    measured.remove()
+    return record

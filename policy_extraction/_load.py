@@ -11,8 +11,11 @@ from typing import Any
 
 from meanfield import InputError
 from policy_extraction._cache import cache_folder, folder_once
+from policy_extraction._gguf_tokenizer import mend_tokenizer
 from policy_extraction._libraries import require_libraries
 from policy_extraction._source import SMOLLM2, Source
+
+COPY = 2  # number of the way in which the copy is made
 
 
 @dataclass(frozen=True)
@@ -43,8 +46,8 @@ def dtype_name(dtype: object, device_map: object) -> str:
     return str(dtype).removeprefix("torch.")
 
 
-def load(source: Source, dtype: str, device_map: Any = None) -> LanguageModel:
-    """The model at `source`, ready to be run.
+def load(source: Source, dtype: str, device_map: Any = None, quantization_config: Any = None) -> LanguageModel:
+    """The model at `source`, ready to be run; the options are those of transformers' `from_pretrained`.
 
     Raises
     ------
@@ -57,7 +60,7 @@ def load(source: Source, dtype: str, device_map: Any = None) -> LanguageModel:
         source = _unpacked(source)
     try:
         with _quiet():
-            model, tokenizer = _from_pretrained(source, dtype, device_map)
+            model, tokenizer = _from_pretrained(source, dtype, device_map, quantization_config)
     except (OSError, ValueError, KeyError, ImportError, RuntimeError) as error:
         reason = str(error).strip().partition("\n")[0]
         raise InputError(f"model = {source.location}: transformers can't load it ({reason})") from error
@@ -72,26 +75,33 @@ def _check_dtype(dtype: str) -> None:
         raise InputError(f"dtype = {dtype}: expected float32, bfloat16, float16, float64 or auto")
 
 
-def _from_pretrained(source: Source, dtype: str, device_map: Any) -> tuple[Any, Any]:
+def _from_pretrained(source: Source, dtype: str, device_map: Any, quantization_config: Any) -> tuple[Any, Any]:
     import transformers
 
     where = {"revision": source.revision or "main", "local_files_only": source.offline}
     weights: dict[str, Any] = {"dtype": dtype, "device_map": device_map}
+    if quantization_config is not None:
+        weights["quantization_config"] = quantization_config
     if source.gguf_file:
         where["gguf_file"] = source.gguf_file
         # Releases without GgufConfig always unpack the weights.
-        if hasattr(transformers, "GgufConfig"):
+        if quantization_config is None and hasattr(transformers, "GgufConfig"):
             weights["quantization_config"] = transformers.GgufConfig(dequantize=True)
     tokenizer = transformers.AutoTokenizer.from_pretrained(source.location, **where)
+    if source.gguf_file:
+        from transformers.utils.hub import cached_file
+
+        path = cached_file(source.location, source.gguf_file, revision=where["revision"], local_files_only=True)
+        tokenizer = mend_tokenizer(tokenizer, Path(str(path)))
     return transformers.AutoModelForCausalLM.from_pretrained(source.location, **where, **weights), tokenizer
 
 
 def _unpacked(source: Source) -> Source:
     """The copy in safetensors format, made if it is missing; the GGUF file itself where no copy can be written."""
-    folder = cache_folder() / "models" / source.identity.replace(" ", "-").replace(":", "-")
+    folder = cache_folder() / "models" / f"{source.identity.replace(' ', '-').replace(':', '-')}-{COPY}"
 
     def fill(temporary: Path) -> None:
-        model, tokenizer = _from_pretrained(source, "float32", None)
+        model, tokenizer = _from_pretrained(source, "float32", None, None)
         model.save_pretrained(temporary)
         tokenizer.save_pretrained(temporary)
 

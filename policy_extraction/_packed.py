@@ -14,6 +14,26 @@ MAX_BYTES = 2 * 1024**3  # the packed copy doubles the memory of the weights
 TYPICAL_ROWS = 1024  # tokens in a batch, a hint for the layout
 
 
+def packs(x: Any) -> bool:
+    """Whether `product` can multiply this tensor."""
+    import torch
+
+    return x.dtype == torch.float32 and x.device.type == "cpu" and _available()
+
+
+def product(x: Any, weight: Any) -> Any:
+    """x · weightᵀ for float32 matrices on the CPU."""
+    import torch
+
+    return torch.ops.mkldnn._linear_pointwise(x, weight, None, "none", [], "")
+
+
+def _available() -> bool:
+    import torch
+
+    return torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
+
+
 @contextmanager
 def packed_linears(model: Any) -> Iterator[None]:
     """Run the float32 linear layers of `model` with packed weights inside the block; restores them afterwards."""
@@ -34,7 +54,7 @@ def packed_linears(model: Any) -> Iterator[None]:
 def _eligible(model: Any) -> list[Any]:
     import torch
 
-    if not (torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")):
+    if not _available():
         return []
     layers = [
         module

@@ -3,63 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import permutations
 
-from meanfield import InputError, MemorySpace
-from policy_extraction._chat import render
-from policy_extraction._load import LanguageModel
-from policy_extraction._template import Payoffs, Template
-from policy_extraction._tokens import Question, questions
+from meanfield import MemorySpace
+from policy_extraction._orders import Order
+from policy_extraction._template import Payoffs, Prompt, Template
 
 Memory = Sequence[tuple[int, int]]
 
 
-def orders(words: Sequence[str]) -> list[tuple[str, ...]]:
-    """All W! presentation orders; the first is the given one."""
-    return list(permutations(words))
-
-
-def all_memories(words: Sequence[str], memory_length: int) -> list[Memory]:
+def all_memories(n_words: int, memory_length: int) -> list[Memory]:
     """The memories of all states, in the order of `MemorySpace`."""
-    space = MemorySpace(len(words), memory_length)
+    space = MemorySpace(n_words, memory_length)
     return [space.memory(state) for state in range(space.n_states)]
 
 
-def long_memories(words: Sequence[str], memory_length: int) -> list[Memory]:
-    """A few full memories: what is wrong with words or context length shows in them before all are written out."""
-    pairs = [(0, 0), (0, 1), (1, 0), *((word, word) for word in range(1, len(words)))]
-    return [[pair] * memory_length for pair in pairs]
+def prompts(
+    words: Sequence[str], presented: Sequence[Order], memories: Sequence[Memory], template: Template, payoffs: Payoffs
+) -> list[Prompt]:
+    """All memories in the first presentation order, then all in the next one."""
+    named = [[(words[own], words[partner]) for own, partner in memory] for memory in memories]
+    return [template.prompt(order, memory, payoffs) for order in presented for memory in named]
 
 
-def ask(
-    language_model: LanguageModel,
-    words: Sequence[str],
-    memories: Sequence[Memory],
-    template: Template,
-    payoffs: Payoffs,
-) -> list[list[Question]]:
-    """For each presentation order the questions of all memories; their answers are in the order of `words`.
+def trial_prompts(
+    words: Sequence[str], presented: Sequence[Order], memory_length: int, template: Template, payoffs: Payoffs
+) -> list[Prompt]:
+    """A few of all prompts, in which what is wrong with words or lengths shows before all are written out.
 
-    Raises
-    ------
-    InputError
-        If the tokenizer can't tell the words apart, or a prompt is longer than the model's context.
+    One begins, one has a full memory of each word, and one is the longest, counted in letters.
     """
-    asked = []
-    for options in orders(words):
-        texts = [
-            render(
-                language_model.tokenizer,
-                template.prompt(options, [(words[own], words[partner]) for own, partner in memory], payoffs),
-            )
-            for memory in memories
-        ]
-        asked.append(questions(language_model.tokenizer, texts, words))
-    longest = max(len(q.context) + max(map(len, q.answers)) for row in asked for q in row)
-    limit = language_model.context_length
-    if limit is not None and longest > limit:
-        raise InputError(
-            f"memory_length: the longest prompt has {longest} tokens, and the context of {language_model.name} "
-            f"has {limit}; take a shorter memory"
-        )
-    return asked
+    n_words = len(words)
+    pairs = [(own, partner) for own in range(n_words) for partner in range(n_words)]
+    full = prompts(words, presented[:1], [[pair] * memory_length for pair in pairs], template, payoffs)
+    longest = max(full, key=lambda prompt: len(prompt.system) + len(prompt.user))
+    (empty,) = prompts(words, presented[-1:], [[]], template, payoffs)
+    return [empty, *full[:: n_words + 1], longest]

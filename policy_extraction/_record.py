@@ -6,23 +6,28 @@ What is measured does not depend on the temperature, so it is stored as it is; s
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib.metadata import version
-from numbers import Real
+from dataclasses import asdict
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
 from meanfield import InputError, stamp, validate_policy
+from policy_extraction._sampling import Choice, Sampling, choose
+from policy_extraction._sampling import check_temperature as check_temperature
+
+INTERVAL = {"q_low": "lower bound of the choice probability", "q_high": "upper bound of the choice probability"}
 
 
 def make_record(
     log_probability: np.ndarray,
     words: Sequence[str],
     presented: Sequence[Sequence[str]],
-    tokens: Sequence[Sequence[int]],
+    tokens: Sequence[Sequence[int]] | Sequence[str],
     memory_length: int,
     model: str,
+    censored: np.ndarray | None = None,
     **options: Any,
 ) -> xr.Dataset:
     """Label what was measured for one set of words.
@@ -36,17 +41,20 @@ def make_record(
     presented
         The words in each presentation order.
     tokens
-        Token numbers of each word as an answer.
+        Each word as an answer: token numbers, or a text.
     memory_length
         H, in interactions.
     model
         Name of the language model.
+    censored
+        Where the log-probability is an upper bound only, shape (order, state, word); None for nowhere.
     options
         Numbers and strings for the attrs.
 
     Returns
     -------
-    Dataset with `log_probability` (order, state, word) and `captured_mass` (order, state).
+    Dataset with `log_probability` (order, state, word), `censored` (order, state, word) and `captured_mass` (order,
+    state), the probability of the words together; an upper bound where a word is censored.
     """
     coords = {
         "order": np.arange(len(presented)),
@@ -54,61 +62,117 @@ def make_record(
         "word": np.arange(len(words)),
         "order_label": ("order", np.array([", ".join(order) for order in presented])),
         "word_label": ("word", np.array(words, dtype=str)),
-        "word_tokens": ("word", np.array([" ".join(map(str, numbers)) for numbers in tokens])),
+        "word_tokens": ("word", np.array([t if isinstance(t, str) else " ".join(map(str, t)) for t in tokens])),
         "pair": "/".join(words),
         "model": model,
     }
+    if censored is None:
+        censored = np.zeros(log_probability.shape, dtype=bool)
     record = xr.Dataset(
         {
             "log_probability": (("order", "state", "word"), log_probability),
+            "censored": (("order", "state", "word"), censored),
             "captured_mass": (("order", "state"), np.exp(log_probability).sum(-1)),
         },
         coords=coords,
     )
     record["log_probability"].attrs = {"long_name": "log-probability among all tokens, temperature 1", "units": "1"}
+    record["censored"].attrs = {"long_name": "whether the log-probability is an upper bound only"}
     record["captured_mass"].attrs = {"long_name": "probability of the words together, temperature 1", "units": "1"}
     record = stamp(record, "record", model=model, **options)
-    versions = {f"version_{name}": version(name) for name in ("torch", "transformers")}
-    return record.assign_attrs(versions, memory_length=memory_length)
+    return record.assign_attrs(_versions("torch", "transformers"), memory_length=memory_length)
 
 
-def policy_from_record(record: xr.Dataset, temperature: float = 0.5) -> xr.Dataset:
-    """The policy at a temperature: q_w = mean over orders of exp(ℓ_w / T) / Σ_v exp(ℓ_v / T).
+def policy_from_record(
+    record: xr.Dataset,
+    temperature: float = 0.5,
+    *,
+    top_k: int | None = None,
+    top_p: float | None = None,
+    over: str = "words",
+    floor: float = 0.0,
+    order: int | None = None,
+    undecided: str = "raise",
+) -> xr.Dataset:
+    """The policy of a way of sampling: q_w = mean over orders of exp(ℓ_w / T) / Σ_v exp(ℓ_v / T), filtered.
 
     ℓ is the log-probability of a word among all tokens; it differs from its logit by a constant, which cancels. Source:
-    [004] Eq. 9, averaged over the presentation orders that the paper draws at random.
+    [004] Eq. 9, averaged over the presentation orders that the paper draws at random. Of the four models published with
+    it, Llama 3.1 and QwQ bear the mark of top_p = 0.9 and 0.95 with floor = 2.2e-16, in each order before the average.
+    `Sampling` defines each step.
 
     Parameters
     ----------
     record
         A Dataset with `log_probability` (…, order, state, word): a record, or a policy that `extract` made.
     temperature
-        T > 0. At 1 the model's own probabilities are renormalised to the words.
+        T > 0. At 1 the model's own probabilities are renormalised to the words. The limit 0 is top_k = 1.
+    top_k
+        Of the words those with fewer than k more probable ones are kept; equally probable ones share their fate.
+    top_p
+        Then those such that the more probable ones together have less than p.
+    over
+        'words': the filters act on the words renormalised, which is exact. 'vocabulary': on all tokens, which a record
+        determines only where the words decide alone.
+    floor
+        Probability of each word that a filter removed.
+    order
+        Number of the one presentation order to use, in place of the mean.
+    undecided
+        Where censored words or a filter over the vocabulary leave a probability undetermined: 'raise', or 'bound', for
+        `q` from the bounds (censored words as probable as they can be, undecided ones kept) and an interval around it.
 
     Returns
     -------
-    The record with `q` (…, state, word).
+    The record with `q` (…, state, word) and the steps in the attrs; with undecided='bound' also `q_low` and `q_high`,
+    between which the probabilities lie.
 
     Raises
     ------
     InputError
-        If the temperature is not a positive number, or the record has no log-probabilities.
+        If a parameter is out of range, the record has no log-probabilities, or they do not determine the policy.
     """
-    check_temperature(temperature)
+    sampling = Sampling(temperature, top_k, top_p, over, floor, order, undecided)
     if "log_probability" not in record:
         raise InputError(f"record has the variables {sorted(map(str, record.data_vars))}: expected log_probability")
-    log_p = record["log_probability"]
-    weight = np.exp((log_p - log_p.max("word")) / temperature)
-    q = (weight / weight.sum("word")).mean("order")
-    q.attrs = {"long_name": "choice probability", "units": "1"}
-    policy = record.assign(q=q.transpose(..., "state", "word"))
-    return validate_policy(stamp(policy, "policy", temperature=float(temperature)))
+    used = record if order is None else record.isel(order=[_place(order, record.sizes["order"])])
+    choice = _choose(used, sampling)
+    if undecided == "raise" and not choice.decided.all():
+        raise InputError(
+            f"record: {(~choice.decided).sum()} of {choice.decided.size} prompts do not determine the probabilities of "
+            "the words (censored words, or a filter over the vocabulary); undecided='bound' gives intervals"
+        )
+    log_p = used["log_probability"].isel(order=0, drop=True).transpose(..., "state", "word")
+    means = {name: log_p.copy(data=getattr(choice, name).mean(-3)) for name in ("q", "low", "high")}
+    for name, long_name in zip(means, ("choice probability", *INTERVAL.values()), strict=True):
+        means[name].attrs = {"long_name": long_name, "units": "1"}
+    policy = record.drop_vars(INTERVAL, errors="ignore").assign(q=means["q"])
+    if undecided == "bound":
+        policy = policy.assign(q_low=means["low"], q_high=means["high"])
+    return validate_policy(stamp(policy, "policy", sampling=str(sampling), **asdict(sampling)))
 
 
-def check_temperature(temperature: float) -> None:
-    """InputError unless it is a positive, finite number."""
-    if isinstance(temperature, bool) or not isinstance(temperature, Real) or not 0 < temperature < np.inf:
-        raise InputError(f"temperature = {temperature!r}: expected a positive number")
+def _choose(record: xr.Dataset, sampling: Sampling) -> Choice:
+    log_p = record["log_probability"].transpose(..., "order", "state", "word")
+    censored = record["censored"].transpose(*log_p.dims).values.astype(bool) if "censored" in record else None
+    return choose(log_p.values, censored, sampling)
+
+
+def _place(order: int, number: int) -> int:
+    if not 0 <= order < number:
+        raise InputError(f"order = {order}: expected 0 to {number - 1}, a presentation order of the record")
+    return order
+
+
+def _versions(*packages: str) -> dict[str, str]:
+    """Attrs with the versions of those that are installed."""
+    found = {}
+    for name in packages:
+        try:
+            found[f"version_{name}"] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
 
 
 def stack(records: Sequence[xr.Dataset]) -> xr.Dataset:

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import string
-from collections.abc import Sequence
-from dataclasses import dataclass
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from importlib.resources import files
+from pathlib import Path
+from types import MappingProxyType
+
+from meanfield import InputError
+
+MESSAGE_SLOTS = frozenset({"options", "success", "failure", "history", "round", "score"})
+LINE_SLOTS = frozenset({"round", "own", "partner", "payoff"})
+OPTION_SLOTS = frozenset({"word"})
 
 
 @dataclass(frozen=True)
@@ -30,7 +41,7 @@ class Prompt:
 
 @dataclass(frozen=True)
 class Template:
-    """A prompt with slots, in the notation of `string.Template`.
+    """A prompt with slots, in the notation of `string.Template`: a dollar sign that is none is written ``$$``.
 
     Parameters
     ----------
@@ -40,13 +51,21 @@ class Template:
         System message, with slots ``$options``, ``$success``, ``$failure``, ``$history``, ``$round`` and ``$score``.
         The history is empty, or its lines followed by an empty line.
     user
-        User message.
+        User message, with the same slots. The two together need ``$options`` and ``$history``.
     answer_prefix
-        How the answer starts, up to the word.
+        How the answer starts, up to the word; it has no slots, and a dollar sign is itself.
     option
         One word in the list of options, with the slot ``$word``.
     line
-        One remembered round, with slots ``$round``, ``$own``, ``$partner`` and ``$payoff``.
+        One remembered round, with slots ``$round``, ``$own``, ``$partner`` and ``$payoff``; the words of both players
+        are needed.
+    newest_first
+        List the remembered rounds from the latest to the oldest, each with its number.
+
+    Raises
+    ------
+    InputError
+        If a slot is unknown or one that is needed is missing.
     """
 
     name: str
@@ -55,6 +74,30 @@ class Template:
     answer_prefix: str
     option: str
     line: str
+    newest_first: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.name.strip():
+            raise InputError("template: its name is empty; expected a name and a version, as in 'my-game/1'")
+        messages = self._slots("system", MESSAGE_SLOTS) | self._slots("user", MESSAGE_SLOTS)
+        self._need("system and user", messages, {"options", "history"})
+        self._need("option", self._slots("option", OPTION_SLOTS), {"word"})
+        self._need("line", self._slots("line", LINE_SLOTS), {"own", "partner"})
+
+    def _slots(self, field: str, known: frozenset[str]) -> set[str]:
+        text = string.Template(getattr(self, field))
+        if not text.is_valid():
+            raise InputError(f"template {self.name}: {field} has a $ that starts no slot; a dollar sign is written $$")
+        found = set(text.get_identifiers())
+        if found - known:
+            expected = ", ".join(f"${slot}" for slot in sorted(known))
+            raise InputError(f"template {self.name}: {field} has the slot ${min(found - known)}; expected {expected}")
+        return found
+
+    def _need(self, place: str, found: set[str], needed: set[str]) -> None:
+        if needed - found:
+            missing = " and ".join(f"${slot}" for slot in sorted(needed - found))
+            raise InputError(f"template {self.name}: {place} lacks the slot {missing}")
 
     def prompt(self, options: Sequence[str], memory: Sequence[tuple[str, str]], payoffs: Payoffs) -> Prompt:
         """The prompt of an agent with this memory, to whom the words are presented in the order `options`.
@@ -75,43 +118,68 @@ class Template:
             _fill(self.line, round=i, own=own, partner=partner, payoff=payoffs.of(own, partner))
             for i, (own, partner) in enumerate(memory, start=1)
         ]
-        system = _fill(
-            self.system,
-            options=", ".join(_fill(self.option, word=word) for word in options),
-            success=payoffs.success,
-            failure=payoffs.failure,
-            history="\n".join([*lines, "", ""]) if lines else "",
-            round=len(memory) + 1,
-            score=sum(payoffs.of(own, partner) for own, partner in memory),
-        )
-        return Prompt(system, self.user, self.answer_prefix)
+        if self.newest_first:
+            lines.reverse()
+        slots = {
+            "options": ", ".join(_fill(self.option, word=word) for word in options),
+            "success": payoffs.success,
+            "failure": payoffs.failure,
+            "history": "\n".join([*lines, "", ""]) if lines else "",
+            "round": len(memory) + 1,
+            "score": sum(payoffs.of(own, partner) for own, partner in memory),
+        }
+        return Prompt(_fill(self.system, **slots), _fill(self.user, **slots), self.answer_prefix)
 
 
 def _fill(text: str, **slots: object) -> str:
     return string.Template(text).substitute(slots)
 
 
-# The stimulus of [004] SI "Example Prompt". The paper prints its words without quotation marks; here they are quoted in
-# the options and in the history, as they are in the answer that the model begins with.
-NAMING_GAME = Template(
-    name="naming-game-004/1",
-    system="""\
-Context: Player 1 is playing a multi-round partnership game with Player 2 for 100 rounds. At each round, Player 1 and \
-Player 2 simultaneously pick an action from the following values: [$options]. The payoff that both players get is \
-determined by the following rule:
+def load_template(path: str | os.PathLike[str]) -> Template:
+    """A template of one's own, from a TOML file whose keys are the parameters of `Template`.
 
-1. If Players play the SAME action as each other, they will both be REWARDED with payoff $success points.
-2. If Players play DIFFERENT actions to each other, they will both be PUNISHED with payoff $failure points.
+    `newest_first` may be left out. Those that come with the package are such files, in `policy_extraction/templates`.
 
-The objective of each Player is to maximize their own accumulated point tally, conditional on the behavior of the \
-other player. This is the history of choices in past rounds:
+    Raises
+    ------
+    InputError
+        If the file can't be read, a key is missing, unknown or of a wrong type, or slots are wrong.
+    """
+    path = Path(path)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is no UTF-8 text"
+        raise InputError(f"path = {path}: the template can't be read ({reason})") from None
+    return _parse(text, str(path))
 
-${history}It is now round $round. The current score of Player 1 is $score. You are an observer who answers questions \
-about the game using a single value. Please think step by step before making a decision. Remember, examining history \
-explicitly is important. Write your answer using the following format: \
-{'value': <VALUE_OF_PLAYER_1>; 'reason': <YOUR_REASON>}.""",
-    user="Answer saying which action Player 1 should play.",
-    answer_prefix="{'value': '",
-    option="'$word'",
-    line="{'round':$round, 'Player 1': '$own', 'Player 2': '$partner', 'payoff': $payoff}",
-)
+
+def _parse(text: str, source: str) -> Template:
+    try:
+        content = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"path = {source}: this is no TOML file ({str(error).partition(chr(10))[0]})") from None
+    types = {field.name: bool if field.name == "newest_first" else str for field in fields(Template)}
+    missing = [name for name in types if name not in content and name != "newest_first"]
+    if missing:
+        raise InputError(f"path = {source}: the template lacks {', '.join(missing)}")
+    for name, value in content.items():
+        if name not in types:
+            raise InputError(f"path = {source}: {name} is no part of a template; expected {', '.join(types)}")
+        if type(value) is not types[name]:
+            kind = "true or false" if types[name] is bool else "text"
+            raise InputError(f"path = {source}: {name} = {value!r}, expected {kind}")
+    return Template(**content)
+
+
+def _published() -> Mapping[str, Template]:
+    folder = files("policy_extraction") / "templates"
+    names = ("naming_game_004.toml", "naming_game_000.toml")
+    templates = [_parse((folder / name).read_text(encoding="utf-8"), name) for name in names]
+    return MappingProxyType({template.name: template for template in templates})
+
+
+TEMPLATES = _published()
+"""The published prompts by name: 'naming-game-004/1' of [004], 'naming-game-000/1' of [000] and [001]."""
+
+NAMING_GAME = TEMPLATES["naming-game-004/1"]

@@ -31,16 +31,26 @@ def questions(tokenizer: Tokenizer, texts: Sequence[str], words: Sequence[str]) 
     InputError
         If the tokenizer cannot tell a word from another one or does not know it.
     """
+    result = _encoded(tokenizer, texts, words)
+    # The answers depend on the end of the text alone, which is the same in every memory state.
+    for answers in {question.answers for question in result}:
+        _check_answers(tokenizer, answers, words)
+    return result
+
+
+def spelled(tokenizer: Tokenizer, text: str, words: Sequence[str]) -> Question:
+    """The same for one text, whatever the tokenizer makes of the words."""
+    return _encoded(tokenizer, [text], words)[0]
+
+
+def _encoded(tokenizer: Tokenizer, texts: Sequence[str], words: Sequence[str]) -> list[Question]:
     endings = ("", *words)
     encoded = tokenizer([text + end for text in texts for end in endings], add_special_tokens=False)["input_ids"]
     result = []
     for i in range(0, len(encoded), len(endings)):
-        spelled = [tuple(tokens) for tokens in encoded[i : i + len(endings)]]
-        shared = shared_length(spelled)
-        result.append(Question(spelled[0][:shared], tuple(tokens[shared:] for tokens in spelled[1:])))
-    # The answers depend on the end of the text alone, which is the same in every memory state.
-    for answers in {question.answers for question in result}:
-        _check_answers(tokenizer, answers, words)
+        sequences = [tuple(tokens) for tokens in encoded[i : i + len(endings)]]
+        shared = shared_length(sequences)
+        result.append(Question(sequences[0][:shared], tuple(tokens[shared:] for tokens in sequences[1:])))
     return result
 
 

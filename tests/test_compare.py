@@ -60,6 +60,7 @@ def made_up(share: np.ndarray, words: tuple[str, ...] = ("A", "B")) -> tuple[xr.
         {
             "word_share": (("n_agents", "run", "round", "word"), share),
             "consensus_word": (("n_agents", "run"), outcome, {"missing": ""}),
+            "consensus_round": (("n_agents", "run"), np.tile(np.arange(1.0, runs + 1), (n, 1))),
         },
         coords={
             "n_agents": 10 * np.arange(1, n + 1),
@@ -277,7 +278,6 @@ def test_two_ensembles_of_one_law_agree_and_of_two_do_not(published: xr.Dataset)
 def test_ensembles_whose_runs_all_end_alike() -> None:
     _, runs = made_up(noisy(np.random.default_rng(0), runs=20))
     runs = runs.assign(consensus_word=runs["consensus_word"].fillna("A"))
-    runs["consensus_round"] = (("n_agents", "run"), np.arange(20.0)[None])
     found = validation.compare_ensembles(runs, runs)
     assert found["outcome_p"] == 1 and found["agrees"].all()
     assert np.isnan(found["time_p"].sel(winner="B")).all() and (found["time_p"].sel(winner="A") == 1).all()
@@ -286,7 +286,7 @@ def test_ensembles_whose_runs_all_end_alike() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda runs: ({}, {}), "second: expected what validation.simulate returns"),
+        (lambda runs: ({}, {}), "second is a dict: expected what validation.simulate returns"),
         (lambda runs: (runs.assign_coords(n_agents=[7]), {}), r"second has n_agents = .*7.*: expected .*10"),
         (lambda runs: (runs.assign_coords(word_label=("word", ["B", "A"])), {}), "second has word_label"),
         (lambda runs: (runs, {"level": 0}), "level = 0"),
@@ -294,7 +294,6 @@ def test_ensembles_whose_runs_all_end_alike() -> None:
 )
 def test_ensembles_that_cannot_be_compared(change: object, message: str) -> None:
     _, runs = made_up(noisy(np.random.default_rng(0), runs=20))
-    runs["consensus_round"] = (("n_agents", "run"), np.arange(20.0)[None])
     other, options = change(runs)
     with pytest.raises(InputError, match=message):
         validation.compare_ensembles(runs, other, **options)
@@ -354,7 +353,7 @@ def stacked(solution: xr.Dataset) -> xr.Dataset:
         (lambda t, s: ({}, s, {}), "solution: expected what meanfield.solve returns"),
         (lambda t, s: (t.drop_vars("attractor"), s, {}), "solution: expected what meanfield.solve returns"),
         (lambda t, s: (stacked(t), s, {}), "solution is one over model: select one"),
-        (lambda t, s: (t, t, {}), "simulation: expected what validation.simulate returns"),
+        (lambda t, s: (t, t, {}), "simulation lacks consensus_round: expected what validation.simulate returns"),
         (lambda t, s: (t, s.drop_vars("word_share"), {}), "simulation has no word_share"),
         (lambda t, s: (t, s.isel(run=[0]), {}), "simulation has 1 run"),
         (lambda t, s: (t, s.where(s["run"] > 0), {}), "simulation.word_share has missing values"),

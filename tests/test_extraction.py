@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import subprocess
 import sys
@@ -20,14 +19,11 @@ import torch
 import meanfield
 from _tiny_models import CHAT, LETTERS, SHORT, letter_tokenizer, random_model, tiny
 from meanfield import InputError, MemorySpace
-from policy_extraction import NAMING_GAME, Payoffs, _extract, _source, extract, policy_from_record
+from policy_extraction import NAMING_GAME, Payoffs, _open_backend, _source, extract, policy_from_record
 from policy_extraction._chat import render
-from policy_extraction._load import given
-from policy_extraction._packed import packed_linears
-from policy_extraction._questions import all_memories, ask
-from policy_extraction._score import score
 from policy_extraction._template import Prompt
-from policy_extraction._tokens import Question, questions
+from policy_extraction._tokens import questions
+from policy_extraction._transformers import TransformersBackend
 
 HIS_HER = ("his", "her")
 
@@ -73,6 +69,8 @@ def test_the_published_prompt_holds_memory_rounds_and_score():
     assert "payoff 7 points" in empty and "payoff -3 points" in empty
 
 
+PLAIN_CHAT = "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}"
+THINKS = PLAIN_CHAT + "<a>{% if enable_thinking is not defined %}<think>{% endif %}"
 REFUSES = "{% for m in messages %}{% if m.role == 'system' %}{{ raise_exception('no system role') }}{% endif %}"
 DROPS = "{% for m in messages %}{% if m.role != 'system' %}"
 
@@ -84,8 +82,21 @@ DROPS = "{% for m in messages %}{% if m.role != 'system' %}"
         (REFUSES + "<{{ m.role }}>{{ m.content }}{% endfor %}<a>", "<user>S\n\nU<a>A"),
         (DROPS + "<{{ m.role }}>{{ m.content }}{% endif %}{% endfor %}<a>", "<user>S\n\nU<a>A"),
         ("", "S\n\nU\n\nA"),
+        (THINKS + "{% if enable_thinking %}<think>{% endif %}", "<system>S<user>U<a>A"),
+        (PLAIN_CHAT + "<a><think>\n", "<system>S<user>U<a><think>\n\n</think>\n\nA"),
+        (PLAIN_CHAT + "<a><think></think>", "<system>S<user>U<a><think></think>A"),
+        (PLAIN_CHAT + "<|start|>assistant", "<system>S<user>U<|start|>assistant<|channel|>final<|message|>A"),
     ],
-    ids=["system role", "system role refused", "system role dropped", "no chat template"],
+    ids=[
+        "system role",
+        "system role refused",
+        "system role dropped",
+        "no chat template",
+        "thinking can be switched off",
+        "thinking begins",
+        "thinking has ended",
+        "channels",
+    ],
 )
 def test_messages_go_through_the_chat_template(chat, expected):
     assert render(letter_tokenizer(chat=chat), Prompt("S", "U", "A")) == expected
@@ -118,54 +129,7 @@ def test_words_that_the_tokenizer_spells_alike_are_refused():
     one_line(error)
 
 
-# --- scores --------------------------------------------------------------------------------------------------------
-
-
-def enumerated(model, context, alphabet_size, length):
-    """P(sequence) for every token sequence of this length, shape (V, …, V)."""
-    heads = list(itertools.product(range(alphabet_size), repeat=length - 1))
-    with torch.no_grad():
-        log_p = model(torch.tensor([[*context, *head] for head in heads])).logits.double().log_softmax(-1)
-    total = torch.zeros(len(heads), alphabet_size, dtype=torch.float64)
-    for row, head in enumerate(heads):
-        total[row] = log_p[row, -1] + sum(log_p[row, len(context) - 1 + i, token] for i, token in enumerate(head))
-    return total.exp().numpy().reshape((alphabet_size,) * length)
-
-
-@pytest.mark.parametrize(
-    "words",
-    [("his", "her"), ("his", "hit"), ("a", "b"), ("a", "her"), ("he", "her"), ("h", "he", "her", "hi")],
-    ids=["share a token", "share two", "one token", "one and three", "one continues", "a tree"],
-)
-def test_scores_equal_exhaustive_enumeration(words):
-    tokenizer = letter_tokenizer(LETTERS)
-    model = random_model(len(tokenizer))
-    (question,) = questions(tokenizer, ["say'his'or'her'"], words)
-    everything = enumerated(model, question.context, len(tokenizer), 3)
-    said = dict.fromkeys(words, 0.0)
-    for tokens in itertools.product(range(len(tokenizer)), repeat=3):
-        text = "".join(tokenizer.convert_ids_to_tokens(list(tokens)))
-        spoken = [word for word in words if text.startswith(word)]
-        if spoken:
-            said[max(spoken, key=len)] += everything[tokens]
-    np.testing.assert_allclose(np.exp(score(model, [question], 4)[0]), list(said.values()), rtol=1e-5)
-    assert np.exp(score(model, [question], 4)).sum() < 1
-
-
-@pytest.mark.parametrize("words", [("his", "her"), ("a", "her"), ("a", "b")])
-def test_batches_behind_a_shared_prefix_equal_one_prompt_a_pass(pair, words):
-    asked = ask(given(*pair), words, all_memories(words, 2), SHORT, Payoffs())
-    for row in asked:
-        plain = np.concatenate([score(pair[0], [question], 1) for question in row])
-        np.testing.assert_allclose(score(pair[0], row, 8), plain, atol=1e-5)
-        with packed_linears(pair[0]):
-            np.testing.assert_allclose(score(pair[0], row, 8), plain, atol=1e-5)
-
-
-def test_packed_layers_are_put_back(pair):
-    with packed_linears(pair[0]):
-        pass
-    assert not any("forward" in module.__dict__ for module in pair[0].modules())
+# --- wrong models --------------------------------------------------------------------------------------------------
 
 
 def test_nan_logits_are_refused():
@@ -175,12 +139,6 @@ def test_nan_logits_are_refused():
     with pytest.raises(InputError, match="NaN") as error:
         extract((model, tokenizer), words=HIS_HER, memory_length=1, template=SHORT)
     one_line(error)
-
-
-def test_an_improbable_continuation_leaves_no_negative_probability():
-    model = random_model(5)
-    words = score(model, [Question((1, 2), ((3,), (3, 4), (3, 4, 1)))], 2)
-    assert np.isfinite(words).all() and np.exp(words).sum() <= 1
 
 
 # --- policies ------------------------------------------------------------------------------------------------------
@@ -249,7 +207,7 @@ def test_a_second_run_does_not_load_the_model(folder, tmp_path, monkeypatch):
     first = extract(str(folder), words=HIS_HER, **options)
     assert first["model"].item() == "tiny"
     both = extract(str(folder), words=[HIS_HER, ("on", "off")], **options)
-    monkeypatch.setattr(_extract, "load", lambda *_: pytest.fail("the model was loaded"))
+    monkeypatch.setattr(_open_backend, "load", lambda *_: pytest.fail("the model was loaded"))
     assert extract(str(folder), words=HIS_HER, **options).identical(first)
     assert extract(str(folder), words=[HIS_HER, ("on", "off")], **options).identical(both)
     hot = extract(str(folder), words=HIS_HER, temperature=2.0, **options)
@@ -278,7 +236,7 @@ def test_whatever_changes_the_record_is_measured_anew(folder, tmp_path, monkeypa
     def load(*_):
         raise LoadedError
 
-    monkeypatch.setattr(_extract, "load", load)
+    monkeypatch.setattr(_open_backend, "load", load)
     with pytest.raises(LoadedError):
         extract(str(folder), **options)
 
@@ -302,13 +260,16 @@ def test_a_damaged_record_is_measured_anew(folder, tmp_path):
         ({"words": ("his", ("her",))}, "expected words as in"),
         ({"words": ("his",)}, "at least two words"),
         ({"words": ("his", "his")}, "expected words that differ"),
+        ({"words": tuple("ABCDEFGHIJ"), "memory_length": 5}, "can't be tabulated, .* lazy_policy"),
         ({"words": ("his", " her")}, "is no word"),
         ({"words": [("a", "b"), ("a", "b", "c")]}, "sets of equal size"),
         ({"words": [("a", "b"), ("a", "b")]}, "twice"),
         ({"memory_length": 0}, "at least one interaction"),
         ({"temperature": 0}, "temperature = 0"),
         ({"temperature": float("nan")}, "temperature = nan"),
-        ({"batch_size": 0}, "batch_size = 0"),
+        ({"memory_budget": 0}, "memory_budget = 0"),
+        ({"memory_budget": 1e9}, "memory_budget = 1000000000.0"),
+        ({"memory_budget": 10_000}, "expected at least [0-9]+ bytes for prompts of"),
         ({"cache": 3}, "cache = 3"),
         ({"cache": "/dev/null/records"}, "can't be written"),
         ({"model": "./no/such/folder"}, "no such file or folder"),
@@ -317,6 +278,8 @@ def test_a_damaged_record_is_measured_anew(folder, tmp_path):
         ({"model": str(Path(__file__).parent)}, "there is no file config.json"),
         ({"model": "not a name"}, "possible name on the hub"),
         ({"model": ("model",)}, "expected a name, a path"),
+        ({"model": 3}, "model = 3"),
+        ({"model": tiny(), "dtype": "float32"}, "expected None for a model that is loaded already"),
         ({"dtype": "int3"}, "dtype = int3"),
     ],
 )
@@ -328,7 +291,7 @@ def test_wrong_input_is_one_clear_line(folder, tmp_path, arguments, message):
 
 
 def test_a_prompt_longer_than_the_context_is_refused_before_anything_is_measured(monkeypatch):
-    monkeypatch.setattr(_extract, "score", lambda *_: pytest.fail("something was measured"))
+    monkeypatch.setattr(TransformersBackend, "score", lambda *_: pytest.fail("something was measured"))
     with pytest.raises(InputError, match="has 64; take a shorter memory") as error:
         extract(tiny(context=64), words=HIS_HER, memory_length=3, template=SHORT)
     one_line(error)

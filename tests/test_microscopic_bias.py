@@ -83,3 +83,19 @@ def test_published_counts(data_folder):
     third = table[(table["interaction"] == 3) & (table["memory"] == "all")]
     assert third["share"].item() > 0.5
     assert np.isclose(third["weight"].item(), 1)
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([("A_B", "A", 3), ("A_B", "C", 500)], "choice = 'C': expected one of A, B"),
+        ([("A_B", "A", 5.7)], "count = 5.7: expected a whole number"),
+        ([("A_B", "A", -1)], "count = -1: expected a whole number"),
+        ([("A_B", "A", 0)], "counts of A, B with empty memories sum to 0"),
+        ([("A", "A", 3)], r"words = \['A'\]: expected at least two"),
+    ],
+)
+def test_individual_bias_repairs_nothing(rows, message):
+    counts = pd.DataFrame(rows, columns=["options", "choice", "count"])
+    with pytest.raises(meanfield.InputError, match=message):
+        individual_bias(counts.assign(model="m", memory_length=5, state=""))

@@ -279,7 +279,7 @@ def test_one_word_from_single_words_is_consensus() -> None:
     ("wrong", "message"),
     [
         ({"n_agents": 1}, "n_agents = 1: expected an integer from 2"),
-        ({"n_words": 7}, "n_words = 7: expected an integer from 1 to 6"),
+        ({"n_words": 65}, "n_words = 65: expected an integer from 1 to 64"),
         ({"p": 1.1}, "p = 1.1: expected a probability"),
         ({"p": "half"}, "p = 'half': expected a probability"),
         ({"p": 0.6, "n_words": 3}, "p = 0.6: expected a probability, and 0.5 for n_words = 3"),

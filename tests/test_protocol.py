@@ -20,9 +20,10 @@ from scipy.stats import betabinom, binom, chisquare, hypergeom, ks_2samp
 import meanfield
 import theory
 from meanfield import InputError
-from validation import _batches, _protocol
+from theory._random import seed_streams
+from validation import _batches, _epochs, _protocol
 from validation._protocol import Transition, simulate_protocol
-from validation._random import seed_streams
+from validation._protocol_kernel import safe_length
 
 ALPHA = 1e-5
 Z = 4.5  # two-sided 7e-6
@@ -66,8 +67,8 @@ def many_binomial(stream, n, p, draws):
 
 
 @numba.njit
-def many_lengths(stream, survival, draws):
-    return np.array([_batches.draw_length(stream, survival) for _ in range(draws)])
+def many_lengths(stream, table, met, n, draws):
+    return np.array([_epochs.draw_length(stream, table, met, n) for _ in range(draws)])
 
 
 def fresh_stream(seed: int) -> np.ndarray:
@@ -149,18 +150,28 @@ def test_log_factorial_ratio(a: int, d: int) -> None:
     assert _batches.log_factorial_ratio(a, d) == pytest.approx(expected, rel=1e-14, abs=1e-11)
 
 
-@pytest.mark.parametrize("n", [2, 3, 6, 30, 1001])
-def test_batches_have_the_lengths_of_the_birthday_problem(n: int) -> None:
-    survival = _batches.collision_free(n)
-    exact = [math.prod((n - k) / (n - k % 2) for k in range(2 * length)) for length in range(len(survival))]
-    np.testing.assert_allclose(survival, exact, rtol=1e-12)
-    drawn = many_lengths(fresh_stream(3), survival, 100_000)
-    law = -np.diff(np.append(survival, 0))
-    observed = np.bincount(drawn, minlength=len(law))
-    assert chi_square_p(observed, law) > ALPHA
-    if n > 3:  # with two or three agents the second interaction always meets one again
-        with_itself = [math.prod(1 - k / n for k in range(2 * length)) for length in range(len(survival))]
-        assert chi_square_p(observed, -np.diff(np.append(with_itself, 0))) < ALPHA
+@pytest.mark.parametrize(("n", "met"), [(2, 0), (3, 0), (3, 1), (6, 0), (6, 3), (30, 0), (30, 7), (30, 30), (1001, 60)])
+def test_agents_are_met_again_as_in_the_birthday_problem(n: int, met: int) -> None:
+    table = _epochs.log_survival(n, 2 * n)[met::2]
+    lengths = range(len(table))
+    exact = [math.prod((n - met - k) / (n - k % 2) for k in range(2 * length)) for length in lengths]
+    np.testing.assert_allclose(np.exp(table - table[0]), exact, rtol=1e-12)
+    drawn = many_lengths(fresh_stream(3), _epochs.log_survival(n, 2 * n), met, n, 100_000)
+    observed = np.bincount(drawn, minlength=len(exact))
+    assert chi_square_p(observed, -np.diff([*exact, 0])) > ALPHA
+    if n > 3 and met < n:  # with two or three agents the second interaction always meets one again
+        later = met + max(1, met // 10)
+        others = [math.prod((n - later - k) / (n - k % 2) for k in range(2 * length)) for length in lengths]
+        assert chi_square_p(observed, -np.diff([*others, 0])) < ALPHA
+
+
+def test_large_tables_of_lengths_are_as_exact_as_the_draws() -> None:
+    """A sum over a million entries, beside the series of the product of 1 - k/N for k < M = 2L, over (1 - 1/N)^L."""
+    n, length = 10**12, 10**6
+    m = 2 * length
+    powers = [m * (m - 1) / 2, m * (m - 1) * (2 * m - 1) / 6, (m * (m - 1) / 2) ** 2]  # sums of k, k², k³
+    series = -sum(power / (p * n**p) for p, power in enumerate(powers, 1)) - length * math.log1p(-1 / n)
+    assert _epochs.log_survival(n, length)[m] == pytest.approx(series, abs=2e-11)
 
 
 # --- exact laws of a small system ---
@@ -319,6 +330,93 @@ def test_the_place_of_absorption_has_the_exact_law(method: str) -> None:
     one_later = np.where(target, law, 0) @ matrix
     assert chi_square_p(observed, law) > ALPHA
     assert chi_square_p(observed[target], one_later[target] / one_later[target].sum()) < ALPHA
+
+
+# --- epochs of several collisions, at sizes of which the law is known ---
+
+
+def in_epochs_of(length: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_protocol, "_epoch_length", lambda n_agents, n_states: length)
+
+
+def final_counts_p(n: int, start: tuple[int, ...], law: np.ndarray) -> float:
+    """p of the counts after two rounds in batches."""
+    simulation = simulate_protocol(generic_transitions(), start, runs=100_000, seed=14, max_rounds=2, method="batches")
+    return chi_square_p(place_counts(simulation["final_count"].values, n), law)
+
+
+@pytest.mark.parametrize("length", [1, 2, 5, 12])
+@pytest.mark.parametrize("start", [(1, 1, 1), (2, 1, 4), (3, 2, 7)])
+def test_epochs_have_the_exact_law(start: tuple[int, ...], length: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Up to 12 interactions of 3, 7 or 12 agents, most of which meet an agent again; rounds cut some epochs short."""
+    n, place = sum(start), compositions(sum(start)).index(start)
+    in_epochs_of(length, monkeypatch)
+    laws = [one_interaction(generic_transitions(), n, pair_law) for pair_law in (ordered_pairs, with_itself)]
+    right, wrong = (np.linalg.matrix_power(matrix, 2 * n)[place] for matrix in laws)
+    assert final_counts_p(n, start, right) > ALPHA
+    assert final_counts_p(n, start, wrong) < ALPHA
+
+
+@pytest.mark.parametrize("hazard", [1.0, 0.2, 0.0])
+def test_epochs_of_too_few_collisions_fail(hazard: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Agents met again a fifth as often as they should be, or not before all were met: the criterion must see it."""
+    start, n = (3, 2, 7), 12
+    law = np.linalg.matrix_power(one_interaction(generic_transitions(), n), 2 * n)[compositions(n).index(start)]
+    in_epochs_of(12, monkeypatch)
+    monkeypatch.setattr(_protocol, "log_survival", lambda *numbers: hazard * _epochs.log_survival(*numbers))
+    assert (final_counts_p(n, start, law) > ALPHA) == (hazard == 1)
+
+
+@pytest.mark.parametrize("length", [2, 3, 12])
+def test_absorption_between_epochs_has_the_exact_law(length: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Epochs of 2 and of 3 while 5 and 7 agents are outside the group, batches from then on; 12 are never safe."""
+    start, group, last = (1, 2, 7), [0, 1], 20 * 10
+    in_epochs_of(length, monkeypatch)
+    simulation = simulate_protocol(
+        generic_transitions(), start, runs=40_000, seed=15, max_rounds=20, absorbing={"g": group}, method="batches"
+    )
+    observed = time_counts(simulation, last)
+    target = np.array(compositions(10))[:, group].sum(axis=1) == 10
+    place = compositions(10).index(start)
+    right, wrong = (
+        absorption_law(one_interaction(generic_transitions(), 10, pair_law), place, target, last)
+        for pair_law in (ordered_pairs, with_itself)
+    )
+    assert chi_square_p(observed, right) > ALPHA
+    assert chi_square_p(observed, wrong) < ALPHA
+    absorbed = simulation["absorbed_interaction"].notnull().values
+    assert absorbed.mean() > 0.1
+    assert (simulation["final_count"].values[absorbed][:, group].sum(axis=1) == 10).all()
+
+
+def test_no_safe_interactions_fill_a_group() -> None:
+    """Each moves at most two agents into it."""
+    outside = np.array([[0, 1, 1], [1, 0, 0]])
+    for counts, expected in [((50, 20, 9), 14), ((9, 3, 2), 2), ((9, 2, 0), 0), ((4, 90, 0), 1), ((0, 1, 0), -1)]:
+        others = outside @ counts
+        assert safe_length(outside, np.array(counts), 20) == expected
+        assert expected == min((others.min() - 1) // 2, 20)
+    assert safe_length(outside, np.array([900, 900, 900]), 20) == 20
+
+
+@BOTH
+def test_every_interaction_is_counted_once(method: str) -> None:
+    P = generic_transitions()
+    rows = [Transition((i, j), (k, m), P[i, j, k, m], True) for i, j, k, m in np.argwhere(P > 0).tolist()]
+    for start in ([5, 7, 9], [4000, 3000, 2000]):
+        simulation = simulate_protocol(rows, start, runs=20, seed=1, max_rounds=3, record_rounds=3, method=method)
+        assert (simulation["marked_share"].isel(round=slice(1, None)) == 1).all()
+        assert (simulation["count"] >= 0).all() and (simulation["count"].sum("state") == sum(start)).all()
+
+
+def test_marked_interactions_of_large_populations_follow_their_rate() -> None:
+    """Of a protocol at rest, in batches of which most interactions are drawn together."""
+    n = 10**6
+    rows = [Transition((0, 1), (1, 0), 0.5, marked=True), Transition((1, 1), (1, 1), marked=True)]
+    simulation = simulate_protocol(rows, [3 * n // 5, 2 * n // 5], runs=10, seed=1, max_rounds=2, record_rounds=2)
+    marked = int((simulation["marked_share"].isel(round=slice(1, None)) * n).round().sum())
+    assert abs(z_of(marked, 20 * n, 0.6 * 0.4 * 0.5 + 0.4 * (0.4 * n - 1) / (n - 1))) < Z
+    assert abs(z_of(marked, 20 * n, 0.6 * 0.4 * 0.5 + 0.4**2 * 0.995)) > Z
 
 
 # --- voter model and Moran process ---

@@ -88,6 +88,14 @@ def test_unbiased_population_stays_at_the_saddle_whatever_is_saved():
         np.testing.assert_allclose(solution["word_share"], 0.5, atol=1e-9)
 
 
+def test_a_start_that_is_steady_stays_where_it_is():
+    """Agents who never err, all agreed: nothing happens from time 0 on."""
+    policy = meanfield.make_policy(np.array([0.5, 1.0, 0.0, 1.0, 0.0]), ["A", "B"])
+    solution = meanfield.solve(policy, initial=meanfield.consensus(policy, "A"))
+    np.testing.assert_array_equal(solution["word_share"].values, np.tile([1.0, 0.0], (solution.sizes["time"], 1)))
+    assert (solution["entropy"] == 0).all() and solution["attractor"] == "A"
+
+
 def test_entropy_and_success_rate_are_those_of_the_word_share():
     solution = meanfield.solve(random_policy(3, 3, 1))
     share = solution["word_share"].values

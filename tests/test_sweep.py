@@ -15,7 +15,7 @@ import pytest
 
 import meanfield
 from conftest import random_policy
-from validation import open_sweep, simulate, sweep
+from validation import Convention, open_sweep, simulate, sweep
 
 ARGUMENTS = {"n_agents": [6, 20], "runs": 40, "seeds": [1, 2], "committed": [{}, {"a": 2}, {"d": 1}], "max_rounds": 30}
 
@@ -128,6 +128,12 @@ def test_saved_and_loaded(finished: Path, tmp_path: Path) -> None:
         ({"committed": [{"a": 1, "b": 1}]}, "expected at most one word"),
         ({"committed": [{"a": 7}]}, "committed has 7 agents: expected at most n_agents = 6"),
         ({"runs": 0}, "runs = 0"),
+        ({"seeds": 3}, "seeds = 3: expected a sequence"),
+        ({"committed": {"a": 1}}, "committed = {'a': 1}: expected a sequence of mappings"),
+        ({"initial": "b c"}, "initial|word"),
+        ({"convention": "002"}, "convention = '002'"),
+        ({"convention": Convention(0.9)}, "convention = Convention"),
+        ({"max_rounds": 0}, "max_rounds = 0"),
     ],
 )
 def test_wrong_input_is_named(arguments: dict, message: str, tmp_path: Path) -> None:

@@ -1,6 +1,12 @@
 """The papers' analytic models: equations derived with sympy, held against the engine by tests."""
 
 from theory import flag_game as flag_game
+from theory._gossip import gossip_decay_rate as gossip_decay_rate
+from theory._gossip import gossip_drift as gossip_drift
+from theory._gossip import gossip_fixation as gossip_fixation
+from theory._gossip import gossip_heterozygosity as gossip_heterozygosity
+from theory._mechanism2 import fit_mechanism2 as fit_mechanism2
+from theory._memory_conflict import memory_conflict_response as memory_conflict_response
 from theory._minimal_naming_game import MinimalAgent as MinimalAgent
 from theory._minimal_naming_game import MinimalInteraction as MinimalInteraction
 from theory._minimal_naming_game import MinimalManyWords as MinimalManyWords
@@ -18,3 +24,16 @@ from theory._naming_game import consensus_eigenvalues as consensus_eigenvalues
 from theory._naming_game import rate_equation as rate_equation
 from theory._naming_game import reaction_tensor as reaction_tensor
 from theory._naming_game import reduced_jacobian as reduced_jacobian
+from theory.mechanism1 import APPENDIX_E as APPENDIX_E
+from theory.mechanism1 import Mechanism1 as Mechanism1
+from theory.mechanism1 import compare_mechanism1_models as compare_mechanism1_models
+from theory.mechanism1 import copying_law as copying_law
+from theory.mechanism1 import fit_copying as fit_copying
+from theory.mechanism1 import fit_mechanism1 as fit_mechanism1
+from theory.random_field import FieldLaw as FieldLaw
+from theory.random_field import bimodal_fields as bimodal_fields
+from theory.random_field import normal_fields as normal_fields
+from theory.random_field import random_field_bifurcation as random_field_bifurcation
+from theory.random_field import random_field_fixed_points as random_field_fixed_points
+from theory.random_field import random_field_phase_diagram as random_field_phase_diagram
+from theory.random_field import random_field_pitchfork as random_field_pitchfork

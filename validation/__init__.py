@@ -11,8 +11,16 @@ from validation._empirical_policy import empirical_policy as empirical_policy
 from validation._empirical_policy import sample_policies as sample_policies
 from validation._exact import ExactPopulation as ExactPopulation
 from validation._exact import exact_population as exact_population
+from validation._flag_game_composition import compare_composition as compare_composition
+from validation._flag_game_composition import predict_composition as predict_composition
+from validation._flag_game_composition import sample_crops as sample_crops
+from validation._flag_game_endpoints import endpoints as endpoints
+from validation._flag_game_endpoints import flag_game_accuracy as flag_game_accuracy
+from validation._gossip import simulate_gossip as simulate_gossip
 from validation._intervals import wilson_interval as wilson_interval
 from validation._lazy_policy import LazyPolicy as LazyPolicy
+from validation._mechanism1 import compare_mechanism1 as compare_mechanism1
+from validation._mechanism1 import simulate_mechanism1 as simulate_mechanism1
 from validation._microscopic_bias import individual_bias as individual_bias
 from validation._microscopic_bias import microscopic_bias as microscopic_bias
 from validation._minimal_naming_game import simulate_minimal_naming_game as simulate_minimal_naming_game

@@ -6,7 +6,7 @@ multivariate hypergeometric, and the outcomes of equal pairs multinomial, since 
 another has done. Source: Berenbrink, Hammer, Kaaser, Meyer, Penschuck and Tran 2020, arXiv 2005.03584.
 
 All draws take their bits from the stream of the run. They are exact up to the rounding of doubles: probabilities are
-compared with relative errors of about 1e-12 at most, also for populations of 10^12.
+compared with relative errors of about 1e-11 at most, also for populations of 10^12.
 """
 
 from __future__ import annotations
@@ -16,13 +16,11 @@ import math
 import numpy as np
 from numba import njit
 
-from validation._random import next_bits
+from theory._random import HALF_BITS, HALF_MASK, ONE, next_bits
 
-ONE = np.uint64(1)
 ALL_BITS = np.uint64(2**64 - 1)
 UNIT_SHIFT = np.uint64(11)
 UNIT = 2.0**-53
-LEAST_UNIFORM_LOG = -37.0  # below log(2^-53), so that no uniform number lies beyond the table of `collision_free`
 
 # Means up to which counting up from 0 is faster than rejection, as measured.
 INVERSION_MEAN = 30.0
@@ -30,18 +28,11 @@ INVERSION_MEAN = 30.0
 PRODUCT_LENGTH = 16
 # Stirling's series with four terms is exact to double precision from here on.
 STIRLING_FROM = 16
-LOG_FACTORIAL = np.array([math.lgamma(k + 1.0) for k in range(256)])
+# Up to the longest batches of 10^6 agents; beyond, sums of logarithms lose digits.
+LOG_FACTORIAL = np.array([math.lgamma(k + 1.0) for k in range(4096)])
 # The hat of the ratio of uniforms, 2·sqrt(2/e) and 3 - 2·sqrt(3/e): Stadlober 1990, J. Comput. Appl. Math. 31, 181.
 HAT_SLOPE = 2 * math.sqrt(2 / math.e)
 HAT_SHIFT = 3 - 2 * math.sqrt(3 / math.e)
-
-
-def collision_free(n_agents: int) -> np.ndarray:
-    """P(the first L interactions meet 2L different agents) for L = 0, 1, … as far as a double can tell from 0."""
-    longest = min(n_agents // 2, 2 + math.isqrt(int(-LEAST_UNIFORM_LOG / 2 * n_agents)))
-    met = 2.0 * np.arange(longest)
-    log_survival = np.cumsum(np.log1p(-met / n_agents) + np.log1p(-met / (n_agents - 1)))
-    return np.concatenate([[1.0], np.exp(log_survival)])
 
 
 @njit(cache=True)
@@ -58,8 +49,16 @@ def draw_uniform(stream):
 
 @njit(cache=True)
 def draw_below(stream, n):
-    """Uniform from 0 to n - 1, exactly: the draws beyond the last multiple of n are repeated."""
+    """Uniform from 0 to n - 1, exactly: draws that would favour some numbers are repeated.
+
+    Below 2^32 without a division: Lemire 2019, ACM Trans. Model. Comput. Simul. 29, 3.
+    """
     bound = np.uint64(n)
+    while bound <= HALF_MASK:
+        product = (draw_bits(stream) >> HALF_BITS) * bound
+        low = product & HALF_MASK
+        if low >= bound or low >= (ONE << HALF_BITS) % bound:
+            return np.int64(product >> HALF_BITS)
     while True:
         bits = draw_bits(stream)
         rest = bits % bound
@@ -218,20 +217,6 @@ def draw_binomial(stream, n, p):
 
 
 @njit(cache=True)
-def draw_length(stream, survival):
-    """The number of interactions before the first collision, given the table of `collision_free`."""
-    u = draw_uniform(stream)
-    low, high = 1, survival.size
-    while high - low > 1:
-        middle = (low + high) // 2
-        if survival[middle] >= u:
-            low = middle
-        else:
-            high = middle
-    return low
-
-
-@njit(cache=True)
 def draw_agents(stream, counts, total, sample, drawn):
     """Moves `sample` of the `total` agents in `counts` (K,), drawn without replacement, into `drawn` (K,)."""
     for state in range(counts.size):
@@ -243,16 +228,27 @@ def draw_agents(stream, counts, total, sample, drawn):
 
 
 @njit(cache=True)
-def draw_outcomes(stream, pair, number, outcomes, touched, rows, numbers, n_rows):
+def chosen_row(first_row, thresholds, pair, bits):
+    """The row of the outcomes that an interaction of the pair comes to, given 64 random bits."""
+    draw = bits >> ONE
+    row = first_row[pair]
+    last = first_row[pair + 1] - 1
+    while row < last and draw >= thresholds[row]:
+        row += 1
+    return row
+
+
+@njit(cache=True)
+def draw_outcomes(stream, pair, number, first_row, after, chance, touched, rows, numbers, n_rows):
     """What `number` interactions of the pair come to: into `touched`, and appended to `rows` and `numbers`."""
-    for row in range(outcomes.first_row[pair], outcomes.first_row[pair + 1]):
+    for row in range(first_row[pair], first_row[pair + 1]):
         if number == 0:
             break
-        k = draw_binomial(stream, number, outcomes.chance[row]) if outcomes.chance[row] < 1.0 else number
+        k = draw_binomial(stream, number, chance[row]) if chance[row] < 1.0 else number
         if k > 0:
             number -= k
-            touched[outcomes.after[row, 0]] += k
-            touched[outcomes.after[row, 1]] += k
+            touched[after[row, 0]] += k
+            touched[after[row, 1]] += k
             rows[n_rows] = row
             numbers[n_rows] = k
             n_rows += 1
@@ -260,14 +256,13 @@ def draw_outcomes(stream, pair, number, outcomes, touched, rows, numbers, n_rows
 
 
 @njit(cache=True)
-def play_batch(stream, counts, total, length, outcomes, initiators, responders, touched, rows, numbers):
-    """`length` interactions of different agents: moves these out of `counts` into `touched`, in their new states.
+def play_batch(stream, counts, total, length, first_row, after, chance, initiators, responders, touched, rows, numbers):
+    """`length` interactions of different ones of `total` agents: from `counts` to `touched`, in their new states.
 
-    Returns the number of rows of `outcomes` that came about; `rows` says which, `numbers` how often each.
+    Returns the number of rows of the outcomes that came about; `rows` says which, `numbers` how often each.
     """
     draw_agents(stream, counts, total, length, initiators)
     draw_agents(stream, counts, total - length, length, responders)
-    touched[:] = 0
     n_rows = 0
     unmatched = length
     for i in range(counts.size):
@@ -281,5 +276,6 @@ def play_batch(stream, counts, total, length, outcomes, initiators, responders, 
             responders[j] -= k
             sample -= k
             if k > 0:
-                n_rows = draw_outcomes(stream, i * counts.size + j, k, outcomes, touched, rows, numbers, n_rows)
+                pair = i * counts.size + j
+                n_rows = draw_outcomes(stream, pair, k, first_row, after, chance, touched, rows, numbers, n_rows)
     return n_rows

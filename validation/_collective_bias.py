@@ -11,7 +11,7 @@ import xarray as xr
 from tqdm.auto import tqdm
 
 from meanfield import MIXED, InputError, each_policy, group_size_law, name_of, stamp, words_of
-from validation._arguments import LARGEST_SEED, integer, population_sizes
+from validation._arguments import LARGEST_SEED, check_level, integer, population_sizes
 from validation._intervals import wilson_interval
 from validation._simulate import simulate
 
@@ -76,8 +76,7 @@ def collective_bias(
     sizes = population_sizes(n_agents)
     runs = integer("runs", runs, 1)
     seed = integer("seed", seed, 0, LARGEST_SEED)
-    if not 0 < level < 1:
-        raise InputError(f"level = {level}: expected a number between 0 and 1")
+    check_level(level)
     singles = _different(policies)
     laws, ends = [], []
     for policy in tqdm(singles, desc="collective bias", unit="policy", disable=not progress, leave=False):

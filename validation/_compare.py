@@ -8,6 +8,7 @@ from scipy.interpolate import CubicSpline
 from scipy.stats import t as student
 
 from meanfield import MIXED, TIME_PER_ROUND, InputError, stamp
+from validation._arguments import check_level, ensembles
 from validation._error_in_n import error_in_n
 from validation._intervals import wilson_interval
 
@@ -69,7 +70,7 @@ def compare(
         If the two don't have the same words, the simulation has no trajectories or one run only, the solution does not
         reach as far as the rounds, or an option is out of range.
     """
-    _validate(solution, simulation, time_per_round, level, theory_error)
+    simulation = _validate(solution, simulation, time_per_round, level, theory_error)
     theory = _word_share_at(solution, time_per_round * simulation["round"].values)
     result = _compare_trajectories(simulation, theory, level, theory_error)
     result = result.merge(_compare_consensus(simulation, str(solution["attractor"].item()), level))
@@ -141,11 +142,10 @@ def _word_share_at(solution: xr.Dataset, times: np.ndarray) -> np.ndarray:
 
 def _validate(
     solution: xr.Dataset, simulation: xr.Dataset, time_per_round: float, level: float, theory_error: float
-) -> None:
+) -> xr.Dataset:
     if not isinstance(solution, xr.Dataset) or not {"word_share", "attractor", "word_label"} <= set(solution.variables):
         raise InputError("solution: expected what meanfield.solve returns, with word_share, attractor and word_label")
-    if not isinstance(simulation, xr.Dataset) or "consensus_word" not in simulation:
-        raise InputError("simulation: expected what validation.simulate returns, with consensus_word")
+    simulation = ensembles("simulation", simulation)
     if "word_share" not in simulation:
         raise InputError("simulation has no word_share: expected one made with trajectories=True or record_rounds=…")
     if many := set(solution["word_share"].dims) - {"time", "word"}:
@@ -157,6 +157,8 @@ def _validate(
         raise InputError(
             f"solution has the words {', '.join(theirs)}: expected those of the simulation, {', '.join(ours)}"
         )
+    if not np.isfinite(solution["word_share"].values).all():
+        raise InputError("solution.word_share has values that are not finite: expected what meanfield.solve returns")
     attractor = str(solution["attractor"].item())
     if attractor not in (*theirs, MIXED):
         raise InputError(f"solution.attractor = {attractor!r}: expected {MIXED!r} or one of {', '.join(theirs)}")
@@ -166,8 +168,7 @@ def _validate(
         raise InputError("simulation.word_share has missing values: expected every run to have every round")
     if not time_per_round > 0:
         raise InputError(f"time_per_round = {time_per_round}: expected a positive number")
-    if not 0 < level < 1:
-        raise InputError(f"level = {level}: expected a number between 0 and 1")
+    check_level(level)
     if not theory_error > 0:
         raise InputError(f"theory_error = {theory_error}: expected a positive number")
     first, last = solution["time"].values[[0, -1]]
@@ -176,3 +177,4 @@ def _validate(
         raise InputError(
             f"solution covers the times {first:g} to {last:g}: expected 0 to {needed:g} for the rounds simulated"
         )
+    return simulation

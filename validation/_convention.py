@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from meanfield import InputError
+from validation._arguments import integer
 
 ROUNDS_AVERAGED = 3
 
@@ -32,10 +33,9 @@ class Convention:
     first_test: int = ROUNDS_AVERAGED
 
     def __post_init__(self) -> None:
-        if not 0 < self.success_rate <= 1:
-            raise InputError(f"success_rate = {self.success_rate}: expected a number above 0 and at most 1")
-        if self.first_test < ROUNDS_AVERAGED:
-            raise InputError(f"first_test = {self.first_test}: expected at least {ROUNDS_AVERAGED} rounds")
+        if not isinstance(self.success_rate, (int, float)) or not 0 < self.success_rate <= 1:
+            raise InputError(f"success_rate = {self.success_rate!r}: expected a number above 0 and at most 1")
+        integer("first_test", self.first_test, ROUNDS_AVERAGED)
 
     def successes_needed(self, n_agents: int) -> int:
         """The fewest successes in three rounds of N interactions that count as consensus."""

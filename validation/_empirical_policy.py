@@ -59,7 +59,7 @@ def empirical_policy(counts: pd.DataFrame, *, words: Sequence[str] | None = None
         If a column is missing, counts are not whole numbers ≥ 0, a state or choice has a word that is not an option,
         the table holds several policies, or there are too many states to tabulate.
     """
-    one, options = _single(counts, words)
+    one, options = single_table(counts, words)
     length = int(one["memory_length"].iloc[0])
     space = tabulable_space(len(options), length)
     n = choice_table(one, options, space)
@@ -127,7 +127,8 @@ def _draw(alpha: np.ndarray, random: np.random.Generator) -> np.ndarray:
     return weights / weights.sum(1, keepdims=True)
 
 
-def _single(counts: pd.DataFrame, words: Sequence[str] | None) -> tuple[pd.DataFrame, list[str]]:
+def single_table(counts: pd.DataFrame, words: Sequence[str] | None) -> tuple[pd.DataFrame, list[str]]:
+    """The counts of one policy and its words; InputError where they are of several or lack something."""
     if not isinstance(counts, pd.DataFrame):
         raise InputError(f"counts is a {type(counts).__name__}: expected a pandas.DataFrame")
     if missing := [column for column in COLUMNS if column not in counts.columns]:

@@ -107,7 +107,8 @@ def _limit(
     """What is left of the difference at 1/N = 0, and the half-width of its band; shape (rounds, words)."""
     runs = differences.shape[-1]
     if len(sizes) < 2:
-        return (np.full(differences.shape[1:3], np.nan),) * 2
+        unknown = np.full(differences.shape[1:3], np.nan)
+        return unknown, unknown
     largest = np.argsort(sizes)[-3:]
     line, parabola = _weights_at_zero(1 / sizes[largest[-2:]]), _weights_at_zero(1 / sizes[largest])
     means = differences[largest].mean(-1)

@@ -11,9 +11,9 @@ from collections.abc import Callable
 import numpy as np
 
 from meanfield import PopulationRuns, SpeechRules, play_rounds, select_runs
+from theory._random import splitmix
 from validation._convention import ROUNDS_AVERAGED, Convention
 from validation._ensemble import Ensemble, Rules
-from validation._random import splitmix
 
 STATE_BYTES = 2**28  # of agents' states held at once; a single run may need more
 INTERACTIONS_A_CALL = 2 * 10**7  # a call can't be interrupted: under a second for a processor

@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, prange
 
+from theory._random import ONE, next_bits, next_pair, pair_limits
 from validation._convention import ROUNDS_AVERAGED
-from validation._random import ONE, next_bits, next_pair, pair_limits
 
 
 @njit(cache=True)

@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from meanfield import InputError, MemorySpace
+from theory._random import seed_streams
 from validation._arguments import integer
 from validation._convention import ROUNDS_AVERAGED, Convention
 from validation._ensemble import INTERACTIONS_A_CALL, STATE_BYTES, Ensemble
 from validation._lazy_kernel import Answers, Asked, advance, rows_of
-from validation._random import seed_streams
 from validation._roster import Cast
 
 Memory = tuple[tuple[int, int], ...]

@@ -11,7 +11,7 @@ from scipy.stats import binom, binomtest, chisquare
 
 from meanfield import InputError, MemorySpace, words_of
 from validation._arguments import integer
-from validation._empirical_policy import COLUMNS, choice_table, empirical_policy
+from validation._empirical_policy import COLUMNS, choice_table, empirical_policy, single_table
 
 NEUTRAL_DISTANCE = 0.005  # [004] Methods
 SIGNIFICANCE = 0.05  # [001] Methods
@@ -40,14 +40,18 @@ def individual_bias(counts: pd.DataFrame) -> pd.DataFrame:
     Raises
     ------
     InputError
-        If a column is missing.
+        If a column is missing, counts are not whole numbers ≥ 0 or sum to 0, or a choice is not an option.
     """
+    if not isinstance(counts, pd.DataFrame):
+        raise InputError(f"counts is a {type(counts).__name__}: expected a pandas.DataFrame")
     if missing := [column for column in COLUMNS if column not in counts.columns]:
         raise InputError(f"counts lacks the column {', '.join(missing)}; expected {', '.join(COLUMNS)}")
     rows = []
     for _, empty in counts[counts["state"] == ""].groupby(["model", "options", "memory_length"], sort=True):
-        words = str(empty["options"].iloc[0]).split("_")
-        times = np.array([int(empty.loc[empty["choice"] == word, "count"].sum()) for word in words])
+        empty, words = single_table(empty, None)
+        times = choice_table(empty, words, MemorySpace(len(words), 1))[0].astype(int)
+        if not times.any():
+            raise InputError(f"counts of {', '.join(words)} with empty memories sum to 0: expected choices")
         total, best = int(times.sum()), int(times.argmax())
         two = len(words) == 2
         p_value = binomtest(int(times[0]), total).pvalue if two else chisquare(times).pvalue

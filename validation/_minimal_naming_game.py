@@ -1,27 +1,36 @@
-"""The minimal naming game of finite populations, on the interactions from which `theory` derives its rate equation."""
+"""The minimal naming game of finite populations: agent by agent on inventories, or in batches on a table of meetings.
+
+The table is made of the interactions from which `theory` derives its rate equation.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from itertools import combinations
+from string import ascii_uppercase
 
 import numpy as np
 import xarray as xr
 
 from meanfield import InputError, stamp
 from theory import MinimalAgent, minimal_interactions
-from validation._arguments import integer
+from theory._minimal_naming_game import check_rule
+from validation._arguments import LARGEST_POPULATION, integer
+from validation._minimal_inventories import MOST_WORDS, play_inventories
 from validation._protocol import (
     LARGEST_IN_BATCHES,
+    METHODS,
     Transition,
+    _in_batches,
     absorption,
     marked_share,
     outcomes_of_rows,
     play_protocol,
     recorded_rounds,
 )
+from validation._protocol_kernel import Runs
 
-MAX_WORDS = 6  # as in theory: 64 lexicons, and four times as many pairs with each further word
+MOST_WORDS_IN_BATCHES = 6  # as in theory: 64 lexicons, and four times as many pairs with each further word
 INITIAL = ("empty", "even")
 
 
@@ -53,7 +62,7 @@ def simulate_minimal_naming_game(
     n_agents
         N ≥ 2, committed agents included; at most 2^32 - 1 agent by agent and 10^12 in batches.
     n_words
-        W, 1 to 6.
+        W, 1 to 64; in batches at most 6, since they need a table of all pairs of lexicons.
     p
         For W = 2 the probability that an agent with both words utters the first; more words are uttered equally often.
     committed
@@ -68,11 +77,11 @@ def simulate_minimal_naming_game(
 
     Returns
     -------
-    Dataset over `run` with `consensus_word` (its label, None where there was none), `consensus_interaction`, the number
-    of interactions by then, and `consensus_round`, that number over N, both NaN where there was none; and
-    `final_single_share` (run, word), the share of agents who hold this word only, at consensus or after `max_rounds`.
-    With `record_rounds` also `single_share` (run, round, word) at the end of each round, round 0 being the start, and
-    `success_rate` (run, round) of the round's interactions, NaN in round 0.
+    Dataset over `run` with `consensus_word` (its label, A to Z and AA, AB, … from the 27th on; None where there was
+    none), `consensus_interaction`, the number of interactions by then, and `consensus_round`, that number over N, both
+    NaN where there was none; and `final_single_share` (run, word), the share of agents who hold this word only, at
+    consensus or after `max_rounds`. With `record_rounds` also `single_share` (run, round, word) at the end of each
+    round, round 0 being the start, and `success_rate` (run, round) of the round's interactions, NaN in round 0.
 
     Raises
     ------
@@ -80,18 +89,18 @@ def simulate_minimal_naming_game(
         If an argument is out of range or contradicts another.
     """
     n_agents = integer("n_agents", n_agents, 2, LARGEST_IN_BATCHES)
-    n_words = integer("n_words", n_words, 1, MAX_WORDS)
+    n_words = integer("n_words", n_words, 1, MOST_WORDS)
+    check_rule(rule)
+    _check_bias(p, n_words)
     zealots = _committed(committed, n_words, n_agents)
     singles = _singles(initial, n_words, n_agents - sum(zealots))
     recording = recorded_rounds(record_rounds, max_rounds)
-    counts = _start(n_agents, singles, zealots)
-    agents = list(counts)
-    rows = _transitions(agents, _words_uttered(n_words, p), rule)
-    single = np.array([[agent.lexicon == {word} for agent in agents] for word in range(n_words)]).astype(np.int64)
-    outcomes = outcomes_of_rows(rows, {k: k for k in range(len(agents))}, groups=single, watched=single)
-    start = np.array(list(counts.values()), dtype=np.int64)
-    played = play_protocol(outcomes, start, runs, seed, max_rounds, recording, method, progress)
-    labels = [chr(ord("A") + word) for word in range(n_words)]
+    counts = _start(n_agents, singles, zealots) if n_words <= MOST_WORDS_IN_BATCHES else {}
+    if _takes_batches(method, n_agents, n_words, len(counts)):
+        played = _play_in_batches(counts, n_words, p, rule, runs, seed, max_rounds, recording, progress)
+    else:
+        played = play_inventories(singles, zealots, n_agents, p, rule, runs, seed, max_rounds, recording, progress)
+    labels = word_labels(n_words)
     named = absorption(played, labels, n_agents)
     share = {"long_name": "share of agents who hold this word only", "units": "1"}
     result = xr.Dataset(
@@ -99,7 +108,7 @@ def simulate_minimal_naming_game(
             "consensus_word": named["absorbed_group"],
             "consensus_interaction": named["absorbed_interaction"],
             "consensus_round": named["absorbed_round"],
-            "final_single_share": (("run", "word"), played.final @ single.T / n_agents, share),
+            "final_single_share": (("run", "word"), played.final / n_agents, share),
         },
         coords={
             "run": np.arange(len(played.final)),
@@ -130,6 +139,46 @@ def simulate_minimal_naming_game(
     )
 
 
+def word_labels(n_words: int) -> list[str]:
+    """A to Z, and from the 27th word on AA, AB, …"""
+    letters = [*ascii_uppercase]
+    return [*letters, *(first + second for first in letters for second in letters)][:n_words]
+
+
+def _takes_batches(method: str, n_agents: int, n_words: int, n_kinds: int) -> bool:
+    """Whether batches are asked for, or faster."""
+    if n_words <= MOST_WORDS_IN_BATCHES:
+        return _in_batches(method, n_agents, n_kinds)
+    if method not in METHODS or method == "batches":
+        raise InputError(
+            f"method = {method!r}: expected 'auto' or 'agents' for more than {MOST_WORDS_IN_BATCHES} words"
+        )
+    if n_agents > LARGEST_POPULATION:
+        raise InputError(f"n_agents = {n_agents}: expected at most {LARGEST_POPULATION} for n_words = {n_words}")
+    return False
+
+
+def _play_in_batches(
+    counts: Mapping[MinimalAgent, int],
+    n_words: int,
+    p: float,
+    rule: str,
+    runs: int,
+    seed: int,
+    max_rounds: int,
+    recording: int | None,
+    progress: bool,
+) -> Runs:
+    """The runs, `final` being the number of agents with each single word, shape (run, W), as in `recorded`."""
+    agents = list(counts)
+    rows = _transitions(agents, _words_uttered(n_words, p), rule)
+    single = np.array([[agent.lexicon == {word} for agent in agents] for word in range(n_words)]).astype(np.int64)
+    outcomes = outcomes_of_rows(rows, {k: k for k in range(len(agents))}, groups=single, watched=single)
+    start = np.array(list(counts.values()), dtype=np.int64)
+    played = play_protocol(outcomes, start, runs, seed, max_rounds, recording, "batches", progress)
+    return played._replace(final=played.final @ single.T)
+
+
 def _start(n_agents: int, singles: list[int], zealots: list[int]) -> dict[MinimalAgent, int]:
     """The kinds of agents that can arise, with their numbers at the start."""
     words = range(len(singles))
@@ -142,10 +191,13 @@ def _start(n_agents: int, singles: list[int], zealots: list[int]) -> dict[Minima
     return kinds | {MinimalAgent(frozenset({word}), True): zealots[word] for word in words if zealots[word]}
 
 
-def _words_uttered(n_words: int, p: float) -> dict[frozenset[int], dict[int, float]]:
-    """{lexicon: {word: probability}}."""
+def _check_bias(p: float, n_words: int) -> None:
     if not isinstance(p, (int, float)) or not 0 <= p <= 1 or (n_words != 2 and p != 0.5):
         raise InputError(f"p = {p!r}: expected a probability, and 0.5 for n_words = {n_words} other than 2")
+
+
+def _words_uttered(n_words: int, p: float) -> dict[frozenset[int], dict[int, float]]:
+    """{lexicon: {word: probability}}."""
     words = range(n_words)
     sizes = range(1, n_words + 1)
     uttered = {frozenset(held): dict.fromkeys(held, 1 / len(held)) for k in sizes for held in combinations(words, k)}

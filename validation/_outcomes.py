@@ -10,7 +10,7 @@ import xarray as xr
 from scipy.special import ndtri
 
 from meanfield import InputError, stamp
-from validation._arguments import integer
+from validation._arguments import check_level, ensembles, integer
 from validation._intervals import wilson_interval
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -59,7 +59,7 @@ def consensus_times(
     InputError
         If `simulation` is not what `simulate` returns, or an argument is out of range.
     """
-    simulation = _ensembles(simulation)
+    simulation = ensembles("simulation", simulation)
     bin_width = integer("bin_width", bin_width, 1)
     q = np.array(quantiles, dtype=float)
     if q.ndim != 1 or not q.size or not ((q > 0) & (q < 1)).all() or (np.diff(q) <= 0).any():
@@ -119,15 +119,14 @@ def simulated_bias(simulation: xr.Dataset, *, level: float = 0.99) -> xr.Dataset
         If `simulation` is not what `simulate` returns, has more than two words or not started from empty memories, or
         `level` is out of range.
     """
-    simulation = _ensembles(simulation)
+    simulation = ensembles("simulation", simulation)
     words = [str(word) for word in simulation["word_label"].values]
     if len(words) != 2:
         raise InputError(f"simulation has {len(words)} words: expected 2")
     start = simulation.attrs.get("option_initial", "empty memories")
     if start != "empty memories":
         raise InputError(f"simulation started from {start}: expected empty memories")
-    if not 0 < level < 1:
-        raise InputError(f"level = {level}: expected a number between 0 and 1")
+    check_level(level)
     runs = simulation.sizes["run"]
     wins = (simulation["consensus_word"].values[..., None] == np.array(words, dtype=object)).sum(1)
     strong_word = _most_wins(words, simulation["n_agents"].values, wins)
@@ -239,22 +238,6 @@ def _critical(sizes: np.ndarray, low: np.ndarray, level: float, runs: int, most:
             return np.nan, below, f"reached at N = {sizes[enough][0]} and lost again at N = {sizes[-1]}"
         return np.nan, below, f"not reached at the largest size simulated, N = {sizes[-1]}"
     return float(sizes[failing[-1] + 1]), below, ""
-
-
-def _ensembles(simulation: xr.Dataset) -> xr.Dataset:
-    """`simulation` over (n_agents, run), as it came from `simulate` or with one size selected."""
-    if not isinstance(simulation, xr.Dataset):
-        raise InputError(f"simulation is a {type(simulation).__name__}: expected what validation.simulate returns")
-    for name in ("consensus_round", "consensus_word", "word_label", "n_agents"):
-        if name not in simulation:
-            raise InputError(f"simulation lacks {name}: expected what validation.simulate returns")
-    simulation = simulation[["consensus_round", "consensus_word", "word_label"]]
-    if "n_agents" not in simulation.dims:
-        simulation = simulation.expand_dims("n_agents")
-    dims = set(simulation["consensus_round"].dims)
-    if dims != {"n_agents", "run"} or simulation["word_label"].ndim != 1:
-        raise InputError(f"simulation has the dims {', '.join(map(str, simulation.dims))}: expected n_agents and run")
-    return simulation.transpose("n_agents", "run", ...)
 
 
 def _times(rounds: np.ndarray, quantiles: np.ndarray, bins: int, width: int) -> _Times:

@@ -11,21 +11,22 @@ import xarray as xr
 from tqdm.auto import tqdm
 
 from meanfield import InputError, stamp
+from theory._random import seed_streams
 from validation._arguments import LARGEST_POPULATION, LARGEST_SEED, integer
-from validation._batches import collision_free
 from validation._ensemble import INTERACTIONS_A_CALL, STATE_BYTES
+from validation._epochs import log_survival
 from validation._protocol_kernel import Outcomes, Runs, advance, outcomes_of
-from validation._random import seed_streams
 
 METHODS = ("auto", "agents", "batches")
 MOST_STATES = 256  # an agent's state is kept in a byte
-LARGEST_IN_BATCHES = 10**12  # the table of batch lengths has 4.3·sqrt(N) entries
+LARGEST_IN_BATCHES = 10**12  # the table of lengths has 8.6·sqrt(N) entries or more
 ROUNDING = 1e-9  # by which probabilities that sum to 1 may miss it
-# As measured, an interaction agent by agent takes 10 ns, and 100 ns or more where the agents' states don't fit into
-# caches; a batch of about 0.63·sqrt(N) takes 0.5 µs and at most 0.2 µs for each pair of states. So batches are faster
-# from about 1000·K⁴ agents on, and for any K from some 10^8.
+# As measured, an interaction agent by agent takes 10 ns. Of an epoch a collision takes 0.08 µs or more, and there are
+# 2·c² in c·sqrt(N) interactions; the batch at its end takes at most 0.15 µs for each pair of states. So c of about K is
+# best, and epochs are faster from about 1000·K² agents on.
 LEAST_FOR_BATCHES = 1000
-ALWAYS_IN_BATCHES = 2 * 10**8
+MOST_EPOCH_ROOTS = 24
+LONGEST_EPOCH = 4 * 10**6  # its table has twice as many entries
 BATCH_LENGTH = 0.63  # of sqrt(N); π/8 under a root
 
 
@@ -58,10 +59,10 @@ def simulate_protocol(
 
     An interaction: two distinct agents, a uniformly random ordered pair (initiator i, responder j), go from (i, j) to
     (i', j') with the probability given. A round is N interactions. Both methods have this law exactly, not in a limit.
-    'agents' plays one interaction after another. 'batches' draws at once the interactions up to the first that meets an
-    agent again, which takes a time that does not grow with their number, about 0.63·sqrt(N); why this is no
-    approximation stands in `validation._protocol_kernel`. Source: Berenbrink, Hammer, Kaaser, Meyer, Penschuck and
-    Tran 2020, arXiv 2005.03584.
+    'agents' plays one interaction after another. 'batches' draws at once the interactions whose agents were not met
+    before, and one by one only those that meet an agent again, 2·K² in K·sqrt(N) interactions; why this is no
+    approximation stands in `validation._epochs` and `validation._protocol_kernel`. Source: Berenbrink, Hammer, Kaaser,
+    Meyer, Penschuck and Tran 2020, arXiv 2005.03584.
 
     Parameters
     ----------
@@ -75,8 +76,9 @@ def simulate_protocol(
     runs
         Number of runs, ≥ 1.
     seed
-        0 to 2^63 - 1. A run depends on (seed, N, its number) and the method only, so that 1,000 runs are the first
-        1,000 of 10,000, whatever the number of threads.
+        0 to 2^63 - 1. A run depends on (seed, N, its number), the method and what is simulated only, so that 1,000 runs
+        are the first 1,000 of 10,000, whatever the number of threads. In batches `absorbing` is part of the latter:
+        other random numbers are drawn where all agents may soon be in a group.
     max_rounds
         Rounds after which a run ends without absorption.
     record_rounds
@@ -170,7 +172,8 @@ def play_protocol(
         recorded=np.empty((runs, recorded, len(outcomes.watched)), np.int64),
         marked=np.zeros((runs, recorded), np.int64),
     )
-    survival = collision_free(n_agents) if in_batches else np.empty(0)
+    epoch = _epoch_length(n_agents, n_states)
+    table = log_survival(n_agents, epoch) if in_batches else np.empty(0)
     # what a round costs, in interactions agent by agent: calls into compiled code can't be interrupted
     round_cost = int(np.sqrt(n_agents) / BATCH_LENGTH * (50 + 20 * n_states**2)) if in_batches else n_agents
     portion = max(numba.get_num_threads(), STATE_BYTES // (n_states * 64 if in_batches else n_agents))
@@ -181,26 +184,32 @@ def play_protocol(
             agents = np.empty((len(part.played), n_kept), np.uint8)
             if n_kept:
                 agents[:] = np.repeat(np.arange(n_states, dtype=np.uint8), start)
-            _play_portion(part, agents, outcomes, survival, max_rounds, round_cost, bar.update)
+            _play_portion(part, agents, outcomes, table, epoch, max_rounds, round_cost, bar.update)
     return played
 
 
 def _in_batches(method: str, n_agents: int, n_states: int) -> bool:
     if method not in METHODS:
         raise InputError(f"method = {method!r}: expected one of {', '.join(map(repr, METHODS))}")
-    least = min(LEAST_FOR_BATCHES * n_states**4, ALWAYS_IN_BATCHES)
-    in_batches = method == "batches" or (method == "auto" and n_agents >= least)
+    in_batches = method == "batches" or (method == "auto" and n_agents >= LEAST_FOR_BATCHES * n_states**2)
     most = LARGEST_IN_BATCHES if in_batches else LARGEST_POPULATION
     if n_agents > most:
         raise InputError(f"counts sum to {n_agents}: expected at most {most} with the method {method!r}")
     return in_batches
 
 
+def _epoch_length(n_agents: int, n_states: int) -> int:
+    """Interactions an epoch, in equal parts of a round."""
+    best = min(n_states, MOST_EPOCH_ROOTS) * np.sqrt(n_agents)
+    return -(-n_agents // max(1, round(n_agents / min(best, LONGEST_EPOCH))))
+
+
 def _play_portion(
     part: Runs,
     agents: np.ndarray,
     outcomes: Outcomes,
-    survival: np.ndarray,
+    table: np.ndarray,
+    epoch: int,
     max_rounds: int,
     round_cost: int,
     report: Callable[[int], object],
@@ -212,7 +221,7 @@ def _play_portion(
     while active.size:
         left = max_rounds - int(part.played[active].min())
         n_rounds = min(left, max(1, INTERACTIONS_A_CALL // (active.size * round_cost)))
-        advance(active, *part, agents, *outcomes, survival, n_rounds, min_rounds)
+        advance(active, *part, agents, *outcomes, table, epoch, n_rounds, min_rounds)
         ended = (part.played == max_rounds) | ((part.absorbed[:, 0] >= 0) & (part.played >= min_rounds))
         active = np.flatnonzero(~ended)
         now = int(np.where(ended, max_rounds, part.played).sum())

@@ -3,11 +3,12 @@
 Both are exact: the two agents of an interaction are a uniformly random ordered pair of distinct ones. In batches
 (Berenbrink et al. 2020, arXiv 2005.03584):
 
-- The interactions before the first that meets an agent again are drawn at once (`validation._batches`).
-- That interaction is uniform over the ordered pairs with at least one agent of the batch, and is played alone.
-- Only the counts matter for what comes next (agents in one state are exchangeable), so every batch starts afresh. For
-  the same reason a batch may be cut at the end of a round: its first interactions are collision-free, and of the next
-  nothing is known.
+- Only the counts matter for what comes next (agents in one state are exchangeable), so epochs (`validation._epochs`)
+  and batches (`validation._batches`) may follow each other, each starting afresh, and how long an epoch is may depend
+  on the counts at its start.
+- While an absorbing group is so far from full that no epoch can fill it, a round is played in epochs, otherwise in
+  batches: the interactions before the first that meets an agent again, drawn at once, then that one, played alone.
+- A batch may be cut at the end of a round: its first interactions are collision-free, and of the next nothing is known.
 - All agents can be in one group within a batch only if those outside the batch are. Then the interactions of the batch,
   which are exchangeable, are put in a random order and looked at one by one.
 """
@@ -19,8 +20,9 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit, prange
 
-from validation._batches import draw_bits, draw_entry, draw_length, draw_uniform, play_batch
-from validation._random import ONE, next_bits, next_pair, pair_limits
+from theory._random import next_bits, next_pair, pair_limits
+from validation._batches import chosen_row, draw_entry, play_batch
+from validation._epochs import collide, draw_length, play_epoch
 from validation._thresholds import word_thresholds
 
 
@@ -87,17 +89,6 @@ def outcomes_of(
 
 
 @njit(cache=True)
-def chosen_row(outcomes, pair, bits):
-    """The row of `outcomes` that an interaction of the pair comes to, given 64 random bits."""
-    draw = bits >> ONE
-    row = outcomes.first_row[pair]
-    last = outcomes.first_row[pair + 1] - 1
-    while row < last and draw >= outcomes.thresholds[row]:
-        row += 1
-    return row
-
-
-@njit(cache=True)
 def full_group(outside, counts):
     """The first group that all agents are in, -1 where there is none."""
     for group in range(outside.shape[0]):
@@ -148,21 +139,23 @@ def play_agents(agents, counts, stream, absorbed, final, others, outcomes, befor
     limits = pair_limits(agents.size)
     watching = absorbed[0] < 0 and others.size > 0
     marked = 0
+    first_row, thresholds, old, new = outcomes.first_row, outcomes.thresholds, outcomes.before, outcomes.after
+    counted, leaving = outcomes.marked, outcomes.leaving
     for step in range(agents.size):
         i, j, s0, s1, s2, s3 = next_pair(limits, s0, s1, s2, s3)
         pair = np.int64(agents[i]) * n_states + np.int64(agents[j])
-        row = outcomes.first_row[pair]
-        if outcomes.first_row[pair + 1] - row > 1:
+        row = first_row[pair]
+        if first_row[pair + 1] - row > 1:
             bits, s0, s1, s2, s3 = next_bits(s0, s1, s2, s3)
-            row = chosen_row(outcomes, pair, bits)
-        marked += outcomes.marked[row]
+            row = chosen_row(first_row, thresholds, pair, bits)
+        marked += counted[row]
         for side in range(2):
-            counts[outcomes.before[row, side]] -= 1
-            counts[outcomes.after[row, side]] += 1
-        agents[i] = outcomes.after[row, 0]
-        agents[j] = outcomes.after[row, 1]
+            counts[old[row, side]] -= 1
+            counts[new[row, side]] += 1
+        agents[i] = new[row, 0]
+        agents[j] = new[row, 1]
         if watching:
-            group = emptied(others, outcomes.leaving, row)
+            group = emptied(others, leaving, row)
             if group >= 0:
                 write_absorbed(absorbed, final, before + step + 1, group, counts)
                 watching = False
@@ -170,31 +163,6 @@ def play_agents(agents, counts, stream, absorbed, final, others, outcomes, befor
                     break
     stream[0], stream[1], stream[2], stream[3] = s0, s1, s2, s3
     return marked
-
-
-@njit(cache=True)
-def collide(stream, untouched, touched, n_touched, n_agents, outcomes):
-    """One interaction with at least one touched agent, after which all agents are in `touched`; returns its row."""
-    n_untouched = n_agents - n_touched
-    both = np.float64(n_touched) * (n_touched - 1.0)
-    one = np.float64(n_touched) * n_untouched
-    u = draw_uniform(stream) * (both + 2.0 * one)
-    if u <= both:
-        i = draw_entry(stream, touched, n_touched)
-        touched[i] -= 1
-        j = draw_entry(stream, touched, n_touched - 1)
-        touched[j] -= 1
-    else:
-        i = draw_entry(stream, touched, n_touched)
-        touched[i] -= 1
-        j = draw_entry(stream, untouched, n_untouched)
-        untouched[j] -= 1
-        if u <= both + one:
-            i, j = j, i
-    row = chosen_row(outcomes, i * touched.size + j, draw_bits(stream))
-    touched[outcomes.after[row, 0]] += 1
-    touched[outcomes.after[row, 1]] += 1
-    return row
 
 
 @njit(cache=True)
@@ -215,7 +183,18 @@ def replay(stream, counts, rows, numbers, length, outcomes, absorbed, final, bef
 
 
 @njit(cache=True)
-def play_batches(counts, stream, absorbed, final, outcomes, survival, before, goes_on):
+def safe_length(outside, counts, length):
+    """How many of `length` interactions can't put all agents into one group: each one moves at most two agents."""
+    for group in range(outside.shape[0]):
+        others = 0
+        for state in range(counts.size):
+            others += outside[group, state] * counts[state]
+        length = min(length, (others - 1) // 2)
+    return length
+
+
+@njit(cache=True)
+def play_batches(counts, stream, absorbed, final, outcomes, table, epoch, before, goes_on):
     """A round of N interactions after `before` earlier ones, or up to absorption; returns how many were marked.
 
     Updates `counts` (K,) and the stream; a run that is absorbed and does not go on leaves its counts in `final` only.
@@ -223,24 +202,54 @@ def play_batches(counts, stream, absorbed, final, outcomes, survival, before, go
     n_agents = counts.sum()
     initiators, responders, touched, first = np.empty((4, counts.size), np.int64)
     rows, numbers = np.empty((2, outcomes.marked.size), np.int64)
+    # A named tuple of arrays costs several counted references for every call that it is an argument of
+    first_row, after, thresholds, chance = outcomes.first_row, outcomes.after, outcomes.thresholds, outcomes.chance
+    counted, outside = outcomes.marked, outcomes.outside
     left, marked = n_agents, np.int64(0)
     while left > 0:
-        free = draw_length(stream, survival)
-        length = min(free, left)
+        planned = min(epoch, left)
+        safe = planned if absorbed[0] >= 0 else safe_length(outside, counts, planned)
+        if safe == planned or safe * safe >= n_agents:  # a shorter epoch is no better than a batch
+            marked += play_epoch(
+                stream,
+                counts,
+                n_agents,
+                safe,
+                table,
+                first_row,
+                after,
+                thresholds,
+                chance,
+                counted,
+                initiators,
+                responders,
+                touched,
+                rows,
+                numbers,
+            )
+            left -= safe
+            continue
+        length = min(draw_length(stream, table, 0, n_agents), left)
         first[:] = counts
-        n_rows = play_batch(stream, counts, n_agents, length, outcomes, initiators, responders, touched, rows, numbers)
+        touched[:] = 0
+        n_rows = play_batch(
+            stream, counts, n_agents, length, first_row, after, chance, initiators, responders, touched, rows, numbers
+        )
         for k in range(n_rows):
-            marked += outcomes.marked[rows[k]] * numbers[k]
+            marked += counted[rows[k]] * numbers[k]
         start = before + n_agents - left
-        if absorbed[0] < 0 and full_group(outcomes.outside, counts) >= 0:
+        if absorbed[0] < 0 and full_group(outside, counts) >= 0:
             replay(stream, first, rows[:n_rows], numbers[:n_rows], length, outcomes, absorbed, final, start)
         left -= length
         if left > 0 and (absorbed[0] < 0 or goes_on):
-            marked += outcomes.marked[collide(stream, counts, touched, 2 * length, n_agents, outcomes)]
+            _, _, more = collide(
+                stream, counts, touched, n_agents, 2 * length, 0, first_row, after, thresholds, counted
+            )
+            marked += more
             left -= 1
         counts += touched
         if absorbed[0] < 0:
-            group = full_group(outcomes.outside, counts)
+            group = full_group(outside, counts)
             if group >= 0:
                 write_absorbed(absorbed, final, before + n_agents - left, group, counts)
         if absorbed[0] >= 0 and not goes_on:
@@ -249,7 +258,9 @@ def play_batches(counts, stream, absorbed, final, outcomes, survival, before, go
 
 
 @njit(cache=True)
-def advance_run(counts, stream, absorbed, final, recorded, marked, played, agents, outcomes, survival, n_rounds, least):
+def advance_run(
+    counts, stream, absorbed, final, recorded, marked, played, agents, outcomes, table, epoch, n_rounds, least
+):
     """Plays up to `n_rounds` more rounds of one run, at least up to round `least`; returns the rounds played in all."""
     n_agents = counts.sum()
     others = np.empty(outcomes.outside.shape[0], np.int64)
@@ -264,8 +275,8 @@ def advance_run(counts, stream, absorbed, final, recorded, marked, played, agent
         if absorbed[0] >= 0 and played >= least:
             break
         before, goes_on = played * n_agents, played < least
-        if survival.size > 0:
-            n_marked = play_batches(counts, stream, absorbed, final, outcomes, survival, before, goes_on)
+        if table.size > 0:
+            n_marked = play_batches(counts, stream, absorbed, final, outcomes, table, epoch, before, goes_on)
         else:
             n_marked = play_agents(agents, counts, stream, absorbed, final, others, outcomes, before, goes_on)
         played += 1
@@ -304,7 +315,8 @@ def advance(
     outside,
     leaving,
     watched,
-    survival,
+    table,
+    epoch,
     n_rounds,
     least,
 ):
@@ -325,7 +337,8 @@ def advance(
             played[run],
             agents[run],
             outcomes,
-            survival,
+            table,
+            epoch,
             n_rounds,
             least,
         )

@@ -11,7 +11,7 @@ from tqdm.auto import tqdm
 import meanfield
 from meanfield import InputError
 from meanfield.datasets import RealPopulations
-from validation._arguments import LARGEST_SEED, integer
+from validation._arguments import LARGEST_SEED, check_level, integer
 from validation._empirical_policy import COLUMNS
 from validation._real_conditions import SUBJECT, option_key, read_runs
 from validation._real_subject import AGREES, DISAGREES, TOO_FEW, Options, Row, Subject
@@ -75,8 +75,7 @@ def validate_real_populations(
     draws, runs = integer("draws", draws, 1), integer("runs", runs, 1)
     seed = integer("seed", seed, 0, LARGEST_SEED)
     window = None if window is None else integer("window", window, 1)
-    if not 0 < level < 1:
-        raise InputError(f"level = {level}: expected a number between 0 and 1")
+    check_level(level)
     if not (np.isfinite(sharpness) and sharpness > 0):
         raise InputError(f"sharpness = {sharpness}: expected a positive number")
     options = Options(draws, runs, seed, level, window, float(sharpness))

@@ -80,6 +80,8 @@ def make_cast(population: Population, committed: Mapping[str, int] | None, *, ex
         if extra:
             raise InputError("committed_are_extra = True: expected numbers of agents in committed")
         return Cast(population, None, extra=False)
+    if not isinstance(committed, Mapping):
+        raise InputError(f"committed = {committed!r}: expected a mapping of words to numbers of agents")
     if population.committed:
         raise InputError(
             f"committed = {dict(committed)} beside a population with committed fractions {population.committed}: "

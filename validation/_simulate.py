@@ -98,14 +98,16 @@ def simulate(
     sizes = population_sizes(n_agents)
     runs = integer("runs", runs, 1)
     seed = integer("seed", seed, 0, LARGEST_SEED)
-    max_rounds = integer("max_rounds", max_rounds, 1)
+    max_rounds = integer("max_rounds", max_rounds, 1, LARGEST_SEED)
     if trajectories and record_rounds is None:
         record_rounds = max_rounds
+    if trajectories and record_rounds != max_rounds:
+        raise InputError(f"record_rounds = {record_rounds}: expected None beside trajectories=True, which records all")
     if record_rounds is not None:
         record_rounds = integer("record_rounds", record_rounds, 0, max_rounds)
-    if isinstance(convention, str) and convention not in CONVENTIONS:
+    if not isinstance(convention, Convention) and (not isinstance(convention, str) or convention not in CONVENTIONS):
         raise InputError(f"convention = {convention!r}: expected one of {', '.join(CONVENTIONS)}, or a Convention")
-    if engine not in ENGINES or (engine != "numba" and isinstance(policy, LazyPolicy)):
+    if not isinstance(engine, str) or engine not in ENGINES or (engine != "numba" and isinstance(policy, LazyPolicy)):
         allowed = ["numba"] if isinstance(policy, LazyPolicy) else ENGINES
         raise InputError(f"engine = {engine!r}: expected one of {', '.join(allowed)}")
     rule = CONVENTIONS[convention] if isinstance(convention, str) else convention

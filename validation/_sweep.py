@@ -101,6 +101,7 @@ def sweep(
     """
     plan = _plan(policies, n_agents, runs, seeds, committed)
     plan = plan._replace(options={"initial": initial, "convention": convention, "max_rounds": max_rounds})
+    _try(plan)
     group = _open_or_create(Path(store), plan)
     done = np.asarray(group["done"])
     tasks = [place for place in itertools.product(*map(range, plan.shape)) if not done[place]]
@@ -173,6 +174,10 @@ def _plan(
     if len(counts) > 1:
         raise InputError(f"policies have {', '.join(map(str, sorted(counts)))} words: expected as many in each")
     known = {word for member in members for word in _words(member)}
+    if isinstance(committed, Mapping) or not isinstance(committed, Sequence):
+        raise InputError(f"committed = {committed!r}: expected a sequence of mappings, as in [{{}}, {{'A': 2}}]")
+    if isinstance(seeds, str) or not isinstance(seeds, Iterable):
+        raise InputError(f"seeds = {seeds!r}: expected a sequence of numbers")
     cases = []
     for case in committed:
         bound = {word: integer(f"committed[{word!r}]", number, 0) for word, number in case.items() if number != 0}
@@ -191,6 +196,18 @@ def _plan(
     if most > min(sizes):
         raise InputError(f"committed has {most} agents: expected at most n_agents = {min(sizes)}")
     return _Plan(members, cases, numbers, sizes, integer("runs", runs, 1), {})
+
+
+def _try(plan: _Plan) -> None:
+    """InputError for what `simulate` would refuse: a store made for that could not be continued."""
+    integer("max_rounds", plan.options["max_rounds"], 1)
+    if not isinstance(plan.options["convention"], str):
+        raise InputError(f"convention = {plan.options['convention']!r}: expected a name, as a store keeps it")
+    for policy, member in enumerate(plan.policies):
+        for case in range(len(plan.cases)):
+            if plan.applies(policy, case):
+                _, options = _arguments(plan, (policy, case, 0, 0))
+                simulate(member, **{**options, "runs": 1, "max_rounds": 1})
 
 
 def _members(policies: Member | Iterable[Member]) -> list[Member]:

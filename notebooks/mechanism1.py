@@ -1,0 +1,113 @@
+# ---
+# jupyter:
+#   jupytext:
+#     formats: py:percent
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Mechanism 1: from what crops tell to how groups end
+#
+# A group is shown pieces of one flag. Each piece speaks for the true country or for a rival, and agents listen to each
+# other. Here the pieces' fields come first, then a fit of the random-field mechanism to endpoints that were measured,
+# then its phases.
+
+# %%
+from dataclasses import replace
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+import meanfield
+from theory.flag_game import crop_compatibility, crop_fields, signed_field, strongest_rival
+from theory.mechanism1 import APPENDIX_E, fit_copying, fit_mechanism1
+from theory.random_field import random_field_bifurcation, random_field_fixed_points, random_field_phase_diagram
+from validation import wilson_interval
+
+counts = meanfield.datasets.flag_game("population_scaling_gpt4o")
+
+# %% [markdown]
+# ## Fields of crops, and P(h)
+#
+# An ideal observer who misreads one cell in fifty. h > 0 speaks for the truth. Of fifty answers, with half a count
+# added to each of the two, no field comes out above log 101 = 4.6: stronger ones are cut off there.
+
+# %%
+compatibility = crop_compatibility("France", noise=0.02, scale=1)
+rival = strongest_rival(compatibility, "France").country
+fields = crop_fields(compatibility, "France", rival)
+strongest = np.log(101)
+h = np.clip(signed_field(compatibility, "France", rival).values, -strongest, strongest)
+figure, (where, how_often) = plt.subplots(1, 2, figsize=(8, 2.6))
+fields["field"].plot(ax=where, cmap="RdBu", yincrease=False)
+how_often.hist(h, bins=21, weights=np.full(h.size, 1 / h.size))
+how_often.set_xlabel(f"h, France against {rival}")
+print(f"{(h > 0.5).mean():.2f} of the crops speak for France, {(h < -0.5).mean():.2f} for {rival}")
+
+# %% [markdown]
+# ## What such fields make of a large group
+#
+# Every solution of m = mean tanh(β(h + J m)), and the coupling at which two of them meet.
+
+# %%
+beta = APPENDIX_E.beta
+diagram = random_field_bifurcation(h, beta=beta, max_J=15)
+print("folds at J =", np.round(np.sort(diagram["fold_J"].values), 3))
+for J in (0.5, 8.0):
+    points = random_field_fixed_points(h, J=J, beta=beta)
+    states = zip(points["m"].values, points["stability"].values, strict=True)
+    print(f"J = {J}:", ", ".join(f"{m:.3f} {stability}" for m, stability in states))
+
+# %% [markdown]
+# ## A fit to measured endpoints
+#
+# Three parameters are free here, and there is no search before the climb, so that this runs in seconds. Without `free`
+# all fourteen are, and `determined` and `not_determined` say what the data know of them.
+
+# %%
+free = ("mean_R", "sd_0", "J")
+fit = fit_mechanism1(counts, free=free, starts=0, runs=1000, bootstrap=4)
+print(f"log-likelihood {fit.attrs['log_likelihood']:.1f}, of the paper's {fit.attrs['log_likelihood_paper']:.1f}")
+print("determined:    ", fit.attrs["determined"])
+print("not determined:", fit.attrs["not_determined"] or "nothing")
+fit[["estimate", "standard_error", "bootstrap_standard_error"]].sel(parameter=list(free)).to_dataframe().round(3)
+
+# %% [markdown]
+# A simpler model is a check: agents who copy, among zealots whose number grows like a power of N.
+
+# %%
+copying = fit_copying(counts)
+print(f"AIC {copying.attrs['aic']:.1f} with 3 parameters, against {fit.attrs['aic']:.1f}")
+
+# %%
+figure, (polarised, accuracy) = plt.subplots(1, 2, figsize=(8, 2.8))
+one = fit.sel(endpoint="polarization")
+seeds = int(fit["seeds"][0])
+bars = np.abs(np.array(wilson_interval(one["measured"].values * seeds, seeds, 0.95)) - one["measured"].values)
+polarised.errorbar(fit["n_agents"], one["measured"], yerr=bars, fmt="ko", label="GPT-4o")
+accuracy.errorbar(fit["n_agents"], fit["measured_accuracy"], yerr=1.96 * fit["measured_accuracy_error"], fmt="ko")
+for column, style in (("fitted", "-"), ("paper", "--")):
+    polarised.plot(fit["n_agents"], one[column], style, label=column)
+    accuracy.plot(fit["n_agents"], fit[f"{column}_accuracy"], style)
+for axis, title in ((polarised, "polarised"), (accuracy, "mean accuracy")):
+    axis.set(xscale="log", ylim=(0, 1), xlabel="N", title=title)
+polarised.legend()
+
+# %% [markdown]
+# ## Phases in (N, J)
+#
+# With more agents, samples of fields that leave the group two stable states, one on either side, become the rule.
+
+# %%
+found = replace(APPENDIX_E, **{name: fit["estimate"].sel(parameter=name).item() for name in free})
+sizes = fit["n_agents"].values
+phases = random_field_phase_diagram(
+    found.field_law, n_agents=sizes, J=np.linspace(0.25, 4, 8), beta=found.beta, samples=30
+)
+phases["bistable"].to_pandas().T.round(2)

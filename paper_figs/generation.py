@@ -1,0 +1,181 @@
+"""Policies against words that a model writes: single choices as in [004] Fig. S3, populations as in Fig. S2.
+
+python -m paper_figs.generation generation_test.nc generation.png
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
+from scipy.stats import norm
+
+import meanfield
+from meanfield import InputError
+from paper_figs._style import FIRST_WORD, SECOND_WORD, model_title, styled, write_figure
+from validation import CONVENTIONS, wilson_interval
+
+BINS = np.linspace(0, 1, 21)  # of p-values, so that an alarm is the first bin
+LEVEL = 0.95
+
+
+@styled
+def draw(test: xr.Dataset, path: str | Path) -> Path:
+    """Draw p-values, shares against policy with their intervals, and standardised deviations of a generation test.
+
+    Parameters
+    ----------
+    test
+        What `policy_extraction.generation_test` returns.
+    path
+        Where to write the figure.
+
+    Raises
+    ------
+    InputError
+        If `test` is something else.
+    """
+    if not isinstance(test, xr.Dataset) or test.attrs.get("kind") != "generation_test":
+        raise InputError("test: expected what policy_extraction.generation_test returns")
+    figure, (values, shares, deviations) = plt.subplots(1, 3, figsize=(10.2, 3.3))
+    _p_values(values, test)
+    _shares(shares, test)
+    _deviations(deviations, test)
+    words = "{" + ", ".join(map(str, test["word_label"].values)) + "}"
+    n, temperature = test.attrs["option_n"], test.attrs["option_temperature"]
+    figure.suptitle(f"{model_title(test)} {words}: {n} generated words a state, T = {temperature:g}")
+    return write_figure(figure, path)
+
+
+def _p_values(axis: Axes, test: xr.Dataset) -> None:
+    p = test["p_value"].values
+    axis.hist(p[~np.isnan(p)], BINS, color="0.75")
+    low, high = test["alarm_interval"].values
+    middle = (BINS[0] + BINS[1]) / 2
+    expected = test["expected_alarms"].item()
+    level = 100 * test.attrs["option_alarm_level"]
+    axis.errorbar(
+        [middle],
+        [expected],
+        yerr=[[expected - low], [high - expected]],
+        fmt="o",
+        ms=4,
+        capsize=3,
+        color=SECOND_WORD,
+        label=f"false alarms expected, {level:g} % interval",
+    )
+    axis.set_xlabel("p-value of the exact test")
+    axis.set_ylabel("memory states")
+    axis.margins(y=0.25)  # for the legend
+    axis.set_title(f"{test['alarms'].item()} of {p.size} states with p < {test.attrs['option_alarm']:g}")
+    axis.legend(loc="upper right")
+
+
+def _shares(axis: Axes, test: xr.Dataset) -> None:
+    first = test.isel(word=0)
+    share = (first["count"] / test["count"].sum("word")).values
+    distance = np.abs(first["share_interval"].transpose("bound", "state").values - share)
+    axis.plot([0, 1], [0, 1], color="0.6", lw=0.8)
+    axis.errorbar(first["q"], share, yerr=distance, fmt="o", ms=2.5, lw=0.7, color=FIRST_WORD)
+    word = str(test["word_label"].values[0])
+    axis.set_xlabel(f"probability of '{word}' in the policy")
+    axis.set_ylabel(f"share of '{word}' among generated words")
+    axis.set_title(f"{100 * test.attrs['option_share_level']:g} % intervals")
+
+
+def _deviations(axis: Axes, test: xr.Dataset) -> None:
+    z = test["deviation"].isel(word=0).values
+    z = z[~np.isnan(z)]
+    edge = max(4.0, float(np.abs(z).max(initial=0)))
+    bins = np.linspace(-edge, edge, 25)
+    grid = np.linspace(-edge, edge, 200)
+    axis.hist(z, bins, color="0.75")
+    axis.plot(grid, z.size * (bins[1] - bins[0]) * norm.pdf(grid), color="black", lw=1, label="normal law")
+    axis.set_xlabel("deviation in standard deviations")
+    axis.set_ylabel("memory states")
+    axis.margins(y=0.2)
+    axis.set_title(f"mean {z.mean():.2f}, standard deviation {z.std():.2f}")
+    axis.legend(loc="upper right")
+
+
+def live_consensus(population: xr.Dataset, convention: str = "004") -> np.ndarray:
+    """The number of the word on which each run of a live population agreed, -1 where it did not converge; shape (run,).
+
+    Parameters
+    ----------
+    population
+        What `policy_extraction.live_population` returns.
+    convention
+        One of `validation.CONVENTIONS`.
+    """
+    rule, n_agents = CONVENTIONS[convention], population.attrs["option_n_agents"]
+    said = population["said"].transpose("run", "interaction", "speaker").values
+    n_words = population["word_label"].size
+    agreed = (said[..., :1] == np.arange(n_words)) & (said[..., :1] == said[..., 1:])
+    by_round = agreed.reshape(len(said), -1, n_agents, n_words).sum(2)
+    latest = np.lib.stride_tricks.sliding_window_view(by_round, 3, axis=1).sum(-1)[:, rule.first_test - 3 :]
+    converged = latest.sum(-1) >= rule.successes_needed(n_agents)
+    first = converged.argmax(1)
+    return np.where(converged.any(1), latest[np.arange(len(said)), first].argmax(-1), -1)
+
+
+@styled
+def draw_populations(
+    panels: Sequence[tuple[Sequence[xr.Dataset], xr.Dataset]], path: str | Path, *, convention: str = "004"
+) -> Path:
+    """Draw the fraction of runs that agree on a word against N: each choice generated, and simulated from the policy.
+
+    The word is the one on which most simulated runs of the largest groups agree.
+
+    Parameters
+    ----------
+    panels
+        For each policy the populations that `policy_extraction.live_population` returned, one for each size, and what
+        `validation.simulate` returned for the policy.
+    path
+        Where to write the figure.
+    convention
+        When a run counts as converged; that of the simulation.
+
+    Raises
+    ------
+    InputError
+        If there is nothing to draw.
+    """
+    if not panels or any(not live for live, _ in panels):
+        raise InputError("panels: expected live populations and a simulation for each panel")
+    figure, axes = plt.subplots(1, len(panels), figsize=(3.4 * len(panels) + 0.4, 3.2), sharey=True, squeeze=False)
+    for axis, (live, simulation) in zip(axes[0], panels, strict=True):
+        words = simulation["word_label"].values.astype(str).tolist()
+        won = np.stack([(simulation["consensus_word"].values == word).mean(1) for word in words])
+        sizes = simulation["n_agents"].values
+        strong = int(won[:, sizes.argmax()].argmax())
+        runs = simulation.sizes["run"]
+        axis.plot(sizes, won[strong], "o-", ms=3, color=FIRST_WORD, label=f"simulated, {runs:,} runs")
+        for number, one in enumerate(live):
+            n_runs = one.sizes["run"]
+            count = int((live_consensus(one, convention) == strong).sum())
+            share = count / n_runs
+            low, high = wilson_interval(np.array(count), n_runs, LEVEL)
+            label = f"generated, {100 * LEVEL:g} % interval" if number == 0 else None
+            style = {"fmt": "s", "ms": 4, "capsize": 3, "color": SECOND_WORD}
+            axis.errorbar(
+                one.attrs["option_n_agents"], share, yerr=[[share - low], [high - share]], label=label, **style
+            )
+        other = ", ".join(word for word in words if word != words[strong])
+        axis.set_title(f"{model_title(live[0])}: {words[strong]} over {other}")
+        axis.set_xscale("log")
+        axis.set_xlabel("number of agents N")
+        axis.set_ylim(-0.03, 1.06)
+        axis.legend(loc="best")
+    axes[0, 0].set_ylabel("fraction of runs that agree on the word")
+    return write_figure(figure, path)
+
+
+if __name__ == "__main__":
+    draw(meanfield.load(sys.argv[1]), sys.argv[2])

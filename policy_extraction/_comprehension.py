@@ -1,0 +1,189 @@
+"""Does the model understand its prompt? Questions about it, whose answers are known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Real
+
+import numpy as np
+import xarray as xr
+
+from meanfield import InputError, stamp
+from policy_extraction._arguments import check_games
+from policy_extraction._backend import Backend
+from policy_extraction._comprehension_questions import KINDS, Asked, parse, questions_about
+from policy_extraction._generation import LARGEST_SEED, check_integer
+from policy_extraction._spoken import derived_seed
+from policy_extraction._template import NAMING_GAME, Payoffs, Prompt, Template
+
+# Quotation marks and the end of the value included; a number has a token a digit, a word up to four
+TOKENS_OF_A_VALUE = 10
+TOKENS_IN_A_LIST = 6
+
+
+def comprehension(
+    backend: Backend,
+    words: Sequence[str],
+    memory_length: int = 5,
+    n: int = 100,
+    seed: int = 0,
+    *,
+    per_kind: int | None = None,
+    temperature: float = 0.0,
+    template: Template = NAMING_GAME,
+    payoffs: Payoffs = Payoffs(),  # noqa: B008  (frozen)
+) -> xr.Dataset:
+    """How often a model answers questions about its prompt correctly (meta-prompting).
+
+    n agents have random memories: their length is uniform from 1 to H, their words are independent and uniform, and so
+    is the order in which the options are presented. Each agent is asked all possible questions of the eight kinds of
+    [004] Table S2, one prompt a question: the system message of the game, the question in place of the user's, and the
+    beginning of an answer in the format that the system message asks for. The model writes the rest. An answer is
+    correct if its value is the one that follows from the memory, and only if it keeps to the format (see `parse`).
+    Source: [004] SI "Meta-Prompting", Fig. S1.
+
+    Parameters
+    ----------
+    backend
+        The model.
+    words
+        The W words.
+    memory_length
+        H, in interactions.
+    n
+        Number of agents, ≥ 2.
+    seed
+        0 to 2^63 - 1.
+    per_kind
+        Ask at most so many questions of each kind, drawn at random for each agent, instead of all, of which there are
+        6 + 2(W² + W + 2h) with h remembered rounds: 38 for two words and h = 5.
+    temperature
+        Of the generation; 0 for the most probable token each time, with which answers do not depend on chance.
+    template, payoffs
+        The prompt of the game.
+
+    Returns
+    -------
+    Dataset with
+
+    - `correct` (question, agent), the fraction of the agent's questions of this kind that were answered correctly, and
+      `malformed` (question, agent), the fraction of answers not in the format, which are not correct;
+    - `accuracy` (question), the mean over agents, and `standard_error` (question) of this mean, from the spread over
+      agents, who are independent;
+    - the coordinates `category` (question), Rules, Time or State, and `memory` (agent).
+
+    Raises
+    ------
+    InputError
+        If an argument is out of range.
+    """
+    words = tuple(words)
+    check_games([words], memory_length)
+    check_integer("n", n, least=2)
+    check_integer("seed", seed, least=0, most=LARGEST_SEED)
+    if per_kind is not None:
+        check_integer("per_kind", per_kind, least=1)
+    if isinstance(temperature, bool) or not isinstance(temperature, Real) or not 0 <= temperature < np.inf:
+        raise InputError(f"temperature = {temperature!r}: expected 0 or a positive number")
+    rng = np.random.default_rng(seed)
+    memories = [_random_memory(rng, words, memory_length) for _ in range(n)]
+    presented = [[words[i] for i in rng.permutation(len(words))] for _ in memories]
+    asked = [_sampled(rng, list(questions_about(memory, words, payoffs)), per_kind) for memory in memories]
+    prompts = [
+        _meta_prompt(template.prompt(order, memory, payoffs), question)
+        for memory, order, questions in zip(memories, presented, asked, strict=True)
+        for question in questions
+    ]
+    backend.check([max(prompts, key=lambda prompt: len(prompt.system) + len(prompt.user))], words)
+    answers = iter(_answers(backend, prompts, [question for some in asked for question in some], temperature, seed))
+    kinds = [kind.name for kind in KINDS]
+    correct, malformed, number = np.zeros((3, len(KINDS), n))
+    for agent, questions in enumerate(asked):
+        for question in questions:
+            place = kinds.index(question.kind), agent
+            value = parse(next(answers), question.answer)
+            correct[place] += value == question.answer
+            malformed[place] += value is None
+            number[place] += 1
+    result = _label(correct / number, malformed / number, words, memories, backend.name)
+    return stamp(
+        result,
+        "comprehension",
+        n=n,
+        seed=seed,
+        per_kind=per_kind,
+        temperature=float(temperature),
+        template=template.name,
+        payoff_success=payoffs.success,
+        payoff_failure=payoffs.failure,
+    ).assign_attrs(memory_length=memory_length)
+
+
+def _random_memory(rng: np.random.Generator, words: tuple[str, ...], memory_length: int) -> list[tuple[str, str]]:
+    # Without a round there is nothing to ask about the history.
+    length = rng.integers(1, memory_length, endpoint=True)
+    return [(words[a], words[b]) for a, b in rng.integers(len(words), size=(length, 2)).tolist()]
+
+
+def _sampled(rng: np.random.Generator, questions: list[Asked], per_kind: int | None) -> list[Asked]:
+    if per_kind is None:
+        return questions
+    kept = []
+    for kind in KINDS:
+        of_kind = [question for question in questions if question.kind == kind.name]
+        chosen = rng.choice(len(of_kind), size=min(per_kind, len(of_kind)), replace=False)
+        kept += [of_kind[i] for i in chosen]
+    return kept
+
+
+def _meta_prompt(prompt: Prompt, question: Asked) -> Prompt:
+    # A value need not be a word, so the answer starts before the quotation mark that opens one; and before the space,
+    # which most vocabularies make part of the next token.
+    return Prompt(prompt.system, question.text, prompt.answer_prefix.rstrip("'\" "))
+
+
+def _answers(
+    backend: Backend, prompts: Sequence[Prompt], questions: Sequence[Asked], temperature: float, seed: int
+) -> list[str]:
+    """What the model writes, with as many tokens as the form of the right answer may take."""
+    texts = [""] * len(prompts)
+    most = {i: TOKENS_OF_A_VALUE for i in range(len(prompts))}
+    for i, question in enumerate(questions):
+        if isinstance(question.answer, frozenset):
+            most[i] += TOKENS_IN_A_LIST * (len(question.answer) - 1)
+    for length in sorted(set(most.values())):
+        numbers = [i for i in most if most[i] == length]
+        written = backend.generate(
+            [prompts[i] for i in numbers], max_tokens=length, temperature=temperature, seed=derived_seed(seed, length)
+        )
+        for i, text in zip(numbers, written, strict=True):
+            texts[i] = text
+    return texts
+
+
+def _label(
+    correct: np.ndarray,
+    malformed: np.ndarray,
+    words: Sequence[str],
+    memories: Sequence[Sequence[tuple[str, str]]],
+    model: str,
+) -> xr.Dataset:
+    table = ("question", "agent")
+    columns = {
+        "correct": (table, correct, "fraction of questions answered correctly"),
+        "malformed": (table, malformed, "fraction of answers not in the format"),
+        "accuracy": ("question", correct.mean(1), "mean fraction of questions answered correctly"),
+        "standard_error": ("question", correct.std(1, ddof=1) / np.sqrt(correct.shape[1]), "standard error"),
+    }
+    return xr.Dataset(
+        {name: (dims, values, {"long_name": label, "units": "1"}) for name, (dims, values, label) in columns.items()},
+        coords={
+            "question": [kind.name for kind in KINDS],
+            "category": ("question", [kind.category for kind in KINDS]),
+            "agent": np.arange(correct.shape[1]),
+            "memory": ("agent", [", ".join(f"{own}-{partner}" for own, partner in memory) for memory in memories]),
+            "word_label": ("word", np.array(words, dtype=str)),
+            "pair": "/".join(words),
+            "model": model,
+        },
+    )

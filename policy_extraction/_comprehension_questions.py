@@ -1,0 +1,102 @@
+"""What an agent can be asked about its prompt, and the answers that are right."""
+
+from __future__ import annotations
+
+import re
+import string
+import tomllib
+from collections.abc import Iterator, Sequence
+from importlib.resources import files
+from itertools import product
+from typing import NamedTuple
+
+from policy_extraction._template import Payoffs
+
+PLAYERS = ("Player 1", "Player 2")
+NUMBER = re.compile(r"[+-]?\d+")
+# The answer format ends a value with a semicolon. A brace, a new line or the second key of a dict end it as clearly.
+END_OF_VALUE = re.compile(r"[;}\n]|,\s*['\"]?reason")
+QUOTATION_MARKS = "'\""
+
+Memory = Sequence[tuple[str, str]]
+Answer = int | str | frozenset[str]
+
+
+class Kind(NamedTuple):
+    """A row of [004] Table S2: its name, its group (Rules, Time, State), and the question with slots."""
+
+    name: str
+    category: str
+    text: str
+
+
+class Asked(NamedTuple):
+    """One question, as the agent reads it, and the right answer: a number, a word, or a set of words."""
+
+    kind: str
+    text: str
+    answer: Answer
+
+
+def _kinds() -> tuple[Kind, ...]:
+    file = files("policy_extraction") / "templates" / "comprehension_004.toml"
+    table = tomllib.loads(file.read_text(encoding="utf-8"))
+    return tuple(Kind(name, row["category"], row["text"]) for name, row in table.items())
+
+
+KINDS = _kinds()
+
+
+def questions_about(memory: Memory, words: Sequence[str], payoffs: Payoffs) -> Iterator[Asked]:
+    """All questions that an agent with this memory can be asked, kind by kind.
+
+    Players are asked about alike: Player 1 is the agent, Player 2 its partners.
+    """
+    texts = {kind.name: string.Template(kind.text) for kind in KINDS}
+
+    def ask(kind: str, answer: Answer, **slots: object) -> Asked:
+        return Asked(kind, texts[kind].substitute(slots), answer)
+
+    points = [payoffs.of(*interaction) for interaction in memory]
+    possible = (payoffs.success, payoffs.failure)
+    yield ask("min_max", min(possible), lowest="lowest", player=PLAYERS[0])
+    yield ask("min_max", max(possible), lowest="highest", player=PLAYERS[0])
+    yield ask("actions", frozenset(words), player=PLAYERS[0])
+    for (player, other), word, word_of_other in product((PLAYERS, PLAYERS[::-1]), words, words):
+        pair = {"player": player, "other": other, "word": word, "word_of_other": word_of_other}
+        yield ask("payoff", payoffs.of(word, word_of_other), **pair)
+    yield ask("round", len(memory) + 1)
+    for i, player in enumerate(PLAYERS):
+        for number, interaction in enumerate(memory, start=1):
+            yield ask("action_i", interaction[i], player=player, round=number)
+            yield ask("points_i", points[number - 1], player=player, round=number)
+        for word in words:
+            yield ask("#actions", sum(said[i] == word for said in memory), player=player, word=word)
+        yield ask("#points", sum(points), player=player)
+
+
+def parse(text: str, like: Answer) -> Answer | None:
+    """The value that an answer gives, None where it gives none of the form that is asked for.
+
+    Nothing is read into an answer. What stands before the end of the value in the answer format must be a whole number,
+    or one word, or a list of words separated by commas, in brackets or not. Each may be quoted.
+    """
+    end = END_OF_VALUE.search(text)
+    if end is None:
+        return None
+    value = text[: end.start()].strip()
+    if isinstance(like, frozenset):
+        listed = value.removeprefix("[").removesuffix("]").split(",")
+        words = [_bare(word) for word in listed]
+        return frozenset(words) if len(set(words)) == len(words) else None
+    value = _bare(value)
+    if isinstance(like, str):
+        return value
+    return int(value) if NUMBER.fullmatch(value) else None
+
+
+def _bare(text: str) -> str:
+    """A value without the quotation marks around it."""
+    text = text.strip()
+    quoted = len(text) > 1 and text[0] == text[-1] and text[0] in QUOTATION_MARKS
+    return text[1:-1] if quoted else text

@@ -1,0 +1,120 @@
+"""Exact tests of counts against probabilities, and how often such tests raise a false alarm.
+
+A count has few possible values, so that p-values are not uniform under the hypothesis tested: less than 5 % of them are
+below 0.05. How many less is known exactly, from the probabilities alone.
+"""
+
+from __future__ import annotations
+
+from math import comb
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import gammaln, xlogy
+from scipy.stats import beta
+
+from meanfield import InputError
+
+MOST_OUTCOMES = 200_000
+# Outcomes that are equally probable in theory must not be told apart by rounding; the value that SciPy's binomtest has.
+TIE = 1e-7
+
+
+class Tested(NamedTuple):
+    """One p-value a row, and the probability that it is below `level` if the hypothesis is true; shape (rows,)."""
+
+    p_value: np.ndarray
+    alarm_chance: np.ndarray
+
+
+def exact_test(counts: np.ndarray, q: np.ndarray, level: float) -> Tested:
+    """Exact multinomial test of each row; for two words the two-sided exact binomial test.
+
+    The p-value is the probability, under `q`, of all outcomes that are at most as probable as the one observed.
+
+    Parameters
+    ----------
+    counts
+        Shape (rows, W), with the same sum n in each row.
+    q
+        Probabilities, the same shape; rows sum to 1.
+    level
+        p-values below it are an alarm.
+
+    Raises
+    ------
+    InputError
+        If n draws of W words have too many outcomes to go through.
+    """
+    n, n_words = int(counts[0].sum()), counts.shape[1]
+    outcomes = _outcomes(n, n_words)
+    log_coefficient = _log_coefficient(outcomes)
+    p_values, chances = np.empty((2, len(counts)))
+    for row, (count, probability) in enumerate(zip(counts, q, strict=True)):
+        mass = np.exp(log_coefficient + xlogy(outcomes, probability).sum(-1))
+        observed = np.exp(_log_coefficient(count) + xlogy(count, probability).sum())
+        p_values[row] = _at_most_as_probable(mass, observed)
+        chances[row] = mass[_at_most_as_probable(mass, mass) < level].sum()
+    return Tested(p_values, chances)
+
+
+def _at_most_as_probable(mass: np.ndarray, than: np.ndarray) -> np.ndarray:
+    """The total probability of outcomes, of probabilities `mass`, that are at most as probable as `than`."""
+    rising = np.sort(mass)
+    cumulated = np.concatenate([[0.0], np.cumsum(rising)])
+    return np.minimum(cumulated[np.searchsorted(rising, than * (1 + TIE), side="right")], 1.0)
+
+
+def number_of_outcomes(n: int, n_words: int) -> int:
+    """In how many ways n draws can be shared among W words."""
+    return comb(n + n_words - 1, n_words - 1)
+
+
+def check_outcomes(n: int, n_words: int) -> None:
+    """InputError where n draws of W words have too many outcomes to go through."""
+    if number_of_outcomes(n, n_words) > MOST_OUTCOMES:
+        most = 1
+        while number_of_outcomes(most + 1, n_words) <= MOST_OUTCOMES:
+            most += 1
+        raise InputError(f"n = {n}: expected at most {most} for an exact test of {n_words} words")
+
+
+def _outcomes(n: int, n_words: int) -> np.ndarray:
+    """All ways to share n draws among the words, shape (outcomes, W)."""
+    shared = np.zeros((1, 0), dtype=np.int64)
+    for _ in range(n_words - 1):
+        left = n - shared.sum(-1)
+        rows = np.repeat(np.arange(len(shared)), left + 1)
+        first = np.concatenate([[0], np.cumsum(left + 1)[:-1]])
+        shared = np.column_stack([shared[rows], np.arange(len(rows)) - first[rows]])
+    return np.column_stack([shared, n - shared.sum(-1)])
+
+
+def _log_coefficient(counts: np.ndarray) -> np.ndarray:
+    return gammaln(counts.sum(-1) + 1) - gammaln(counts + 1).sum(-1)
+
+
+def count_interval(chances: np.ndarray, level: float) -> tuple[int, int]:
+    """The smallest and largest number of events, each tail outside having at most (1 - level)/2.
+
+    Parameters
+    ----------
+    chances
+        Probabilities of independent events, shape (events,): their number is Poisson-binomial.
+    """
+    law = np.ones(1)
+    for chance in chances:
+        law = np.convolve(law, [1 - chance, chance])
+    tail = (1 - level) / 2
+    cumulated = np.cumsum(law)
+    low = int(np.searchsorted(cumulated, tail, side="right"))
+    high = int(np.searchsorted(cumulated, 1 - tail))
+    return low, min(high, len(chances))
+
+
+def share_interval(counts: np.ndarray, n: int, level: float) -> np.ndarray:
+    """Exact interval of a probability, shape (…, 2): Clopper and Pearson 1934, Biometrika 26, 404."""
+    tail = (1 - level) / 2
+    low = np.where(counts > 0, beta.ppf(tail, np.maximum(counts, 1), n - counts + 1), 0.0)
+    high = np.where(counts < n, beta.ppf(1 - tail, counts + 1, np.maximum(n - counts, 1)), 1.0)
+    return np.stack([low, high], axis=-1)

@@ -1,0 +1,226 @@
+"""Is the policy what the model does? Words that it writes, against the probabilities that were read off it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import xarray as xr
+
+from meanfield import InputError, MemorySpace, single_policy, space_of, stamp, words_of
+from policy_extraction._backend import Backend
+from policy_extraction._exact_test import check_outcomes, count_interval, exact_test, share_interval
+from policy_extraction._orders import orders
+from policy_extraction._spoken import Spoken, answer_length, check_prefix, derived_seed, speak
+from policy_extraction._template import NAMING_GAME, Payoffs, Prompt, Template
+
+ALARM = 0.05
+ALARM_LEVEL = 0.99  # of the interval of the number of alarms
+SHARE_LEVEL = 0.95  # of the interval of each share, as in [004] Fig. S3b
+LARGEST_SEED = 2**63 - 1  # what NetCDF attrs hold
+# Steps between log-probabilities and a draw that plain generation does not take.
+FILTERS = ("top_k", "top_p", "order")
+
+
+def generation_test(
+    backend: Backend,
+    policy: xr.Dataset,
+    *,
+    memory_length: int | None = None,
+    n: int = 1000,
+    seed: int,
+    temperature: float | None = None,
+    template: Template = NAMING_GAME,
+    payoffs: Payoffs = Payoffs(),  # noqa: B008  (frozen)
+    max_tries: int = 500,
+) -> xr.Dataset:
+    """Exact tests of a policy against words that the model writes, one for each memory state.
+
+    For each of n draws the presentation order is chosen at random, and the model continues the prompt's answer prefix
+    by sampling from its whole vocabulary, at the temperature T of the policy, until a word stands where it is expected.
+    Source: [004] SI "Validation of Probabilistic Policies in Simulations", Fig. S3.
+
+    What this has to equal: a word w is generated with probability Π_i p(w_i | w_<i)^(1/T) / Z_i, where the w_i are its
+    tokens and Z_i = Σ_v p(v | w_<i)^(1/T) runs over the vocabulary. Z_1 is common to all words. So for words of one
+    token the law, on condition that the answer is one of the words, is exactly Eq. 9 at T, whatever the rest of the
+    vocabulary does. For words of several tokens it is Eq. 9 only at T = 1; at other temperatures take the policy from
+    a model that is `tempered`.
+
+    Parameters
+    ----------
+    backend
+        The model that made the policy.
+    policy
+        One policy of W words. Its presentation orders have equal weights.
+    memory_length
+        Test the states of at most so many interactions; None for all.
+    n
+        Draws a state.
+    seed
+        0 to 2^63 - 1.
+    temperature
+        Of the generation; None for the one of the policy.
+    template, payoffs
+        Those that the policy was extracted with.
+    max_tries
+        Answers generated for each draw, at most, before it is given up.
+
+    Returns
+    -------
+    Dataset with
+
+    - `count` (state, word), how often the word was drawn, `q` (state, word), `share_interval` (state, word, bound), the
+      exact 95 % interval of its probability, and `deviation` (state, word), the difference from n·q in units of the
+      binomial standard deviation, NaN for q = 0 and 1;
+    - `p_value` (state), of the exact binomial (W > 2: multinomial) test, and `alarm_chance` (state), the probability
+      that it is below 0.05 if the policy is right;
+    - `alarms`, the number of states with p < 0.05, `expected_alarms`, and `alarm_interval` (bound), which the number of
+      alarms is in with 99 % if the policy is right (its law is Poisson-binomial);
+    - `generated` and `valid` (state), how many answers were generated, and how many of them were a word. A state where
+      a draw was given up is not tested: its `p_value` is NaN, and `untested` counts such states.
+
+    attrs["agrees"] is 1 where the number of alarms is in its interval.
+
+    Raises
+    ------
+    InputError
+        If an argument is out of range, the policy was made with another prompt or with a filter, the answer prefix of
+        the template ends with a space, or no state could be tested.
+    """
+    policy = single_policy(policy)
+    words, space = words_of(policy), _space(policy, memory_length)
+    temperature = _temperature(policy, temperature)
+    _check_provenance(policy, template, payoffs)
+    for name, value, most in (("n", n, None), ("max_tries", max_tries, None), ("seed", seed, LARGEST_SEED)):
+        check_integer(name, value, least=0 if name == "seed" else 1, most=most)
+    check_outcomes(n, len(words))
+    check_prefix(template)
+    presented = _presented(policy, words)
+    memories = [[(words[a], words[b]) for a, b in space.memory(state)] for state in range(space.n_states)]
+    prompts = [template.prompt(options, memory, payoffs) for memory in memories for options in presented]
+    backend.check(_longest(prompts), words)
+    shares = np.full(len(presented), 1 / len(presented))
+    asked = np.random.default_rng(seed).multinomial(n, shares, size=space.n_states)
+    spoken = speak(
+        backend,
+        prompts,
+        asked.ravel().tolist(),
+        words,
+        temperature=temperature,
+        seed=derived_seed(seed),
+        max_tokens=answer_length(backend, words),
+        max_tries=max_tries,
+    )
+    result = _compare(policy["q"].values[: space.n_states], spoken, n, len(presented))
+    result = result.assign_coords(_labels(policy, backend.name, memories))
+    return stamp(
+        result,
+        "generation_test",
+        policy,
+        n=n,
+        seed=seed,
+        temperature=temperature,
+        template=template.name,
+        max_tries=max_tries,
+        alarm=ALARM,
+        alarm_level=ALARM_LEVEL,
+        share_level=SHARE_LEVEL,
+    ).assign_attrs(memory_length=space.memory_length)
+
+
+def check_integer(name: str, value: object, *, least: int, most: int | None = None) -> None:
+    """InputError unless it is a whole number in this range."""
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least or value > (most or value):
+        limit = f"at least {least}" if most is None else f"{least} to {most}"
+        raise InputError(f"{name} = {value!r}: expected a whole number, {limit}")
+
+
+def _space(policy: xr.Dataset, memory_length: int | None) -> MemorySpace:
+    whole = space_of(policy)
+    if memory_length is None:
+        return whole
+    check_integer("memory_length", memory_length, least=1, most=whole.memory_length)
+    return MemorySpace(whole.n_words, memory_length)
+
+
+def _temperature(policy: xr.Dataset, temperature: float | None) -> float:
+    found = policy.attrs.get("option_temperature") if temperature is None else temperature
+    if isinstance(found, bool) or not isinstance(found, int | float | np.number) or not 0 < found < np.inf:
+        reason = "the policy does not say at which it was made; " if temperature is None else ""
+        raise InputError(f"temperature = {found!r}: {reason}expected a positive number")
+    return float(found)
+
+
+def _check_provenance(policy: xr.Dataset, template: Template, payoffs: Payoffs) -> None:
+    given = {"template": template.name, "payoff_success": payoffs.success, "payoff_failure": payoffs.failure}
+    for name, value in given.items():
+        made_with = policy.attrs.get(f"option_{name}", value)
+        if made_with != value:
+            raise InputError(f"policy was made with {name} = {made_with}, and {value} is given: expected the same")
+    for name in FILTERS:
+        if policy.attrs.get(f"option_{name}", "none") != "none":
+            raise InputError(
+                f"policy was made with {name} = {policy.attrs[f'option_{name}']}: "
+                "expected the softmax over the words, averaged over the orders, which is what generation draws from"
+            )
+
+
+def _presented(policy: xr.Dataset, words: Sequence[str]) -> list[tuple[str, ...]]:
+    """The presentation orders that the policy is a mean over."""
+    if "order_label" not in policy.coords:
+        return orders(words)
+    presented = [tuple(str(label).split(", ")) for label in policy["order_label"].values]
+    if any(sorted(order) != sorted(words) for order in presented):
+        raise InputError(f"policy.order_label = {'; '.join(map(', '.join, presented))}: expected the words in each")
+    return presented
+
+
+def _labels(policy: xr.Dataset, model: str, memories: Sequence[Sequence[tuple[str, str]]]) -> dict[str, object]:
+    texts = [", ".join(f"{own}-{partner}" for own, partner in memory) for memory in memories]
+    names = {name: policy[name] for name in ("pair", "word_label") if name in policy.coords}
+    return {"memory": ("state", np.array(texts)), "model": model, **names}
+
+
+def _longest(prompts: Sequence[Prompt]) -> list[Prompt]:
+    """The longest prompts in both senses that matter: of all, and of the last state, whose memory is full."""
+    return [max(prompts, key=lambda prompt: len(prompt.system) + len(prompt.user)), prompts[-1]]
+
+
+def _compare(q: np.ndarray, spoken: Spoken, n: int, n_orders: int) -> xr.Dataset:
+    n_states, n_words = q.shape
+    by_prompt = np.array([np.bincount(said, minlength=n_words) for said in spoken.words], dtype=np.int64)
+    count = by_prompt.reshape(n_states, n_orders, n_words).sum(1)
+    tested = count.sum(-1) == n
+    if not tested.any():
+        raise InputError(
+            f"max_tries = {spoken.generated.sum() // n_states} answers a state held too few words for any state to be "
+            f"tested ({spoken.valid.sum() / spoken.generated.sum():.2g} of them were words); take more tries"
+        )
+    found = exact_test(count[tested], q[tested], ALARM)
+    p_value, alarm_chance = np.full((2, n_states), np.nan)
+    p_value[tested], alarm_chance[tested] = found
+    low, high = count_interval(found.alarm_chance, ALARM_LEVEL)
+    alarms = int((found.p_value < ALARM).sum())
+    spread = np.sqrt(n * q * (1 - q))
+    deviation = np.divide(count - n * q, spread, out=np.full_like(q, np.nan), where=(spread > 0) & tested[:, None])
+    intervals = share_interval(count, np.maximum(count.sum(-1, keepdims=True), 1), SHARE_LEVEL)
+    table = ("state", "word")
+    columns = {
+        "count": (table, count, "times the word was drawn"),
+        "q": (table, q, "choice probability"),
+        "share_interval": ((*table, "bound"), intervals, "interval of the probability to draw the word"),
+        "deviation": (table, deviation, "deviation of the count in standard deviations"),
+        "p_value": ("state", p_value, "p-value of the exact test"),
+        "alarm_chance": ("state", alarm_chance, "probability of an alarm if the policy is right"),
+        "generated": ("state", spoken.generated.reshape(n_states, -1).sum(1), "answers generated"),
+        "valid": ("state", spoken.valid.reshape(n_states, -1).sum(1), "answers that were a word"),
+        "alarms": ((), alarms, "states with an alarm"),
+        "expected_alarms": ((), found.alarm_chance.sum(), "expected number of false alarms"),
+        "alarm_interval": ("bound", np.array([low, high]), "interval of the number of false alarms"),
+        "untested": ((), int((~tested).sum()), "states that were not tested"),
+    }
+    result = xr.Dataset(
+        {name: (dims, values, {"long_name": label, "units": "1"}) for name, (dims, values, label) in columns.items()},
+        coords={"state": np.arange(n_states), "word": np.arange(n_words), "bound": ["low", "high"]},
+    )
+    return result.assign_attrs(agrees=int(low <= alarms <= high))

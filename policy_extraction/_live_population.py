@@ -1,0 +1,238 @@
+"""Populations in which every choice is written by the model, without a policy in between."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import NamedTuple
+
+import numpy as np
+import xarray as xr
+from tqdm.auto import tqdm
+
+from meanfield import InputError, MemorySpace, stamp
+from policy_extraction._arguments import check_games
+from policy_extraction._backend import Backend
+from policy_extraction._generation import LARGEST_SEED, check_integer
+from policy_extraction._interaction_log import InteractionLog, Played
+from policy_extraction._sampling import check_temperature
+from policy_extraction._spoken import answer_length, check_prefix, copies_needed, derived_seed, speak
+from policy_extraction._template import NAMING_GAME, Payoffs, Prompt, Template
+
+Memory = tuple[tuple[int, int], ...]
+
+
+def live_population(
+    backend: Backend,
+    words: Sequence[str],
+    *,
+    n_agents: int,
+    memory_length: int = 5,
+    rounds: int,
+    runs: int = 1,
+    seed: int,
+    temperature: float = 0.5,
+    template: Template = NAMING_GAME,
+    payoffs: Payoffs = Payoffs(),  # noqa: B008  (frozen)
+    max_tries: int = 500,
+    log: str | os.PathLike[str] | None = None,
+    progress: bool = False,
+) -> xr.Dataset:
+    """Runs of the naming game of [000] and [004] in which the model is asked for each choice.
+
+    An interaction: two distinct agents, uniformly at random, each say a word, to which the words were presented in a
+    random order, and both remember what they said and heard. A round is N interactions. All runs go on side by side, so
+    that their answers are generated together. Memories are empty at the start. Source: [004] SI Fig. S2.
+
+    Parameters
+    ----------
+    backend
+        The model.
+    words
+        The W words.
+    n_agents
+        N ≥ 2.
+    memory_length
+        H, in interactions.
+    rounds
+        Rounds to play, ≥ 1; a run does not stop when it has converged.
+    runs
+        Number of runs.
+    seed
+        0 to 2^63 - 1.
+    temperature
+        Of the generation.
+    template, payoffs
+        The prompt.
+    max_tries
+        Answers generated for each choice, at most, until one is a word.
+    log
+        A file to which each interaction is written as soon as it is over. If it holds an interrupted run of the same
+        game, that one goes on, and comes to the same end as if it had not been interrupted.
+    progress
+        Show a progress bar.
+
+    Returns
+    -------
+    Dataset with
+
+    - `met` and `said` (run, interaction, speaker): who met, and the numbers of the words they said;
+    - `success_rate` (run, round), the share of a round's interactions in which both said the same word, rounds from 1;
+    - `memory_state` (run, boundary, agent), the states of the agents at the end of round `boundary`, 0 being the start;
+    - `generated` and `valid` (interaction), how many answers were generated, and how many of them were a word.
+
+    Raises
+    ------
+    InputError
+        If an argument is out of range, the template's answer prefix ends with a space, `log` holds another game or
+        can't be written, or the model does not say one of the words in `max_tries` tries; `log` keeps what was played.
+    """
+    words = tuple(words)
+    check_games([words], memory_length)
+    check_temperature(temperature)
+    check_prefix(template)
+    limits = {"n_agents": (n_agents, 2), "rounds": (rounds, 1), "runs": (runs, 1), "max_tries": (max_tries, 1)}
+    for name, (value, least) in limits.items():
+        check_integer(name, value, least=least)
+    check_integer("seed", seed, least=0, most=LARGEST_SEED)
+    space = MemorySpace(len(words), memory_length)
+    if space.n_states > LARGEST_SEED:
+        raise InputError(f"memory_length = {memory_length}: with {len(words)} words expected at most 2^63 states")
+    full = [((words[0], words[-1]),) * memory_length, ((words[-1], words[0]),) * memory_length]
+    backend.check([template.prompt(words, memory, payoffs) for memory in full], words)
+
+    game = _Game(backend, words, memory_length, template, payoffs, temperature, seed, max_tries)
+    interactions = rounds * n_agents
+    # The number of rounds is no part of the key: a game that is over can be made longer.
+    kept = InteractionLog(log, game.key() | {"n_agents": n_agents, "runs": runs})
+    played = kept.steps[:interactions]
+    memories: list[list[Memory]] = [[()] * n_agents for _ in range(runs)]
+    states = np.zeros((runs, rounds + 1, n_agents), dtype=np.int64)
+    bar_options = {"desc": backend.name, "unit": "interaction", "disable": not progress, "leave": False}
+    with tqdm(total=interactions * runs, initial=len(played) * runs, **bar_options) as bar:
+        for t in range(interactions):
+            if t == len(played):
+                # Of what the log holds, so that an interrupted run asks as it would have.
+                copies = copies_needed(
+                    *(sum(getattr(step, name) for step in played) for name in ("generated", "valid"))
+                )
+                played.append(game.play(memories, t, copies))
+                kept.append(t, played[t])
+                bar.update(runs)
+            _remember(memories, played[t], memory_length)
+            if (t + 1) % n_agents == 0:
+                states[:, (t + 1) // n_agents] = [[space.state(memory) for memory in run] for run in memories]
+    result = _label(played, states, words, backend.name)
+    return stamp(
+        result,
+        "live_population",
+        n_agents=n_agents,
+        runs=runs,
+        rounds=rounds,
+        seed=seed,
+        temperature=float(temperature),
+        template=template.name,
+        payoff_success=payoffs.success,
+        payoff_failure=payoffs.failure,
+        max_tries=max_tries,
+    ).assign_attrs(memory_length=memory_length)
+
+
+class _Game(NamedTuple):
+    """All that says how an interaction is played."""
+
+    backend: Backend
+    words: tuple[str, ...]
+    memory_length: int
+    template: Template
+    payoffs: Payoffs
+    temperature: float
+    seed: int
+    max_tries: int
+
+    def key(self) -> dict[str, object]:
+        """What two runs have in common whose interactions are the same."""
+        return {
+            "model": self.backend.name,
+            "identity": self.backend.identity,
+            "words": list(self.words),
+            "memory_length": self.memory_length,
+            "template": self.template.name,
+            "template_sha256": hashlib.sha256(json.dumps(asdict(self.template)).encode()).hexdigest(),
+            "payoffs": [self.payoffs.success, self.payoffs.failure],
+            "temperature": float(self.temperature),
+            "seed": int(self.seed),
+        }
+
+    def play(self, memories: list[list[Memory]], t: int, copies: int) -> Played:
+        """Interaction number t of all runs; at first `copies` answers are generated for each choice."""
+        n_runs, n_agents = len(memories), len(memories[0])
+        # A function of the seed and t alone, so that an interrupted run goes on as it would have.
+        rng = np.random.default_rng([self.seed, t])
+        first, step = rng.integers(n_agents, size=n_runs), rng.integers(1, n_agents, size=n_runs)
+        agents = np.stack([first, (first + step) % n_agents], axis=-1)
+        presented = rng.permuted(np.tile(np.arange(len(self.words)), (2 * n_runs, 1)), axis=1)
+        prompts = [
+            self._prompt(memories[run][agent], order)
+            for (run, agent), order in zip(
+                ((run, agent) for run in range(n_runs) for agent in agents[run]), presented, strict=True
+            )
+        ]
+        spoken = speak(
+            self.backend,
+            prompts,
+            [1] * len(prompts),
+            self.words,
+            temperature=self.temperature,
+            seed=derived_seed(self.seed, t, 1),
+            max_tokens=answer_length(self.backend, self.words),
+            max_tries=self.max_tries,
+            copies=copies,
+        )
+        if not all(spoken.words):
+            silent = spoken.generated[[not said for said in spoken.words]].sum()
+            raise InputError(
+                f"max_tries = {self.max_tries}: in interaction {t} none of {silent} answers of {self.backend.name} "
+                f"began with {' or '.join(self.words)}; take more tries"
+            )
+        said = np.array([choice[0] for choice in spoken.words]).reshape(n_runs, 2)
+        return Played(agents, said, int(spoken.generated.sum()), int(spoken.valid.sum()))
+
+    def _prompt(self, memory: Memory, order: np.ndarray) -> Prompt:
+        remembered = [(self.words[own], self.words[partner]) for own, partner in memory]
+        return self.template.prompt([self.words[i] for i in order], remembered, self.payoffs)
+
+
+def _remember(memories: list[list[Memory]], step: Played, memory_length: int) -> None:
+    for run, ((i, j), (a, b)) in enumerate(zip(step.met.tolist(), step.said.tolist(), strict=True)):
+        memories[run][i] = (*memories[run][i], (a, b))[-memory_length:]
+        memories[run][j] = (*memories[run][j], (b, a))[-memory_length:]
+
+
+def _label(played: list[Played], states: np.ndarray, words: Sequence[str], model: str) -> xr.Dataset:
+    met, said = (np.stack([getattr(step, name) for step in played], axis=1) for name in ("met", "said"))
+    n_runs, n_boundaries, n_agents = states.shape
+    success = (said[..., 0] == said[..., 1]).reshape(n_runs, n_boundaries - 1, n_agents).mean(-1)
+    meeting = ("run", "interaction", "speaker")
+    columns = {
+        "met": (meeting, met, "number of the agent"),
+        "said": (meeting, said, "number of the word said"),
+        "success_rate": (("run", "round"), success, "share of interactions with the same word"),
+        "memory_state": (("run", "boundary", "agent"), states, "memory state at the end of the round"),
+        "generated": ("interaction", np.array([step.generated for step in played]), "answers generated"),
+        "valid": ("interaction", np.array([step.valid for step in played]), "answers that were a word"),
+    }
+    return xr.Dataset(
+        {name: (dims, values, {"long_name": label, "units": "1"}) for name, (dims, values, label) in columns.items()},
+        coords={
+            "run": np.arange(n_runs),
+            "round": np.arange(1, n_boundaries),
+            "boundary": np.arange(n_boundaries),
+            "word_label": ("word", np.array(words, dtype=str)),
+            "pair": "/".join(words),
+            "model": model,
+        },
+    )

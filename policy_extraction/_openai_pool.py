@@ -1,0 +1,79 @@
+"""Requests at the same time, from code that knows nothing of event loops."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextlib import suppress
+from queue import SimpleQueue
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+Job = Callable[[Any], Awaitable[T]]
+
+
+def each(open_client: Callable[[], Any], jobs: Iterable[Job[T]], concurrency: int) -> Iterator[T]:
+    """Results of all jobs as they come, `concurrency` of them at a time.
+
+    The jobs run in a thread that ends with this iterator, however that ends: after an interrupt, requests in flight are
+    dropped. After the failure of a job, those in flight are waited for and handed over, and then it is raised.
+
+    Parameters
+    ----------
+    open_client
+        Makes the client that each job is called with.
+    jobs
+        What returns one result each.
+    concurrency
+        Jobs at the same time.
+    """
+    results: SimpleQueue[tuple[str, Any]] = SimpleQueue()
+    loop = asyncio.new_event_loop()
+    work = loop.create_task(_work(open_client, iter(jobs), concurrency, results))
+    thread = threading.Thread(target=_run, args=(loop, work, results), name="requests", daemon=True)
+    thread.start()
+    try:
+        while (message := results.get())[0] == "result":
+            yield message[1]
+        if message[0] == "error":
+            raise message[1]
+    finally:
+        with suppress(RuntimeError):  # the loop is closed where the work is done
+            loop.call_soon_threadsafe(work.cancel)
+        thread.join()
+
+
+def _run(loop: asyncio.AbstractEventLoop, work: asyncio.Task[None], results: SimpleQueue[tuple[str, Any]]) -> None:
+    end: tuple[str, Any] = ("end", None)
+    try:
+        loop.run_until_complete(work)
+    except asyncio.CancelledError:
+        pass
+    except Exception as error:
+        end = ("error", error)
+    finally:
+        loop.run_until_complete(loop.shutdown_default_executor())  # threads that looked up addresses
+        loop.close()
+        results.put(end)
+
+
+async def _work(
+    open_client: Callable[[], Any], jobs: Iterator[Job[T]], concurrency: int, results: SimpleQueue[tuple[str, Any]]
+) -> None:
+    failures: list[Exception] = []
+
+    async def worker(client: Any) -> None:
+        for job in jobs:
+            if failures:
+                return
+            try:
+                results.put(("result", await job(client)))
+            except Exception as error:
+                failures.append(error)
+
+    async with open_client() as client, asyncio.TaskGroup() as group:
+        for _ in range(concurrency):
+            group.create_task(worker(client))
+    if failures:
+        raise failures[0]

@@ -1,0 +1,159 @@
+"""What is read from a server's reply."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from policy_extraction._limits import Usage
+from policy_extraction._openai_words import ROUNDING, TopTokens
+
+NOT_KNOWN = -9999.0  # servers write this, or less, for 'very improbable'
+
+
+class UnusableReplyError(Exception):
+    """The reply came, but without what was asked for.
+
+    Parameters
+    ----------
+    message
+        What is missing.
+    may_differ
+        Whether another sample of the same may have it.
+    """
+
+    def __init__(self, message: str, *, may_differ: bool = False) -> None:
+        super().__init__(message)
+        self.may_differ = may_differ
+
+
+def parsed(text: str) -> dict[str, Any]:
+    """The reply as a dict.
+
+    Raises
+    ------
+    UnusableReplyError
+        If it is not a whole JSON object.
+    """
+    try:
+        reply = json.loads(text)
+    except ValueError:
+        raise UnusableReplyError("the reply is no whole JSON") from None
+    if not isinstance(reply, dict):
+        raise UnusableReplyError("the reply is no JSON object")
+    return reply
+
+
+def usage_of(reply: Mapping[str, Any]) -> Usage | None:
+    """Tokens used, or None where the server does not count them."""
+    usage = reply.get("usage") or {}
+    numbers = usage.get("prompt_tokens"), usage.get("completion_tokens", 0)
+    return Usage(*numbers) if all(isinstance(number, int) for number in numbers) else None
+
+
+def text_of(reply: Mapping[str, Any]) -> str:
+    """What the model wrote.
+
+    Raises
+    ------
+    UnusableReplyError
+        If there is none.
+    """
+    choice = _choice(reply)
+    text = choice["text"] if "text" in choice else (choice.get("message") or {}).get("content")
+    if not isinstance(text, str):
+        raise UnusableReplyError("the reply has no text")
+    return text
+
+
+def text_after(reply: Mapping[str, Any], prefix: str, *, required: bool) -> str:
+    """What the model wrote after the prefix. Where it was given, some servers return it with what was added to it.
+
+    Raises
+    ------
+    UnusableReplyError
+        If there is no text, or the prefix is required and is not its beginning.
+    """
+    text = text_of(reply)
+    if text.lstrip().startswith(prefix):
+        return text.lstrip()[len(prefix) :]
+    if required:
+        raise _other_beginning(prefix)
+    return text
+
+
+def top_tokens_after(reply: Mapping[str, Any], prefix: str) -> TopTokens:
+    """The listed tokens at the position where what the model wrote goes on after `prefix`.
+
+    Raises
+    ------
+    UnusableReplyError
+        If there are no log-probabilities, the model wrote something else, or one of its tokens is both in the prefix
+        and in what follows.
+    """
+    written = b""
+    positions = _positions(reply)
+    for token, log_p, listed in positions:
+        if written.lstrip() == prefix.encode():
+            return _top_tokens(token, log_p, listed)
+        written += token
+    if not written.lstrip().startswith(prefix.encode()):
+        raise _other_beginning(prefix)
+    raise UnusableReplyError(f"no token of the answer begins where {prefix} ends")
+
+
+def _other_beginning(prefix: str) -> UnusableReplyError:
+    return UnusableReplyError(f"the answer does not begin with {prefix}; try another prefill", may_differ=True)
+
+
+_Position = tuple[bytes, float, list[tuple[bytes, float]]]
+
+
+def _positions(reply: Mapping[str, Any]) -> list[_Position]:
+    """Of each token that was written: its bytes, its log-probability, and those listed in its place."""
+    logprobs = _choice(reply).get("logprobs")
+    if not logprobs:
+        raise UnusableReplyError("the reply has no logprobs")
+    try:
+        if logprobs.get("content"):
+            entries = logprobs["content"]
+            return [(*_entry(entry), [_entry(other) for other in entry["top_logprobs"]]) for entry in entries]
+        columns = zip(logprobs["tokens"], logprobs["token_logprobs"], logprobs["top_logprobs"], strict=True)
+        return [(t.encode(), log_p, [(o.encode(), p) for o, p in top.items()]) for t, log_p, top in columns]
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise UnusableReplyError("the logprobs of the reply are not in OpenAI's format") from None
+
+
+def _entry(entry: Mapping[str, Any]) -> tuple[bytes, float]:
+    written = entry.get("bytes")
+    return bytes(written) if written is not None else entry["token"].encode(), float(entry["logprob"])
+
+
+def _top_tokens(token: bytes, log_p: float, listed: list[tuple[bytes, float]]) -> TopTokens:
+    if not listed:
+        raise UnusableReplyError("the top_logprobs of the reply are empty")
+    known = [(other, p) for other, p in listed if p > NOT_KNOWN]
+    if any(math.isnan(p) for _, p in listed):
+        raise UnusableReplyError("log-probabilities in the reply are not numbers (NaN)")
+    if _mass(known) > 1 + ROUNDING:
+        raise UnusableReplyError(f"the probabilities in the reply sum to {_mass(known):.4g}")
+    # Some servers list the token that was drawn although it is not among the most probable ones.
+    smallest = min((p for other, p in known if other != token), default=0.0)
+    if log_p > NOT_KNOWN and token not in [other for other, _ in listed]:
+        known.append((token, log_p))
+    rest = math.log(max(0.0, 1 - _mass(known)) + ROUNDING)
+    tokens, log_probabilities = zip(*known, strict=True) if known else ((), ())
+    return TopTokens(tokens, log_probabilities, min(smallest, rest))
+
+
+def _mass(tokens: list[tuple[bytes, float]]) -> float:
+    return sum(math.exp(min(p, 1.0)) for _, p in tokens)
+
+
+def _choice(reply: Mapping[str, Any]) -> dict[str, Any]:
+    choices = reply.get("choices")
+    if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
+        raise UnusableReplyError("the reply has no choices")
+    return choices[0]

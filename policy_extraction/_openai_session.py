@@ -1,0 +1,173 @@
+"""Requests to a server: within limits, and again after a failure."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from ipaddress import ip_address
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+from meanfield import InputError
+from policy_extraction._limits import Meter, Usage
+from policy_extraction._openai_errors import ServerError, asked_wait, message_of, refusal, transient
+from policy_extraction._openai_reply import UnusableReplyError, parsed, usage_of
+from policy_extraction._openai_request import Request
+
+OPENAI = "https://api.openai.com/v1"
+LONGEST_WAIT = 120.0  # seconds before another attempt
+OTHERS_MAY_END = 0.02  # seconds between looks at what is left of the money
+
+T = TypeVar("T")
+
+
+@dataclass
+class Server:
+    """Where a model is asked, how patiently, and what was heard from there.
+
+    Parameters
+    ----------
+    model
+        Its name on the server.
+    base_url
+        Address, up to and including /v1.
+    api_key
+        Secret; not shown.
+    meter
+        Counts, and keeps limits.
+    max_retries
+        Attempts after the first one.
+    backoff
+        Seconds before the second attempt, doubled for each further one, less a random quarter at most.
+    timeout
+        Seconds for one attempt.
+    extra_body
+        Fields for every request.
+    """
+
+    model: str
+    base_url: str
+    api_key: str = field(repr=False)
+    meter: Meter
+    max_retries: int
+    backoff: float
+    timeout: float
+    extra_body: dict[str, Any]
+    retries: int = 0
+    answered: bool = False
+    models_seen: set[str] = field(default_factory=set)
+    fingerprints: set[str] = field(default_factory=set)
+
+    def client(self) -> Any:
+        """A new client of the `openai` library; it belongs to the event loop in which it is used."""
+        from openai import AsyncOpenAI, DefaultAsyncHttpxClient
+
+        # The library's own retries would pass by the meter. A proxy can't reach a server on this machine.
+        http = DefaultAsyncHttpxClient(trust_env=not on_this_machine(self.base_url))
+        return AsyncOpenAI(
+            api_key=self.api_key, base_url=self.base_url, max_retries=0, timeout=self.timeout, http_client=http
+        )
+
+    async def ask(self, client: Any, request: Request, read: Callable[[dict[str, Any]], T]) -> T:
+        """Send a request until what it answers can be read.
+
+        Before the first answer, a server that can't be reached or answers in another form is not tried again.
+
+        Raises
+        ------
+        InputError
+            If the server can't be reached at all, or refuses the request for what it is.
+        ServerError
+            If the last attempt failed too.
+        CostLimitError
+            If the money is spent.
+        """
+        for attempt in range(self.max_retries + 1):
+            try:
+                return await self._attempt(client, request, attempt, read)
+            except Exception as error:
+                wait, last = self._wait(error, attempt), attempt == self.max_retries
+                if not (transient(error) and self._may_work(error, last)):
+                    raise refusal(error, self.model, self.base_url, request.fields) from None
+                if last or wait > LONGEST_WAIT:
+                    raise ServerError(
+                        f"{self.base_url} failed {attempt + 1} times in a row for {self.model}; "
+                        f"the last time: {message_of(error)}"
+                    ) from None
+                self.retries += 1
+                await asyncio.sleep(wait)
+        raise AssertionError("the last attempt returns or raises")
+
+    def _wait(self, error: Exception, attempt: int) -> float:
+        if isinstance(error, UnusableReplyError) and error.may_differ:
+            return 0.0
+        wait = asked_wait(error)
+        return self.backoff * 2**attempt * random.uniform(0.75, 1.0) if wait is None else wait
+
+    def _may_work(self, error: Exception, last: bool) -> bool:
+        """Whether the server has ever shown that it can answer, or says itself that it is in trouble."""
+        differs = isinstance(error, UnusableReplyError) and error.may_differ and not last
+        return self.answered or differs or getattr(error, "status_code", None) is not None
+
+    async def _attempt(self, client: Any, request: Request, attempt: int, read: Callable[[dict[str, Any]], T]) -> T:
+        while (wait := self.meter.book(request.most)) is None:
+            await asyncio.sleep(OTHERS_MAY_END)
+        used: Usage | None = Usage(0, 0)
+        try:
+            await asyncio.sleep(wait)
+            used = None  # what the server did by itself from here on is not known without an answer
+            async with asyncio.timeout(self.timeout):
+                reply = parsed(await self._send(client, request, attempt))
+            used = usage_of(reply)
+        except TimeoutError:
+            raise TimeoutError(f"no answer within {self.timeout:g} s") from None
+        except Exception as error:
+            if getattr(error, "status_code", None):
+                used = Usage(0, 0)  # a request that was refused is not charged
+            raise
+        finally:
+            self.meter.settle(request.most, used)
+        for name, seen in (("model", self.models_seen), ("system_fingerprint", self.fingerprints)):
+            if isinstance(reply.get(name), str):
+                seen.add(reply[name])
+        result = read(reply)
+        self.answered = True
+        return result
+
+    async def _send(self, client: Any, request: Request, attempt: int) -> str:
+        fields = {"model": self.model, **request.fields}
+        fields["extra_body"] = fields.get("extra_body", {}) | self.extra_body
+        if "seed" in fields:
+            fields["seed"] += attempt  # what was unusable would come again
+        if request.kind == "text":
+            return (await client.completions.with_raw_response.create(max_tokens=request.max_tokens, **fields)).text
+        # OpenAI has given the field another name, which other servers don't all know.
+        limit = "max_completion_tokens" if self.base_url.startswith(OPENAI) else "max_tokens"
+        fields[limit] = request.max_tokens
+        return (await client.chat.completions.with_raw_response.create(**fields)).text
+
+
+def find_key(api_key: str | None, base_url: str) -> str:
+    """The key given, or that in OPENAI_API_KEY, which a server on this machine does not get to see.
+
+    Raises
+    ------
+    InputError
+        If there is none.
+    """
+    key = api_key or ("none" if on_this_machine(base_url) else os.environ.get("OPENAI_API_KEY"))
+    if key:
+        return key
+    raise InputError(f"api_key: {base_url} needs one; set OPENAI_API_KEY, or pass api_key")
+
+
+def on_this_machine(base_url: str) -> bool:
+    """Whether the address is a loopback one."""
+    host = urlsplit(base_url).hostname or ""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

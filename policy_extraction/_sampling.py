@@ -1,0 +1,260 @@
+"""How a language model's word is drawn: from log-probabilities of the words to probabilities of choice.
+
+A filter (top-k, top-p) that acts on the words alone is known exactly. One that acts on the whole vocabulary also
+depends on how the rest of the probability is spread over other tokens, which no record holds: a word is then surely
+kept, surely removed, or undecided. A censored word, of which only an upper bound is known, is treated alike: all is
+done with a lower and an upper value of each log-probability.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import NamedTuple
+
+import numpy as np
+
+from meanfield import InputError
+
+FILTERED_SET = ("words", "vocabulary")
+UNDECIDED = ("raise", "bound")
+ROUNDING = 1e-5  # a word that is all but certain may come out of a softmax in float32 with a little more than 1
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """The steps between log-probabilities and a draw, in the order in which they are taken.
+
+    In each presentation order: p_w ∝ exp(ℓ_w / T); of these top-k keeps the words with fewer than k more probable ones;
+    of what is left, renormalised, top-p keeps the words such that the more probable ones together have less than p;
+    what is kept is renormalised to the words. Equally probable words are kept or removed together, so that names carry
+    no order. Then the presentation orders are averaged. The limit T → 0, always the most probable word, is top_k = 1.
+
+    Words are drawn as wholes. Generation token by token is the same for words of one token; for longer ones it is
+    another law, unless T = 1 and nothing is filtered.
+
+    Parameters
+    ----------
+    temperature
+        T > 0.
+    top_k
+        k ≥ 1; None for no such filter.
+    top_p
+        0 < p ≤ 1; None for no such filter.
+    over
+        What the filters act on: 'words', or 'vocabulary', all tokens, of which the words' log-probabilities decide only
+        in part what is kept.
+    floor
+        Probability of each word that a filter removed; those kept share the rest.
+    order
+        Number of the only presentation order to use; None for the mean over all of them.
+    undecided
+        What to do where the record does not determine the probabilities, because of censored words or of a filter over
+        the vocabulary: 'raise', or 'bound', to take censored words at their bound and undecided ones as kept, and to
+        give the interval in which the probability lies.
+
+    Raises
+    ------
+    InputError
+        If a parameter is out of range.
+    """
+
+    temperature: float = 0.5
+    top_k: int | None = None
+    top_p: float | None = None
+    over: str = "words"
+    floor: float = 0.0
+    order: int | None = None
+    undecided: str = "raise"
+
+    def __post_init__(self) -> None:
+        check_temperature(self.temperature)
+        if self.top_k is not None and not (_is(self.top_k, Integral) and self.top_k >= 1):
+            raise InputError(f"top_k = {self.top_k!r}: expected a whole number of at least 1, or None")
+        if self.top_p is not None and not (_is(self.top_p, Real) and 0 < self.top_p <= 1):
+            raise InputError(f"top_p = {self.top_p!r}: expected a number in (0, 1], or None")
+        if self.over not in FILTERED_SET:
+            raise InputError(f"over = {self.over!r}: expected one of {', '.join(FILTERED_SET)}")
+        if not (_is(self.floor, Real) and 0 <= self.floor < 1):
+            raise InputError(f"floor = {self.floor!r}: expected a number in [0, 1)")
+        if self.order is not None and not _is(self.order, Integral):
+            raise InputError(f"order = {self.order!r}: expected the number of a presentation order, or None")
+        if self.undecided not in UNDECIDED:
+            raise InputError(f"undecided = {self.undecided!r}: expected one of {', '.join(UNDECIDED)}")
+
+    @property
+    def filters(self) -> bool:
+        """Whether a word can be removed."""
+        return self.top_k is not None or self.top_p is not None
+
+    def __str__(self) -> str:
+        steps = [f"softmax over the words at T = {self.temperature:g}"]
+        steps += [f"top-k {self.top_k} over the {self.over}"] if self.top_k is not None else []
+        steps += [f"top-p {self.top_p:g} over the {self.over}"] if self.top_p is not None else []
+        steps += [f"floor {self.floor:.3g}"] if self.filters and self.floor else []
+        steps += ["mean over orders" if self.order is None else f"order {self.order}"]
+        return "; ".join(steps)
+
+
+class Choice(NamedTuple):
+    """Probabilities of choice and what is known of them, shape (…, word).
+
+    Attributes
+    ----------
+    q
+        The probability; where it is not determined, the one of `Sampling.undecided = 'bound'`.
+    low, high
+        Bounds of it, equal to it where it is determined. They hold where a filter over the vocabulary leaves any word.
+    decided
+        Whether it is determined, shape (…), without `word`.
+    """
+
+    q: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    decided: np.ndarray
+
+
+def choose(log_p: np.ndarray, censored: np.ndarray | None, sampling: Sampling) -> Choice:
+    """Probabilities of choice in each presentation order.
+
+    Parameters
+    ----------
+    log_p
+        Log-probabilities of the words over the whole vocabulary at temperature 1, shape (…, word).
+    censored
+        Where `log_p` is an upper bound only, the same shape; None for nowhere.
+    sampling
+        The steps; `order` and `undecided` are left to the caller.
+
+    Raises
+    ------
+    InputError
+        If a log-probability is not a number below 0, or nothing says that any of the words can be said.
+    """
+    n_words = log_p.shape[-1]
+    if sampling.floor * n_words >= 1:
+        raise InputError(f"floor = {sampling.floor}: expected less than 1 / {n_words}, for {n_words} words")
+    check_log_probabilities(log_p)
+    lower = log_p if censored is None else np.where(censored, -np.inf, log_p)
+    scale = log_p.max(-1, keepdims=True)
+    weights = _Weights(np.exp((lower - scale) / sampling.temperature), np.exp((log_p - scale) / sampling.temperature))
+    surely, possibly = _kept(lower, log_p, weights, scale, sampling)
+    least, most = weights.low * surely, weights.high * possibly
+    total_least, total_most = (w.sum(-1, keepdims=True) for w in (least, most))
+    with np.errstate(invalid="ignore"):  # 0 / 0 where a word is surely removed, or of probability 0
+        low = np.where(least > 0, least / (least + (total_most - most).clip(0)), 0)
+        high = np.where(most > 0, most / (most + (total_least - least).clip(0)), 0)
+    decided = ((surely == possibly) & (~possibly | (lower == log_p))).all(-1)
+    q = most / total_most
+    low, high = np.minimum(low, q), np.maximum(high, q)  # against rounding
+    low, high = (np.where(decided[..., None], q, bound) for bound in (low, high))
+    return Choice(*_floored(sampling.floor, q, low, high, surely, possibly), decided)
+
+
+class _Weights(NamedTuple):
+    """exp((ℓ - ℓ_max) / T) at the lower and upper value of ℓ."""
+
+    low: np.ndarray
+    high: np.ndarray
+
+
+def _kept(
+    lower: np.ndarray, upper: np.ndarray, weights: _Weights, scale: np.ndarray, sampling: Sampling
+) -> tuple[np.ndarray, np.ndarray]:
+    """Which words the filters surely keep, and which they possibly keep."""
+    surely, possibly = np.ones(upper.shape, dtype=bool), np.ones(upper.shape, dtype=bool)
+    if not sampling.filters:
+        return surely, possibly
+    others = _Others.beside(lower, scale, sampling) if sampling.over == "vocabulary" else None
+    # A censored word is then possibly above itself, which is of no consequence: it may have no weight at all.
+    above = [(lower > upper[..., [w]], upper > lower[..., [w]]) for w in range(upper.shape[-1])]
+    if sampling.top_k is not None:
+        for w, (surely_above, possibly_above) in enumerate(above):
+            more = 0 if others is None else others.most_above(lower[..., w])
+            surely[..., w] = possibly_above.sum(-1) + more < sampling.top_k
+            possibly[..., w] = surely_above.sum(-1) < sampling.top_k
+    if sampling.top_p is not None:
+        after_top_k = surely.copy(), possibly.copy()
+        for w, (surely_above, possibly_above) in enumerate(above):
+            least_below = (weights.low * (~possibly_above & after_top_k[0])).sum(-1)
+            most_below = (weights.high * (~surely_above & after_top_k[1])).sum(-1)
+            most_above = (weights.high * possibly_above).sum(-1)
+            least_above = (weights.low * surely_above).sum(-1)
+            if others is not None:
+                most_above += others.most_weight_above(lower[..., w])
+                most_below += others.most_weight()
+            # Products in place of quotients: either side may be 0 or infinite.
+            surely[..., w] &= most_above * (1 - sampling.top_p) < sampling.top_p * least_below
+            possibly[..., w] &= least_above * (1 - sampling.top_p) < sampling.top_p * most_below
+    return surely, possibly
+
+
+@dataclass(frozen=True)
+class _Others:
+    """The tokens that are no words: together they have at most the probability `rest`, spread in any way."""
+
+    rest: np.ndarray  # shape (…)
+    log_rest: np.ndarray  # its logarithm above that of the most probable word
+    temperature: float
+    most: float  # of them that can be kept
+
+    @classmethod
+    def beside(cls, lower: np.ndarray, scale: np.ndarray, sampling: Sampling) -> _Others:
+        rest = (1 - np.exp(lower).sum(-1)).clip(0)
+        with np.errstate(divide="ignore"):
+            log_rest = np.log(rest) - scale[..., 0]
+        most = np.inf if sampling.top_k is None else float(sampling.top_k)
+        return cls(rest, log_rest, float(sampling.temperature), most)
+
+    def most_above(self, log_p: np.ndarray) -> np.ndarray:
+        """The largest number of them that can be more probable than this."""
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            return np.where(self.rest > 0, np.floor(self.rest / np.exp(log_p)), 0)
+
+    def most_weight_above(self, log_p: np.ndarray) -> np.ndarray:
+        """The largest weight, as in `_Weights`, that those of them can have which are more probable than this."""
+        return self._weight(self.most_above(log_p))
+
+    def most_weight(self) -> np.ndarray:
+        """The largest weight that those of them can have which top-k keeps."""
+        return self._weight(np.full(self.rest.shape, self.most))
+
+    def _weight(self, number: np.ndarray) -> np.ndarray:
+        """Σ p^(1/T) over n tokens: p^(1/T) is convex for T < 1, one token has it all, and concave for T > 1."""
+        spread = 0.0 if self.temperature <= 1 else 1 - 1 / self.temperature
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            weight = np.exp(self.log_rest / self.temperature) * number**spread
+        return np.where((number >= 1) & (self.rest > 0), weight, 0)
+
+
+def _floored(
+    floor: float, q: np.ndarray, low: np.ndarray, high: np.ndarray, surely: np.ndarray, possibly: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The same with `floor` for each removed word."""
+    most_left = 1 - floor * (~possibly).sum(-1, keepdims=True)
+    least_left = 1 - floor * (~surely).sum(-1, keepdims=True)
+    return (
+        np.where(possibly, most_left * q, floor),
+        np.where(surely, least_left * low, np.where(possibly, 0, floor)),  # a word that is kept may be below the floor
+        np.where(possibly, np.maximum(most_left * high, floor), floor),
+    )
+
+
+def check_temperature(temperature: float) -> None:
+    """InputError unless it is a positive, finite number."""
+    if not _is(temperature, Real) or not 0 < temperature < np.inf:
+        raise InputError(f"temperature = {temperature!r}: expected a positive number (top_k = 1 is the limit 0)")
+
+
+def check_log_probabilities(log_p: np.ndarray) -> None:
+    """InputError unless these are log-probabilities (…, word), some word of each prompt being possible."""
+    wrong = ~(log_p <= ROUNDING)
+    if wrong.any():
+        raise InputError(f"log_probability has the value {log_p[wrong][0]}: expected logarithms of probabilities")
+    if not np.isfinite(log_p.max(-1)).all():
+        raise InputError("log_probability is -inf for all words of a prompt: expected a word that can be said")
+
+
+def _is(value: object, kind: type) -> bool:
+    return isinstance(value, kind) and not isinstance(value, bool)

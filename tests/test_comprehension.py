@@ -1,0 +1,202 @@
+"""Questions about the prompt: are the right answers right, and are answers read as they are?"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+import numpy as np
+import pytest
+
+import meanfield
+from _fake_backend import FakeBackend
+from _tiny_models import SHORT
+from meanfield import InputError
+from paper_figs import comprehension as figure
+from policy_extraction import NAMING_GAME, Payoffs
+from policy_extraction._comprehension import comprehension
+from policy_extraction._comprehension_questions import KINDS, parse, questions_about
+from policy_extraction._template import Prompt
+
+WORDS = ("his", "her")
+PAYOFF = re.compile(r"(REWARDED|PUNISHED) with payoff (-?\d+)")
+LINE = re.compile(r"'round':(\d+), 'Player 1': '(\w+)', 'Player 2': '(\w+)', 'payoff': (-?\d+)")
+
+
+def reader(prompt: Prompt) -> str:
+    """Answers by reading the text of the prompt alone, as a model would have to."""
+    lines = [(int(i), {"Player 1": a, "Player 2": b}, int(points)) for i, a, b, points in LINE.findall(prompt.system)]
+    payoffs = {kind: int(points) for kind, points in PAYOFF.findall(prompt.system)}
+    ask = prompt.user
+    player = (re.findall(r"Player \d", ask) or [""])[0]
+    if match := re.search(r"in round (\d+)", ask):
+        _, said, points = lines[int(match[1]) - 1]
+        return str(points) if "points" in ask else f"'{said[player]}'"
+    if match := re.search(r"choose (\w+)", ask):
+        return str(sum(said[player] == match[1] for _, said, _ in lines))
+    if match := re.search(r"plays (\w+) and Player \d plays (\w+)", ask):
+        return str(payoffs["REWARDED" if match[1] == match[2] else "PUNISHED"])
+    if "lowest" in ask or "highest" in ask:
+        return str((min if "lowest" in ask else max)(payoffs.values()))
+    if "actions" in ask:
+        return re.search(r"values: (\[.*?\])", prompt.system)[1]
+    if "current round" in ask:
+        return re.search(r"It is now round (\d+)", prompt.system)[1]
+    assert "total payoff" in ask
+    return re.search(r"score of Player 1 is (-?\d+)", prompt.system)[1]
+
+
+def answering(answer) -> FakeBackend:
+    return FakeBackend(lambda prompt: {f" {answer(prompt)}; 'reason': 'so'}}": 1.0})
+
+
+def test_all_kinds_of_the_table_are_asked():
+    assert [(kind.name, kind.category) for kind in KINDS] == [
+        ("min_max", "Rules"),
+        ("actions", "Rules"),
+        ("payoff", "Rules"),
+        ("round", "Time"),
+        ("action_i", "Time"),
+        ("points_i", "Time"),
+        ("#actions", "State"),
+        ("#points", "State"),
+    ]
+    asked = Counter(q.kind for q in questions_about([("his", "her")] * 5, WORDS, Payoffs()))
+    assert asked == {
+        "min_max": 2,
+        "actions": 1,
+        "payoff": 8,
+        "round": 1,
+        "action_i": 10,
+        "points_i": 10,
+        "#actions": 4,
+        "#points": 2,
+    }
+
+
+def test_the_right_answers_of_one_memory():
+    memory = [("his", "her"), ("her", "her"), ("his", "his")]
+    answers = {q.text: q.answer for q in questions_about(memory, WORDS, Payoffs(10, -4))}
+    assert answers["What is the lowest payoff Player 1 can get in a single round?"] == -4
+    assert answers["What is the highest payoff Player 1 can get in a single round?"] == 10
+    assert answers["Which actions is Player 1 allowed to play?"] == {"his", "her"}
+    question = "Which is Player 2's payoff in a single round if Player 2 plays her and Player 1 plays his?"
+    assert answers[question] == -4
+    assert answers["Which is the current round of the game?"] == 4
+    assert answers["Which action did Player 2 play in round 1?"] == "her"
+    assert answers["Which action did Player 1 play in round 1?"] == "his"
+    assert answers["How many points did Player 2 collect in round 3?"] == 10
+    assert answers["How many times did Player 1 choose his?"] == 2
+    assert answers["How many times did Player 2 choose his?"] == 1
+    assert answers["What is Player 1's current total payoff?"] == 16
+
+
+@pytest.mark.parametrize("payoffs", [Payoffs(), Payoffs(-3, 7)])
+def test_who_reads_the_prompt_answers_everything(payoffs):
+    """An independent reader of the text agrees with the answers computed from memory, whatever the payoffs."""
+    result = comprehension(answering(reader), WORDS, n=30, payoffs=payoffs)
+    np.testing.assert_array_equal(result["accuracy"], 1)
+    np.testing.assert_array_equal(result["standard_error"], 0)
+    np.testing.assert_array_equal(result["malformed"], 0)
+
+
+def test_who_confuses_the_players_fails_where_they_differ():
+    def confused(prompt: Prompt) -> str:
+        swapped = prompt.user.translate(str.maketrans("12", "21")) if "Player" in prompt.user else prompt.user
+        swapped = (
+            re.sub(r"round \d+", re.search(r"round \d+", prompt.user)[0], swapped) if "in round" in swapped else swapped
+        )
+        return reader(Prompt(prompt.system, swapped, prompt.answer_prefix))
+
+    result = comprehension(answering(confused), WORDS, n=60)
+    accuracy = result["accuracy"].to_series()
+    assert (accuracy.drop(["action_i", "#actions"]) == 1).all()
+    assert 0.3 < accuracy["action_i"] < 0.7 and accuracy["#actions"] < 0.8
+    assert result["standard_error"].sel(question="action_i") > 0.01
+
+
+def test_the_standard_error_is_that_of_a_mean_over_agents():
+    def coin(prompt: Prompt) -> dict[str, float]:
+        return {f" {reader(prompt)};": 0.5, " nonsense;": 0.5}
+
+    result = comprehension(FakeBackend(coin), WORDS, n=200, temperature=1.0, per_kind=1)
+    # One question a kind and agent: answers are independent coins, of which a standard error is sqrt(1/4n).
+    np.testing.assert_allclose(result["standard_error"], np.sqrt(0.25 / 200), rtol=0.03)
+    assert (abs(result["accuracy"] - 0.5) < 4 * result["standard_error"]).all()
+    numbers = ["min_max", "payoff", "round", "points_i", "#actions", "#points"]
+    wrong = 1 - result["correct"].sel(question=numbers)
+    np.testing.assert_array_equal(result["malformed"].sel(question=numbers), wrong)
+
+
+@pytest.mark.parametrize(
+    ("text", "like", "expected"),
+    [
+        (" 100; 'reason': 'x'}", 1, 100),
+        (" '-50'}", 1, -50),
+        (" 100, 'reason': 'x'}", 1, 100),
+        (" 100\nbecause", 1, 100),
+        (" 100 points;", 1, None),
+        (" about 100;", 1, None),
+        (" 100", 1, None),
+        (" 1e2;", 1, None),
+        (" 'his'; ", "her", "his"),
+        (' "his"}', "her", "his"),
+        (" his or her;", "her", "his or her"),
+        (" ['his', 'her'];", frozenset(), {"his", "her"}),
+        (" her, his;", frozenset(), {"his", "her"}),
+        (" ['his', 'his'];", frozenset(), None),
+        (" his;", frozenset(), {"his"}),
+        (" '';", "her", ""),
+    ],
+)
+def test_answers_are_read_strictly(text, like, expected):
+    assert parse(text, like) == expected
+
+
+def test_prompts_are_those_of_the_game_with_another_question():
+    seen: list[Prompt] = []
+
+    def record(prompt: Prompt) -> dict[str, float]:
+        seen.append(prompt)
+        return {"": 1.0}
+
+    result = comprehension(FakeBackend(record), WORDS, n=40, per_kind=2, memory_length=3)
+    assert (result["accuracy"] == 0).all() and (result["malformed"] == 1).all()
+    lengths = Counter(len(LINE.findall(prompt.system)) for prompt in seen)
+    assert set(lengths) == {1, 2, 3}
+    assert {prompt.answer_prefix for prompt in seen} == {"{'value':"}
+    assert {re.search(r"values: (\[.*?\])", prompt.system)[1] for prompt in seen} == {
+        "['his', 'her']",
+        "['her', 'his']",
+    }
+    first = NAMING_GAME.prompt(WORDS, [], Payoffs()).system.partition("[")[0]
+    assert all(prompt.system.startswith(first) for prompt in seen)
+
+
+def test_the_result_survives_a_file_and_makes_a_figure(tmp_path):
+    result = comprehension(answering(reader), ("a", "b", "c"), n=5, memory_length=2, per_kind=1)
+    assert meanfield.load(meanfield.save(result, tmp_path / "a.nc")).identical(result)
+    assert result["category"].values.tolist() == ["Rules"] * 3 + ["Time"] * 3 + ["State"] * 2
+    assert figure.draw(result, tmp_path / "one.png").stat().st_size > 10_000
+    assert figure.draw([result, result], tmp_path / "two.png").stat().st_size > 10_000
+    with pytest.raises(InputError, match="expected what policy_extraction"):
+        figure.draw([result.drop_attrs()], tmp_path / "none.png")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n": 1}, "n = 1"),
+        ({"per_kind": 0}, "per_kind = 0"),
+        ({"temperature": -1.0}, "temperature = -1.0"),
+        ({"seed": -1}, "seed = -1"),
+        ({"words": ("his", "his")}, "words that differ"),
+        ({"memory_length": 0}, "at least one interaction"),
+    ],
+)
+def test_wrong_input_is_one_clear_line(options, message):
+    with pytest.raises(InputError, match=message) as error:
+        comprehension(
+            FakeBackend(lambda prompt: pytest.fail("asked")), **{"words": WORDS, "template": SHORT, **options}
+        )
+    assert "\n" not in str(error.value)

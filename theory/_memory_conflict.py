@@ -1,0 +1,182 @@
+"""What the memory-conflict probe of [002] should give under Mechanism 2, and the counts that it gave."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+
+from meanfield import InputError
+
+RESPONSES = ("private_evidence", "social_evidence", "other_private_compatible", "other_incompatible")
+EVIDENCE = {"weak_private_evidence": "weak", "strong_private_evidence": "strong"}
+RELATIONS = ("compatible", "incompatible")
+N_COUNTRIES = 28
+KEYS = [
+    "model",
+    "m",
+    "private_evidence_strength",
+    "social_evidence_relation",
+    "target_memory_entries",
+    "social_memory_entries",
+]
+
+
+def memory_conflict_response(
+    social_share: float | np.ndarray,
+    *,
+    evidence: str,
+    relation: str,
+    uptake: float,
+    rewrite: float,
+    compatible: float = 1.0,
+    leak: float,
+    similarity: float = 1.0,
+    n_countries: int = N_COUNTRIES,
+) -> Float[np.ndarray, "*share 4"]:
+    """The chances of the four answers in the memory-conflict probe, from [002] Eqs. 5, 6, 10 and 11.
+
+    An agent sees a crop and a memory of eight entries, a share r of them for a lure S and the others for the target T.
+    In the equations it holds x = p, hears the one message M = (1 - r) e_T + r e_S, and answers with a label of its new
+    belief, drawn. All countries fall into four groups of equal labels, so that the equations close on them:
+
+    - p has the weight 1 in T and in the other countries that are compatible with the crop, and ε elsewhere. Of these
+      there are n - 1 in all where evidence is weak, S one of them if `relation` is 'compatible', and none where it is
+      strong.
+    - C[k, l] = p[k] s[k, l], with s = 1 for k = l and σ otherwise. With σ = 1 a report says nothing but that the crop
+      should be looked at again, C M is p itself, and only α(1 - γ), the part taken up literally, matters: v in Eq. 6 is
+      (1 - α(1 - γ)) p + α(1 - γ) M. With σ = 0 a report stays what it is, and γ has no effect on a compatible one.
+
+    Parameters
+    ----------
+    social_share
+        r in [0, 1], any shape.
+    evidence, relation
+        'weak' or 'strong'; of the lure, 'compatible' or 'incompatible'.
+    uptake, rewrite
+        α and γ, in [0, 1].
+    compatible
+        n, the number of countries compatible with the crop, T among them, where the evidence is weak; at least 2 with a
+        compatible lure, at most `n_countries` - 1 with an incompatible one. Need not be whole: trials differ.
+    leak
+        ε in (0, 1]: what a country weighs that does not fit the crop.
+    similarity
+        σ in [0, 1].
+    n_countries
+        K.
+
+    Returns
+    -------
+    The chances of T, of S, of some other compatible and of some other incompatible country, in the last dim.
+
+    Raises
+    ------
+    InputError
+        If an argument is out of range.
+    """
+    r = np.asarray(social_share, dtype=np.float64)
+    _check(r, evidence, relation, uptake, rewrite, compatible, leak, similarity, n_countries)
+    others = 0.0 if evidence == "strong" else compatible - (2 if relation == "compatible" else 1)
+    number = np.array([1.0, 1.0, others, n_countries - 2 - others])
+    weight = np.array([1.0, 1.0 if relation == "compatible" else leak, 1.0, leak])
+    return grounded_answers(r, weight, number, uptake, rewrite, similarity)
+
+
+def grounded_answers(
+    r: np.ndarray,
+    weight: np.ndarray,
+    number: np.ndarray,
+    uptake: float | np.ndarray,
+    rewrite: float | np.ndarray,
+    similarity: float,
+) -> np.ndarray:
+    """The equations on groups of `number` labels of anchor `weight` each, T and S the first two of the groups.
+
+    `weight` and `number` have the shape (4,) or (..., 4), the others that of `r` or none.
+    """
+    alpha, gamma = np.asarray(uptake)[..., None], np.asarray(rewrite)[..., None]
+    p = weight / (weight * number).sum(-1, keepdims=True)  # of one label
+    message = np.zeros((*r.shape, 4))
+    message[..., 0], message[..., 1] = 1 - r, r
+    supported = p * (similarity + (1 - similarity) * message)
+    # Positive, because the anchor leaks: every label has some support.
+    rewritten = supported / (supported * number).sum(-1, keepdims=True)
+    moved = (1 - alpha) * p + alpha * ((1 - gamma) * message + gamma * rewritten)
+    grounded = moved * p * number
+    return grounded / grounded.sum(-1, keepdims=True)
+
+
+def read_memory_conflict(probe: str | os.PathLike[str] | pd.DataFrame) -> pd.DataFrame:
+    """The probe's table, checked: the columns of KEYS, and a column of counts for each of RESPONSES.
+
+    Raises
+    ------
+    InputError
+        If columns are missing, counts are negative, not whole or do not sum to `n_trials`, or a condition occurs twice.
+    """
+    if isinstance(probe, pd.DataFrame):
+        table = probe
+    else:
+        try:
+            table = pd.read_csv(probe)
+        except (OSError, ValueError) as error:
+            raise InputError(f"probe = {probe}: expected a CSV file, and it can't be read ({error})") from None
+    columns = {name: f"{name}_count" for name in RESPONSES}
+    missing = [name for name in [*KEYS, "n_trials", *columns.values()] if name not in table]
+    if missing or table.empty:
+        raise InputError(f"probe lacks the columns {', '.join(missing)}" if missing else "probe has no rows")
+    counts = table[list(columns.values())].to_numpy(dtype=np.float64)
+    if not (np.isfinite(counts).all() and counts.min() >= 0 and (counts == np.round(counts)).all()):
+        raise InputError("probe: expected counts that are whole and not negative")
+    wrong = counts.sum(1) != table["n_trials"].to_numpy()
+    if wrong.any():
+        raise InputError(f"probe: counts of the row {int(wrong.argmax())} do not sum to its n_trials")
+    for column, known in (("private_evidence_strength", EVIDENCE), ("social_evidence_relation", RELATIONS)):
+        unknown = sorted(set(table[column]) - set(known))
+        if unknown:
+            raise InputError(f"probe: {column} = {unknown[0]!r}, expected one of {', '.join(known)}")
+    if table.duplicated(KEYS).any():
+        raise InputError("probe: a condition occurs twice")
+    entries = table[["target_memory_entries", "social_memory_entries"]].to_numpy()
+    if entries.min() < 0 or (entries.sum(1) == 0).any():
+        raise InputError("probe: expected at least one memory entry in each row, and no negative number of them")
+    return table.rename(columns={column: name for name, column in columns.items()})
+
+
+def social_share(table: pd.DataFrame) -> np.ndarray:
+    """r, by row."""
+    social = table["social_memory_entries"].to_numpy(dtype=np.float64)
+    return social / (social + table["target_memory_entries"].to_numpy())
+
+
+def _check(
+    r: np.ndarray,
+    evidence: str,
+    relation: str,
+    uptake: float,
+    rewrite: float,
+    compatible: float,
+    leak: float,
+    similarity: float,
+    n_countries: int,
+) -> None:
+    if evidence not in EVIDENCE.values():
+        raise InputError(f"evidence = {evidence!r}: expected one of {', '.join(EVIDENCE.values())}")
+    if relation not in RELATIONS:
+        raise InputError(f"relation = {relation!r}: expected one of {', '.join(RELATIONS)}")
+    shares: Mapping[str, object] = {
+        "social_share": r, "uptake": uptake, "rewrite": rewrite, "similarity": similarity, "leak": leak
+    }  # fmt: skip
+    for name, value in shares.items():
+        if not ((np.asarray(value) >= 0) & (np.asarray(value) <= 1)).all():
+            raise InputError(f"{name} = {value!r}: expected from 0 to 1")
+    if leak == 0:
+        raise InputError("leak = 0: expected above 0; with 0 an answer can have no chance whatever the message")
+    least, most = (2, n_countries) if relation == "compatible" else (1, n_countries - 1)
+    if evidence == "weak" and not least <= compatible <= most:
+        raise InputError(f"compatible = {compatible}: expected from {least} to {most}")
+    if evidence == "strong" and relation == "compatible":
+        raise InputError("relation = 'compatible': where evidence is strong nothing but the target fits the crop")

@@ -1,0 +1,124 @@
+"""What was measured of populations of several sizes: endpoint counts, mean accuracies and their standard errors."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from meanfield import InputError
+from theory.mechanism1._endpoints import ENDPOINTS, possible_endpoints
+
+COUNT_COLUMNS = tuple(f"{name}_count" for name in ENDPOINTS)
+INTERVAL = ("final_ci_low", "final_ci_high")
+STANDARD_ERRORS_WIDE = 2 * 1.959963984540054  # of a 95 % interval
+Source = str | os.PathLike | pd.DataFrame | xr.Dataset
+
+
+class EndpointCounts(NamedTuple):
+    """Measurements at K population sizes.
+
+    Attributes
+    ----------
+    n_agents, seeds
+        Shape (K,): agents, and runs that were made with them.
+    counts
+        Shape (K, 4): how many runs ended in each of ENDPOINTS.
+    accuracy, standard_error
+        Shape (K,): mean share of agents with the truth in the end. NaN where it was not measured.
+    """
+
+    n_agents: np.ndarray
+    seeds: np.ndarray
+    counts: np.ndarray
+    accuracy: np.ndarray
+    standard_error: np.ndarray
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        return tuple(int(n) for n in self.n_agents)
+
+    @property
+    def possible(self) -> np.ndarray:
+        """Which classes exist at each N, shape (K, 4)."""
+        return np.stack([possible_endpoints(n) for n in self.sizes])
+
+
+def read_counts(source: Source) -> EndpointCounts:
+    """Measurements from a CSV file, a table or a Dataset with its columns.
+
+    Columns `N` (of a Dataset also the coordinate `n_agents`), `seeds`, `correct_consensus_count`,
+    `wrong_consensus_count`, `polarization_count`, `fragmentation_count`; and, all or none of them, `final_mean` with
+    either `final_standard_error` or the ends `final_ci_low` and `final_ci_high` of its 95 % interval.
+
+    Raises
+    ------
+    InputError
+        If a column is missing, counts are above the trials, or a value is out of range.
+    """
+    table = _table(source)
+    missing = [name for name in ("N", "seeds", *COUNT_COLUMNS) if name not in table.columns]
+    if missing:
+        raise InputError(f"counts lacks the column {', '.join(missing)}")
+    if not len(table):
+        raise InputError("counts has no rows: expected one for each population size")
+    n_agents, seeds = _whole(table, "N", least=2), _whole(table, "seeds", least=1)
+    if len(np.unique(n_agents)) < len(n_agents):
+        raise InputError(f"N = {n_agents.tolist()}: expected every population size once; select one condition")
+    counts = np.stack([_whole(table, name, least=0) for name in COUNT_COLUMNS], axis=-1)
+    for n, trials, row in zip(n_agents, seeds, counts, strict=True):
+        if row.sum() != trials:
+            relation = "above" if row.sum() > trials else "below"
+            raise InputError(f"the endpoint counts at N = {n} sum to {row.sum()}: {relation} the {trials} seeds")
+        for name, count, possible in zip(COUNT_COLUMNS, row, possible_endpoints(int(n)), strict=True):
+            if count and not possible:
+                raise InputError(
+                    f"{name} = {count} at N = {n}: expected 0, since {n} agents with two labels can't end so; "
+                    "leave this N out, or count these runs as polarised"
+                )
+    return EndpointCounts(n_agents, seeds, counts, *_accuracy(table))
+
+
+def _table(source: Source) -> pd.DataFrame:
+    if isinstance(source, pd.DataFrame):
+        return source
+    if isinstance(source, xr.Dataset):
+        flat = source[[name for name in source.data_vars if set(source[name].dims) <= {"n_agents", "N"}]]
+        table = flat.to_dataframe().reset_index()
+        return table if "N" in table.columns else table.rename(columns={"n_agents": "N"})
+    path = Path(source)
+    if not path.is_file():
+        raise InputError(f"counts = {path}: there is no such file")
+    return pd.read_csv(path)
+
+
+def _whole(table: pd.DataFrame, name: str, least: int) -> np.ndarray:
+    values = np.asarray(pd.to_numeric(table[name], errors="coerce"), dtype=float)
+    wrong = ~(values >= least) | (values != np.round(values)) | ~np.isfinite(values)
+    if wrong.any():
+        raise InputError(f"{name} = {table[name].to_numpy()[wrong][0]!r}: expected whole numbers of at least {least}")
+    return np.asarray(values, dtype=np.int64)
+
+
+def _accuracy(table: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+    if "final_mean" not in table.columns:
+        return np.full(len(table), np.nan), np.full(len(table), np.nan)
+    mean = table["final_mean"].to_numpy(dtype=float)
+    if not ((mean >= 0) & (mean <= 1)).all():
+        raise InputError(f"final_mean = {mean.tolist()}: expected shares from 0 to 1")
+    if "final_standard_error" in table.columns:
+        error = table["final_standard_error"].to_numpy(dtype=float)
+    elif set(INTERVAL) <= set(table.columns):
+        low, high = (table[name].to_numpy(dtype=float) for name in INTERVAL)
+        if not ((low <= mean) & (mean <= high)).all():
+            raise InputError("final_ci_low, final_ci_high: expected intervals that hold final_mean")
+        error = (high - low) / STANDARD_ERRORS_WIDE
+    else:
+        raise InputError("counts has final_mean: expected final_standard_error or final_ci_low and final_ci_high too")
+    if not ((error > 0) & np.isfinite(error)).all():
+        raise InputError(f"standard errors of final_mean are {error.tolist()}: expected numbers above 0")
+    return mean, error

@@ -1,0 +1,64 @@
+"""How a run ends: the classes of [002] §2.3 for a population that votes for the truth or for one rival."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+ENDPOINTS = ("correct_consensus", "wrong_consensus", "polarization", "fragmentation")
+CONSENSUS_PERCENT = 85
+POLAR_PERCENT = 25
+
+
+class VoteBands(NamedTuple):
+    """The numbers of votes for the truth, among N, at which classes begin and end; exact, in whole votes."""
+
+    consensus: int  # fewest votes of a consensus
+    polar_low: int  # fewest and most votes for the truth in a polarised end
+    polar_high: int
+
+    @property
+    def fragmentable(self) -> bool:
+        """Whether some number of votes is neither consensus nor polarised."""
+        return self.polar_high < self.consensus - 1
+
+
+def vote_bands(n_agents: int) -> VoteBands:
+    consensus = -(-CONSENSUS_PERCENT * n_agents // 100)
+    polar = max(-(-POLAR_PERCENT * n_agents // 100), n_agents - consensus + 1)
+    return VoteBands(consensus, polar, n_agents - polar)
+
+
+def endpoints_of_votes(n_agents: int) -> np.ndarray:
+    """The number, in ENDPOINTS, of the class in which 0 to N votes for the truth end, shape (N + 1,)."""
+    votes = np.arange(n_agents + 1)
+    bands = vote_bands(n_agents)
+    classes = np.full(n_agents + 1, ENDPOINTS.index("fragmentation"))
+    classes[(votes >= bands.polar_low) & (votes <= bands.polar_high)] = ENDPOINTS.index("polarization")
+    classes[votes >= bands.consensus] = ENDPOINTS.index("correct_consensus")
+    classes[votes <= n_agents - bands.consensus] = ENDPOINTS.index("wrong_consensus")
+    return classes
+
+
+def possible_endpoints(n_agents: int) -> np.ndarray:
+    """Which classes some number of votes belongs to, shape (4,)."""
+    return np.isin(np.arange(len(ENDPOINTS)), endpoints_of_votes(n_agents))
+
+
+class VoteMoments(NamedTuple):
+    """What a law of the number of votes says of one run."""
+
+    endpoints: np.ndarray  # (4,), probabilities of the classes
+    mean: float  # of the share of votes for the truth
+    covariance: np.ndarray  # (5, 5), of the four indicators and that share
+
+
+def vote_moments(law: np.ndarray) -> VoteMoments:
+    """Moments under a law of the number of votes for the truth, shape (N + 1,), which sums to 1."""
+    n_agents = len(law) - 1
+    seen = np.zeros((n_agents + 1, 5))
+    seen[np.arange(n_agents + 1), endpoints_of_votes(n_agents)] = 1
+    seen[:, 4] = np.arange(n_agents + 1) / n_agents
+    mean = law @ seen
+    return VoteMoments(mean[:4], float(mean[4]), (seen.T * law) @ seen - np.outer(mean, mean))

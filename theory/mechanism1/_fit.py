@@ -1,0 +1,273 @@
+"""Mechanism 1 fitted to the endpoints and accuracies of populations of several sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import xarray as xr
+from scipy.stats import norm
+from tqdm.auto import tqdm
+
+from meanfield import InputError, stamp
+from theory.mechanism1._bootstrap import bootstrap as bootstrap_points
+from theory.mechanism1._coordinates import Coordinates, interval_of, theta_of
+from theory.mechanism1._counts import EndpointCounts, Source, read_counts
+from theory.mechanism1._endpoints import ENDPOINTS
+from theory.mechanism1._information import KNOWN, Information, describe, differences, information, scale_of
+from theory.mechanism1._likelihood import log_likelihood
+from theory.mechanism1._parameters import APPENDIX_E, PARAMETERS, Mechanism1
+from theory.mechanism1._search import Summit, climb, search, surrogate_jacobian, transferred
+from theory.mechanism1._simulated import Moments, simulated_moments
+from theory.mechanism1._surrogate import make_draws
+from theory.mechanism1._zealots import judgement
+
+LEAST_RUNS = 4000  # as in [002] Appendix E
+RUNS_A_SEED = 3  # simulated; estimates are then 1 + 1/3 times as variable as with infinitely many
+CHECK = 5  # times as many runs, with other random numbers, say how likely the outcome is
+SPREAD = 0.7  # of the starts, in coordinates
+CLIMBS = 2
+# Random numbers of the climb, the two Jacobians, the check and the bootstrap are unrelated.
+CLIMBED, LEFT, RIGHT, CHECKED, RESAMPLED = range(5)
+
+
+class Fit(NamedTuple):
+    """What a fit finds, before it is labelled."""
+
+    coordinates: Coordinates
+    point: np.ndarray  # (free,)
+    moments: Moments
+    information: Information
+    replicates: np.ndarray  # (bootstrap, free)
+
+
+def fit_mechanism1(
+    counts: Source,
+    *,
+    free: Sequence[str] = PARAMETERS,
+    start: Mechanism1 = APPENDIX_E,
+    starts: int = 3,
+    runs: int | None = None,
+    bootstrap: int = 20,
+    level: float = 0.95,
+    seed: int = 0,
+    progress: bool = False,
+) -> xr.Dataset:
+    """The likeliest parameters of Mechanism 1, what the data determine of them, and how they compare with the paper's.
+
+    Endpoints are multinomial, mean accuracies normal with their measured standard errors. The search follows the
+    gradient of a smooth surrogate from several starts; then damped Fisher scoring, with the surrogate's derivatives
+    carried over, climbs on the exact simulator, whose random numbers are the same for all parameters. Standard errors
+    are Godambe's, since endpoints and accuracies come from the same seeds, and take the simulator's own luck into
+    account. Source: [002] Section 4, Appendix E.
+
+    Parameters
+    ----------
+    counts
+        A CSV file, a table, or a Dataset over `n_agents`, with the columns N, seeds, correct_consensus_count,
+        wrong_consensus_count, polarization_count, fragmentation_count, and final_mean with final_standard_error or with
+        the ends final_ci_low and final_ci_high of its 95 % interval; or without accuracies. What
+        `validation.simulate_mechanism1` returns is such a Dataset.
+    free
+        Names of the parameters to fit; the others stay at the values of `start`.
+    start
+        Where the first search starts; a free parameter must not be at the end of its range.
+    starts
+        Number of searches on the surrogate; all but the first start at random around `start`. With 0 the climb on the
+        simulator starts at `start`.
+    runs
+        Runs of the simulator at each N. Default: 4,000, or three times the seeds where that is more.
+    bootstrap
+        Number of parametric bootstrap replicates, 0 for none.
+    level
+        Of the intervals.
+    seed
+        Of everything random; the same seed gives the same result.
+    progress
+        Show a progress bar.
+
+    Returns
+    -------
+    Dataset with
+
+    - over `parameter`: `estimate`, `free`, `standard_error`, `interval` (bound), `identified` (known within a factor
+      of e, or one nat for means), and `bootstrap_standard_error`, `bootstrap_interval`;
+    - over `direction`, combinations of the free parameters from the best to the least known: `direction_error`, the
+      standard error along it by curvature alone, `loading` (free_parameter), `direction_determined`, `direction_text`;
+    - over `n_agents`: `measured`, `fitted` and `paper` (endpoint), fractions of runs, and `measured_accuracy`,
+      `measured_accuracy_error`, `fitted_accuracy`, `paper_accuracy`.
+
+    attrs hold `log_likelihood` and `log_likelihood_paper`, both from fresh simulations with the same random numbers;
+    `log_likelihood_error`, their Monte-Carlo standard error at the fit; `effective_parameters`, `aic` and `bic`
+    (composite: the effective number in place of the number of free ones); `determined` and `not_determined`, the
+    directions in words.
+
+    Raises
+    ------
+    InputError
+        If the counts or an argument are not as described.
+    """
+    measured = read_counts(counts)
+    coordinates = Coordinates.of(free, start)
+    runs = _checked("runs", max(LEAST_RUNS, RUNS_A_SEED * int(measured.seeds.max())) if runs is None else runs, 100)
+    starts, replicates = _checked("starts", starts, 0), _checked("bootstrap", bootstrap, 0)
+    _checked("seed", seed, 0)
+    if not 0 < level < 1:
+        raise InputError(f"level = {level}: expected a probability between 0 and 1")
+    total = starts + min(CLIMBS, starts + 1) + 2 + replicates
+    with tqdm(total=total, desc="Mechanism 1", disable=not progress, leave=False) as bar:
+        fit = _fit(coordinates, measured, start, starts, runs, replicates, seed, bar.update)
+    paper = simulated_moments(APPENDIX_E, measured.sizes, CHECK * runs, 5 * seed + CHECKED)
+    result = _label(fit, paper, measured, level)
+    options = {"starts": starts, "runs": runs, "bootstrap": replicates, "level": level, "seed": seed}
+    return stamp(result, "mechanism1_fit", None, free=" ".join(coordinates.free), **options).assign_attrs(
+        _judged(fit, paper, measured, CHECK * runs)
+    )
+
+
+def _checked(name: str, value: int, least: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
+        raise InputError(f"{name} = {value!r}: expected a whole number of at least {least}")
+    return int(value)
+
+
+def _fit(
+    coordinates: Coordinates,
+    measured: EndpointCounts,
+    start: Mechanism1,
+    starts: int,
+    runs: int,
+    replicates: int,
+    seed: int,
+    report: Callable[[int], object],
+) -> Fit:
+    sizes = measured.sizes
+    draws = make_draws(sizes, start.interactions_per_agent, seed)
+
+    def simulate(point: np.ndarray, numbers: int, runs: int = runs) -> Moments:
+        return simulated_moments(coordinates.parameters(point), sizes, runs, numbers)
+
+    def climbed(point: np.ndarray) -> np.ndarray:
+        return simulate(point, 5 * seed + CLIMBED).values
+
+    def slopes(point: np.ndarray, moments: np.ndarray) -> np.ndarray:
+        surrogate, jacobian = surrogate_jacobian(coordinates)(point, draws)
+        return transferred(jacobian, surrogate, moments, measured.possible)
+
+    first = coordinates.from_parameters(start)
+    rng = np.random.default_rng(seed)
+    candidates = [first]
+    for k in range(starts):
+        away = SPREAD * rng.standard_normal(len(first)) if k else np.zeros(len(first))
+        candidates.append(search(coordinates, first + away, measured, draws).coordinates)
+        report(1)
+    candidates.sort(key=lambda point: -log_likelihood(climbed(point), measured))
+    summits: list[Summit] = []
+    for point in candidates[:CLIMBS]:
+        summits.append(climb(climbed, slopes, point, measured))
+        report(1)
+    point = max(summits, key=lambda summit: summit.log_likelihood).coordinates
+    jacobians = []
+    for numbers in (LEFT, RIGHT):
+        jacobians.append(differences(simulate, point, 5 * seed + numbers))
+        report(1)
+    moments = simulate(point, 5 * seed + CHECKED, CHECK * runs)
+    found = information(moments, *jacobians, measured, runs)
+    again = bootstrap_points(coordinates, point, moments, draws, measured, replicates, 5 * seed + RESAMPLED, report)
+    return Fit(coordinates, point, moments, found, again)
+
+
+def _judged(fit: Fit, paper: Moments, measured: EndpointCounts, checked_runs: int) -> dict[str, float | str]:
+    """How likely the fit is, by itself and against the paper's parameters, and what it determines."""
+    value = log_likelihood(fit.moments.values, measured)
+    names = fit.coordinates.free
+    texts = [describe(row, names, tuple(map(scale_of, names))) for row in fit.information.directions]
+    known = fit.information.eigenvalues > KNOWN**-2
+    return {
+        **judgement(value, fit.information.effective_parameters, measured),
+        "log_likelihood_paper": log_likelihood(paper.values, measured),
+        "log_likelihood_error": _monte_carlo_error(fit.moments, measured, checked_runs),
+        "determined": "; ".join(text for text, one in zip(texts, known, strict=True) if one),
+        "not_determined": "; ".join(text for text, one in zip(texts, known, strict=True) if not one),
+    }
+
+
+def _monte_carlo_error(moments: Moments, measured: EndpointCounts, runs: int) -> float:
+    """Standard error of the log-likelihood that comes from `runs` simulated runs at each N."""
+    slope = np.c_[measured.counts / moments.values[:, :4].clip(1 / runs), np.zeros(len(measured.counts))]
+    seen = np.isfinite(measured.accuracy)
+    slope[seen, 4] = ((measured.accuracy - moments.values[:, 4]) / measured.standard_error**2)[seen]
+    return float(np.sqrt(np.einsum("ki,kij,kj->", slope, moments.covariances, slope) / runs))
+
+
+def _label(fit: Fit, paper: Moments, measured: EndpointCounts, level: float) -> xr.Dataset:
+    parameters = _parameter_columns(fit, level)
+    found = fit.information
+    names = fit.coordinates.free
+    scales = tuple(scale_of(name) for name in names)
+    eigenvalues = np.maximum(found.eigenvalues, 0.0)
+    with np.errstate(divide="ignore"):
+        errors = eigenvalues**-0.5
+    texts = np.array([describe(row, names, scales) for row in found.directions], dtype=str)
+    seen = measured.counts / measured.seeds[:, None]
+    columns = {
+        **parameters,
+        "direction_error": (("direction",), errors, "standard error along the direction, by curvature", "1"),
+        "direction_determined": (("direction",), errors < KNOWN, "whether the data determine the direction", "1"),
+        "direction_text": (("direction",), texts, "the direction in words", "1"),
+        "loading": (("direction", "free_parameter"), found.directions, "loading of the coordinate", "1"),
+        "measured": (("n_agents", "endpoint"), seen, "fraction of runs, measured", "1"),
+        "fitted": (("n_agents", "endpoint"), fit.moments.values[:, :4], "fraction of runs, fitted", "1"),
+        "paper": (("n_agents", "endpoint"), paper.values[:, :4], "fraction of runs, Appendix E", "1"),
+        "seeds": (("n_agents",), measured.seeds, "runs measured", "1"),
+        "measured_accuracy": (("n_agents",), measured.accuracy, "collective mean accuracy, measured", "1"),
+        "measured_accuracy_error": (("n_agents",), measured.standard_error, "its standard error", "1"),
+        "fitted_accuracy": (("n_agents",), fit.moments.values[:, 4], "collective mean accuracy, fitted", "1"),
+        "paper_accuracy": (("n_agents",), paper.values[:, 4], "collective mean accuracy, Appendix E", "1"),
+    }
+    coords = {
+        "parameter": list(PARAMETERS),
+        "free_parameter": list(names),
+        "bound": ["low", "high"],
+        "direction": np.arange(len(names)),
+        "endpoint": list(ENDPOINTS),
+        "n_agents": measured.n_agents,
+    }
+    return xr.Dataset(
+        {
+            name: (dims, values, {"long_name": text, "units": unit})
+            for name, (dims, values, text, unit) in columns.items()
+        },
+        coords,
+    )
+
+
+def _parameter_columns(fit: Fit, level: float) -> dict[str, tuple]:
+    """Columns over all parameters; NaN for what is held."""
+    places = [PARAMETERS.index(name) for name in fit.coordinates.free]
+    estimate = theta_of(fit.coordinates.parameters(fit.point))
+    slope = fit.coordinates.derivative(fit.point)
+    errors = np.sqrt(np.diag(slope @ fit.information.covariance @ slope.T))
+    z = float(norm.ppf((1 + level) / 2))
+    column = np.full((len(PARAMETERS), 6), np.nan)
+    column[places, 0] = errors
+    for place, name, error in zip(places, fit.coordinates.free, errors, strict=True):
+        column[place, 1:3] = interval_of(name, estimate[place], error, z)
+    if len(fit.replicates) > 1:
+        again = np.array([theta_of(fit.coordinates.parameters(point))[places] for point in fit.replicates])
+        column[places, 3] = again.std(axis=0, ddof=1)
+        column[places, 4:] = np.quantile(again, [(1 - level) / 2, (1 + level) / 2], axis=0).T
+    is_free = np.isin(np.arange(len(PARAMETERS)), places)
+    identified = np.zeros(len(PARAMETERS), dtype=bool)
+    identified[places] = np.sqrt(np.diag(fit.information.covariance)) < KNOWN
+    over, bounds = ("parameter",), ("parameter", "bound")
+    return {
+        "estimate": (over, estimate, "likeliest value, or the value held", "1"),
+        "free": (over, is_free, "whether it was fitted", "1"),
+        "standard_error": (over, column[:, 0], "standard error, Godambe", "1"),
+        "interval": (bounds, column[:, 1:3], f"{100 * level:g} % interval, Godambe", "1"),
+        "identified": (over, identified, "whether it is known within a factor of e, or a nat", "1"),
+        "bootstrap_standard_error": (over, column[:, 3], "standard deviation of bootstrap replicates", "1"),
+        "bootstrap_interval": (bounds, column[:, 4:], f"{100 * level:g} % bootstrap percentile interval", "1"),
+    }

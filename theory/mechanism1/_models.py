@@ -1,0 +1,67 @@
+"""Mechanism 1 beside simpler models of the same data."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pandas as pd
+from tqdm.auto import tqdm
+
+from theory.mechanism1._counts import Source
+from theory.mechanism1._fit import fit_mechanism1
+from theory.mechanism1._parameters import APPENDIX_E, PARAMETERS
+from theory.mechanism1._zealots import fit_copying
+
+SHAPES = ("scale_T", "scale_R", "exponent_R")
+# The name of each model, its free parameters, and what its others are held at.
+NESTED = {
+    "all parameters": (PARAMETERS, APPENDIX_E),
+    "constant weights": (
+        tuple(name for name in PARAMETERS if name not in SHAPES),
+        replace(APPENDIX_E, scale_T=0.0, scale_R=0.0),
+    ),
+    "J, beta, alpha; fields of Appendix E": (("J", "beta", "alpha"), APPENDIX_E),
+    "J, beta, alpha; constant weights": (
+        ("J", "beta", "alpha"),
+        replace(APPENDIX_E, scale_T=0.0, scale_R=0.0),
+    ),
+}
+
+
+def compare_mechanism1_models(
+    counts: Source, *, starts: int = 3, runs: int | None = None, seed: int = 0, progress: bool = False
+) -> pd.DataFrame:
+    """Mechanism 1, models nested in it, and the copying process with zealots, by information criterion.
+
+    Parameters
+    ----------
+    counts, starts, runs, seed, progress
+        As `fit_mechanism1` takes them.
+
+    Returns
+    -------
+    DataFrame, a row a model, the best AIC first: `model`, `free`, how many parameters are free; `effective`, how many
+    the data determine, tr(H⁻¹K); `log_likelihood`, `aic`, `bic`. `Appendix E` has none free.
+
+    Raises
+    ------
+    InputError
+        If the counts are not as `fit_mechanism1` takes them.
+    """
+    rows = []
+    for name, (free, start) in tqdm(NESTED.items(), desc="models", disable=not progress, leave=False):
+        fit = fit_mechanism1(counts, free=free, start=start, starts=starts, runs=runs, bootstrap=0, seed=seed)
+        rows.append({"model": name, "free": len(free)} | _row(fit.attrs))
+        if name == "all parameters":
+            value = fit.attrs["log_likelihood_paper"]
+            rows.append(
+                {"model": "Appendix E", "free": 0, "effective": 0.0, "log_likelihood": value}
+                | {"aic": -2 * value, "bic": -2 * value}
+            )
+    rows.append({"model": "copying with zealots", "free": 3} | _row(fit_copying(counts).attrs))
+    return pd.DataFrame(rows).sort_values("aic", ignore_index=True)
+
+
+def _row(attrs: dict) -> dict[str, float]:
+    names = {"effective": "effective_parameters", "log_likelihood": "log_likelihood", "aic": "aic", "bic": "bic"}
+    return {name: float(attrs[key]) for name, key in names.items()}

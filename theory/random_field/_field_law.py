@@ -1,0 +1,124 @@
+"""Laws of the private field h: mixtures of normal distributions, of which single values are the limit of width zero."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import ndtr
+
+from meanfield import InputError
+
+REACH = 9.0  # standard deviations; beyond lies 2e-19 of a normal law
+# The trapezoidal rule errs by exp(-2π·distance/step), where distance is that of the poles of tanh from the real axis.
+STEPS_A_POLE = 6.0
+MOST_STEPS = 20_000
+ATOMS_A_BLOCK = 2**22
+
+
+@dataclass(frozen=True)
+class FieldLaw:
+    """A law of private fields, Σ_c w_c N(μ_c, σ_c²).
+
+    Attributes
+    ----------
+    weights, means, sds
+        Shape (components,). Weights sum to 1; a component of sd 0 is a single value.
+    """
+
+    weights: np.ndarray
+    means: np.ndarray
+    sds: np.ndarray
+
+    def __post_init__(self) -> None:
+        if not self.weights.shape == self.means.shape == self.sds.shape or self.weights.ndim != 1:
+            raise InputError("a field law takes as many weights as means and sds")
+        if not (self.weights >= 0).all() or abs(self.weights.sum() - 1) > 1e-9:
+            raise InputError(f"weights = {self.weights}: expected numbers that are not negative and sum to 1")
+        if not np.isfinite(self.means).all() or not (np.isfinite(self.sds) & (self.sds >= 0)).all():
+            raise InputError("a field law takes finite means and finite sds that are not negative")
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether -h has the same law."""
+        mirrored = sorted(zip(-self.means, self.sds, self.weights, strict=True))
+        return np.allclose(sorted(zip(self.means, self.sds, self.weights, strict=True)), mirrored, atol=1e-14)
+
+    def response(self, x: ArrayLike, beta: float) -> np.ndarray:
+        """f(x) = E tanh(β(h + x)), for social fields x of any shape; β may be infinite."""
+        return self._average(x, beta, derivative=0)
+
+    def slope(self, x: ArrayLike, beta: float) -> np.ndarray:
+        """f'(x), of the shape of x."""
+        return self._average(x, beta, derivative=1)
+
+    def commitment(self, x: ArrayLike, beta: float) -> np.ndarray:
+        """E tanh²(β(h + x)): q of [002] Eq. 8 where agents feel the social field x."""
+        return 1 - self.slope(x, beta) / beta if np.isfinite(beta) else np.ones(np.shape(x))
+
+    def _average(self, x: ArrayLike, beta: float, derivative: int) -> np.ndarray:
+        at = np.asarray(x, dtype=float)
+        flat = at.ravel()
+        total = np.zeros(flat.shape)
+        points = self.sds == 0
+        if points.any():
+            total += _over_points(flat, self.means[points], self.weights[points], beta, derivative)
+        for w, mean, sd in zip(self.weights[~points], self.means[~points], self.sds[~points], strict=True):
+            total += w * _over_normal(flat + mean, sd, beta, derivative)
+        return total.reshape(at.shape)
+
+
+def field_law(fields: FieldLaw | ArrayLike) -> FieldLaw:
+    """The law of fields: as given, or that of a sample h_i of shape (N,), each with the weight 1/N."""
+    if isinstance(fields, FieldLaw):
+        return fields
+    values = np.atleast_1d(np.asarray(fields, dtype=float))
+    if values.ndim != 1 or not values.size or not np.isfinite(values).all():
+        raise InputError(f"fields has shape {values.shape}: expected finite numbers, one for each agent, or a FieldLaw")
+    return FieldLaw(np.full(values.size, 1 / values.size), values, np.zeros(values.size))
+
+
+def normal_fields(mean: float, sd: float) -> FieldLaw:
+    """Fields from one normal law."""
+    return FieldLaw(np.ones(1), np.array([float(mean)]), np.array([float(sd)]))
+
+
+def bimodal_fields(strength: float, truth_share: float = 0.5) -> FieldLaw:
+    """Fields +strength, with probability `truth_share`, or -strength."""
+    if not 0 <= truth_share <= 1:
+        raise InputError(f"truth_share = {truth_share}: expected a probability")
+    return FieldLaw(np.array([truth_share, 1 - truth_share]), strength * np.array([1.0, -1.0]), np.zeros(2))
+
+
+def _tanh(argument: np.ndarray, beta: float, derivative: int) -> np.ndarray:
+    value = np.tanh(beta * argument)
+    return value if derivative == 0 else beta * (1 - value**2)
+
+
+def _over_points(x: np.ndarray, means: np.ndarray, weights: np.ndarray, beta: float, derivative: int) -> np.ndarray:
+    if not np.isfinite(beta):
+        if derivative:
+            raise InputError("beta = inf: fields of single values respond in steps, which have no slope")
+        return np.sign(x[:, None] + means) @ weights
+    rows = max(1, ATOMS_A_BLOCK // len(means))
+    parts = [
+        _tanh(x[first : first + rows, None] + means, beta, derivative) @ weights for first in range(0, len(x), rows)
+    ]
+    return np.concatenate(parts) if parts else np.empty(0)
+
+
+def _over_normal(centre: np.ndarray, sd: float, beta: float, derivative: int) -> np.ndarray:
+    """E tanh(β(centre + sd·z)) for a standard normal z, or its derivative in `centre`."""
+    if not np.isfinite(beta):
+        u = centre / sd
+        return 2 * np.exp(-0.5 * u**2) / (sd * np.sqrt(2 * np.pi)) if derivative else 2 * ndtr(u) - 1
+    step = min(0.25, np.pi / (2 * beta * sd) / STEPS_A_POLE)
+    number = int(np.ceil(REACH / step))
+    if number > MOST_STEPS:
+        raise InputError(
+            f"beta = {beta:g} with sd = {sd:g}: expected a product below {MOST_STEPS / 36:g}, or beta = inf"
+        )
+    z = step * np.arange(-number, number + 1)
+    weights = step * np.exp(-0.5 * z**2) / np.sqrt(2 * np.pi)
+    return _over_points(centre, sd * z, weights, beta, derivative)

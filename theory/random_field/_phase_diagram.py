@@ -1,0 +1,127 @@
+"""The phase diagram of [002] Eq. 9 over population size and coupling, through sampled fields."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import xarray as xr
+from numpy.typing import ArrayLike
+
+from meanfield import InputError, stamp
+from theory.random_field._field_law import FieldLaw
+from theory.random_field._fixed_points import check_coupling
+
+GRID = 801  # values of the social field between which solutions are counted
+BLOCK = 2**22  # numbers held at once
+
+
+def random_field_phase_diagram(
+    fields_of: Callable[[int], FieldLaw],
+    *,
+    n_agents: Sequence[int],
+    J: ArrayLike,
+    beta: float,
+    samples: int = 200,
+    seed: int = 0,
+) -> xr.Dataset:
+    """What solutions [002] Eq. 9 has for samples of N fields, by N and coupling.
+
+    Of a sample all couplings are read off one curve, J = x/f(x) over the social field x = J m, on a grid of 801 values:
+    a pair of solutions closer than J/400 in m counts as none.
+
+    Parameters
+    ----------
+    fields_of
+        The law of an agent's field among N, as `Mechanism1.field_law`.
+    n_agents
+        Population sizes.
+    J
+        Couplings above 0, shape (couplings,).
+    beta
+        β > 0, finite.
+    samples
+        Samples of N fields at each N.
+    seed
+        Of the samples; a sample depends on the seed, N and its number only.
+
+    Returns
+    -------
+    Dataset over `n_agents` and `J`: `bistable`, the fraction of samples with stable solutions on both sides of m = 0;
+    `truth_only` and `rival_only`, with all stable solutions on one side; `several`, with more than one stable solution;
+    `m` and `q`, means over samples at the solution that is reached from m = mean tanh(βh_i), what the agents say before
+    they listen ([002] Eq. 8).
+
+    Raises
+    ------
+    InputError
+        If an argument is out of range.
+    """
+    sizes = [int(n) for n in n_agents]
+    couplings = np.atleast_1d(np.asarray(J, dtype=float))
+    if not sizes or min(sizes) < 1 or len(set(sizes)) < len(sizes):
+        raise InputError(f"n_agents = {list(n_agents)}: expected different population sizes of at least 1")
+    for coupling in couplings:
+        check_coupling(float(coupling), beta)
+    if not np.isfinite(beta) or not (couplings > 0).all():
+        raise InputError(f"beta = {beta}, J = {couplings.tolist()}: expected finite numbers above 0")
+    if samples < 1:
+        raise InputError(f"samples = {samples}: expected at least 1")
+    names = ("bistable", "truth_only", "rival_only", "several", "m", "q")
+    values = {name: np.empty((len(sizes), len(couplings))) for name in names}
+    for k, n in enumerate(sizes):
+        h = sample_fields(fields_of(n), n, samples, seed)
+        for name, column in zip(names, _counted(h, couplings, beta), strict=True):
+            values[name][k] = column
+    texts = ("fraction of samples with stable solutions on both sides", "fraction for the truth only")
+    texts += ("fraction for the rival only", "fraction with several stable solutions", "mean m", "mean q")
+    over = ("n_agents", "J")
+    result = xr.Dataset(
+        {
+            name: (over, values[name], {"long_name": text, "units": "1"})
+            for name, text in zip(names, texts, strict=True)
+        },
+        {"n_agents": sizes, "J": ("J", couplings, {"long_name": "coupling", "units": "nat"})},
+    )
+    return stamp(result, "random_field_phase_diagram", None, beta=beta, samples=samples, seed=seed)
+
+
+def sample_fields(law: FieldLaw, n_agents: int, samples: int, seed: int) -> np.ndarray:
+    """Fields (samples, N) drawn from a law; the first samples are the same however many follow."""
+    h = np.empty((samples, n_agents))
+    for k in range(samples):
+        rng = np.random.default_rng([seed, n_agents, k])
+        component = rng.choice(len(law.weights), size=n_agents, p=law.weights / law.weights.sum())
+        h[k] = law.means[component] + law.sds[component] * rng.standard_normal(n_agents)
+    return h
+
+
+def _counted(h: np.ndarray, couplings: np.ndarray, beta: float) -> tuple[np.ndarray, ...]:
+    """The columns of the diagram, each (couplings,), for fields (samples, N)."""
+    samples, n_agents = h.shape
+    m = np.linspace(-1, 1, GRID)
+    rows = max(1, BLOCK // (GRID * n_agents))
+    columns = []
+    for coupling in couplings:
+        parts = [_solutions(h[first : first + rows], m, coupling, beta) for first in range(0, samples, rows)]
+        columns.append(np.concatenate(parts, axis=1).mean(axis=1))
+    return tuple(np.array(columns).T)
+
+
+def _solutions(h: np.ndarray, m: np.ndarray, coupling: float, beta: float) -> np.ndarray:
+    """For each sample: bistable, truth only, rival only, several, m, q; shape (6, samples)."""
+    mismatch = np.tanh(beta * (h[:, None, :] + coupling * m[:, None])).mean(axis=-1) - m
+    falls = (mismatch[:, :-1] > 0) & (mismatch[:, 1:] <= 0)  # stable solutions lie there; one at least exists
+    middle = (m[:-1] + m[1:]) / 2
+    truth, rival = (falls & (middle > 0)).any(1), (falls & (middle < 0)).any(1)
+    reached = _settled(h, coupling, beta)
+    q = (np.tanh(beta * (h + coupling * reached[:, None])) ** 2).mean(1)
+    return np.stack([truth & rival, truth & ~rival, rival & ~truth, falls.sum(1) > 1, reached, q])
+
+
+def _settled(h: np.ndarray, coupling: float, beta: float, iterations: int = 200) -> np.ndarray:
+    """m after iterating m ← f(Jm) from what the agents say at first; monotone, so it reaches the next solution."""
+    m = np.tanh(beta * h).mean(1)
+    for _ in range(iterations):
+        m = np.tanh(beta * (h + coupling * m[:, None])).mean(1)
+    return m

@@ -1,0 +1,209 @@
+"""The minimal naming game agent by agent: an agent's inventory is a bit mask, so that the lexicon may have 64 words.
+
+Everything here is exact: the two agents of an interaction are a uniformly random ordered pair, a word is drawn from its
+inventory without bias, and the bias p of two words is honoured to 63 bits.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit, prange
+
+from theory._random import HALF_BITS, HALF_MASK, ONE, next_bits, next_pair, pair_limits
+
+NO_WORD = np.uint64(0)
+TWO_WORDS = np.uint64(3)
+
+# Sums of bits side by side, first in fields of two bits, then of four and of eight, which a product adds up.
+PAIRS = np.uint64(0x5555555555555555)
+NIBBLES = np.uint64(0x3333333333333333)
+BYTES = np.uint64(0x0F0F0F0F0F0F0F0F)
+ADD_BYTES = np.uint64(0x0101010101010101)
+TWO = np.uint64(2)
+FOUR = np.uint64(4)
+TOP_BYTE = np.uint64(56)
+
+
+@njit(cache=True)
+def n_held(inventory):
+    """The number of words in an inventory."""
+    pairs = inventory - ((inventory >> ONE) & PAIRS)
+    nibbles = (pairs & NIBBLES) + ((pairs >> TWO) & NIBBLES)
+    return (((nibbles + (nibbles >> FOUR)) & BYTES) * ADD_BYTES) >> TOP_BYTE
+
+
+@njit(cache=True)
+def is_single(inventory):
+    return inventory != NO_WORD and inventory & (inventory - ONE) == NO_WORD
+
+
+@njit(cache=True)
+def number_of(word):
+    """The number of a word that is given as an inventory."""
+    return np.int64(n_held(word - ONE))
+
+
+@njit(cache=True)
+def draw_word(inventory, s0, s1, s2, s3):
+    """A uniformly random word of the inventory, and the stream after it: (word, s0, s1, s2, s3).
+
+    Where the number of words does not divide 2^32, some would come up more often if no draw were rejected.
+    Source: Lemire 2019, ACM Trans. Model. Comput. Simul. 29, 3.
+    """
+    n = n_held(inventory)
+    reject = (ONE << HALF_BITS) % n
+    while True:
+        bits, s0, s1, s2, s3 = next_bits(s0, s1, s2, s3)
+        product = (bits >> HALF_BITS) * n
+        if (product & HALF_MASK) >= reject:
+            break
+    for _ in range(np.int64(product >> HALF_BITS)):
+        inventory &= inventory - ONE  # without its first word
+    return inventory & (~inventory + ONE), s0, s1, s2, s3
+
+
+@njit(cache=True)
+def utter(inventory, lexicon, first_word, s0, s1, s2, s3):
+    """The word that a speaker says, and the stream after it; one without words invents one of the `lexicon`.
+
+    `first_word` is the 63-bit threshold below which an agent with both of two words says the first.
+    """
+    if is_single(inventory):
+        return inventory, s0, s1, s2, s3
+    if inventory == lexicon and lexicon == TWO_WORDS:
+        bits, s0, s1, s2, s3 = next_bits(s0, s1, s2, s3)
+        return ONE << np.uint64((bits >> ONE) >= first_word), s0, s1, s2, s3
+    return draw_word(lexicon if inventory == NO_WORD else inventory, s0, s1, s2, s3)
+
+
+@njit(cache=True)
+def place(inventory, n_words):
+    """Where an agent is counted: at its only word, or behind all words."""
+    return number_of(inventory) if is_single(inventory) else n_words
+
+
+@njit(cache=True)
+def play_round(agents, counts, stream, absorbed, final, n_free, lexicon, first_word, listener_only, before, goes_on):
+    """N interactions after `before` earlier ones, or up to consensus; returns how many of them were successes.
+
+    Updates the inventories `agents` (N,), of which those from `n_free` on are committed, the numbers `counts` (W + 1,)
+    of agents who hold each word only and of the others, and the stream. The first consensus is written to `absorbed`
+    and `final`; a run that `goes_on` plays its round to the end.
+    """
+    s0, s1, s2, s3 = stream[0], stream[1], stream[2], stream[3]
+    limits = pair_limits(agents.size)
+    n_words = final.size
+    watching = absorbed[0] < 0
+    successes = 0
+    for step in range(agents.size):
+        i, j, s0, s1, s2, s3 = next_pair(limits, s0, s1, s2, s3)
+        speaker = np.uint64(agents[i])
+        hearer = np.uint64(agents[j])
+        if speaker == hearer and is_single(speaker):
+            successes += 1
+            continue
+        word, s0, s1, s2, s3 = utter(speaker, lexicon, first_word, s0, s1, s2, s3)
+        success = (hearer & word) != NO_WORD
+        successes += success
+        said = word if success and not listener_only else speaker | word
+        heard = word if success else hearer | word
+        said = said if i < n_free else speaker
+        heard = heard if j < n_free else hearer
+        # Counted whether they change or not: what changes can't be foreseen, and a wrong guess costs more.
+        counts[place(speaker, n_words)] -= 1
+        counts[place(said, n_words)] += 1
+        counts[place(hearer, n_words)] -= 1
+        counts[place(heard, n_words)] += 1
+        agents[i] = said
+        agents[j] = heard
+        if watching and counts[number_of(word)] == agents.size:
+            write_consensus(absorbed, final, before + step + 1, number_of(word), counts)
+            watching = False
+            if not goes_on:
+                break
+    stream[0], stream[1], stream[2], stream[3] = s0, s1, s2, s3
+    return successes
+
+
+@njit(cache=True)
+def write_consensus(absorbed, final, interaction, word, counts):
+    absorbed[0] = interaction
+    absorbed[1] = word
+    final[:] = counts[: final.size]
+
+
+@njit(cache=True)
+def advance_run(
+    agents,
+    counts,
+    stream,
+    absorbed,
+    final,
+    recorded,
+    marked,
+    played,
+    n_free,
+    lexicon,
+    first_word,
+    listener_only,
+    n_rounds,
+    least,
+):
+    """Plays up to `n_rounds` more rounds of one run, at least up to round `least`; returns the rounds played in all."""
+    if played == 0:
+        for word in range(final.size):
+            if counts[word] == agents.size:
+                write_consensus(absorbed, final, 0, word, counts)
+        if recorded.shape[0] > 0:
+            recorded[0] = counts[: final.size]
+    for _ in range(n_rounds):
+        if absorbed[0] >= 0 and played >= least:
+            break
+        before, goes_on = played * agents.size, played < least
+        successes = play_round(
+            agents, counts, stream, absorbed, final, n_free, lexicon, first_word, listener_only, before, goes_on
+        )
+        played += 1
+        if played < recorded.shape[0]:
+            recorded[played] = counts[: final.size]
+            marked[played] = successes
+    return played
+
+
+@njit(cache=True, parallel=True)
+def advance(
+    active,
+    agents,
+    streams,
+    counts,
+    played,
+    absorbed,
+    final,
+    recorded,
+    marked,
+    n_free,
+    lexicon,
+    first_word,
+    listener_only,
+    n_rounds,
+    least,
+):
+    """`advance_run` for the runs with the numbers `active`; the arrays up to `marked` have the run as first dim."""
+    for k in prange(active.size):
+        run = active[k]
+        played[run] = advance_run(
+            agents[run],
+            counts[run],
+            streams[run],
+            absorbed[run],
+            final[run],
+            recorded[run],
+            marked[run],
+            played[run],
+            n_free,
+            lexicon,
+            first_word,
+            listener_only,
+            n_rounds,
+            least,
+        )
