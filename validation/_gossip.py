@@ -108,7 +108,7 @@ def simulate_gossip(
     Dataset over (run, agent) with `initial_report`, the isolated answer to a probe before any message, and
     `final_report`, that to the last probe, both names of countries; `steps` (run), played; `stopped` (run), whether by
     consensus; `truth` (run) where it is given; `manager_report` (run), at the end, in that protocol. On request
-    `report` (run, probe, agent), None after the end, and `final_belief` (run, agent, country).
+    `report` (run, probe, agent), missing after the end, and `final_belief` (run, agent, country).
 
     Raises
     ------

@@ -1,0 +1,143 @@
+"""The memory-conflict probe of [002]: how one agent weighs its crop against what it remembers."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import xarray as xr
+from tqdm.auto import tqdm
+
+from meanfield import InputError, stamp
+from policy_extraction._generation import LARGEST_SEED, check_integer
+from policy_extraction.flag_game._arguments import check_agent, check_countries, check_crop, check_number
+from policy_extraction.flag_game._asking import Agent, Asker, Question
+from policy_extraction.flag_game._log import CallLog
+from policy_extraction.flag_game._play import MAX_TOKENS, MEMORY_LENGTH, TEMPERATURE
+from policy_extraction.flag_game._prompts import FLAG_GAME_002, FlagGamePrompts
+
+
+def probe_memory_conflict(
+    agent: Agent,
+    crop: bytes,
+    countries: Sequence[str],
+    *,
+    target: str,
+    lure: str,
+    m: int = 1,
+    reasons: Mapping[str, str] | None = None,
+    entries: int = MEMORY_LENGTH,
+    trials: int = 1,
+    seed: int,
+    temperature: float = TEMPERATURE,
+    max_tokens: int = MAX_TOKENS["pairwise"],
+    max_tries: int = 3,
+    concurrency: int = 1,
+    prompts: FlagGamePrompts = FLAG_GAME_002,
+    log: str | os.PathLike[str] | None = None,
+    progress: bool = False,
+) -> xr.Dataset:
+    """What an agent answers to a crop of the target when 0 to 8 of its 8 memories name a lure.
+
+    The pairwise prompt, without an interaction: of the entries k name the lure and the others the target, in a random
+    order. Source: [002] Appendix D, "Memory-conflict probe prompt".
+
+    Parameters
+    ----------
+    agent, crop, countries
+        As in `play_flag_game`, one of each.
+    target, lure
+        Two of the countries.
+    m
+        Bandwidth of the remembered messages and of the answer.
+    reasons
+        With m = 2 or 3, the clue or reason with which each of the two countries is remembered; the paper prints none.
+    entries
+        Entries of the memory, ≥ 1.
+    trials
+        Orders for each k, ≥ 1.
+    seed, temperature, max_tokens, max_tries, concurrency, prompts, log, progress
+        As in `play_flag_game`.
+
+    Returns
+    -------
+    Dataset with `answer` (social_entries, trial), and (social_entries,) the counts `target_count`, `lure_count` and
+    `other_count`.
+
+    Raises
+    ------
+    InputError
+        As `play_flag_game`; if target and lure are not two of the countries, or reasons are missing or not asked for.
+    """
+    countries = tuple(countries)
+    check_agent("agent", agent)
+    check_crop("crop", crop)
+    check_countries(countries)
+    for name, country in (("target", target), ("lure", lure)):
+        if country not in countries:
+            raise InputError(f"{name} = {country!r}: expected one of {', '.join(countries)}")
+    if target == lure:
+        raise InputError(f"lure = {lure!r}: expected another country than the target")
+    limits = {"entries": entries, "trials": trials, "max_tokens": max_tokens, "max_tries": max_tries}
+    for name, value in (limits | {"concurrency": concurrency}).items():
+        check_integer(name, value, least=1)
+    check_integer("m", m, least=1, most=3)
+    check_integer("seed", seed, least=0, most=LARGEST_SEED)
+    check_number("temperature", temperature)
+    said = _messages(m, (target, lure), reasons, prompts)
+    key = {
+        "protocol": "memory conflict",
+        "agents": [str(getattr(agent, "identity", agent.name))],
+        "crops": [hashlib.sha256(crop).hexdigest()],
+        "countries": list(countries),
+        "messages": said,
+        "entries": int(entries),
+        "temperature": float(temperature),
+        "max_tokens": int(max_tokens),
+        "prompts": prompts.name,
+        "prompts_sha256": prompts.sha256,
+        "seed": int(seed),
+    }
+    asker = Asker(
+        (agent,), (crop,), countries, prompts.retry, seed, temperature, max_tokens, max_tries, concurrency,
+        CallLog(log, key),
+    )  # fmt: skip
+    answers = np.empty((entries + 1, trials), dtype=object)
+    for trial in tqdm(range(trials), desc=agent.name, unit="trial", disable=not progress, leave=False):
+        questions = [
+            Question("probe", trial * (entries + 1) + k, 0, prompts.message, m, _slots(said, k, entries, trial, seed))
+            for k in range(entries + 1)
+        ]
+        answers[:, trial] = [answer["country"] for answer in asker.ask(questions)]
+    return _labelled(answers.astype(str), target, lure, agent.name, m=m, entries=entries, trials=trials, seed=seed)
+
+
+def _messages(m: int, pair: tuple[str, str], reasons: Mapping[str, str] | None, prompts: FlagGamePrompts) -> list[str]:
+    """What is remembered of the target and of the lure."""
+    _, *more = prompts.message.keys(m)
+    given = reasons or {}
+    if bool(more) != bool(given) or (more and set(given) != set(pair)):
+        expected = f"one for {pair[0]} and one for {pair[1]}" if more else "None"
+        raise InputError(f"reasons = {reasons!r}: expected {expected} with m = {m}")
+    return [
+        json.dumps({"country": country} | {key: given[country] for key in more}, ensure_ascii=False) for country in pair
+    ]
+
+
+def _slots(said: list[str], k: int, entries: int, trial: int, seed: int) -> dict[str, str]:
+    order = np.random.default_rng([seed, trial, k]).permutation(entries)
+    return {"memory": "\n".join(said[int(place < k)] for place in order)}
+
+
+def _labelled(answers: np.ndarray, target: str, lure: str, model: str, **options: int) -> xr.Dataset:
+    is_target, is_lure = answers == target, answers == lure
+    columns = {"target_count": is_target, "lure_count": is_lure, "other_count": ~(is_target | is_lure)}
+    result = xr.Dataset(
+        {name: ("social_entries", which.sum(1), {"units": "1"}) for name, which in columns.items()},
+        coords={"social_entries": np.arange(len(answers)), "trial": np.arange(answers.shape[1]), "model": model},
+    )
+    result["answer"] = (("social_entries", "trial"), answers, {"long_name": "country that was answered"})
+    return stamp(result, "memory_conflict", None, target=target, lure=lure, **options)

@@ -1,0 +1,159 @@
+"""Who is asked what, and who hears it: the three protocols of [002] Section 2.2, one probe after another."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from policy_extraction.flag_game._asking import Asker, Question
+from policy_extraction.flag_game._prompts import FlagGamePrompts
+
+NOTHING = "[]"
+
+
+class Probe(NamedTuple):
+    """What all agents say at a step: the countries, and the manager's decision where there is one."""
+
+    step: int
+    reports: list[str]
+    decision: str | None = None
+
+    def unanimous(self) -> bool:
+        """Whether all, the manager too, say the same."""
+        decided = [] if self.decision is None else [self.decision]
+        return len({*self.reports, *decided}) == 1
+
+
+@dataclass
+class Game:
+    """What a protocol needs to be played.
+
+    Attributes
+    ----------
+    n_agents
+        Agents with crops; a manager would be the next one in `asker.agents`.
+    rounds
+        Of N interactions each in the pairwise protocol, of one exchange in the others.
+    links
+        Shape (agents, agents), counted while the game goes on: messages that an agent (row) got from another in the
+        pairwise protocol, and decisions in which it said that the other one had influenced it in the broadcast one.
+    """
+
+    asker: Asker
+    prompts: FlagGamePrompts
+    n_agents: int
+    m: int
+    alpha: float | None
+    rounds: int
+    probe_every: int
+    memory_length: int
+    seed: int
+    links: np.ndarray
+
+    def memories(self, n: int) -> list[deque[str]]:
+        """Empty memories, from which the oldest entry goes when they are full."""
+        return [deque(maxlen=self.memory_length) for _ in range(n)]
+
+
+def pairwise(game: Game) -> Iterator[Probe]:
+    """At each step one agent speaks to another, who remembers the message."""
+    memory = game.memories(game.n_agents)
+    task = game.prompts.message
+
+    def question(role: str, step: int, agent: int, m: int) -> Question:
+        slots = {"memory": _listed(memory[agent]), "susceptibility": task.line(game.alpha)}
+        return Question(role, step, agent, task, m, slots)
+
+    def probe(step: int) -> Probe:
+        answers = game.asker.ask(question("probe", step, agent, 1) for agent in range(game.n_agents))
+        return Probe(step, _countries(answers))
+
+    yield probe(0)
+    last = game.rounds * game.n_agents
+    for step in range(1, last + 1):
+        # A function of the seed and the step alone, so that an interrupted game goes on as it would have.
+        rng = np.random.default_rng([game.seed, step])
+        speaker, shift = int(rng.integers(game.n_agents)), int(rng.integers(1, game.n_agents))
+        listener = (speaker + shift) % game.n_agents
+        (message,) = game.asker.ask([question("message", step, speaker, game.m)])
+        memory[listener].append(_json(message))
+        game.links[listener, speaker] += 1
+        if step % game.probe_every == 0 or step == last:
+            yield probe(step)
+
+
+def broadcast(game: Game) -> Iterator[Probe]:
+    """In each round all state a country, see what the others stated, and decide."""
+    memory = game.memories(game.n_agents)
+    everyone = range(game.n_agents)
+    names = [agent.name for agent in game.asker.agents]
+    stating, deciding = game.prompts.statement, game.prompts.decision
+    for step in range(1, game.rounds + 1):
+        statements = game.asker.ask(
+            Question("statement", step, i, stating, game.m, {"memory": _listed(memory[i]), "model": names[i]})
+            for i in everyone
+        )
+        if step == 1:
+            yield Probe(0, _countries(statements))
+        lines = [" | ".join([str(i), names[i], *_said(statements[i])]) for i in everyone]
+        decisions = game.asker.ask(
+            Question(
+                "decision",
+                step,
+                i,
+                deciding,
+                game.m,
+                {
+                    "memory": _listed(memory[i]),
+                    "reports": _listed([line for j, line in enumerate(lines) if j != i]),
+                    "susceptibility": deciding.line(game.alpha),
+                },
+                frozenset(everyone) - {i},
+            )
+            for i in everyone
+        )
+        for i, decision in enumerate(decisions):
+            memory[i].append(decision["country"])
+            game.links[i, decision["influential_agent_ids"]] += 1
+        yield Probe(step, _countries(decisions))
+
+
+def manager(game: Game) -> Iterator[Probe]:
+    """In each round all report to a manager without a crop, whose decision they remember."""
+    (decided,) = game.memories(1)
+    for step in range(1, game.rounds + 1):
+        remembered = {"memory": _listed(decided)}
+        reports = game.asker.ask(
+            Question("observer", step, i, game.prompts.observer, game.m, remembered) for i in range(game.n_agents)
+        )
+        if step == 1:
+            yield Probe(0, _countries(reports))
+        told = remembered | {"reports": "[" + ",\n".join(map(_json, reports)) + "]"}
+        (decision,) = game.asker.ask([Question("manager", step, game.n_agents, game.prompts.manager, game.m, told)])
+        decided.append(decision["country"])
+        yield Probe(step, _countries(reports), decision["country"])
+
+
+PROTOCOLS = {"pairwise": pairwise, "broadcast": broadcast, "manager": manager}
+
+
+def _countries(answers: list[dict[str, Any]]) -> list[str]:
+    return [answer["country"] for answer in answers]
+
+
+def _said(statement: dict[str, Any]) -> list[str]:
+    """The country, and the clue or reason where there is one, on one line."""
+    return [" ".join(str(statement[key]).split()) for key in statement if key != "model_identity"]
+
+
+def _json(answer: dict[str, Any]) -> str:
+    return json.dumps(answer, ensure_ascii=False)
+
+
+def _listed(lines: deque[str] | list[str]) -> str:
+    return "\n".join(lines) or NOTHING

@@ -1,0 +1,170 @@
+"""An agent that is no language model: an ideal observer that reads the same prompts and writes the same answers."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from meanfield import InputError
+from policy_extraction.flag_game._arguments import check_countries, check_crop
+from policy_extraction.flag_game._prompts import ALLOWED, FLAG_GAME_002, TASKS, FlagGamePrompts, Task
+from policy_extraction.flag_game._replies import MOST_INFLUENTIAL
+
+ROUNDING = 1e-9  # by which probabilities that sum to 1 may miss it
+ANSWERS = ("likeliest", "sampled")
+
+
+class StandIn:
+    """An agent with known beliefs, to try out a game before a language model is paid for.
+
+    It knows the compatibility p of a crop, starts from the belief x = p, and moves it for each thing that its prompt
+    tells it, oldest first: x → (1 - α) x + α M [002, Eq. 5], where M is a country, or the mean of those that were said
+    at the same time; then, if it is grounded, x is multiplied by p and normalised [Eq. 6]. What leaves nothing is
+    ignored. A manager, without a crop, has a flat p. It rewrites nothing (γ = 0) and reads no reasons.
+
+    Parameters
+    ----------
+    compatibility
+        p over the countries for each crop, by the bytes of its PNG file; each sums to 1.
+    countries
+        In the order of the probabilities.
+    uptake
+        α in [0, 1]; 0 is an observer that trusts its crop only.
+    grounded
+        False leaves out Eq. 6: with α = 1 it then repeats what it heard last.
+    answers
+        'likeliest' country of its belief, ties broken evenly, or one 'sampled' from it, by the seed of the call.
+    prompts
+        Those that it can read.
+    name
+        Its name.
+
+    Raises
+    ------
+    InputError
+        If an argument is out of range.
+    """
+
+    def __init__(
+        self,
+        compatibility: Mapping[bytes, Sequence[float] | np.ndarray],
+        countries: Sequence[str],
+        *,
+        uptake: float,
+        grounded: bool = True,
+        answers: str = "likeliest",
+        prompts: FlagGamePrompts = FLAG_GAME_002,
+        name: str = "stand-in",
+    ) -> None:
+        self.countries = tuple(countries)
+        check_countries(self.countries)
+        if isinstance(uptake, bool) or not isinstance(uptake, (int, float)) or not 0 <= uptake <= 1:
+            raise InputError(f"uptake = {uptake!r}: expected a number from 0 to 1")
+        if answers not in ANSWERS:
+            raise InputError(f"answers = {answers!r}: expected {' or '.join(map(repr, ANSWERS))}")
+        self._p = {crop: self._checked(crop, p) for crop, p in compatibility.items()}
+        self._uptake, self._grounded, self._answers, self.name = uptake, grounded, answers, name
+        self._prompts = [(kind, _reader(getattr(prompts, kind))) for kind in TASKS]
+        known = hashlib.sha256()
+        for crop, p in self._p.items():
+            known.update(crop + p.tobytes())
+        self.identity = f"stand-in:{uptake}|{grounded}|{answers}|{known.hexdigest()}"
+
+    def _checked(self, crop: bytes, p: Sequence[float] | np.ndarray) -> np.ndarray:
+        check_crop("compatibility, a key", crop)
+        row = np.array(p, dtype=np.float64)
+        if row.shape != (len(self.countries),) or not (row >= 0).all() or not abs(row.sum() - 1) <= ROUNDING:
+            raise InputError(
+                f"compatibility: a row has shape {row.shape} and the sum {row.sum()}, expected probabilities of "
+                f"{len(self.countries)} countries that sum to 1"
+            )
+        return row
+
+    def complete(
+        self,
+        system: str,
+        user: str,
+        *,
+        image_png: bytes | None = None,
+        max_tokens: int = 512,
+        temperature: float = 1.0,
+        seed: int = 0,
+    ) -> str:
+        """The answer to a prompt of the game; of the options only the seed counts.
+
+        Raises
+        ------
+        InputError
+            If the prompt is none of the game, or the crop is unknown.
+        """
+        kind, slots = self._read(user)
+        if image_png is not None and image_png not in self._p:
+            raise InputError(f"image_png: {self.name} does not know this crop")
+        k = len(self.countries)
+        p = np.full(k, 1 / k) if image_png is None else self._p[image_png]
+        belief = p
+        reports = _reports(kind, slots)
+        remembered = [[_country(line)] for line in slots["memory"].splitlines() if line != "[]"]
+        for said in (*remembered, [country for _, country in reports]):
+            belief = self._moved(belief, p, said)
+        country = self.countries[self._choice(belief, seed)]
+        values = {
+            "country": country,
+            "model_identity": slots.get("model", ""),
+            "influential_agent_ids": [number for number, said in reports if said == country][:MOST_INFLUENTIAL],
+        }
+        keys = re.findall(r'"(\w+)":', slots["schema"])
+        return json.dumps({key: values.get(key, f"It looks like {country}.") for key in keys})
+
+    def _read(self, user: str) -> tuple[str, dict[str, str]]:
+        for kind, reader in self._prompts:
+            found = reader.fullmatch(user)
+            if found:
+                return kind, found.groupdict()
+        raise InputError(f"user: {self.name} reads prompts of the flag game only, not {user[:60]!r}")
+
+    def _moved(self, belief: np.ndarray, p: np.ndarray, said: Sequence[str]) -> np.ndarray:
+        if not said:
+            return belief
+        message = np.array([said.count(country) for country in self.countries]) / len(said)
+        moved = (1 - self._uptake) * belief + self._uptake * message
+        if self._grounded:
+            moved = moved * p
+        total = moved.sum()
+        return moved / total if total > 0 else belief
+
+    def _choice(self, belief: np.ndarray, seed: int) -> int:
+        rng = np.random.default_rng(seed)
+        if self._answers == "sampled":
+            return int(rng.choice(len(belief), p=belief))
+        return int(rng.choice(np.flatnonzero(belief >= belief.max() * (1 - ROUNDING))))
+
+
+def _reader(task: Task) -> re.Pattern[str]:
+    """The user message of a task, read backwards: a pattern whose groups are the slots."""
+    lines = "|".join(re.escape(line) for line in task.susceptibility) or "(?!)"
+    known = {"allowed": rf"(?:{ALLOWED}[^\n]*\n)?", "susceptibility": rf"(?:(?:{lines})\n)?", "schema": r"\{[^\n]*\}"}
+    pieces = re.split(r"\$\{?(\w+)\}?", task.user)
+    text = "".join(
+        f"(?P<{piece}>{known.get(piece, '.*?')})" if i % 2 else re.escape(piece) for i, piece in enumerate(pieces)
+    )
+    return re.compile(text + r"(?:\n[^\n]*)?", re.DOTALL)
+
+
+def _reports(kind: str, slots: Mapping[str, str]) -> list[tuple[int, str]]:
+    """What was said at the same time, and by whom: 'id | model | country …' lines, or a JSON list."""
+    if kind == "manager":
+        return [(number, report["country"]) for number, report in enumerate(json.loads(slots["reports"]))]
+    if kind != "decision":
+        return []
+    parts = [line.split(" | ") for line in slots["reports"].splitlines()]
+    return [(int(number), country) for number, _, country, *_ in parts]
+
+
+def _country(line: str) -> str:
+    """What a remembered line says: a message in JSON, or a country."""
+    return json.loads(line)["country"] if line.startswith("{") else line

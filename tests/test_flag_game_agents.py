@@ -1,0 +1,616 @@
+"""Agents that play the flag game: prompts, answers, protocols, logs, and a vision model over HTTP.
+
+Stochastic tests are seeded. Each comparison would fail at one seed in 1,000, and has a control that must fail.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import math
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+import xarray as xr
+from matplotlib.image import imread
+from scipy.stats import binomtest, chisquare, norm
+
+from _openai_server import Behaviour, serving
+from meanfield import InputError, load, save
+from policy_extraction import OpenAIBackend
+from policy_extraction.flag_game import (
+    FLAG_GAME_002,
+    StandIn,
+    play_flag_game,
+    probe_memory_conflict,
+    susceptibility_line,
+)
+from policy_extraction.flag_game._prompts import TASKS
+from policy_extraction.flag_game._replies import Expected, ReplyError, parse_reply
+from theory.flag_game import FLAGS, crop_compatibility, flag_of, png, render_crop
+from validation import endpoints, flag_game_accuracy
+
+AB = ("Austria", "Bahamas")
+POOL = tuple(flag.country for flag in FLAGS)
+
+
+def dot(shade: int) -> bytes:
+    """A picture of one pixel."""
+    return png(np.full((1, 1, 3), shade, dtype=np.uint8))
+
+
+A, B, UNSURE = map(dot, range(3))
+SEEN = {A: (1.0, 0.0), B: (0.0, 1.0), UNSURE: (0.6, 0.4)}
+PARROT = StandIn(SEEN, AB, uptake=1.0, grounded=False, name="parrot")
+OBSERVER = StandIn(SEEN, AB, uptake=0.0, name="observer")
+
+
+class Recorder:
+    """Hands questions on, and keeps what was asked and answered; answers as `spoil` says where that is not None."""
+
+    def __init__(self, agent: Any = PARROT, spoil: Any = lambda number, user: None) -> None:
+        self.agent, self.spoil, self.name, self.identity = agent, spoil, agent.name, agent.identity
+        self.asked: list[dict[str, Any]] = []
+
+    def complete(self, system: str, user: str, **options: Any) -> str:
+        text = self.spoil(len(self.asked), user)
+        text = self.agent.complete(system, user, **options) if text is None else text
+        self.asked.append({"system": system, "user": user, "answer": text, **options})
+        return text
+
+
+def memory_in(user: str) -> list[str]:
+    """What stands between the header of the memory and the line after it, in a pairwise prompt."""
+    lines = user.split("Transcript memory (oldest -> newest):\n")[1].split("\nOutput JSON")[0].splitlines()
+    return [] if lines == ["[]"] else lines
+
+
+# Prompts
+
+
+def test_the_pairwise_prompt_is_the_published_one():
+    task = FLAG_GAME_002.message
+    assert task.system.splitlines()[1] == "You are one player in a flag identification game."
+    assert task.text(AB, 3, memory="[]", susceptibility=task.line(0.5)).splitlines() == [
+        "All players are identifying the same underlying flag.",
+        "You always see the same private crop.",
+        "Transcript memory shows messages you observed from previous interactions with other players.",
+        'Allowed countries: ["Austria", "Bahamas"]',
+        "Transcript memory (oldest -> newest):",
+        "[]",
+        "Balance your own crop and transcript memory.",
+        "Output JSON exactly:",
+        '{"country": "<one allowed country>", "reason": "<one sentence>"}',
+    ]
+
+
+@pytest.mark.parametrize("kind", TASKS)
+def test_the_bandwidth_sets_the_schema_and_nothing_else(kind):
+    task = getattr(FLAG_GAME_002, kind)
+    slots = {"memory": "[]", "reports": "[]", "model": "x"}
+    texts = [task.text(AB, m, **slots) for m in (1, 2, 3)]
+    assert len({text.rpartition("\n")[0] for text in texts}) == 1
+    own = {"statement": ["model_identity"], "decision": ["influential_agent_ids"]}.get(kind, [])
+    for m, more in ((1, []), (2, ["clue"]), (3, ["reason"])):
+        assert sorted(task.keys(m)) == sorted(["country", *more, *own])
+
+
+@pytest.mark.parametrize(("bound", "below", "above"), [
+    (0.2, "Rely mostly", "Give somewhat more weight to your own"),
+    (0.4, "Give somewhat more weight to your own", "Balance"),
+    (0.6, "Balance", "Give somewhat more weight to "),
+    (0.8, "Give somewhat more weight to ", "Treat "),
+])  # fmt: skip
+@pytest.mark.parametrize("protocol", ["pairwise", "broadcast"])
+def test_a_bound_of_the_susceptibility_ladder_belongs_to_the_range_below(protocol, bound, below, above):
+    lines = [susceptibility_line(alpha, protocol) for alpha in (bound, math.nextafter(bound, 1))]
+    assert lines[0].startswith(below)
+    assert lines[1].startswith(above)
+    assert lines[0] != lines[1]
+    assert len({susceptibility_line(alpha, protocol) for alpha in (0, 0.3, 0.5, 0.7, 1)}) == 5
+
+
+@pytest.mark.parametrize("protocol", ["pairwise", "broadcast"])
+def test_without_alpha_nothing_is_said_about_social_evidence(protocol):
+    def asked(alpha):
+        agent = Recorder()
+        play_flag_game([agent] * 3, [A, A, B], AB, protocol=protocol, alpha=alpha, rounds=1, seed=1)
+        return [call["user"] for call in agent.asked]
+
+    line = susceptibility_line(0.9, protocol) + "\n"
+    plain, told = asked(None), asked(0.9)
+    assert [text.replace(line, "") for text in told] == plain
+    assert sum(line in text for text in told) == (len(told) if protocol == "pairwise" else 3)
+
+
+# Answers
+
+EXPECTED = Expected(("country", "reason", "influential_agent_ids"), AB, others=frozenset({0, 2, 3, 4}))
+GOOD = {"country": "Austria", "reason": "red and white", "influential_agent_ids": [0, 3]}
+
+
+def test_an_answer_may_have_its_keys_in_any_order():
+    assert parse_reply(json.dumps(dict(reversed(GOOD.items())), indent=1) + "\n", EXPECTED) == GOOD
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("Austria", "not one JSON object"),
+        ("", "not one JSON object"),
+        (f"```json\n{json.dumps(GOOD)}\n```", "not one JSON object"),
+        (json.dumps(GOOD) * 2, "not one JSON object"),
+        (json.dumps([GOOD]), "not one JSON object"),
+        ("[" * 100_000, "not one JSON object"),
+        ("[" + "9" * 10_000 + "]", "not one JSON object"),
+        (json.dumps({"country": "Austria", "influential_agent_ids": []}), "keys"),
+        (json.dumps({**GOOD, "confidence": 1}), "keys"),
+        ('{"country": "Bahamas", ' + json.dumps(GOOD)[1:], "a key twice"),
+        (json.dumps({**GOOD, "country": "austria"}), "not one of the allowed"),
+        (json.dumps({**GOOD, "country": ["Austria"]}), "expected text"),
+        (json.dumps({**GOOD, "reason": " "}), "expected text"),
+        (json.dumps({**GOOD, "reason": "\ud800"}), "expected text"),
+        (json.dumps({**GOOD, "influential_agent_ids": [0, 2, 3, 4]}), "at most 3"),
+        (json.dumps({**GOOD, "influential_agent_ids": [1]}), "other agents"),
+        (json.dumps({**GOOD, "influential_agent_ids": [0, 0]}), "different"),
+        (json.dumps({**GOOD, "influential_agent_ids": ["0"]}), "numbers"),
+        (json.dumps({**GOOD, "influential_agent_ids": [True]}), "numbers"),
+    ],
+)
+def test_nothing_in_an_answer_is_repaired(text, problem):
+    with pytest.raises(ReplyError, match=problem):
+        parse_reply(text, EXPECTED)
+
+
+def test_an_agent_must_say_who_it_is_as_it_was_told():
+    expected = Expected(("model_identity", "country"), AB, model="gpt-4o")
+    assert parse_reply('{"model_identity": "gpt-4o", "country": "Austria"}', expected)
+    with pytest.raises(ReplyError, match="model_identity"):
+        parse_reply('{"model_identity": "GPT-4o", "country": "Austria"}', expected)
+
+
+def test_a_refused_answer_is_asked_for_again_with_the_allowed_list():
+    bad = Recorder(spoil=lambda number, user: '{"country": "Prussia"}' if number in (0, 1) else None)
+    result = play_flag_game([bad, OBSERVER], [A, B], AB, protocol="broadcast", rounds=1, seed=3)
+    first, second, third = (call["user"] for call in bad.asked[:3])
+    listed = 'Allowed countries: ["Austria", "Bahamas"]'
+    assert listed not in first
+    assert listed in second.splitlines()
+    assert second == third
+    assert second.splitlines()[-1].startswith("Your previous answer was not accepted: its keys are")
+    assert len({call["seed"] for call in bad.asked}) == len(bad.asked)
+    assert result["retries"].item() == 2
+    assert result["calls"].item() == 6
+
+
+@pytest.mark.parametrize("protocol", ["pairwise", "manager"])
+def test_other_protocols_list_the_countries_at_once(protocol):
+    agent = Recorder()
+    head = agent if protocol == "manager" else None
+    play_flag_game([agent] * 2, [A, B], AB, protocol=protocol, manager=head, rounds=1, seed=3)
+    assert all("Allowed countries: [" in call["user"] for call in agent.asked)
+
+
+def test_an_agent_that_never_answers_ends_the_game_and_the_log_keeps_the_answers(tmp_path):
+    mute = Recorder(spoil=lambda number, user: "I see red." if number < 4 else None)
+    options = {"rounds": 1, "seed": 0, "log": tmp_path / "game.jsonl"}
+    with pytest.raises(InputError, match=r"max_tries = 4: parrot, agent 0, .*\(probe, step 0\).*I see red") as error:
+        play_flag_game([mute, PARROT], [A, B], AB, max_tries=4, **options)
+    assert "\n" not in str(error.value)
+    lines = [json.loads(line) for line in (tmp_path / "game.jsonl").read_text().splitlines()[1:]]
+    assert [(line["role"], line["attempt"], line["answer"]) for line in lines] == [
+        ("probe", attempt, "I see red.") for attempt in range(4)
+    ]
+    result = play_flag_game([mute, PARROT], [A, B], AB, max_tries=5, **options)
+    assert result["retries"].item() == 4
+
+
+# Protocols
+
+
+def voter_law(n_true: int, n: int, steps: int, pairs: int) -> np.ndarray:
+    """How many of n repeat the truth after some steps, in each of which one repeats another."""
+    i = np.arange(n + 1)
+    flow = i * (n - i) / pairs
+    step = np.diag(1 - 2 * flow) + np.diag(flow[:-1], 1) + np.diag(flow[1:], -1)
+    return np.linalg.matrix_power(step, steps)[n_true]
+
+
+def test_agents_that_repeat_what_they_hear_are_the_voter_model():
+    games = xr.concat(
+        [
+            play_flag_game([PARROT] * 4, [A, A, A, B], AB, rounds=2, patience=None, m=1, seed=seed, truth="Austria")
+            for seed in range(400)
+        ],
+        "run",
+    )
+    counts = np.bincount((games["final_report"] == "Austria").sum("agent"), minlength=5)
+    assert chisquare(counts, 400 * voter_law(3, 4, 8, pairs=12)).pvalue > 1e-3
+    assert chisquare(counts, 400 * voter_law(3, 4, 8, pairs=24)).pvalue < 1e-3  # half as fast
+    assert int(games["messages"].sum()) == 400 * 8
+    accuracy = flag_game_accuracy(games)
+    assert accuracy["initial_accuracy"].item() == 0.75
+    # The share of an opinion is a martingale
+    assert abs(accuracy["social_uplift"]) < norm.isf(5e-4) * accuracy["social_uplift_se"]
+
+
+def test_observers_of_sure_crops_stay_polarised():
+    result = play_flag_game([OBSERVER] * 4, [A, A, B, B], AB, rounds=3, seed=1)
+    assert endpoints(result["final_report"], "Austria")["endpoint"].item() == "polarization"
+    assert result["final_report"].values.tolist() == [["Austria", "Austria", "Bahamas", "Bahamas"]]
+
+
+@pytest.mark.parametrize(("uptake", "answer"), [(0.33, "Austria"), (0.34, "Bahamas")])
+def test_the_stand_in_updates_as_the_equations_say(uptake, answer):
+    """With p = (0.6, 0.4), a message for the second country turns the answer at α = 1/3."""
+    agent = StandIn(SEEN, AB, uptake=uptake)
+    memory = {"memory": '{"country": "Bahamas"}', "susceptibility": FLAG_GAME_002.message.line(0.1)}
+    reply = agent.complete("", FLAG_GAME_002.message.text(AB, 1, **memory), image_png=UNSURE)
+    assert json.loads(reply) == {"country": answer}
+
+
+def test_a_message_is_remembered_by_its_listener_and_forgotten_after_eight_more():
+    agents = [Recorder() for _ in range(3)]
+    result = play_flag_game(agents, [A, A, B], AB, rounds=12, patience=None, probe_every=1, m=2, seed=4)
+    heard: list[list[str]] = [[], [], []]
+    got: Counter[tuple[int, ...]] = Counter()
+    numbers = [0, 0, 0]
+
+    def next_call(agent):
+        numbers[agent] += 1
+        return agents[agent].asked[numbers[agent] - 1]
+
+    for agent in range(3):
+        assert memory_in(next_call(agent)["user"]) == []
+    for step in range(1, 37):
+        rng = np.random.default_rng([4, step])
+        speaker, shift = int(rng.integers(3)), int(rng.integers(1, 3))
+        spoken = next_call(speaker)
+        assert memory_in(spoken["user"]) == heard[speaker][-8:]
+        assert set(json.loads(spoken["answer"])) == {"country", "clue"}
+        heard[(speaker + shift) % 3].append(spoken["answer"])
+        got[(speaker + shift) % 3, speaker] += 1
+        for agent in range(3):
+            asked = next_call(agent)
+            assert memory_in(asked["user"]) == heard[agent][-8:]
+            assert json.loads(asked["answer"])["country"] == result["report"].values[0, step, agent]
+    assert max(map(len, heard)) > 8
+    assert {key: n for key, n in np.ndenumerate(result["messages"].values[0]) if n} == got
+    assert all(call["temperature"] == 0.2 and call["max_tokens"] == 200 for call in agents[0].asked)
+    assert {call["image_png"] for call in agents[2].asked} == {B}
+
+
+@pytest.mark.parametrize(("protocol", "steps"), [("pairwise", 15), ("broadcast", 5), ("manager", 5)])
+def test_a_game_ends_after_five_unanimous_probes(protocol, steps):
+    head = StandIn({}, AB, uptake=1.0) if protocol == "manager" else None
+    options = {"protocol": protocol, "manager": head, "seed": 2}
+    result = play_flag_game([PARROT] * 3, [A] * 3, AB, **options)
+    assert (result["steps"].item(), result["stopped"].item()) == (steps, True)
+    assert result.sizes["probe"] == 17
+    assert (result["report"].values[0, :6] == "Austria").all()
+    assert result["report"].isnull().values[0, 6:].all()
+    on = play_flag_game([PARROT] * 3, [A] * 3, AB, patience=None, **options)
+    assert (on["steps"].item(), on["stopped"].item()) == (steps // 5 * 16, False)
+
+
+def test_a_manager_that_disagrees_keeps_the_game_going():
+    stubborn = Recorder(spoil=lambda number, user: '{"country": "Bahamas", "reason": "I know."}')
+    result = play_flag_game(
+        [OBSERVER] * 2, [A, A], AB, protocol="manager", manager=stubborn, rounds=7, seed=2, truth="Austria"
+    )
+    assert (result["steps"].item(), result["stopped"].item()) == (7, False)
+    assert result["manager_report"].item() == "Bahamas"
+    assert flag_game_accuracy(result)["collective_accuracy"].item() == 0
+    assert flag_game_accuracy(result)["initial_accuracy"].item() == 1
+
+
+def test_a_manager_sees_no_crop_and_takes_the_plurality_that_all_then_remember():
+    head, observers = Recorder(StandIn({}, AB, uptake=1.0)), [Recorder() for _ in range(3)]
+    result = play_flag_game(observers, [A, A, B], AB, protocol="manager", manager=head, rounds=2, seed=5)
+    assert [call["image_png"] for call in head.asked] == [None, None]
+    assert result["initial_report"].values.tolist() == [["Austria", "Austria", "Bahamas"]]
+    assert result["manager_decision"].isnull().values.tolist() == [[True, False, False]]
+    assert result["manager_decision"].values[0, 1:].tolist() == ["Austria", "Austria"]
+    # The one who saw another flag repeats the manager's decision, which it has heard by now
+    assert result["final_report"].values.tolist() == [["Austria", "Austria", "Austria"]]
+    second = observers[2].asked[1]["user"]
+    assert "Manager's country decisions (oldest -> newest):\nAustria\nOutput" in second
+    assert "Your prior decisions (oldest -> newest):\nAustria\nObserver JSON:\n[{" in head.asked[1]["user"]
+
+
+def test_in_a_broadcast_all_see_the_others_statements_and_name_who_influenced_them():
+    team = [Recorder(PARROT), Recorder(PARROT), Recorder(OBSERVER), Recorder(PARROT)]
+    result = play_flag_game(team, [A, B, B, B], AB, protocol="broadcast", rounds=1, m=1, seed=6)
+    statement, decision = team[0].asked
+    assert 'exactly "parrot"' in statement["user"]
+    shown = decision["user"].split("this round:\n")[1].splitlines()[:3]
+    assert shown == ["1 | parrot | Bahamas", "2 | observer | Bahamas", "3 | parrot | Bahamas"]
+    assert result["initial_report"].values.tolist() == [["Austria", "Bahamas", "Bahamas", "Bahamas"]]
+    assert result["final_report"].values.tolist() == [["Bahamas"] * 4]
+    assert result["influence"].values[0].tolist() == [[0, 1, 1, 1], [0, 0, 1, 1], [0, 1, 0, 1], [0, 1, 1, 0]]
+    assert result["model"].values.tolist() == ["parrot", "parrot", "observer", "parrot"]
+
+
+# The ideal observer
+
+
+@pytest.fixture(scope="module")
+def yemen():
+    """Every tenth of all crops of Yemen's flag, and what they tell."""
+    p = crop_compatibility("Yemen").isel(crop=slice(None, None, 10))
+    flag = flag_of("Yemen")
+    crops = [png(render_crop(flag, int(x), int(y))) for x, y in zip(p["left"].values, p["top"].values, strict=True)]
+    return p, crops
+
+
+def test_the_initial_accuracy_is_that_of_the_ideal_observer(yemen):
+    p, crops = yemen
+    chance = p.sel(country="Yemen").values
+    agent = StandIn(dict(zip(crops, p.values, strict=True)), POOL, uptake=0.5, answers="sampled")
+    head = StandIn({}, POOL, uptake=1.0)
+    runs = 30
+    games = [
+        play_flag_game([agent] * len(crops), crops, POOL, protocol="manager", manager=head, rounds=1, seed=s, m=1)
+        for s in range(runs)
+    ]
+    hits = (xr.concat(games, "run")["initial_report"] == "Yemen").values
+
+    def z(expected: np.ndarray) -> float:
+        return float((hits.sum() - runs * expected.sum()) / np.sqrt(runs * (expected * (1 - expected)).sum()))
+
+    assert abs(z(chance)) < norm.isf(5e-4)
+    assert not hits[:, chance == 0].any()
+    assert hits[:, chance == 1].all()
+    countries = crop_compatibility("Yemen", counting="countries").isel(crop=slice(None, None, 10))
+    assert abs(z(countries.sel(country="Yemen").values)) > norm.isf(5e-4)  # another observer
+
+
+def test_the_likeliest_answer_is_right_where_the_truth_is_likeliest(yemen):
+    p, crops = yemen
+    agent = StandIn(dict(zip(crops, p.values, strict=True)), POOL, uptake=0.5)
+    result = play_flag_game([agent] * len(crops), crops, POOL, protocol="broadcast", rounds=1, seed=1, truth="Yemen")
+    ties = np.isclose(p.values, p.max("country").values[:, None])
+    truth = POOL.index("Yemen")
+    right = result["initial_report"].values[0] == "Yemen"
+    assert right[ties[:, truth] & (ties.sum(1) == 1)].all()
+    assert not right[~ties[:, truth]].any()
+    assert 0 < right.sum() < len(right)
+
+
+# Logs
+
+
+@pytest.mark.parametrize("protocol", ["pairwise", "broadcast", "manager"])
+def test_an_interrupted_game_goes_on_and_comes_to_the_same_end(tmp_path, protocol):
+    agent = StandIn(SEEN, AB, uptake=0.3, answers="sampled")
+    log = tmp_path / "game.jsonl"
+
+    def play(agent, **more):
+        head = StandIn({}, AB, uptake=1.0) if protocol == "manager" else None
+        team = [agent] * 4
+        return play_flag_game(
+            team, [A, B, UNSURE, UNSURE], AB, protocol=protocol, manager=head, rounds=3, seed=7, patience=None, **more
+        )
+
+    class CutOffError(Exception):
+        pass
+
+    def cut_off(number, user):
+        if number == 11:
+            raise CutOffError
+        return
+
+    whole = Recorder(agent)
+    expected = play(whole)
+    with pytest.raises(CutOffError):
+        play(Recorder(agent, cut_off), log=log)
+    log.write_bytes(log.read_bytes()[:-5])  # the process died while it wrote
+    rest = Recorder(agent)
+    assert play(rest, log=log).identical(expected)
+    assert len(rest.asked) == len(whole.asked) - 10
+    again = Recorder(agent)
+    assert play(again, log=log).identical(expected)
+    assert not again.asked
+    assert play(agent, concurrency=3).identical(expected)
+
+
+def test_a_game_that_is_over_can_be_made_longer(tmp_path):
+    options = {"seed": 3, "patience": None, "m": 1}
+    first, rest, whole = Recorder(), Recorder(), Recorder()
+    play_flag_game([first] * 3, [A, B, B], AB, rounds=1, log=tmp_path / "game.jsonl", **options)
+    longer = play_flag_game([rest] * 3, [A, B, B], AB, rounds=4, log=tmp_path / "game.jsonl", **options)
+    assert longer.identical(play_flag_game([whole] * 3, [A, B, B], AB, rounds=4, **options))
+    assert len(first.asked) + len(rest.asked) == len(whole.asked)
+
+
+def test_a_log_of_another_game_is_refused(tmp_path):
+    log = tmp_path / "game.jsonl"
+    play_flag_game([PARROT] * 2, [A, B], AB, rounds=1, seed=1, log=log)
+    with pytest.raises(InputError, match="it holds a game with seed = 1, expected 2"):
+        play_flag_game([PARROT] * 2, [A, B], AB, rounds=1, seed=2, log=log)
+    changed = log.read_text().replace("identification game", "guessing game")
+    log.write_text(changed)
+    with pytest.raises(InputError, match="probe of agent 0 at step 0 was asked something else"):
+        play_flag_game([PARROT] * 2, [A, B], AB, rounds=1, seed=1, log=log)
+    log.write_text("{}\n[]\n")
+    with pytest.raises(InputError, match="damaged"):
+        play_flag_game([PARROT] * 2, [A, B], AB, rounds=1, seed=1, log=log)
+    with pytest.raises(InputError, match="can't be read and written"):
+        play_flag_game([PARROT] * 2, [A, B], AB, rounds=1, seed=1, log=tmp_path)
+
+
+def test_a_game_can_be_saved(tmp_path):
+    game = play_flag_game([PARROT] * 2, [A, A], AB, rounds=8, seed=1, truth="Austria")
+    save(game, tmp_path / "game.nc")
+    read = load(tmp_path / "game.nc")
+    assert read["final_report"].values.tolist() == [["Austria", "Austria"]]
+    assert read["report"].isnull().values[0, :, 0].tolist() == [False] * 6 + [True] * 3
+    assert read.attrs["option_prompts"] == "flag-game-002/1"
+
+
+# The memory-conflict probe
+
+
+def test_a_conflicting_memory_names_the_lure_as_often_as_it_should():
+    agent = Recorder()
+    result = probe_memory_conflict(
+        agent, A, AB, target="Austria", lure="Bahamas", m=3, trials=60, seed=1,
+        reasons={"Austria": "red", "Bahamas": "blue"},
+    )  # fmt: skip
+    named = [user.count('{"country": "Bahamas", "reason": "blue"}') for user in (c["user"] for c in agent.asked)]
+    assert named == list(range(9)) * 60
+    assert all(len(memory_in(call["user"])) == 8 for call in agent.asked)
+    lure = result["lure_count"].values
+    assert (lure[0], lure[8]) == (0, 60)
+    assert (result["target_count"] + result["lure_count"] + result["other_count"] == 60).all()
+    # It repeats the last entry, which names the lure in k orders of eight
+    for k in (2, 4, 6):
+        assert binomtest(int(lure[k]), 60, k / 8).pvalue > 1e-3 / 3
+    assert binomtest(int(lure[4]), 60, 0.9).pvalue < 1e-3
+
+
+def test_strong_evidence_holds_against_any_memory():
+    result = probe_memory_conflict(OBSERVER, A, AB, target="Austria", lure="Bahamas", trials=3, seed=1)
+    assert (result["target_count"] == 3).all()
+
+
+# A vision model behind an API
+
+
+class Eye:
+    """A vision model on the server: looks at the picture that came, and writes a stand-in's answer byte by byte."""
+
+    vocabulary = (*(bytes([i]) for i in range(256)), b"")
+
+    def __init__(self, agent: StandIn) -> None:
+        self.agent, self.pictures, self.answers = agent, {}, {}
+
+    def probabilities(self, conversation: str, written: bytes) -> np.ndarray:
+        if conversation not in self.answers:
+            self.answers[conversation] = self._answer(json.loads(conversation))
+        left = self.answers[conversation][len(written) :]
+        return np.eye(257)[left[0] if left else 256]
+
+    def _answer(self, messages: list) -> bytes:
+        (_, system), (_, content) = messages
+        if isinstance(content, str):
+            return self.agent.complete(system, content).encode()
+        text, image = content
+        head, _, data = image["image_url"]["url"].partition(",")
+        assert (head, image["image_url"]["detail"]) == ("data:image/png;base64", "high")
+        crop = base64.b64decode(data)
+        pixels = np.rint(imread(io.BytesIO(crop), format="png") * 255).astype(int)
+        self.pictures[crop] = pixels
+        return self.agent.complete(system, text["text"], image_png=crop).encode()
+
+
+@pytest.mark.parametrize("protocol", ["pairwise", "broadcast", "manager"])
+def test_a_vision_model_over_http_plays_as_it_does_at_home(protocol):
+    places = [(0, 0), (6, 4), (18, 10)]
+    flag = flag_of("Sudan")
+    pixels = [render_crop(flag, *place) for place in places]
+    crops = [png(picture) for picture in pixels]
+    p = crop_compatibility("Sudan")
+    rows = [p.isel(crop=int(np.flatnonzero((p["left"] == left) & (p["top"] == top))[0])).values for left, top in places]
+    # Seeds do not reach the eye: an answer that is not a tie does not need one
+    rows = [0.98 * row + 0.02 * np.arange(28) / np.arange(28).sum() for row in rows]
+    agent = StandIn(dict(zip(crops, rows, strict=True)), POOL, uptake=0.4)
+    eye = Eye(agent)
+    behaviour = Behaviour(eye, name="eye", failures=["500"])
+    head = protocol == "manager"
+    options: dict[str, Any] = {"protocol": protocol, "rounds": 2, "seed": 1, "m": 1, "truth": "Sudan"}
+    with serving(behaviour) as address:
+        backend = OpenAIBackend("eye", base_url=address, api_key="k", backoff=0.01)
+        manager = {"manager": backend if head else None}
+        remote = play_flag_game([backend] * 3, crops, POOL, concurrency=3, **manager, **options)
+    named = StandIn(dict(zip(crops, rows, strict=True)), POOL, uptake=0.4, name="eye")
+    local = play_flag_game([named] * 3, crops, POOL, manager=named if head else None, **options)
+    assert remote.identical(local)
+    for crop, picture in zip(crops, pixels, strict=True):
+        assert np.array_equal(eye.pictures[crop][..., :3], picture)
+    with_image = [not isinstance(body["messages"][1]["content"], str) for body in behaviour.requests]
+    assert with_image.count(False) == (2 if head else 0)
+    assert {body["temperature"] for body in behaviour.requests} == {0.2}
+    assert flag_game_accuracy(remote)["initial_accuracy"].item() == np.mean(np.argmax(rows, 1) == POOL.index("Sudan"))
+
+
+# Bad input
+
+GAME: dict[str, Any] = {"agents": [PARROT] * 2, "crops": [A, B], "countries": AB, "seed": 1}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"protocol": "telepathy"}, "protocol = 'telepathy': expected one of pairwise, broadcast, manager"),
+        ({"m": 0}, "m = 0: expected a whole number, 1 to 3"),
+        ({"m": 4}, "m = 4"),
+        ({"m": 2.0}, "m = 2.0"),
+        ({"alpha": 1.01}, "alpha = 1.01: expected a number from 0 to 1"),
+        ({"alpha": -0.1}, "alpha = -0.1"),
+        ({"alpha": math.nan}, "alpha = nan"),
+        ({"alpha": 0.5, "protocol": "manager", "manager": PARROT}, "no such line in the manager protocol"),
+        ({"agents": [PARROT], "crops": [A]}, "agents: there are 1, expected at least 2"),
+        ({"agents": [PARROT, "gpt-4o"]}, "agent 1 = 'gpt-4o': expected a name and a method complete"),
+        ({"crops": [A, B, B]}, "crops: there are 3, expected one for each of 2 agents"),
+        ({"crops": [A, b"GIF89a"]}, "crop 1: expected the bytes of a PNG file"),
+        ({"countries": ("Austria", "Austria")}, "countries holds Austria twice"),
+        ({"countries": ("Austria",)}, "expected at least two"),
+        ({"countries": ("Austria", "")}, "expected names"),
+        ({"protocol": "manager"}, "manager = None: expected one agent more"),
+        ({"manager": PARROT}, "manager = parrot: expected None in the pairwise protocol"),
+        ({"protocol": "broadcast", "probe_every": 2}, "probe_every = 2"),
+        ({"probe_every": 0}, "probe_every = 0"),
+        ({"rounds": 0}, "rounds = 0"),
+        ({"patience": 0}, "patience = 0"),
+        ({"max_tries": 0}, "max_tries = 0"),
+        ({"concurrency": 0}, "concurrency = 0"),
+        ({"memory_length": 0}, "memory_length = 0"),
+        ({"temperature": -0.1}, "temperature = -0.1"),
+        ({"temperature": math.inf}, "temperature = inf"),
+        ({"seed": -1}, "seed = -1"),
+        ({"truth": "Prussia"}, "truth = 'Prussia': expected one of Austria, Bahamas"),
+    ],
+)
+def test_bad_input_is_named(change, message):
+    arguments = {**GAME, **change}
+    with pytest.raises(InputError) as error:
+        play_flag_game(arguments.pop("agents"), arguments.pop("crops"), arguments.pop("countries"), **arguments)
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"target": "Prussia"}, "target = 'Prussia'"),
+        ({"lure": "Austria"}, "expected another country than the target"),
+        ({"m": 3}, "reasons = None: expected one for Austria and one for Bahamas with m = 3"),
+        ({"reasons": {"Austria": "x", "Bahamas": "y"}}, "expected None with m = 1"),
+        ({"m": 2, "reasons": {"Austria": "x"}}, "reasons = "),
+        ({"entries": 0}, "entries = 0"),
+    ],
+)
+def test_bad_input_of_the_probe_is_named(change, message):
+    arguments: dict[str, Any] = {"target": "Austria", "lure": "Bahamas", "seed": 1, **change}
+    with pytest.raises(InputError) as error:
+        probe_memory_conflict(PARROT, A, AB, **arguments)
+    assert message in str(error.value)
+
+
+def test_bad_input_of_a_stand_in_is_named():
+    with pytest.raises(InputError, match=r"uptake = 1\.5"):
+        StandIn(SEEN, AB, uptake=1.5)
+    with pytest.raises(InputError, match=r"sum 0\.9"):
+        StandIn({A: (0.5, 0.4)}, AB, uptake=1)
+    with pytest.raises(InputError, match="answers = 'loud'"):
+        StandIn(SEEN, AB, uptake=1, answers="loud")
+    with pytest.raises(InputError, match="does not know this crop"):
+        PARROT.complete("", FLAG_GAME_002.message.text(AB, 1, memory="[]"), image_png=dot(9))
+    with pytest.raises(InputError, match="reads prompts of the flag game only"):
+        PARROT.complete("", "Hello", image_png=A)
+    with pytest.raises(InputError, match=r"protocol = |no such line"):
+        susceptibility_line(0.5, "manager")
