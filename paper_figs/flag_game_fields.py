@@ -28,6 +28,7 @@ SIGNED = mpl.colormaps["RdBu"]
 SHARE = mpl.colormaps["viridis"]
 SCALE = 10
 DOT = 20
+RING = 7.5  # in points, around a dot, and clear of those of the crops beside it
 
 
 @styled
@@ -68,6 +69,8 @@ def draw(fields: xr.Dataset, path: str | Path, flags: Sequence[Flag] = FLAGS) ->
 def draw_probe(probe: xr.Dataset, path: str | Path, flags: Sequence[Flag] = FLAGS) -> Path:
     """Draw maps of the flag: what an ideal observer holds for probable, what was measured, and the difference.
 
+    In the last one, crops where the measured share departs from the ideal are ringed.
+
     Parameters
     ----------
     probe
@@ -97,11 +100,13 @@ def draw_probe(probe: xr.Dataset, path: str | Path, flags: Sequence[Flag] = FLAG
         axis.set_title(title)
         bar = figure.colorbar(ScalarMappable(norm, colours), ax=axis, orientation="horizontal", shrink=0.8, aspect=30)
         bar.ax.tick_params(labelsize=8)
-    departing = int(probe["departs"].sum())
+    departs = probe["departs"].values.astype(bool)
+    x, y = _middles(probe, probe["left"].values, probe["top"].values)
+    axes[-1].plot(x[departs], y[departs], "o", markersize=RING, fillstyle="none", color="black", markeredgewidth=0.8)
     text = (
         f"{probe.sizes['crop']} crops, each at its middle. Rank correlation of the first two: Spearman "
         f"{probe.attrs['spearman']:.3f}, Kendall's tau-b {probe.attrs['kendall']:.3f}. Measured departs from ideal at "
-        f"{departing} crops ({100 * probe.attrs['option_level']:g} % intervals, joint)."
+        f"{departs.sum()} crops (ringed; {100 * probe.attrs['option_level']:g} % intervals, joint)."
     )
     figure.supxlabel(text, fontsize=7.5, x=0.01, ha="left")
     return write_figure(figure, path)
@@ -118,16 +123,20 @@ def _places(
     norm: Normalize,
 ) -> None:
     """The flag, and a dot with the colour of its value in the middle of each crop."""
-    sizes = {name: result.attrs[name] for name in ("canvas_width", "canvas_height", "crop_width", "crop_height")}
-    width, height = sizes["canvas_width"], sizes["canvas_height"]
+    width, height = result.attrs["canvas_width"], result.attrs["canvas_height"]
     picture = render(flag_of(result.attrs.get("hidden", result.attrs["truth"]), flags), SCALE, width, height)
     axis.imshow(picture, extent=(0, width, height, 0), alpha=0.55)
-    x, y = np.asarray(left) + sizes["crop_width"] / 2, np.asarray(top) + sizes["crop_height"] / 2
+    x, y = _middles(result, left, top)
     values = np.clip(values, norm.vmin, norm.vmax)  # a scatter leaves infinite values out
     axis.scatter(x, y, s=DOT, c=values, cmap=colours, norm=norm, edgecolors="black", linewidths=0.35)
     axis.set_xticks([])
     axis.set_yticks([])
     axis.spines[:].set_visible(True)
+
+
+def _middles(result: xr.Dataset, left: np.ndarray, top: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Where crops have their middles."""
+    return np.asarray(left) + result.attrs["crop_width"] / 2, np.asarray(top) + result.attrs["crop_height"] / 2
 
 
 def _distribution(axis: Axes, fields: xr.Dataset, norm: Normalize) -> None:

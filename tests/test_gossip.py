@@ -498,6 +498,59 @@ def test_saved_and_loaded(tmp_path: Path) -> None:
     assert loaded.attrs["kind"] == "gossip" and loaded.attrs["option_uptake"] == "0.5 0.5 0.5 0.5 0.5 0.5"
 
 
+# --- names of countries ---
+
+
+def labelled(values: np.ndarray, *dims: str) -> xr.DataArray:
+    """With the names of countries along every dim but agent and run."""
+    return xr.DataArray(values, dims=dims, coords={dim: COUNTRIES for dim in dims if dim in ("country", "reported")})
+
+
+@pytest.mark.parametrize("explicit", [False, True])
+def test_countries_are_told_by_their_names(explicit: bool) -> None:
+    """Beliefs and maps with their countries, and their dims, in another order give the same runs to the last bit."""
+    p, start = random_crops(1, 3, 4), random_crops(2, 3, 4)
+    C = maps_of(p, SIMILARITY) if explicit else SIMILARITY
+    crops, initial = labelled(p, "agent", "country"), labelled(start, "agent", "country")
+    rewrite_map = labelled(C, *(["agent"] if explicit else []), "country", "reported")
+    options = {"runs": 20, "seed": 3, "bandwidth": 2, "kappa": 3, "beliefs": True, **TEAM}
+    positional = simulate_gossip(crops, initial=start, rewrite_map=C, **options)
+    other, another = ["Chad", "Peru", "Italy", "Mali"], ["Italy", "Chad", "Peru", "Mali"]
+    moved = rewrite_map.sel(country=other, reported=another).transpose("reported", ..., "country")
+    turned = initial.sel(country=another).T
+    xr.testing.assert_identical(simulate_gossip(crops, initial=turned, rewrite_map=moved, **options), positional)
+    for change in ({"initial": turned.values.T}, {"rewrite_map": moved.transpose(*rewrite_map.dims).values}):
+        taken = simulate_gossip(crops, **{"initial": start, "rewrite_map": C, **change}, **options)
+        assert np.abs(taken["final_belief"] - positional["final_belief"]).max() > 0.05  # control
+    without = simulate_gossip(p, initial=turned.drop_vars("country").T, rewrite_map=C, **options)
+    expected = simulate_gossip(p, initial=turned.values.T, rewrite_map=C, **options)
+    np.testing.assert_array_equal(without["final_belief"], expected["final_belief"])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda c: {"initial": c.assign_coords(country=["Peru", "Mali", "Chad", "Oman"])}, "initial: country = .*Oman"),
+        (lambda c: {"initial": c.assign_coords(country=["Peru", "Mali", "Chad", "Chad"])}, "expected different"),
+        (lambda c: {"compatibility": c.assign_coords(country=["Peru"] * 4)}, "compatibility: country = "),
+        (lambda c: {"rewrite_map": xr.DataArray(SIMILARITY)}, r"rewrite_map has the dims \('dim_0', 'dim_1'\)"),
+        (lambda c: {"rewrite_map": labelled(SIMILARITY, "agent", "country")}, "rewrite_map has the dims"),
+        (
+            lambda c: {"rewrite_map": labelled(SIMILARITY, "country", "reported").drop_vars("reported")},
+            "along both country and reported",
+        ),
+        (
+            lambda c: {"rewrite_map": labelled(SIMILARITY, "country", "reported").assign_coords(reported=list("abcd"))},
+            "rewrite_map: reported = .*expected the countries of compatibility, Peru, Mali",
+        ),
+    ],
+)
+def test_other_countries_are_refused(change, message: str) -> None:
+    crops = labelled(np.full((4, 4), 0.25), "agent", "country")
+    with pytest.raises(InputError, match=message):
+        simulate_gossip(**{"compatibility": crops, "runs": 5, "seed": 0, "uptake": 0.5, **change(crops)})
+
+
 # --- input ---
 
 
@@ -543,7 +596,17 @@ def test_bad_input_is_named(change: dict, message: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "change", [{"n_agents": 1}, {"uptake": -0.1}, {"bandwidth": 0}, {"group": 1.0}, {"agent": 0.9}]
+    "change",
+    [
+        {"n_agents": 1},
+        {"n_agents": 10.5},
+        {"uptake": -0.1},
+        {"bandwidth": 0},
+        {"bandwidth": 1.5},
+        {"bandwidth": math.nan},
+        {"group": 1.0},
+        {"agent": 0.9},
+    ],
 )
 def test_bad_input_of_the_moments_is_named(change: dict) -> None:
     arguments = {"n_agents": 5, "uptake": 0.5, "bandwidth": 1, "group": 0.5, **change}
@@ -553,3 +616,24 @@ def test_bad_input_of_the_moments_is_named(change: dict) -> None:
         gossip_heterozygosity([-1], n_agents=5, uptake=0.5, bandwidth=1, group=0.5)
     with pytest.raises(InputError, match="biased = 'nobody'"):
         gossip_fixation(0.1, n_agents=5, uptake=0.5, bandwidth=1, biased="nobody")
+
+
+@pytest.mark.parametrize("change", [{"n_agents": 10.5}, {"bandwidth": 1.5}, {"n_labels": 2.5}, {"n_labels": 1}])
+def test_parts_of_agents_and_labels_are_refused(change: dict) -> None:
+    (name, value), *_ = change.items()
+    arguments = {"n_agents": 10, "uptake": 0.5, "bandwidth": 1, **change}
+    with pytest.raises(InputError, match=f"^{name} = {value}"):
+        gossip_drift(**{"n_labels": 3, **arguments})
+    if name != "n_labels":
+        with pytest.raises(InputError, match=f"^{name} = {value}"):
+            gossip_fixation(0.1, **arguments)
+
+
+def test_pairs_cannot_differ_by_more_than_altogether() -> None:
+    """N agents with a label each: group = 1 - 1/N, agent = 0, and any two differ. More than that can't be."""
+    for n in (2, 3, 7, 49):
+        options = {"n_agents": n, "uptake": 0.5, "bandwidth": 1, "agent": 0.0}
+        found = gossip_heterozygosity([0], group=1 - 1 / n, **options)
+        assert found["group"] == 1 - 1 / n
+        with pytest.raises(InputError, match=r"group = .*expected a mean over pairs"):
+            gossip_heterozygosity([0], group=1 - 0.99 / n, **options)

@@ -11,6 +11,7 @@ from itertools import product
 
 import numba
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import binom, chi2_contingency, chisquare, multinomial, norm
 
@@ -72,12 +73,23 @@ def test_table_beside_the_measured_one(data_folder) -> None:
     """The intervals of GPT-4o's accuracies hold the paper's curve everywhere, those of its endpoints do not."""
     table = compare_mechanism1(data_folder / "flag_game" / "population_scaling_gpt4o.csv", runs=20_000, seed=1)
     assert table["inside"].sel(quantity="accuracy").all()
-    outside = {q: table["n_agents"].values[~table["inside"].sel(quantity=q).values].tolist() for q in ENDPOINTS}
+    outside = {q: table["n_agents"].values[table["inside"].sel(quantity=q).values == 0].tolist() for q in ENDPOINTS}
     assert outside["polarization"] == [8, 32]
     assert outside["correct_consensus"] == [64, 128]
     assert outside["wrong_consensus"][:3] == [8, 16, 32]
     row = table.sel(n_agents=4, quantity="polarization")
     assert row["measured"] == 0.275 and row["interval"].values == pytest.approx([0.161, 0.428], abs=5e-4)
+
+
+def test_accuracies_are_compared_as_they_were_given(data_folder) -> None:
+    given = pd.read_csv(data_folder / "flag_game" / "population_scaling_gpt4o.csv")
+    ends = given[["final_ci_low", "final_ci_high"]].to_numpy()
+    by_level = {level: compare_mechanism1(given, runs=50, level=level) for level in (0.95, 0.9)}
+    intervals = {level: one["interval"].sel(quantity="accuracy").values for level, one in by_level.items()}
+    np.testing.assert_array_equal(intervals[0.95], ends)
+    assert (np.diff(intervals[0.9]) < np.diff(ends)).all()
+    without = compare_mechanism1(given.drop(columns="final_mean"), runs=50)["inside"]
+    assert without.sel(quantity="accuracy").isnull().all() and without.sel(quantity=list(ENDPOINTS)).notnull().all()
 
 
 # --- exact limits ---
@@ -264,6 +276,7 @@ def test_simulation_is_labelled() -> None:
         (lambda: simulate_mechanism1(n_agents=4, runs=0, seed=0), "runs = 0"),
         (lambda: simulate_mechanism1(n_agents=4, seed=-1), "seed = -1"),
         (lambda: simulate_mechanism1(n_agents=4, seed=0, level=1.0), "level = 1"),
+        (lambda: APPENDIX_E.weights(-3), "n_agents = -3"),
         (lambda: copying_law(4, 0.0, 1.0), "n_agents, zealots = 4, 0.0, 1.0"),
     ],
 )

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
+from scipy.special import logit
 from scipy.stats import multinomial, norm
 
 import meanfield
@@ -20,17 +21,18 @@ from paper_figs.mechanism1 import draw
 from theory.mechanism1 import (
     APPENDIX_E,
     PARAMETERS,
+    EndpointCounts,
     compare_mechanism1_models,
     copying_law,
     fit_copying,
     fit_mechanism1,
     read_counts,
 )
-from theory.mechanism1._bootstrap import measured_again
+from theory.mechanism1._bootstrap import bootstrap, measured_again
 from theory.mechanism1._coordinates import Coordinates, interval_of, theta_of
-from theory.mechanism1._information import describe, differences, information
+from theory.mechanism1._information import describe, differences, information, scale_of
 from theory.mechanism1._likelihood import log_likelihood, scoring_parts
-from theory.mechanism1._search import corrected, transferred
+from theory.mechanism1._search import climb, corrected, transferred
 from theory.mechanism1._simulated import moments_of_laws, simulated_moments
 from theory.mechanism1._surrogate import make_draws, surrogate_moments
 from theory.mechanism1._zealots import likeliest_copying
@@ -89,7 +91,7 @@ def test_gradients_are_those_of_differences() -> None:
 
 
 def test_surrogate_is_near_the_simulator_and_smooth() -> None:
-    """Within the 0.08 it promises; its Jacobian is that of its own differences, and near that of the simulator."""
+    """Within 0.08 with these draws; its Jacobian is that of its own differences, and near that of the simulator."""
     sizes = (4, 16, 40)
     coordinates = Coordinates.of(("mean_T", "sd_0", "J", "beta"), APPENDIX_E)
     point, draws = coordinates.from_parameters(APPENDIX_E), make_draws(sizes, 16, 0)
@@ -218,8 +220,37 @@ def test_coordinates_there_and_back(free: tuple[str, ...]) -> None:
     for seed in range(20):
         far = point + 2 * np.random.default_rng(seed).standard_normal(len(point))
         found = coordinates.parameters(far)  # refuses what is out of range, such as weights above 1
-        np.testing.assert_allclose(coordinates.from_parameters(found), np.clip(far, -7, 7), atol=1e-6)
+        np.testing.assert_allclose(coordinates.from_parameters(found), far, atol=1e-6)
         assert all(getattr(found, name) == getattr(APPENDIX_E, name) for name in PARAMETERS if name not in free)
+
+
+@pytest.mark.parametrize("free", [PARAMETERS, ("weight_R", "J")], ids=len)
+def test_coordinates_are_what_directions_say(free: tuple[str, ...]) -> None:
+    scales = {
+        "{}": lambda value: value,
+        "ln {}": np.log,
+        "logit {}": logit,
+        "ln({}/weight_0)": lambda value: np.log(value / (1 - APPENDIX_E.weight_T - APPENDIX_E.weight_R)),
+    }
+    expected = [scales[scale_of(name)](getattr(APPENDIX_E, name)) for name in free]
+    np.testing.assert_allclose(Coordinates.of(free, APPENDIX_E).from_parameters(APPENDIX_E), expected)
+
+
+def test_a_far_start_is_where_a_climb_starts() -> None:
+    start = replace(APPENDIX_E, scale_R=5000.0, mean_T=9.0)
+    coordinates = Coordinates.of(("scale_R", "mean_T"), start)
+    np.testing.assert_allclose(coordinates.from_parameters(start), [np.log(5000), 9])
+    truth = copying_moments(np.zeros(2))
+    counts = np.round(truth.values[:, :4] * 10**6).astype(int)
+    measured = read_counts(table(final_mean=None))._replace(seeds=counts.sum(1), counts=counts)
+    shift = np.array([9.5, -9.5])
+    summit = climb(
+        lambda at: copying_moments(at - shift).values,
+        lambda at, _: copying_jacobian(at - shift),
+        shift + np.array([0.5, -0.5]),
+        measured,
+    )
+    np.testing.assert_allclose(summit.coordinates, shift, atol=1e-2)
 
 
 def test_intervals_stay_in_range() -> None:
@@ -251,7 +282,10 @@ def test_fit_is_as_likely_as_the_truth(fit: xr.Dataset) -> None:
     """The data are of Appendix E: a fit gains a little over it, by luck of the data, less that of the simulation."""
     gain = fit.attrs["log_likelihood"] - fit.attrs["log_likelihood_paper"]
     assert -3 < gain < 8
-    assert fit.attrs["not_determined"] == "" and fit.attrs["effective_parameters"] > 2
+    assert fit.attrs["not_determined"] == ""
+    effective, error = fit.attrs["effective_parameters"], fit.attrs["effective_parameters_error"]
+    assert 0 < effective < 8 and 0 < error < 4  # four replicates
+    np.testing.assert_allclose(fit.attrs["aic"], 2 * effective - 2 * fit.attrs["log_likelihood"])
 
 
 def test_fit_repeats_itself_and_is_saved(fit: xr.Dataset, data: xr.Dataset, tmp_path) -> None:
@@ -263,6 +297,34 @@ def test_fit_repeats_itself_and_is_saved(fit: xr.Dataset, data: xr.Dataset, tmp_
     loaded = meanfield.load(meanfield.save(fit, tmp_path / "fit.nc"))
     xr.testing.assert_equal(fit, loaded)
     assert loaded.attrs["kind"] == "mechanism1_fit" and loaded.attrs["option_free"] == "mean_R J"
+
+
+def test_what_bootstrap_refits_gain_is_the_number_of_parameters(monkeypatch) -> None:
+    """Endpoints alone are a complete likelihood, so that twice the gain is chi-squared with 2 degrees of freedom.
+
+    40 refits of 3 × 1,000 seeds: 2 within 4 standard errors of 2/√40. Climbs cut short fall below it, and spread less.
+    """
+    coordinates = Coordinates.of(("mean_R", "J"), APPENDIX_E)
+    point, draws = coordinates.from_parameters(APPENDIX_E), make_draws(SIZES, 16, 0)
+    moments = simulated_moments(APPENDIX_E, SIZES, 4000, 1)
+    nothing = np.full(3, np.nan)
+    counts = np.zeros((3, 4))
+    measured = EndpointCounts(np.array(SIZES), np.full(3, 1000), counts, nothing, nothing)
+    found = bootstrap(coordinates, point, moments, draws, measured, 40, 2, lambda done: None)
+    assert (found.gains >= 0).all()
+    assert found.effective_parameters == pytest.approx(2, abs=4 * 2 / 40**0.5)
+    monkeypatch.setattr("theory.mechanism1._bootstrap.STEPS", 0)
+    cut = bootstrap(coordinates, point, moments, draws, measured, 40, 2, lambda done: None)
+    assert cut.effective_parameters < 2 - 4 * 2 / 40**0.5
+
+
+def test_bootstrap_says_nothing_of_what_is_not_identified(data: xr.Dataset) -> None:
+    free = ("scale_T", "scale_R", "exponent_R", "J")
+    found = fit_mechanism1(data, free=free, starts=0, runs=300, bootstrap=2).sel(parameter=list(free))
+    assert found["bootstrap_standard_error"].isnull().all() and found["standard_error"].notnull().all()
+    assert not found["identified"].any()
+    alone = fit_mechanism1(data, free=("J",), starts=0, runs=300, bootstrap=0)
+    assert all(np.isnan(alone.attrs[name]) for name in ("effective_parameters", "aic", "bic"))
 
 
 def test_figure(fit: xr.Dataset, tmp_path) -> None:
@@ -325,6 +387,7 @@ def test_sources_agree(tmp_path) -> None:
         ({"N": [1, 16]}, "N = "),
         ({"fragmentation_count": [1, 3], "polarization_count": [2, 7]}, "fragmentation_count = 1 at N = 4"),
         ({"final_mean": [1.2, 0.5]}, "final_mean = [1.2, 0.5]"),
+        ({"final_mean": ["much", 0.5]}, "final_mean = ['much', 0.5]"),
         ({"final_standard_error": None}, "counts has final_mean"),
         ({"final_standard_error": [0.0, 0.1]}, "standard errors of final_mean"),
     ],
@@ -346,12 +409,26 @@ def test_bad_counts_are_named(changes: dict, message: str) -> None:
         ({"starts": -1}, "starts = -1"),
         ({"level": 1.0}, "level = 1"),
         ({"bootstrap": True}, "bootstrap = True"),
+        ({"seed": 2**62}, "seed = 4611686018427387904"),
     ],
 )
 def test_bad_options_are_named(options: dict, message: str) -> None:
     with pytest.raises(InputError) as error:
         fit_mechanism1(table(), **options)
     assert str(error.value).startswith(message)
+
+
+@pytest.mark.parametrize("content", [b"", b"\x89PNG\xff\xfe\x00", b'N,seeds\n"4,10'])
+def test_files_that_are_no_tables_are_named(content: bytes, tmp_path) -> None:
+    path = tmp_path / "counts.csv"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=r"counts = .*counts\.csv: expected a CSV file"):
+        read_counts(path)
+
+
+def test_populations_too_large_to_fit_are_named() -> None:
+    with pytest.raises(InputError, match=r"N = 10000: the fit would need 1\.5 GiB"):
+        make_draws((4, 10_000), 16, 0)
 
 
 def test_missing_file_is_named(tmp_path) -> None:
@@ -361,8 +438,10 @@ def test_missing_file_is_named(tmp_path) -> None:
 
 @pytest.mark.slow
 def test_models_are_compared() -> None:
-    compared = compare_mechanism1_models(table(), starts=0, runs=300).set_index("model")
-    assert (np.diff(compared["aic"]) >= 0).all()
+    compared = compare_mechanism1_models(table(), starts=0, runs=300, bootstrap=2).set_index("model")
+    assert (np.diff(compared["aic"].iloc[:-1]) >= 0).all()
+    # Parameters fitted to the same data elsewhere cost more than none.
+    assert compared.index[-1] == "Appendix E" and compared.loc["Appendix E", ["effective", "aic", "bic"]].isna().all()
     assert compared.loc["Appendix E", "free"] == 0 and compared.loc["all parameters", "free"] == 14
     assert compared.loc["constant weights", "free"] == 11 and compared.loc["copying with zealots", "free"] == 3
     assert compared.loc["all parameters", "log_likelihood"] > compared.loc["Appendix E", "log_likelihood"] - 1

@@ -20,7 +20,7 @@ import meanfield
 from meanfield import InputError
 from paper_figs.flag_game_composition import draw
 from theory._mechanism2 import fit_mechanism2
-from theory._memory_conflict import RESPONSES, memory_conflict_response
+from theory._memory_conflict import RESPONSES, STRONG, memory_conflict_response
 from validation._flag_game_composition import compare_composition, predict_composition, sample_crops
 from validation._gossip import simulate_gossip
 
@@ -266,6 +266,9 @@ def test_composition_acts_through_the_rewrite_only() -> None:
     assert (turned.sel(number=0) == accuracy.sel(number=3)).all()
 
 
+TEAM = {"gpt-4o": 0.1, "gpt-5.4": 0.5}
+
+
 def made_up(final: list[float], trials: int = 20) -> pd.DataFrame:
     rows = [[0.5, k, trials, 0.4, accuracy] for k, accuracy in enumerate(final)]
     return pd.DataFrame(
@@ -274,8 +277,10 @@ def made_up(final: list[float], trials: int = 20) -> pd.DataFrame:
 
 
 def test_comparison_by_hand(tmp_path: Path) -> None:
-    prediction = predict_composition({"a": 0.0, "b": 0.5}, uptake=[0.5], n_agents=3, runs=50, seed=1)
+    prediction = predict_composition({"a": 0.0, "GPT-5.4": 0.5}, uptake=[0.5], n_agents=3, runs=50, seed=1)
     comparison = compare_composition(prediction, made_up([0.4, 0.9, 0.8, 0.5]))
+    shuffled = made_up([0.4, 0.9, 0.8, 0.5]).iloc[[2, 0, 3, 1]]
+    xr.testing.assert_identical(compare_composition(prediction, shuffled), comparison)
     assert comparison["measured_mixed_gain"] == pytest.approx(0.85 - 0.45)
     at = comparison.sel(uptake=0.5, number=1)
     assert float(at["measured_se"]) == pytest.approx(math.sqrt(19 / 22 * 3 / 22 / 20))
@@ -284,6 +289,44 @@ def test_comparison_by_hand(tmp_path: Path) -> None:
     assert float(at["z"]) == pytest.approx(difference / error)
     file = draw(meanfield.load(meanfield.save(comparison, tmp_path / "c.nc")), tmp_path / "c.png")
     assert file.stat().st_size > 10_000
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda t: t[t["gpt54_count"].between(1, 2)], r"gpt54_count = \[1, 2\] at alpha = 0.5: expected all from 0"),
+        (lambda t: t[t["gpt54_count"] != 2], r"gpt54_count = \[0, 1, 3\] at alpha = 0.5"),
+        (lambda t: t[t["gpt54_count"].isin([0, 3])], r"gpt54_count = \[0, 3\] at alpha = 0.5"),
+        (lambda t: pd.concat([t, t[:3].assign(alpha=0.25)]), r"gpt54_count = \[0, 1, 2\] at alpha = 0.25"),
+        (lambda t: t.assign(gpt54_count=t["gpt54_count"] + 1), "gpt54_count = 4 in row 3: expected a whole number"),
+        (lambda t: t.assign(gpt54_count=t["gpt54_count"] / 2), "gpt54_count = 0.5 in row 1"),
+        (lambda t: t.assign(final_accuracy_mean=[0.5, 1.4, 0.5, 0.5]), "final_accuracy_mean = 1.4 in row 1"),
+        (lambda t: t.assign(final_accuracy_mean=[0.5, 0.5, np.nan, 0.5]), "final_accuracy_mean = nan in row 2"),
+        (lambda t: t.assign(initial_accuracy_mean="high"), "initial_accuracy_mean = high in row 0"),
+        (lambda t: t.assign(n_trials=-1), "n_trials = -1 in row 0: expected a whole number from 1"),
+        (lambda t: t.assign(gpt54_count=[0, 1, "1", 3]), "one row for each"),
+        (lambda t: t.assign(alpha=1.5), "alpha = 1.5 in row 0"),
+    ],
+)
+def test_measured_teams_that_cannot_be_are_refused(change, message: str) -> None:
+    prediction = predict_composition(TEAM, uptake=[0.25, 0.5], n_agents=3, runs=5, seed=0)
+    table = made_up([0.4, 0.9, 0.8, 0.5])
+    compare_composition(prediction, table)
+    with pytest.raises(InputError, match=message):
+        compare_composition(prediction, change(table))
+
+
+def test_models_that_change_places_are_refused() -> None:
+    turned = predict_composition(dict(reversed(TEAM.items())), uptake=[0.5], n_agents=3, runs=5, seed=0)
+    with pytest.raises(InputError, match="its second model is 'gpt-4o'"):
+        compare_composition(turned, made_up([0.4, 0.9, 0.8, 0.5]))
+
+
+def test_a_gain_without_one_of_its_teams_is_not_known() -> None:
+    prediction = predict_composition(TEAM, uptake=[0.5], n_agents=3, runs=5, seed=0)
+    prediction["collective_accuracy"] = prediction["collective_accuracy"].where(prediction["number"] != 1)
+    comparison = compare_composition(prediction, made_up([0.4, 0.9, 0.8, 0.5]))
+    assert comparison["mixed_gain"].isnull().all() and comparison["measured_mixed_gain"].notnull().all()
 
 
 def test_the_published_teams(data_folder: Path) -> None:
@@ -327,11 +370,32 @@ def test_bad_probes_are_named(change: dict, message: str) -> None:
     [
         (lambda t: t.drop(columns="m"), "lacks the columns m"),
         (lambda t: t[:0], "probe has no rows"),
-        (lambda t: t.assign(social_evidence_count=-1), "counts that are whole"),
+        (lambda t: t.assign(social_evidence_count=-1), "social_evidence_count = -1 in row 0: expected a whole number"),
+        (lambda t: t.assign(social_evidence_count=0.5), "social_evidence_count = 0.5 in row 0"),
+        (lambda t: t.assign(social_evidence_count="many"), "social_evidence_count = many in row 0"),
+        (lambda t: t.assign(n_trials=np.nan), "n_trials = nan in row 0"),
+        (lambda t: t.assign(m=1.5), "m = 1.5 in row 0: expected a whole number of at least 1"),
+        (lambda t: t.assign(m=[*t["m"][:-1], np.nan]), "m = nan in row 35"),
+        (lambda t: t.assign(model=[*t["model"][:-1], None]), "model is missing in row 35"),
+        (
+            lambda t: t.assign(social_evidence_relation=[None, *t["social_evidence_relation"][1:]]),
+            "relation = (None|nan)",
+        ),
         (lambda t: t.assign(n_trials=11), "do not sum to its n_trials"),
         (lambda t: pd.concat([t, t]), "occurs twice"),
         (lambda t: t.assign(social_evidence_relation="vague"), "social_evidence_relation = 'vague'"),
-        (lambda t: t.assign(target_memory_entries=-1), "memory entry"),
+        (lambda t: t.assign(target_memory_entries=-1), "target_memory_entries = -1 in row 0"),
+        (
+            lambda t: t.assign(target_memory_entries=t["target_memory_entries"] / 2),
+            "target_memory_entries = 3.5 in row",
+        ),
+        (lambda t: t.assign(social_memory_entries=np.nan), "social_memory_entries = nan in row 0"),
+        (lambda t: t[:1].assign(target_memory_entries=0), "at least one memory entry"),
+        (lambda t: t.assign(private_evidence_strength=STRONG), "relation = 'compatible' under strong evidence"),
+        (
+            lambda t: t[t["social_evidence_relation"] == "incompatible"].assign(private_evidence_strength=STRONG),
+            "other_private_compatible_count above 0 under strong evidence",
+        ),
         (lambda t: t[t["model"] == "a"].assign(model="c", m=3).pipe(lambda c: pd.concat([t, c])), "lacks a model of"),
     ],
 )
@@ -342,7 +406,7 @@ def test_bad_tables_are_named(change, message: str) -> None:
 
 def test_bad_options_are_named(tmp_path: Path) -> None:
     table = table_of(GAMMAS, 0.9, 12, np.random.default_rng(0))
-    for change in ({"similarity": 2}, {"level": 1}, {"bootstrap": -1}):
+    for change in ({"similarity": 2}, {"level": 1}, {"bootstrap": -1}, {"bootstrap": 1.5}, {"seed": -1}):
         with pytest.raises(InputError, match=next(iter(change))):
             fit_mechanism2(table, **change)
     with pytest.raises(InputError, match="can't be read"):
@@ -351,7 +415,7 @@ def test_bad_options_are_named(tmp_path: Path) -> None:
         predict_composition({"a": 0.1}, uptake=[0.5], seed=0)
     with pytest.raises(InputError, match="uptake ="):
         predict_composition(GAMMAS, uptake=[0.5, 0.5], seed=0)
-    prediction = predict_composition(GAMMAS, uptake=[0.25], n_agents=3, runs=5, seed=0)
+    prediction = predict_composition(TEAM, uptake=[0.25], n_agents=3, runs=5, seed=0)
     with pytest.raises(InputError, match="all values of uptake"):
         compare_composition(prediction, made_up([0.5] * 4))
     with pytest.raises(InputError, match="expected the columns"):

@@ -137,6 +137,24 @@ def test_phase_diagram_counts_what_fixed_points_finds() -> None:
     assert (diagram["bistable"].sel(J=0.5) == 0).all() and (diagram["bistable"].sel(J=3.0) > 0.3).all()
 
 
+def test_phase_diagram_counts_what_is_rounded_to_unanimity() -> None:
+    """At βJ = 40 a unanimous group holds m = -1 or 1 in floating point, where f(Jm) - m is exactly 0."""
+    n, J, beta = 16, 4.0, 10.0
+    h = sample_fields(APPENDIX_E.field_law(n), n, 12, 0)
+    sides = []
+    for one in h:
+        points = random_field_fixed_points(one, J=J, beta=beta)
+        stable = points["m"].values[points["stability"].values == "stable"]
+        sides.append((stable > 0).any() and (stable < 0).any())
+    assert (np.tanh(beta * (h - J)) == -1).all(1).any()
+    diagram = random_field_phase_diagram(APPENDIX_E.field_law, n_agents=[n], J=[J], beta=beta, samples=12)
+    assert diagram["bistable"].item() == np.mean(sides) == 1
+    for sign, name in ((-1, "rival_only"), (1, "truth_only")):
+        certain = FieldLaw(np.ones(1), np.array([8.0 * sign]), np.zeros(1))
+        alone = random_field_phase_diagram(lambda n, law=certain: law, n_agents=[n], J=[J], beta=beta, samples=1)
+        assert alone[name] == 1 and alone["m"] == sign
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -149,6 +167,11 @@ def test_phase_diagram_counts_what_fixed_points_finds() -> None:
         (lambda: bimodal_fields(1, 1.5), "truth_share = 1.5"),
         (lambda: random_field_phase_diagram(lambda n: LAW, n_agents=[], J=[1], beta=1), "n_agents = "),
         (lambda: random_field_phase_diagram(lambda n: LAW, n_agents=[4], J=[0], beta=1), "beta = 1, J = "),
+        (lambda: random_field_phase_diagram(lambda n: LAW, n_agents=[4.7], J=[1], beta=1), "n_agents = 4.7"),
+        (lambda: random_field_phase_diagram(lambda n: LAW, n_agents=[4, 4], J=[1], beta=1), "n_agents = [4, 4]"),
+        (lambda: random_field_phase_diagram(lambda n: LAW, n_agents=[4], J=[], beta=1), "J has shape (0,)"),
+        (lambda: random_field_phase_diagram(lambda n: LAW, n_agents=[4], J=[1], beta=1, samples=2.5), "samples = 2.5"),
+        (lambda: random_field_phase_diagram(lambda n: LAW, n_agents=[4], J=[1], beta=1, seed=-1), "seed = -1"),
         (lambda: random_field_bifurcation(LAW, beta=np.inf), "beta = inf"),
     ],
 )

@@ -445,14 +445,15 @@ def test_error_budget_holds() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="peak memory is read from Linux's /proc")
 def test_ten_million_agents_play_a_hundred_rounds_in_a_gibibyte() -> None:
-    """Peak memory of the process, packages included."""
+    """Peak memory of the process, packages included; what getrusage says would include this process, its parent."""
     script = (
-        "import resource, numpy, meanfield, validation\n"
+        "import numpy, meanfield, validation\n"
         "policy = meanfield.make_policy(numpy.full(1365, 0.5), ['A', 'B'])\n"
         "runs = validation.simulate(policy, n_agents=10**7, runs=1, seed=1, max_rounds=100)\n"
         "assert runs['consensus_round'].isnull().all(), 'all rounds are played'\n"
-        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)\n"
+        "print(next(line for line in open('/proc/self/status') if line.startswith('VmHWM')))\n"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert int(done.stdout) < 2**20  # KiB
+    assert int(done.stdout.split()[1]) < 2**20  # KiB

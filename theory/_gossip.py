@@ -22,8 +22,10 @@ import xarray as xr
 from jaxtyping import Float
 
 from meanfield import InputError
+from theory.flag_game._arguments import whole_number
 
 BIASES = ("speaker", "listener", "anchor")
+ROUNDING = 1e-9
 
 
 def gossip_heterozygosity(
@@ -46,7 +48,7 @@ def gossip_heterozygosity(
     uptake
         α in [0, 1].
     bandwidth
-        m ≥ 1, the number of labels in a message; `math.inf` where the belief itself is sent.
+        m, the number of labels in a message, whole and ≥ 1; `math.inf` where the belief itself is sent.
     group
         At the start, 1 - Σ_k (mean belief in k)².
     agent
@@ -69,6 +71,12 @@ def gossip_heterozygosity(
     # The agents' beliefs differ from the group's mean, so a ≥ b; pairs can't be more alike than identical, so d ≥ 0.
     if not (0 <= start[1] <= start[0] < 1):
         raise InputError(f"group = {start[0]}, agent = {start[1]}: expected 0 ≤ agent ≤ group < 1")
+    pair = (n_agents * start[0] - start[1]) / (n_agents - 1)
+    if pair > 1 + ROUNDING:
+        raise InputError(
+            f"group = {start[0]}, agent = {start[1]}: expected a mean over pairs, (N group - agent)/(N - 1), of at "
+            f"most 1, and for n_agents = {n_agents} it is {pair:.6g}"
+        )
     values = np.array([np.linalg.matrix_power(step, int(t)) @ start for t in times])
     label = {"units": "1", "long_name": "expected heterozygosity"}
     return xr.Dataset(
@@ -88,9 +96,7 @@ def gossip_drift(*, n_agents: int, uptake: float, bandwidth: float, n_labels: in
         If an argument is out of range.
     """
     step = _moments_step(n_agents, uptake, bandwidth)
-    if n_labels < 2:
-        raise InputError(f"n_labels = {n_labels}: expected at least 2")
-    even = 1 - 1 / n_labels
+    even = 1 - 1 / whole_number("n_labels", n_labels, 2)
     return float(even - (step @ [even, even])[0])
 
 
@@ -161,11 +167,11 @@ def gossip_fixation(
 
 def _moments_step(n_agents: int, uptake: float, bandwidth: float) -> Float[np.ndarray, "2 2"]:
     """The matrix that takes (a, b) over one interaction."""
-    if not (n_agents >= 2 and 0 <= uptake <= 1 and bandwidth >= 1):
-        raise InputError(
-            f"n_agents = {n_agents}, uptake = {uptake}, bandwidth = {bandwidth}: expected at least 2, a number from "
-            "0 to 1, and at least 1"
-        )
+    whole_number("n_agents", n_agents, 2)
+    if not 0 <= uptake <= 1:
+        raise InputError(f"uptake = {uptake}: expected a number from 0 to 1")
+    if not (bandwidth >= 1 and (math.isinf(bandwidth) or bandwidth == round(bandwidth))):
+        raise InputError(f"bandwidth = {bandwidth}: expected a whole number of at least 1, or math.inf")
     N, alpha, once = n_agents, uptake, 1 / bandwidth
     pair = np.array([N, -1.0]) / (N - 1)  # d as a combination of a and b
     single = np.array([0.0, 1.0])

@@ -22,6 +22,7 @@ from theory._mechanism2_likelihood import (
     saturated,
 )
 from theory._memory_conflict import EVIDENCE, RELATIONS, RESPONSES, read_memory_conflict
+from theory.flag_game._arguments import whole_number
 
 
 def fit_mechanism2(
@@ -59,7 +60,7 @@ def fit_mechanism2(
         Number of tables drawn from the fit and fitted again, for the p-value of the deviance; 0 for none. With counts
         of a dozen the deviance is not χ².
     seed
-        Of these tables.
+        Of these tables, at least 0.
     progress
         Show a progress bar.
 
@@ -80,8 +81,7 @@ def fit_mechanism2(
         raise InputError(f"similarity = {similarity}: expected a number from 0 to 1, or None")
     if not 0 < level < 1:
         raise InputError(f"level = {level}: expected a number between 0 and 1")
-    if bootstrap < 0:
-        raise InputError(f"bootstrap = {bootstrap}: expected at least 0")
+    bootstrap, seed = whole_number("bootstrap", bootstrap, 0), whole_number("seed", seed, 0)
     table = read_memory_conflict(probe)
     models = list(dict.fromkeys(table["model"]))
     results = {}

@@ -12,9 +12,12 @@ from jaxtyping import Float
 from meanfield import InputError
 
 RESPONSES = ("private_evidence", "social_evidence", "other_private_compatible", "other_incompatible")
-EVIDENCE = {"weak_private_evidence": "weak", "strong_private_evidence": "strong"}
+STRONG = "strong_private_evidence"
+EVIDENCE = {"weak_private_evidence": "weak", STRONG: "strong"}
 RELATIONS = ("compatible", "incompatible")
 N_COUNTRIES = 28
+NUMBERS = ("m", "target_memory_entries", "social_memory_entries", "n_trials")
+ALONE = "where evidence is strong nothing but the target fits the crop"
 KEYS = [
     "model",
     "m",
@@ -115,7 +118,8 @@ def read_memory_conflict(probe: str | os.PathLike[str] | pd.DataFrame) -> pd.Dat
     Raises
     ------
     InputError
-        If columns are missing, counts are negative, not whole or do not sum to `n_trials`, or a condition occurs twice.
+        If columns are missing, numbers are negative or not whole, counts do not sum to `n_trials` or are of an answer
+        that strong evidence does not have, or a condition occurs twice or can't be.
     """
     if isinstance(probe, pd.DataFrame):
         table = probe
@@ -128,22 +132,41 @@ def read_memory_conflict(probe: str | os.PathLike[str] | pd.DataFrame) -> pd.Dat
     missing = [name for name in [*KEYS, "n_trials", *columns.values()] if name not in table]
     if missing or table.empty:
         raise InputError(f"probe lacks the columns {', '.join(missing)}" if missing else "probe has no rows")
-    counts = table[list(columns.values())].to_numpy(dtype=np.float64)
-    if not (np.isfinite(counts).all() and counts.min() >= 0 and (counts == np.round(counts)).all()):
-        raise InputError("probe: expected counts that are whole and not negative")
-    wrong = counts.sum(1) != table["n_trials"].to_numpy()
+    nameless = table["model"].isna().to_numpy()
+    if nameless.any():
+        raise InputError(f"probe: model is missing in row {int(nameless.argmax())}")
+    table = table.assign(**{name: _whole(table, name) for name in [*NUMBERS, *columns.values()]})
+    wrong = table[list(columns.values())].to_numpy().sum(1) != table["n_trials"].to_numpy()
     if wrong.any():
         raise InputError(f"probe: counts of the row {int(wrong.argmax())} do not sum to its n_trials")
     for column, known in (("private_evidence_strength", EVIDENCE), ("social_evidence_relation", RELATIONS)):
-        unknown = sorted(set(table[column]) - set(known))
+        unknown = sorted(set(table[column]) - set(known), key=str)
         if unknown:
             raise InputError(f"probe: {column} = {unknown[0]!r}, expected one of {', '.join(known)}")
     if table.duplicated(KEYS).any():
         raise InputError("probe: a condition occurs twice")
-    entries = table[["target_memory_entries", "social_memory_entries"]].to_numpy()
-    if entries.min() < 0 or (entries.sum(1) == 0).any():
-        raise InputError("probe: expected at least one memory entry in each row, and no negative number of them")
+    if (table[["target_memory_entries", "social_memory_entries"]].to_numpy().sum(1) == 0).any():
+        raise InputError("probe: expected at least one memory entry in each row")
+    strong = table["private_evidence_strength"].to_numpy() == STRONG
+    if (strong & (table["social_evidence_relation"].to_numpy() == "compatible")).any():
+        raise InputError(f"probe: social_evidence_relation = 'compatible' under strong evidence: {ALONE}")
+    other = columns["other_private_compatible"]
+    if (strong & (table[other].to_numpy() > 0)).any():
+        raise InputError(f"probe: {other} above 0 under strong evidence: {ALONE}")
     return table.rename(columns={column: name for name, column in columns.items()})
+
+
+def _whole(table: pd.DataFrame, name: str) -> np.ndarray:
+    """A column of whole numbers, of at least 1 where it is the bandwidth."""
+    least = 1 if name == "m" else 0
+    values = np.asarray(pd.to_numeric(table[name], errors="coerce"), dtype=np.float64)
+    wrong = ~(np.isfinite(values) & (values >= least) & (values == np.round(values)))
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise InputError(
+            f"probe: {name} = {table[name].iloc[row]} in row {row}: expected a whole number of at least {least}"
+        )
+    return values.astype(np.int64)
 
 
 def social_share(table: pd.DataFrame) -> np.ndarray:
@@ -179,4 +202,4 @@ def _check(
     if evidence == "weak" and not least <= compatible <= most:
         raise InputError(f"compatible = {compatible}: expected from {least} to {most}")
     if evidence == "strong" and relation == "compatible":
-        raise InputError("relation = 'compatible': where evidence is strong nothing but the target fits the crop")
+        raise InputError(f"relation = 'compatible': {ALONE}")

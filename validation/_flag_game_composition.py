@@ -19,6 +19,7 @@ from validation._gossip import simulate_gossip
 from validation._gossip_team import SMALLEST_COMPATIBILITY
 
 MEASURED = ("alpha", "gpt54_count", "n_trials", "initial_accuracy_mean", "final_accuracy_mean")
+COUNTED = "gpt54"
 PREDICTED = ("initial_accuracy", "collective_accuracy", "majority_vote_accuracy", "social_uplift")
 
 
@@ -143,12 +144,12 @@ def compare_composition(prediction: xr.Dataset, measured: str | os.PathLike[str]
     Parameters
     ----------
     prediction
-        What `predict_composition` returns.
+        What `predict_composition` returns, with GPT-5.4 the second model, the one that the table counts.
     measured
-        The table `broadcast_alpha_composition.csv`, or its path. It tells no scatter, so that of a binomial of its
-        trials is taken, sqrt(A(1 - A)/n) with A = (nA + 1)/(n + 2): no accuracy between 0 and 1 scatters more between
-        trials. All compositions were run on the same trials, which makes differences between them more certain than
-        that.
+        The table `broadcast_alpha_composition.csv`, or its path, with all compositions at each α. It tells no scatter,
+        so that of a binomial of its trials is taken, sqrt(A(1 - A)/n) with A = (nA + 1)/(n + 2): no accuracy between 0
+        and 1 scatters more between trials. All compositions were run on the same trials, which makes differences
+        between them more certain than that.
 
     Returns
     -------
@@ -159,17 +160,15 @@ def compare_composition(prediction: xr.Dataset, measured: str | os.PathLike[str]
     Raises
     ------
     InputError
-        If the table lacks a column, or a point of it was not predicted.
+        If the table lacks a column or a composition, a number in it is out of range, a point of it was not predicted,
+        or the second model is another.
     """
     if not isinstance(prediction, xr.Dataset) or prediction.attrs.get("kind") != "team_composition":
         raise InputError("prediction: expected what predict_composition returns")
-    try:
-        table = measured if isinstance(measured, pd.DataFrame) else pd.read_csv(measured)
-    except (OSError, ValueError) as error:
-        raise InputError(f"measured = {measured}: expected a CSV file, and it can't be read ({error})") from None
-    missing = [name for name in MEASURED if name not in table]
-    if missing or table.empty or table.duplicated(["alpha", "gpt54_count"]).any():
-        raise InputError(f"measured: expected the columns {', '.join(MEASURED)} and one row for each α and composition")
+    second = list(prediction.attrs["models"])[1]
+    if "".join(filter(str.isalnum, second.lower())) != COUNTED:
+        raise InputError(f"prediction: its second model is {second!r}: expected gpt-5.4, which gpt54_count counts")
+    table = _measured_table(measured, int(prediction.attrs["option_n_agents"]))
     cells = table.set_index(["alpha", "gpt54_count"]).to_xarray().rename(alpha="uptake", gpt54_count="number")
     unknown = [name for name in ("uptake", "number") if not np.isin(cells[name], prediction[name]).all()]
     if unknown:
@@ -190,10 +189,48 @@ def compare_composition(prediction: xr.Dataset, measured: str | os.PathLike[str]
     return result.assign_attrs(prediction.attrs, kind="team_composition_comparison")
 
 
+def _measured_table(measured: str | os.PathLike[str] | pd.DataFrame, n_agents: int) -> pd.DataFrame:
+    """The columns MEASURED, numbers in their ranges, with one row for each α and composition of a team."""
+    try:
+        table = measured if isinstance(measured, pd.DataFrame) else pd.read_csv(measured)
+    except (OSError, ValueError) as error:
+        raise InputError(f"measured = {measured}: expected a CSV file, and it can't be read ({error})") from None
+    missing = [name for name in MEASURED if name not in table]
+    if missing or table.empty:
+        raise InputError(f"measured: expected the columns {', '.join(MEASURED)} and a row for each α and composition")
+    limits = zip(MEASURED, (0, 0, 1, 0, 0), (1, n_agents, np.inf, 1, 1), strict=True)
+    table = pd.DataFrame({name: _in_range(name, table[name].to_numpy(), *ends) for name, *ends in limits})
+    if table.duplicated(["alpha", "gpt54_count"]).any():
+        raise InputError("measured: expected one row for each α and composition")
+    for alpha, rows in table.groupby("alpha"):
+        if len(rows) != n_agents + 1:
+            numbers = sorted(int(number) for number in rows["gpt54_count"])
+            raise InputError(
+                f"measured: gpt54_count = {numbers} at alpha = {alpha}: expected all from 0 to the {n_agents} agents "
+                "of the prediction"
+            )
+    return table
+
+
+def _in_range(name: str, column: np.ndarray, least: float, most: float) -> np.ndarray:
+    """The numbers of a column; counts are whole."""
+    whole = name in ("gpt54_count", "n_trials")
+    values = np.asarray(pd.to_numeric(pd.Series(column), errors="coerce"), dtype=np.float64)
+    wrong = ~(np.isfinite(values) & (values >= least) & (values <= most))
+    if whole:
+        wrong |= values != np.round(values)
+    if wrong.any():
+        row = int(wrong.argmax())
+        kind = "a whole number" if whole else "a number"
+        raise InputError(f"measured: {name} = {column[row]!s} in row {row}: expected {kind} from {least} to {most}")
+    return values.astype(np.int64) if whole else values
+
+
 def _mixed_gain(accuracy: xr.DataArray, error: xr.DataArray) -> tuple[xr.DataArray, xr.DataArray]:
     """Mean of the mixed teams less that of the two pure ones, and its error were all teams independent."""
     size = accuracy.sizes["number"]
     weight = np.full(size, 1 / (size - 2))
     weight[[0, -1]] = -0.5
     weights = xr.DataArray(weight, dims="number")
-    return (accuracy * weights).sum("number"), (error**2 * weights**2).sum("number") ** 0.5
+    gain = (accuracy * weights).sum("number", skipna=False)
+    return gain, (error**2 * weights**2).sum("number", skipna=False) ** 0.5

@@ -78,7 +78,9 @@ def simulate_gossip(
     rewrite_map
         A similarity s of countries, shape (K, K), which makes C_j[k, l] = p_j[k] s[k, l]: a report of l supports the
         countries that resemble l and are compatible with the crop. Or C itself, shape (N, K, K), C[j, k, l] the support
-        of k that j takes from a report of l. Needed where γ > 0.
+        of k that j takes from a report of l. Needed where γ > 0. A DataArray is over (country, reported), or (agent,
+        country, reported); where it and `compatibility` name their countries, as those of `initial`, they are matched
+        by name.
     truth
         The true country, by name or number, one for all runs or one for each. It does not change the runs: it is there
         for `flag_game_accuracy`.

@@ -19,15 +19,18 @@ LARGEST_BANDWIDTH = 10**6
 MOST_LABELS = 2**15 - 1  # answers are kept in 16 bits
 
 
-def compatibility_rows(name: str, value: xr.DataArray | np.ndarray) -> tuple[np.ndarray, list[str]]:
-    """Probabilities of shape (T, N, K), T = 1 where they have no dim `run`, and the names of the K countries."""
+def compatibility_rows(name: str, value: xr.DataArray | np.ndarray) -> tuple[xr.DataArray, list[str]]:
+    """Probabilities over (run, agent, country), one run where they have no such dim, and the names of the countries.
+
+    Only names that were given are a coordinate of the probabilities; others are numbers.
+    """
     names = None
     if isinstance(value, xr.DataArray):
         dims = ("run", "agent", "country") if "run" in value.dims else ("agent", "country")
         if set(value.dims) != set(dims):
             raise InputError(f"{name} has the dims {value.dims}: expected (agent, country) or (run, agent, country)")
         value = value.transpose(*dims)
-        names = [str(country) for country in value["country"].values] if "country" in value.coords else None
+        names = _names(name, value, "country")
     try:
         rows = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError):
@@ -50,21 +53,44 @@ def compatibility_rows(name: str, value: xr.DataArray | np.ndarray) -> tuple[np.
         raise InputError(
             f"{name}: expected entries that are 0 or at least {SMALLEST_COMPATIBILITY:g} of their row's largest"
         )
-    return rows, names or [str(k) for k in range(rows.shape[-1])]
+    labelled = xr.DataArray(rows, dims=("run", "agent", "country"), coords={"country": names} if names else None)
+    return labelled, names or [str(k) for k in range(rows.shape[-1])]
 
 
-def start_beliefs(initial: str | xr.DataArray | np.ndarray | None, rows: np.ndarray, grounded: bool) -> np.ndarray:
+def _names(name: str, value: xr.DataArray, dim: str) -> list[str] | None:
+    """The names of the countries along `dim`, if it has some."""
+    if dim not in value.coords:
+        return None
+    names = [str(country) for country in value[dim].values]
+    if len(set(names)) < len(names):
+        raise InputError(f"{name}: {dim} = {names}: expected different countries")
+    return names
+
+
+def _in_order(name: str, value: xr.DataArray, dim: str, rows: xr.DataArray) -> xr.DataArray:
+    """`value` with its countries along `dim` in the order of `rows`, where both have names."""
+    names = _names(name, value, dim)
+    if names is None or "country" not in rows.coords:
+        return value
+    order = rows["country"].values.tolist()
+    if set(names) != set(order):
+        raise InputError(f"{name}: {dim} = {names}: expected the countries of compatibility, {', '.join(order)}")
+    return value.isel({dim: [names.index(country) for country in order]})
+
+
+def start_beliefs(initial: str | xr.DataArray | np.ndarray | None, rows: xr.DataArray, grounded: bool) -> np.ndarray:
     """Beliefs at the start, shape (T, N, K): p itself, 'flat', or those given."""
     if initial is None:
-        return rows
+        return rows.values
     if isinstance(initial, str):
         if initial != "flat":
             raise InputError(f"initial = {initial!r}: expected None, 'flat' or beliefs")
         return np.full((1, *rows.shape[1:]), 1 / rows.shape[-1])
-    beliefs, _ = compatibility_rows("initial", initial)
-    if beliefs.shape[1:] != rows.shape[1:] or len(beliefs) not in (1, len(rows)):
-        raise InputError(f"initial has shape {beliefs.shape}: expected that of compatibility, {rows.shape}")
-    disjoint = ~((beliefs > 0) & (rows > 0)).any(-1)
+    given, _ = compatibility_rows("initial", initial)
+    if given.shape[1:] != rows.shape[1:] or len(given) not in (1, len(rows)):
+        raise InputError(f"initial has shape {given.shape}: expected that of compatibility, {rows.shape}")
+    beliefs = _in_order("initial", given, "country", rows).values
+    disjoint = ~((beliefs > 0) & (rows.values > 0)).any(-1)
     if grounded and disjoint.any():
         agent = int(np.argwhere(disjoint)[0, 1])
         raise InputError(f"initial: agent {agent} believes in no country that is compatible with its crop")
@@ -72,7 +98,7 @@ def start_beliefs(initial: str | xr.DataArray | np.ndarray | None, rows: np.ndar
 
 
 def make_team(
-    rows: np.ndarray,
+    rows: xr.DataArray,
     *,
     grounded: bool,
     rewrite_map: xr.DataArray | np.ndarray | None,
@@ -83,10 +109,10 @@ def make_team(
 ) -> Team:
     """The team of N observers with the compatibilities `rows` (T, N, K), and of a manager unless its uptake is None."""
     n_agents, n_labels = rows.shape[1:]
-    scaled = rows / rows.max(-1, keepdims=True)
+    scaled = rows.values / rows.values.max(-1, keepdims=True)
     alpha = _by_agent("uptake", uptake, n_agents, 0, 1)
     gamma = _by_agent("rewrite", rewrite, n_agents, 0, 1)
-    maps, is_similarity = _maps(rewrite_map, n_agents, n_labels)
+    maps, is_similarity = _maps(rewrite_map, rows)
     if rewrite_map is None and gamma.any():
         raise InputError(f"rewrite = {rewrite!r}: a rewrite needs a rewrite_map")
     anchor = scaled if grounded else np.ones((1, n_agents, n_labels))
@@ -125,8 +151,11 @@ def _bandwidths(bandwidth: float | Sequence[float], n_agents: int) -> np.ndarray
     return np.where(np.isfinite(words), words, 0).astype(np.int64)
 
 
-def _maps(rewrite_map: xr.DataArray | np.ndarray | None, n_agents: int, n_labels: int) -> tuple[np.ndarray, bool]:
+def _maps(rewrite_map: xr.DataArray | np.ndarray | None, rows: xr.DataArray) -> tuple[np.ndarray, bool]:
     """Maps with the reported country first, one or one for each agent; and whether it is a similarity."""
+    n_agents, n_labels = rows.shape[1:]
+    if isinstance(rewrite_map, xr.DataArray):
+        rewrite_map = _map_in_order(rewrite_map, rows)
     if rewrite_map is None:
         return np.zeros((1, n_labels, n_labels)), False
     try:
@@ -139,3 +168,16 @@ def _maps(rewrite_map: xr.DataArray | np.ndarray | None, n_agents: int, n_labels
     if not np.isfinite(maps).all() or maps.min() < 0:
         raise InputError("rewrite_map: expected finite numbers of at least 0")
     return np.ascontiguousarray(maps.reshape(-1, *shared).transpose(0, 2, 1)), maps.ndim == 2
+
+
+def _map_in_order(rewrite_map: xr.DataArray, rows: xr.DataArray) -> xr.DataArray:
+    dims = ("agent", "country", "reported") if "agent" in rewrite_map.dims else ("country", "reported")
+    if len(rewrite_map.dims) != len(dims) or set(rewrite_map.dims) != set(dims):
+        raise InputError(
+            f"rewrite_map has the dims {rewrite_map.dims}: expected (country, reported) or (agent, country, reported)"
+        )
+    if ("country" in rewrite_map.coords) != ("reported" in rewrite_map.coords):
+        raise InputError("rewrite_map: expected names of countries along both country and reported, or along neither")
+    for dim in ("country", "reported"):
+        rewrite_map = _in_order("rewrite_map", rewrite_map, dim, rows)
+    return rewrite_map.transpose(*dims)

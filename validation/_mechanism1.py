@@ -9,9 +9,10 @@ import xarray as xr
 from scipy.stats import norm
 from tqdm.auto import tqdm
 
-from meanfield import InputError, stamp
+from meanfield import stamp
 from theory.mechanism1 import APPENDIX_E, ENDPOINTS, Ends, Mechanism1, Source, endpoints_of_votes, play, read_counts
-from validation._arguments import LARGEST_SEED, integer, population_sizes
+from theory.mechanism1._counts import INTERVAL_LEVEL
+from validation._arguments import LARGEST_SEED, check_level, integer, population_sizes
 from validation._intervals import wilson_interval
 
 
@@ -56,16 +57,11 @@ def simulate_mechanism1(
     """
     sizes = population_sizes(n_agents)
     runs, seed = integer("runs", runs, 1), integer("seed", seed, 0, LARGEST_SEED)
-    _check_level(level)
+    check_level(level)
     with tqdm(total=len(sizes) * runs, desc="Mechanism 1", disable=not progress, leave=False) as bar:
         ends = [play(parameters, n, runs, seed, bar.update) for n in sizes]
     result = _labelled(sizes, ends, level)
     return stamp(result, "mechanism1_simulation", None, runs=runs, seed=seed, level=level, parameters=str(parameters))
-
-
-def _check_level(level: float) -> None:
-    if not 0 < level < 1:
-        raise InputError(f"level = {level}: expected a probability between 0 and 1")
 
 
 def _labelled(sizes: list[int], ends: list[Ends], level: float) -> xr.Dataset:
@@ -115,8 +111,9 @@ def compare_mechanism1(
     Returns
     -------
     Dataset over `n_agents` and `quantity`, the four classes of endpoints and 'accuracy': `measured` with its `interval`
-    (bound), Wilson's for fractions and normal for the accuracy; `simulated` with its Monte-Carlo `simulated_error`;
-    `inside`, whether the simulated value is in the interval.
+    (bound), Wilson's for fractions; for the accuracy the ends that were given, where `level` is theirs, 0.95, and
+    otherwise normal; `simulated` with its Monte-Carlo `simulated_error`; `inside`, 1 or 0, whether the simulated value
+    is in the interval, NaN where nothing was measured.
 
     Raises
     ------
@@ -131,18 +128,20 @@ def compare_mechanism1(
     intervals = [wilson_interval(c, int(n), level) for c, n in zip(data.counts, data.seeds, strict=True)]
     ends = [np.array([low, high]).T for low, high in intervals]
     accuracy = data.accuracy[:, None] + np.array([-z, z]) * data.standard_error[:, None]
+    if level == INTERVAL_LEVEL and data.accuracy_interval is not None:
+        accuracy = data.accuracy_interval
     interval = np.concatenate([np.stack(ends), accuracy[:, None]], axis=1)
     seen = np.c_[data.counts / data.seeds[:, None], data.accuracy]
     value = np.c_[simulated["fraction"].values, simulated["final_mean"].values]
     error = np.c_[np.sqrt(value[:, :4] * (1 - value[:, :4]) / runs), simulated["final_standard_error"].values]
-    inside = (interval[..., 0] <= value) & (value <= interval[..., 1])
+    inside = np.where(np.isnan(seen), np.nan, (interval[..., 0] <= value) & (value <= interval[..., 1]))
     over = ("n_agents", "quantity")
     columns = {
         "measured": (over, seen, "measured"),
         "interval": ((*over, "bound"), interval, f"its {100 * level:g} % interval"),
         "simulated": (over, value, "simulated"),
         "simulated_error": (over, error, "its Monte-Carlo standard error"),
-        "inside": (over, inside, "whether the simulated value is in the measured interval"),
+        "inside": (over, inside, "1 where the simulated value is in the measured interval"),
     }
     result = xr.Dataset(
         {name: (dims, values, {"long_name": text, "units": "1"}) for name, (dims, values, text) in columns.items()},

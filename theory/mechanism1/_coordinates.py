@@ -18,7 +18,7 @@ from theory.mechanism1._parameters import PARAMETERS, Mechanism1
 WEIGHTS = ("weight_T", "weight_R")
 MEANS = ("mean_T", "mean_R", "mean_0")
 UNIT = (*WEIGHTS, "alpha")
-LARGEST = 7.0  # coordinates stay within ± this, which are factors of 1,100: far outside what data can tell apart
+FARTHEST = 7.0  # from where a search or climb starts, in coordinates; a factor of 1,100 is more than data tell apart
 
 
 def theta_of(parameters: Mechanism1) -> np.ndarray:
@@ -49,7 +49,7 @@ class Coordinates:
             if name not in MEANS and (value <= 0 or (name in UNIT and other <= 0)):
                 raise InputError(f"start.{name} = {value:g}: a free parameter starts inside its range, not at its end")
             coordinates[i] = value if name in MEANS else np.log(value / other) if name in UNIT else np.log(value)
-        return np.clip(coordinates, -LARGEST, LARGEST)
+        return coordinates
 
     def theta(self, coordinates: Any) -> Any:
         """All of PARAMETERS, shape (14,), as NumPy or JAX arrays."""

@@ -15,6 +15,7 @@ from theory.mechanism1._endpoints import ENDPOINTS, possible_endpoints
 
 COUNT_COLUMNS = tuple(f"{name}_count" for name in ENDPOINTS)
 INTERVAL = ("final_ci_low", "final_ci_high")
+INTERVAL_LEVEL = 0.95
 STANDARD_ERRORS_WIDE = 2 * 1.959963984540054  # of a 95 % interval
 Source = str | os.PathLike | pd.DataFrame | xr.Dataset
 
@@ -30,6 +31,8 @@ class EndpointCounts(NamedTuple):
         Shape (K, 4): how many runs ended in each of ENDPOINTS.
     accuracy, standard_error
         Shape (K,): mean share of agents with the truth in the end. NaN where it was not measured.
+    accuracy_interval
+        Shape (K, 2): the ends of its 95 % interval, where the source has them.
     """
 
     n_agents: np.ndarray
@@ -37,6 +40,7 @@ class EndpointCounts(NamedTuple):
     counts: np.ndarray
     accuracy: np.ndarray
     standard_error: np.ndarray
+    accuracy_interval: np.ndarray | None = None
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -93,7 +97,10 @@ def _table(source: Source) -> pd.DataFrame:
     path = Path(source)
     if not path.is_file():
         raise InputError(f"counts = {path}: there is no such file")
-    return pd.read_csv(path)
+    try:
+        return pd.read_csv(path)
+    except ValueError as error:  # pandas' errors of parsing and those of decoding are of this kind
+        raise InputError(f"counts = {path}: expected a CSV file with a header ({error})") from error
 
 
 def _whole(table: pd.DataFrame, name: str, least: int) -> np.ndarray:
@@ -104,16 +111,23 @@ def _whole(table: pd.DataFrame, name: str, least: int) -> np.ndarray:
     return np.asarray(values, dtype=np.int64)
 
 
-def _accuracy(table: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+def _numbers(table: pd.DataFrame, name: str) -> np.ndarray:
+    """The column's numbers, NaN for text."""
+    return np.asarray(pd.to_numeric(table[name], errors="coerce"), dtype=float)
+
+
+def _accuracy(table: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
     if "final_mean" not in table.columns:
-        return np.full(len(table), np.nan), np.full(len(table), np.nan)
-    mean = table["final_mean"].to_numpy(dtype=float)
+        return np.full(len(table), np.nan), np.full(len(table), np.nan), None
+    mean, interval = _numbers(table, "final_mean"), None
     if not ((mean >= 0) & (mean <= 1)).all():
-        raise InputError(f"final_mean = {mean.tolist()}: expected shares from 0 to 1")
+        raise InputError(f"final_mean = {table['final_mean'].tolist()}: expected shares from 0 to 1")
+    if set(INTERVAL) <= set(table.columns):
+        interval = np.stack([_numbers(table, name) for name in INTERVAL], axis=-1)
     if "final_standard_error" in table.columns:
-        error = table["final_standard_error"].to_numpy(dtype=float)
-    elif set(INTERVAL) <= set(table.columns):
-        low, high = (table[name].to_numpy(dtype=float) for name in INTERVAL)
+        error = _numbers(table, "final_standard_error")
+    elif interval is not None:
+        low, high = interval.T
         if not ((low <= mean) & (mean <= high)).all():
             raise InputError("final_ci_low, final_ci_high: expected intervals that hold final_mean")
         error = (high - low) / STANDARD_ERRORS_WIDE
@@ -121,4 +135,4 @@ def _accuracy(table: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
         raise InputError("counts has final_mean: expected final_standard_error or final_ci_low and final_ci_high too")
     if not ((error > 0) & np.isfinite(error)).all():
         raise InputError(f"standard errors of final_mean are {error.tolist()}: expected numbers above 0")
-    return mean, error
+    return mean, error, interval

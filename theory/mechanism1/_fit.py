@@ -11,7 +11,8 @@ from scipy.stats import norm
 from tqdm.auto import tqdm
 
 from meanfield import InputError, stamp
-from theory.mechanism1._bootstrap import bootstrap as bootstrap_points
+from theory.mechanism1._bootstrap import Refits
+from theory.mechanism1._bootstrap import bootstrap as bootstrap_refits
 from theory.mechanism1._coordinates import Coordinates, interval_of, theta_of
 from theory.mechanism1._counts import EndpointCounts, Source, read_counts
 from theory.mechanism1._endpoints import ENDPOINTS
@@ -28,6 +29,7 @@ RUNS_A_SEED = 3  # simulated; estimates are then 1 + 1/3 times as variable as wi
 CHECK = 5  # times as many runs, with other random numbers, say how likely the outcome is
 SPREAD = 0.7  # of the starts, in coordinates
 CLIMBS = 2
+LARGEST_SEED = 2**61 - 1  # the simulator takes 64 bits, and five seeds are made of one
 # Random numbers of the climb, the two Jacobians, the check and the bootstrap are unrelated.
 CLIMBED, LEFT, RIGHT, CHECKED, RESAMPLED = range(5)
 
@@ -39,7 +41,7 @@ class Fit(NamedTuple):
     point: np.ndarray  # (free,)
     moments: Moments
     information: Information
-    replicates: np.ndarray  # (bootstrap, free)
+    refits: Refits
 
 
 def fit_mechanism1(
@@ -79,11 +81,12 @@ def fit_mechanism1(
     runs
         Runs of the simulator at each N. Default: 4,000, or three times the seeds where that is more.
     bootstrap
-        Number of parametric bootstrap replicates, 0 for none.
+        Number of parametric bootstrap replicates, 0 for none: as many seeds drawn again at the fit, and refitted on the
+        surrogate corrected there until the climb has converged. They also give `effective_parameters`.
     level
         Of the intervals.
     seed
-        Of everything random; the same seed gives the same result.
+        0 to 2^61 - 1, of everything random; the same seed gives the same result.
     progress
         Show a progress bar.
 
@@ -91,17 +94,22 @@ def fit_mechanism1(
     -------
     Dataset with
 
-    - over `parameter`: `estimate`, `free`, `standard_error`, `interval` (bound), `identified` (known within a factor
-      of e, or one nat for means), and `bootstrap_standard_error`, `bootstrap_interval`;
+    - over `parameter`: `estimate`, `free`, `standard_error`, `interval` (bound; symmetric in means, in logits of
+      the weights and of alpha, and in logarithms of all else), `identified` (known within a factor of e, or one nat for
+      means), and `bootstrap_standard_error` (`bootstrap` refits, NaN where a parameter is not identified: refits start
+      at the fit, and where nothing pulls they stay there);
     - over `direction`, combinations of the free parameters from the best to the least known: `direction_error`, the
-      standard error along it by curvature alone, `loading` (free_parameter), `direction_determined`, `direction_text`;
+      standard error along it by curvature alone, `loading` (free_parameter), `direction_determined`, `direction_text`.
+      They are directions in the coordinates ln(w/w_0) of a weight w, with w_0 = 1 - weight_T - weight_R (weight_0 in
+      the text), logit of alpha, means as they are, and logarithms of all else;
     - over `n_agents`: `measured`, `fitted` and `paper` (endpoint), fractions of runs, and `measured_accuracy`,
       `measured_accuracy_error`, `fitted_accuracy`, `paper_accuracy`.
 
     attrs hold `log_likelihood` and `log_likelihood_paper`, both from fresh simulations with the same random numbers;
-    `log_likelihood_error`, their Monte-Carlo standard error at the fit; `effective_parameters`, `aic` and `bic`
-    (composite: the effective number in place of the number of free ones); `determined` and `not_determined`, the
-    directions in words.
+    `log_likelihood_error`, their Monte-Carlo standard error at the fit; `effective_parameters`, twice what bootstrap
+    refits gain in log-likelihood on average (the number of free ones, were the likelihood complete and regular), with
+    its Monte-Carlo error `effective_parameters_error`; `aic` and `bic`, with that number in place of the number of free
+    ones (all NaN with fewer than 2 replicates); `determined` and `not_determined`, the directions in words.
 
     Raises
     ------
@@ -112,7 +120,7 @@ def fit_mechanism1(
     coordinates = Coordinates.of(free, start)
     runs = _checked("runs", max(LEAST_RUNS, RUNS_A_SEED * int(measured.seeds.max())) if runs is None else runs, 100)
     starts, replicates = _checked("starts", starts, 0), _checked("bootstrap", bootstrap, 0)
-    _checked("seed", seed, 0)
+    _checked("seed", seed, 0, LARGEST_SEED)
     if not 0 < level < 1:
         raise InputError(f"level = {level}: expected a probability between 0 and 1")
     total = starts + min(CLIMBS, starts + 1) + 2 + replicates
@@ -126,9 +134,11 @@ def fit_mechanism1(
     )
 
 
-def _checked(name: str, value: int, least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-        raise InputError(f"{name} = {value!r}: expected a whole number of at least {least}")
+def _checked(name: str, value: int, least: int, most: int | None = None) -> int:
+    too_large = most is not None and value > most
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least or too_large:
+        expected = f"of at least {least}" if most is None else f"from {least} to {most}"
+        raise InputError(f"{name} = {value!r}: expected a whole number {expected}")
     return int(value)
 
 
@@ -174,7 +184,7 @@ def _fit(
         report(1)
     moments = simulate(point, 5 * seed + CHECKED, CHECK * runs)
     found = information(moments, *jacobians, measured, runs)
-    again = bootstrap_points(coordinates, point, moments, draws, measured, replicates, 5 * seed + RESAMPLED, report)
+    again = bootstrap_refits(coordinates, point, moments, draws, measured, replicates, 5 * seed + RESAMPLED, report)
     return Fit(coordinates, point, moments, found, again)
 
 
@@ -185,7 +195,8 @@ def _judged(fit: Fit, paper: Moments, measured: EndpointCounts, checked_runs: in
     texts = [describe(row, names, tuple(map(scale_of, names))) for row in fit.information.directions]
     known = fit.information.eigenvalues > KNOWN**-2
     return {
-        **judgement(value, fit.information.effective_parameters, measured),
+        **judgement(value, fit.refits.effective_parameters, measured),
+        "effective_parameters_error": fit.refits.effective_parameters_error,
         "log_likelihood_paper": log_likelihood(paper.values, measured),
         "log_likelihood_error": _monte_carlo_error(fit.moments, measured, checked_runs),
         "determined": "; ".join(text for text, one in zip(texts, known, strict=True) if one),
@@ -250,17 +261,16 @@ def _parameter_columns(fit: Fit, level: float) -> dict[str, tuple]:
     slope = fit.coordinates.derivative(fit.point)
     errors = np.sqrt(np.diag(slope @ fit.information.covariance @ slope.T))
     z = float(norm.ppf((1 + level) / 2))
-    column = np.full((len(PARAMETERS), 6), np.nan)
+    column = np.full((len(PARAMETERS), 4), np.nan)
     column[places, 0] = errors
     for place, name, error in zip(places, fit.coordinates.free, errors, strict=True):
         column[place, 1:3] = interval_of(name, estimate[place], error, z)
-    if len(fit.replicates) > 1:
-        again = np.array([theta_of(fit.coordinates.parameters(point))[places] for point in fit.replicates])
-        column[places, 3] = again.std(axis=0, ddof=1)
-        column[places, 4:] = np.quantile(again, [(1 - level) / 2, (1 + level) / 2], axis=0).T
     is_free = np.isin(np.arange(len(PARAMETERS)), places)
     identified = np.zeros(len(PARAMETERS), dtype=bool)
     identified[places] = np.sqrt(np.diag(fit.information.covariance)) < KNOWN
+    if len(fit.refits.points) > 1:
+        again = np.array([theta_of(fit.coordinates.parameters(point)) for point in fit.refits.points])
+        column[:, 3] = np.where(identified, again.std(axis=0, ddof=1), np.nan)
     over, bounds = ("parameter",), ("parameter", "bound")
     return {
         "estimate": (over, estimate, "likeliest value, or the value held", "1"),
@@ -269,5 +279,4 @@ def _parameter_columns(fit: Fit, level: float) -> dict[str, tuple]:
         "interval": (bounds, column[:, 1:3], f"{100 * level:g} % interval, Godambe", "1"),
         "identified": (over, identified, "whether it is known within a factor of e, or a nat", "1"),
         "bootstrap_standard_error": (over, column[:, 3], "standard deviation of bootstrap replicates", "1"),
-        "bootstrap_interval": (bounds, column[:, 4:], f"{100 * level:g} % bootstrap percentile interval", "1"),
     }

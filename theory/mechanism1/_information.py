@@ -28,7 +28,9 @@ class Information(NamedTuple):
     covariance: np.ndarray  # (P, P), of the coordinates: H⁻¹ K H⁻¹
     eigenvalues: np.ndarray  # (P,), falling, of H
     directions: np.ndarray  # (P, P), direction i is the row i, of length 1 in coordinates
-    effective_parameters: float  # tr(H⁻¹ K): the number of free ones where the likelihood is complete and regular
+    # tr(H⁻¹ K) over all that has curvature: the number of free ones where the likelihood is complete and regular. For
+    # exact Jacobians only, since the noise of simulated ones passes for curvature.
+    effective_parameters: float
 
 
 def differences(simulate: Simulate, point: np.ndarray, seed: int) -> np.ndarray:
@@ -59,7 +61,8 @@ def information(
     # Where nothing is known, K and H are noise, and their quotient says nothing: there the variance is that of H alone.
     lost = np.eye(len(eigenvalues)) - known
     covariance = known @ covariance @ known + lost @ inverse @ lost
-    effective = float(np.trace(known @ inverse @ spread))
+    curved = (vectors * (eigenvalues > LEAST_CURVATURE)) @ vectors.T
+    effective = float(np.trace(curved @ inverse @ spread))
     return Information(curvature, covariance, eigenvalues, _signed(vectors.T), effective)
 
 
@@ -77,7 +80,9 @@ def describe(direction: np.ndarray, names: tuple[str, ...], scales: tuple[str, .
 
 
 def scale_of(name: str) -> str:
-    """How a coordinate is made from its parameter, with {} for the name."""
-    if name in WEIGHTS or name == "alpha":
+    """How a coordinate is made from its parameter, with {} for the name; weight_0 is 1 - weight_T - weight_R."""
+    if name in WEIGHTS:
+        return "ln({}/weight_0)"
+    if name == "alpha":
         return "logit {}"
     return "{}" if name.startswith("mean") else "ln {}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pandas as pd
 from tqdm.auto import tqdm
 
@@ -29,19 +30,27 @@ NESTED = {
 
 
 def compare_mechanism1_models(
-    counts: Source, *, starts: int = 3, runs: int | None = None, seed: int = 0, progress: bool = False
+    counts: Source,
+    *,
+    starts: int = 3,
+    runs: int | None = None,
+    bootstrap: int = 20,
+    seed: int = 0,
+    progress: bool = False,
 ) -> pd.DataFrame:
     """Mechanism 1, models nested in it, and the copying process with zealots, by information criterion.
 
     Parameters
     ----------
-    counts, starts, runs, seed, progress
+    counts, starts, runs, bootstrap, seed, progress
         As `fit_mechanism1` takes them.
 
     Returns
     -------
     DataFrame, a row a model, the best AIC first: `model`, `free`, how many parameters are free; `effective`, how many
-    the data determine, tr(H⁻¹K); `log_likelihood`, `aic`, `bic`. `Appendix E` has none free.
+    they count for, by `bootstrap` refits as in `fit_mechanism1`, tr(H⁻¹K) for copying; `effective_error`, its
+    Monte-Carlo error; `log_likelihood`, `aic`, `bic`. `Appendix E` comes last: it has none free here, but was fitted
+    elsewhere, to the data of GPT-4o, so that its `effective`, `aic` and `bic` are NaN.
 
     Raises
     ------
@@ -50,18 +59,19 @@ def compare_mechanism1_models(
     """
     rows = []
     for name, (free, start) in tqdm(NESTED.items(), desc="models", disable=not progress, leave=False):
-        fit = fit_mechanism1(counts, free=free, start=start, starts=starts, runs=runs, bootstrap=0, seed=seed)
+        fit = fit_mechanism1(counts, free=free, start=start, starts=starts, runs=runs, bootstrap=bootstrap, seed=seed)
         rows.append({"model": name, "free": len(free)} | _row(fit.attrs))
         if name == "all parameters":
             value = fit.attrs["log_likelihood_paper"]
             rows.append(
-                {"model": "Appendix E", "free": 0, "effective": 0.0, "log_likelihood": value}
-                | {"aic": -2 * value, "bic": -2 * value}
+                {"model": "Appendix E", "free": 0, "effective": np.nan, "log_likelihood": value}
+                | {"effective_error": np.nan, "aic": np.nan, "bic": np.nan}
             )
     rows.append({"model": "copying with zealots", "free": 3} | _row(fit_copying(counts).attrs))
     return pd.DataFrame(rows).sort_values("aic", ignore_index=True)
 
 
 def _row(attrs: dict) -> dict[str, float]:
-    names = {"effective": "effective_parameters", "log_likelihood": "log_likelihood", "aic": "aic", "bic": "bic"}
-    return {name: float(attrs[key]) for name, key in names.items()}
+    names = {"effective": "effective_parameters", "effective_error": "effective_parameters_error"}
+    names |= {name: name for name in ("log_likelihood", "aic", "bic")}
+    return {name: float(attrs.get(key, 0.0)) for name, key in names.items()}

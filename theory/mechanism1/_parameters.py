@@ -84,6 +84,8 @@ class Mechanism1:
 
     def weights(self, n_agents: ArrayLike) -> np.ndarray:
         """(w_T, w_R, w_0) on the last axis for each N ≥ 1 of `n_agents`; N may be infinite."""
+        if not (np.asarray(n_agents) >= 1).all():
+            raise InputError(f"n_agents = {n_agents}: expected numbers of at least 1")
         return component_weights(np.array([getattr(self, name) for name in PARAMETERS[:5]]), n_agents)
 
     def field_law(self, n_agents: float = np.inf) -> FieldLaw:

@@ -10,7 +10,7 @@ import numpy as np
 import optax
 
 from meanfield import compiled, value_and_gradient, value_and_jacobian
-from theory.mechanism1._coordinates import LARGEST, Coordinates
+from theory.mechanism1._coordinates import FARTHEST, Coordinates
 from theory.mechanism1._counts import EndpointCounts
 from theory.mechanism1._likelihood import log_likelihood, observations, scoring_parts, varying_part
 from theory.mechanism1._surrogate import LEAST_PROBABILITY, Draws, surrogate_moments
@@ -68,7 +68,7 @@ def search(coordinates: Coordinates, start: np.ndarray, measured: EndpointCounts
         if value < lowest:
             best, lowest = point, value
         update, state = optimiser.update(gradient, state, point)
-        point = np.clip(np.asarray(optax.apply_updates(point, update)), -LARGEST, LARGEST)
+        point = np.clip(np.asarray(optax.apply_updates(point, update)), start - FARTHEST, start + FARTHEST)
     return Summit(best, np.empty(0), -lowest)
 
 
@@ -90,7 +90,7 @@ def climb(
         gain = -np.inf
         while gain <= 0 and damping < DAMPING[1]:
             step = np.linalg.solve(curvature + damping * np.eye(len(start)), gradient)
-            point = np.clip(here.coordinates + step, -LARGEST, LARGEST)
+            point = np.clip(here.coordinates + step, start - FARTHEST, start + FARTHEST)
             there = Summit(point, *_valued(moments_at(point), measured))
             gain = there.log_likelihood - here.log_likelihood
             damping *= 0.2 if gain > 0 else 6

@@ -9,10 +9,12 @@ import xarray as xr
 from numpy.typing import ArrayLike
 
 from meanfield import InputError, stamp
+from theory.flag_game._arguments import whole_number
 from theory.random_field._field_law import FieldLaw
 from theory.random_field._fixed_points import check_coupling
 
-GRID = 801  # values of the social field between which solutions are counted
+GRID = 801  # values of m between which solutions are counted
+MOST = 1.001  # the largest of them: beyond 1, because large fields are rounded to m = ±1
 BLOCK = 2**22  # numbers held at once
 
 
@@ -27,23 +29,24 @@ def random_field_phase_diagram(
 ) -> xr.Dataset:
     """What solutions [002] Eq. 9 has for samples of N fields, by N and coupling.
 
-    Of a sample all couplings are read off one curve, J = x/f(x) over the social field x = J m, on a grid of 801 values:
-    a pair of solutions closer than J/400 in m counts as none.
+    For each sample and coupling the stable solutions are counted as the falls of f(Jm) - m through zero between the
+    values of a grid of 801 from m = -1.001 to 1.001: a stable solution that is closer than 1/400 to an unstable one can
+    be missed.
 
     Parameters
     ----------
     fields_of
         The law of an agent's field among N, as `Mechanism1.field_law`.
     n_agents
-        Population sizes.
+        Population sizes, all different.
     J
-        Couplings above 0, shape (couplings,).
+        Couplings above 0, shape (couplings,), at least one.
     beta
         β > 0, finite.
     samples
-        Samples of N fields at each N.
+        Samples of N fields at each N, at least 1.
     seed
-        Of the samples; a sample depends on the seed, N and its number only.
+        Of the samples, at least 0; a sample depends on the seed, N and its number only.
 
     Returns
     -------
@@ -57,16 +60,17 @@ def random_field_phase_diagram(
     InputError
         If an argument is out of range.
     """
-    sizes = [int(n) for n in n_agents]
+    sizes = [whole_number("n_agents", n) for n in n_agents]
+    if not sizes or len(set(sizes)) < len(sizes):
+        raise InputError(f"n_agents = {sizes}: expected one population size or several different ones")
+    samples, seed = whole_number("samples", samples), whole_number("seed", seed, 0)
     couplings = np.atleast_1d(np.asarray(J, dtype=float))
-    if not sizes or min(sizes) < 1 or len(set(sizes)) < len(sizes):
-        raise InputError(f"n_agents = {list(n_agents)}: expected different population sizes of at least 1")
+    if couplings.ndim != 1 or couplings.size == 0:
+        raise InputError(f"J has shape {couplings.shape}: expected a row of at least one coupling")
     for coupling in couplings:
         check_coupling(float(coupling), beta)
     if not np.isfinite(beta) or not (couplings > 0).all():
         raise InputError(f"beta = {beta}, J = {couplings.tolist()}: expected finite numbers above 0")
-    if samples < 1:
-        raise InputError(f"samples = {samples}: expected at least 1")
     names = ("bistable", "truth_only", "rival_only", "several", "m", "q")
     values = {name: np.empty((len(sizes), len(couplings))) for name in names}
     for k, n in enumerate(sizes):
@@ -99,7 +103,7 @@ def sample_fields(law: FieldLaw, n_agents: int, samples: int, seed: int) -> np.n
 def _counted(h: np.ndarray, couplings: np.ndarray, beta: float) -> tuple[np.ndarray, ...]:
     """The columns of the diagram, each (couplings,), for fields (samples, N)."""
     samples, n_agents = h.shape
-    m = np.linspace(-1, 1, GRID)
+    m = np.linspace(-MOST, MOST, GRID)
     rows = max(1, BLOCK // (GRID * n_agents))
     columns = []
     for coupling in couplings:
