@@ -17,7 +17,6 @@ from theory.random_field._fixed_points import check_coupling
 
 POINTS = 801
 INTERVALS = 16
-BEYOND = 8.0  # widths; social fields outweigh private ones that far out, and f is all but ±1
 STEP = 1e-3  # of x, in widths, for the cubic coefficient of f at a pitchfork
 
 
