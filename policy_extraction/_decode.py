@@ -7,7 +7,7 @@ far share the next one. Each copy draws from random numbers of its own, so that 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,11 +19,11 @@ from policy_extraction._tokens import Tokens
 
 @dataclass(frozen=True)
 class _Row:
-    """A continuation and the copies that wrote it."""
+    """A continuation and the numbers of the copies that wrote it."""
 
     parent: int
     written: Tokens
-    copies: tuple[int, ...]
+    copies: np.ndarray
 
 
 def continuations(
@@ -77,7 +77,7 @@ def _continue(
     with_cache: bool,
     written: list[Tokens],
 ) -> None:
-    pending: list[tuple[Any, list[_Row]]] = [(None, [_Row(0, (), tuple(numbers))])]
+    pending: list[tuple[Any, list[_Row]]] = [(None, [_Row(0, (), np.array(numbers))])]
     while pending:
         cache, rows = pending.pop()
         step = len(rows[0].written)
@@ -90,17 +90,23 @@ def _continue(
             output = read(model, [row.written[-1:] for row in rows], again, [-1])
         children = []
         for i, (row, logits) in enumerate(zip(rows, output.logits[:, -1], strict=True)):
-            chosen = _chosen(logits, draws[list(row.copies), step], temperature)
-            for token in np.unique(chosen).tolist():
+            chosen = _chosen(logits, draws[row.copies, step], temperature)
+            for token, said in _by_token(chosen, row.copies):
                 if token in stops:
                     continue
-                said = tuple(n for n, t in zip(row.copies, chosen, strict=True) if t == token)
                 children.append(_Row(i, (*row.written, token), said))
-                for number in said:
+                for number in said.tolist():
                     written[number] = children[-1].written
         cache = output.past_key_values if with_cache else None
         most = rows_at_once(len(context) + draws.shape[1])
         pending += [(cache, group) for group in _groups(children, most)]
+
+
+def _by_token(chosen: np.ndarray, copies: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+    """Each token that was chosen, and the copies that chose it, in one pass over the sorted tokens."""
+    order = np.argsort(chosen, kind="stable")
+    tokens, first = np.unique(chosen[order], return_index=True)
+    return zip(tokens.tolist(), np.split(copies[order], first[1:]), strict=True)
 
 
 def _groups(rows: Sequence[_Row], most: int) -> list[list[_Row]]:

@@ -28,6 +28,7 @@ def make_record(
     memory_length: int,
     model: str,
     censored: np.ndarray | None = None,
+    libraries: str = "",
     **options: Any,
 ) -> xr.Dataset:
     """Label what was measured for one set of words.
@@ -48,6 +49,9 @@ def make_record(
         Name of the language model.
     censored
         Where the log-probability is an upper bound only, shape (order, state, word); None for nowhere.
+    libraries
+        The packages that computed the log-probabilities here, with spaces between them; their versions go into the
+        attrs. A back end that had them computed elsewhere names none.
     options
         Numbers and strings for the attrs.
 
@@ -80,7 +84,7 @@ def make_record(
     record["censored"].attrs = {"long_name": "whether the log-probability is an upper bound only"}
     record["captured_mass"].attrs = {"long_name": "probability of the words together, temperature 1", "units": "1"}
     record = stamp(record, "record", model=model, **options)
-    return record.assign_attrs(_versions("torch", "transformers"), memory_length=memory_length)
+    return record.assign_attrs(_versions(*libraries.split()), memory_length=memory_length)
 
 
 def policy_from_record(

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from meanfield import InputError
-from policy_extraction._attention import UnsupportedError
+from policy_extraction._attention import UnsupportedError, branching
 from policy_extraction._backend import Scores
 from policy_extraction._batches import batch_scores, repeatable
 from policy_extraction._chat import render
 from policy_extraction._decode import continuations
 from policy_extraction._disjoint import disjoint
+from policy_extraction._libraries import LIBRARIES
 from policy_extraction._load import LanguageModel
 from policy_extraction._memory_budget import DEFAULT_BUDGET, MOST_TOKENS_CPU, Footprint, check_budget, footprint
 from policy_extraction._packed import packed_linears
+from policy_extraction._parallel import in_order
 from policy_extraction._passes import Room, tree_scores
 from policy_extraction._template import Prompt
 from policy_extraction._tokens import Question, Tokens, questions, spelled
@@ -62,13 +65,16 @@ class TransformersBackend:
 
     @property
     def provenance(self) -> dict[str, str | int | float]:
-        """Number format of the weights."""
+        """Number format of the weights, and the libraries that run the model."""
         model = self.language_model.model
         quantized = getattr(model.config, "quantization_config", None)
         method = (
             quantized.get("quant_method") if isinstance(quantized, dict) else getattr(quantized, "quant_method", "")
         )
-        found: dict[str, str | int | float] = {"dtype": str(model.dtype).removeprefix("torch.")}
+        found: dict[str, str | int | float] = {
+            "libraries": " ".join(LIBRARIES),
+            "dtype": str(model.dtype).removeprefix("torch."),
+        }
         return found | ({"quantization": str(getattr(method, "value", method))} if method else {})
 
     def check(self, prompts: Sequence[Prompt], words: Sequence[str]) -> None:
@@ -83,15 +89,19 @@ class TransformersBackend:
         if not prompts:
             return
         asked = self._questions(prompts, words)
-        measure = self._method(asked)
+        model = self.language_model.model
         order = sorted(range(len(asked)), key=lambda number: asked[number].context)
-        with packed_linears(self.language_model.model):
-            for first in range(0, len(order), PORTION):
-                numbers = order[first : first + PORTION]
-                portion = [asked[number] for number in numbers]
-                begun = self._finite(measure(portion))
-                log_p = np.stack([disjoint(row, q.answers) for row, q in zip(begun, portion, strict=True)])
-                yield Scores(np.array(numbers), log_p, np.zeros(log_p.shape, dtype=bool))
+        numbers = [order[first : first + PORTION] for first in range(0, len(order), PORTION)]
+        portions = [[asked[number] for number in some] for some in numbers]
+        exact = self._tree_is_exact(asked)
+        method, workers = self._method(asked, exact), self._workers(asked, exact)
+        # The attention is replaced once around all passes: several run at a time.
+        with packed_linears(model), branching(model) if exact else nullcontext():
+            measured = in_order(method, portions, workers)
+            for some, portion, begun in zip(numbers, portions, measured, strict=True):
+                rows = zip(self._finite(begun), portion, strict=True)
+                log_p = np.stack([disjoint(row, question.answers) for row, question in rows])
+                yield Scores(np.array(some), log_p, np.zeros(log_p.shape, dtype=bool))
 
     def generate(
         self, prompts: Sequence[Prompt], *, max_tokens: int, temperature: float = 1.0, seed: int = 0
@@ -156,10 +166,23 @@ class TransformersBackend:
         most = self._footprint.tokens(self._budget, _longest(asked))
         return min(most, MOST_TOKENS_CPU) if model.device.type == "cpu" else most
 
-    def _method(self, asked: Sequence[Question]) -> Callable[[Sequence[Question]], np.ndarray]:
+    def _workers(self, asked: Sequence[Question], exact: bool) -> int:
+        """How many passes run at a time: on the CPU as many as have a thread each and fit the budget together.
+
+        It does not depend on how much is left to do: numbers differ in their last bits with the threads of a pass.
+        """
+        import torch
+
+        model = self.language_model.model
+        if not exact or model.device.type != "cpu":
+            return 1
+        fit = self._footprint.tokens(self._budget, _longest(asked)) // MOST_TOKENS_CPU
+        return max(1, min(fit, torch.get_num_threads()))
+
+    def _method(self, asked: Sequence[Question], exact: bool) -> Callable[[Sequence[Question]], np.ndarray]:
         """The tree where it gives what plain forward passes give, batches for other models."""
         model, tokens = self.language_model.model, self._tokens_of_a_pass(asked)
-        if self._tree_is_exact(asked):
+        if exact:
             room = Room(tokens, self._footprint.wanted)
             return lambda portion: tree_scores(model, portion, room)
         return lambda portion: batch_scores(model, portion, tokens)

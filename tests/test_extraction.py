@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
@@ -164,6 +165,8 @@ def test_policy_keeps_its_provenance_and_survives_a_file(policy, tmp_path):
     assert policy.attrs["memory_length"] == 2
     assert policy.attrs["option_template"] == "short"
     assert policy.attrs["option_dtype"] == "float32"
+    assert policy.attrs["version_torch"] == version("torch")
+    assert policy.attrs["version_transformers"] == version("transformers")
     assert policy["order_label"].values.tolist() == ["his, her", "her, his"]
     assert policy["pair"].item() == "his/her"
     assert meanfield.load_policy(meanfield.save(policy, tmp_path / "policy.nc")).identical(policy)

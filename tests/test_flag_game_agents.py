@@ -10,6 +10,8 @@ import io
 import json
 import math
 from collections import Counter
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,17 +20,21 @@ import xarray as xr
 from matplotlib.image import imread
 from scipy.stats import binomtest, chisquare, norm
 
+import policy_extraction
 from _openai_server import Behaviour, serving
 from meanfield import InputError, load, save
 from policy_extraction import OpenAIBackend
+from policy_extraction._interaction_log import InteractionLog
 from policy_extraction.flag_game import (
     FLAG_GAME_002,
     StandIn,
+    load_flag_game_prompts,
     play_flag_game,
     probe_memory_conflict,
     susceptibility_line,
 )
-from policy_extraction.flag_game._prompts import TASKS
+from policy_extraction.flag_game._log import Call, CallLog
+from policy_extraction.flag_game._prompts import SLOTS, TASKS
 from policy_extraction.flag_game._replies import Expected, ReplyError, parse_reply
 from theory.flag_game import FLAGS, crop_compatibility, flag_of, png, render_crop
 from validation import endpoints, flag_game_accuracy
@@ -124,6 +130,128 @@ def test_without_alpha_nothing_is_said_about_social_evidence(protocol):
     plain, told = asked(None), asked(0.9)
     assert [text.replace(line, "") for text in told] == plain
     assert sum(line in text for text in told) == (len(told) if protocol == "pairwise" else 3)
+
+
+# Prompts of one's own
+
+PACKAGED = Path(policy_extraction.__file__).parent / "templates" / "flag_game_002.toml"
+
+
+@pytest.fixture
+def own(tmp_path):
+    """Writes a file of prompts: the published one with pieces exchanged, each of which it must hold."""
+
+    def write(*changes: tuple[str, str]) -> Path:
+        text = PACKAGED.read_text(encoding="utf-8").replace("flag-game-002/1", "mine/1")
+        for old, new in changes:
+            assert old in text
+            text = text.replace(old, new)
+        path = tmp_path / "mine.toml"
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return write
+
+
+def test_the_packaged_file_is_one_like_any_other():
+    assert load_flag_game_prompts(PACKAGED) == FLAG_GAME_002 == load_flag_game_prompts(str(PACKAGED))
+    # Logs and results of earlier games hold it
+    assert FLAG_GAME_002.sha256 == "b64cb0a84b2ef8694f2e78789b8283ab8958051169bc7d026951cba309e07395"
+
+
+@pytest.mark.parametrize("protocol", ["pairwise", "broadcast", "manager"])
+def test_prompts_of_ones_own_are_played(own, protocol):
+    """Other words around the same slots change nothing for who reads the slots only."""
+    path = own(
+        ("Transcript memory (oldest -> newest):", "For $$5 you heard:"),
+        ("Output JSON exactly:\n$schema", "Write $schema,\nonce more: $schema\nYou recall\n$memory"),
+        ('"clue": "<short clue', '"hint": "<short clue'),
+        ("Your previous answer was not accepted: $problem.", "No:\\n$problem!"),
+        ("Balance your own", "Mix your own"),
+    )
+    prompts = load_flag_game_prompts(path)
+
+    def game(prompts):
+        agent = Recorder(
+            StandIn(SEEN, AB, uptake=0.3, answers="sampled", prompts=prompts), lambda n, user: "{}" if n == 7 else None
+        )
+        head = StandIn({}, AB, uptake=1.0, prompts=prompts) if protocol == "manager" else None
+        options = {"protocol": protocol, "manager": head, "alpha": None if head else 0.5, "m": 2, "seed": 5}
+        played = play_flag_game([agent] * 4, [A, B, UNSURE, UNSURE], AB, rounds=4, prompts=prompts, **options)
+        return played, agent.asked
+
+    (mine, asked), (theirs, _) = game(prompts), game(FLAG_GAME_002)
+    assert mine.attrs.pop("option_prompts") == "mine/1"
+    assert theirs.attrs.pop("option_prompts") == "flag-game-002/1"
+    assert mine.identical(theirs)
+    assert mine["retries"].item() == 1
+    texts = [call["user"] for call in asked]
+    assert all(text.count("once more: {") == 1 for text in texts)
+    assert sum("\nNo:\nits keys are" in text for text in texts) == 1
+    assert all('"clue"' not in text for text in texts)
+    assert any("For $5 you heard:" in text for text in texts) is (protocol == "pairwise")
+    assert any("\nMix your own" in text for text in texts) is (protocol != "manager")
+
+
+@pytest.mark.parametrize(("kind", "slot"), [(kind, slot) for kind in TASKS for slot in sorted(SLOTS[kind])])
+def test_a_missing_slot_is_named(own, kind, slot):
+    task = getattr(FLAG_GAME_002, kind)
+    without = task.user.replace(f"${{{slot}}}", "").replace(f"${slot}", "")
+    assert without != task.user
+    with pytest.raises(InputError) as error:
+        load_flag_game_prompts(own((task.user, without)))
+    assert str(error.value) == f"prompts mine/1: {kind}.user lacks the slot ${slot}"
+    with pytest.raises(InputError, match=f"{kind}.user lacks the slot"):
+        replace(FLAG_GAME_002, **{kind: replace(task, user=without)})
+
+
+LAST = '    "Treat transcript memory as strong evidence and update readily toward it.",\n'
+FIRST = '{"country": "<one allowed country>"}'
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("accepted: $problem.", "accepted."), "prompts mine/1: retry lacks the slot $problem"),
+        (("$memory\n$", "$memory $model\n$"), "message.user has the slot $model; expected $allowed, $memory, $schema"),
+        (("You only see", "For 5$ you see"), "statement.user has a $ that starts no slot; a dollar sign is written $$"),
+        (("You are one player", "$memory"), "message.system has the slot $memory; expected none"),
+        (("mine/1", " "), "their name is empty"),
+        ((LAST, ""), "susceptibility.message has 4 lines; expected 5"),
+        (("[0.2, 0.4,", "[0.4, 0.2,"), "susceptibility.bounds = [0.4, 0.2, 0.6, 0.8]; expected rising numbers"),
+        (("0.8]", "1.0]"), "expected rising numbers between 0 and 1"),
+        (("0.8]", "nan]"), "expected rising numbers between 0 and 1"),
+        ((f"    '{FIRST}',\n", ""), "message.schemas has 2 texts; expected 3"),
+        (('"country": "<one allowed country>", "clue"', '"clue"'), "message.schemas, m = 2: it has the keys clue;"),
+        (('"model_identity": "<your model identity>", ', ""), "statement.schemas, m = 1: it has the keys country;"),
+        ((', "clue": "<short clue or reason>"', ""), "expected country and one more, each once"),
+        ((FIRST, '{"country": 1, "country": 2}'), "message.schemas, m = 1: it has the keys country, country;"),
+        ((FIRST, "{}"), "message.schemas, m = 1: it has the keys none;"),
+        (('retry = "', 'again = "'), "the prompts lack retry"),
+        (("[observer]", "[watcher]"), "the prompts lack observer"),
+        (("bounds = ", "limits = "), "the prompts lack susceptibility.bounds"),
+        (("lists_countries = true\n", ""), "the prompts lack message.lists_countries"),
+        (("lists_countries = true", "lists_countries = 1"), "message.lists_countries = 1, expected true or false"),
+        (("bounds = [0.2", "bounds = ['0.2'"), "susceptibility.bounds = ['0.2', 0.4, 0.6, 0.8], expected a list"),
+        (("[message]", "[message]\ntemperature = 1"), "message.temperature is no part of the prompts; expected mess"),
+        (("[message]", "[extra]\n[message]"), "extra is no part of the prompts; expected name, retry, susceptibility"),
+        (('name = "', 'name = 3 # "'), "name = 3, expected text"),
+        (('name = "mine', "name = mine"), "this is no TOML file"),
+    ],
+)  # fmt: skip
+def test_wrong_prompts_are_one_clear_line(own, change, message):
+    path = own(change)
+    with pytest.raises(InputError) as error:
+        load_flag_game_prompts(path)
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_prompts_that_cannot_be_read_are_one_clear_line(tmp_path):
+    for path, message in ((tmp_path / "absent.toml", "No such file"), (tmp_path / "binary.toml", "no UTF-8 text")):
+        (tmp_path / "binary.toml").write_bytes(b"\xff\xfe")
+        with pytest.raises(InputError, match=message):
+            load_flag_game_prompts(path)
 
 
 # Answers
@@ -440,6 +568,41 @@ def test_a_log_of_another_game_is_refused(tmp_path):
         play_flag_game([PARROT] * 2, [A, B], AB, rounds=1, seed=1, log=log)
     with pytest.raises(InputError, match="can't be read and written"):
         play_flag_game([PARROT] * 2, [A, B], AB, rounds=1, seed=1, log=tmp_path)
+
+
+def test_a_file_that_is_no_log_is_left_as_it_is_and_half_a_first_line_is_begun_anew(tmp_path):
+    log = tmp_path / "game.jsonl"
+    play_flag_game([PARROT] * 2, [A, B], AB, rounds=1, seed=1, log=log)
+    content = log.read_text()
+    log.write_text("a letter without an end of line")
+    with pytest.raises(InputError, match="damaged, or no log of a flag game"):
+        play_flag_game([PARROT] * 2, [A, B], AB, rounds=1, seed=1, log=log)
+    assert log.read_text() == "a letter without an end of line"
+    log.write_text(content[:20])
+    play_flag_game([PARROT] * 2, [A, B], AB, rounds=1, seed=1, log=log)
+    assert log.read_text() == content
+
+
+def test_logs_that_were_written_before_can_be_read(tmp_path):
+    """Format 1 of both logs; the first line of the second one held letters beyond ASCII as they are."""
+    calls = tmp_path / "calls.jsonl"
+    calls.write_text(
+        '{"flag_game": 1, "countries": ["C\\u00f4te", "Togo"]}\n'
+        '{"role": "probe", "step": 2, "agent": 1, "attempt": 0, "system": "s", "user": "u", "answer": "\\u2028a"}\n'
+    )
+    log = CallLog(calls, {"countries": ["Côte", "Togo"]})
+    assert log.recall(Call("probe", 2, 1, 0), "s", "u") == "\u2028a"
+    assert log.recall(Call("probe", 2, 0, 0), "s", "u") is None
+    interactions = tmp_path / "interactions.jsonl"
+    interactions.write_text(
+        '{"interactions": 1, "words": ["thé", "a\u2028b"]}\n'
+        '{"interaction": 0, "met": [[1, 0]], "said": [[0, 1]], "generated": 3, "valid": 2}\n',
+        encoding="utf-8",
+    )
+    (step,) = InteractionLog(interactions, {"words": ["thé", "a\u2028b"]}).steps
+    assert (step.met.tolist(), step.said.tolist(), step.generated, step.valid) == ([[1, 0]], [[0, 1]], 3, 2)
+    with pytest.raises(InputError, match="no log of a population"):
+        InteractionLog(calls, {})
 
 
 def test_a_game_can_be_saved(tmp_path):

@@ -7,10 +7,14 @@ import pytest
 import xarray as xr
 
 from meanfield import InputError
+from theory import fit_copying, fit_mechanism1
+from theory.mechanism1 import APPENDIX_E, ENDPOINTS, play, read_counts
 from validation._flag_game_endpoints import endpoints, flag_game_accuracy
 from validation._gossip import simulate_gossip
+from validation._mechanism1 import simulate_mechanism1
 
 TRUE = "Peru"
+SIZES = (4, 16)
 
 
 def votes(**numbers: int) -> list[str]:
@@ -27,11 +31,11 @@ def one(reports: list[str], **thresholds: float) -> xr.Dataset:
 @pytest.mark.parametrize(
     ("numbers", "expected"),
     [
-        ({"Peru": 8}, "correct consensus"),
-        ({"Mali": 8}, "wrong consensus"),
-        ({"Peru": 17, "Mali": 3}, "correct consensus"),  # 0.85 exactly
+        ({"Peru": 8}, "correct_consensus"),
+        ({"Mali": 8}, "wrong_consensus"),
+        ({"Peru": 17, "Mali": 3}, "correct_consensus"),  # 0.85 exactly
         ({"Peru": 16, "Mali": 4}, "fragmentation"),  # 0.80, and 0.20 is no faction
-        ({"Peru": 3, "Mali": 17}, "wrong consensus"),
+        ({"Peru": 3, "Mali": 17}, "wrong_consensus"),
         ({"Peru": 6, "Mali": 2}, "polarization"),  # 0.25 exactly
         ({"Peru": 15, "Mali": 4, "Chad": 1}, "fragmentation"),
         ({"Peru": 4, "Mali": 4}, "polarization"),
@@ -39,8 +43,8 @@ def one(reports: list[str], **thresholds: float) -> xr.Dataset:
         ({"Peru": 1, "Mali": 1, "Chad": 1, "Italy": 1}, "polarization"),  # four factions of 0.25
         ({"Peru": 1, "Mali": 1, "Chad": 1, "Italy": 1, "Gabon": 1}, "fragmentation"),
         ({"Peru": 6, "Mali": 1, "Chad": 1}, "fragmentation"),  # 0.75 and one faction only
-        ({"Peru": 6, "Mali": 1}, "correct consensus"),  # 6/7 = 0.857
-        ({"Peru": 1}, "correct consensus"),
+        ({"Peru": 6, "Mali": 1}, "correct_consensus"),  # 6/7 = 0.857
+        ({"Peru": 1}, "correct_consensus"),
     ],
 )
 def test_classes_of_endpoints(numbers: dict[str, int], expected: str) -> None:
@@ -54,9 +58,9 @@ def test_every_size_meets_its_thresholds_exactly() -> None:
         found = endpoints(rows, TRUE)["endpoint"].values
         for a, endpoint in enumerate(found):
             if 100 * a >= 85 * n:
-                expected = "correct consensus"
+                expected = "correct_consensus"
             elif 100 * (n - a) >= 85 * n:
-                expected = "wrong consensus"
+                expected = "wrong_consensus"
             else:
                 expected = "polarization" if 4 * a >= n and 4 * (n - a) >= n else "fragmentation"
             assert endpoint == expected, (n, a)
@@ -64,7 +68,7 @@ def test_every_size_meets_its_thresholds_exactly() -> None:
 
 def test_thresholds_can_be_chosen() -> None:
     reports = votes(Peru=6, Mali=2)
-    assert one(reports, consensus=0.75)["endpoint"] == "correct consensus"
+    assert one(reports, consensus=0.75)["endpoint"] == "correct_consensus"
     assert one(reports, faction=0.26)["endpoint"] == "fragmentation"
 
 
@@ -141,6 +145,69 @@ def test_accuracies_of_a_simulation(protocol: str) -> None:
         assert found["endpoint_count"].sum() == 40 and 0 < right.mean() < 1
     assert float(found["collective_accuracy"]) == pytest.approx(right.mean())
     assert float(found["social_uplift"]) == pytest.approx(right.mean() - is_true.mean())
+
+
+# --- fits ---
+
+
+def vote_game(n_agents: int, runs: int) -> xr.Dataset:
+    """Runs of Mechanism 1 as answers of agents, whom isolation leaves undecided."""
+    n_true = play(APPENDIX_E, n_agents, runs, 7).truth_votes
+    final = np.where(np.arange(n_agents) < n_true[:, None], TRUE, "Mali")
+    return flag_game_accuracy(np.full_like(final, "Chad"), final, TRUE)
+
+
+@pytest.fixture(scope="module")
+def by_size() -> xr.Dataset:
+    return xr.concat([vote_game(n, runs) for n, runs in zip(SIZES, (60, 200), strict=True)], "n_agents")
+
+
+def test_endpoints_are_what_fits_take(by_size: xr.Dataset) -> None:
+    """The same runs, counted by the simulator of Mechanism 1 and answer by answer."""
+    for k, (n, runs) in enumerate(zip(SIZES, (60, 200), strict=True)):
+        expected = read_counts(simulate_mechanism1(n_agents=n, runs=runs, seed=7))
+        alone = read_counts(vote_game(n, runs))
+        for name in ("n_agents", "seeds", "counts", "accuracy", "standard_error"):
+            together = getattr(read_counts(by_size), name)[k : k + 1]
+            np.testing.assert_allclose(together, getattr(expected, name), rtol=1e-14)
+            np.testing.assert_allclose(getattr(alone, name), getattr(expected, name), rtol=1e-14)
+    other_order = by_size.isel(endpoint=[2, 0, 3, 1])
+    np.testing.assert_array_equal(read_counts(other_order).counts, read_counts(by_size).counts)
+    assert fit_copying(by_size).sizes["n_agents"] == 2
+    fit = fit_mechanism1(by_size, free=("J",), starts=0, runs=100, bootstrap=0)
+    np.testing.assert_array_equal(fit["measured"], by_size["endpoint_fraction"])
+    unmeasured = read_counts(by_size[["seeds", "endpoint_count"]])
+    assert np.isnan(unmeasured.accuracy).all() and unmeasured.seeds.tolist() == [60, 200]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda d: d.drop_vars("n_agents"), "counts lacks the coordinate n_agents"),
+        (lambda d: d.drop_vars("seeds"), "counts lacks the column seeds"),
+        (lambda d: d.drop_vars("collective_accuracy_se"), "counts has collective_accuracy: expected"),
+        (lambda d: d.drop_vars("collective_accuracy"), "counts has collective_accuracy_se: expected"),
+        (lambda d: d.isel(endpoint=[0, 1, 2]), "endpoint_count has the endpoints"),
+        (lambda d: d.isel(endpoint=[0, 1, 2, 3, 3]), "endpoint_count has the endpoints"),
+        (lambda d: d.assign_coords(endpoint=["correct", *ENDPOINTS[1:]]), "endpoint_count has the endpoints"),
+        (lambda d: d.drop_vars("endpoint"), "endpoint_count has the endpoints"),
+        (lambda d: d.expand_dims(uptake=[0.1, 0.2]), "endpoint_count is over ('uptake', 'n_agents', 'endpoint')"),
+        (lambda d: d.assign(endpoint_count=d["endpoint_count"] + 1), "the endpoint counts at N = 4 sum to 64: above"),
+        (lambda d: d.assign(final_mean=0.5), "counts has endpoint_count and final_mean"),
+        (lambda d: xr.concat([d, d], "n_agents"), "N = [4, 16, 4, 16]: expected every population size once"),
+    ],
+)
+def test_endpoints_that_cannot_be_fitted_are_named(by_size: xr.Dataset, change, message: str) -> None:
+    with pytest.raises(InputError) as error:
+        read_counts(change(by_size))
+    assert str(error.value).startswith(message)
+
+
+def test_games_with_a_manager_are_not_fitted() -> None:
+    p = np.random.default_rng(0).dirichlet([1, 1, 1], (10, 5))
+    games = simulate_gossip(p, runs=10, seed=0, uptake=0.5, truth=np.zeros(10, int), protocol="manager")
+    with pytest.raises(InputError, match="lacks the coordinate n_agents"):
+        read_counts(flag_game_accuracy(games))
 
 
 # --- input ---

@@ -12,6 +12,7 @@ import signal
 import string
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
@@ -45,10 +46,11 @@ class FakeModel:
     """
 
     def __init__(
-        self, *, mass=0.8, name="fake", censor_below=None, dies_after=None, wrong=None, portion=40, identity="fake:1"
-    ):
+        self, *, mass=0.8, name="fake", censor_below=None, dies_after=None, wrong=None, portion=40, identity="fake:1",
+        **provenance,
+    ):  # fmt: skip
         self.name, self.identity = name, identity
-        self.provenance = {"dtype": "float64"}
+        self.provenance = {"dtype": "float64", **provenance}
         self.mass, self.censor_below, self.dies_after, self.portion, self.wrong = (
             mass,
             censor_below,
@@ -238,6 +240,18 @@ def test_whatever_changes_the_answers_is_asked_anew(tmp_path, change):
     assert other.prompts_asked == len(MEMORIES) * len(other.presented)
 
 
+def test_models_that_only_their_identity_tells_apart_share_no_answers(tmp_path):
+    """The provenance of a server counts its requests, and says nothing of the model behind it."""
+    one = lazy(FakeModel(mass=0.3), cache=tmp_path)
+    one(MEMORIES)
+    for identity, shared, kept in (("fake:1", True, 1), ("fake:2", False, 2), ("", False, 2)):
+        other = lazy(FakeModel(mass=0.6, identity=identity, requests=len(identity)), cache=tmp_path)
+        other(MEMORIES)
+        assert (other.prompts_asked == 0) is shared
+        np.testing.assert_allclose(other.record()["captured_mass"], 0.3 if shared else 0.6)
+        assert len(list(tmp_path.iterdir())) == kept
+
+
 KILLED = """
 import sys
 sys.path.insert(0, {tests!r})
@@ -291,6 +305,18 @@ def test_the_record_of_what_was_asked(tmp_path):
     assert "in 120 of 120 prompts the words together have a probability below 0.5" in warning
     shorter = lazy(FakeModel(mass=0.3), memory_length=2, cache=tmp_path)
     assert shorter.record().sizes["state"] == 3
+
+
+def test_a_record_names_the_versions_of_the_libraries_that_computed_it_and_no_others():
+    def versions(model):
+        function = lazy(model)
+        function(MEMORIES)
+        attrs = function.record().attrs
+        assert "option_libraries" not in attrs
+        return {name: attrs[f"version_{name}"] for name in ("torch", "zarr", "tqdm") if f"version_{name}" in attrs}
+
+    assert versions(FakeModel()) == {}
+    assert versions(FakeModel(libraries="zarr tqdm")) == {"zarr": version("zarr"), "tqdm": version("tqdm")}
 
 
 def test_progress_counts_prompts(capsys):

@@ -383,6 +383,10 @@ def test_bad_probes_are_named(change: dict, message: str) -> None:
         ),
         (lambda t: t.assign(n_trials=11), "do not sum to its n_trials"),
         (lambda t: pd.concat([t, t]), "occurs twice"),
+        (
+            lambda t: pd.concat([t, t[4:5].assign(target_memory_entries=9)]),
+            r"rows 4 and 36 differ in target_memory_entries = \[4, 9\] alone",
+        ),
         (lambda t: t.assign(social_evidence_relation="vague"), "social_evidence_relation = 'vague'"),
         (lambda t: t.assign(target_memory_entries=-1), "target_memory_entries = -1 in row 0"),
         (

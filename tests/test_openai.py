@@ -680,3 +680,4 @@ def test_a_policy_stopped_by_its_cost_goes_on_where_it_stopped(tmp_path):
             measured = policy["log_probability"].isel(order=order, state=state)
             np.testing.assert_allclose(np.exp(measured), truth, atol=1e-6)
     assert policy.attrs["option_top_logprobs"] == 30
+    assert not {"version_torch", "version_transformers"} & set(policy.attrs), "nothing was computed here"

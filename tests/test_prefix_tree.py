@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import random
+import time
 
 import numpy as np
 import pytest
@@ -18,11 +19,12 @@ import torch
 
 from _tiny_models import CHAT, LETTERS, OTHER, PLAIN, SHORT, architecture, letter_tokenizer, random_model, tiny
 from meanfield import InputError
-from policy_extraction import Payoffs, _attention
+from policy_extraction import Payoffs, _attention, _transformers
 from policy_extraction._batches import batch_scores, repeatable
 from policy_extraction._disjoint import disjoint
 from policy_extraction._memory_budget import footprint
 from policy_extraction._packed import packed_linears
+from policy_extraction._parallel import in_order
 from policy_extraction._passes import Room, _passes, tree_scores
 from policy_extraction._questions import all_memories, prompts
 from policy_extraction._tokens import Question, questions
@@ -154,7 +156,7 @@ def test_other_models_are_measured_in_batches_with_the_same_numbers(name):
     assert not backend._tree_is_exact(what)
     plain = one_by_one(model, what)
     assert plain.std(0).min() > 0.01
-    np.testing.assert_allclose(backend._method(what)(what), plain, atol=ROUNDING)
+    np.testing.assert_allclose(backend._method(what, backend._tree_is_exact(what))(what), plain, atol=ROUNDING)
     np.testing.assert_allclose(batch_scores(model, what, 1000, share=False), plain, atol=ROUNDING)
 
 
@@ -184,6 +186,46 @@ def test_the_models_own_attention_is_put_back():
     with pytest.raises((RuntimeError, IndexError)):
         tree_scores(model, [Question((1000,), ((1,), (2,)))], Room(300, 1))  # no such token
     assert model.config._attn_implementation == before
+
+
+def test_passes_at_a_time_give_the_same_numbers_and_leave_all_as_it_was(monkeypatch):
+    monkeypatch.setattr(_transformers, "PORTION", 8)
+    model = random_model(101)
+    backend = given(model, letter_tokenizer(chat=CHAT))
+    memories = all_memories(2, 3)
+    everything = prompts(("his", "her"), [("his", "her")], memories, SHORT, Payoffs())
+    before = model.config._attn_implementation, torch.get_num_threads()
+
+    def scored(threads: int) -> np.ndarray:
+        torch.set_num_threads(threads)
+        assert backend._workers(backend._questions(everything, ("his", "her")), True) == threads
+        portions = list(backend.score(everything, ("his", "her")))
+        assert len(portions) == 11 and torch.get_num_threads() == threads
+        numbers = np.concatenate([portion.numbers for portion in portions])
+        return np.concatenate([portion.log_probability for portion in portions])[np.argsort(numbers)]
+
+    try:
+        np.testing.assert_allclose(scored(3), scored(1), rtol=0, atol=ROUNDING)
+        abandoned = backend.score(everything, ("his", "her"))
+        next(abandoned)
+        abandoned.close()
+    finally:
+        torch.set_num_threads(before[1])
+    assert model.config._attn_implementation == before[0]
+
+
+def test_work_at_a_time_comes_in_order_and_a_failure_is_raised():
+    def work(item: int) -> int:
+        time.sleep(0.02 * (item % 3 == 0))
+        return 1 // (item - 7) if item == 7 else item
+
+    done = in_order(work, range(7), 3)
+    assert list(done) == list(range(7))
+    seen = []
+    with pytest.raises(ZeroDivisionError):
+        for item in in_order(work, range(20), 3):
+            seen.append(item)
+    assert seen == list(range(7))
 
 
 def test_packed_layers_are_put_back():

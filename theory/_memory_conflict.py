@@ -119,7 +119,8 @@ def read_memory_conflict(probe: str | os.PathLike[str] | pd.DataFrame) -> pd.Dat
     ------
     InputError
         If columns are missing, numbers are negative or not whole, counts do not sum to `n_trials` or are of an answer
-        that strong evidence does not have, or a condition occurs twice or can't be.
+        that strong evidence does not have, or a condition occurs twice, be it with other `target_memory_entries`, or
+        can't be.
     """
     if isinstance(probe, pd.DataFrame):
         table = probe
@@ -145,6 +146,7 @@ def read_memory_conflict(probe: str | os.PathLike[str] | pd.DataFrame) -> pd.Dat
             raise InputError(f"probe: {column} = {unknown[0]!r}, expected one of {', '.join(known)}")
     if table.duplicated(KEYS).any():
         raise InputError("probe: a condition occurs twice")
+    _check_told_apart(table)
     if (table[["target_memory_entries", "social_memory_entries"]].to_numpy().sum(1) == 0).any():
         raise InputError("probe: expected at least one memory entry in each row")
     strong = table["private_evidence_strength"].to_numpy() == STRONG
@@ -154,6 +156,21 @@ def read_memory_conflict(probe: str | os.PathLike[str] | pd.DataFrame) -> pd.Dat
     if (strong & (table[other].to_numpy() > 0)).any():
         raise InputError(f"probe: {other} above 0 under strong evidence: {ALONE}")
     return table.rename(columns={column: name for name, column in columns.items()})
+
+
+def _check_told_apart(table: pd.DataFrame) -> None:
+    """Results have no dim for the entries of the target."""
+    cells = [name for name in KEYS if name != "target_memory_entries"]
+    twins = np.flatnonzero(table.duplicated(cells, keep=False))
+    if not len(twins):
+        return
+    same = (table[cells].to_numpy() == table[cells].iloc[twins[0]].to_numpy()).all(1)
+    first, second = np.flatnonzero(same)[:2]
+    values = table["target_memory_entries"].to_numpy()[[first, second]].tolist()
+    raise InputError(
+        f"probe: rows {first} and {second} differ in target_memory_entries = {values} alone: expected one row for "
+        "each model, m, strength, relation and social_memory_entries, by which results are told"
+    )
 
 
 def _whole(table: pd.DataFrame, name: str) -> np.ndarray:

@@ -8,17 +8,14 @@ import numpy as np
 import xarray as xr
 
 from meanfield import InputError, stamp
+from theory.mechanism1 import ENDPOINTS
+from theory.mechanism1._endpoints import CONSENSUS_PERCENT, POLAR_PERCENT
 from validation._arguments import check_level
 from validation._intervals import wilson_interval
 
-CORRECT, WRONG, POLARIZED, FRAGMENTED = ENDPOINTS = (
-    "correct consensus",
-    "wrong consensus",
-    "polarization",
-    "fragmentation",
-)
-CONSENSUS_SHARE = 0.85
-FACTION_SHARE = 0.25
+CORRECT, WRONG, POLARIZED, FRAGMENTED = ENDPOINTS
+CONSENSUS_SHARE = CONSENSUS_PERCENT / 100
+FACTION_SHARE = POLAR_PERCENT / 100
 
 
 def endpoints(
@@ -30,7 +27,7 @@ def endpoints(
 ) -> xr.Dataset:
     """The class of endpoint of each run, from the answers of all its agents. Source: [002] Section 2.3.
 
-    With s the share of the agents who give the most frequent answer: 'correct consensus' or 'wrong consensus' where
+    With s the share of the agents who give the most frequent answer: 'correct_consensus' or 'wrong_consensus' where
     s ≥ 0.85, by whether that answer is true; otherwise 'polarization' where two answers or more have a share of at
     least 0.25 each, and 'fragmentation' where not. Shares that are equal to a threshold reach it. No tie can touch the
     class, because two answers can't both have more than half. It can touch the vote: where the most frequent answer is
@@ -116,8 +113,10 @@ def flag_game_accuracy(
     - `collective_accuracy`, A_c, the mean share of true answers at the end, and `final_vote_accuracy`, their vote;
     - `social_uplift` = A_c - A_i, paired by run;
 
-    and `endpoint_fraction` (endpoint) with its Wilson interval `endpoint_interval` (endpoint, bound) and
-    `endpoint_count`.
+    and `endpoint_fraction` (endpoint) with its Wilson interval `endpoint_interval` (endpoint, bound),
+    `endpoint_count` and `seeds`, the number of runs. The coord `n_agents` tells N where all N agents are scored at the
+    end, so not of games with a manager. Several N joined by `xr.concat(..., "n_agents")` are what
+    `theory.fit_mechanism1` takes.
 
     Raises
     ------
@@ -140,13 +139,15 @@ def flag_game_accuracy(
         "social_uplift": ("collective less initial accuracy", after["truth_share"] - before["truth_share"]),
     }
     runs = before["correct"].size
-    result = xr.Dataset(attrs={"runs": runs})
+    n_agents, scored = (_with_agents_last(answers).sizes["agent"] for answers in (initial, final))
+    result = xr.Dataset(coords={"n_agents": n_agents} if scored == n_agents else {})
     for name, (long_name, sample) in samples.items():
         error = sample.values.std(ddof=1) / np.sqrt(runs) if runs > 1 else np.nan
         result[name] = ((), sample.values.mean(), {"long_name": long_name, "units": "1"})
         result[f"{name}_se"] = ((), error, {"long_name": f"standard error of {name}", "units": "1"})
     counts = np.array([(after["endpoint"].values == name).sum() for name in ENDPOINTS])
     interval = np.stack(wilson_interval(counts, runs, level), axis=-1)
+    result["seeds"] = ((), runs, {"long_name": "number of runs", "units": "1"})
     result["endpoint_count"] = ("endpoint", counts, {"long_name": "runs that end so", "units": "1"})
     result["endpoint_fraction"] = ("endpoint", counts / runs, {"long_name": "fraction of runs", "units": "1"})
     result["endpoint_interval"] = (("endpoint", "bound"), interval, {"long_name": f"Wilson interval, {level:g}"})

@@ -17,7 +17,8 @@ from policy_extraction.flag_game._arguments import check_agent, check_countries,
 from policy_extraction.flag_game._asking import Agent, Asker, Question
 from policy_extraction.flag_game._log import CallLog
 from policy_extraction.flag_game._play import MAX_TOKENS, MEMORY_LENGTH, TEMPERATURE
-from policy_extraction.flag_game._prompts import FLAG_GAME_002, FlagGamePrompts
+from policy_extraction.flag_game._prompt_file import FLAG_GAME_002
+from policy_extraction.flag_game._prompts import FlagGamePrompts
 
 
 def probe_memory_conflict(
@@ -117,7 +118,7 @@ def probe_memory_conflict(
 
 def _messages(m: int, pair: tuple[str, str], reasons: Mapping[str, str] | None, prompts: FlagGamePrompts) -> list[str]:
     """What is remembered of the target and of the lure."""
-    _, *more = prompts.message.keys(m)
+    more = [key for key in prompts.message.keys(m) if key != "country"]
     given = reasons or {}
     if bool(more) != bool(given) or (more and set(given) != set(pair)):
         expected = f"one for {pair[0]} and one for {pair[1]}" if more else "None"

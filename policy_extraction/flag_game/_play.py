@@ -15,9 +15,11 @@ from policy_extraction._generation import LARGEST_SEED, check_integer
 from policy_extraction.flag_game._arguments import check_number, check_team
 from policy_extraction.flag_game._asking import Agent, Asker
 from policy_extraction.flag_game._log import CallLog
-from policy_extraction.flag_game._prompts import FLAG_GAME_002, FlagGamePrompts, check_alpha
+from policy_extraction.flag_game._prompt_file import FLAG_GAME_002
+from policy_extraction.flag_game._prompts import FlagGamePrompts
 from policy_extraction.flag_game._protocols import PROTOCOLS, Game, Probe
 from policy_extraction.flag_game._result import labelled
+from policy_extraction.flag_game._susceptibility import check_alpha
 
 MAX_TOKENS = {"pairwise": 200, "broadcast": 250, "manager": 250}  # [002] Appendix C
 TEMPERATURE = 0.2  # likewise

@@ -1,4 +1,4 @@
-"""The prompts of the flag game as data: [002] Appendix D."""
+"""The prompts of the flag game as data."""
 
 from __future__ import annotations
 
@@ -6,15 +6,25 @@ import hashlib
 import json
 import re
 import string
-import tomllib
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from importlib.resources import files
+from itertools import pairwise
 
 from meanfield import InputError
 
 ALLOWED = "Allowed countries: "
+SLOTS = {
+    "message": frozenset({"allowed", "memory", "schema", "susceptibility"}),
+    "statement": frozenset({"allowed", "memory", "model", "schema"}),
+    "decision": frozenset({"allowed", "memory", "reports", "schema", "susceptibility"}),
+    "observer": frozenset({"allowed", "memory", "schema"}),
+    "manager": frozenset({"allowed", "memory", "reports", "schema"}),
+}
+"""The slots of each task's user message, all of them needed."""
+
+TASKS = tuple(SLOTS)
+OWN_KEYS = {"statement": {"model_identity"}, "decision": {"influential_agent_ids"}}
 
 
 @dataclass(frozen=True)
@@ -77,6 +87,12 @@ class FlagGamePrompts:
         Of the broadcast protocol: before and after the agent sees the others' guesses.
     observer, manager
         Of the manager protocol.
+
+    Raises
+    ------
+    InputError
+        If a slot is missing or unknown, a schema has other keys than the game reads, or the lines about social evidence
+        do not fit their bounds.
     """
 
     name: str
@@ -87,66 +103,55 @@ class FlagGamePrompts:
     observer: Task
     manager: Task
 
+    def __post_init__(self) -> None:
+        if not self.name.strip():
+            raise InputError("prompts: their name is empty; expected a name and a version, as in 'my-flags/1'")
+        self._check_slots("retry", self.retry, frozenset({"problem"}))
+        for kind, slots in SLOTS.items():
+            task: Task = getattr(self, kind)
+            self._check_slots(f"{kind}.user", task.user, slots)
+            in_system = slots & set(string.Template(task.system).get_identifiers())
+            if in_system:
+                raise self._wrong(f"{kind}.system has the slot ${min(in_system)}; expected none, it is sent as it is")
+            self._check_schemas(kind, task)
+            self._check_ladder(kind, task, "susceptibility" in slots)
+
     @property
     def sha256(self) -> str:
         """A fingerprint of all texts."""
         return hashlib.sha256(json.dumps(asdict(self)).encode()).hexdigest()
 
+    def _check_slots(self, place: str, text: str, needed: frozenset[str]) -> None:
+        template = string.Template(text)
+        if not template.is_valid():
+            raise self._wrong(f"{place} has a $ that starts no slot; a dollar sign is written $$")
+        found = set(template.get_identifiers())
+        if needed - found:
+            missing = " and ".join(f"${slot}" for slot in sorted(needed - found))
+            raise self._wrong(f"{place} lacks the slot {missing}")
+        if found - needed:
+            expected = ", ".join(f"${slot}" for slot in sorted(needed))
+            raise self._wrong(f"{place} has the slot ${min(found - needed)}; expected {expected}")
 
-TASKS = ("message", "statement", "decision", "observer", "manager")
+    def _check_schemas(self, kind: str, task: Task) -> None:
+        if len(task.schemas) != 3:
+            raise self._wrong(f"{kind}.schemas has {len(task.schemas)} texts; expected 3, for m = 1, 2 and 3")
+        expected = {"country"} | OWN_KEYS.get(kind, set())
+        for m in (1, 2, 3):
+            keys, more = task.keys(m), int(m > 1)
+            if not expected <= set(keys) or not len(set(keys)) == len(keys) == len(expected) + more:
+                raise self._wrong(
+                    f"{kind}.schemas, m = {m}: it has the keys {', '.join(keys) or 'none'}; expected "
+                    f"{', '.join(sorted(expected))}{' and one more' * more}, each once"
+                )
 
+    def _check_ladder(self, kind: str, task: Task, is_needed: bool) -> None:
+        bounds = (0.0, *task.bounds, 1.0)
+        if not all(low < high for low, high in pairwise(bounds)):
+            raise self._wrong(f"susceptibility.bounds = {list(task.bounds)}; expected rising numbers between 0 and 1")
+        expected = len(task.bounds) + 1 if is_needed else 0
+        if len(task.susceptibility) != expected:
+            raise self._wrong(f"susceptibility.{kind} has {len(task.susceptibility)} lines; expected {expected}")
 
-def _published(file_name: str) -> FlagGamePrompts:
-    text = (files("policy_extraction") / "templates" / file_name).read_text(encoding="utf-8")
-    table = tomllib.loads(text)
-    ladder = table["susceptibility"]
-    tasks = {
-        task: Task(
-            system=table[task]["system"],
-            user=table[task]["user"],
-            schemas=tuple(table[task]["schemas"]),
-            lists_countries=table[task]["lists_countries"],
-            susceptibility=tuple(ladder.get(task, ())),
-            bounds=tuple(ladder["bounds"]),
-        )
-        for task in TASKS
-    }
-    return FlagGamePrompts(table["name"], table["retry"], **tasks)
-
-
-FLAG_GAME_002 = _published("flag_game_002.toml")
-"""The published prompts, 'flag-game-002/1'."""
-
-
-def susceptibility_line(alpha: float, protocol: str = "pairwise", prompts: FlagGamePrompts = FLAG_GAME_002) -> str:
-    """What agents are told about social evidence at α: one of five sentences, which change at 0.2, 0.4, 0.6 and 0.8.
-
-    A boundary belongs to the range below it. Source: [002] Appendix D, table.
-
-    Parameters
-    ----------
-    alpha
-        Social-evidence uptake, in [0, 1].
-    protocol
-        'pairwise' or 'broadcast'; observers and managers are told nothing.
-    prompts
-        The prompts.
-
-    Raises
-    ------
-    InputError
-        If α or the protocol is something else.
-    """
-    check_alpha(alpha, protocol)
-    task = prompts.message if protocol == "pairwise" else prompts.decision
-    return task.line(alpha).rstrip("\n")
-
-
-def check_alpha(alpha: float | None, protocol: str) -> None:
-    """InputError unless α is in [0, 1] and the protocol has a line for it."""
-    if alpha is None:
-        return
-    if isinstance(alpha, bool) or not isinstance(alpha, (int, float)) or not 0 <= alpha <= 1:
-        raise InputError(f"alpha = {alpha!r}: expected a number from 0 to 1, or None")
-    if protocol not in ("pairwise", "broadcast"):
-        raise InputError(f"alpha = {alpha}: there is no such line in the {protocol} protocol; expected None")
+    def _wrong(self, what: str) -> InputError:
+        return InputError(f"prompts {self.name}: {what}")

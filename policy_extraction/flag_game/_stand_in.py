@@ -5,13 +5,15 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import string
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from meanfield import InputError
 from policy_extraction.flag_game._arguments import check_countries, check_crop
-from policy_extraction.flag_game._prompts import ALLOWED, FLAG_GAME_002, TASKS, FlagGamePrompts, Task
+from policy_extraction.flag_game._prompt_file import FLAG_GAME_002
+from policy_extraction.flag_game._prompts import ALLOWED, TASKS, FlagGamePrompts, Task
 from policy_extraction.flag_game._replies import MOST_INFLUENTIAL
 
 ROUNDING = 1e-9  # by which probabilities that sum to 1 may miss it
@@ -68,7 +70,7 @@ class StandIn:
             raise InputError(f"answers = {answers!r}: expected {' or '.join(map(repr, ANSWERS))}")
         self._p = {crop: self._checked(crop, p) for crop, p in compatibility.items()}
         self._uptake, self._grounded, self._answers, self.name = uptake, grounded, answers, name
-        self._prompts = [(kind, _reader(getattr(prompts, kind))) for kind in TASKS]
+        self._prompts = [(kind, _reader(getattr(prompts, kind), prompts.retry)) for kind in TASKS]
         known = hashlib.sha256()
         for crop, p in self._p.items():
             known.update(crop + p.tobytes())
@@ -144,15 +146,33 @@ class StandIn:
         return int(rng.choice(np.flatnonzero(belief >= belief.max() * (1 - ROUNDING))))
 
 
-def _reader(task: Task) -> re.Pattern[str]:
-    """The user message of a task, read backwards: a pattern whose groups are the slots."""
-    lines = "|".join(re.escape(line) for line in task.susceptibility) or "(?!)"
-    known = {"allowed": rf"(?:{ALLOWED}[^\n]*\n)?", "susceptibility": rf"(?:(?:{lines})\n)?", "schema": r"\{[^\n]*\}"}
-    pieces = re.split(r"\$\{?(\w+)\}?", task.user)
-    text = "".join(
-        f"(?P<{piece}>{known.get(piece, '.*?')})" if i % 2 else re.escape(piece) for i, piece in enumerate(pieces)
-    )
-    return re.compile(text + r"(?:\n[^\n]*)?", re.DOTALL)
+def _reader(task: Task, retry: str) -> re.Pattern[str]:
+    """The user message of a task, asked for the first time or again, as a pattern whose groups are the slots."""
+    known = {
+        "allowed": rf"(?:{ALLOWED}[^\n]*\n)?",
+        "susceptibility": rf"(?:(?:{_one_of(task.susceptibility)})\n)?",
+        "schema": _one_of(task.schemas),
+        "problem": r"[^\n]*",
+    }
+    return re.compile(f"{_backwards(task.user, known)}(?:\n{_backwards(retry, known)})?", re.DOTALL)
+
+
+def _backwards(text: str, known: Mapping[str, str]) -> str:
+    """The pattern of a text with slots; what a slot may hold is known, or anything."""
+    pattern, end, named = "", 0, set()
+    for slot in string.Template.pattern.finditer(text):
+        name = slot["named"] or slot["braced"]
+        pattern, end = pattern + re.escape(text[end : slot.start()]), slot.end()
+        if name is None:
+            pattern += re.escape("$")
+        else:
+            pattern += f"(?P={name})" if name in named else f"(?P<{name}>{known.get(name, '.*?')})"
+            named.add(name)
+    return pattern + re.escape(text[end:])
+
+
+def _one_of(texts: Sequence[str]) -> str:
+    return "|".join(map(re.escape, texts)) or "(?!)"
 
 
 def _reports(kind: str, slots: Mapping[str, str]) -> list[tuple[int, str]]:

@@ -17,6 +17,9 @@ COUNT_COLUMNS = tuple(f"{name}_count" for name in ENDPOINTS)
 INTERVAL = ("final_ci_low", "final_ci_high")
 INTERVAL_LEVEL = 0.95
 STANDARD_ERRORS_WIDE = 2 * 1.959963984540054  # of a 95 % interval
+# Of flag games: runs by class, and the accuracies that a fit knows by the names of the published tables.
+BY_CLASS = "endpoint_count"
+ACCURACIES = {"collective_accuracy": "final_mean", "collective_accuracy_se": "final_standard_error"}
 Source = str | os.PathLike | pd.DataFrame | xr.Dataset
 
 
@@ -57,7 +60,9 @@ def read_counts(source: Source) -> EndpointCounts:
 
     Columns `N` (of a Dataset also the coordinate `n_agents`), `seeds`, `correct_consensus_count`,
     `wrong_consensus_count`, `polarization_count`, `fragmentation_count`; and, all or none of them, `final_mean` with
-    either `final_standard_error` or the ends `final_ci_low` and `final_ci_high` of its 95 % interval.
+    either `final_standard_error` or the ends `final_ci_low` and `final_ci_high` of its 95 % interval. A Dataset may
+    hold, instead of a column for each class, `endpoint_count` (n_agents, endpoint), and `collective_accuracy` with
+    `collective_accuracy_se`: what `validation.flag_game_accuracy` returns, for one N or several along `n_agents`.
 
     Raises
     ------
@@ -91,6 +96,7 @@ def _table(source: Source) -> pd.DataFrame:
     if isinstance(source, pd.DataFrame):
         return source
     if isinstance(source, xr.Dataset):
+        source = _by_size(source)
         flat = source[[name for name in source.data_vars if set(source[name].dims) <= {"n_agents", "N"}]]
         table = flat.to_dataframe().reset_index()
         return table if "N" in table.columns else table.rename(columns={"n_agents": "N"})
@@ -101,6 +107,31 @@ def _table(source: Source) -> pd.DataFrame:
         return pd.read_csv(path)
     except ValueError as error:  # pandas' errors of parsing and those of decoding are of this kind
         raise InputError(f"counts = {path}: expected a CSV file with a header ({error})") from error
+
+
+def _by_size(source: xr.Dataset) -> xr.Dataset:
+    """With sizes along a dim, and what was measured of flag games under the names of columns."""
+    if "n_agents" in source.coords and source["n_agents"].ndim == 0:
+        source = source.expand_dims("n_agents")
+    if not {"n_agents", "N"} & set(source.variables):
+        raise InputError("counts lacks the coordinate n_agents: expected the number of agents of each population")
+    if BY_CLASS not in source:
+        return source
+    counts = source[BY_CLASS]
+    if set(counts.dims) != {"n_agents", "endpoint"}:
+        raise InputError(f"{BY_CLASS} is over {counts.dims}: expected n_agents and endpoint; select one condition")
+    if sorted(map(str, counts["endpoint"].values)) != sorted(ENDPOINTS):
+        raise InputError(f"{BY_CLASS} has the endpoints {counts['endpoint'].values}: expected {', '.join(ENDPOINTS)}")
+    twice = [name for name in (*COUNT_COLUMNS, *ACCURACIES.values()) if name in source]
+    if twice:
+        raise InputError(f"counts has {BY_CLASS} and {twice[0]}: expected one of the two forms")
+    given = [name for name in ACCURACIES if name in source]
+    if len(given) == 1:
+        raise InputError(f"counts has {given[0]}: expected {' and '.join(ACCURACIES)}, or neither")
+    columns = {
+        column: counts.sel(endpoint=name, drop=True) for column, name in zip(COUNT_COLUMNS, ENDPOINTS, strict=True)
+    }
+    return source.assign(columns).rename({name: ACCURACIES[name] for name in given})
 
 
 def _whole(table: pd.DataFrame, name: str, least: int) -> np.ndarray:

@@ -6,7 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-ENDPOINTS = ("correct_consensus", "wrong_consensus", "polarization", "fragmentation")
+CORRECT, WRONG, POLARIZED, FRAGMENTED = ENDPOINTS = (
+    "correct_consensus",
+    "wrong_consensus",
+    "polarization",
+    "fragmentation",
+)
 CONSENSUS_PERCENT = 85
 POLAR_PERCENT = 25
 
@@ -34,10 +39,10 @@ def endpoints_of_votes(n_agents: int) -> np.ndarray:
     """The number, in ENDPOINTS, of the class in which 0 to N votes for the truth end, shape (N + 1,)."""
     votes = np.arange(n_agents + 1)
     bands = vote_bands(n_agents)
-    classes = np.full(n_agents + 1, ENDPOINTS.index("fragmentation"))
-    classes[(votes >= bands.polar_low) & (votes <= bands.polar_high)] = ENDPOINTS.index("polarization")
-    classes[votes >= bands.consensus] = ENDPOINTS.index("correct_consensus")
-    classes[votes <= n_agents - bands.consensus] = ENDPOINTS.index("wrong_consensus")
+    classes = np.full(n_agents + 1, ENDPOINTS.index(FRAGMENTED))
+    classes[(votes >= bands.polar_low) & (votes <= bands.polar_high)] = ENDPOINTS.index(POLARIZED)
+    classes[votes >= bands.consensus] = ENDPOINTS.index(CORRECT)
+    classes[votes <= n_agents - bands.consensus] = ENDPOINTS.index(WRONG)
     return classes
 
 

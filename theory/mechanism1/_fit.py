@@ -70,7 +70,8 @@ def fit_mechanism1(
         A CSV file, a table, or a Dataset over `n_agents`, with the columns N, seeds, correct_consensus_count,
         wrong_consensus_count, polarization_count, fragmentation_count, and final_mean with final_standard_error or with
         the ends final_ci_low and final_ci_high of its 95 % interval; or without accuracies. What
-        `validation.simulate_mechanism1` returns is such a Dataset.
+        `validation.simulate_mechanism1` returns is such a Dataset; what `validation.flag_game_accuracy` returns is one
+        too, for one N or with several N joined by `xr.concat(..., "n_agents")`.
     free
         Names of the parameters to fit; the others stay at the values of `start`.
     start

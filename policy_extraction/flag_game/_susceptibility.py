@@ -1,0 +1,41 @@
+"""What agents are told about social evidence."""
+
+from __future__ import annotations
+
+from meanfield import InputError
+from policy_extraction.flag_game._prompt_file import FLAG_GAME_002
+from policy_extraction.flag_game._prompts import FlagGamePrompts
+
+
+def susceptibility_line(alpha: float, protocol: str = "pairwise", prompts: FlagGamePrompts = FLAG_GAME_002) -> str:
+    """What agents are told about social evidence at α: one of five sentences, which change at 0.2, 0.4, 0.6 and 0.8.
+
+    A boundary belongs to the range below it. Source: [002] Appendix D, table.
+
+    Parameters
+    ----------
+    alpha
+        Social-evidence uptake, in [0, 1].
+    protocol
+        'pairwise' or 'broadcast'; observers and managers are told nothing.
+    prompts
+        The prompts.
+
+    Raises
+    ------
+    InputError
+        If α or the protocol is something else.
+    """
+    check_alpha(alpha, protocol)
+    task = prompts.message if protocol == "pairwise" else prompts.decision
+    return task.line(alpha).rstrip("\n")
+
+
+def check_alpha(alpha: float | None, protocol: str) -> None:
+    """InputError unless α is in [0, 1] and the protocol has a line for it."""
+    if alpha is None:
+        return
+    if isinstance(alpha, bool) or not isinstance(alpha, (int, float)) or not 0 <= alpha <= 1:
+        raise InputError(f"alpha = {alpha!r}: expected a number from 0 to 1, or None")
+    if protocol not in ("pairwise", "broadcast"):
+        raise InputError(f"alpha = {alpha}: there is no such line in the {protocol} protocol; expected None")
