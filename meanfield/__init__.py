@@ -54,6 +54,10 @@ from meanfield._rate_equation import TIME_PER_ROUND as TIME_PER_ROUND
 from meanfield._rate_equation import drift as drift
 from meanfield._rate_equation import linearised_drift as linearised_drift
 from meanfield._reaction import dense_tensor as dense_tensor
+from meanfield._reaction_model import ReactionModel as ReactionModel
+from meanfield._reaction_model import reaction_protocol as reaction_protocol
+from meanfield._reaction_model_fixed_points import reaction_fixed_points as reaction_fixed_points
+from meanfield._reaction_model_solve import solve_reactions as solve_reactions
 from meanfield._roots import all_roots as all_roots
 from meanfield._sensitivity import sensitivity as sensitivity
 from meanfield._solve import solve as solve

@@ -1,6 +1,7 @@
 """The papers' analytic models: equations derived with sympy, held against the engine by tests."""
 
 from theory import flag_game as flag_game
+from theory import norms as norms
 from theory._gossip import gossip_decay_rate as gossip_decay_rate
 from theory._gossip import gossip_drift as gossip_drift
 from theory._gossip import gossip_fixation as gossip_fixation

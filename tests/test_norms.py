@@ -1,0 +1,582 @@
+"""Norm emergence of [003]: objects, operations; the reaction model against closed forms, enumeration and findings."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import meanfield
+from meanfield import InputError
+from theory.norms import (
+    AGENTS,
+    BEHAVIOURS,
+    NORM_STATES,
+    OPERATIONS,
+    NormAgent,
+    NormDatabase,
+    NormRates,
+    NormState,
+    PersonalNorm,
+    as_ordinary,
+    behaviour_of,
+    default_operations,
+    emergence,
+    emergence_measures,
+    norm_fractions,
+    norm_model,
+    norm_observables,
+    norm_sensitivity,
+    norm_start,
+    validate_operations,
+)
+
+LABELS = [state.label for state in NORM_STATES]
+TIMES = np.linspace(0, 2, 41)
+
+
+def operations(base: xr.Dataset | None = None, **changes) -> xr.Dataset:
+    """Operations that never fail and never err, without thoughts; or `base`, changed."""
+    table = (default_operations() if base is None else base).copy(deep=True)
+    certain = {} if base is not None else dict.fromkeys(OPERATIONS, 1.0) | {"false_conflict": 0, "generate_thought": 0}
+    for name, value in (certain | changes).items():
+        table[name] = table[name].dims, np.broadcast_to(np.asarray(value, float), table[name].shape).copy()
+    return table
+
+
+def random_operations(seed: int) -> xr.Dataset:
+    rng = np.random.default_rng(seed)
+    table = default_operations()
+    return operations(table, **{name: rng.uniform(0.05, 0.95, table[name].shape) for name in OPERATIONS})
+
+
+def course(table: xr.Dataset, start: xr.DataArray | np.ndarray, **rates) -> xr.Dataset:
+    """Observables of the smoking norm from `start`, and the composition."""
+    model = norm_model(table, "smoking", NormRates(**rates))
+    composition = meanfield.solve_reactions(model, start, TIMES)["composition"]
+    return norm_observables(model, composition).assign(composition=composition)
+
+
+def only(state: NormState) -> xr.DataArray:
+    return xr.DataArray(np.eye(len(LABELS))[LABELS.index(state.label)], dims="state", coords={"state": LABELS})
+
+
+def mixture(**fractions: float) -> xr.DataArray:
+    """Some entrepreneurs for the standard, and ordinary agents against it."""
+    return norm_start(
+        {("entrepreneur", "for"): fractions["leading"], ("ordinary", "against"): 1 - fractions["leading"]}
+    )
+
+
+# --- norms and their database ---
+
+
+@pytest.mark.parametrize("utility", [0, 0.99, 100.01, -1, float("nan"), True, "80", None])
+def test_utility_out_of_range_is_refused(utility) -> None:
+    with pytest.raises(InputError, match=r"utility = .*expected a number from 1 to 100"):
+        PersonalNorm("No smoking indoors.", utility, "injunctive")
+
+
+def test_norms_that_cannot_be_are_refused() -> None:
+    with pytest.raises(InputError, match="content"):
+        PersonalNorm("  ", 80, "injunctive")
+    with pytest.raises(InputError, match="kind = 'moral'"):
+        PersonalNorm("Tip.", 80, "moral")
+    with pytest.raises(InputError, match="activated, valid"):
+        PersonalNorm("Tip.", 80, "descriptive", activated=True, valid=False)
+    with pytest.raises(InputError, match="2 times"):
+        NormDatabase((PersonalNorm("Tip.", 80, "descriptive"), PersonalNorm("Tip.", 90, "descriptive")))
+
+
+def test_life_of_a_norm() -> None:
+    smoke, quiet = PersonalNorm("No smoking.", 90, "injunctive"), PersonalNorm("Be quiet.", 60, "injunctive")
+    told = NormDatabase().informed_of(smoke).informed_of(quiet)
+    assert [norm.state for norm in told.norms] == ["informed", "informed"]
+    assert told.total_utility == 0
+    both = told.accepted("No smoking.").accepted("Be quiet.")
+    assert both.total_utility == 150
+    general = both.synthesised(["No smoking.", "Be quiet."], "Respect others.", "injunctive", weights=[3, 1])
+    assert [norm.state for norm in general.norms] == ["superseded", "superseded", "qualified"]
+    assert general.total_utility == pytest.approx(82.5)
+    assert both.total_utility == 150  # the old one is as it was
+    with pytest.raises(InputError, match="is superseded"):
+        general.accepted("No smoking.")
+    with pytest.raises(InputError, match="expected qualified norms"):
+        told.accepted("No smoking.").synthesised(["No smoking.", "Be quiet."], "Respect others.", "injunctive")
+    for wrong in (["No smoking."], ["No smoking.", "No smoking."]):
+        with pytest.raises(InputError, match="two or more different"):
+            both.synthesised(wrong, "Respect others.", "injunctive")
+    with pytest.raises(InputError, match="positive numbers"):
+        both.synthesised(["No smoking.", "Be quiet."], "Respect others.", "injunctive", weights=[1, 0])
+    with pytest.raises(InputError, match="expected a norm of the database"):
+        both.accepted("Tip.")
+
+
+def test_synthesis_threshold() -> None:
+    """More than 350, of qualified norms only."""
+    norms = [PersonalNorm(f"Norm {k}.", 70, "injunctive") for k in range(5)]
+    database = NormDatabase(tuple(norms))
+    assert not database.informed_of(PersonalNorm("Told.", 100, "injunctive")).needs_synthesis()
+    assert NormDatabase((*norms[:4], replace(norms[4], utility=70.5))).needs_synthesis()
+    assert database.needs_synthesis(349)
+
+
+def test_mean_utility_never_leaves_the_range() -> None:
+    norms = tuple(PersonalNorm(f"Norm {k}.", 100, "injunctive") for k in range(3))
+    general = NormDatabase(norms).synthesised([n.content for n in norms], "All.", "injunctive", [0.1, 0.7, 0.3])
+    assert general.total_utility == 100
+
+
+# --- agents and behaviours ---
+
+
+def test_the_ten_agents() -> None:
+    """[003] Appendix A: preferences for (F) or against (A) no smoking indoors, quiet, tips."""
+    expected = {
+        "Isabella": "FFF", "Wolfgang": "AAF", "Tom": "FAA", "Tamara": "FFA", "Sam": "AAF", "Jennifer": "FAA",
+        "Carlos": "AAA", "Bob": "FFA", "Abigail": "FFF", "Francisco": "FFF",
+    }  # fmt: skip
+    found = {a.name.split()[0]: "".join(a.prefers[b][0].upper() for b in BEHAVIOURS) for a in AGENTS}
+    assert list(BEHAVIOURS) == ["smoking", "noise", "tipping"]
+    assert found == expected
+    assert {a.name.split()[0] for a in AGENTS if a.type == "entrepreneur"} == {"Bob", "Abigail", "Francisco"}
+    assert [one.kind for one in BEHAVIOURS.values()] == ["injunctive", "injunctive", "descriptive"]
+    assert all(len(agent.description) > 100 and "\n" not in agent.description for agent in AGENTS)
+
+
+def test_unknown_behaviours_types_and_standards_are_refused() -> None:
+    for wrong in (lambda: behaviour_of("queueing"), lambda: norm_model(default_operations(), "queueing")):
+        with pytest.raises(InputError, match=r"behaviour = 'queueing': expected one of smoking, noise, tipping"):
+            wrong()
+    with pytest.raises(InputError, match="type = 'leader'"):
+        NormAgent("Ann", "leader", "", {})
+    with pytest.raises(InputError, match=r"prefers\['noise'\] of Ann = 'F'"):
+        NormAgent("Ann", "ordinary", "", {"noise": "F"})
+    with pytest.raises(InputError, match="standard = 'maybe'"):
+        BEHAVIOURS["noise"].norm("maybe")
+    assert BEHAVIOURS["noise"].norm("for").qualified
+    with pytest.raises(InputError, match="utility = 101"):
+        replace(BEHAVIOURS["noise"], utility=101)
+
+
+def test_start() -> None:
+    fractions = norm_fractions("tipping")
+    assert fractions == pytest.approx(
+        {
+            ("entrepreneur", "for"): 0.2,
+            ("entrepreneur", "against"): 0.1,
+            ("ordinary", "for"): 0.3,
+            ("ordinary", "against"): 0.4,
+        }
+    )
+    x = norm_start(fractions)
+    assert float(x.sel(state="entrepreneur/against/complying/against")) == 0.1
+    assert float(x.sel(state="ordinary/for/none")) == 0.3
+    assert int((x > 0).sum()) == 4
+    with pytest.raises(InputError, match="sum to"):
+        norm_start({("ordinary", "for"): 0.9})
+    with pytest.raises(InputError, match="from 0 to 1"):
+        norm_start({("ordinary", "for"): 1.1, ("ordinary", "against"): -0.1})
+    with pytest.raises(InputError, match="fractions have"):
+        norm_start({("citizen", "for"): 1.0})
+    with pytest.raises(InputError, match="Ann prefers nothing in 'noise'"):
+        norm_fractions("noise", [NormAgent("Ann", "ordinary", "", {"smoking": "for"})])
+    with pytest.raises(InputError, match="agents is empty"):
+        norm_fractions("noise", [])
+
+
+# --- operation probabilities ---
+
+
+def test_operations_are_validated() -> None:
+    good = default_operations()
+    xr.testing.assert_identical(validate_operations(good), good)
+    shuffled = good.isel(held=[2, 0, 3, 1], type=[1, 0]).transpose()
+    xr.testing.assert_identical(validate_operations(shuffled), good)
+    with pytest.raises(InputError, match="lack 'abstract'"):
+        validate_operations(good.drop_vars("abstract"))
+    with pytest.raises(InputError, match="unknown 'smile'"):
+        validate_operations(good.assign(smile=0.5))
+    for value in (-0.01, 1.01, np.nan):
+        with pytest.raises(InputError, match=r"\['abstract'\] has the value"):
+            validate_operations(operations(good, abstract=value))
+    with pytest.raises(InputError, match=r"\['correct_type'\] has dims"):
+        validate_operations(good.assign(correct_type=0.5))
+    with pytest.raises(InputError, match=r"has the labels .* along held"):
+        validate_operations(good.assign_coords(held=["none", "same", "opposed", "other"]))
+
+
+def test_rates_are_validated() -> None:
+    for wrong in (
+        {"encounters_per_day": 0.0},
+        {"plans_per_day": -1.0},
+        {"plans_per_day": "2"},
+        {"threshold": float("nan")},
+    ):
+        with pytest.raises(InputError, match=next(iter(wrong))):
+            NormRates(**wrong)
+
+
+# --- the model against an enumeration of what can happen in an encounter ---
+
+
+def enumerated(table: xr.Dataset, kind: str, i: NormState, j: NormState) -> tuple[dict, Counter]:
+    """{(i', j'): probability} of an encounter, branch by branch, and how often conflicts, thoughts and chats occur."""
+
+    @cache
+    def p(name: str, **labels: str) -> float:
+        return float(table[name].sel(labels))
+
+    def willing(agent: NormState, standard: str) -> str:
+        return "willing" if agent.preference == standard else "unwilling"
+
+    def after(agent: NormState, standard: str, identify: float) -> list[tuple[NormState, float]]:
+        holds = agent.level in ("qualified", "complying", "superseded")
+        if holds and agent.standard == standard and agent.level != "superseded":
+            return [(agent, 1.0)]
+        held = "none" if not holds else "abstract" if agent.standard == standard else "opposed"
+        check = p("consistent") * p("unique", held=held) * p("correct_type", kind=kind)
+        check *= p("conflict_free", willing=willing(agent, standard), held=held)
+        accepted = agent._replace(level="complying" if held == "abstract" else "qualified", standard=standard)
+        refused = agent._replace(level="informed", standard=standard) if held == "none" else agent
+        return [(accepted, identify * check), (refused, identify * (1 - check)), (agent, 1 - identify)]
+
+    outcomes: dict = defaultdict(float)
+    events: Counter = Counter()
+    acts = {"complying": "comply_in_action", "superseded": "comply_abstract"}
+    follows = p(acts[j.level], willing=willing(j, j.standard)) if j.level in acts else 0.0
+    for shown, normative, chance in ((j.standard, True, follows), (j.preference, False, 1 - follows)):
+        if chance == 0:
+            continue
+        conflict = 0.0
+        if i.level in ("qualified", "complying", "superseded"):
+            conflict = p("false_conflict") if i.standard == shown else p("detect_conflict", kind=kind)
+            conflict *= p("detect_abstract") if i.level == "superseded" else 1
+        talk = p("decide_to_talk", type=i.type, willing=willing(i, i.standard)) if conflict else 0.0
+        chat = chance * conflict * talk
+        events["conflicts"] += chance * conflict
+        events["chats"] += chat
+        reminded = "reminded" if (j.level, j.standard) == ("informed", i.standard) else "first"
+        for target, q in after(j, i.standard, p("identify_chat", kind=kind, reminded=reminded)) if chat else ():
+            outcomes[i, target] += chat * q
+        held = "none" if i.level in ("none", "informed") else "same" if i.standard == shown else "opposed"
+        held = "abstract" if held == "same" and i.level == "superseded" else held
+        think = p("generate_thought", held=held)
+        events["thoughts"] += (chance - chat) * think
+        identify = p("identify_thought" if normative else "identify_habit", kind=kind)
+        for target, q in after(i, shown, identify):
+            outcomes[target, j] += (chance - chat) * think * q
+        outcomes[i, j] += (chance - chat) * (1 - think)
+    return outcomes, events
+
+
+@pytest.mark.parametrize("behaviour", ["smoking", "tipping"])
+def test_the_tensor_is_that_of_the_enumeration(behaviour: str) -> None:
+    table, eps = random_operations(3), 7.0
+    model = norm_model(table, behaviour, NormRates(encounters_per_day=eps))
+    P = model.tensor()
+    np.testing.assert_allclose(P.sum(axis=(2, 3)), 1, atol=1e-12)
+    rng = np.random.default_rng(0)
+    for i, j in rng.integers(len(LABELS), size=(120, 2)):
+        outcomes, events = enumerated(table, behaviour_of(behaviour).kind, NORM_STATES[i], NORM_STATES[j])
+        expected = np.zeros(P.shape[2:])
+        for (first, second), chance in outcomes.items():
+            expected[LABELS.index(first.label), LABELS.index(second.label)] += chance
+        np.testing.assert_allclose(P[i, j], expected, atol=1e-12)
+        x = (np.eye(len(LABELS))[i] + np.eye(len(LABELS))[j]) / 2  # then i meets i, j meets j, and each the other
+        seen = norm_observables(model, x)
+        pairs = [(a, b) for a in (i, j) for b in (i, j)]
+        total = sum(
+            (enumerated(table, behaviour_of(behaviour).kind, NORM_STATES[a], NORM_STATES[b])[1] for a, b in pairs),
+            Counter(),
+        )
+        for name in ("conflicts", "thoughts", "chats"):
+            assert float(seen[name]) == pytest.approx(eps * total[name] / 4, abs=1e-12)
+        assert events["chats"] <= events["conflicts"]
+
+
+def test_masses_are_conserved_by_type_and_preference() -> None:
+    model = norm_model(random_operations(1), "noise")
+    x = np.random.default_rng(1).dirichlet(np.ones(len(LABELS)))
+    drift, masses = model.drift(x), defaultdict(float)
+    for state, change in zip(NORM_STATES, drift, strict=True):
+        masses[state.type, state.preference] += change
+    assert max(map(abs, masses.values())) < 1e-12
+    assert np.abs(drift).max() > 0.1
+    groups = {(s.type, s.preference, int(c)) for s, c in zip(NORM_STATES, model.classes, strict=True)}
+    assert len(groups) == 4
+    assert model.n_classes == 4
+
+
+# --- closed forms ---
+
+
+def test_talk_alone_is_logistic() -> None:
+    """With talk, identification and check certain, holders of A tell all others, who like and show the opposite."""
+    eps, first = 4.0, 0.05
+    found = course(operations(), mixture(leading=first), encounters_per_day=eps, plans_per_day=0, syntheses_per_day=0)
+    A = first / (first + (1 - first) * np.exp(-eps * TIMES))
+    followed = found.sel(standard="for")
+    np.testing.assert_allclose(followed["accepted"], A, atol=1e-7)
+    np.testing.assert_allclose(followed["complying"], first, atol=1e-12)
+    # all but the leaders keep showing the opposite, so that every holder goes on talking to them
+    np.testing.assert_allclose(found["chats"], eps * A * (1 - first), rtol=1e-7)
+    np.testing.assert_allclose(found["conflicts"], found["chats"], rtol=1e-12)
+    np.testing.assert_allclose(found["thoughts"], 0, atol=1e-12)
+
+
+def test_thoughts_alone_spread_from_those_who_comply() -> None:
+    eps, first = 4.0, 0.1
+    table = operations(decide_to_talk=0, generate_thought=1, identify_habit=0)
+    found = course(table, mixture(leading=first), encounters_per_day=eps, plans_per_day=0, syntheses_per_day=0)
+    A = 1 - (1 - first) * np.exp(-eps * first * TIMES)
+    np.testing.assert_allclose(found["accepted"].sel(standard="for"), A, atol=1e-7)
+    np.testing.assert_allclose(found["thoughts"], eps, rtol=1e-7)
+    np.testing.assert_allclose(found["conflicts"], eps * A * (1 - first), rtol=1e-7)
+    np.testing.assert_allclose(found["chats"], 0, atol=1e-12)
+
+
+def test_reminders() -> None:
+    """Only entrepreneurs talk: none → informed at λ p₁(1 - c), none → qualified at λ p₁ c, informed → at λ p₂ c."""
+    eps, first, p1, p2, c = 20.0, 0.1, 0.3, 0.9, 0.25
+    table = operations(decide_to_talk=[[1, 1], [0, 0]], identify_chat=[[p1, p2], [0, 0]], consistent=c)
+    found = course(table, mixture(leading=first), encounters_per_day=eps, plans_per_day=0, syntheses_per_day=0)
+    gone, going = (np.exp(-eps * first * rate * TIMES) for rate in (p1, p2 * c))
+    none = (1 - first) * gone
+    informed = (1 - first) * p1 * (1 - c) / (p2 * c - p1) * (gone - going)
+    followed = found.sel(standard="for")
+    np.testing.assert_allclose(followed["informed"], informed, atol=1e-7)
+    np.testing.assert_allclose(followed["accepted"], 1 - none - informed, atol=1e-7)
+
+
+def test_plans_and_synthesis() -> None:
+    """Alone: accepted = exp(-σt), and 1 - complying = exp(-(k + σ)t)."""
+    table = operations(comply_in_plan=0.4, abstract=0.3)
+    start = only(NormState("ordinary", "for", "qualified", "for"))
+    k, sigma = 2.0 * 0.4, 3.0 * 0.3
+    limit = 350 - BEHAVIOURS["smoking"].utility
+    for other, rate in ((limit, 0.0), (limit + 0.01, sigma)):
+        found = course(
+            table, start, plans_per_day=2.0, syntheses_per_day=3.0, other_utility_ordinary=other, encounters_per_day=1.0
+        ).sel(standard="for")
+        np.testing.assert_allclose(found["accepted"], np.exp(-rate * TIMES), atol=1e-7)
+        np.testing.assert_allclose(1 - found["complying"], np.exp(-(k + rate) * TIMES), atol=1e-7)
+        np.testing.assert_allclose(found["reached"], 1, atol=1e-12)
+
+
+def test_return_from_an_abstract_norm() -> None:
+    table = operations(generate_thought=1, unique=[0, 0, 0, 0.2])
+    start = only(NormState("ordinary", "for", "superseded", "for"))
+    found = course(table, start, encounters_per_day=5.0, plans_per_day=0, syntheses_per_day=0).sel(standard="for")
+    np.testing.assert_allclose(found["accepted"], 1 - np.exp(-5 * 0.2 * TIMES), atol=1e-7)
+    np.testing.assert_allclose(found["complying"], 1, atol=1e-12)
+
+
+def test_opposed_norms_replace_each_other() -> None:
+    """Of two camps who comply with what they like, each converts ε x(1 - x) p of the other."""
+    eps, share, p = 3.0, 0.3, 0.6
+    table = operations(conflict_free=[[1, 1, p, 1], [1, 1, p, 1]])
+    model = norm_model(table, "smoking", NormRates(encounters_per_day=eps, plans_per_day=0, syntheses_per_day=0))
+    x = np.zeros(len(LABELS))
+    x[LABELS.index("ordinary/for/complying/for")] = share
+    x[LABELS.index("ordinary/against/complying/against")] = 1 - share
+    drift = dict(zip(LABELS, model.drift(x), strict=True))
+    flow = eps * share * (1 - share) * p
+    for gains, loses in (
+        ("for/qualified/against", "for/complying/for"),
+        ("against/qualified/for", "against/complying/against"),
+    ):
+        assert drift[f"ordinary/{gains}"] == pytest.approx(flow)
+        assert drift[f"ordinary/{loses}"] == pytest.approx(-flow)
+
+
+def test_the_standards_are_treated_alike() -> None:
+    """Who prefers what, exchanged: the curves are exchanged too."""
+    fractions = norm_fractions("tipping")
+    swapped = {(t, {"for": "against", "against": "for"}[p]): value for (t, p), value in fractions.items()}
+    one, other = (emergence(["tipping"], fractions=f) for f in (fractions, swapped))
+    for name in ("accepted", "complying", "informed"):
+        np.testing.assert_allclose(one[name].sel(standard="for"), other[name].sel(standard="against"), atol=1e-7)
+    np.testing.assert_allclose(one["conflicts"], other["conflicts"], rtol=1e-6)
+
+
+# --- findings of [003] Section 3.2 and Appendix D with the default set, each with a control that lacks it ---
+
+
+@pytest.fixture(scope="module")
+def curves() -> xr.Dataset:
+    return emergence()
+
+
+@pytest.fixture(scope="module")
+def deaf() -> xr.Dataset:
+    """Agents who find norms in habits only."""
+    return emergence(operations=operations(default_operations(), identify_chat=0, identify_thought=0))
+
+
+def followed(curves: xr.Dataset) -> xr.Dataset:
+    return emergence_measures(curves).sel(standard="for")
+
+
+def test_all_norms_reach_everyone(curves: xr.Dataset, deaf: xr.Dataset) -> None:
+    """After two days fewer than half of one agent in ten lacks a norm; not if agents find no norm in talk and sight."""
+    assert (followed(curves)["reached_end"] > 0.95).all()
+    assert (followed(curves)["complying_end"] > 0.7).all()
+    assert (followed(deaf)["reached_end"] < 0.5).all()
+
+
+def test_acceptance_comes_before_compliance(curves: xr.Dataset) -> None:
+    """Over 70 % accept an injunctive norm in a quarter of a day, and comply with it at about three quarters."""
+    days = followed(curves).where(curves["kind"] == "injunctive", drop=True)
+    assert (days["accepted_day"] < 0.25).all()
+    assert ((days["complying_day"] > 0.55) & (days["complying_day"] < 0.9)).all()
+    assert (curves["complying"].isel(time=-1).sel(standard="for", behaviour=["smoking", "noise"]) > 0.95).all()
+    hasty = followed(emergence(["smoking"], rates=NormRates(plans_per_day=20)))
+    assert (hasty["complying_day"] < 0.25).all()
+
+
+def test_injunctive_norms_come_before_descriptive_ones(curves: xr.Dataset) -> None:
+    days = followed(curves)
+    for name in ("accepted_day", "complying_day"):
+        assert days[name].sel(behaviour="tipping") > 1.5 * days[name].sel(behaviour=["smoking", "noise"]).max()
+
+
+def test_the_kind_alone_delays_a_norm() -> None:
+    """Among the same agents; not where the operations make nothing of the kind."""
+    tipping = BEHAVIOURS["tipping"]
+    kinds = [tipping, replace(tipping, name="tipping as a duty", kind="injunctive")]
+    agents = [replace(a, prefers={one.name: a.prefers["tipping"] for one in kinds}) for a in AGENTS]
+    days = followed(emergence(kinds, agents=agents))
+    for name in ("accepted_day", "complying_day"):
+        assert days[name][0] > days[name][1] + 0.05
+    table = default_operations()
+    alike = table.copy(deep=True)
+    for name in OPERATIONS:
+        if "kind" in table[name].dims:
+            one = table[name].sel(kind="injunctive", drop=True).broadcast_like(table[name]).transpose(*table[name].dims)
+            alike[name] = table[name].dims, one.values
+    same = followed(emergence(kinds, agents=agents, operations=alike))
+    for name in ("accepted_day", "complying_day"):
+        assert float(same[name][0] - same[name][1]) == pytest.approx(0, abs=1e-6)
+
+
+def test_conflicts_surge_and_vanish(curves: xr.Dataset, deaf: xr.Dataset) -> None:
+    """They double, and an eighth is left of injunctive ones; not if agents do half of the time as they please."""
+    measures = followed(curves)
+    assert (measures["conflicts_surge"] > 2).all()
+    assert (measures["conflicts_left"].sel(behaviour=["smoking", "noise"]) < 0.125).all()
+    assert measures["conflicts_left"].sel(behaviour="tipping") < 0.5
+    chats = curves["chats"]
+    assert (chats.isel(time=-1) < 0.5 * chats.max("time")).all()
+    assert (curves["thoughts"].isel(time=-1) < 0.5 * curves["thoughts"].isel(time=0)).all()
+    wilful = followed(emergence(["smoking"], operations=operations(default_operations(), comply_in_action=0.5)))
+    assert (wilful["conflicts_left"] > 0.125).all()
+    assert (followed(deaf)["conflicts_surge"] < 2).all()
+
+
+def test_entrepreneurs_decide_about_the_evenly_split_norm(curves: xr.Dataset) -> None:
+    """Two of three make it emerge, none leaves a draw, and one of three makes the opposite norm emerge."""
+    none = emergence(["tipping"], agents=as_ordinary(AGENTS))
+    np.testing.assert_allclose(
+        none["accepted"].sel(standard="for"), none["accepted"].sel(standard="against"), atol=1e-7
+    )
+    assert (none["reached"].max() < 0.51) and (none["complying"].max() < 0.2)
+    assert followed(curves)["reached_end"].sel(behaviour="tipping") > 0.95
+    one_of_three = {
+        ("entrepreneur", "for"): 0.1,
+        ("entrepreneur", "against"): 0.2,
+        ("ordinary", "for"): 0.4,
+        ("ordinary", "against"): 0.3,
+    }
+    ends = emergence_measures(emergence(["tipping"], fractions=one_of_three))["reached_end"].squeeze()
+    assert float(ends.sel(standard="against")) > 0.95
+    assert float(ends.sel(standard="for")) < 0.05
+
+
+def test_synthesis_makes_dips_in_the_accepted_share(curves: xr.Dataset) -> None:
+    """And the share recovers; without synthesis it never falls."""
+    accepted = curves["accepted"].sel(standard="for", behaviour=["smoking", "noise"])
+    assert (followed(curves)["dip"].sel(behaviour=["smoking", "noise"]) > 0.02).all()
+    later = accepted.where(accepted["time"] > 0.4)
+    assert (accepted.isel(time=-1) - later.min("time") > 0.01).all()
+    without = followed(emergence(rates=NormRates(syntheses_per_day=0)))
+    assert (without["dip"] < 1e-6).all()
+
+
+# --- measures and their derivatives ---
+
+
+def test_measures_of_known_curves() -> None:
+    time = np.array([0.0, 1.0, 2.0, 3.0])
+    share = xr.DataArray([[0.1, 0.5, 0.9, 0.8], [0.0, 0.1, 0.2, 0.3]], dims=("standard", "time"), coords={"time": time})
+    shares = {name: share for name in ("accepted", "complying", "reached")}
+    made_up = xr.Dataset({**shares, "conflicts": ("time", [2.0, 6.0, 3.0, 1.5])}).assign_coords(
+        standard=["for", "against"]
+    )
+    found = emergence_measures(made_up, level=0.7)
+    np.testing.assert_allclose(found["accepted_day"], [1.5, np.nan])
+    np.testing.assert_allclose(found["dip"], [0.1, 0], atol=1e-12)
+    np.testing.assert_allclose(found["reached_end"], [0.8, 0.3])
+    assert (float(found["conflicts_surge"]), float(found["conflicts_left"])) == (3, 0.25)
+    assert float(emergence_measures(made_up, level=0.1)["accepted_day"][0]) == 0
+    with pytest.raises(InputError, match="level = 1"):
+        emergence_measures(made_up, level=1)
+    with pytest.raises(InputError, match="expected time"):
+        emergence_measures(made_up.isel(time=0))
+
+
+@pytest.mark.parametrize("chance", [0.6, 1.0])
+def test_sensitivity_of_the_logistic_case(chance: float) -> None:
+    """A(t) with the rate εc: dA/dc = ε t A(1 - A), and dt*/dc = -t*/c; at c = 1 from inside."""
+    eps, first, end = 4.0, 0.05, 1.5
+    found = norm_sensitivity(
+        ["smoking"],
+        operations=operations(consistent=chance),
+        names=["consistent"],
+        fractions={("entrepreneur", "for"): first, ("ordinary", "against"): 1 - first},
+        rates=NormRates(encounters_per_day=eps, plans_per_day=0, syntheses_per_day=0),
+        times=np.linspace(0, end, 1501),
+    )
+    assert found["parameter"].values.tolist() == ["consistent"]
+    A = first / (first + (1 - first) * np.exp(-eps * chance * end))
+    assert float(found["reached_end"].squeeze()) == pytest.approx(eps * end * A * (1 - A), rel=1e-4)
+    day = np.log(0.7 / 0.3 * (1 - first) / first) / (eps * chance)
+    expected = -day / chance if day < end else np.nan
+    assert float(found["accepted_day"].squeeze()) == pytest.approx(expected, rel=1e-3, nan_ok=True)
+
+
+def test_sensitivity_names_its_parameters() -> None:
+    found = norm_sensitivity(["smoking"], names=["decide_to_talk"], times=np.linspace(0, 0.5, 26))
+    assert found["parameter"].values.tolist() == [
+        f"decide_to_talk[{kind}, {will}]" for kind in ("entrepreneur", "ordinary") for will in ("willing", "unwilling")
+    ]
+    assert float(found["accepted_day"].sel(parameter="decide_to_talk[entrepreneur, willing]").squeeze()) < -0.01
+    with pytest.raises(InputError, match="names have 'talk'"):
+        norm_sensitivity(names=["talk"])
+    with pytest.raises(InputError, match="step = 0"):
+        norm_sensitivity(step=0)
+
+
+def test_wrong_arguments_of_emergence_are_refused() -> None:
+    with pytest.raises(InputError, match="behaviours = "):
+        emergence(["noise", "noise"])
+    with pytest.raises(InputError, match="agents and fractions"):
+        emergence(agents=AGENTS[:5], fractions={("ordinary", "for"): 1.0})
+    with pytest.raises(InputError, match="expected a norm_model"):
+        norm_observables(meanfield.ReactionModel(["a"], [[0.5]], [[0.5]]), np.ones(1))
+    model = norm_model(default_operations(), "noise")
+    with pytest.raises(InputError, match="expected 36 along state"):
+        norm_observables(model, np.ones(35) / 35)
+
+
+def test_curves_are_saved_and_loaded(curves: xr.Dataset, tmp_path) -> None:
+    meanfield.save(curves, tmp_path / "curves.nc")
+    xr.testing.assert_allclose(meanfield.load(tmp_path / "curves.nc"), curves)
+    other = emergence(
+        ["smoking"], operations=operations(default_operations(), abstract=0.5), times=np.linspace(0, 2, 9)
+    )
+    assert other.attrs["option_operations_sha256"] != curves.attrs["option_operations_sha256"]

@@ -1,0 +1,472 @@
+"""Reaction models against the naming game's own engine, closed forms of epidemics and games, and exact elimination.
+
+Error budget: the one stochastic test accepts a true statement with probability 1 - 1e-6 for an arbitrary seed.
+"""
+
+import numpy as np
+import pytest
+import xarray as xr
+from scipy.sparse import csr_array
+
+import meanfield
+import theory
+from conftest import majority_policy, random_composition, random_policy
+from meanfield import InputError, ReactionModel
+from meanfield._reaction_model_fixed_points import _index_report, _root
+from meanfield._reaction_model_roots import closed_face, closed_faces, only_support, polish
+from validation import simulate_protocol
+
+
+def naming_game(policy):
+    """One channel for each pair of words; both memories shift, and an agent takes part once in a unit of time."""
+    q, space = policy["q"].values, meanfield.space_of(policy)
+    W, states = space.n_words, np.arange(space.n_states)
+
+    def shift(own, partner):
+        ones = np.ones(space.n_states)
+        return csr_array((ones, (states, space.successors() + W * own + partner)), shape=(space.n_states,) * 2)
+
+    pairs = [(a, b) for a in range(W) for b in range(W)]
+    return ReactionModel(
+        states=[str(space.memory(i)) for i in range(space.n_states)],
+        alpha=[q[:, a] for a, b in pairs],
+        beta=[q[:, b] for a, b in pairs],
+        first=[shift(a, b) for a, b in pairs],
+        second=[shift(b, a) for a, b in pairs],
+        encounter_rate=0.5,
+    )
+
+
+def minimal_naming_game(p):
+    """Lexicons and committed agents, who are conserved classes of their own: a channel is (word said, known or not)."""
+    lexicons = {"A": (1, 0), "B": (0, 1), "AB": (p, 1 - p), "only A": (1, 0), "only B": (0, 1)}
+    knows = {"A": ([1, 0, 1, 1, 0], [0, 2, 2, 3, 4]), "B": ([0, 1, 1, 0, 1], [2, 1, 2, 3, 4])}
+    collapsed = {"A": [0, 0, 0, 3, 4], "B": [1, 1, 1, 3, 4]}
+    alpha, beta, first, second = [], [], [], []
+    for w, word in enumerate("AB"):
+        known, extended = knows[word]
+        for hit in (1, 0):
+            alpha.append([said[w] for said in lexicons.values()])
+            beta.append([float(k == hit) for k in known])
+            first.append(np.eye(5)[collapsed[word]] if hit else None)
+            second.append(np.eye(5)[collapsed[word] if hit else extended])
+    return ReactionModel([*lexicons], alpha, beta, first, second, encounter_rate=0.5)
+
+
+def sis(transmission=0.6, recovery=0.25, encounter_rate=2.0):
+    """Whoever initiates, the susceptible one of a pair is infected: at 2·ε·transmission for each infected partner."""
+    infect = np.array([[1 - transmission, transmission], [0, 1]])
+    return ReactionModel(
+        ["S", "I"],
+        alpha=[[1, 0], [0, 1]],
+        beta=[[0, 1], [1, 0]],
+        first=[infect, None],
+        second=[None, infect],
+        spontaneous=[[0, 0], [recovery, 0]],
+        encounter_rate=encounter_rate,
+        time_unit="day",
+    )
+
+
+def random_model(seed, n_channels=3):
+    """Six states of two kinds, between which nobody changes; everything else random, with moves alone."""
+    rng = np.random.default_rng(seed)
+    kind = np.array([0, 0, 1, 1, 1, 0])
+    allowed = kind[:, None] == kind
+
+    def matrix():
+        weights = np.where(allowed, rng.random((6, 6)), 0)
+        return weights / weights.sum(1, keepdims=True)
+
+    states = [("ab"[k], i) for i, k in enumerate(kind)]
+    shown = rng.random((2, n_channels, 6)) / n_channels
+    alone = np.where(allowed & ~np.eye(6, dtype=bool), rng.random((6, 6)), 0)
+    first, second = ([matrix() for _ in range(n_channels)] for _ in range(2))
+    return ReactionModel(states, *shown, first, [None, *second[1:]], alone, encounter_rate=0.7)
+
+
+def drift_of_tensor(P, x):
+    """What interactions between agents of the composition x change, an agent initiating one per unit of time."""
+    rate = np.einsum("ijkl,i,j->ijkl", P, x, x)
+    return rate.sum((0, 1, 3)) + rate.sum((0, 1, 2)) - rate.sum((1, 2, 3)) - rate.sum((0, 2, 3))
+
+
+def replicator(gain):
+    """Rock, paper, scissors: a responder who loses takes the initiator's strategy with probability `gain`."""
+    beats = np.roll(np.eye(3), 1, axis=1)  # 0 beats 1 beats 2 beats 0
+    takes = [gain * np.eye(3)[[k, k, k]] + (1 - gain) * np.eye(3) for k in range(3)]
+    return ReactionModel(["rock", "scissors", "paper"], alpha=np.eye(3), beta=beats, second=takes)
+
+
+# --- the equation
+
+
+@pytest.mark.parametrize("size", [(2, 1), (2, 2), (3, 1)])
+def test_naming_game_is_a_special_case(size):
+    policy = random_policy(3, *size)
+    model, q, space = naming_game(policy), policy["q"].values, meanfield.space_of(policy)
+    x = random_composition(1, space.n_states)
+    np.testing.assert_allclose(model.drift(x), meanfield.drift(x, q, space), atol=1e-16)
+    step = np.random.default_rng(2).standard_normal(space.n_states)
+    step -= step.mean()
+    np.testing.assert_allclose(model.jacobian(x) @ step, meanfield.linearised_drift(step, x, q, space), atol=1e-14)
+
+
+def test_tensor_of_the_naming_game_is_that_of_eq_16():
+    policy = random_policy(4, 2, 1)
+    first_alone = naming_game(policy).tensor().sum(axis=3)
+    np.testing.assert_allclose(first_alone.transpose(2, 0, 1), meanfield.dense_tensor(policy), atol=1e-15)
+
+
+@pytest.mark.parametrize("p", [0.5, 0.3])
+def test_minimal_naming_game_has_the_derived_drift(p):
+    x = random_composition(5, 5)
+    np.testing.assert_allclose(minimal_naming_game(p).drift(x)[:3], theory.minimal_drift(x[:3], p, x[3:]), atol=1e-16)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_jacobian_is_the_derivative_of_the_drift(seed):
+    """The drift is quadratic, so central differences are exact but for rounding."""
+    model, x, h = random_model(seed), random_composition(seed, 6), 1e-3
+    sides = [(model.drift(x + h * e) - model.drift(x - h * e)) / (2 * h) for e in np.eye(6)]
+    np.testing.assert_allclose(model.jacobian(x), np.transpose(sides), atol=1e-12)
+    assert np.abs(model.jacobian(x) - model.generator(x)).max() > 1e-2, "partners matter"
+    np.testing.assert_allclose(model.generator(x) @ x, model.drift(x), atol=1e-16)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_tensor_and_protocol_have_the_drift(seed):
+    model, x = random_model(seed), random_composition(seed, 6)
+    P, rate = meanfield.reaction_protocol(model)
+    np.testing.assert_allclose(P.sum((2, 3)), 1, atol=1e-14)
+    assert P.min() >= 0
+    assert rate == pytest.approx(0.7 + model.spontaneous.toarray().sum(1).max())
+    np.testing.assert_allclose(rate * drift_of_tensor(P, x), model.drift(x), atol=1e-15)
+    S = model.spontaneous.toarray()
+    encounters = 0.7 * drift_of_tensor(model.tensor(), x)
+    np.testing.assert_allclose(encounters + S.T @ x - S.sum(1) * x, model.drift(x), atol=1e-15)
+
+
+def test_protocol_without_moves_alone_is_the_tensor():
+    model = naming_game(random_policy(0))
+    P, rate = meanfield.reaction_protocol(model)
+    assert rate == 0.5
+    np.testing.assert_array_equal(P, model.tensor())
+
+
+def test_classes_are_what_agents_never_leave():
+    model = random_model(0)
+    assert model.classes.tolist() == [0, 0, 1, 1, 1, 0]
+    x = random_composition(0, 6)
+    np.testing.assert_allclose(model.class_masses(x), [x[[0, 1, 5]].sum(), x[2:5].sum()])
+    np.testing.assert_allclose(model.class_masses(model.drift(x)), 0, atol=1e-16)
+    assert minimal_naming_game(0.5).classes.tolist() == [0, 0, 0, 1, 2]
+    never = ReactionModel(["a", "b"], [[1, 1]], [[0, 0]], first=[[[0, 1], [1, 0]]])
+    assert never.n_classes == 2, "nobody responds, so nobody moves"
+
+
+# --- solutions
+
+
+@pytest.mark.parametrize("length", [1, 2])
+def test_solution_is_that_of_solve(length):
+    policy = random_policy(6, 2, length, concentration=0.3)
+    times = np.array([0.0, 0.5, 3.0, 40.0])
+    theirs = meanfield.solve(policy, times=times)["word_share"].values
+    start = meanfield.empty_memories(policy).values
+    ours = meanfield.solve_reactions(naming_game(policy), start, times)
+    np.testing.assert_allclose(ours["composition"].values @ policy["q"].values, theirs, atol=3e-8)
+
+
+def test_epidemic_follows_the_logistic_curve():
+    """dI/dt = β I (1 - I) - γ I with β = 2·ε·transmission: the Bernoulli equation, solved."""
+    beta, gamma, start = 2.4, 0.25, 1e-3
+    times = np.array([0.0, 1.0, 3.0, 5.0, 20.0])
+    solution = meanfield.solve_reactions(sis(), np.array([1 - start, start]), times)
+    growth, level = beta - gamma, 1 - gamma / beta
+    expected = level / (1 + (level / start - 1) * np.exp(-growth * times))
+    np.testing.assert_allclose(solution["composition"].sel(state="I"), expected, rtol=1e-6)
+    assert solution["time"].attrs["units"] == "day"
+    residual = [np.abs(sis().drift(x)).max() for x in solution["composition"].values]
+    np.testing.assert_allclose(solution["residual"], residual, atol=1e-14)
+
+
+def test_masses_are_conserved_along_solutions_and_starts_may_be_many():
+    model = random_model(1)
+    starts = xr.DataArray(
+        np.random.default_rng(0).dirichlet(np.ones(6), size=(2, 3)),
+        dims=("left", "right", "state"),
+        coords={"left": ["x", "y"]},
+    )
+    solution = meanfield.solve_reactions(model, starts, np.array([0.0, 10.0, 1000.0]))
+    assert dict(solution["composition"].sizes) == {"left": 2, "right": 3, "time": 3, "state": 6}
+    masses = solution["composition"].groupby("conserved_class").sum("state")
+    np.testing.assert_allclose(masses, masses.isel(time=[0, 0, 0]), atol=1e-13)
+    np.testing.assert_allclose(solution["composition"].isel(time=0), starts, atol=1e-16)
+    alone = meanfield.solve_reactions(model, starts[1, 2], np.array([10.0]))
+    one = solution["composition"].sel(left="y").isel(right=2, time=1)
+    np.testing.assert_allclose(alone["composition"][0], one, atol=1e-10)
+
+
+def test_states_of_a_start_are_taken_by_name():
+    start = xr.DataArray([0.2, 0.8], dims=("state",), coords={"state": ["I", "S"]})
+    solution = meanfield.solve_reactions(sis(), start, np.array([0.0]))
+    assert solution["composition"].sel(state="I").item() == 0.2
+
+
+def test_solutions_and_fixed_points_read_back_from_files(tmp_path):
+    model = random_model(0)
+    for name, result in {
+        "solution": meanfield.solve_reactions(model, random_composition(0, 6), np.array([0.0, 1.0])),
+        "points": meanfield.reaction_fixed_points(model, [0.3, 0.7], starts=2),
+    }.items():
+        meanfield.save(result, tmp_path / f"{name}.nc")
+        xr.testing.assert_identical(meanfield.load(tmp_path / f"{name}.nc"), result)
+
+
+def test_simulated_protocol_follows_the_solution():
+    """Infected among 20 runs of 20,000 agents. Var(I/N) stays below 1/(4N) here, so the mean has σ < 0.0008; the bias
+    is of order 1/N. Accepted: 5σ. Control: the clock of encounters alone, without moves alone, is rejected."""
+    model, n_agents, runs, rounds = sis(0.6, 0.4, 0.5), 20_000, 20, 12
+    P, rate = meanfield.reaction_protocol(model)
+    played = simulate_protocol(P, [18_000, 2_000], runs=runs, seed=5, max_rounds=rounds, record_rounds=rounds)
+    infected = played["count"].isel(state=1).mean("run").values / n_agents
+
+    def worst(interactions_per_time):
+        times = np.arange(rounds + 1) / interactions_per_time
+        expected = meanfield.solve_reactions(model, np.array([0.9, 0.1]), times)["composition"].values[:, 1]
+        return np.abs(infected - expected).max()
+
+    assert worst(rate) < 0.004
+    assert worst(model.encounter_rate) > 0.02
+
+
+# --- fixed points
+
+
+@pytest.mark.parametrize("seed", [0, 5, 7])
+@pytest.mark.parametrize("size", [(2, 1), (2, 2), (3, 1)])
+def test_fixed_points_are_those_of_the_naming_game(seed, size):
+    policy = random_policy(seed, *size, concentration=0.15)
+    theirs, ours = meanfield.fixed_points(policy), meanfield.reaction_fixed_points(naming_game(policy), starts=16)
+    order = np.argsort(-(ours["composition"].values @ policy["q"].values)[:, 0])
+    np.testing.assert_allclose(ours["composition"].values[order], theirs["composition"], atol=1e-9)
+    np.testing.assert_allclose(ours["eigenvalue"].values[order], theirs["eigenvalue"], atol=1e-7)
+    np.testing.assert_allclose(ours["eigenvalue_imaginary"].values[order], theirs["eigenvalue_imaginary"], atol=1e-7)
+    assert "the sum of indices is 1, as it must be" in ours.attrs["completeness"]
+
+
+@pytest.mark.parametrize("p", [0.95, 1.0])
+def test_bistable_policy_has_its_three_fixed_points(p):
+    """Agents say what was said most in two interactions, by whomever: two consensus states and a saddle."""
+    space = meanfield.MemorySpace(2, 2)
+    lead = [sum(1 - 2 * word for pair in space.memory(i) for word in pair) for i in range(space.n_states)]
+    policy = meanfield.make_policy(0.5 + (p - 0.5) * np.sign(lead), ["a", "b"])
+    theirs, ours = meanfield.fixed_points(policy), meanfield.reaction_fixed_points(naming_game(policy), starts=16)
+    order = np.argsort(-(ours["composition"].values @ policy["q"].values)[:, 0])
+    np.testing.assert_allclose(ours["composition"].values[order], theirs["composition"], atol=1e-9)
+    np.testing.assert_allclose(ours["eigenvalue"].values[order], theirs["eigenvalue"], atol=1e-7)
+    assert ours["stability"].values[order].tolist() == ["stable", "unstable", "stable"]
+
+
+def test_majority_of_two_heard_words_has_a_continuum():
+    """Without error and with a coin for ties agents say each word as often as they heard it: f(Q) = Q."""
+    policy = majority_policy(2, 1.0)
+    points = meanfield.reaction_fixed_points(naming_game(policy), starts=8)
+    assert points["continuum"].all()
+    assert (points["zero_modes"] == 1).all()
+    assert points["stability"].values.tolist() == ["marginal"] * 3
+    shares = points["composition"].values @ policy["q"].values[:, 0]
+    assert np.sort(shares)[[0, 2]].tolist() == [0, 1]
+    assert 0 < np.sort(shares)[1] < 1
+
+
+@pytest.mark.parametrize(("p", "committed"), [(0.5, (0, 0)), (0.5, (0.097, 0)), (0.5, (0.099, 0)), (0.3, (0.02, 0.03))])
+def test_committed_agents_are_masses_of_their_classes(p, committed):
+    """Against exact elimination, on both sides of the critical fraction 0.09788910377."""
+    exact = theory.minimal_fixed_points(p, committed)
+    found = meanfield.reaction_fixed_points(minimal_naming_game(p), np.array([1 - sum(committed), *committed]))
+    order = np.argsort(-(found["composition"].values @ [1, 0, p, 1, 0]))
+    np.testing.assert_allclose(found["composition"].values[order, :3], exact["composition"], atol=1e-9)
+    np.testing.assert_allclose(found["eigenvalue"].values[order], exact["eigenvalue"], atol=1e-8)
+    assert found["stability"].values[order].tolist() == exact["stability"].values.tolist()
+
+
+def test_endemic_state_has_its_closed_form():
+    """x_I = 1 - 1/R0 with eigenvalue -(β - γ), and the state without infection with β - γ."""
+    points = meanfield.reaction_fixed_points(sis())
+    np.testing.assert_allclose(points["composition"].sel(state="I"), [0, 1 - 0.25 / 2.4], atol=1e-14)
+    np.testing.assert_allclose(points["eigenvalue"], [2.4 - 0.25, -(2.4 - 0.25)], atol=1e-13)
+    assert points["stability"].values.tolist() == ["unstable", "stable"]
+    assert points["eigenvalue"].attrs["units"] == "1/day"
+    below = meanfield.reaction_fixed_points(sis(recovery=3.0))
+    assert below["composition"].values.tolist() == [[1, 0]]
+    assert below["eigenvalue"].item() == pytest.approx(2.4 - 3.0)
+
+
+def test_epidemic_threshold_is_marginal_but_no_continuum():
+    points = meanfield.reaction_fixed_points(sis(transmission=0.5, recovery=2.0, encounter_rate=2.0))
+    assert points["stability"].values.tolist() == ["marginal"]
+    assert points["zero_modes"].item() == 1
+    assert not points["continuum"].item()
+    assert points["composition"].sel(state="I").item() < 1e-5
+
+
+@pytest.mark.parametrize("host_mass", [0.5, 0.2])
+def test_hosts_and_vectors_have_the_closed_form_of_ross(host_mass):
+    """Hosts are infected by vectors only, and vectors by hosts: two classes, and R0² is a product."""
+    states = [("host", "S"), ("host", "I"), ("vector", "S"), ("vector", "I")]
+    b, c, g, k = 0.9, 0.6, 0.2, 0.1
+    ill_host = np.eye(4) + b * np.outer(np.eye(4)[0], np.eye(4)[1] - np.eye(4)[0])
+    ill_vector = np.eye(4) + c * np.outer(np.eye(4)[2], np.eye(4)[3] - np.eye(4)[2])
+    alone = np.zeros((4, 4))
+    alone[1, 0], alone[3, 2] = g, k
+    one = np.eye(4)
+    model = ReactionModel(states, one[[3, 1]], one[[0, 2]], second=[ill_host, ill_vector], spontaneous=alone)
+    hosts, vectors = host_mass, 1 - host_mass
+    points = meanfield.reaction_fixed_points(model, [hosts, vectors])
+    ill = (b * c * hosts * vectors - g * k) / (c * (g + b * vectors))
+    assert ill > 0
+    vector_ill = c * ill * vectors / (k + c * ill)
+    expected = [[hosts, 0, vectors, 0], [hosts - ill, ill, vectors - vector_ill, vector_ill]]
+    np.testing.assert_allclose(points["composition"], expected, atol=1e-13)
+    growth = -(g + k) / 2 + np.sqrt((g - k) ** 2 / 4 + b * c * hosts * vectors)
+    assert points["eigenvalue"].values[0] == pytest.approx(growth, abs=1e-13)
+    only_hosts = meanfield.reaction_fixed_points(model, [1.0, 0.0])
+    np.testing.assert_array_equal(only_hosts["composition"], [[1, 0, 0, 0]])
+    assert only_hosts["eigenvalue"].item() == pytest.approx(-g), "no vectors, and none can be put there"
+
+
+def test_rock_paper_scissors_turns_about_its_centre():
+    """Zero-sum replicator equation: the centre has ±iε·gain/√3, the vertices ±ε·gain, and there is nothing else."""
+    gain = 0.6
+    points = meanfield.reaction_fixed_points(replicator(gain), starts=16)
+    centre = points.isel(fixed_point=np.abs(points["composition"] - 1 / 3).max("state").values.argmin())
+    np.testing.assert_allclose(centre["composition"], 1 / 3, atol=1e-12)
+    assert centre["eigenvalue"].item() == pytest.approx(0, abs=1e-12)
+    assert centre["eigenvalue_imaginary"].item() == pytest.approx(gain / np.sqrt(3))
+    assert (centre["stability"].item(), centre["zero_modes"].item(), centre["continuum"].item()) == (
+        "marginal",
+        0,
+        False,
+    )
+    assert points.sizes["fixed_point"] == 4
+    vertices = points["eigenvalue"].values[points["composition"].max("state") == 1]
+    np.testing.assert_allclose(vertices, [gain] * 3, atol=1e-12)
+
+
+def test_voters_have_a_continuum():
+    """Who hears a word takes it over: the drift vanishes everywhere."""
+    takes = [np.eye(2)[[0, 0]], np.eye(2)[[1, 1]]]
+    model = ReactionModel(["a", "b"], np.eye(2), np.ones((2, 2)), second=takes)
+    points = meanfield.reaction_fixed_points(model, starts=8)
+    assert points["stability"].values.tolist() == ["marginal"] * 3
+    assert points["continuum"].all()
+    assert (points["zero_modes"] == 1).all()
+    assert (points["composition"] > 0).values.tolist() == [[True, False], [True, True], [False, True]]
+    assert "more points of continua" in points.attrs["completeness"]
+
+
+def test_curved_continuum_is_met_where_solutions_end():
+    """Agents a and b turn into the idle state c on meeting: every mixture with ab = 0 is at rest."""
+    idle = np.eye(3)[[2, 2, 2]]
+    model = ReactionModel(["a", "b", "c"], np.eye(3)[:2], np.eye(3)[[1, 0]], [idle] * 2, [idle] * 2)
+    points = meanfield.reaction_fixed_points(model, starts=16)
+    assert points["continuum"].all()
+    assert (points["residual"] < 1e-11).all()
+    supports = {tuple(row) for row in (points["composition"].values > 1e-6).tolist()}
+    line = {(True, False, True), (False, True, True), (False, False, True), (True, False, False), (False, True, False)}
+    assert supports == line
+
+
+def test_agents_who_never_move_are_stable():
+    still = ReactionModel(["a", "b"], np.ones((1, 2)), np.ones((1, 2)))
+    points = meanfield.reaction_fixed_points(still, [0.25, 0.75], starts=1)
+    assert points["composition"].values.tolist() == [[0.25, 0.75]]
+    assert (points["eigenvalue"].item(), points["eigenvalue_imaginary"].item()) == (-np.inf, 0)
+    assert points["stability"].item() == "stable"
+
+
+def test_closed_faces_are_where_states_lead():
+    model = sis()
+    face = closed_face(model, np.array([True, False]))
+    assert face.tolist() == [True, False], "without the infected nobody is infected"
+    assert closed_face(model, np.array([False, True])).all()
+    found = closed_faces(model, np.ones(1), np.random.default_rng(0))
+    assert [f.tolist() for f in found.faces] == [[True, True], [True, False]]
+    assert found.complete
+    assert only_support(model, found) is None, "the endemic state lies outside the face without infected"
+
+
+def test_missing_fixed_points_are_told_by_the_indices():
+    """The only one is withheld, or counted twice."""
+    model = naming_game(meanfield.make_policy(np.array([0.5, 0.99, 0.4, 0.6, 0.01]), ["a", "b"]))
+    points = meanfield.reaction_fixed_points(model, starts=8)
+    roots = [_root(model, np.ones(1), x) for x in points["composition"].values]
+    faces = closed_faces(model, np.ones(1), np.random.default_rng(0))
+    assert "as it must be" in _index_report(model, faces, roots)
+    assert "some are missing" in _index_report(model, faces, [])
+    assert "some are missing" in _index_report(model, faces, roots * 2)
+
+
+def test_roots_keep_their_face_and_their_masses():
+    model, mass = random_model(2), np.array([0.4, 0.6])
+    x = np.array([0.4, 0, 0.6, 0, 0, 0.0])
+    root = polish(model, mass, x)
+    assert root is not None
+    np.testing.assert_allclose(model.class_masses(root), mass, atol=1e-14)
+    np.testing.assert_allclose(model.drift(root), 0, atol=1e-14)
+
+
+# --- wrong input
+
+STAY = [[1, 0], [0, 1]]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"states": []}, "states is empty"),
+        ({"states": ["a", "a"]}, "'a' more than once"),
+        ({"states": ["a, 1", ("a", 1)]}, "'a, 1' more than once"),
+        ({"states": ["a", 1.5]}, "states has 1.5"),
+        ({"alpha": [[0.5]]}, r"alpha has shape \(1, 1\): expected \(channels, 2\)"),
+        ({"alpha": [[0.5, 1.2]]}, r"alpha\[0, 1\] = 1.2"),
+        ({"beta": [[0.5, np.nan]]}, r"beta\[0, 1\] = nan"),
+        ({"beta": [[0.5, 0.5]] * 2}, "beta has 2 channels: expected 1"),
+        ({"alpha": [[0.9, 1]] * 2, "beta": [[0.2, 0.6]] * 2}, r"\('b', 'b'\) have the sum 1.2"),
+        ({"first": [None, None]}, "first has 2 matrices: expected 1"),
+        ({"first": [[[1, 0], [0.5, 0.4]]]}, r"first\[0\]: the row of 'b' sums to 0.9"),
+        ({"second": [[[1, 0], [-0.5, 1.5]]]}, r"second\[0\] has the entry -0.5"),
+        ({"second": [[[1, 0]]]}, r"second\[0\] has shape \(1, 2\)"),
+        ({"spontaneous": STAY}, "spontaneous has 1.0 from 'a' to itself"),
+        ({"spontaneous": [[0, np.inf], [0, 0]]}, "spontaneous has the entry inf"),
+        ({"encounter_rate": 0.0}, "encounter_rate = 0.0"),
+        ({"time_unit": ""}, "time_unit = ''"),
+    ],
+)
+def test_wrong_models_are_named(change, message):
+    arguments = {"states": ["a", "b"], "alpha": [[1, 1]], "beta": [[0.5, 1]], "first": [STAY], **change}
+    with pytest.raises(InputError, match=message):
+        ReactionModel(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda model: model.drift(np.ones(3)), r"x has shape \(3,\): expected \(2,\)"),
+        (lambda model: model.index("R"), "state = 'R': expected one of 'S', 'I'"),
+        (lambda model: meanfield.solve_reactions(model, np.ones(2), np.array([1.0])), "composition sums to 2"),
+        (lambda model: meanfield.solve_reactions(model, np.ones((2, 2)) / 2, np.array([1.0])), "or a DataArray"),
+        (lambda model: meanfield.solve_reactions(model, np.ones(2) / 2, np.array([1.0, 0.5])), "times = "),
+        (lambda model: meanfield.solve_reactions(model, np.ones(2) / 2, np.array([1.0]), rtol=0.0), "rtol = 0"),
+        (lambda model: meanfield.reaction_fixed_points(model, [0.5, 0.5]), r"shape \(2,\): expected \(1,\)"),
+        (lambda model: meanfield.reaction_fixed_points(model, [0.5]), "sum to 1"),
+        (lambda model: meanfield.reaction_fixed_points(model, starts=0), "starts = 0"),
+        (lambda model: meanfield.reaction_fixed_points(random_model(0)), "2 conserved classes"),
+        (lambda model: naming_game(random_policy(0, 2, 3)).tensor(), "the model has 85 states: expected at most 64"),
+    ],
+)
+def test_wrong_arguments_are_named(call, message):
+    with pytest.raises(InputError, match=message):
+        call(sis())

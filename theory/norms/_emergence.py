@@ -1,0 +1,141 @@
+"""Emergence of norms over time, and the few numbers that tell how it went."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import xarray as xr
+
+from meanfield import InputError, solve_reactions, stamp
+from theory.norms._model import norm_model
+from theory.norms._observables import norm_observables
+from theory.norms._operations import default_operations, operations_sha256
+from theory.norms._rates import NormRates
+from theory.norms._society import AGENTS, BEHAVIOURS, Behaviour, NormAgent, behaviour_of
+from theory.norms._start import norm_fractions, norm_start
+
+DAYS = 2.0
+SAVED_PER_DAY = 96
+
+
+def emergence(
+    behaviours: Sequence[str | Behaviour] | None = None,
+    *,
+    operations: xr.Dataset | None = None,
+    agents: Sequence[NormAgent] = AGENTS,
+    fractions: Mapping[tuple[str, str], float] | None = None,
+    rates: NormRates | None = None,
+    times: np.ndarray | None = None,
+) -> xr.Dataset:
+    """The curves of [003] Fig. 2 from the rate equation of `norm_model`, each behaviour on its own.
+
+    Parameters
+    ----------
+    behaviours
+        Names or `Behaviour`s; by default the three of `BEHAVIOURS`.
+    operations
+        Operation probabilities; by default `default_operations()`, which are ours.
+    agents
+        Whose types and preferences the fractions are taken from.
+    fractions
+        {(type, preference): fraction} for all behaviours, in place of `agents`.
+    rates
+        How often agents meet, plan and synthesise; by default `NormRates()`.
+    times
+        In days, increasing, from 0 on; by default each quarter of an hour of two days.
+
+    Returns
+    -------
+    Dataset over (behaviour, time) with `composition` (state) and what `norm_observables` tells, of which the shares are
+    over `standard` as well.
+
+    Raises
+    ------
+    InputError
+        If an argument is not as described.
+    """
+    chosen = [behaviour_of(one) for one in (BEHAVIOURS if behaviours is None else behaviours)]
+    names = [one.name for one in chosen]
+    if not names or len(set(names)) < len(names):
+        raise InputError(f"behaviours = {names}: expected one or more different ones")
+    if fractions is not None and agents is not AGENTS:
+        raise InputError("agents and fractions are both given: expected one of them")
+    operations = default_operations() if operations is None else operations
+    times = np.linspace(0, DAYS, int(DAYS * SAVED_PER_DAY) + 1) if times is None else times
+    curves = []
+    for one in chosen:
+        model = norm_model(operations, one, rates)
+        start = norm_start(norm_fractions(one, agents) if fractions is None else fractions)
+        composition = solve_reactions(model, start, times)["composition"].drop_vars("conserved_class")
+        curves.append(norm_observables(model, composition).assign(composition=composition))
+    result = xr.concat(curves, dim="behaviour", combine_attrs="drop_conflicts")
+    result = result.assign_coords(behaviour=names, kind=("behaviour", [one.kind for one in chosen]))
+    return stamp(
+        result, "norm_emergence", None, operations_sha256=operations_sha256(operations), **vars(rates or NormRates())
+    )
+
+
+def emergence_measures(curves: xr.Dataset, *, level: float = 0.7) -> xr.Dataset:
+    """When and how far the norms of `emergence` spread.
+
+    Parameters
+    ----------
+    curves
+        From `emergence`, or `norm_observables` over time.
+    level
+        Share at which a norm counts as accepted or complied with, between 0 and 1.
+
+    Returns
+    -------
+    Dataset over the dims of `curves` other than time. By standard: `accepted_day` and `complying_day`, when the share
+    reaches `level` (NaN where it does not), `reached_end` and `complying_end`, shares at the last time, and `dip`, by
+    how much the accepted share falls below its maximum up to then, at most. And `conflicts_surge`, the largest number
+    of conflicts over the first, and `conflicts_left`, the last over the largest (NaN where there are none).
+
+    Raises
+    ------
+    InputError
+        If the level is out of range, or there is no time.
+    """
+    if not 0 < level < 1:
+        raise InputError(f"level = {level}: expected a number between 0 and 1")
+    if "time" not in curves.dims:
+        raise InputError(f"curves have dims {tuple(curves.dims)}: expected time among them")
+    conflicts = curves["conflicts"]
+    first, most, last = conflicts.isel(time=0), conflicts.max("time"), conflicts.isel(time=-1)
+    accepted = curves["accepted"]
+    at = accepted.get_axis_num("time")
+    highest = accepted.copy(data=np.maximum.accumulate(accepted.values, axis=at))
+    days = {name: _first_time(curves[name], level) for name in ("accepted", "complying")}
+    measures = {
+        "accepted_day": (days["accepted"], f"when {level:g} of the agents accept the standard", "day"),
+        "complying_day": (days["complying"], f"when {level:g} of the agents comply with the standard", "day"),
+        "reached_end": (curves["reached"].isel(time=-1), "fraction that accepted the standard, at the end", "1"),
+        "complying_end": (curves["complying"].isel(time=-1), "fraction that complies, at the end", "1"),
+        "dip": ((highest - accepted).max("time"), "fall of the accepted share from its maximum so far", "1"),
+        "conflicts_surge": ((most / first).where(first > 0), "largest number of conflicts over the first", "1"),
+        "conflicts_left": ((last / most).where(most > 0), "last number of conflicts over the largest", "1"),
+    }
+    return xr.Dataset(
+        {
+            name: values.drop_vars("time", errors="ignore").assign_attrs({"long_name": text, "units": unit})
+            for name, (values, text, unit) in measures.items()
+        }
+    )
+
+
+def _first_time(share: xr.DataArray, level: float) -> xr.DataArray:
+    """When `share` first reaches `level`, between the times by straight lines."""
+    time = share["time"].values
+
+    def first(values: np.ndarray) -> float:
+        k = int(np.argmax(values >= level))
+        if values[k] < level:
+            return np.nan
+        if k == 0:
+            return float(time[0])
+        part = (level - values[k - 1]) / (values[k] - values[k - 1])
+        return float(time[k - 1] + part * (time[k] - time[k - 1]))
+
+    return xr.apply_ufunc(first, share, input_core_dims=[["time"]], vectorize=True)

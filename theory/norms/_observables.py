@@ -1,0 +1,82 @@
+"""What is seen of a society: conflicts, thoughts and chats, and who accepts and complies."""
+
+from __future__ import annotations
+
+import numpy as np
+import xarray as xr
+
+from meanfield import InputError, ReactionModel
+from theory.norms._model import CHANNELS
+from theory.norms._society import STANDARDS
+from theory.norms._states import NORM_STATES
+
+EVENTS = {
+    "conflicts": ("chat", "conflict thought", "conflict"),
+    "thoughts": ("thought", "conflict thought"),
+    "chats": ("chat",),
+}
+SHARES = {
+    "accepted": (("qualified", "complying"), "fraction of agents with the standard among their qualified norms"),
+    "complying": (("complying", "superseded"), "fraction of agents that comply with the standard in plans"),
+    "reached": (
+        ("qualified", "complying", "superseded"),
+        "fraction that accepted the standard, as such or in an abstract",
+    ),
+    "informed": (("informed",), "fraction of agents that only know of the standard"),
+}
+
+
+def norm_observables(model: ReactionModel, composition: xr.DataArray | np.ndarray) -> xr.Dataset:
+    """The panels of [003] Fig. 2 for a composition, of theory or of a simulation.
+
+    Parameters
+    ----------
+    model
+        From `norm_model`.
+    composition
+        Fractions of agents, dims (..., state); arrays have the state last, in the order of the model.
+
+    Returns
+    -------
+    Dataset over the other dims of `composition` with `conflicts`, `thoughts` and `chats`, expected numbers per agent
+    and day; and over `standard` as well `accepted` (qualified or complying), `complying` (complying or superseded,
+    which is complying as part of an abstract norm), `reached` (one of the three) and `informed`.
+
+    Raises
+    ------
+    InputError
+        If the model is not one of `norm_model`, or the composition lacks states.
+    """
+    labels = [state.label for state in NORM_STATES]
+    if list(model.states) != labels or len(model.alpha) != len(CHANNELS):
+        raise InputError(f"model has {len(model.states)} states and {len(model.alpha)} channels: expected a norm_model")
+    x = _labelled(composition, labels)
+    channel = [one.event for one in CHANNELS]
+    seen = x.dot(_over_channels(model.alpha, labels)) * x.dot(_over_channels(model.beta, labels)) * model.encounter_rate
+    result = xr.Dataset()
+    for name, events in EVENTS.items():
+        text = {"long_name": f"{name} per agent and {model.time_unit}", "units": f"1/{model.time_unit}"}
+        result[name] = seen.isel(channel=np.isin(channel, events)).sum("channel").assign_attrs(text)
+    for name, (levels, text) in SHARES.items():
+        member = [[s.standard == standard and s.level in levels for standard in STANDARDS] for s in NORM_STATES]
+        select = xr.DataArray(np.array(member, float), dims=("state", "standard"), coords={"state": labels})
+        result[name] = x.dot(select).assign_attrs({"long_name": text, "units": "1"})
+    return result.assign_coords(standard=list(STANDARDS))
+
+
+def _labelled(composition: xr.DataArray | np.ndarray, labels: list[str]) -> xr.DataArray:
+    if not isinstance(composition, xr.DataArray):
+        values = np.asarray(composition, dtype=np.float64)
+        dims = [*(f"dim_{k}" for k in range(values.ndim - 1)), "state"]
+        composition = xr.DataArray(values, dims=dims if values.ndim else ())
+    if composition.sizes.get("state") != len(labels):
+        raise InputError(f"composition has sizes {dict(composition.sizes)}: expected {len(labels)} along state")
+    if "state" not in composition.coords:
+        return composition.assign_coords(state=labels)
+    if set(composition["state"].values) != set(labels):
+        raise InputError("composition has other states than the model: expected the labels of norm_model")
+    return composition.sel(state=labels).drop_vars("conserved_class", errors="ignore")
+
+
+def _over_channels(values: np.ndarray, labels: list[str]) -> xr.DataArray:
+    return xr.DataArray(values, dims=("channel", "state"), coords={"state": labels})

@@ -1,0 +1,147 @@
+"""Probabilities of the operations that agents carry out, as one labelled table."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+import xarray as xr
+
+from meanfield import InputError
+from theory.norms._personal_norm import KINDS
+from theory.norms._society import TYPES
+from theory.norms._states import HELD
+
+LABELS = {
+    "type": TYPES,
+    "willing": ("willing", "unwilling"),
+    "kind": KINDS,
+    "held": HELD,
+    "reminded": ("first", "reminded"),
+}
+
+
+class Operation(NamedTuple):
+    """What an operation's probability depends on, what it is, and its default along `dims`."""
+
+    dims: tuple[str, ...]
+    text: str
+    default: float | list
+
+
+OPERATIONS: dict[str, Operation] = {
+    "detect_conflict": Operation(("kind",), "finds what it sees in conflict with the norm it holds", [0.95, 0.8]),
+    "detect_abstract": Operation((), "still finds so where its norm is part of an abstract one", 0.9),
+    "false_conflict": Operation((), "finds a conflict in what follows its norm", 0.003),
+    "decide_to_talk": Operation(
+        ("type", "willing"), "talks to whom it finds in conflict with its norm", [[1.0, 0.1], [0.4, 0.05]]
+    ),
+    "generate_thought": Operation(("held",), "thinks about what it sees", [0.5, 0.1, 0.5, 0.15]),
+    "identify_chat": Operation(("kind", "reminded"), "finds the norm in a talk", [[0.6, 0.85], [0.5, 0.7]]),
+    "identify_thought": Operation(("kind",), "finds a norm in a thought about normative behaviour", [0.6, 0.5]),
+    "identify_habit": Operation(("kind",), "finds a norm in a thought about a habit", [0.002, 0.002]),
+    "consistent": Operation((), "the norm agrees with the talk or thought", 0.95),
+    "unique": Operation(("held",), "the norm is none of those that the agent holds", [0.98, 0.05, 0.95, 0.5]),
+    "correct_type": Operation(("kind",), "the kind of the norm is right", [0.97, 0.9]),
+    "conflict_free": Operation(
+        ("willing", "held"),
+        "the norm opposes none that the agent holds, or wins against it",
+        [[0.97, 0.98, 0.7, 0.97], [0.75, 0.95, 0.65, 0.85]],
+    ),
+    "comply_in_plan": Operation(("willing",), "plans by its norm", [0.95, 0.7]),
+    "comply_in_action": Operation(("willing",), "acts by the norm that it plans by", [0.995, 0.985]),
+    "comply_abstract": Operation(("willing",), "acts by a norm that is part of an abstract one", [0.99, 0.97]),
+    "abstract": Operation((), "the abstract norm covers this one and passes the check", 0.6),
+}
+
+
+def default_operations() -> xr.Dataset:
+    """A set of operation probabilities under which norms emerge as [003] describes.
+
+    The paper publishes no probability. This set is ours: it was chosen by hand so that the model has the paper's
+    qualitative findings, within what its human evaluators say of the operations (Section 3.3 and Appendix E). Nothing
+    that depends on it quantitatively is a result of the paper.
+
+    Two choices decide what becomes of opposing norms. An agent seldom talks for a norm that it does not like, be it an
+    entrepreneur: it is not yet seen to act by that norm, so that those who hold the opposite have nothing to correct,
+    and were it to talk as often as others the norm of a small minority would win. And the check often lets a norm
+    replace its opposite: otherwise an evenly split behaviour stays split, since whoever has a norm keeps it.
+
+    Returns
+    -------
+    Dataset with one variable for each operation of `OPERATIONS`, over some of the dims
+
+    - `type`: entrepreneur, ordinary;
+    - `willing`: whether the agent likes the standard ('willing') or its opposite ('unwilling');
+    - `kind` of the norm: injunctive, descriptive;
+    - `held`, what the agent's qualified norms are to the standard: 'none' of them says anything of the behaviour, one
+      is the 'same', one is 'opposed', or an 'abstract' one has it as a part;
+    - `reminded`: whether the agent hears of the standard 'first' or has been told of it before.
+    """
+    return validate_operations(
+        xr.Dataset(
+            {name: (one.dims, one.default) for name, one in OPERATIONS.items()},
+            coords={dim: list(labels) for dim, labels in LABELS.items()},
+        )
+    )
+
+
+def validate_operations(operations: xr.Dataset) -> xr.Dataset:
+    """The same table with dims and labels in the order of `default_operations`, once it is found complete.
+
+    Raises
+    ------
+    InputError
+        If an operation is missing or unknown, its dims or labels are others, or a value is no probability.
+    """
+    if not isinstance(operations, xr.Dataset):
+        raise InputError(f"operations = {operations!r}: expected a Dataset as default_operations returns it")
+    names = {str(name) for name in operations.data_vars}
+    for name in [*(one for one in OPERATIONS if one not in names), *sorted(names - set(OPERATIONS))]:
+        problem = "lack" if name in OPERATIONS else "have the unknown"
+        raise InputError(f"operations {problem} {name!r}: expected {', '.join(OPERATIONS)}")
+    checked = {name: _checked(name, operations[name], one) for name, one in OPERATIONS.items()}
+    return xr.Dataset(checked, coords={dim: list(labels) for dim, labels in LABELS.items()}, attrs=operations.attrs)
+
+
+def _checked(name: str, values: xr.DataArray, operation: Operation) -> xr.DataArray:
+    if set(values.dims) != set(operation.dims):
+        raise InputError(f"operations[{name!r}] has dims {values.dims}: expected {operation.dims}")
+    for dim in operation.dims:
+        labels = [str(label) for label in values[dim].values] if dim in values.coords else None
+        if labels is None or sorted(labels) != sorted(LABELS[dim]):
+            raise InputError(f"operations[{name!r}] has the labels {labels} along {dim}: expected {list(LABELS[dim])}")
+    ordered = values.transpose(*operation.dims).sel({dim: list(LABELS[dim]) for dim in operation.dims})
+    wrong = ordered.values[~((ordered.values >= 0) & (ordered.values <= 1))]
+    if wrong.size:
+        raise InputError(f"operations[{name!r}] has the value {wrong[0]}: expected probabilities, 0 to 1")
+    text = {"long_name": f"probability that an agent {operation.text}", "units": "1"}
+    if name in ("consistent", "unique", "correct_type", "conflict_free", "abstract"):
+        text["long_name"] = f"probability that {operation.text}"
+    plain = xr.DataArray(ordered.values.astype(np.float64), dims=operation.dims)
+    return plain.assign_attrs(text | ordered.attrs)
+
+
+def operations_sha256(operations: xr.Dataset) -> str:
+    """A hash of the probabilities, in the order of `OPERATIONS`; for the provenance of results."""
+    checked = validate_operations(operations)
+    return hashlib.sha256(b"".join(checked[name].values.astype("<f8").tobytes() for name in OPERATIONS)).hexdigest()
+
+
+class Chances:
+    """The table as plain numbers: `chances('unique', 'held' label)`, labels in the order of the operation's dims."""
+
+    def __init__(self, operations: xr.Dataset) -> None:
+        checked = validate_operations(operations)
+        self._tables: Mapping[str, np.ndarray] = {name: checked[name].values for name in OPERATIONS}
+
+    def __call__(self, name: str, *labels: str) -> float:
+        dims = OPERATIONS[name].dims
+        return float(self._tables[name][tuple(LABELS[dim].index(one) for dim, one in zip(dims, labels, strict=True))])
+
+    def check(self, kind: str, held: str, willing: str) -> float:
+        """Probability that a norm that was identified passes the four steps of the check."""
+        parts = (self("consistent"), self("unique", held), self("correct_type", kind))
+        return float(np.prod(parts)) * self("conflict_free", willing, held)

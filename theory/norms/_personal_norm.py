@@ -1,0 +1,170 @@
+"""Personal norms and the database in which an agent keeps them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from meanfield import InputError
+
+KINDS = ("injunctive", "descriptive")
+SYNTHESIS_THRESHOLD = 350.0
+STATES = {(True, True): "qualified", (False, False): "informed", (False, True): "superseded"}
+
+
+@dataclass(frozen=True)
+class PersonalNorm:
+    """A standard of behaviour as one agent holds it, ⟨c, u, α, s_act, s_val⟩. Source: [003] Section 2.1.
+
+    Parameters
+    ----------
+    content
+        What it says.
+    utility
+        How important the agent finds it, 1 to 100.
+    kind
+        'injunctive' (what ought to be done) or 'descriptive' (what people do).
+    activated, valid
+        A norm that its agent created or accepted is both. Information that was identified, but has not passed the
+        check, is neither; a norm that an abstract one replaced is valid only.
+
+    Raises
+    ------
+    InputError
+        If a part is out of range, or the norm activated and not valid.
+    """
+
+    content: str
+    utility: float
+    kind: str
+    activated: bool = True
+    valid: bool = True
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.content, str) or not self.content.strip():
+            raise InputError(f"content = {self.content!r}: expected text")
+        if not is_utility(self.utility):
+            raise InputError(f"utility = {self.utility!r} of {self.content!r}: expected a number from 1 to 100")
+        if self.kind not in KINDS:
+            raise InputError(f"kind = {self.kind!r} of {self.content!r}: expected one of {', '.join(KINDS)}")
+        if (self.activated, self.valid) not in STATES:
+            expected = ", ".join(f"{flags} ({name})" for flags, name in STATES.items())
+            raise InputError(f"(activated, valid) = {(self.activated, self.valid)}: expected {expected}")
+
+    @property
+    def state(self) -> str:
+        """'qualified', 'informed' or 'superseded'."""
+        return STATES[self.activated, self.valid]
+
+    @property
+    def qualified(self) -> bool:
+        """Whether it is activated and valid, so that its agent acts by it."""
+        return self.state == "qualified"
+
+
+@dataclass(frozen=True)
+class NormDatabase:
+    """The personal norms of one agent; every change gives a new database. Source: [003] Sections 2.1 and 2.3.
+
+    Parameters
+    ----------
+    norms
+        In the order in which they came; no two with the same content.
+
+    Raises
+    ------
+    InputError
+        If two norms say the same.
+    """
+
+    norms: tuple[PersonalNorm, ...] = ()
+
+    def __post_init__(self) -> None:
+        contents = [norm.content for norm in self.norms]
+        for content in contents:
+            if contents.count(content) > 1:
+                raise InputError(f"norms hold {content!r} {contents.count(content)} times: expected it once")
+
+    @property
+    def qualified(self) -> tuple[PersonalNorm, ...]:
+        """The norms that are activated and valid."""
+        return tuple(norm for norm in self.norms if norm.qualified)
+
+    @property
+    def total_utility(self) -> float:
+        """Sum of the utilities of the qualified norms."""
+        return float(sum(norm.utility for norm in self.qualified))
+
+    def needs_synthesis(self, threshold: float = SYNTHESIS_THRESHOLD) -> bool:
+        """Whether the total utility exceeds `threshold`."""
+        return self.total_utility > threshold
+
+    def find(self, content: str) -> PersonalNorm:
+        """The norm that says `content`, or InputError."""
+        for norm in self.norms:
+            if norm.content == content:
+                return norm
+        raise InputError(f"content = {content!r}: expected a norm of the database")
+
+    def informed_of(self, norm: PersonalNorm) -> NormDatabase:
+        """With `norm` as information: neither activated nor valid until it passes the check."""
+        return NormDatabase((*self.norms, replace(norm, activated=False, valid=False)))
+
+    def accepted(self, content: str) -> NormDatabase:
+        """With the information `content` qualified, since it passed the check."""
+        norm = self.find(content)
+        if norm.state != "informed":
+            raise InputError(f"content = {content!r} is {norm.state}: expected a norm that is informed")
+        return self._with([norm], activated=True, valid=True)
+
+    def synthesised(
+        self, contents: Sequence[str], abstract: str, kind: str, weights: Sequence[float] | None = None
+    ) -> NormDatabase:
+        """With the qualified norms `contents` superseded by a qualified one that says `abstract`.
+
+        Parameters
+        ----------
+        contents
+            Two or more norms of one theme.
+        abstract, kind
+            The abstract norm, which passed the check.
+        weights
+            Of the norms in its utility, positive; the utility is their weighted mean. By default all weigh the same.
+
+        Raises
+        ------
+        InputError
+            If a norm is not there or not qualified, named twice, or the weights do not fit.
+        """
+        subset = [self.find(content) for content in contents]
+        if len(subset) < 2 or len(set(contents)) < len(contents):
+            raise InputError(f"contents = {list(contents)!r}: expected two or more different norms")
+        for norm in subset:
+            if not norm.qualified:
+                raise InputError(f"contents hold {norm.content!r}, which is {norm.state}: expected qualified norms")
+        utility = _weighted_mean([norm.utility for norm in subset], weights)
+        general = PersonalNorm(abstract, utility, kind)
+        return NormDatabase((*self._with(subset, activated=False, valid=True).norms, general))
+
+    def _with(self, changed: Iterable[PersonalNorm], activated: bool, valid: bool) -> NormDatabase:
+        contents = {norm.content for norm in changed}
+        return NormDatabase(
+            tuple(
+                replace(norm, activated=activated, valid=valid) if norm.content in contents else norm
+                for norm in self.norms
+            )
+        )
+
+
+def is_utility(value: object) -> bool:
+    """Whether `value` is a number from 1 to 100."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 1 <= value <= 100
+
+
+def _weighted_mean(utilities: Sequence[float], weights: Sequence[float] | None) -> float:
+    weights = [1.0] * len(utilities) if weights is None else list(weights)
+    if len(weights) != len(utilities) or not all(math.isfinite(w) and w > 0 for w in weights):
+        raise InputError(f"weights = {weights!r}: expected {len(utilities)} positive numbers")
+    mean = sum(w * u for w, u in zip(weights, utilities, strict=True)) / sum(weights)
+    return min(max(mean, min(utilities)), max(utilities))  # a mean of 100s may round to more than 100

@@ -1,0 +1,53 @@
+"""How often agents meet, plan and synthesise."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from meanfield import InputError
+from theory.norms._personal_norm import SYNTHESIS_THRESHOLD
+
+
+@dataclass(frozen=True)
+class NormRates:
+    """How often an agent does what, and how much its other norms weigh. All but the threshold are our choice.
+
+    Parameters
+    ----------
+    encounters_per_day
+        Observations that an agent makes of another one, about one behaviour; positive.
+    plans_per_day
+        How often it makes a plan in which the behaviour plays a part.
+    syntheses_per_day
+        How often it looks through its norms once their utilities exceed the threshold.
+    other_utility_entrepreneur, other_utility_ordinary
+        Total utility of the agent's qualified norms for other behaviours. An entrepreneur starts with five norms, so
+        four others. That it is constant closes the model for one behaviour.
+    threshold
+        Total utility above which norms are synthesised; 350 in [003] Appendix A.
+
+    Raises
+    ------
+    InputError
+        If one of them is negative or not finite, or there are no encounters.
+    """
+
+    encounters_per_day: float = 96.0
+    plans_per_day: float = 1.2
+    syntheses_per_day: float = 1.0
+    other_utility_entrepreneur: float = 340.0
+    other_utility_ordinary: float = 270.0
+    threshold: float = SYNTHESIS_THRESHOLD
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            number = isinstance(value, (int, float)) and not isinstance(value, bool)
+            if not number or not math.isfinite(value) or value < 0 or (name == "encounters_per_day" and value == 0):
+                least = "a positive number" if name == "encounters_per_day" else "a number of at least 0"
+                raise InputError(f"{name} = {value!r}: expected {least}")
+
+    def synthesises(self, type: str, utility: float) -> bool:
+        """Whether an agent of this type that has one more norm, of this utility, exceeds the threshold."""
+        other = self.other_utility_entrepreneur if type == "entrepreneur" else self.other_utility_ordinary
+        return other + utility > self.threshold

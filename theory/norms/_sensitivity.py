@@ -1,0 +1,96 @@
+"""What of the emergence of norms depends on which operation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+from tqdm.auto import tqdm
+
+from meanfield import InputError, stamp
+from theory.norms._emergence import emergence, emergence_measures
+from theory.norms._operations import OPERATIONS, default_operations, operations_sha256, validate_operations
+
+
+def norm_sensitivity(
+    behaviours: Sequence[str] | None = None,
+    *,
+    operations: xr.Dataset | None = None,
+    names: Sequence[str] | None = None,
+    step: float = 1e-3,
+    level: float = 0.7,
+    progress: bool = False,
+    **options: Any,
+) -> xr.Dataset:
+    """Derivatives of `emergence_measures` of the standard 'for' with respect to each operation probability.
+
+    By differences of second order within [0, 1]: central ones and, nearer than `step` to 0 or 1, three-point ones from
+    inside.
+
+    Parameters
+    ----------
+    behaviours, operations
+        As for `emergence`.
+    names
+        Operations to vary; by default all.
+    step
+        Of the differences, between 0 and 1/2.
+    level
+        As for `emergence_measures`.
+    progress
+        Show a progress bar.
+    options
+        Further arguments of `emergence`.
+
+    Returns
+    -------
+    Dataset over (parameter, behaviour) with the derivative of each measure, NaN where a share never reaches `level`,
+    and `value` (parameter), where it was taken. A parameter is named as in 'decide_to_talk[ordinary, willing]'.
+
+    Raises
+    ------
+    InputError
+        If a name is unknown, the step is out of range, or `emergence` refuses an argument.
+    """
+    if not 0 < step < 0.5:
+        raise InputError(f"step = {step}: expected a number between 0 and 1/2")
+    table = validate_operations(default_operations() if operations is None else operations)
+    for name in names or ():
+        if name not in OPERATIONS:
+            raise InputError(f"names have {name!r}: expected some of {', '.join(OPERATIONS)}")
+    entries = [(name, place) for name in names or OPERATIONS for place in np.ndindex(table[name].shape)]
+
+    def measured(name: str, place: tuple[int, ...], value: float) -> xr.Dataset:
+        changed = table.copy(deep=True)
+        changed[name].values[place] = value
+        curves = emergence(behaviours, operations=changed, **options)
+        return emergence_measures(curves, level=level).sel(standard="for", drop=True)
+
+    derivatives = []
+    for name, place in tqdm(entries, desc="operations", disable=not progress, leave=False):
+        value = float(table[name].values[place])
+        derivatives.append(sum(w * measured(name, place, v) for v, w in _difference(value, step)))
+    labels = [_label(table, *entry) for entry in entries]
+    result = xr.concat(derivatives, dim=pd.Index(labels, name="parameter"))
+    for name in result.data_vars:
+        unit = "day" if str(name).endswith("_day") else "1"
+        result[name].attrs = {"long_name": f"d {name} / d probability", "units": unit}
+    values = [float(table[name].values[place]) for name, place in entries]
+    result["value"] = ("parameter", values, {"long_name": "probability", "units": "1"})
+    return stamp(result, "norm_sensitivity", None, operations_sha256=operations_sha256(table), step=step, level=level)
+
+
+def _difference(value: float, step: float) -> list[tuple[float, float]]:
+    """[(where, weight)] of a derivative at `value` from values in [0, 1]."""
+    if step <= value <= 1 - step:
+        return [(value + step, 0.5 / step), (value - step, -0.5 / step)]
+    inward = step if value < step else -step
+    return [(value, -1.5 / inward), (value + inward, 2 / inward), (value + 2 * inward, -0.5 / inward)]
+
+
+def _label(table: xr.Dataset, name: str, place: tuple[int, ...]) -> str:
+    labels = [str(table[dim].values[k]) for dim, k in zip(table[name].dims, place, strict=True)]
+    return f"{name}[{', '.join(labels)}]" if labels else name

@@ -1,0 +1,66 @@
+"""Where a society starts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import xarray as xr
+
+from meanfield import InputError
+from theory.norms._society import AGENTS, STANDARDS, TYPES, Behaviour, NormAgent, behaviour_of
+from theory.norms._states import INDEX, NORM_STATES, NormState
+
+ROUNDING = 1e-9
+
+
+def norm_fractions(behaviour: str | Behaviour, agents: Sequence[NormAgent] = AGENTS) -> dict[tuple[str, str], float]:
+    """{(type, preference): fraction of the agents}, over all four.
+
+    Raises
+    ------
+    InputError
+        If there are no agents, or one has no preference for the behaviour.
+    """
+    name = behaviour_of(behaviour).name
+    if not agents:
+        raise InputError("agents is empty: expected at least one")
+    fractions = {(kind, preference): 0 for kind in TYPES for preference in STANDARDS}
+    for agent in agents:
+        if name not in agent.prefers:
+            raise InputError(f"agents: {agent.name} prefers nothing in {name!r}: expected 'for' or 'against'")
+        fractions[agent.type, agent.prefers[name]] += 1
+    return {key: number / len(agents) for key, number in fractions.items()}
+
+
+def norm_start(fractions: Mapping[tuple[str, str], float]) -> xr.DataArray:
+    """The composition in which entrepreneurs comply with the standard that they like, and no other agent knows any.
+
+    Parameters
+    ----------
+    fractions
+        {(type, preference): fraction}, as from `norm_fractions`; what is left out is 0. They sum to 1.
+
+    Returns
+    -------
+    Composition, dims (state).
+
+    Raises
+    ------
+    InputError
+        If there is no such type or preference, a fraction is negative, or they do not sum to 1.
+    """
+    x = np.zeros(len(NORM_STATES))
+    for key, fraction in fractions.items():
+        if key not in {(kind, preference) for kind in TYPES for preference in STANDARDS}:
+            raise InputError(f"fractions have {key!r}: expected ({' or '.join(TYPES)}, {' or '.join(STANDARDS)})")
+        if not 0 <= fraction <= 1:
+            raise InputError(f"fractions[{key!r}] = {fraction}: expected a number from 0 to 1")
+        state = NormState(*key)
+        x[INDEX[state.at("complying", state.preference) if state.type == "entrepreneur" else state]] = fraction
+    if abs(x.sum() - 1) > ROUNDING:
+        raise InputError(f"fractions sum to {x.sum()}: expected 1")
+    labels = [state.label for state in NORM_STATES]
+    return xr.DataArray(
+        x, dims="state", coords={"state": labels}, attrs={"long_name": "fraction of agents", "units": "1"}
+    )
