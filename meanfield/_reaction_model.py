@@ -101,6 +101,8 @@ class ReactionModel:
         encounter_rate: float = 1.0,
         time_unit: str = "1",
     ) -> None:
+        if isinstance(states, str):
+            raise InputError(f"states = {states!r}: expected a sequence of labels")
         self.states = tuple(states)
         self.names = state_names(self.states)
         size = len(self.states)
@@ -130,8 +132,14 @@ class ReactionModel:
 
     @property
     def fastest(self) -> float:
-        """A bound on the rate at which an agent changes its state, per unit of time."""
-        return 2 * self.encounter_rate + float(self.spontaneous.sum(axis=1).max())
+        """A bound on the rate at which an agent changes its state, per unit of time; positive.
+
+        Encounters that nothing comes of do not count: models with the same rate equation have the same bound.
+        """
+        moves = self.moves
+        peak = moves.fields.max(axis=1, initial=0.0) + moves.offset
+        rates = np.bincount(moves.source, weights=moves.rate * peak[moves.field], minlength=self.n_states)
+        return float(rates.max()) or self.encounter_rate
 
     def index(self, state: Hashable) -> int:
         """The place of a state among `states`; InputError where there is none of this label."""

@@ -31,7 +31,10 @@ def state_names(states: tuple[Hashable, ...]) -> tuple[str, ...]:
 
 def probabilities(name: str, values: Any, n_states: int) -> Float[np.ndarray, "channels states"]:
     """Shape (M, K), from 0 to 1."""
-    array = np.array(values, dtype=np.float64)
+    try:
+        array = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"{name}: expected numbers of shape (channels, {n_states})") from None
     if array.ndim != 2 or array.shape[1] != n_states:
         raise InputError(f"{name} has shape {array.shape}: expected (channels, {n_states})")
     wrong = np.argwhere(~((array >= 0) & (array <= 1)))
@@ -99,7 +102,6 @@ def _nonnegative(name: str, matrix: Any, names: tuple[str, ...]) -> csr_array:
 
 def positive_rate(name: str, value: float) -> float:
     """A positive finite number."""
-    rate = float(value)
-    if not 0 < rate < np.inf:
-        raise InputError(f"{name} = {value}: expected a positive number")
-    return rate
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not 0 < value < np.inf:
+        raise InputError(f"{name} = {value!r}: expected a positive number")
+    return float(value)

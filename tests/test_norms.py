@@ -580,3 +580,18 @@ def test_curves_are_saved_and_loaded(curves: xr.Dataset, tmp_path) -> None:
         ["smoking"], operations=operations(default_operations(), abstract=0.5), times=np.linspace(0, 2, 9)
     )
     assert other.attrs["option_operations_sha256"] != curves.attrs["option_operations_sha256"]
+
+
+def test_what_would_be_taken_silently_is_refused():
+    with pytest.raises(InputError, match="type = 'Entrepreneur'"):
+        NormRates().synthesises("Entrepreneur", 30)
+    with pytest.raises(InputError, match="names = "):
+        norm_sensitivity(["noise"], names=[])
+    with pytest.raises(InputError, match="step = "):
+        norm_sensitivity(["noise"], names=["abstract"], step=0.4)
+    model = norm_model(default_operations(), "noise")
+    with pytest.raises(InputError, match="does not sum to 1"):
+        norm_observables(model, 10 * norm_start(norm_fractions("noise")))
+    still = norm_observables(model, np.ones((3, 36)) / 36).rename(dim_0="time")
+    with pytest.raises(InputError, match="expected time in both"):
+        emergence_measures(still)

@@ -470,3 +470,31 @@ def test_wrong_models_are_named(change, message):
 def test_wrong_arguments_are_named(call, message):
     with pytest.raises(InputError, match=message):
         call(sis())
+
+
+def test_encounters_that_nothing_comes_of_change_nothing():
+    """The same rate equation with 10^8 times as many encounters has the same fixed points and stability."""
+
+    def susceptible(infects: float, encounters: float) -> ReactionModel:
+        infect = np.array([[0.0, 1.0], [0.0, 1.0]])
+        return ReactionModel(
+            ["S", "I"], [[1.0, 0.0]], [[0.0, infects]], [infect], None, [[0, 0], [0.25, 0]], encounters
+        )
+
+    usual, idle = (meanfield.reaction_fixed_points(susceptible(*one), starts=8) for one in ((0.6, 2.0), (1.2e-8, 1e8)))
+    assert usual["stability"].values.tolist() == idle["stability"].values.tolist() == ["unstable", "stable"]
+    np.testing.assert_allclose(usual["composition"], idle["composition"], atol=1e-9)
+    np.testing.assert_allclose(usual["eigenvalue"], idle["eigenvalue"], atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"states": "ab"}, "states = 'ab'"),
+        ({"alpha": [[1, 0], [1]]}, "alpha: expected numbers"),
+    ],
+)
+def test_arguments_of_other_kinds_are_refused(change, message):
+    good = {"states": ["a", "b"], "alpha": [[1, 0]], "beta": [[1, 1]]}
+    with pytest.raises(InputError, match=message):
+        ReactionModel(**(good | change))

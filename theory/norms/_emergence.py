@@ -100,8 +100,10 @@ def emergence_measures(curves: xr.Dataset, *, level: float = 0.7) -> xr.Dataset:
     """
     if not 0 < level < 1:
         raise InputError(f"level = {level}: expected a number between 0 and 1")
-    if "time" not in curves.dims:
-        raise InputError(f"curves have dims {tuple(curves.dims)}: expected time among them")
+    if "time" not in curves.dims or "time" not in curves.coords:
+        raise InputError(
+            f"curves have dims {tuple(curves.dims)} and coords {list(curves.coords)}: expected time in both"
+        )
     conflicts = curves["conflicts"]
     first, most, last = conflicts.isel(time=0), conflicts.max("time"), conflicts.isel(time=-1)
     accepted = curves["accepted"]

@@ -58,7 +58,9 @@ def norm_model(operations: xr.Dataset, behaviour: str | Behaviour, rates: NormRa
     """How the two opposing norms for one behaviour spread, as a reaction model.
 
     An agent's state is (type, preference, level, standard), 36 in all (`NORM_STATES`); type and preference never
-    change. Every rate is a product of operation probabilities, which are taken to be independent of each other.
+    change. Every rate is a product of operation probabilities, which are taken to be independent of each other. A
+    qualified norm that becomes part of an abstract one before its agent has planned by it counts as planned by from
+    then on.
 
     Parameters
     ----------

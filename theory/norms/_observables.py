@@ -45,12 +45,14 @@ def norm_observables(model: ReactionModel, composition: xr.DataArray | np.ndarra
     Raises
     ------
     InputError
-        If the model is not one of `norm_model`, or the composition lacks states.
+        If the model is not one of `norm_model`, or the composition lacks states or does not sum to 1.
     """
     labels = [state.label for state in NORM_STATES]
     if list(model.states) != labels or len(model.alpha) != len(CHANNELS):
         raise InputError(f"model has {len(model.states)} states and {len(model.alpha)} channels: expected a norm_model")
     x = _labelled(composition, labels)
+    if not (np.abs(x.sum("state") - 1) <= 1e-6).all():
+        raise InputError("composition does not sum to 1: expected fractions of agents")
     channel = [one.event for one in CHANNELS]
     seen = x.dot(_over_channels(model.alpha, labels)) * x.dot(_over_channels(model.beta, labels)) * model.encounter_rate
     result = xr.Dataset()

@@ -61,13 +61,14 @@ def default_operations() -> xr.Dataset:
     """A set of operation probabilities under which norms emerge as [003] describes.
 
     The paper publishes no probability. This set is ours: it was chosen by hand so that the model has the paper's
-    qualitative findings, within what its human evaluators say of the operations (Section 3.3 and Appendix E). Nothing
-    that depends on it quantitatively is a result of the paper.
+    qualitative findings. Nothing that depends on it quantitatively is a result of the paper.
 
     Two choices decide what becomes of opposing norms. An agent seldom talks for a norm that it does not like, be it an
     entrepreneur: it is not yet seen to act by that norm, so that those who hold the opposite have nothing to correct,
     and were it to talk as often as others the norm of a small minority would win. And the check often lets a norm
     replace its opposite: otherwise an evenly split behaviour stays split, since whoever has a norm keeps it.
+    Both depart from the paper, in which entrepreneurs always talk and a norm that opposes a qualified one fails the
+    check. So does a third, in the model itself: agents act by a norm only once they have planned by it.
 
     Returns
     -------
@@ -78,7 +79,10 @@ def default_operations() -> xr.Dataset:
     - `kind` of the norm: injunctive, descriptive;
     - `held`, what the agent's qualified norms are to the standard: 'none' of them says anything of the behaviour, one
       is the 'same', one is 'opposed', or an 'abstract' one has it as a part;
-    - `reminded`: whether the agent hears of the standard 'first' or has been told of it before.
+    - `reminded`: 'reminded' where the agent is informed of this standard, from a talk or a thought, and has not
+      accepted it, else 'first'. It remembers only the last standard that it was informed of.
+
+    What the check says of the 'same' norm has no effect, since its agent holds it already.
     """
     return validate_operations(
         xr.Dataset(

@@ -23,7 +23,8 @@ class NormRates:
         How often it looks through its norms once their utilities exceed the threshold.
     other_utility_entrepreneur, other_utility_ordinary
         Total utility of the agent's qualified norms for other behaviours. An entrepreneur starts with five norms, so
-        four others. That it is constant closes the model for one behaviour.
+        four others. That it is constant closes the model for one behaviour. With the default, tipping brings an
+        ordinary agent exactly to the threshold, and so to no synthesis.
     threshold
         Total utility above which norms are synthesised; 350 in [003] Appendix A.
 
@@ -49,5 +50,7 @@ class NormRates:
 
     def synthesises(self, type: str, utility: float) -> bool:
         """Whether an agent of this type that has one more norm, of this utility, exceeds the threshold."""
-        other = self.other_utility_entrepreneur if type == "entrepreneur" else self.other_utility_ordinary
-        return other + utility > self.threshold
+        others = {"entrepreneur": self.other_utility_entrepreneur, "ordinary": self.other_utility_ordinary}
+        if type not in others:
+            raise InputError(f"type = {type!r}: expected {' or '.join(others)}")
+        return others[type] + utility > self.threshold

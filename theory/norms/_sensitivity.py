@@ -37,7 +37,7 @@ def norm_sensitivity(
     names
         Operations to vary; by default all.
     step
-        Of the differences, between 0 and 1/2.
+        Of the differences, above 0, up to 1/3.
     level
         As for `emergence_measures`.
     progress
@@ -55,13 +55,16 @@ def norm_sensitivity(
     InputError
         If a name is unknown, the step is out of range, or `emergence` refuses an argument.
     """
-    if not 0 < step < 0.5:
-        raise InputError(f"step = {step}: expected a number between 0 and 1/2")
+    if not 0 < step <= 1 / 3:
+        raise InputError(f"step = {step}: expected a number above 0, up to 1/3")
     table = validate_operations(default_operations() if operations is None else operations)
-    for name in names or ():
+    chosen = list(OPERATIONS if names is None else names)
+    if not chosen or len(set(chosen)) < len(chosen):
+        raise InputError(f"names = {chosen}: expected one or more different ones")
+    for name in chosen:
         if name not in OPERATIONS:
             raise InputError(f"names have {name!r}: expected some of {', '.join(OPERATIONS)}")
-    entries = [(name, place) for name in names or OPERATIONS for place in np.ndindex(table[name].shape)]
+    entries = [(name, place) for name in chosen for place in np.ndindex(table[name].shape)]
 
     def measured(name: str, place: tuple[int, ...], value: float) -> xr.Dataset:
         changed = table.copy(deep=True)
