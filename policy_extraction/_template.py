@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import string
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from importlib.resources import files
-from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from meanfield import InputError
+from policy_extraction._toml import packaged_toml, read_toml
 
 MESSAGE_SLOTS = frozenset({"options", "success", "failure", "history", "round", "score"})
 LINE_SLOTS = frozenset({"round", "own", "partner", "payoff"})
@@ -145,20 +144,10 @@ def load_template(path: str | os.PathLike[str]) -> Template:
     InputError
         If the file can't be read, a key is missing, unknown or of a wrong type, or slots are wrong.
     """
-    path = Path(path)
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is no UTF-8 text"
-        raise InputError(f"path = {path}: the template can't be read ({reason})") from None
-    return _parse(text, str(path))
+    return _checked(read_toml(path, "the template"), str(path))
 
 
-def _parse(text: str, source: str) -> Template:
-    try:
-        content = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"path = {source}: this is no TOML file ({str(error).partition(chr(10))[0]})") from None
+def _checked(content: dict[str, Any], source: str) -> Template:
     types = {field.name: bool if field.name == "newest_first" else str for field in fields(Template)}
     missing = [name for name in types if name not in content and name != "newest_first"]
     if missing:
@@ -173,9 +162,8 @@ def _parse(text: str, source: str) -> Template:
 
 
 def _published() -> Mapping[str, Template]:
-    folder = files("policy_extraction") / "templates"
     names = ("naming_game_004.toml", "naming_game_000.toml")
-    templates = [_parse((folder / name).read_text(encoding="utf-8"), name) for name in names]
+    templates = [_checked(packaged_toml(name), name) for name in names]
     return MappingProxyType({template.name: template for template in templates})
 
 

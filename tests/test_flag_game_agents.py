@@ -24,7 +24,7 @@ import policy_extraction
 from _openai_server import Behaviour, serving
 from meanfield import InputError, load, save
 from policy_extraction import OpenAIBackend
-from policy_extraction._interaction_log import InteractionLog
+from policy_extraction.checks._interaction_log import InteractionLog
 from policy_extraction.flag_game import (
     FLAG_GAME_002,
     StandIn,

@@ -162,6 +162,7 @@ def by_size() -> xr.Dataset:
     return xr.concat([vote_game(n, runs) for n, runs in zip(SIZES, (60, 200), strict=True)], "n_agents")
 
 
+@pytest.mark.filterwarnings("ignore:runs = 100")
 def test_endpoints_are_what_fits_take(by_size: xr.Dataset) -> None:
     """The same runs, counted by the simulator of Mechanism 1 and answer by answer."""
     for k, (n, runs) in enumerate(zip(SIZES, (60, 200), strict=True)):
@@ -193,7 +194,7 @@ def test_endpoints_are_what_fits_take(by_size: xr.Dataset) -> None:
         (lambda d: d.drop_vars("endpoint"), "endpoint_count has the endpoints"),
         (lambda d: d.expand_dims(uptake=[0.1, 0.2]), "endpoint_count is over ('uptake', 'n_agents', 'endpoint')"),
         (lambda d: d.assign(endpoint_count=d["endpoint_count"] + 1), "the endpoint counts at N = 4 sum to 64: above"),
-        (lambda d: d.assign(final_mean=0.5), "counts has endpoint_count and final_mean"),
+        (lambda d: d.assign(final_mean=0.5), "counts has final_mean and collective_accuracy"),
         (lambda d: xr.concat([d, d], "n_agents"), "N = [4, 16, 4, 16]: expected every population size once"),
     ],
 )

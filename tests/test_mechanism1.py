@@ -62,11 +62,11 @@ def test_table_reproduces_itself() -> None:
     """4,000 runs at each N as in the paper, from two seeds; a coupling a tenth stronger is told apart."""
     first, second = (simulate_mechanism1(n_agents=SIZES, runs=4000, seed=seed) for seed in (1, 2))
     stronger = simulate_mechanism1(replace(APPENDIX_E, J=1.1 * APPENDIX_E.J), n_agents=SIZES, runs=4000, seed=2)
-    counts = [(data["fraction"] * 4000).values.round().astype(int) for data in (first, second, stronger)]
+    counts = [(data["endpoint_fraction"] * 4000).values.round().astype(int) for data in (first, second, stronger)]
     assert min(same(a, b) for a, b in zip(counts[0], counts[1], strict=True)) > LEVEL
     assert max(same(a, b) for a, b in zip(counts[0], counts[2], strict=True)) < LEVEL
-    error = np.hypot(first["final_standard_error"], second["final_standard_error"])
-    assert (np.abs(first["final_mean"] - second["final_mean"]) < 4 * error).all()
+    error = np.hypot(first["collective_accuracy_se"], second["collective_accuracy_se"])
+    assert (np.abs(first["collective_accuracy"] - second["collective_accuracy"]) < 4 * error).all()
 
 
 def test_table_beside_the_measured_one(data_folder) -> None:
@@ -255,12 +255,12 @@ def test_moments_of_a_law() -> None:
 def test_simulation_is_labelled() -> None:
     data = simulate_mechanism1(n_agents=[4, 16], runs=200, seed=0)
     assert data["truth_share"].dims == ("n_agents", "run")
-    counts = np.stack([data[f"{name}_count"] for name in ENDPOINTS], axis=-1)
-    np.testing.assert_array_equal(counts / 200, data["fraction"])
-    assert (counts.sum(-1) == data["seeds"]).all()
-    assert ((data["endpoint"] == "polarization").sum("run") == data["polarization_count"]).all()
+    counts = data["endpoint_count"]
+    np.testing.assert_array_equal(counts / 200, data["endpoint_fraction"])
+    assert (counts.sum("endpoint") == data["seeds"]).all()
+    assert ((data["run_endpoint"] == data["endpoint"]).sum("run") == counts).all()
     assert (np.abs(data["m"]) <= 1).all() and (data["q"] >= data["m"] ** 2).all()
-    np.testing.assert_allclose(data["final_mean"], data["truth_share"].mean("run"))
+    np.testing.assert_allclose(data["collective_accuracy"], data["truth_share"].mean("run"))
 
 
 @pytest.mark.parametrize(

@@ -41,9 +41,12 @@ from theory.mechanism1._zealots import likeliest_copying
 from theory.random_field import random_field_phase_diagram
 from validation._mechanism1 import simulate_mechanism1
 
+pytestmark = pytest.mark.filterwarnings("ignore:runs = ")
 SIZES = (4, 8, 16)
 FREE = ("mean_R", "J")
 START = replace(APPENDIX_E, mean_R=0.2, J=2.8)
+
+UNMEASURED: dict[str, object] = {"final_mean": None, "final_standard_error": None}
 
 
 def table(**changes: object) -> pd.DataFrame:
@@ -139,7 +142,7 @@ def test_log_likelihood() -> None:
     measured = read_counts(table())
     moments = np.array([[0.4, 0.3, 0.3, 0.0, 0.5], [0.35, 0.15, 0.3, 0.2, 0.65]])
     expected = multinomial.logpmf([4, 3, 3], 10, [0.4, 0.3, 0.3]) + multinomial.logpmf([8, 2, 7, 3], 20, moments[1, :4])
-    assert log_likelihood(moments, read_counts(table(final_mean=None))) == pytest.approx(expected)
+    assert log_likelihood(moments, read_counts(table(**UNMEASURED))) == pytest.approx(expected)
     expected += norm.logpdf(0.55, 0.5, 0.1) + norm.logpdf(0.6, 0.65, 0.08)
     assert log_likelihood(moments, measured) == pytest.approx(expected)
 
@@ -168,7 +171,7 @@ def test_score_is_the_gradient() -> None:
 
 def test_information_of_counts_alone_is_that_of_fisher() -> None:
     """A complete likelihood has K = H: as many effective parameters as free ones, and the covariance H⁻¹."""
-    measured, point = read_counts(table(final_mean=None)), np.array([0.2, -0.3])
+    measured, point = read_counts(table(**UNMEASURED)), np.array([0.2, -0.3])
     jacobian = copying_jacobian(point)
     found = information(copying_moments(point), jacobian, jacobian, measured, np.inf)
     assert found.effective_parameters == pytest.approx(2)
@@ -244,7 +247,7 @@ def test_a_far_start_is_where_a_climb_starts() -> None:
     np.testing.assert_allclose(coordinates.from_parameters(start), [np.log(5000), 9])
     truth = copying_moments(np.zeros(2))
     counts = np.round(truth.values[:, :4] * 10**6).astype(int)
-    measured = read_counts(table(final_mean=None))._replace(seeds=counts.sum(1), counts=counts)
+    measured = read_counts(table(**UNMEASURED))._replace(seeds=counts.sum(1), counts=counts)
     shift = np.array([9.5, -9.5])
     summit = climb(
         lambda at: copying_moments(at - shift).values,
@@ -504,6 +507,12 @@ def test_sources_agree(tmp_path) -> None:
         ({"final_mean": [1.2, 0.5]}, "final_mean = [1.2, 0.5]"),
         ({"final_mean": ["much", 0.5]}, "final_mean = ['much', 0.5]"),
         ({"final_standard_error": None}, "counts has final_mean"),
+        ({"final_mean": None}, "counts has final_standard_error: expected final_mean too"),
+        ({"collective_accuracy": [0.5, 0.6]}, "counts has final_mean and collective_accuracy"),
+        (
+            {"final_mean": None, "final_standard_error": None, "collective_accuracy": [0.5, 1.6]},
+            "collective_accuracy = [0.5, 1.6]",
+        ),
         ({"final_standard_error": [0.0, 0.1]}, "standard errors of final_mean"),
     ],
 )
@@ -531,6 +540,11 @@ def test_bad_options_are_named(options: dict, message: str) -> None:
     with pytest.raises(InputError) as error:
         fit_mechanism1(table(), **options)
     assert str(error.value).startswith(message)
+
+
+def test_few_runs_are_warned_of(data) -> None:
+    with pytest.warns(UserWarning, match="runs = 100: with fewer than 1000 the curvature is noisy"):
+        fit_mechanism1(data, free=("J",), starts=0, runs=100, bootstrap=0)
 
 
 @pytest.mark.parametrize("content", [b"", b"\x89PNG\xff\xfe\x00", b'N,seeds\n"4,10'])

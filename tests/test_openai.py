@@ -27,12 +27,12 @@ pytest.importorskip("openai", reason="APIs need the extra api")
 from _openai_server import FIRST_WORDS, OPENING, PREFIX, Behaviour, KnownModel, conversation_of, serving
 from meanfield import InputError
 from policy_extraction import NAMING_GAME, Payoffs, extract
-from policy_extraction._limits import CostLimitError, Limits, Meter, Usage
-from policy_extraction._openai import OpenAIBackend
-from policy_extraction._openai_errors import ServerError, asked_wait
-from policy_extraction._openai_reply import UnusableReplyError, top_tokens_after
-from policy_extraction._openai_words import TopTokens, begins_anew
 from policy_extraction._template import Prompt
+from policy_extraction.api._errors import ServerError, asked_wait
+from policy_extraction.api._limits import CostLimitError, Limits, Meter, Usage
+from policy_extraction.api._openai import OpenAIBackend
+from policy_extraction.api._reply import UnusableReplyError, top_tokens_after
+from policy_extraction.api._words import TopTokens, begins_anew
 
 ROOT = Path(__file__).resolve().parents[1]
 HIS_HER = ("his", "her")
@@ -533,7 +533,7 @@ def test_an_interrupt_leaves_no_thread_and_sends_nothing_more():
 INTERRUPTED = """
 import signal, sys, threading
 signal.signal(signal.SIGINT, signal.default_int_handler)  # processes in the background are started without
-from policy_extraction._openai import OpenAIBackend
+from policy_extraction.api._openai import OpenAIBackend
 from policy_extraction._template import Prompt
 backend = OpenAIBackend("known", base_url=sys.argv[1], prefill="assistant", concurrency=2)
 try:

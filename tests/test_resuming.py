@@ -30,7 +30,8 @@ MEASURE = f"""
 import sys, time
 sys.path.insert(0, {str(ROOT / "tests")!r})
 from _tiny_models import SHORT
-from policy_extraction import _store, _transformers, extract
+from policy_extraction import _store, extract
+from policy_extraction.local import _transformers
 
 _transformers.PORTION = {PORTION}
 _store.WRITING_SHARE = float("inf")
@@ -83,7 +84,7 @@ def folder(tmp_path):
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="this system has no SIGKILL")
 def test_a_killed_process_is_continued_with_the_same_result(folder, tmp_path, monkeypatch):
     from _tiny_models import SHORT
-    from policy_extraction import _transformers
+    from policy_extraction.local import _transformers
 
     records = tmp_path / "records"
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}

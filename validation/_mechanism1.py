@@ -45,10 +45,11 @@ def simulate_mechanism1(
 
     Returns
     -------
-    Dataset over (n_agents, run): `truth_share`, the share of votes for the truth in the end, `endpoint` (its class, of
-    [002] §2.3), `m` and `q` ([002] Eq. 8, of s_i = tanh(βℓ_i)). Over n_agents, in the form in which
-    `theory.fit_mechanism1` reads measurements: `seeds`, a count for each class, such as `polarization_count`,
-    `final_mean` and `final_standard_error`. And `fraction` (n_agents, endpoint_class) with Wilson's `interval` (bound).
+    Dataset over (n_agents, run): `truth_share`, the share of votes for the truth in the end, `run_endpoint` (its class,
+    of [002] §2.3), `m` and `q` ([002] Eq. 8, of s_i = tanh(βℓ_i)). Over n_agents, under the names of
+    `flag_game_accuracy`, which `theory.fit_mechanism1` reads: `seeds`, the number of runs; `endpoint_count` and
+    `endpoint_fraction` (endpoint) with Wilson's `endpoint_interval` (endpoint, bound); `collective_accuracy` and
+    `collective_accuracy_se`.
 
     Raises
     ------
@@ -71,22 +72,22 @@ def _labelled(sizes: list[int], ends: list[Ends], level: float) -> xr.Dataset:
     counts = np.stack([(classes == c).sum(1) for c in range(len(ENDPOINTS))], axis=-1)
     interval = np.stack(wilson_interval(counts, runs, level), axis=-1)
     error = share.std(axis=1, ddof=1) / np.sqrt(runs) if runs > 1 else np.full(len(sizes), np.nan)
-    each, size, by_class = ("n_agents", "run"), ("n_agents",), ("n_agents", "endpoint_class")
+    each, size, by_class = ("n_agents", "run"), ("n_agents",), ("n_agents", "endpoint")
     columns = {
         "truth_share": (each, share, "share of votes for the truth"),
-        "endpoint": (each, np.array(ENDPOINTS)[classes], "class of the endpoint"),
+        "run_endpoint": (each, np.array(ENDPOINTS)[classes], "class of the endpoint"),
         "m": (each, np.stack([end.m for end in ends]), "truth minus rival, [002] Eq. 8"),
         "q": (each, np.stack([end.q for end in ends]), "commitment, [002] Eq. 8"),
         "seeds": (size, np.full(len(sizes), runs), "number of runs"),
-        "final_mean": (size, share.mean(axis=1), "collective mean accuracy"),
-        "final_standard_error": (size, error, "its standard error"),
-        "fraction": (by_class, counts / runs, "fraction of runs"),
-        "interval": ((*by_class, "bound"), interval, f"its {100 * level:g} % interval, Wilson"),
+        "collective_accuracy": (size, share.mean(axis=1), "collective mean accuracy"),
+        "collective_accuracy_se": (size, error, "its standard error"),
+        "endpoint_count": (by_class, counts, "number of runs"),
+        "endpoint_fraction": (by_class, counts / runs, "fraction of runs"),
+        "endpoint_interval": ((*by_class, "bound"), interval, f"its {100 * level:g} % interval, Wilson"),
     }
-    columns |= {f"{name}_count": (size, counts[:, c], "number of runs") for c, name in enumerate(ENDPOINTS)}
     return xr.Dataset(
         {name: (dims, values, {"long_name": text, "units": "1"}) for name, (dims, values, text) in columns.items()},
-        {"n_agents": sizes, "run": np.arange(runs), "endpoint_class": list(ENDPOINTS), "bound": ["low", "high"]},
+        {"n_agents": sizes, "run": np.arange(runs), "endpoint": list(ENDPOINTS), "bound": ["low", "high"]},
     )
 
 
@@ -132,8 +133,8 @@ def compare_mechanism1(
         accuracy = data.accuracy_interval
     interval = np.concatenate([np.stack(ends), accuracy[:, None]], axis=1)
     seen = np.c_[data.counts / data.seeds[:, None], data.accuracy]
-    value = np.c_[simulated["fraction"].values, simulated["final_mean"].values]
-    error = np.c_[np.sqrt(value[:, :4] * (1 - value[:, :4]) / runs), simulated["final_standard_error"].values]
+    value = np.c_[simulated["endpoint_fraction"].values, simulated["collective_accuracy"].values]
+    error = np.c_[np.sqrt(value[:, :4] * (1 - value[:, :4]) / runs), simulated["collective_accuracy_se"].values]
     inside = np.where(np.isnan(seen), np.nan, (interval[..., 0] <= value) & (value <= interval[..., 1]))
     over = ("n_agents", "quantity")
     columns = {

@@ -1,6 +1,7 @@
-"""Published measurements: found locally, in the cache, or downloaded from their upstream."""
+"""Published measurements, found locally, in the cache, or downloaded from their upstream; and policies of our own."""
 
 from meanfield.datasets._ai_norms import RealPopulations as RealPopulations
 from meanfield.datasets._ai_norms import ai_norms as ai_norms
 from meanfield.datasets._flag_game import flag_game as flag_game
 from meanfield.datasets._llm_group_size import llm_group_size as llm_group_size
+from meanfield.datasets._smollm2 import smollm2 as smollm2

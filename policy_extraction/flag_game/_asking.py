@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 from meanfield import InputError
-from policy_extraction._spoken import derived_seed
+from policy_extraction.checks._spoken import derived_seed
 from policy_extraction.flag_game._log import Call, CallLog
 from policy_extraction.flag_game._prompts import Task
 from policy_extraction.flag_game._replies import Expected, ReplyError, parse_reply

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from meanfield import InputError
-from policy_extraction._resumable_log import ResumableLog
+from meanfield._resumable_log import ResumableLog
 
 FORMAT = 1
 

@@ -11,7 +11,7 @@ import xarray as xr
 from tqdm.auto import tqdm
 
 from meanfield import InputError, stamp
-from policy_extraction._generation import LARGEST_SEED, check_integer
+from policy_extraction.checks._generation import LARGEST_SEED, check_integer
 from policy_extraction.flag_game._arguments import check_number, check_team
 from policy_extraction.flag_game._asking import Agent, Asker
 from policy_extraction.flag_game._log import CallLog

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Callable, Mapping
-from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
 from meanfield import InputError
+from policy_extraction._toml import packaged_toml, read_toml
 from policy_extraction.flag_game._prompts import TASKS, FlagGamePrompts, Task
 
 TEXT, TEXTS, NUMBERS, YES_OR_NO = "text", "a list of texts", "a list of numbers", "true or false"
@@ -52,20 +50,10 @@ def load_flag_game_prompts(path: str | os.PathLike[str]) -> FlagGamePrompts:
         If the file can't be read, a key is missing, unknown or of a wrong type, or its texts are not as they should be:
         slots, the keys of the schemas, and the number of lines.
     """
-    path = Path(path)
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is no UTF-8 text"
-        raise InputError(f"path = {path}: the prompts can't be read ({reason})") from None
-    return _parse(text, str(path))
+    return _checked(read_toml(path, "the prompts"), str(path))
 
 
-def _parse(text: str, source: str) -> FlagGamePrompts:
-    try:
-        table = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"path = {source}: this is no TOML file ({str(error).partition(chr(10))[0]})") from None
+def _checked(table: dict[str, Any], source: str) -> FlagGamePrompts:
     _check_layout(table, LAYOUT, source)
     ladder = table["susceptibility"]
     tasks = {
@@ -100,9 +88,6 @@ def _check_layout(table: Mapping[str, Any], layout: Mapping[str, Any], source: s
             raise InputError(f"path = {source}: {within}{name} = {value!r}, expected a table")
 
 
-def _published(file_name: str) -> FlagGamePrompts:
-    return _parse((files("policy_extraction") / "templates" / file_name).read_text(encoding="utf-8"), file_name)
-
-
-FLAG_GAME_002 = _published("flag_game_002.toml")
+PUBLISHED = "flag_game_002.toml"
+FLAG_GAME_002 = _checked(packaged_toml(PUBLISHED), PUBLISHED)
 """The published prompts, 'flag-game-002/1'."""

@@ -17,9 +17,9 @@ COUNT_COLUMNS = tuple(f"{name}_count" for name in ENDPOINTS)
 INTERVAL = ("final_ci_low", "final_ci_high")
 INTERVAL_LEVEL = 0.95
 STANDARD_ERRORS_WIDE = 2 * 1.959963984540054  # of a 95 % interval
-# Of flag games: runs by class, and the accuracies that a fit knows by the names of the published tables.
 BY_CLASS = "endpoint_count"
-ACCURACIES = {"collective_accuracy": "final_mean", "collective_accuracy_se": "final_standard_error"}
+# Mean accuracy and its standard error: in the published tables, and of simulated or played games.
+ACCURACIES = (("final_mean", "final_standard_error"), ("collective_accuracy", "collective_accuracy_se"))
 Source = str | os.PathLike | pd.DataFrame | xr.Dataset
 
 
@@ -60,9 +60,10 @@ def read_counts(source: Source) -> EndpointCounts:
 
     Columns `N` (of a Dataset also the coordinate `n_agents`), `seeds`, `correct_consensus_count`,
     `wrong_consensus_count`, `polarization_count`, `fragmentation_count`; and, all or none of them, `final_mean` with
-    either `final_standard_error` or the ends `final_ci_low` and `final_ci_high` of its 95 % interval. A Dataset may
-    hold, instead of a column for each class, `endpoint_count` (n_agents, endpoint), and `collective_accuracy` with
-    `collective_accuracy_se`: what `validation.flag_game_accuracy` returns, for one N or several along `n_agents`.
+    either `final_standard_error` or the ends `final_ci_low` and `final_ci_high` of its 95 % interval;
+    `collective_accuracy` with `collective_accuracy_se` is the same. A Dataset may hold, instead of a column for each
+    class, `endpoint_count` (n_agents, endpoint), as what `validation.flag_game_accuracy` and `simulate_mechanism1`
+    return, for one N or several along `n_agents`.
 
     Raises
     ------
@@ -110,7 +111,7 @@ def _table(source: Source) -> pd.DataFrame:
 
 
 def _by_size(source: xr.Dataset) -> xr.Dataset:
-    """With sizes along a dim, and what was measured of flag games under the names of columns."""
+    """With sizes along a dim, and a column for each class."""
     if "n_agents" in source.coords and source["n_agents"].ndim == 0:
         source = source.expand_dims("n_agents")
     if not {"n_agents", "N"} & set(source.variables):
@@ -122,16 +123,13 @@ def _by_size(source: xr.Dataset) -> xr.Dataset:
         raise InputError(f"{BY_CLASS} is over {counts.dims}: expected n_agents and endpoint; select one condition")
     if sorted(map(str, counts["endpoint"].values)) != sorted(ENDPOINTS):
         raise InputError(f"{BY_CLASS} has the endpoints {counts['endpoint'].values}: expected {', '.join(ENDPOINTS)}")
-    twice = [name for name in (*COUNT_COLUMNS, *ACCURACIES.values()) if name in source]
+    twice = [name for name in COUNT_COLUMNS if name in source]
     if twice:
         raise InputError(f"counts has {BY_CLASS} and {twice[0]}: expected one of the two forms")
-    given = [name for name in ACCURACIES if name in source]
-    if len(given) == 1:
-        raise InputError(f"counts has {given[0]}: expected {' and '.join(ACCURACIES)}, or neither")
     columns = {
         column: counts.sel(endpoint=name, drop=True) for column, name in zip(COUNT_COLUMNS, ENDPOINTS, strict=True)
     }
-    return source.assign(columns).rename({name: ACCURACIES[name] for name in given})
+    return source.assign(columns)
 
 
 def _whole(table: pd.DataFrame, name: str, least: int) -> np.ndarray:
@@ -148,22 +146,28 @@ def _numbers(table: pd.DataFrame, name: str) -> np.ndarray:
 
 
 def _accuracy(table: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    if "final_mean" not in table.columns:
+    given = [names for names in ACCURACIES if set(names) & set(table.columns)]
+    if len(given) > 1:
+        raise InputError(f"counts has {given[0][0]} and {given[1][0]}: expected one of them")
+    if not given:
         return np.full(len(table), np.nan), np.full(len(table), np.nan), None
-    mean, interval = _numbers(table, "final_mean"), None
+    ((of_mean, of_error),) = given
+    if of_mean not in table.columns:
+        raise InputError(f"counts has {of_error}: expected {of_mean} too")
+    mean, interval = _numbers(table, of_mean), None
     if not ((mean >= 0) & (mean <= 1)).all():
-        raise InputError(f"final_mean = {table['final_mean'].tolist()}: expected shares from 0 to 1")
+        raise InputError(f"{of_mean} = {table[of_mean].tolist()}: expected shares from 0 to 1")
     if set(INTERVAL) <= set(table.columns):
         interval = np.stack([_numbers(table, name) for name in INTERVAL], axis=-1)
-    if "final_standard_error" in table.columns:
-        error = _numbers(table, "final_standard_error")
+    if of_error in table.columns:
+        error = _numbers(table, of_error)
     elif interval is not None:
         low, high = interval.T
         if not ((low <= mean) & (mean <= high)).all():
-            raise InputError("final_ci_low, final_ci_high: expected intervals that hold final_mean")
+            raise InputError(f"final_ci_low, final_ci_high: expected intervals that hold {of_mean}")
         error = (high - low) / STANDARD_ERRORS_WIDE
     else:
-        raise InputError("counts has final_mean: expected final_standard_error or final_ci_low and final_ci_high too")
+        raise InputError(f"counts has {of_mean}: expected {of_error} or final_ci_low and final_ci_high too")
     if not ((error > 0) & np.isfinite(error)).all():
-        raise InputError(f"standard errors of final_mean are {error.tolist()}: expected numbers above 0")
+        raise InputError(f"standard errors of {of_mean} are {error.tolist()}: expected numbers above 0")
     return mean, error, interval

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -25,6 +26,7 @@ from theory.mechanism1._surrogate import make_draws
 from theory.mechanism1._zealots import judgement
 
 LEAST_RUNS = 4000  # as in [002] Appendix E
+FEW_RUNS = 1000
 RUNS_A_SEED = 3  # simulated; estimates are then 1 + 1/3 times as variable as with infinitely many
 CHECK = 5  # times as many runs, with other random numbers, say how likely the outcome is
 SPREAD = 0.7  # of the starts, in coordinates
@@ -67,11 +69,11 @@ def fit_mechanism1(
     Parameters
     ----------
     counts
-        A CSV file, a table, or a Dataset over `n_agents`, with the columns N, seeds, correct_consensus_count,
-        wrong_consensus_count, polarization_count, fragmentation_count, and final_mean with final_standard_error or with
-        the ends final_ci_low and final_ci_high of its 95 % interval; or without accuracies. What
-        `validation.simulate_mechanism1` returns is such a Dataset; what `validation.flag_game_accuracy` returns is one
-        too, for one N or with several N joined by `xr.concat(..., "n_agents")`.
+        A CSV file or a table with the columns N, seeds, correct_consensus_count, wrong_consensus_count,
+        polarization_count, fragmentation_count, and final_mean with final_standard_error or with the ends final_ci_low
+        and final_ci_high of its 95 % interval; or without accuracies. Or a Dataset over `n_agents`: what
+        `validation.simulate_mechanism1` returns, and what `validation.flag_game_accuracy` returns, for one N or with
+        several N joined by `xr.concat(..., "n_agents")`.
     free
         Names of the parameters to fit; the others stay at the values of `start`.
     start
@@ -80,7 +82,8 @@ def fit_mechanism1(
         Number of searches on the surrogate; all but the first start at random around `start`. With 0 the climb on the
         simulator starts at `start`.
     runs
-        Runs of the simulator at each N. Default: 4,000, or three times the seeds where that is more.
+        Runs of the simulator at each N. Default: 4,000, or three times the seeds where that is more. With fewer than
+        1,000 a warning says that the list of what the data determine is noisy.
     bootstrap
         Number of parametric bootstrap replicates, 0 for none: as many seeds drawn again at the fit, and refitted on the
         surrogate corrected there until the climb has converged. They also give `effective_parameters`.
@@ -120,6 +123,12 @@ def fit_mechanism1(
     measured = read_counts(counts)
     coordinates = Coordinates.of(free, start)
     runs = _checked("runs", max(LEAST_RUNS, RUNS_A_SEED * int(measured.seeds.max())) if runs is None else runs, 100)
+    if runs < FEW_RUNS:
+        warnings.warn(
+            f"runs = {runs}: with fewer than {FEW_RUNS} the curvature is noisy, and with it standard errors and "
+            "the list of directions that the data determine",
+            stacklevel=2,
+        )
     starts, replicates = _checked("starts", starts, 0), _checked("bootstrap", bootstrap, 0)
     _checked("seed", seed, 0, LARGEST_SEED)
     if not 0 < level < 1:

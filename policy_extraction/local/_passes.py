@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from policy_extraction._attention import Branches, Prefix, branching, current
-from policy_extraction._tokens import Question
-from policy_extraction._tree import Edge, Wanted, cut, tree
+from policy_extraction.local._attention import Branches, Prefix, branching, current
+from policy_extraction.local._tokens import Question
+from policy_extraction.local._tree import Edge, Wanted, cut, tree
 
 
 @dataclass(frozen=True)

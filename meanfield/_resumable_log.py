@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from meanfield import InputError
+from meanfield._errors import InputError
 
 Content = TypeVar("Content")
 Line = dict[str, Any]

@@ -7,7 +7,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 from meanfield import InputError
-from policy_extraction._openai_reply import UnusableReplyError
+from policy_extraction.api._reply import UnusableReplyError
 
 LONGEST_MESSAGE = 300  # characters of a server's own words
 

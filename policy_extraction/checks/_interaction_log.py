@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from policy_extraction._resumable_log import ResumableLog
+from meanfield._resumable_log import ResumableLog
 
 FORMAT = 1
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 import string
-import tomllib
 from collections.abc import Iterator, Sequence
-from importlib.resources import files
 from itertools import product
 from typing import NamedTuple
 
 from policy_extraction._template import Payoffs
+from policy_extraction._toml import packaged_toml
 
 PLAYERS = ("Player 1", "Player 2")
 NUMBER = re.compile(r"[+-]?\d+")
@@ -39,9 +38,9 @@ class Asked(NamedTuple):
 
 
 def _kinds() -> tuple[Kind, ...]:
-    file = files("policy_extraction") / "templates" / "comprehension_004.toml"
-    table = tomllib.loads(file.read_text(encoding="utf-8"))
-    return tuple(Kind(name, row["category"], row["text"]) for name, row in table.items())
+    return tuple(
+        Kind(name, row["category"], row["text"]) for name, row in packaged_toml("comprehension_004.toml").items()
+    )
 
 
 KINDS = _kinds()

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from meanfield import InputError
-from policy_extraction._chat import Tokenizer
+from policy_extraction.local._chat import Tokenizer
 
 Tokens = tuple[int, ...]
 

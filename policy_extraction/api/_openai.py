@@ -13,13 +13,13 @@ import numpy as np
 
 from meanfield import InputError
 from policy_extraction._backend import Scores
-from policy_extraction._limits import Limits, Meter
-from policy_extraction._openai_pool import each
-from policy_extraction._openai_reply import text_after, text_of, top_tokens_after
-from policy_extraction._openai_request import CONTINUES, Prefill, chat_request, request_for, user_message
-from policy_extraction._openai_session import OPENAI, Server, find_key
-from policy_extraction._openai_words import TopTokens, begins_anew, measure
 from policy_extraction._template import Prompt
+from policy_extraction.api._limits import Limits, Meter
+from policy_extraction.api._pool import each
+from policy_extraction.api._reply import text_after, text_of, top_tokens_after
+from policy_extraction.api._request import CONTINUES, Prefill, chat_request, request_for, user_message
+from policy_extraction.api._session import OPENAI, Server, find_key
+from policy_extraction.api._words import TopTokens, begins_anew, measure
 
 FOLLOW_UPS = 8  # requests after the first one for a prompt whose words begin with several tokens
 

@@ -12,10 +12,10 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from meanfield import InputError
-from policy_extraction._limits import Meter, Usage
-from policy_extraction._openai_errors import ServerError, asked_wait, message_of, refusal, transient
-from policy_extraction._openai_reply import UnusableReplyError, parsed, usage_of
-from policy_extraction._openai_request import Request
+from policy_extraction.api._errors import ServerError, asked_wait, message_of, refusal, transient
+from policy_extraction.api._limits import Meter, Usage
+from policy_extraction.api._reply import UnusableReplyError, parsed, usage_of
+from policy_extraction.api._request import Request
 
 OPENAI = "https://api.openai.com/v1"
 LONGEST_WAIT = 120.0  # seconds before another attempt

@@ -12,7 +12,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
-from policy_extraction._packed import packs, product
+from policy_extraction.local._packed import packs, product
 
 NAME = "meanfield_tree"
 _CURRENT: ContextVar[Branches] = ContextVar("branches")

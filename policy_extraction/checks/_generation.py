@@ -9,10 +9,10 @@ import xarray as xr
 
 from meanfield import InputError, MemorySpace, single_policy, space_of, stamp, words_of
 from policy_extraction._backend import Backend
-from policy_extraction._exact_test import check_outcomes, count_interval, exact_test, share_interval
 from policy_extraction._orders import orders
-from policy_extraction._spoken import Spoken, answer_length, check_prefix, derived_seed, speak
 from policy_extraction._template import NAMING_GAME, Payoffs, Prompt, Template
+from policy_extraction.checks._exact_test import check_outcomes, count_interval, exact_test, share_interval
+from policy_extraction.checks._spoken import Spoken, answer_length, check_prefix, derived_seed, speak
 
 ALARM = 0.05
 ALARM_LEVEL = 0.99  # of the interval of the number of alarms

@@ -10,20 +10,20 @@ from typing import Any
 import numpy as np
 
 from meanfield import InputError
-from policy_extraction._attention import UnsupportedError, branching
 from policy_extraction._backend import Scores
-from policy_extraction._batches import batch_scores, repeatable
-from policy_extraction._chat import render
-from policy_extraction._decode import continuations
-from policy_extraction._disjoint import disjoint
-from policy_extraction._libraries import LIBRARIES
-from policy_extraction._load import LanguageModel
-from policy_extraction._memory_budget import DEFAULT_BUDGET, MOST_TOKENS_CPU, Footprint, check_budget, footprint
-from policy_extraction._packed import packed_linears
-from policy_extraction._parallel import in_order
-from policy_extraction._passes import Room, tree_scores
 from policy_extraction._template import Prompt
-from policy_extraction._tokens import Question, Tokens, questions, spelled
+from policy_extraction.local._attention import UnsupportedError, branching
+from policy_extraction.local._batches import batch_scores, repeatable
+from policy_extraction.local._chat import render
+from policy_extraction.local._decode import continuations
+from policy_extraction.local._disjoint import disjoint
+from policy_extraction.local._libraries import LIBRARIES
+from policy_extraction.local._load import LanguageModel
+from policy_extraction.local._memory_budget import DEFAULT_BUDGET, MOST_TOKENS_CPU, Footprint, check_budget, footprint
+from policy_extraction.local._packed import packed_linears
+from policy_extraction.local._parallel import in_order
+from policy_extraction.local._passes import Room, tree_scores
+from policy_extraction.local._tokens import Question, Tokens, questions, spelled
 
 # Neighbours in the tree that are measured together. An interrupted measurement goes on with the very same portions, so
 # that its numbers are the same to the last bit; reading again what portions share costs 2 %.
@@ -206,7 +206,7 @@ class TransformersBackend:
 
 def given(model: Any, tokenizer: Any, memory_budget: int | None = None) -> TransformersBackend:
     """The back end of a model that the caller has loaded already."""
-    from policy_extraction._load import given as loaded
+    from policy_extraction.local._load import given as loaded
 
     language_model = loaded(model, tokenizer)
     return TransformersBackend(lambda: language_model, language_model.name, "", memory_budget)

@@ -9,8 +9,8 @@ import numpy as np
 import xarray as xr
 
 from meanfield import InputError, each_policy, stamp
-from policy_extraction._fingerprint import find_gap, multiples
 from policy_extraction._orders import default_number
+from policy_extraction.checks._fingerprint import find_gap, multiples
 
 STACKED_DIMS = ("model", "pair")
 IMPROBABLE = -9.0  # log10; states are alike, so that the chance of a gap is understated

@@ -11,9 +11,9 @@ from typing import Any
 
 from meanfield import InputError
 from policy_extraction._cache import cache_folder, folder_once
-from policy_extraction._gguf_tokenizer import mend_tokenizer
-from policy_extraction._libraries import require_libraries
-from policy_extraction._source import SMOLLM2, Source
+from policy_extraction.local._gguf_tokenizer import mend_tokenizer
+from policy_extraction.local._libraries import require_libraries
+from policy_extraction.local._source import SMOLLM2, Source
 
 COPY = 2  # number of the way in which the copy is made
 

@@ -7,8 +7,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from policy_extraction._limits import Usage
-from policy_extraction._openai_words import ROUNDING, TopTokens
+from policy_extraction.api._limits import Usage
+from policy_extraction.api._words import ROUNDING, TopTokens
 
 NOT_KNOWN = -9999.0  # servers write this, or less, for 'very improbable'
 

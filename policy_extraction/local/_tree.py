@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from policy_extraction._tokens import Question, Tokens
+from policy_extraction.local._tokens import Question, Tokens
 
 
 @dataclass(frozen=True)

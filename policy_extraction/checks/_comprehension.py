@@ -11,10 +11,10 @@ import xarray as xr
 from meanfield import InputError, stamp
 from policy_extraction._arguments import check_games
 from policy_extraction._backend import Backend
-from policy_extraction._comprehension_questions import KINDS, Asked, parse, questions_about
-from policy_extraction._generation import LARGEST_SEED, check_integer
-from policy_extraction._spoken import derived_seed
 from policy_extraction._template import NAMING_GAME, Payoffs, Prompt, Template
+from policy_extraction.checks._comprehension_questions import KINDS, Asked, parse, questions_about
+from policy_extraction.checks._generation import LARGEST_SEED, check_integer
+from policy_extraction.checks._spoken import derived_seed
 
 # Quotation marks and the end of the value included; a number has a token a digit, a word up to four
 TOKENS_OF_A_VALUE = 10

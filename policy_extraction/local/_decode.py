@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from policy_extraction._batches import read, repeated
-from policy_extraction._tokens import Tokens
+from policy_extraction.local._batches import read, repeated
+from policy_extraction.local._tokens import Tokens
 
 
 @dataclass(frozen=True)

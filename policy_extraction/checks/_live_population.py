@@ -16,11 +16,11 @@ from tqdm.auto import tqdm
 from meanfield import InputError, MemorySpace, stamp
 from policy_extraction._arguments import check_games
 from policy_extraction._backend import Backend
-from policy_extraction._generation import LARGEST_SEED, check_integer
-from policy_extraction._interaction_log import InteractionLog, Played
 from policy_extraction._sampling import check_temperature
-from policy_extraction._spoken import answer_length, check_prefix, copies_needed, derived_seed, speak
 from policy_extraction._template import NAMING_GAME, Payoffs, Prompt, Template
+from policy_extraction.checks._generation import LARGEST_SEED, check_integer
+from policy_extraction.checks._interaction_log import InteractionLog, Played
+from policy_extraction.checks._spoken import answer_length, check_prefix, copies_needed, derived_seed, speak
 
 Memory = tuple[tuple[int, int], ...]
 

@@ -6,8 +6,8 @@ import base64
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from policy_extraction._limits import Usage
 from policy_extraction._template import Prompt
+from policy_extraction.api._limits import Usage
 
 Prefill = Literal["none", "assistant", "user", "text"]
 CONTINUES = ("assistant", "text")  # the server takes the beginning of an answer as if the model had written it

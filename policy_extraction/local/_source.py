@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from meanfield import InputError
-from policy_extraction import _embedded
-from policy_extraction._libraries import require_libraries
+from policy_extraction.local import _embedded
+from policy_extraction.local._libraries import require_libraries
 
 SMOLLM2 = _embedded.NAME
 HUB_TIMEOUT = 10.0  # seconds

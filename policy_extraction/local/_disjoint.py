@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from policy_extraction._tokens import Tokens
+from policy_extraction.local._tokens import Tokens
 
 
 def disjoint(log_p: np.ndarray, answers: Sequence[Tokens]) -> np.ndarray:

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from policy_extraction._passes import add_scores, keeps_logits
-from policy_extraction._tokens import Question, Tokens, shared_length
-from policy_extraction._tree import Wanted, sequences_of
+from policy_extraction.local._passes import add_scores, keeps_logits
+from policy_extraction.local._tokens import Question, Tokens, shared_length
+from policy_extraction.local._tree import Wanted, sequences_of
 
 Batch = list[tuple[Tokens, dict[int, list[Wanted]]]]
 

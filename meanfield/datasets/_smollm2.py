@@ -1,0 +1,32 @@
+"""Policies that come with the package, so that all that follows an extraction works where no model is installed."""
+
+from __future__ import annotations
+
+from importlib.resources import as_file, files
+
+import numpy as np
+import xarray as xr
+
+from meanfield._files import load
+from meanfield._policy import validate_policy
+
+FILE = "smollm2.nc"
+
+
+def smollm2() -> xr.Dataset:
+    """Policies of SmolLM2-135M-Instruct for the eleven word pairs of [004], H = 5, T = 0.5, both orders averaged.
+
+    `policy_extraction.extract` measured them in float32 with the prompt `naming-game-004/1`; the attrs say with which
+    versions. `python -m policy_extraction.rebuild_gallery` measures them again and compares.
+
+    Returns
+    -------
+    Policies with `q` (pair, state, word) and the record behind them: `log_probability` (pair, order, state, word),
+    rounded to float32, `censored` (nowhere), `captured_mass` (pair, order, state), coordinates `order_label` and
+    `word_tokens`. `policy_extraction.policy_from_record` makes policies of other ways of sampling from it.
+    """
+    with as_file(files("meanfield.datasets") / FILE) as path:
+        gallery = load(path)
+    log_p = gallery["log_probability"].astype(np.float64)
+    mass = np.exp(log_p).sum("word").assign_attrs(long_name="probability of the words together", units="1")
+    return validate_policy(gallery.assign(log_probability=log_p, captured_mass=mass))

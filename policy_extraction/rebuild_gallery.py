@@ -1,0 +1,79 @@
+"""Measure the policies of `meanfield.datasets.smollm2` again and compare.
+
+`python -m policy_extraction.rebuild_gallery`: 30,030 prompts take about two hours of processor time; an interrupted run
+goes on. With --write the bundled file is replaced. The exit status is 1 where a probability differs by more than 1e-5.
+"""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser
+from pathlib import Path
+
+import numpy as np
+import xarray as xr
+
+from meanfield import datasets, whole_file
+from policy_extraction._extract import extract
+from policy_extraction._record import policy_from_record
+from policy_extraction.local._source import SMOLLM2
+
+FILE = Path(datasets.__file__).with_name("smollm2.nc")
+MEMORY_LENGTH = 5
+TOLERANCE = 1e-5
+# The pairs of [004] Table S1, in its words.
+PAIRS = (
+    ("his", "her"),
+    ("gay", "straight"),
+    ("she", "he"),
+    ("White", "Black"),
+    ("more", "less"),
+    ("young", "old"),
+    ("African", "White"),
+    ("Mexican", "American"),
+    ("tall", "short"),
+    ("woman", "man"),
+    ("wife", "husband"),
+)
+
+
+def bundled(policy: xr.Dataset) -> xr.Dataset:
+    """What the file holds: log-probabilities rounded to float32, and the policy at T = 0.5 that these numbers give."""
+    rounded = policy["log_probability"].astype(np.float32)
+    exact = policy.assign(log_probability=rounded.astype(np.float64))
+    small = policy_from_record(exact).assign(log_probability=rounded)
+    return small.drop_vars("captured_mass").drop_encoding()
+
+
+def write(gallery: xr.Dataset, path: Path) -> None:
+    """Write the file, whole or not at all."""
+    numeric = [name for name, variable in gallery.data_vars.items() if variable.dtype.kind in "fb"]
+    encoding = {name: {"zlib": True, "complevel": 9, "shuffle": True} for name in numeric}
+    with whole_file(path) as temporary:
+        gallery.to_netcdf(temporary, engine="h5netcdf", encoding=encoding)
+
+
+def largest_difference(gallery: xr.Dataset, other: xr.Dataset) -> float:
+    """max |Δq| over all pairs, states and words."""
+    return float(np.abs(gallery["q"] - other["q"].sel(pair=gallery["pair"])).max())
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Measure, and compare or write; returns the exit status."""
+    parser = ArgumentParser(prog="python -m policy_extraction.rebuild_gallery", description=__doc__)
+    parser.add_argument("--write", action="store_true", help="replace the bundled file")
+    parser.add_argument("--cache", type=Path, default=None, help="folder for what was measured; default the usual one")
+    given = parser.parse_args(arguments)
+    cache = True if given.cache is None else given.cache
+    gallery = bundled(extract(SMOLLM2, words=PAIRS, memory_length=MEMORY_LENGTH, cache=cache, progress=True))
+    if given.write:
+        write(gallery, FILE)
+        print(f"wrote {FILE}")
+        return 0
+    difference = largest_difference(gallery, datasets.smollm2())
+    print(f"largest difference of a probability: {difference:.1e} (at most {TOLERANCE:.0e} is expected)")
+    return int(difference > TOLERANCE)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
