@@ -72,7 +72,7 @@ for J in (0.5, 8.0):
 
 # %%
 free = ("mean_R", "sd_0", "J")
-fit = fit_mechanism1(counts, free=free, starts=0, runs=1000, bootstrap=4)
+fit = fit_mechanism1(counts, free=free, starts=0, runs=1000, bootstrap=12)
 print(f"log-likelihood {fit.attrs['log_likelihood']:.1f}, of the paper's {fit.attrs['log_likelihood_paper']:.1f}")
 print("determined:    ", fit.attrs["determined"])
 print("not determined:", fit.attrs["not_determined"] or "nothing")

@@ -1,0 +1,5 @@
+"""python -m meanfield.cli"""
+
+from meanfield.cli import main
+
+main()

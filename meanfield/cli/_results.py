@@ -1,0 +1,89 @@
+"""Commands that draw: figures, and demo, the whole chain."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+from typing import Annotated
+
+import typer
+import xarray as xr
+
+import meanfield
+from meanfield import InputError
+from meanfield.cli._common import app, captured, console, saved, say
+from meanfield.cli._populations import compare_policies
+
+
+@app.command(epilog="Example: meanfield figures solution.nc check.nc --out results")
+def figures(
+    results: Annotated[list[Path], typer.Argument(metavar="RESULTS…", help="What solve, stability or validate wrote.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write into.")],
+) -> None:
+    """Draw results as in the papers: a figure or table for each file, named after it."""
+    from paper_figs import mean_field_dynamics, table_s1, theory_and_simulation
+
+    makers = {
+        "solution": (mean_field_dynamics.draw, ".png"),
+        "comparison": (theory_and_simulation.draw, ".png"),
+        "stability_table": (table_s1.draw, "_against_paper.csv"),
+    }
+    if not out.is_dir():
+        raise InputError(f"out = {out}: there is no such folder")
+    loaded = {path: meanfield.load(path) for path in results}
+    for path, result in loaded.items():
+        if result.attrs.get("kind") not in makers:
+            raise InputError(f"{path}: expected what solve, stability or validate wrote")
+    with tempfile.TemporaryDirectory(dir=out) as folder:
+        drawn = []
+        for path, result in loaded.items():
+            draw, ending = makers[result.attrs["kind"]]
+            for name, one in _by_model(path.stem, result):
+                drawn.append(draw(one, Path(folder) / f"{name}{ending}"))
+        for path in drawn:
+            say(f"wrote {path.replace(out / path.name)}")
+
+
+@app.command(epilog="Example: meanfield demo --out results")
+def demo(
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write into; made if it is not there.")] = Path(
+        "results"
+    ),
+) -> None:
+    """The whole chain on the embedded SmolLM2: extract, solve, check against simulation, draw, explain."""
+    from paper_figs import mean_field_dynamics, theory_and_simulation
+    from policy_extraction import SMOLLM2
+    from policy_extraction import extract as extract_policy
+
+    out.mkdir(parents=True, exist_ok=True)
+    console.rule("1. policies: what SmolLM2-135M says in every memory of up to three rounds")
+    pairs = [("his", "her"), ("woman", "man"), ("Mexican", "American")]
+    policies = extract_policy(SMOLLM2, words=pairs, memory_length=3, progress=sys.stderr.isatty())
+    saved(policies, out / "policies.nc", captured(policies))
+    console.rule("2. theory: fixed points and their stability")
+    table = meanfield.stability_table(policies, progress=sys.stderr.isatty())
+    console.print(meanfield.stability_report(table))
+    saved(table, out / "stability.nc")
+    solution = meanfield.solve(policies)
+    saved(solution, out / "mean_field_dynamics.nc")
+    console.rule("3. check: exact simulation of 24, 200 and 2,000 agents")
+    comparison = compare_policies(list(meanfield.each_policy(policies)), [24, 200, 2000], 400, 1, 300, 30)
+    saved(comparison, out / "theory_and_simulation.nc")
+    drawn = [
+        mean_field_dynamics.draw(solution, out / "mean_field_dynamics.png"),
+        theory_and_simulation.draw(comparison, out / "theory_and_simulation.png"),
+    ]
+    console.rule("What it means")
+    for sentence in meanfield.describe_stability(table):
+        say(sentence)
+    say(f"The model was unsure of the task: {captured(policies)}.")
+    written = [*sorted(path.name for path in out.glob("*.nc")), *(path.name for path in drawn)]
+    say(f"Files in {out}: {', '.join(written)}.")
+
+
+def _by_model(name: str, result: xr.Dataset) -> list[tuple[str, xr.Dataset]]:
+    """The result by model with a name for each, for figures of one model."""
+    if "model" not in result.dims:
+        return [(name, result)]
+    return [(f"{name}_{model}", result.sel(model=model)) for model in result["model"].values]
