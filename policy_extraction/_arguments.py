@@ -22,13 +22,23 @@ def games_of(words: Sequence[str] | Sequence[Sequence[str]]) -> tuple[list[Words
     return games, stacked
 
 
+def one_game(words: Sequence[str]) -> Words:
+    """The words of one game; InputError if they are none."""
+    games, stacked = games_of(words)
+    if stacked:
+        raise InputError(f"words = {words!r}: expected the words of one game, as in ('his', 'her')")
+    return games[0]
+
+
 def check_games(games: list[Words], memory_length: int) -> None:
     """InputError unless there are words that differ, as many in each game, and a memory."""
     for game in games:
         MemorySpace(len(game), memory_length)
         for word in game:
-            if not word.strip() or word != word.strip() or any(sign in word for sign in "'\"\n"):
-                raise InputError(f"words: {word!r} is no word; expected text without quotation marks and outer spaces")
+            if not word.strip() or word != word.strip() or any(sign in word for sign in "'\"\n,"):
+                raise InputError(
+                    f"words: {word!r} is no word; expected text without quotation marks, commas and outer spaces"
+                )
         if len(set(game)) < len(game):
             raise InputError(f"words = {', '.join(game)}: expected words that differ")
         if len(game) != len(games[0]):

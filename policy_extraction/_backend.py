@@ -23,8 +23,8 @@ class Scores:
     numbers
         Which prompts these are, shape (n,).
     log_probability
-        Natural logarithm of the probability, among all tokens and at temperature 1, that the answer is the word, shape
-        (n, W). Where it is censored, its upper bound.
+        Natural logarithm of the probability, among all tokens and at temperature 1, that the answer begins with the
+        word, shape (n, W). Where it is censored, its upper bound.
     censored
         Where the back end says only that the probability is at most this, shape (n, W).
     """

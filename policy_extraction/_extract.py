@@ -135,7 +135,7 @@ class _Plan:
 
     def key(self, backend: Backend) -> dict[str, object]:
         """What determines the record."""
-        return {"format": 3, "identity": backend.identity, **asdict(self), "memory_length": int(self.memory_length)}
+        return {"format": 4, "identity": backend.identity, **asdict(self), "memory_length": int(self.memory_length)}
 
 
 def _measure(backend: Backend, plan: _Plan, kept: RecordCache, bar: tqdm) -> xr.Dataset:

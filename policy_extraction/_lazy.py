@@ -15,7 +15,7 @@ import xarray as xr
 from tqdm.auto import tqdm
 
 from meanfield import InputError, MemorySpace, cache_folder
-from policy_extraction._arguments import check_games
+from policy_extraction._arguments import check_games, one_game
 from policy_extraction._asked import Answers, Asked, Memory
 from policy_extraction._backend import Backend
 from policy_extraction._orders import Order
@@ -90,13 +90,14 @@ def lazy_policy(
         If an argument is wrong, or the back end says that it can't measure these words and memories; from the function,
         if the answers do not determine the probabilities.
     """
+    words = one_game(words)
     return LazyExtraction(
         backend,
-        tuple(words),
+        words,
         memory_length,
         template,
         payoffs,
-        _presented(tuple(words), memory_length, orders, seed),
+        _presented(words, memory_length, orders, seed),
         Sampling(temperature, top_k, top_p, over, floor, None, undecided),
         cache,
         progress,
@@ -239,7 +240,7 @@ class LazyExtraction:
         text = json.dumps(key, sort_keys=True, ensure_ascii=False)
         return folder / f"{hashlib.sha256(text.encode()).hexdigest()}.sqlite"
 
-    def _provenance(self) -> dict[str, str | int]:
+    def _provenance(self) -> dict[str, str | float]:
         return {
             "model_identity": self._backend.identity,
             "template": self._template.name,

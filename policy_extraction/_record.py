@@ -5,7 +5,7 @@ What is measured does not depend on the temperature, so it is stored as it is; s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -180,7 +180,10 @@ def _versions(*packages: str) -> dict[str, str]:
 
 
 def stack(records: Sequence[xr.Dataset]) -> xr.Dataset:
-    """Records of one model for several sets of words, over the dim `pair`."""
+    """Records of one model for several sets of words, over the dim `pair`.
+
+    Attrs in which they differ, such as what a server counted, become texts with the values in the order of the pairs.
+    """
     return xr.concat(
         records,
         dim="pair",
@@ -188,5 +191,13 @@ def stack(records: Sequence[xr.Dataset]) -> xr.Dataset:
         coords=["order_label", "word_label", "word_tokens"],
         compat="override",
         join="exact",
-        combine_attrs="drop_conflicts",
+        combine_attrs=_of_all,
     )
+
+
+def _of_all(attrs: Sequence[Mapping[str, Any]], context: object = None) -> dict[str, Any]:
+    names = dict.fromkeys(name for one in attrs for name in one)
+    values = {name: [one.get(name, "") for one in attrs] for name in names}
+    return {
+        name: each[0] if len(set(map(str, each))) == 1 else "; ".join(map(str, each)) for name, each in values.items()
+    }

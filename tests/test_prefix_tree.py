@@ -24,7 +24,7 @@ from policy_extraction._questions import all_memories, prompts
 from policy_extraction.local import _attention, _transformers
 from policy_extraction.local._batches import batch_scores, repeatable
 from policy_extraction.local._disjoint import disjoint
-from policy_extraction.local._memory_budget import footprint
+from policy_extraction.local._memory_budget import GIB, MOST_TOKENS_CPU, Footprint, footprint
 from policy_extraction.local._packed import packed_linears
 from policy_extraction.local._parallel import in_order
 from policy_extraction.local._passes import Room, _passes, tree_scores
@@ -187,6 +187,17 @@ def test_the_models_own_attention_is_put_back():
     with pytest.raises((RuntimeError, IndexError)):
         tree_scores(model, [Question((1000,), ((1,), (2,)))], Room(300, 1))  # no such token
     assert model.config._attn_implementation == before
+
+
+@pytest.mark.parametrize("longest", [500, 8000])
+@pytest.mark.parametrize("budget", [GIB, 4 * GIB])
+def test_passes_at_a_time_fit_the_budget_together(longest, budget):
+    """Each has its own cache of a prompt and its own logits; one pass more would be too many."""
+    small = Footprint(cached=46_080, working=120_000, predicted=983_040)
+    passes = small.passes(budget, longest)
+    each = MOST_TOKENS_CPU * (2 * 46_080 + 120_000) + longest * 46_080 + 983_040
+    assert passes * each <= budget < (passes + 1) * each
+    assert small.passes(1, longest) == 1
 
 
 def test_passes_at_a_time_give_the_same_numbers_and_leave_all_as_it_was(monkeypatch):

@@ -203,9 +203,14 @@ def test_a_back_end_that_leaves_prompts_out_or_returns_nan_is_refused(tmp_path):
 
     class Broken(TableBackend):
         def score(self, prompts, words):
-            yield Scores(np.array([0]), np.array([[np.nan, -1.0]]), np.zeros((1, 2), bool))
+            wrong = -np.inf if self.identity else np.nan
+            yield Scores(np.array([0]), np.array([[wrong, wrong]]), np.zeros((1, 2), bool))
 
     with pytest.raises(InputError, match="left 7 prompts without an answer"):
         extract(Forgets(uniform, HIS_HER, 1), words=HIS_HER, memory_length=1)
     with pytest.raises(InputError, match="NaN"):
         extract(Broken(uniform, HIS_HER, 1), words=HIS_HER, memory_length=1)
+    with pytest.raises(InputError, match="-inf for all words"):
+        extract(Broken(uniform, HIS_HER, 1, identity="m"), words=HIS_HER, memory_length=1, cache=tmp_path)
+    healed = extract(TableBackend(uniform, HIS_HER, 1, identity="m"), words=HIS_HER, memory_length=1, cache=tmp_path)
+    np.testing.assert_allclose(healed["q"].isel(word=0), 0.2)

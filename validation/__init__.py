@@ -26,6 +26,7 @@ from validation._microscopic_bias import microscopic_bias as microscopic_bias
 from validation._minimal_naming_game import simulate_minimal_naming_game as simulate_minimal_naming_game
 from validation._misalignment import misalignment as misalignment
 from validation._misalignment import neutrality as neutrality
+from validation._norm_society import simulate_society as simulate_society
 from validation._outcomes import consensus_times as consensus_times
 from validation._outcomes import critical_size_from_simulation as critical_size_from_simulation
 from validation._outcomes import simulated_bias as simulated_bias
@@ -37,3 +38,4 @@ from validation._report import comparison_table as comparison_table
 from validation._simulate import simulate as simulate
 from validation._sweep import open_sweep as open_sweep
 from validation._sweep import sweep as sweep
+from validation._table_operations import TableOperations as TableOperations

@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 
 from meanfield import InputError, stamp
-from policy_extraction._arguments import check_games
+from policy_extraction._arguments import check_games, one_game
 from policy_extraction._backend import Backend
 from policy_extraction._template import NAMING_GAME, Payoffs, Prompt, Template
 from policy_extraction.checks._comprehension_questions import KINDS, Asked, parse, questions_about
@@ -77,7 +77,7 @@ def comprehension(
     InputError
         If an argument is out of range.
     """
-    words = tuple(words)
+    words = one_game(words)
     check_games([words], memory_length)
     check_integer("n", n, least=2)
     check_integer("seed", seed, least=0, most=LARGEST_SEED)

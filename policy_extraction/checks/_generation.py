@@ -44,7 +44,8 @@ def generation_test(
     tokens and Z_i = Σ_v p(v | w_<i)^(1/T) runs over the vocabulary. Z_1 is common to all words. So for words of one
     token the law, on condition that the answer is one of the words, is exactly Eq. 9 at T, whatever the rest of the
     vocabulary does. For words of several tokens it is Eq. 9 only at T = 1; at other temperatures take the policy from
-    a model that is `tempered`.
+    a model that is `tempered`. And words must have equally many tokens: of unequal ones, of which a warning tells, the
+    shorter is said only where no letter follows it, while its p counts whatever follows.
 
     Parameters
     ----------

@@ -14,7 +14,7 @@ import xarray as xr
 from tqdm.auto import tqdm
 
 from meanfield import InputError, MemorySpace, stamp
-from policy_extraction._arguments import check_games
+from policy_extraction._arguments import check_games, one_game
 from policy_extraction._backend import Backend
 from policy_extraction._sampling import check_temperature
 from policy_extraction._template import NAMING_GAME, Payoffs, Prompt, Template
@@ -90,7 +90,7 @@ def live_population(
         If an argument is out of range, the template's answer prefix ends with a space, `log` holds another game or
         can't be written, or the model does not say one of the words in `max_tries` tries; `log` keeps what was played.
     """
-    words = tuple(words)
+    words = one_game(words)
     check_games([words], memory_length)
     check_temperature(temperature)
     check_prefix(template)

@@ -7,6 +7,7 @@ the law of the model's answers on condition that they are words.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from math import ceil
 from typing import NamedTuple
@@ -63,9 +64,18 @@ def check_prefix(template: Template) -> None:
 
 
 def answer_length(backend: Backend, words: Sequence[str]) -> int:
-    """Tokens that the longest word takes, so that nothing but the word is generated."""
+    """Tokens that the longest word takes, so that nothing but the word is generated; warns where others take fewer."""
     spelled = backend.tokens(words)
-    return max(len(numbers.split()) for numbers in spelled) if all(spelled) else UNKNOWN_LENGTH
+    if not all(spelled):
+        return UNKNOWN_LENGTH
+    lengths = [len(numbers.split()) for numbers in spelled]
+    if len(set(lengths)) > 1:
+        warnings.warn(
+            f"words {', '.join(words)} have {', '.join(map(str, lengths))} tokens: a shorter one counts as said only "
+            "where no letter follows, and an extracted policy counts it whatever follows",
+            stacklevel=3,
+        )
+    return max(lengths)
 
 
 def speak(

@@ -15,6 +15,9 @@ THINKING = re.compile(r"<(think|thinking|thought|reasoning)>\s*$")
 CHANNELS = "<|start|>assistant"  # models that open a channel first
 FINAL_CHANNEL = "<|channel|>final<|message|>"
 
+# Some templates name today's date, with which a policy would depend on the day when it was measured.
+TODAY = "{%- macro strftime_now(form) -%}26 Jul 2024{%- endmacro -%}"
+
 
 def render(tokenizer: Tokenizer, prompt: Prompt) -> str:
     """The text up to the word, special tokens included.
@@ -23,7 +26,7 @@ def render(tokenizer: Tokenizer, prompt: Prompt) -> str:
     Where a template has no system role, the system message opens the user's. Where it lets the model think first, the
     thoughts are empty: thinking is switched off, and a block that is open nevertheless is closed. A tokenizer without a
     chat template gets the three parts in a row, separated by empty lines, after its token for the beginning of a text
-    if it sets one.
+    if it sets one. Where a template asks for today's date it is told 26 Jul 2024, the one that Llama's use by default.
 
     Raises
     ------
@@ -37,8 +40,8 @@ def render(tokenizer: Tokenizer, prompt: Prompt) -> str:
     folded = {"role": "user", "content": f"{prompt.system}\n\n{prompt.user}"}
     for messages in ([system, user], [folded]):
         text = _apply(tokenizer, messages)
-        # Some templates refuse a system role and others drop it in silence.
-        if text is not None and prompt.system in text:
+        # Some templates refuse a system role, others drop it in silence, and some trim what they are given.
+        if text is not None and prompt.system.strip() in text:
             return _without_thoughts(text) + prompt.answer_prefix
     raise InputError(f"the chat template of {tokenizer.name_or_path or 'this tokenizer'} does not take a user message")
 
@@ -46,9 +49,12 @@ def render(tokenizer: Tokenizer, prompt: Prompt) -> str:
 def _apply(tokenizer: Tokenizer, messages: list[dict[str, str]]) -> str | None:
     from jinja2 import TemplateError
 
+    chat = tokenizer.chat_template
+    if isinstance(chat, str) and "strftime_now" in chat:
+        chat = TODAY + chat
     try:
         return tokenizer.apply_chat_template(
-            messages, tokenize=False, add_generation_prompt=True, enable_thinking=False
+            messages, chat_template=chat, tokenize=False, add_generation_prompt=True, enable_thinking=False
         )
     except TemplateError:
         return None

@@ -35,6 +35,11 @@ class Footprint:
             )
         return room
 
+    def passes(self, budget: int, longest: int) -> int:
+        """Passes of `MOST_TOKENS_CPU` tokens side by side, each with a cache of its own; one at least."""
+        each = MOST_TOKENS_CPU * (2 * self.cached + self.working) + longest * self.cached + self.predicted
+        return max(1, budget // each)
+
     @property
     def wanted(self) -> int:
         """How many tokens more a prediction counts."""

@@ -176,8 +176,7 @@ class TransformersBackend:
         model = self.language_model.model
         if not exact or model.device.type != "cpu":
             return 1
-        fit = self._footprint.tokens(self._budget, _longest(asked)) // MOST_TOKENS_CPU
-        return max(1, min(fit, torch.get_num_threads()))
+        return min(self._footprint.passes(self._budget, _longest(asked)), torch.get_num_threads())
 
     def _method(self, asked: Sequence[Question], exact: bool) -> Callable[[Sequence[Question]], np.ndarray]:
         """The tree where it gives what plain forward passes give, batches for other models."""

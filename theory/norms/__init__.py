@@ -1,5 +1,10 @@
 """Emergence of norms among generative agents of [003], as a reaction model for each behaviour."""
 
+from theory.norms._contract import Action as Action
+from theory.norms._contract import Information as Information
+from theory.norms._contract import Observation as Observation
+from theory.norms._contract import Plan as Plan
+from theory.norms._contract import SocietyOperations as SocietyOperations
 from theory.norms._emergence import emergence as emergence
 from theory.norms._emergence import emergence_measures as emergence_measures
 from theory.norms._model import CHANNELS as CHANNELS

@@ -119,7 +119,13 @@ class NormDatabase:
         return self._with([norm], activated=True, valid=True)
 
     def synthesised(
-        self, contents: Sequence[str], abstract: str, kind: str, weights: Sequence[float] | None = None
+        self,
+        contents: Sequence[str],
+        abstract: str,
+        kind: str,
+        weights: Sequence[float] | None = None,
+        *,
+        with_others: bool = False,
     ) -> NormDatabase:
         """With the qualified norms `contents` superseded by a qualified one that says `abstract`.
 
@@ -131,6 +137,8 @@ class NormDatabase:
             The abstract norm, which passed the check.
         weights
             Of the norms in its utility, positive; the utility is their weighted mean. By default all weigh the same.
+        with_others
+            Whether norms that the database does not keep are generalised with them, so that one is enough.
 
         Raises
         ------
@@ -138,8 +146,9 @@ class NormDatabase:
             If a norm is not there or not qualified, named twice, or the weights do not fit.
         """
         subset = [self.find(content) for content in contents]
-        if len(subset) < 2 or len(set(contents)) < len(contents):
-            raise InputError(f"contents = {list(contents)!r}: expected two or more different norms")
+        if len(subset) < (1 if with_others else 2) or len(set(contents)) < len(contents):
+            least = "one" if with_others else "two"
+            raise InputError(f"contents = {list(contents)!r}: expected {least} or more different norms")
         for norm in subset:
             if not norm.qualified:
                 raise InputError(f"contents hold {norm.content!r}, which is {norm.state}: expected qualified norms")
