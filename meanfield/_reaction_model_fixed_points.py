@@ -130,8 +130,8 @@ def _starts(
     first = np.array([centre, *spread[:15]])
     ends, _ = courses(model, first, np.array([COURSE_LENGTH / model.fastest]), Tolerances(1e-8, 1e-11))
     for end in np.asarray(ends)[:, -1]:
-        # The solver leaves less than its tolerance in states that have emptied.
-        yield on_face(model, mass, whole, np.where(end > SAME, end, 0.0))
+        # The solver leaves less than its tolerance in states that have emptied; small classes have small fractions.
+        yield on_face(model, mass, whole, np.where(end > SAME * mass[model.classes], end, 0.0))
     yield from (centre, *spread)
     for face in others:
         yield on_face(model, mass, face, np.ones(model.n_states))

@@ -12,7 +12,7 @@ import meanfield
 import theory
 from conftest import majority_policy, random_composition, random_policy
 from meanfield import InputError, ReactionModel
-from meanfield._reaction_model_fixed_points import _index_report, _root
+from meanfield._reaction_model_fixed_points import _index_report, _root, _starts
 from meanfield._reaction_model_roots import closed_face, closed_faces, only_support, polish
 from validation import simulate_protocol
 
@@ -416,6 +416,20 @@ def test_roots_keep_their_face_and_their_masses():
     assert root is not None
     np.testing.assert_allclose(model.class_masses(root), mass, atol=1e-14)
     np.testing.assert_allclose(model.drift(root), 0, atol=1e-14)
+
+
+def test_starts_of_the_search_keep_the_mass_of_small_classes() -> None:
+    """Agents of a class so small that its fractions are all below the tolerance of a solution."""
+    infect = np.array([[0.4, 0.6, 0, 0], [0, 1, 0, 0], [0, 0, 0.4, 0.6], [0, 0, 0, 1]])
+    alone = np.zeros((4, 4))
+    alone[1, 0] = alone[3, 2] = 0.2
+    model = ReactionModel(
+        ["many S", "many I", "few S", "few I"], [[1, 0, 1, 0]], [[0, 1, 0, 1]], first=[infect], spontaneous=alone
+    )
+    mass = np.array([1 - 4e-7, 4e-7])
+    rng = np.random.default_rng(0)
+    for start in _starts(model, mass, closed_faces(model, mass, rng), 4, rng):
+        np.testing.assert_allclose(model.class_masses(start), mass, rtol=1e-12)
 
 
 # --- wrong input

@@ -5,6 +5,7 @@ from validation._committed_minority import committed_minority as committed_minor
 from validation._committed_minority import consensus_stability as consensus_stability
 from validation._compare import compare as compare
 from validation._compare_ensembles import compare_ensembles as compare_ensembles
+from validation._compare_norms import compare_norms as compare_norms
 from validation._convention import CONVENTIONS as CONVENTIONS
 from validation._convention import Convention as Convention
 from validation._empirical_policy import empirical_policy as empirical_policy
@@ -26,12 +27,17 @@ from validation._microscopic_bias import microscopic_bias as microscopic_bias
 from validation._minimal_naming_game import simulate_minimal_naming_game as simulate_minimal_naming_game
 from validation._misalignment import misalignment as misalignment
 from validation._misalignment import neutrality as neutrality
+from validation._norm_emergence import average_norms as average_norms
+from validation._norm_emergence import simulate_norms as simulate_norms
 from validation._norm_society import simulate_society as simulate_society
 from validation._outcomes import consensus_times as consensus_times
 from validation._outcomes import critical_size_from_simulation as critical_size_from_simulation
 from validation._outcomes import simulated_bias as simulated_bias
 from validation._protocol import Transition as Transition
 from validation._protocol import simulate_protocol as simulate_protocol
+from validation._questionnaire import evaluation_form as evaluation_form
+from validation._questionnaire import questionnaire_scores as questionnaire_scores
+from validation._questionnaire import read_evaluation as read_evaluation
 from validation._real_populations import real_populations_report as real_populations_report
 from validation._real_populations import validate_real_populations as validate_real_populations
 from validation._report import comparison_table as comparison_table

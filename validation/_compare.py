@@ -12,7 +12,7 @@ from validation._arguments import check_level, ensembles
 from validation._error_in_n import error_in_n
 from validation._intervals import wilson_interval
 
-TRAJECTORY = ("n_agents", "round", "word")
+SHARE = ("n_agents", "round", "word", "run")
 
 
 def compare(
@@ -72,7 +72,8 @@ def compare(
     """
     simulation = _validate(solution, simulation, time_per_round, level, theory_error)
     theory = _word_share_at(solution, time_per_round * simulation["round"].values)
-    result = _compare_trajectories(simulation, theory, level, theory_error)
+    share = simulation["word_share"].transpose(*SHARE).assign_attrs(long_name="word share")
+    result = compare_trajectories(share, theory, level, theory_error)
     result = result.merge(_compare_consensus(simulation, str(solution["attractor"].item()), level))
     result = stamp(
         result,
@@ -86,9 +87,21 @@ def compare(
     return result.assign_attrs({k: d.attrs["policy_sha256"] for k, d in hashes.items() if "policy_sha256" in d.attrs})
 
 
-def _compare_trajectories(simulation: xr.Dataset, theory: np.ndarray, level: float, theory_error: float) -> xr.Dataset:
-    share = simulation["word_share"].transpose(*TRAJECTORY, "run")
-    runs = share.sizes["run"]
+def compare_trajectories(share: xr.DataArray, theory: np.ndarray, level: float, theory_error: float) -> xr.Dataset:
+    """Of `compare` what concerns trajectories, for numbers of any kind.
+
+    Parameters
+    ----------
+    share
+        Simulated, dims (n_agents, when, what, run) under any names for the middle two; attrs["long_name"] says what.
+    theory
+        Shape (when, what).
+    level, theory_error
+        As for `compare`.
+    """
+    when, what = map(str, share.dims[1:3])
+    trajectory = ("n_agents", when, what)
+    name, runs = share.attrs["long_name"], share.sizes["run"]
     mean = share.values.mean(-1)
     standard_error = share.values.std(-1, ddof=1) / np.sqrt(runs)
     uncertainty = np.hypot(standard_error, theory_error)
@@ -99,15 +112,15 @@ def _compare_trajectories(simulation: xr.Dataset, theory: np.ndarray, level: flo
     errors = error_in_n(share, theory, level, theory_error)
     trajectories = xr.Dataset(
         {
-            "simulated": (TRAJECTORY, mean, {"long_name": "simulated word share, mean over runs", **units}),
-            "standard_error": (TRAJECTORY, standard_error, {"long_name": "standard error of the mean", **units}),
-            "theory": (("round", "word"), theory, {"long_name": "mean-field word share", **units}),
-            "z": (TRAJECTORY, (mean - theory) / uncertainty, {"long_name": "difference in standard errors", **units}),
-            "band": (TRAJECTORY, band, {"long_name": "half-width of the confidence band", **units}),
-            "within_band": (TRAJECTORY[:2], within),
+            "simulated": (trajectory, mean, {"long_name": f"simulated {name}, mean over runs", **units}),
+            "standard_error": (trajectory, standard_error, {"long_name": "standard error of the mean", **units}),
+            "theory": ((when, what), theory, {"long_name": f"mean-field {name}", **units}),
+            "z": (trajectory, (mean - theory) / uncertainty, {"long_name": "difference in standard errors", **units}),
+            "band": (trajectory, band, {"long_name": "half-width of the confidence band", **units}),
+            "within_band": (trajectory[:2], within),
             "trajectory_agrees": ("n_agents", within.all(-1)),
         },
-        coords={name: c for name, c in simulation.coords.items() if name != "run"},
+        coords={key: c for key, c in share.coords.items() if key != "run"},
     )
     return trajectories.merge(errors)
 

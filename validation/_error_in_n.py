@@ -39,7 +39,8 @@ def error_in_n(share: xr.DataArray, theory: np.ndarray, level: float, theory_err
     Parameters
     ----------
     share
-        Simulated word share, dims (n_agents, round, word, run).
+        Simulated word share, dims (n_agents, round, word, run), or anything else over time with a name of its own for
+        the two dims in the middle.
     theory
         Shape (round, word).
     level
@@ -62,13 +63,14 @@ def error_in_n(share: xr.DataArray, theory: np.ndarray, level: float, theory_err
     slope, slope_uncertainty = _slope(sizes[resolved], error[resolved], error_uncertainty[resolved])
     half = ndtri((1 + level) / 2) * slope_uncertainty
     limit, band = _limit(sizes, differences, level, theory_error)
+    compared = tuple(map(str, share.dims[1:3]))
     columns = {
-        "error": (("n_agents",), error, "root mean square error of theory over rounds and words"),
+        "error": (("n_agents",), error, f"root mean square error of theory over {compared[0]}s and {compared[1]}s"),
         "error_uncertainty": (("n_agents",), error_uncertainty, "standard error of that error"),
         "error_slope": ((), slope, "slope of log(error) in log(N)"),
         "error_slope_interval": (("bound",), np.array([slope - half, slope + half]), "interval of that slope"),
-        "limit": (("round", "word"), limit, "simulated minus theory, extrapolated to 1/N = 0"),
-        "limit_band": (("round", "word"), band, "half-width of its confidence band"),
+        "limit": (compared, limit, "simulated minus theory, extrapolated to 1/N = 0"),
+        "limit_band": (compared, band, "half-width of its confidence band"),
     }
     return xr.Dataset(
         {name: (dims, values, {"long_name": text, "units": "1"}) for name, (dims, values, text) in columns.items()},

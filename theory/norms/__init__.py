@@ -31,3 +31,4 @@ from theory.norms._start import norm_fractions as norm_fractions
 from theory.norms._start import norm_start as norm_start
 from theory.norms._states import NORM_STATES as NORM_STATES
 from theory.norms._states import NormState as NormState
+from theory.norms._threshold import entrepreneur_threshold as entrepreneur_threshold

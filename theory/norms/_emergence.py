@@ -13,7 +13,7 @@ from theory.norms._observables import norm_observables
 from theory.norms._operations import default_operations, operations_sha256
 from theory.norms._rates import NormRates
 from theory.norms._society import AGENTS, BEHAVIOURS, Behaviour, NormAgent, behaviour_of
-from theory.norms._start import norm_fractions, norm_start
+from theory.norms._start import fractions_text, norm_fractions, norm_start
 
 DAYS = 2.0
 SAVED_PER_DAY = 96
@@ -63,16 +63,21 @@ def emergence(
         raise InputError("agents and fractions are both given: expected one of them")
     operations = default_operations() if operations is None else operations
     times = np.linspace(0, DAYS, int(DAYS * SAVED_PER_DAY) + 1) if times is None else times
+    mixtures = [norm_fractions(one, agents) if fractions is None else fractions for one in chosen]
     curves = []
-    for one in chosen:
+    for one, mixture in zip(chosen, mixtures, strict=True):
         model = norm_model(operations, one, rates)
-        start = norm_start(norm_fractions(one, agents) if fractions is None else fractions)
-        composition = solve_reactions(model, start, times)["composition"].drop_vars("conserved_class")
+        composition = solve_reactions(model, norm_start(mixture), times)["composition"].drop_vars("conserved_class")
         curves.append(norm_observables(model, composition).assign(composition=composition))
     result = xr.concat(curves, dim="behaviour", combine_attrs="drop_conflicts")
     result = result.assign_coords(behaviour=names, kind=("behaviour", [one.kind for one in chosen]))
     return stamp(
-        result, "norm_emergence", None, operations_sha256=operations_sha256(operations), **vars(rates or NormRates())
+        result,
+        "norm_emergence",
+        operations_sha256=operations_sha256(operations),
+        agents="none" if fractions is not None else ", ".join(f"{agent.name} ({agent.type})" for agent in agents),
+        fractions="; ".join(f"{name}: {fractions_text(mix)}" for name, mix in zip(names, mixtures, strict=True)),
+        **vars(rates or NormRates()),
     )
 
 

@@ -33,6 +33,11 @@ def norm_fractions(behaviour: str | Behaviour, agents: Sequence[NormAgent] = AGE
     return {key: number / len(agents) for key, number in fractions.items()}
 
 
+def fractions_text(fractions: Mapping[tuple[str, str], float]) -> str:
+    """As in 'entrepreneur/for 0.3, ordinary/for 0.4, ordinary/against 0.3', for the provenance of results."""
+    return ", ".join(f"{'/'.join(key)} {fraction:.12g}" for key, fraction in fractions.items() if fraction)
+
+
 def norm_start(fractions: Mapping[tuple[str, str], float]) -> xr.DataArray:
     """The composition in which entrepreneurs comply with the standard that they like, and no other agent knows any.
 

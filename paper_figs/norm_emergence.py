@@ -1,0 +1,135 @@
+"""[003] Fig. 2: conflicts, thoughts and chats over time, and how norms emerge; simulated, with the mean field over it.
+
+python -m paper_figs.norm_emergence curves.nc norm_emergence.png smoking.nc noise.nc tipping.nc
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
+
+import meanfield
+from meanfield import InputError
+from paper_figs._style import styled, write_figure
+
+EVENTS = {"thoughts": "#56b4e9", "conflicts": "#d55e00", "chats": "#009e73"}
+SHARES = {"accepted": "#0072b2", "complying": "#e69f00"}
+NORMS = {"smoking": "no smoking indoors", "noise": "be quiet in public", "tipping": "tipping after meals"}
+MIDDLE = (0.25, 0.75)
+HOURS = 24
+BINS_PER_DAY = 12
+
+
+@styled
+def draw(simulations: Sequence[xr.Dataset], curves: xr.Dataset, path: str | Path) -> Path:
+    """Draw both panels of the figure: means and the middle half of the runs, with the rate equation over them.
+
+    Above, conflicts, thoughts and chats of all behaviours together, counted in steps of two hours; below, who accepts
+    and who complies with the standard 'for', a panel for each behaviour.
+
+    Parameters
+    ----------
+    simulations
+        As `validation.simulate_norms` returns them, one behaviour each, of the same size and number of runs.
+    curves
+        As `theory.norms.emergence` returns them, of these behaviours.
+    path
+        Where to write the figure.
+
+    Raises
+    ------
+    InputError
+        If there are no simulations, they are not of one size and number of runs and of different behaviours, or a
+        behaviour is not among the curves.
+    """
+    runs = _by_behaviour(simulations, curves)
+    columns = max(2, len(runs))
+    figure = plt.figure(figsize=(2.7 * columns + 0.5, 5.4))
+    grid = figure.add_gridspec(2, len(runs))
+    _events(figure.add_subplot(grid[0, :]), runs, curves)
+    first: Axes | None = None
+    for k, (name, one) in enumerate(runs.items()):
+        axis = figure.add_subplot(grid[1, k], sharey=first)
+        _shares(axis, one, curves.sel(behaviour=name))
+        axis.set_title(f"{NORMS.get(name, name)} ({one['kind'].item()})")
+        axis.tick_params(labelleft=first is None)
+        first = first or axis
+    if first is not None:
+        first.set_ylabel("share of the agents")
+        first.legend(loc="center right")
+    n_agents, number = _size(next(iter(runs.values())))
+    figure.suptitle(f"{number:,} simulated societies of {n_agents:,} agents: mean, and the middle half of the runs")
+    return write_figure(figure, path)
+
+
+def _by_behaviour(simulations: Sequence[xr.Dataset], curves: xr.Dataset) -> dict[str, xr.Dataset]:
+    if not simulations:
+        raise InputError("simulations is empty: expected at least one")
+    sizes = [_size(one) for one in simulations]
+    if len(set(sizes)) > 1:
+        raise InputError(f"simulations have (agents, runs) = {sizes}: expected the same for all")
+    single = [one.squeeze([dim for dim in ("n_agents",) if dim in one.dims]) for one in simulations]
+    runs = {str(one["behaviour"].item()): one for one in single}
+    if len(runs) < len(simulations):
+        raise InputError(f"simulations are of {list(runs)}, {len(simulations)} of them: expected one of each behaviour")
+    for name in runs:
+        if name not in curves["behaviour"].values:
+            raise InputError(f"curves lack {name!r}: expected every behaviour that was simulated")
+    return runs
+
+
+def _size(one: xr.Dataset) -> tuple[int, int]:
+    if one["n_agents"].size != 1:
+        raise InputError(f"simulations have n_agents = {one['n_agents'].values.tolist()}: select one")
+    return int(one["n_agents"].item()), one.sizes["run"]
+
+
+def _events(axis: Axes, runs: dict[str, xr.Dataset], curves: xr.Dataset) -> None:
+    """Per hour in the whole society, as the paper counts them."""
+    last = min(float(one["time"][-1]) for one in runs.values())
+    edges = np.linspace(0, last, max(1, round(last * BINS_PER_DAY)) + 1)
+    middle, width = (edges[1:] + edges[:-1]) / 2, (edges[1] - edges[0]) * HOURS
+    n_agents, _ = _size(next(iter(runs.values())))
+    theory = curves.sel(behaviour=list(runs)).sum("behaviour")
+    for name, colour in EVENTS.items():
+        hourly = sum(_between(one, name, edges) for one in runs.values()) / width
+        axis.plot(middle, hourly.mean(0), color=colour, label=name)
+        axis.fill_between(middle, *np.quantile(hourly, MIDDLE, axis=0), color=colour, alpha=0.2, lw=0)
+    for k, name in enumerate(EVENTS):
+        label = None if k else "rate equation"
+        axis.plot(theory["time"], theory[name] * n_agents / HOURS, "--", color="black", lw=0.9, label=label)
+    axis.set_xlim(0, last)
+    axis.set_ylim(bottom=0)
+    axis.set_xlabel("day")
+    axis.set_ylabel("number an hour, all agents")
+    axis.legend(loc="upper right")
+
+
+def _between(one: xr.Dataset, name: str, edges: np.ndarray) -> np.ndarray:
+    """Events of each run between the edges, shape (runs, steps); those of a round are spread over it."""
+    total = one["events"].sel(event=name).transpose("run", "time").values.cumsum(axis=1)
+    return np.diff([np.interp(edges, one["time"].values, row) for row in total], axis=1)
+
+
+def _shares(axis: Axes, one: xr.Dataset, theory: xr.Dataset) -> None:
+    for name, colour in SHARES.items():
+        share = one[name].sel(standard="for").transpose("run", "time").values
+        axis.plot(one["time"], share.mean(0), color=colour, label=name)
+        axis.fill_between(one["time"], *np.quantile(share, MIDDLE, axis=0), color=colour, alpha=0.2, lw=0)
+        axis.plot(theory["time"], theory[name].sel(standard="for"), "--", color="black", lw=0.9)
+    emerged = float((one["reached"].sel(standard="for").isel(time=-1) > 0.5).mean())
+    axis.text(0.97, 0.04, f"reaches most agents in {emerged:.0%} of runs", transform=axis.transAxes, ha="right", size=8)
+    axis.set_xlim(0, float(one["time"][-1]))
+    axis.set_ylim(0, 1.02)
+    axis.set_xlabel("day")
+
+
+if __name__ == "__main__":
+    curves_file, figure_file, *simulation_files = sys.argv[1:]
+    draw([meanfield.load(name) for name in simulation_files], meanfield.load(curves_file), figure_file)

@@ -1,0 +1,161 @@
+"""How many entrepreneurs it takes for a norm to emerge."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import xarray as xr
+
+from meanfield import InputError, solve_reactions, stamp
+from theory.norms._emergence import DAYS
+from theory.norms._model import norm_model
+from theory.norms._observables import norm_observables
+from theory.norms._operations import default_operations, operations_sha256
+from theory.norms._rates import NormRates
+from theory.norms._society import AGENTS, STANDARDS, Behaviour, NormAgent, behaviour_of
+from theory.norms._start import norm_fractions, norm_start
+
+EVENTUALLY = 100.0  # days
+EMERGED = 0.5  # of the agents
+NARROW = 1e-6
+
+
+def entrepreneur_threshold(
+    behaviour: str | Behaviour,
+    *,
+    opposing: float = 0.0,
+    operations: xr.Dataset | None = None,
+    agents: Sequence[NormAgent] = AGENTS,
+    rates: NormRates | None = None,
+    times: Sequence[float] = (DAYS, EVENTUALLY),
+    points: int = 51,
+) -> xr.Dataset:
+    """The fraction of entrepreneurs for the standard 'for' above which it emerges, by the rate equation.
+
+    Of all agents a fraction e are entrepreneurs for the standard, `opposing` are entrepreneurs against it, and the rest
+    are ordinary ones, who like it in the proportion of the ordinary ones among `agents`. The standard has emerged at a
+    time if more than half of all agents accepted it (`reached`). With the default operations one standard displaces the
+    other in the end, so that the share flips from none to all at the threshold for late times; a threshold for early
+    times also tells which fraction is fast enough.
+
+    The fractions from 0 to 1 - opposing are scanned in equal steps, and each interval with a change is divided until it
+    is narrower than 10^-6. Two changes within one step of the scan are not seen.
+
+    Parameters
+    ----------
+    behaviour
+        A name of `BEHAVIOURS`, or a `Behaviour`.
+    opposing
+        Fraction of all agents that are entrepreneurs against the standard, from 0, below 1.
+    operations, rates
+        As for `emergence`.
+    agents
+        Of whom the ordinary ones are taken for their preferences.
+    times
+        At which to ask whether it has emerged, in days, increasing, positive.
+    points
+        Number of fractions that are scanned, ≥ 3.
+
+    Returns
+    -------
+    Dataset with
+
+    - `reached` (fraction, time), the share that accepted the standard, and `complying` (fraction, time);
+    - `threshold` (time), the fraction above which it has emerged: 0 where it emerges without entrepreneurs too, NaN
+      where it does not even emerge with the largest fraction;
+    - `reached_below`, `reached_above` (time), the share less than 10^-6 below and above the threshold, NaN where
+      there is none between them;
+    - `changes` (time), how often the scan passes between emerged and not: above 1 it also emerges somewhere below the
+      threshold.
+
+    Raises
+    ------
+    InputError
+        If an argument is not as described, or no agent is ordinary.
+    """
+    one = behaviour_of(behaviour)
+    if isinstance(opposing, bool) or not isinstance(opposing, (int, float)) or not 0 <= opposing < 1:
+        raise InputError(f"opposing = {opposing!r}: expected a number from 0, below 1")
+    if isinstance(points, bool) or not isinstance(points, int) or points < 3:
+        raise InputError(f"points = {points!r}: expected an integer of at least 3")
+    ends = np.asarray(times, dtype=np.float64)
+    if ends.ndim != 1 or not ends.size or not ends[0] > 0:
+        raise InputError(f"times = {times!r}: expected increasing times above 0")
+    operations = default_operations() if operations is None else operations
+    society = _Society(one, opposing, operations, agents, rates, ends)
+    scan = society.ends(np.linspace(0, 1 - opposing, points))
+    found = [_refined(society, scan, k) for k in range(len(ends))]
+    names = {
+        "threshold": "fraction of entrepreneurs above which the standard emerges",
+        "reached_below": "fraction that accepted it with just fewer entrepreneurs",
+        "reached_above": "fraction that accepted it with just more entrepreneurs",
+    }
+    result = scan.assign(
+        {
+            name: ("time", values, {"long_name": names[name], "units": "1"})
+            for name, values in zip(names, np.transpose(found), strict=True)
+        }
+    )
+    changes = np.abs(np.diff((scan["reached"] > EMERGED).astype(int), axis=scan["reached"].get_axis_num("fraction")))
+    text = {"long_name": "changes between emerged and not along the scan", "units": "1"}
+    result["changes"] = ("time", changes.sum(0), text)
+    return stamp(
+        result.assign_coords(behaviour=one.name, kind=one.kind),
+        "entrepreneur_threshold",
+        opposing=float(opposing),
+        points=points,
+        operations_sha256=operations_sha256(operations),
+        **vars(rates or NormRates()),
+    )
+
+
+class _Society:
+    """Where the rate equation leads, over the fraction of entrepreneurs for the standard."""
+
+    def __init__(
+        self,
+        behaviour: Behaviour,
+        opposing: float,
+        operations: xr.Dataset,
+        agents: Sequence[NormAgent],
+        rates: NormRates | None,
+        times: np.ndarray,
+    ) -> None:
+        ordinary = [agent for agent in agents if agent.type == "ordinary"]
+        if not ordinary:
+            raise InputError("agents has no ordinary one: expected some, for their preferences")
+        self._preferring = norm_fractions(behaviour, ordinary)
+        self._model = norm_model(operations, behaviour, rates)
+        self._opposing, self._times = opposing, times
+
+    def ends(self, fractions: np.ndarray) -> xr.Dataset:
+        """`reached` and `complying` (fraction, time) of the standard 'for'."""
+        starts = xr.concat([self._start(float(e)) for e in fractions], dim="fraction")
+        starts = starts.assign_coords(
+            fraction=("fraction", fractions, {"long_name": "fraction of entrepreneurs for the standard", "units": "1"})
+        )
+        composition = solve_reactions(self._model, starts, self._times)["composition"].drop_vars("conserved_class")
+        seen = norm_observables(self._model, composition).sel(standard="for", drop=True)
+        return seen[["reached", "complying"]].transpose("fraction", "time")
+
+    def _start(self, leading: float) -> xr.DataArray:
+        rest = max(1 - self._opposing - leading, 0.0)
+        mixture = {("entrepreneur", "for"): leading, ("entrepreneur", "against"): self._opposing}
+        return norm_start(mixture | {("ordinary", s): rest * self._preferring["ordinary", s] for s in STANDARDS})
+
+
+def _refined(society: _Society, scan: xr.Dataset, time: int) -> tuple[float, float, float]:
+    """(threshold, reached below, reached above) at one of the times."""
+    while True:
+        fraction, reached = scan["fraction"].values, scan["reached"].values[:, time]
+        emerged = reached > EMERGED
+        if not emerged[-1]:
+            return np.nan, np.nan, np.nan
+        if emerged.all():
+            return 0.0, np.nan, np.nan
+        above = int(np.flatnonzero(~emerged)[-1]) + 1
+        low, high = fraction[above - 1], fraction[above]
+        if high - low < NARROW:
+            return (low + high) / 2, reached[above - 1], reached[above]
+        scan = society.ends(np.linspace(low, high, len(fraction)))
