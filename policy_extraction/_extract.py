@@ -17,7 +17,8 @@ from policy_extraction._cache import RecordCache
 from policy_extraction._open_backend import open_backend
 from policy_extraction._orders import Order, orders
 from policy_extraction._questions import all_memories, prompts, trial_prompts
-from policy_extraction._record import check_temperature, make_record, policy_from_record, stack
+from policy_extraction._record import make_record, policy_from_record, stack
+from policy_extraction._sampling import Sampling
 from policy_extraction._template import NAMING_GAME, Payoffs, Template
 from policy_extraction.local._source import SMOLLM2
 
@@ -37,6 +38,7 @@ def extract(
     payoffs: Payoffs = Payoffs(),  # noqa: B008  (frozen)
     progress: bool = False,
     cache: bool | str | os.PathLike[str] = True,
+    undecided: str = "raise",
 ) -> xr.Dataset:
     """The policy of a language model in the naming game: P(word) in every memory state.
 
@@ -75,6 +77,9 @@ def extract(
     cache
         True to keep records in `cache_folder` and to take from there what was measured before, False not to, or a
         folder for them. Models given as objects are never kept, and back ends only if they have an identity.
+    undecided
+        As for `policy_from_record`, where a server did not list all words: 'raise', or 'bound' for intervals of q. The
+        record is kept in either case.
 
     Returns
     -------
@@ -91,7 +96,7 @@ def extract(
     games, stacked = games_of(words)
     check_games(games, memory_length)
     check_tabulable(games, memory_length)
-    check_temperature(temperature)
+    Sampling(temperature, undecided=undecided)
     kept = RecordCache(cache)
     backend = open_backend(
         model,
@@ -116,7 +121,7 @@ def extract(
             for plan in missing:
                 records[plan.words] = _measure(backend, plan, kept, bar)
     found = [record for record in records.values() if record is not None]
-    return policy_from_record(stack(found) if stacked else found[0], temperature)
+    return policy_from_record(stack(found) if stacked else found[0], temperature, undecided=undecided)
 
 
 @dataclass(frozen=True)

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import os
 import tomllib
+from collections.abc import Callable, Mapping
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from meanfield import InputError
+
+TEXT, TEXTS, NUMBERS, YES_OR_NO = "text", "a list of texts", "a list of numbers", "true or false"
+KINDS: dict[str, Callable[[Any], bool]] = {
+    TEXT: lambda value: isinstance(value, str),
+    TEXTS: lambda value: isinstance(value, list) and all(isinstance(one, str) for one in value),
+    NUMBERS: lambda value: isinstance(value, list) and all(type(one) in (int, float) for one in value),
+    YES_OR_NO: lambda value: isinstance(value, bool),
+}
 
 
 def read_toml(path: str | os.PathLike[str], what: str) -> dict[str, Any]:
@@ -28,3 +37,22 @@ def read_toml(path: str | os.PathLike[str], what: str) -> dict[str, Any]:
 def packaged_toml(name: str) -> dict[str, Any]:
     """What a file in `policy_extraction/templates` says."""
     return tomllib.loads((files("policy_extraction") / "templates" / name).read_text(encoding="utf-8"))
+
+
+def check_layout(table: Mapping[str, Any], layout: Mapping[str, Any], source: str, within: str = "") -> None:
+    """InputError unless the table has the names of the layout, with values of their kinds and tables as laid out."""
+    missing = [within + name for name in layout if name not in table]
+    if missing:
+        raise InputError(f"path = {source}: the prompts lack {', '.join(missing)}")
+    for name, value in table.items():
+        if name not in layout:
+            known = ", ".join(within + one for one in layout)
+            raise InputError(f"path = {source}: {within}{name} is no part of the prompts; expected {known}")
+        expected = layout[name]
+        if isinstance(expected, str):
+            if not KINDS[expected](value):
+                raise InputError(f"path = {source}: {within}{name} = {value!r}, expected {expected}")
+        elif isinstance(value, dict):
+            check_layout(value, expected, source, f"{within}{name}.")
+        else:
+            raise InputError(f"path = {source}: {within}{name} = {value!r}, expected a table")

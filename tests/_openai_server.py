@@ -21,7 +21,7 @@ import numpy as np
 
 PREFIX = "{'value': '"
 OPENING = ("{'", "value", "': '")  # the tokens in which the model writes the prefix
-# Two of these spell 'his' and two 'her'.
+# Two of these spell 'his'; two 'her', unless a quotation mark stands before.
 FIRST_WORDS = ("his", "her", " his", "'her", "the", "history", "x", "y", "z", "w", "v", "u", "!", "?", ".", ";")
 
 

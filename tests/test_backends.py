@@ -70,7 +70,7 @@ def _served(stack: ExitStack) -> Case:
     from _openai_server import FIRST_WORDS, Behaviour, KnownModel, serving
     from policy_extraction.api._openai import OpenAIBackend
 
-    url = stack.enter_context(serving(Behaviour(KnownModel.of(FIRST_WORDS))))
+    url = stack.enter_context(serving(Behaviour(KnownModel.of(FIRST_WORDS, rare=";"))))
     return Case(OpenAIBackend("known", base_url=url, prefill="assistant"), HIS_HER, NAMING_GAME, 150)
 
 
@@ -137,7 +137,7 @@ def test_what_is_generated_has_the_probabilities_that_are_scored(case):
     probability = np.exp(scored(case.backend, asked, case.words))
     texts = case.backend.generate(asked * case.copies, max_tokens=1, seed=1)
     assert len(texts) == 3 * case.copies
-    spoken = [[text.lstrip(" '") for text in texts[i::3]] for i in range(3)]
+    spoken = [[text.lstrip(" ") for text in texts[i::3]] for i in range(3)]
     shares = np.array([[np.mean([text == word for text in said]) for word in case.words] for said in spoken])
 
     def off(p):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 
@@ -21,6 +22,7 @@ import meanfield
 from _tiny_models import CHAT, LETTERS, SHORT, letter_tokenizer, random_model, tiny
 from meanfield import InputError, MemorySpace
 from policy_extraction import NAMING_GAME, Payoffs, _open_backend, extract, policy_from_record
+from policy_extraction._table import TableBackend
 from policy_extraction._template import Prompt
 from policy_extraction.local import _source
 from policy_extraction.local._chat import render
@@ -384,3 +386,20 @@ def test_the_cache_folder_can_be_chosen(monkeypatch, tmp_path):
 def test_a_record_without_log_probabilities_is_refused():
     with pytest.raises(InputError, match="expected log_probability"):
         policy_from_record(xr.Dataset())
+
+
+def test_censored_words_are_refused_or_become_intervals(tmp_path):
+    class Censors(TableBackend):
+        def score(self, prompts, words):
+            for scores in super().score(prompts, words):
+                yield replace(scores, censored=scores.log_probability < np.log(0.2))
+
+    backend = Censors(lambda memory, order: {"his": 0.6, "her": 0.1}, HIS_HER, 1, identity="censors")
+    options = {"words": HIS_HER, "memory_length": 1, "temperature": 1.0, "cache": tmp_path}
+    with pytest.raises(InputError, match="undecided='bound' gives intervals"):
+        extract(backend, **options)
+    with pytest.raises(InputError, match="undecided = 'perhaps'"):
+        extract(backend, **options, undecided="perhaps")
+    policy = extract(backend, **options, undecided="bound")
+    np.testing.assert_allclose(policy["q_low"], [[6 / 7, 0]] * 5, atol=1e-12)
+    np.testing.assert_allclose(policy["q_high"], [[1, 1 / 7]] * 5, atol=1e-12)

@@ -377,6 +377,7 @@ TWO = compatibility([[0.5, 0.5], [1, 0]], "TR")
         (lambda: game.crop_compatibility("Yemen", flags=()), "expected at least one Flag"),
         (lambda: game.crop_compatibility("Yemen", flags=("Yemen",)), "expected at least one Flag, and nothing else"),
         (lambda: game.crop_compatibility("Yemen", noise=1.0), "noise = 1.0: expected a probability"),
+        (lambda: game.crop_compatibility("Yemen", noise="a"), "noise = 'a': expected a probability"),
         (lambda: game.crop_compatibility("Yemen", noise=-0.1), "noise = -0.1: expected a probability"),
         (lambda: game.crop_compatibility("Yemen", noise=float("nan")), "noise = nan: expected a probability"),
         (lambda: game.crop_compatibility("Yemen", counting="flags"), "counting = 'flags': expected 'positions' or"),

@@ -24,6 +24,7 @@ import policy_extraction
 from _openai_server import Behaviour, serving
 from meanfield import InputError, load, save
 from policy_extraction import OpenAIBackend
+from policy_extraction._json_replies import ReplyError
 from policy_extraction.checks._interaction_log import InteractionLog
 from policy_extraction.flag_game import (
     FLAG_GAME_002,
@@ -35,7 +36,7 @@ from policy_extraction.flag_game import (
 )
 from policy_extraction.flag_game._log import Call, CallLog
 from policy_extraction.flag_game._prompts import SLOTS, TASKS
-from policy_extraction.flag_game._replies import Expected, ReplyError, parse_reply
+from policy_extraction.flag_game._replies import Expected, parse_reply
 from theory.flag_game import FLAGS, crop_compatibility, flag_of, png, render_crop
 from validation import endpoints, flag_game_accuracy
 
@@ -261,7 +262,30 @@ GOOD = {"country": "Austria", "reason": "red and white", "influential_agent_ids"
 
 
 def test_an_answer_may_have_its_keys_in_any_order():
-    assert parse_reply(json.dumps(dict(reversed(GOOD.items())), indent=1) + "\n", EXPECTED) == GOOD
+    found = parse_reply(json.dumps(dict(reversed(GOOD.items())), indent=1) + "\n", EXPECTED)
+    assert list(found.items()) == list(GOOD.items())
+
+
+@pytest.mark.parametrize("protocol", ["pairwise", "broadcast", "manager"])
+def test_what_others_are_told_does_not_depend_on_the_order_of_keys(protocol):
+    class Writer:
+        name = "writer"
+
+        def __init__(self, order: int) -> None:
+            self.order, self.asked = order, []
+
+        def complete(self, system, user, **options):
+            self.asked.append(user)
+            answer = json.loads(OBSERVER.complete(system, user, **options))
+            return json.dumps(dict(list(answer.items())[:: self.order]))
+
+    asked = []
+    for order in (1, -1):
+        team = [Writer(order), Writer(order)]
+        manager = {"manager": team[0]} if protocol == "manager" else {}
+        play_flag_game(team, [A, B], AB, protocol=protocol, m=3, rounds=2, seed=1, **manager)
+        asked.append([one.asked for one in team])
+    assert asked[0] == asked[1]
 
 
 @pytest.mark.parametrize(

@@ -222,6 +222,12 @@ def test_games_with_a_manager_are_not_fitted() -> None:
         ({"reports": np.empty((3, 0)), "truth": 1}, r"reports has shape \(3, 0\)"),
         ({"reports": xr.DataArray(["a"], dims="run"), "truth": "a"}, "expected a dim agent"),
         ({"reports": np.array([["a", "b"]]), "truth": ["a", "b"]}, r"truth has shape \(2,\)"),
+        ({"reports": np.array([["a", "b"]]), "truth": 0}, "truth = 0 is something else, and answers are text"),
+        ({"reports": np.array([["a", "b"]]), "truth": None}, "truth = None is something else"),
+        ({"reports": np.array([["a", "b"]]), "truth": np.array([0])}, "is something else, and answers are text"),
+        ({"reports": np.array([[0, 1]]), "truth": "0"}, "truth = '0' is text, and answers are something else"),
+        ({"reports": np.array([["a", "b"]]), "truth": "A", "countries": "ab"}, "truth = 'A': expected one of a, b"),
+        ({"reports": np.array([["a", "b"]]), "truth": "a", "countries": "a"}, "reports = 'b': expected one of a"),
         ({"reports": np.array([["a", "b"]]), "truth": "a", "consensus": 0.5}, "consensus = 0.5"),
         ({"reports": np.array([["a", "b"]]), "truth": "a", "faction": 0}, "faction = 0"),
     ],
@@ -229,6 +235,24 @@ def test_games_with_a_manager_are_not_fitted() -> None:
 def test_bad_input_is_named(arguments: dict, message: str) -> None:
     with pytest.raises(InputError, match=message):
         endpoints(**arguments)
+
+
+def test_a_truth_that_nobody_gave() -> None:
+    """It may be: [002] has groups that never find it. Names in arrays of objects are names as well."""
+    names = np.array([["a", "b"]], dtype=object)
+    assert endpoints(names, "c")["truth_share"] == 0
+    assert flag_game_accuracy(names, names, ["c"], countries=["a", "b", "c"])["collective_accuracy"] == 0
+    with pytest.raises(InputError, match="truth = 'C': expected one of a, b, c"):
+        flag_game_accuracy(names, names, "C", countries=["a", "b", "c"])
+
+
+def test_countries_come_from_a_simulation_that_names_them() -> None:
+    p = np.random.default_rng(0).dirichlet([1, 1, 1], (4, 5))
+    games = simulate_gossip(p, runs=4, seed=0, uptake=0.5, truth=np.zeros(4, int), beliefs=True)
+    flag_game_accuracy(games)
+    games["truth"] = games["truth"].copy(data=np.array(["O"] * 4))
+    with pytest.raises(InputError, match="truth = 'O': expected one of 0, 1, 2"):
+        flag_game_accuracy(games)
 
 
 def test_accuracy_needs_the_truth() -> None:

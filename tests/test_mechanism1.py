@@ -272,12 +272,17 @@ def test_simulation_is_labelled() -> None:
         (lambda: replace(APPENDIX_E, alpha=1.5), "alpha = 1.5"),
         (lambda: replace(APPENDIX_E, J=float("nan")), "J = nan"),
         (lambda: replace(APPENDIX_E, interactions_per_agent=-1), "interactions_per_agent = -1"),
+        (lambda: replace(APPENDIX_E, interactions_per_agent=True), "interactions_per_agent = True"),
+        (lambda: replace(APPENDIX_E, J=True), "J = True"),
+        (lambda: simulate_mechanism1({"J": 1}, n_agents=4, seed=0), "parameters = {'J': 1}: expected a Mechanism1"),
         (lambda: simulate_mechanism1(n_agents=1, seed=0), "n_agents = 1"),
         (lambda: simulate_mechanism1(n_agents=4, runs=0, seed=0), "runs = 0"),
         (lambda: simulate_mechanism1(n_agents=4, seed=-1), "seed = -1"),
         (lambda: simulate_mechanism1(n_agents=4, seed=0, level=1.0), "level = 1"),
         (lambda: APPENDIX_E.weights(-3), "n_agents = -3"),
-        (lambda: copying_law(4, 0.0, 1.0), "n_agents, zealots = 4, 0.0, 1.0"),
+        (lambda: copying_law(4, 0.0, 1.0), "zealots_T, zealots_R = 0.0, 1.0"),
+        (lambda: copying_law(4.5, 1.0, 1.0), "n_agents = 4.5"),
+        (lambda: copying_law(0, 1.0, 1.0), "n_agents = 0"),
     ],
 )
 def test_bad_input_is_named(call, message: str, unchecked_types) -> None:

@@ -23,6 +23,7 @@ from theory.mechanism1 import (
     APPENDIX_E,
     PARAMETERS,
     EndpointCounts,
+    Mechanism1,
     compare_mechanism1_models,
     copying_law,
     fit_copying,
@@ -39,7 +40,7 @@ from theory.mechanism1._simulated import moments_of_laws, simulated_moments
 from theory.mechanism1._surrogate import make_draws, surrogate_moments
 from theory.mechanism1._zealots import likeliest_copying
 from theory.random_field import random_field_phase_diagram
-from validation._mechanism1 import simulate_mechanism1
+from validation._mechanism1 import compare_mechanism1, simulate_mechanism1
 
 pytestmark = pytest.mark.filterwarnings("ignore:runs = ")
 SIZES = (4, 8, 16)
@@ -302,6 +303,26 @@ def test_fit_repeats_itself_and_is_saved(fit: xr.Dataset, data: xr.Dataset, tmp_
     loaded = meanfield.load(meanfield.save(fit, tmp_path / "fit.nc"))
     xr.testing.assert_equal(fit, loaded)
     assert loaded.attrs["kind"] == "mechanism1_fit" and loaded.attrs["option_free"] == "mean_R J"
+    assert loaded.attrs["option_start"] == str(START)
+    found = {name: loaded["estimate"].sel(parameter=name).item() for name in FREE}
+    assert Mechanism1.of(loaded) == replace(APPENDIX_E, **found)
+
+
+def test_parameters_of_a_fit_keep_the_number_of_interactions(data: xr.Dataset) -> None:
+    short = replace(APPENDIX_E, interactions_per_agent=np.int64(2))
+    found = Mechanism1.of(fit_mechanism1(data, free=("J",), start=short, starts=0, runs=100, bootstrap=0))
+    assert found.interactions_per_agent == 2 and found.J != APPENDIX_E.J
+
+
+def test_the_first_bootstrap_replicates_do_not_depend_on_their_number() -> None:
+    coordinates = Coordinates.of(("J",), APPENDIX_E)
+    point, draws = coordinates.from_parameters(APPENDIX_E), make_draws((4, 8), 16, 0)
+    moments = simulated_moments(APPENDIX_E, (4, 8), 1000, 1)
+    nothing = np.full(2, np.nan)
+    measured = EndpointCounts(np.array([4, 8]), np.full(2, 100), np.zeros((2, 4)), nothing, nothing)
+    few, many = (bootstrap(coordinates, point, moments, draws, measured, n, 2, lambda done: None) for n in (3, 6))
+    np.testing.assert_array_equal(few.points, many.points[:3])
+    assert len(np.unique(many.points)) == 6
 
 
 def test_what_bootstrap_refits_gain_is_the_number_of_parameters(monkeypatch) -> None:
@@ -493,6 +514,27 @@ def test_sources_agree(tmp_path) -> None:
     np.testing.assert_allclose(by_interval.standard_error, 0.1, rtol=1e-4)
 
 
+def test_an_accuracy_of_nan_was_not_measured() -> None:
+    """Games that all end alike have the error 0; without their accuracy, they are fitted by their endpoints alone."""
+    alike = table(final_standard_error=[0.0, 0.08]).rename(columns={"N": "n_agents"}).set_index("n_agents").to_xarray()
+    with pytest.raises(InputError, match=r"N = 4 is 0\.0: .* play more games, or set final_mean to NaN there"):
+        fit_copying(alike)
+    alike["final_mean"] = alike["final_mean"].where(alike["n_agents"] != 4)
+    partly = read_counts(alike)
+    np.testing.assert_array_equal(partly.accuracy, [np.nan, 0.6])
+    np.testing.assert_array_equal(partly.standard_error, [np.nan, 0.08])
+    moments = np.array([[0.4, 0.3, 0.3, 0.0, 0.5], [0.35, 0.15, 0.3, 0.2, 0.65]])
+    without = log_likelihood(moments, read_counts(table(**UNMEASURED)))
+    assert log_likelihood(moments, partly) == pytest.approx(without + norm.logpdf(0.6, 0.65, 0.08))
+    assert np.isfinite(fit_copying(alike).attrs["aic"])
+    fit = fit_mechanism1(alike, free=("J",), starts=0, runs=100, bootstrap=0)
+    assert np.isfinite(fit["standard_error"].sel(parameter="J")) and np.isfinite(fit.attrs["log_likelihood_error"])
+    compared = compare_mechanism1(alike, runs=50)["inside"]
+    np.testing.assert_array_equal(compared.sel(quantity="accuracy").isnull(), [True, False])
+    ends = read_counts(table(final_standard_error=None, final_mean=[np.nan, 0.6], final_ci_low=0.5, final_ci_high=0.7))
+    np.testing.assert_array_equal(ends.accuracy_interval, [[np.nan, np.nan], [0.5, 0.7]])
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -506,6 +548,7 @@ def test_sources_agree(tmp_path) -> None:
         ({"fragmentation_count": [1, 3], "polarization_count": [2, 7]}, "fragmentation_count = 1 at N = 4"),
         ({"final_mean": [1.2, 0.5]}, "final_mean = [1.2, 0.5]"),
         ({"final_mean": ["much", 0.5]}, "final_mean = ['much', 0.5]"),
+        ({"final_standard_error": ["little", 0.1]}, "final_standard_error = ['little', 0.1]"),
         ({"final_standard_error": None}, "counts has final_mean"),
         ({"final_mean": None}, "counts has final_standard_error: expected final_mean too"),
         ({"collective_accuracy": [0.5, 0.6]}, "counts has final_mean and collective_accuracy"),
@@ -513,7 +556,20 @@ def test_sources_agree(tmp_path) -> None:
             {"final_mean": None, "final_standard_error": None, "collective_accuracy": [0.5, 1.6]},
             "collective_accuracy = [0.5, 1.6]",
         ),
-        ({"final_standard_error": [0.0, 0.1]}, "standard errors of final_mean"),
+        ({"final_standard_error": [0.1, 0.0]}, "the standard error of final_mean at N = 16 is 0.0: expected a number"),
+        ({"final_standard_error": [np.nan, 0.1]}, "the standard error of final_mean at N = 4 is nan"),
+        (
+            {"final_ci_low": [0.4, 0.99], "final_ci_high": [0.7, 0.1]},
+            "final_ci_low, final_ci_high = 0.99, 0.1 at N = 16: expected an interval that holds the mean, 0.6",
+        ),
+        (
+            {"final_ci_low": [np.nan, 0.5], "final_ci_high": [0.7, 0.7]},
+            "final_ci_low, final_ci_high = nan, 0.7 at N = 4",
+        ),
+        (
+            {"final_standard_error": None, "final_ci_low": 0.58, "final_ci_high": 0.7},
+            "final_ci_low, final_ci_high = 0.58",
+        ),
     ],
 )
 def test_bad_counts_are_named(changes: dict, message: str) -> None:
@@ -530,6 +586,7 @@ def test_bad_counts_are_named(changes: dict, message: str) -> None:
         ({"start": replace(APPENDIX_E, scale_T=0.0)}, "start.scale_T = 0"),
         ({"start": replace(APPENDIX_E, alpha=1.0), "free": ("alpha",)}, "start.alpha = 1"),
         ({"runs": 10}, "runs = 10"),
+        ({"start": {"J": 2.0}}, "start = {'J': 2.0}: expected a Mechanism1"),
         ({"starts": -1}, "starts = -1"),
         ({"level": 1.0}, "level = 1"),
         ({"bootstrap": True}, "bootstrap = True"),
@@ -540,6 +597,15 @@ def test_bad_options_are_named(options: dict, message: str) -> None:
     with pytest.raises(InputError) as error:
         fit_mechanism1(table(), **options)
     assert str(error.value).startswith(message)
+
+
+def test_bad_counts_of_another_type_are_named() -> None:
+    for source in (None, 4, [1, 2]):
+        with pytest.raises(InputError, match=r"counts = .*: expected a path, a DataFrame or a Dataset"):
+            fit_copying(source)
+    for other in (None, xr.Dataset()):
+        with pytest.raises(InputError, match=r"fit is a .*: expected what"):
+            Mechanism1.of(other)
 
 
 def test_few_runs_are_warned_of(data) -> None:
@@ -604,9 +670,12 @@ def test_all_parameters_are_fitted_and_what_is_not_determined_is_told() -> None:
 @pytest.mark.slow
 def test_models_are_compared() -> None:
     compared = compare_mechanism1_models(table(), starts=0, runs=300, bootstrap=2).set_index("model")
-    assert (np.diff(compared["aic"].iloc[:-1]) >= 0).all()
-    # Parameters fitted to the same data elsewhere cost more than none.
-    assert compared.index[-1] == "Appendix E" and compared.loc["Appendix E", ["effective", "aic", "bic"]].isna().all()
+    assert (np.diff(compared["aic"]) >= 0).all()
+    # exponent_R does nothing where scale_R is 0, and so is not counted as held
+    held = {"all parameters": 0, "Appendix E": 14, "constant weights": 0, "J, beta, alpha; fields of Appendix E": 11}
+    held |= {"J, beta, alpha; constant weights": 8, "copying with zealots": 0, "copying with zealots, 16 N": 0}
+    assert compared["held"].to_dict() == held
+    assert compared.loc["Appendix E", "effective"] == 0
     assert compared.loc["Appendix E", "free"] == 0 and compared.loc["all parameters", "free"] == 14
     assert compared.loc["constant weights", "free"] == 11 and compared.loc["copying with zealots", "free"] == 3
     assert compared.loc["copying with zealots, 16 N", "free"] == 4

@@ -19,8 +19,11 @@ from scipy.stats import binom, chi2
 import meanfield
 from meanfield import InputError
 from paper_figs.flag_game_composition import draw
+from policy_extraction.flag_game import StandIn, probe_memory_conflict
 from theory._mechanism2 import fit_mechanism2
 from theory._memory_conflict import RESPONSES, STRONG, memory_conflict_response
+from theory._memory_conflict_table import memory_conflict_table
+from theory.flag_game import crop_compatibility, flag_of, png, render_crop
 from validation._flag_game_composition import compare_composition, predict_composition, sample_crops
 from validation._gossip import simulate_gossip
 
@@ -143,6 +146,21 @@ def test_parameters_are_recovered_from_many_trials() -> None:
     assert fit["deviance"] < 0.1 and fit["n_parameters"] == 5
 
 
+def test_the_number_of_compatible_countries_can_be_held() -> None:
+    table = table_of(GAMMAS, 0.9, 10**4, None)
+    held = fit_mechanism2(table, compatible=9, level=0.5).isel(evidence=0, bandwidth=0)
+    assert float(held["compatible"]) == pytest.approx(9) and held["n_parameters"] == 4
+    assert "compatible" not in held["at_bound"].item()
+    np.testing.assert_allclose(held["literal"], [0.81, 0.45], atol=1e-3)
+    other = fit_mechanism2(table, compatible=27, level=0.5).isel(evidence=0, bandwidth=0)
+    assert other["deviance"] > held["deviance"] + 100 and float(other["compatible"]) == pytest.approx(27)
+    assert held["aic_similarity_fitted"] == pytest.approx(float(held["aic"]) + 2, abs=0.1)
+    whole = fit_mechanism2(table, compatible=9, level=0.5)
+    assert (
+        whole.attrs["intervals"] == "profile likelihood, given similarity = 1, not fitted, compatible = 9, not fitted"
+    )
+
+
 def test_models_of_their_own_uptake_are_told_apart_by_literal_uptake_only() -> None:
     table = table_of(GAMMAS, 0.9, 10**5, None)
     fit = fit_mechanism2(table, shared_uptake=False, level=0.5).isel(evidence=0, bandwidth=0)
@@ -211,6 +229,22 @@ def test_the_published_probe(measured: xr.Dataset) -> None:
     assert measured["compatible"].isnull().sel(evidence="strong").all()
 
 
+def test_what_the_published_intervals_hide_is_told(measured: xr.Dataset, probe: Path) -> None:
+    """σ = 1 is rejected where evidence is strong, and n is at the end of its range where it is weak."""
+    assert measured.attrs["intervals"] == "profile likelihood, given similarity = 1, not fitted"
+    gain = measured["aic"] - measured["aic_similarity_fitted"]
+    assert (gain.sel(evidence="strong") > 10).all()
+    np.testing.assert_allclose(gain.sel(evidence="weak"), -2, atol=1e-3)
+    assert all("compatible" in names.split(", ") for names in measured["at_bound"].sel(evidence="weak").values)
+    assert (measured["at_bound"].sel(evidence="strong") == "").all()
+    table = pd.read_csv(probe)
+    strong = fit_mechanism2(table[table["private_evidence_strength"] == STRONG], similarity=None)
+    np.testing.assert_allclose(strong["aic"], measured["aic_similarity_fitted"].sel(evidence=["strong"]), atol=1e-4)
+    assert strong.attrs["intervals"] == "profile likelihood"
+    assert (strong["rewrite"] > 0.99).all() and (strong["similarity"] < 0.05).all()
+    assert all("rewrite gpt-4o" in names for names in strong["at_bound"].values.ravel())
+
+
 def test_a_fit_that_is_wrong_is_told(probe: Path) -> None:
     """Answers of other memories: the same table, with r reversed in the rows of one relation."""
     table = pd.read_csv(probe)
@@ -239,6 +273,66 @@ def test_intervals_cover() -> None:
         low, high = fit["literal_interval"].transpose("bound", "model").values
         covered += int(((low <= [0.81, 0.45]) & (high >= [0.81, 0.45])).sum())
     assert binom(120, 0.9).ppf(1e-4) <= covered <= binom(120, 0.9).isf(1e-4)
+
+
+# --- probes that were played ---
+
+
+@pytest.fixture(scope="module")
+def played() -> tuple[list[xr.Dataset], list[xr.DataArray]]:
+    """Two stand-ins, each shown a crop of France that other flags show too, and one that only France's does."""
+    p = crop_compatibility("France", scale=1)
+    number = (p > 0).sum("country").values
+    rows = [p.isel(crop=int(np.flatnonzero(wanted)[0])) for wanted in ((number > 2) & (number < 20), number == 1)]
+    flag, countries = flag_of("France"), p["country"].values.tolist()
+    crops = [png(render_crop(flag, int(row["left"]), int(row["top"]))) for row in rows]
+    known = dict(zip(crops, [row.values for row in rows], strict=True))
+    inside = next(c for c in countries if rows[0].sel(country=c) > 0 and c != "France")
+    outside = next(c for c in countries if rows[0].sel(country=c) == 0)
+    probes, given = [], []
+    for name, uptake in (("careful", 0.03), ("careless", 0.9)):
+        agent = StandIn(known, countries, uptake=uptake, grounded=False, answers="sampled", name=name)
+        for k, lure in ((0, inside), (0, outside), (1, inside), (1, outside)):
+            options = {"target": "France", "lure": lure, "trials": 4, "seed": len(probes)}
+            probes.append(probe_memory_conflict(agent, crops[k], countries, **options))
+            given.append(rows[k].drop_vars(["left", "top"]))
+    return probes, given
+
+
+def test_played_probes_are_fitted(played) -> None:
+    probes, rows = played
+    table = memory_conflict_table(probes, rows)
+    # Two lures that strong evidence rules out are one condition, of twice as many trials.
+    assert len(table) == 2 * 3 * 9
+    trials = table.groupby(["private_evidence_strength", "social_evidence_relation"])["n_trials"].unique().to_dict()
+    weak = "weak_private_evidence"
+    assert trials == {(weak, "compatible"): [4], (weak, "incompatible"): [4], (STRONG, "incompatible"): [8]}
+    for answer, column in (("target_count", "private_evidence_count"), ("lure_count", "social_evidence_count")):
+        assert table[column].sum() == sum(int(probe[answer].sum()) for probe in probes)
+    fits = [row.sel(country=probe["answer"]).values > 0 for probe, row in zip(probes, rows, strict=True)]
+    named = [(p["answer"] != "France").values & (p["answer"] != p.attrs["option_lure"]).values for p in probes]
+    inside = sum(int((fit & other).sum()) for fit, other in zip(fits, named, strict=True))
+    assert table["other_private_compatible_count"].sum() == inside > 0
+    assert (table["target_memory_entries"] + table["social_memory_entries"] == 8).all()
+    fit = fit_mechanism2(table)
+    assert (fit["literal"].sel(model="careful") < fit["literal"].sel(model="careless")).all()
+
+
+def test_probes_that_are_no_table_are_named(played) -> None:
+    probes, rows = played
+    with pytest.raises(InputError) as error:
+        fit_mechanism2(probes[0])
+    assert str(error.value) == "probe is a Dataset: expected the table of memory_conflict_table, or its path"
+    with pytest.raises(InputError, match="there are 1 rows, expected one for each of 2"):
+        memory_conflict_table(probes[:2], rows[:1])
+    with pytest.raises(InputError, match="probes holds a str"):
+        memory_conflict_table(["answer"], rows[:1])
+    with pytest.raises(InputError, match="expected for each probe a DataArray over country"):
+        memory_conflict_table(probes[:1], [crop_compatibility("France")])
+    with pytest.raises(InputError, match="compatibility lacks France"):
+        memory_conflict_table(probes[:1], [rows[0].drop_sel(country="France")])
+    with pytest.raises(InputError, match="compatibility of France, the target, is 0"):
+        memory_conflict_table(probes[:1], [rows[0].where(rows[0]["country"] != "France", 0.0)])
 
 
 # --- teams ---
@@ -353,6 +447,9 @@ def test_the_published_teams(data_folder: Path) -> None:
         ({"evidence": "some"}, "evidence = 'some'"),
         ({"relation": "none"}, "relation = 'none'"),
         ({"uptake": 2}, "uptake = 2"),
+        ({"social_share": "a"}, "social_share = 'a': expected numbers"),
+        ({"leak": None}, "leak = None: expected numbers"),
+        ({"n_countries": 2.5}, "n_countries = 2.5"),
         ({"leak": 0}, "leak = 0"),
         ({"compatible": 1.5}, "compatible = 1.5"),
         ({"evidence": "strong"}, "nothing but the target"),
@@ -410,7 +507,16 @@ def test_bad_tables_are_named(change, message: str) -> None:
 
 def test_bad_options_are_named(tmp_path: Path) -> None:
     table = table_of(GAMMAS, 0.9, 12, np.random.default_rng(0))
-    for change in ({"similarity": 2}, {"level": 1}, {"bootstrap": -1}, {"bootstrap": 1.5}, {"seed": -1}):
+    for change in (
+        {"similarity": 2},
+        {"compatible": 1},
+        {"compatible": 28},
+        {"compatible": "a"},
+        {"level": 1},
+        {"bootstrap": -1},
+        {"bootstrap": 1.5},
+        {"seed": -1},
+    ):
         with pytest.raises(InputError, match=next(iter(change))):
             fit_mechanism2(table, **change)
     with pytest.raises(InputError, match="can't be read"):

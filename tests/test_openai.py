@@ -6,6 +6,7 @@ distribution is not drawn, but listed by the server in double precision.
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 import signal
@@ -14,6 +15,7 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from pathlib import Path
@@ -24,15 +26,18 @@ import pytest
 
 pytest.importorskip("openai", reason="APIs need the extra api")
 
+import _openai_server
 from _openai_server import FIRST_WORDS, OPENING, PREFIX, Behaviour, KnownModel, conversation_of, serving
 from meanfield import InputError
 from policy_extraction import NAMING_GAME, Payoffs, extract
 from policy_extraction._template import Prompt
+from policy_extraction.api import _session
+from policy_extraction.api._arguments import SET_HERE
 from policy_extraction.api._errors import ServerError, asked_wait
 from policy_extraction.api._limits import CostLimitError, Limits, Meter, Usage
 from policy_extraction.api._openai import OpenAIBackend
-from policy_extraction.api._reply import UnusableReplyError, top_tokens_after
-from policy_extraction.api._words import TopTokens, begins_anew
+from policy_extraction.api._reply import UnusableReplyError, top_tokens_after, usage_of
+from policy_extraction.api._words import TopTokens, begins_anew, measure, openings_after
 
 ROOT = Path(__file__).resolve().parents[1]
 HIS_HER = ("his", "her")
@@ -54,21 +59,33 @@ def conversation(prompt: Prompt) -> str:
     return json.dumps([["system", prompt.system], ["user", prompt.user]])
 
 
-def exact(model: KnownModel, talk: str, words: Sequence[str], answer: str = PREFIX, said: bytes = b"", depth=4):
+class Tailed(KnownModel):
+    """One that lists a token so improbable that those it does not list can't matter."""
+
+    def probabilities(self, conversation: str, answer: bytes) -> np.ndarray:
+        p = super().probabilities(conversation, answer)
+        p[-1] *= 1e-9
+        return p / p.sum()
+
+
+def exact(
+    model: KnownModel,
+    talk: str,
+    words: Sequence[str],
+    answer: str = PREFIX,
+    said: bytes = b"",
+    openings: Sequence[str] = ("", " "),
+):
     """P(word) by following all token sequences, shape (W,)."""
-    spelled = [word.encode() for word in words]
+    spelled = [[(opening + word).encode() for opening in openings] for word in words]
     total = np.zeros(len(words))
-    if not depth:
-        return total
     for token, p in zip(model.vocabulary, model.probabilities(talk, answer.encode() + said), strict=True):
-        text = (said + token).lstrip(b" '")
-        if any(word.startswith(text) and word != text for word in spelled):
-            total += p * exact(model, talk, words, answer, said + token, depth - 1)
-        elif any(text == word or text == word + b"!" for word in spelled):
-            total[spelled.index(text.rstrip(b"!"))] += p
-    if said in spelled:
-        total[spelled.index(said)] += 1 - total.sum()
-    return total
+        text = said + token
+        if any(form.startswith(text) and form != text for forms in spelled for form in forms):
+            total += p * exact(model, talk, words, answer, text, openings)
+        else:
+            total += [p * (text.removesuffix(b"!") in forms) for forms in spelled]
+    return total + [(said in forms) * (1 - total.sum()) for forms in spelled]
 
 
 def expected(model: KnownModel, words: Sequence[str] = HIS_HER, prompts: Sequence[Prompt] = PROMPTS) -> np.ndarray:
@@ -87,7 +104,7 @@ def line(error: pytest.ExceptionInfo) -> str:
 
 @pytest.mark.parametrize("prefill", ["none", "assistant"])
 def test_probabilities_of_the_servers_model_are_recovered(prefill):
-    model = KnownModel.of(FIRST_WORDS)
+    model = Tailed.of(FIRST_WORDS)
     behaviour = Behaviour(model)
     with serving(behaviour) as url:
         log_p, censored = scores(backend(url, prefill=prefill, top_logprobs=30))
@@ -101,7 +118,7 @@ def test_probabilities_of_the_servers_model_are_recovered(prefill):
 
 
 def test_request_to_go_on_is_part_of_the_users_message():
-    model, behaviour = KnownModel.of(FIRST_WORDS, obedience=0.0), None
+    model = Tailed.of(FIRST_WORDS, obedience=0.0)
     behaviour = Behaviour(model)
     with serving(behaviour) as url:
         log_p, _ = scores(backend(url, prefill="user", top_logprobs=30), PROMPTS[:1])
@@ -109,11 +126,13 @@ def test_request_to_go_on_is_part_of_the_users_message():
     assert request["messages"][0]["content"] == PROMPTS[0].system
     user = request["messages"][1]["content"]
     assert user.startswith(PROMPTS[0].user + "\n\n") and user.endswith(f":\n{PREFIX}")
-    np.testing.assert_allclose(np.exp(log_p[0]), exact(model, conversation_of(request)[0], HIS_HER, ""), atol=1e-6)
+    # In a turn of its own the model may open the quotation again.
+    truth = exact(model, conversation_of(request)[0], HIS_HER, "", openings=("", " ", "'"))
+    np.testing.assert_allclose(np.exp(log_p[0]), truth, atol=1e-6)
 
 
 def test_plain_text_goes_to_the_other_interface():
-    model, behaviour = KnownModel.of(FIRST_WORDS), None
+    model = Tailed.of(FIRST_WORDS)
     behaviour = Behaviour(model)
     with serving(behaviour) as url:
         log_p, _ = scores(backend(url, prefill="text", top_logprobs=30), PROMPTS[:2])
@@ -122,13 +141,16 @@ def test_plain_text_goes_to_the_other_interface():
     np.testing.assert_allclose(np.exp(log_p[1]), exact(model, "", HIS_HER, text), atol=1e-6)
 
 
-def test_tokens_that_spell_the_same_word_are_added():
-    model = KnownModel.of(("his", " his", "'his", "her", "history", "x"))
-    p = model.probabilities(conversation(PROMPTS[0]), PREFIX.encode())
+@pytest.mark.parametrize(("prefix", "spellings"), [(PREFIX, 2), ("{'value': ", 4)])
+def test_tokens_that_spell_the_same_word_are_added(prefix, spellings):
+    """After an opening quotation mark another one closes it, so that what comes after that is not the answer."""
+    model = Tailed.of(("his", " his", "'his", "\n\nhis", "her", "history", "x"))
+    p = model.probabilities(conversation(PROMPTS[0]), prefix.encode())
     with serving(Behaviour(model)) as url:
-        log_p, _ = scores(backend(url, prefill="assistant"), PROMPTS[:1])
-    np.testing.assert_allclose(np.exp(log_p[0]), [p[:3].sum(), p[3]], atol=1e-12)
-    assert abs(np.exp(log_p[0, 0]) - p[0]) > 0.01 and abs(np.exp(log_p[0, 0]) - p[:3].sum() - p[4]) > 0.01
+        log_p, _ = scores(backend(url, prefill="assistant"), [replace(PROMPTS[0], answer_prefix=prefix)])
+    np.testing.assert_allclose(np.exp(log_p[0]), [p[:spellings].sum(), p[4]], atol=1e-12)
+    for others in (p[:1], p[: 6 - spellings], np.append(p[:spellings], p[5])):
+        assert abs(np.exp(log_p[0, 0]) - others.sum()) > 0.001
 
 
 SEVERAL_TOKENS = {
@@ -143,9 +165,9 @@ SEVERAL_TOKENS = {
 @pytest.mark.parametrize("case", SEVERAL_TOKENS)
 def test_words_of_several_tokens_are_followed_up(case):
     tokens, words = SEVERAL_TOKENS[case]
-    model = KnownModel.of([*tokens, "?", ";"], rare="?;")
+    model = Tailed.of([*tokens, "?", ";"], rare="?;")
     if case == "bytes of a letter":
-        model = KnownModel([b"n", b"\xc3", b"\xa9", *model.vocabulary], rare="?;")
+        model = Tailed([b"n", b"\xc3", b"\xa9", *model.vocabulary], rare="?;")
     with serving(Behaviour(model)) as url:
         followed, censored = scores(backend(url, prefill="assistant"), words=words)
         single, all_censored = scores(backend(url), words=words)
@@ -165,7 +187,7 @@ def test_words_of_several_tokens_are_followed_up(case):
 def test_what_is_left_in_doubt_is_below_one_percent_or_told():
     beginnings = (" ", "'", "h", "hi", "he")
     vocabulary = ("his", "her", " his", "s", "r", "is", "er", "!", "his!", "the", "x", "y", "?", *beginnings)
-    model = KnownModel.of(vocabulary, rare=beginnings, rarity=0.03)
+    model = Tailed.of(vocabulary, rare=beginnings, rarity=0.03)
     truth = expected(model)
     with serving(Behaviour(model)) as url:
         followed, told = scores(backend(url, prefill="assistant", top_logprobs=30))
@@ -178,6 +200,7 @@ def test_what_is_left_in_doubt_is_below_one_percent_or_told():
 
 
 ONE_SPELLING = tuple(token for token in FIRST_WORDS if token not in (" his", "'her"))
+SPELLINGS = 7  # tokens that are 'his' or begin it: h, hi, his, a space, and a space with each of them
 MANY_PROMPTS = [Prompt(f"Rules. Round {i}.", "Which one?", PREFIX) for i in range(40)]
 
 
@@ -202,7 +225,7 @@ def test_absent_words_are_bounded(top, drawn):
             # Where the last of the list was drawn, the bound is that of the one before it: it may be a guest.
             last = np.isclose(draw, listed[-1])
             least = listed[-1] if not last else listed[-2] if top > 1 else 1.0
-            sharp = min(least, 1 - listed.sum() - (draw if draw < listed[-1] else 0) + 0.001)
+            sharp = min(SPELLINGS * least, 1 - listed.sum() - (draw if draw < listed[-1] else 0) + 0.001)
             np.testing.assert_allclose(p[i][absent], sharp, atol=1e-9)
         wrong |= drawn and draw < listed[-1] and bool((draw < truth[i][absent]).any())
     # The control: with the last of the list as the bound, some words would be more probable than it says.
@@ -210,7 +233,7 @@ def test_absent_words_are_bounded(top, drawn):
 
 
 def test_the_prefix_may_take_several_attempts():
-    model = KnownModel.of(FIRST_WORDS, obedience=0.7)
+    model = Tailed.of(FIRST_WORDS, obedience=0.7)
     behaviour = Behaviour(model)
     with serving(behaviour) as url:
         server = backend(url, top_logprobs=30, max_retries=40, backoff=1000.0)
@@ -237,6 +260,75 @@ def test_the_mark_for_very_improbable_is_no_measurement():
     top = top_tokens_after(reply_of(("his", listed)), "")
     assert top.tokens == (b"his", b"her", b"him")
     assert top.unlisted == -4.0
+    assert np.exp(top.left) == pytest.approx(1 - np.exp([-0.1, -3.0, -4.0]).sum() + 0.001)
+
+
+async def asked(words: Sequence[str], model: KnownModel, talk: str, top: int, follow_ups: int):
+    """What is measured of a known law by lists of the `top` most probable tokens."""
+
+    async def ask(begun: str) -> TopTokens:
+        p = model.probabilities(talk, (PREFIX + begun).encode())
+        listed = [(model.vocabulary[i].decode(), float(np.log(p[i]))) for i in np.argsort(-p)[:top] if p[i] > 0]
+        return top_tokens_after(reply_of((listed[0][0], listed)), "")
+
+    return await measure(words, ask, follow_ups, openings_after(PREFIX))
+
+
+SPELLED = (" ", *"hiser", "hi", "he", "is", "er", " h", " hi", " he", "his", "her", " his", " her", "hers", " hers")
+LAWS = 500
+
+
+def outcomes() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Of random laws in which words begin alike and one begins another: truth, number and censoring of all words."""
+    rows = []
+    for seed in range(LAWS):
+        rng = np.random.default_rng(seed)
+        words = [("his", "her"), ("he", "her"), ("he", "hers"), ("h", "his", "hers")][seed % 4]
+        tokens = rng.permutation([*rng.choice(SPELLED, 10, replace=False), *"xyz'!?", "'his"])
+        model = KnownModel.of(tokens.tolist(), spread=float(rng.uniform(*[(0, 1), (4, 10)][seed // 4 % 2])))
+        top, follow_ups = int(rng.integers(2, 18)), int(rng.integers(0, 12))
+        log_p, censored = asyncio.run(asked(words, model, str(seed), top, follow_ups))
+        rows += zip(exact(model, str(seed), words), np.exp(log_p), censored, strict=True)
+    truth, p, censored = np.array(rows).T
+    return truth, p, censored.astype(bool)
+
+
+def test_no_bound_is_below_the_truth_and_no_measured_value_is_off_by_more_than_one_percent(monkeypatch):
+    truth, p, censored = outcomes()
+    assert (p[censored] >= truth[censored] - 1e-12).all()
+    np.testing.assert_allclose(truth[~censored], p[~censored], rtol=0.01, atol=1e-12)
+    assert (~censored & (p > 0.01)).sum() > 50, "nothing is shown if all is censored"
+    # The controls: what one token can have is no bound of several spellings, and what is not listed is not nothing.
+    monkeypatch.setattr(TopTokens, "most", lambda self, tokens: self.unlisted)
+    truth, p, censored = outcomes()
+    assert (p[censored] < truth[censored] - 1e-12).sum() > 5
+    monkeypatch.setattr(TopTokens, "most", lambda self, tokens: -np.inf)
+    truth, p, censored = outcomes()
+    assert (abs(truth - p)[~censored] > 0.0101 * p[~censored]).sum() > 5
+
+
+def test_spellings_below_the_list_are_bounded_together():
+    law = {"h": 0.0399, "hi": 0.0399, "his": 0.0399, " his": 0.0399, "x": 0.04, "y": 0.8004}
+
+    def result(*listed: str) -> tuple[float, bool]:
+        async def ask(begun: str) -> TopTokens:
+            return top_tokens_after(reply_of(("y", [(token, float(np.log(law[token]))) for token in listed])), "")
+
+        (log_p,), (censored,) = asyncio.run(measure(["his"], ask, 0, openings_after(PREFIX)))
+        return float(np.exp(log_p)), bool(censored)
+
+    assert result("y", "x") == (pytest.approx(0.1606), True)  # what is left and the rounding, with any follow-up
+    assert result("y", "x", "his") == (pytest.approx(0.0399 + 0.1207), True)  # 0.0798 would do without h and hi
+    assert result(*law)[1], "h and hi were not followed"
+
+
+def test_an_end_of_the_answer_begins_no_word():
+    async def ask(begun: str) -> TopTokens:
+        assert begun == ""
+        return TopTokens((b"", b"his", b"~"), tuple(np.log([0.6, 0.3, 1e-9])), np.log(1e-9), np.log(0.101))
+
+    (log_p,), (censored,) = asyncio.run(measure(["his"], ask, 8, ("", " ")))
+    assert np.exp(log_p) == pytest.approx(0.3) and not censored
 
 
 def test_the_word_is_read_where_the_prefix_ends():
@@ -253,9 +345,9 @@ def test_the_word_is_read_where_the_prefix_ends():
 
 
 def test_a_word_like_the_prefix_is_no_new_answer():
-    top = TopTokens((b"{'", b" {", b"x"), (-2.0, -1.0, -3.0), -4.0)
+    top = TopTokens((b"{'", b" {", b"x"), (-2.0, -1.0, -3.0), -4.0, -1.0)
     assert begins_anew(top, PREFIX, HIS_HER) == pytest.approx(np.exp(-1) + np.exp(-2))
-    assert begins_anew(TopTokens((b"A", b"B"), (-0.1, -3.0), -4.0), "Answer: ", ("A", "B")) == 0
+    assert begins_anew(TopTokens((b"A", b"B"), (-0.1, -3.0), -4.0, -1.0), "Answer: ", ("A", "B")) == 0
 
 
 # --- failures --------------------------------------------------------------------------------------------------------
@@ -265,7 +357,7 @@ def test_a_word_like_the_prefix_is_no_new_answer():
     "failure", ["429", "500", "truncated", "no logprobs", "empty", "nan", "no choices", "hang up", "slow"]
 )
 def test_passing_failures_are_tried_again(failure):
-    model = KnownModel.of(FIRST_WORDS)
+    model = Tailed.of(FIRST_WORDS)
     behaviour = Behaviour(model, failures=["", failure, failure])
     with serving(behaviour) as url:
         server = backend(url, top_logprobs=30, prefill="assistant", timeout=1.0 if failure == "slow" else 60.0)
@@ -308,8 +400,22 @@ def test_waiting_grows_and_is_jittered():
         server = backend(url, prefill="assistant", backoff=0.02)
         scores(server, PROMPTS[:1])
     assert (np.diff(behaviour.times) >= 0.75 * 0.02 * 2.0 ** np.arange(5)).all()
-    waits = [server._server._wait(TimeoutError(), 3) for _ in range(100)]
-    assert 0.75 * 0.16 <= min(waits) < max(waits) <= 0.16
+    for attempt, longest in ((3, 0.16), (20, 120.0), (5000, 120.0)):
+        waits = [server._server._wait(TimeoutError(), attempt) for _ in range(100)]
+        assert 0.75 * longest <= min(waits) < max(waits) <= longest
+
+
+def test_no_attempt_is_lost_to_the_longest_wait(monkeypatch):
+    """The wait grows up to the longest one and stays there; only a longer one that the server asks for ends it all."""
+    monkeypatch.setattr(_session, "LONGEST_WAIT", 0.04)
+    behaviour = Behaviour(KnownModel.of(FIRST_WORDS), failures=["500"] * 9)
+    with serving(behaviour) as url:
+        server = backend(url, prefill="assistant", max_retries=9, backoff=0.02)
+        scores(server, PROMPTS[:1])
+        assert server.provenance["retries"] == 9
+        behaviour.failures = ["429"]
+        with pytest.raises(ServerError, match="Rate limit"):
+            scores(server, PROMPTS[:1])
 
 
 ONE_LINE = {
@@ -415,12 +521,26 @@ def test_the_key_in_the_environment_is_not_sent_to_this_machine(monkeypatch):
         ("max_retries", -1),
         ("timeout", 0.0),
         ("backoff", -1.0),
+        ("timeout", "x"),
+        ("timeout", float("nan")),
+        ("backoff", None),
         ("base_url", "localhost:8000"),
+        ("base_url", 5),
+        ("extra_body", [1]),
+        ("extra_body", {1: 2}),
+        *(("extra_body", {name: 1}) for name in SET_HERE),
     ],
 )
 def test_wrong_arguments_are_refused_by_name(name, value):
     with pytest.raises(InputError, match=f"{name} = ") as error:
         backend(**{"url": "http://127.0.0.1:1/v1", name: value})
+    line(error)
+
+
+@pytest.mark.parametrize("value", [object(), {1, 2}, float("nan"), np.zeros((3, 3))])
+def test_fields_that_are_not_json_are_refused_by_name(value):
+    with pytest.raises(InputError, match="extra_body: expected what JSON can hold") as error:
+        backend("http://127.0.0.1:1/v1", extra_body={"cache_prompt": value})
     line(error)
 
 
@@ -453,6 +573,15 @@ def test_without_a_count_the_most_is_charged():
             list(server.score(PROMPTS * 3, HIS_HER))
     counted = server.provenance["tokens_in"] / len(behaviour.requests)
     assert counted >= sum(len(m["content"]) for m in behaviour.requests[0]["messages"])
+
+
+@pytest.mark.parametrize(
+    "usage", ["x", ["x"], 5, None, {"prompt_tokens": -5}, {"prompt_tokens": True}, {"prompt_tokens": 3.5}, {}]
+)
+def test_a_count_that_is_none_is_not_believed(usage):
+    assert usage_of({"usage": usage}) is None
+    assert usage_of({"usage": {"prompt_tokens": 5}}) == Usage(5, 0)
+    assert usage_of({"usage": {"prompt_tokens": 5, "completion_tokens": -1}}) is None
 
 
 @pytest.mark.parametrize(("failure", "charged"), [("500", False), ("429", False), ("slow", True), ("truncated", True)])
@@ -661,7 +790,7 @@ def test_the_tokens_of_the_prefix_are_those_of_the_servers_model():
 
 
 def test_a_policy_stopped_by_its_cost_goes_on_where_it_stopped(tmp_path):
-    model = KnownModel.of(FIRST_WORDS)
+    model = Tailed.of(FIRST_WORDS)
     behaviour = Behaviour(model)
     how = {"words": HIS_HER, "memory_length": 1, "cache": tmp_path}
     with serving(behaviour) as url:
@@ -681,3 +810,41 @@ def test_a_policy_stopped_by_its_cost_goes_on_where_it_stopped(tmp_path):
             np.testing.assert_allclose(np.exp(measured), truth, atol=1e-6)
     assert policy.attrs["option_top_logprobs"] == 30
     assert not {"version_torch", "version_transformers"} & set(policy.attrs), "nothing was computed here"
+
+
+def change_after(monkeypatch, requests: int) -> None:
+    """Let the server's model be another one after so many requests."""
+    reply = _openai_server._reply
+
+    def changing(seen, body, number, path):
+        return reply(seen, body, number, path) | {"system_fingerprint": f"fp_{1 + (number > requests)}"}
+
+    monkeypatch.setattr(_openai_server, "_reply", changing)
+
+
+def test_several_games_say_which_model_answered_for_each(monkeypatch, tmp_path):
+    change_after(monkeypatch, 2 + 10)  # two checks and the first game
+    with serving(Behaviour(Tailed.of(FIRST_WORDS))) as url:
+        server = backend(url, top_logprobs=30, prefill="assistant", limits=Limits(input_price=2.0, output_price=4.0))
+        policy = extract(server, words=[HIS_HER, ("x", "y")], memory_length=1, cache=False)
+    assert policy.attrs["option_system_fingerprint"] == "fp_1; fp_2"
+    assert policy.attrs["option_model_answering"] == "known-2026"
+    assert policy.attrs["option_requests"] == 10, "of each game, and not of the back end's whole life"
+    assert policy.attrs["option_cost"] == pytest.approx((10 * 100 * 2 + 10 * 4) / 1e6)
+    policy.to_netcdf(tmp_path / "policy.nc", engine="h5netcdf")
+
+
+def test_a_measurement_in_parts_is_counted_as_one(monkeypatch):
+    change_after(monkeypatch, len(PROMPTS) + 1)
+    with serving(Behaviour(KnownModel.of(FIRST_WORDS))) as url:
+        server = backend(url, prefill="assistant")
+        for requests in (len(PROMPTS), 2 * len(PROMPTS)):
+            scores(server)
+            assert server.provenance["requests"] == requests
+        assert server.provenance["system_fingerprint"] == "fp_1 fp_2"
+        scores(server, words=("x", "y"))
+        assert server.provenance["requests"] == len(PROMPTS)
+        server.check(PROMPTS, ("x", "y"))
+        scores(server, words=("x", "y"))
+        assert server.provenance["requests"] == len(PROMPTS)
+        assert server.provenance["system_fingerprint"] == "fp_2"

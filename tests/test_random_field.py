@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import xarray as xr
 from scipy.integrate import quad
 from scipy.optimize import brentq
 from scipy.stats import norm
@@ -19,7 +20,7 @@ from theory.random_field import (
     random_field_phase_diagram,
     random_field_pitchfork,
 )
-from theory.random_field._phase_diagram import sample_fields
+from theory.random_field._phase_diagram import GRID, MOST, _solutions, sample_fields
 
 LAW = APPENDIX_E.field_law()
 
@@ -43,6 +44,42 @@ def test_tricritical_point_of_the_bimodal_law() -> None:
         assert kind == ("supercritical" if t > T else "subcritical")
         folds = random_field_bifurcation(bimodal_fields(strength), beta=1 / t, max_J=1.5)["fold_J"]
         assert (folds.size == 2) == (t < T)
+
+
+@pytest.mark.parametrize("beta", [6.0, 17.0, 30.0, 1000.0])
+def test_folds_of_sharp_agents_with_bimodal_fields(beta: float) -> None:
+    """From x/f(x) at its least, on a grid; J = cosh²(βh)/β of the pitchfork is beyond all numbers at β = 1000."""
+    law = bimodal_fields(1.0)
+    diagram = random_field_bifurcation(law, beta=beta, max_J=4.0)
+    x = np.linspace(1, 4, 300_001)
+    expected = (2 * x / (np.tanh(beta * (x + 1)) + np.tanh(beta * (x - 1)))).min()
+    np.testing.assert_allclose(diagram["fold_J"], [expected, expected], rtol=1e-6)
+    J, kind = random_field_pitchfork(law, beta=beta)
+    assert kind == diagram["pitchfork_kind"] == "subcritical"
+    np.testing.assert_allclose(J, np.cosh(beta) ** 2 / beta if beta < 300 else np.inf, rtol=1e-9)
+    assert diagram["pitchfork_J"] == J
+
+
+def test_folds_are_not_made_of_rounding() -> None:
+    """Laws whose f is smooth over many widths 1/β, and fields so large that nothing happens near m = 0."""
+    evaluations = []
+
+    class Counting(FieldLaw):
+        def slope(self, x, beta):
+            evaluations.append(np.size(x))
+            return super().slope(x, beta)
+
+    for law, beta in ((normal_fields(0, 1), 50.0), (bimodal_fields(4.6), 2.0)):
+        counting = Counting(law.weights, law.means, law.sds)
+        assert random_field_bifurcation(counting, beta=beta, max_J=4.0)["fold_J"].size == 0
+    assert sum(evaluations) < 20_000
+    folds = random_field_bifurcation(bimodal_fields(4.6), beta=2.0, max_J=10.0)["fold_J"].values
+    assert folds == pytest.approx([5.6163, 5.6163], abs=1e-3)
+
+
+def test_slope_of_far_fields_keeps_its_digits() -> None:
+    law = bimodal_fields(1.0)
+    np.testing.assert_allclose(law.slope(0.0, 30.0), 30 / np.cosh(30) ** 2, rtol=1e-12)
 
 
 def test_normal_fields_at_zero_temperature() -> None:
@@ -155,9 +192,45 @@ def test_phase_diagram_counts_what_is_rounded_to_unanimity() -> None:
         assert alone[name] == 1 and alone["m"] == sign
 
 
+@pytest.mark.parametrize(("J", "stable_at_zero"), [(0.2, True), (3.0, False)])
+def test_phase_diagram_of_balanced_fields_takes_no_side(J: float, stable_at_zero: bool) -> None:
+    """Samples ±1 of two: those that are balanced have m = 0, the others are one another's mirror images."""
+    h = np.array([[1.0, -1.0], [-1.0, 1.0], [1.0, 1.0], [-1.0, -1.0]])
+    m = np.linspace(-MOST, MOST, GRID)
+    bistable, truth, rival, several, _, _ = _solutions(h, m, J, 1.0)
+    assert not (truth * rival).any() and (truth[[0, 1, 2]] == rival[[0, 1, 3]]).all()
+    assert truth[:2].sum() == 0 and truth[2] == (1 if stable_at_zero else bistable[2] == 0)
+    for k, one in enumerate(h):
+        points = random_field_fixed_points(one, J=J, beta=1.0)
+        stable = points["m"].values[points["stability"].values == "stable"]
+        assert several[k] == (stable.size > 1)
+        assert bistable[k] == ((stable > 1e-6).any() and (stable < -1e-6).any())
+    neutral = random_field_phase_diagram(normal_fields(0, 0), n_agents=[10], J=[0.5, 2.0], beta=1.0, samples=3)
+    assert (neutral["truth_only"] == 0).all() and (neutral["rival_only"] == 0).all()
+    assert neutral["bistable"].values.tolist() == [[0, 1]]
+
+
+def test_phase_diagram_of_one_law() -> None:
+    law = normal_fields(0.1, 1)
+    options = {"n_agents": [3, 6], "J": [1.0], "beta": 1.0, "samples": 4}
+    xr.testing.assert_identical(
+        random_field_phase_diagram(law, **options), random_field_phase_diagram(lambda n: law, **options)
+    )
+    lists = FieldLaw([0.5, 0.5], [1, -1], [0, 0])
+    assert lists.symmetric and lists.response(0.3, 2.0) == bimodal_fields(1.0).response(0.3, 2.0)
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
+        (lambda: random_field_fixed_points(APPENDIX_E, J=1, beta=1), "fields = Mechanism1"),
+        (lambda: random_field_fixed_points([0.0], J="a", beta=1), "J = 'a'"),
+        (lambda: random_field_fixed_points([0.0], J=1, beta="a"), "beta = 'a'"),
+        (lambda: random_field_bifurcation([0.0], beta=1, max_J=-1), "max_J = -1"),
+        (lambda: FieldLaw(["a"], [1], [0]), "weights = ['a']: expected numbers"),
+        (lambda: normal_fields("a", 1), "mean = ['a']"),
+        (lambda: random_field_phase_diagram(APPENDIX_E, n_agents=[4], J=[1], beta=1), "fields_of = Mechanism1"),
+        (lambda: random_field_phase_diagram(lambda n: n, n_agents=[4], J=[1], beta=1), "fields_of = <function"),
         (lambda: random_field_fixed_points([0.0], J=-1, beta=1), "J = -1"),
         (lambda: random_field_fixed_points([0.0], J=1, beta=0), "beta = 0"),
         (lambda: random_field_fixed_points([0.0], J=1, beta=np.inf), "beta = inf"),

@@ -8,6 +8,7 @@ from theory._gossip import gossip_fixation as gossip_fixation
 from theory._gossip import gossip_heterozygosity as gossip_heterozygosity
 from theory._mechanism2 import fit_mechanism2 as fit_mechanism2
 from theory._memory_conflict import memory_conflict_response as memory_conflict_response
+from theory._memory_conflict_table import memory_conflict_table as memory_conflict_table
 from theory._minimal_naming_game import MinimalAgent as MinimalAgent
 from theory._minimal_naming_game import MinimalInteraction as MinimalInteraction
 from theory._minimal_naming_game import MinimalManyWords as MinimalManyWords

@@ -18,6 +18,7 @@ LEAST_LEAK = 1e-6
 # Keeps the search off the corners where an answer that was given has no chance.
 LEAST_CHANCE = 1e-12
 SMALLEST = 1e-300
+AT_BOUND = 1e-6
 STARTS = 4  # of a grid of starting points, those searched from
 
 
@@ -42,13 +43,19 @@ class Condition(NamedTuple):
 
 
 def make_condition(
-    rows: pd.DataFrame, models: list[str], evidence: str, similarity: float | None, shared_uptake: bool
+    rows: pd.DataFrame,
+    models: list[str],
+    evidence: str,
+    similarity: float | None,
+    compatible: float | None,
+    shared_uptake: bool,
 ) -> Condition:
     uptakes = ["uptake"] if shared_uptake else [f"uptake {name}" for name in models]
     bounds = dict.fromkeys([*uptakes, *(f"rewrite {name}" for name in models)], (0.0, 1.0))
     bounds["log leak"] = (np.log(LEAST_LEAK), 0.0)
     if evidence == "weak":
-        bounds["log compatible"] = (np.log(2.0), np.log(N_COUNTRIES - 1.0))
+        ends = (2.0, N_COUNTRIES - 1.0) if compatible is None else (compatible, compatible)
+        bounds["log compatible"] = (np.log(ends[0]), np.log(ends[1]))
     bounds["similarity"] = (0.0, 1.0) if similarity is None else (similarity, similarity)
     lower, upper = np.array(list(bounds.values())).T
     return Condition(
@@ -60,6 +67,19 @@ def make_condition(
         n_models=len(models),
         layout=Layout(list(bounds), lower, upper),
     )
+
+
+def n_free(condition: Condition) -> int:
+    """How many parameters are fitted."""
+    return int((condition.layout.lower < condition.layout.upper).sum())
+
+
+def at_bound(condition: Condition, theta: np.ndarray) -> list[str]:
+    """Names of the fitted parameters at an end of their range."""
+    layout = condition.layout
+    on_end = (theta - layout.lower < AT_BOUND) | (layout.upper - theta < AT_BOUND)
+    fitted = layout.lower < layout.upper
+    return [name.removeprefix("log ") for name, here in zip(layout.names, on_end & fitted, strict=True) if here]
 
 
 def parameters(condition: Condition, theta: np.ndarray) -> dict[str, np.ndarray]:

@@ -10,6 +10,7 @@ import pandas as pd
 from jaxtyping import Float
 
 from meanfield import InputError
+from theory.flag_game._arguments import whole_number
 
 RESPONSES = ("private_evidence", "social_evidence", "other_private_compatible", "other_incompatible")
 STRONG = "strong_private_evidence"
@@ -80,6 +81,11 @@ def memory_conflict_response(
     InputError
         If an argument is out of range.
     """
+    given = {"uptake": uptake, "rewrite": rewrite, "leak": leak, "compatible": compatible, "similarity": similarity}
+    for name, value in ({"social_share": social_share} | given).items():
+        if np.asarray(value).dtype.kind not in "iuf":
+            raise InputError(f"{name} = {value!r}: expected numbers")
+    whole_number("n_countries", n_countries, 2)
     r = np.asarray(social_share, dtype=np.float64)
     _check(r, evidence, relation, uptake, rewrite, compatible, leak, similarity, n_countries)
     others = 0.0 if evidence == "strong" else compatible - (2 if relation == "compatible" else 1)
@@ -124,6 +130,8 @@ def read_memory_conflict(probe: str | os.PathLike[str] | pd.DataFrame) -> pd.Dat
     """
     if isinstance(probe, pd.DataFrame):
         table = probe
+    elif not isinstance(probe, (str, os.PathLike)):
+        raise InputError(f"probe is a {type(probe).__name__}: expected the table of memory_conflict_table, or its path")
     else:
         try:
             table = pd.read_csv(probe)

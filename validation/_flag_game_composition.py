@@ -70,6 +70,7 @@ def predict_composition(
 
     All see the crops as an ideal observer does, so that whatever the composition changes is the work of γ. Nothing is
     fitted here: γ comes from `theory.fit_mechanism2`, and α is that of the prompt. All teams play the same trials.
+    With γ comes what it was fitted under, by default σ = 1, which the probe rejects where evidence is strong.
 
     Parameters
     ----------

@@ -24,6 +24,7 @@ def endpoints(
     *,
     consensus: float = CONSENSUS_SHARE,
     faction: float = FACTION_SHARE,
+    countries: Sequence[str] | None = None,
 ) -> xr.Dataset:
     """The class of endpoint of each run, from the answers of all its agents. Source: [002] Section 2.3.
 
@@ -40,9 +41,13 @@ def endpoints(
         Answers, shape (..., agents), N ≥ 1 agents in the last dim, or in the dim `agent` of a DataArray. None or '' (no
         answer) is refused.
     truth
-        The true answer: one for all, or an array of the shape of `reports` without the agents.
+        The true answer: one for all, or an array of the shape of `reports` without the agents. Names where answers are
+        names, numbers where they are numbers. Nobody need have given it.
     consensus, faction
         The thresholds 0.85 and 0.25, in (0.5, 1] and (0, 0.5].
+    countries
+        What could be answered. Where it is given, answers and truths outside of it are refused; without it, a truth
+        that is misspelt is one that nobody gave.
 
     Returns
     -------
@@ -52,7 +57,8 @@ def endpoints(
     Raises
     ------
     InputError
-        If there is an answer missing, no agent, a truth of the wrong shape or a threshold out of range.
+        If there is an answer missing or not among `countries`, no agent, a truth of the wrong shape or kind, or a
+        threshold out of range.
     """
     if not 0.5 < consensus <= 1:
         raise InputError(f"consensus = {consensus}: expected a share above 0.5, at most 1")
@@ -60,6 +66,7 @@ def endpoints(
         raise InputError(f"faction = {faction}: expected a share above 0, at most 0.5")
     answers = _with_agents_last(reports)
     true = _truth(truth, answers)
+    _check_known(countries, reports=answers, truth=true)
     # Shares are quotients of whole numbers, rounded once: one that is 17/20 is the number 0.85.
     shares = _shares(answers.values)
     given = answers.values == true.values[..., None]
@@ -89,6 +96,7 @@ def flag_game_accuracy(
     truth: object = None,
     *,
     level: float = 0.95,
+    countries: Sequence[str] | None = None,
 ) -> xr.Dataset:
     """Accuracies and endpoints of an ensemble of flag games: [002] Section 2.3, Eqs. 1-3.
 
@@ -100,9 +108,11 @@ def flag_game_accuracy(
     final
         Answers at the end, shape (runs, agents).
     truth
-        The true answer, one for all or one a run.
+        The true answer, one for all or one a run, as `endpoints` takes it.
     level
         Confidence of the intervals.
+    countries
+        As `endpoints` takes them; by default those of the Dataset, where it names them.
 
     Returns
     -------
@@ -125,10 +135,12 @@ def flag_game_accuracy(
     """
     check_level(level)
     if isinstance(initial, xr.Dataset):
+        if countries is None and "country" in initial.coords:
+            countries = initial["country"].values.tolist()
         initial, final, truth = _of_simulation(initial)
     if final is None or truth is None:
         raise InputError("final and truth: expected answers at the end and what is true, with the isolated answers")
-    before, after = endpoints(initial, truth), endpoints(final, truth)
+    before, after = (endpoints(answers, truth, countries=countries) for answers in (initial, final))
     if before["correct"].ndim != 1 or before.sizes != after.sizes:
         raise InputError(f"initial is for runs of shape {before['correct'].shape}, final for {after['correct'].shape}")
     samples = {
@@ -188,7 +200,23 @@ def _truth(truth: object, answers: xr.DataArray) -> xr.DataArray:
     values = np.asarray(truth)
     if values.shape not in ((), like.shape):
         raise InputError(f"truth has shape {values.shape}: expected one answer, or the shape {like.shape}")
+    if _is_text(values) != _is_text(answers.values):
+        kinds = ["text" if _is_text(one) else "something else" for one in (values, answers.values)]
+        raise InputError(f"truth = {truth!r} is {kinds[0]}, and answers are {kinds[1]}: expected the same kind")
     return like.copy(data=np.broadcast_to(values, like.shape))
+
+
+def _is_text(values: np.ndarray) -> bool:
+    return values.dtype.kind == "U" or (values.dtype == object and all(isinstance(one, str) for one in values.flat))
+
+
+def _check_known(countries: Sequence[str] | None, **given: xr.DataArray) -> None:
+    if countries is None:
+        return
+    for name, answers in given.items():
+        unknown = set(answers.values.ravel().tolist()) - set(countries)
+        if unknown:
+            raise InputError(f"{name} = {min(unknown, key=str)!r}: expected one of {', '.join(map(str, countries))}")
 
 
 def _shares(answers: np.ndarray) -> np.ndarray:

@@ -9,7 +9,7 @@ import xarray as xr
 from scipy.stats import norm
 from tqdm.auto import tqdm
 
-from meanfield import stamp
+from meanfield import InputError, stamp
 from theory.mechanism1 import APPENDIX_E, ENDPOINTS, Ends, Mechanism1, Source, endpoints_of_votes, play, read_counts
 from theory.mechanism1._counts import INTERVAL_LEVEL
 from validation._arguments import LARGEST_SEED, check_level, integer, population_sizes
@@ -56,6 +56,8 @@ def simulate_mechanism1(
     InputError
         If an argument is out of range.
     """
+    if not isinstance(parameters, Mechanism1):
+        raise InputError(f"parameters = {parameters!r}: expected a Mechanism1")
     sizes = population_sizes(n_agents)
     runs, seed = integer("runs", runs, 1), integer("seed", seed, 0, LARGEST_SEED)
     check_level(level)

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
-import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 
 from meanfield import InputError
 from policy_extraction._backend import Scores
 from policy_extraction._template import Prompt
+from policy_extraction.api._arguments import check_address, check_model, check_seconds, check_whole, checked_fields
 from policy_extraction.api._limits import Limits, Meter
 from policy_extraction.api._pool import each
 from policy_extraction.api._reply import text_after, text_of, top_tokens_after
 from policy_extraction.api._request import CONTINUES, Prefill, chat_request, request_for, user_message
 from policy_extraction.api._session import OPENAI, Server, find_key
-from policy_extraction.api._words import TopTokens, begins_anew, measure
+from policy_extraction.api._words import TopTokens, begins_anew, measure, openings_after
 
 FOLLOW_UPS = 8  # requests after the first one for a prompt whose words begin with several tokens
 
@@ -28,11 +27,11 @@ class OpenAIBackend:
     """A language model behind an API in OpenAI's format: OpenAI's own, or any server at `base_url`.
 
     Log-probabilities are those of the answer's first token after the answer prefix, of which the server lists the most
-    probable ones (`logprobs`, `top_logprobs`). Tokens that spell the same word, with or without a space or a quotation
-    mark before it, are added. A word of several tokens is followed up where the server goes on from a given beginning
-    of an answer. A word is censored where what is not listed could be more than what was found of it, or where more
-    than 1 % of it would be in tokens that were not followed; its number is then an upper bound. Requests are at
-    temperature 1 and `top_p` 1.
+    probable ones (`logprobs`, `top_logprobs`). Tokens that spell the same word, with or without a space before it,
+    are added; where the answer prefix does not end with a quotation mark, also those with line breaks or such a mark. A
+    word of several tokens is followed up where the server goes on from a given beginning of an answer. A word is
+    censored where tokens that are not listed, and those that were not followed, could add more than 1 % to what was
+    found of it; its number is then an upper bound. Requests are at temperature 1 and `top_p` 1.
 
     Parameters
     ----------
@@ -63,19 +62,21 @@ class OpenAIBackend:
         Attempts after a failed one: no connection, no answer in time, status 408, 409, 429 or 5xx, broken JSON, missing
         log-probabilities.
     backoff
-        Seconds before the second attempt, doubled for each further one, less a random quarter at most. A Retry-After of
-        the server counts instead, up to two minutes.
+        Seconds before the second attempt, doubled for each further one up to two minutes, less a random quarter at
+        most. A Retry-After of the server counts instead; one of more than two minutes is not waited for.
     timeout
         Seconds for an attempt.
     extra_body
-        Fields of the server's own for every request, such as ``{"cache_prompt": False}`` for llama.cpp's.
+        Fields of the server's own for every request, such as ``{"cache_prompt": False}`` for llama.cpp's; none of those
+        that are set here, such as the temperature.
 
     Attributes
     ----------
     name, identity, provenance
         As in `Backend`. The identity is that of the address, the name and the way to ask, since an API does not tell
         when the model behind a name changes. What it does tell is in the provenance: the names and fingerprints that
-        came with the answers, the number of requests, retries and tokens, and their cost where prices are given.
+        came with the answers, the number of requests, retries and tokens, and their cost where prices are given. These
+        are of one measurement: it begins with the first `score` after a `check`, or with other words than before.
 
     Raises
     ------
@@ -98,24 +99,24 @@ class OpenAIBackend:
         timeout: float = 120.0,
         extra_body: Mapping[str, Any] | None = None,
     ) -> None:
-        _check_arguments(model, prefill, timeout, backoff)
-        for name, value, least in (
-            ("top_logprobs", top_logprobs, 1),
-            ("concurrency", concurrency, 1),
-            ("max_retries", max_retries, 0),
-        ):
-            if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                raise InputError(f"{name} = {value!r}: expected a whole number, at least {least}")
-        address = (base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI).rstrip("/")
-        if not address.startswith(("http://", "https://")):
-            raise InputError(f"base_url = {address}: expected an address like http://127.0.0.1:8000/v1")
+        check_model(model, prefill)
+        check_whole("top_logprobs", top_logprobs, 1)
+        check_whole("concurrency", concurrency, 1)
+        check_whole("max_retries", max_retries, 0)
+        check_seconds("timeout", timeout, zero=False)
+        check_seconds("backoff", backoff, zero=True)
+        extra = checked_fields(extra_body)
+        address = base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI
+        check_address(address)
+        address = address.rstrip("/")
         meter = Meter(limits)
         key = find_key(api_key, address)
-        extra = dict(extra_body or {})
         self._server = Server(model, address, key, meter, max_retries, backoff, timeout, extra)
         self._prefill, self._top_logprobs, self._concurrency = prefill, top_logprobs, concurrency
+        self._measuring: tuple[str, ...] = ()
         self.name = model
-        self.identity = f"openai:{address}|{model}|{prefill}|{top_logprobs}|{json.dumps(extra, sort_keys=True)}"
+        # The number is that of the rule by which words are censored: what another one left is measured again.
+        self.identity = f"openai/2:{address}|{model}|{prefill}|{top_logprobs}|{json.dumps(extra, sort_keys=True)}"
         self.provenance: dict[str, str | int | float] = {}
         self._account()
 
@@ -129,6 +130,7 @@ class OpenAIBackend:
             answer where it should go on with one.
         """
         longest = max(prompts, key=lambda prompt: len(prompt.system) + len(prompt.user))
+        self._measuring = ()
 
         async def job(client: Any) -> TopTokens:
             return await self._top_tokens(client, longest, "")
@@ -154,11 +156,17 @@ class OpenAIBackend:
             If the next request could exceed `max_cost`; the same holds.
         """
         follow_ups = FOLLOW_UPS if self._prefill in CONTINUES else 0
+        if self._measuring != tuple(words):
+            self._measuring = tuple(words)
+            self._server.begin_count()
 
         def job(number: int) -> Any:
             async def measured(client: Any) -> Scores:
+                prompt = prompts[number]
+                # What goes on in a turn of its own may open a quotation again.
+                openings = openings_after("" if self._prefill == "user" else prompt.answer_prefix)
                 log_p, censored = await measure(
-                    words, lambda begun: self._top_tokens(client, prompts[number], begun), follow_ups
+                    words, lambda begun: self._top_tokens(client, prompt, begun), follow_ups, openings
                 )
                 return Scores(np.array([number]), log_p[None], censored[None])
 
@@ -243,33 +251,12 @@ class OpenAIBackend:
         return await self._server.ask(client, request, lambda reply: top_tokens_after(reply, prefix))
 
     def _account(self) -> None:
-        server, meter = self._server, self._server.meter
         self.provenance |= {
-            "base_url": server.base_url,
+            "base_url": self._server.base_url,
             "prefill": self._prefill,
             "top_logprobs": self._top_logprobs,
-            "model_answering": " ".join(sorted(server.models_seen)),
-            "system_fingerprint": " ".join(sorted(server.fingerprints)),
-            "requests": meter.requests,
-            "retries": server.retries,
-            "tokens_in": meter.tokens_in,
-            "tokens_out": meter.tokens_out,
+            **self._server.count(),
         }
-        if meter.limits.input_price is not None and meter.limits.output_price is not None:
-            self.provenance["cost"] = meter.cost
-
-
-def _check_arguments(model: str, prefill: str, timeout: float, backoff: float) -> None:
-    if importlib.util.find_spec("openai") is None:
-        raise InputError("an API needs the library openai, not installed here: pip install 'meanfield-llm[api]'")
-    if not isinstance(model, str) or not model:
-        raise InputError(f"model = {model!r}: expected a name on the server")
-    if prefill not in get_args(Prefill):
-        raise InputError(f"prefill = {prefill!r}: expected one of {', '.join(get_args(Prefill))}")
-    if not 0 < timeout < math.inf:
-        raise InputError(f"timeout = {timeout!r}: expected seconds, more than 0")
-    if not 0 <= backoff < math.inf:
-        raise InputError(f"backoff = {backoff!r}: expected seconds, 0 or more")
 
 
 def _seed(seed: int, number: int) -> int:

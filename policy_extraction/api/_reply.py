@@ -47,10 +47,12 @@ def parsed(text: str) -> dict[str, Any]:
 
 
 def usage_of(reply: Mapping[str, Any]) -> Usage | None:
-    """Tokens used, or None where the server does not count them."""
-    usage = reply.get("usage") or {}
+    """Tokens used, or None where the server does not count them in whole numbers."""
+    usage = reply.get("usage")
+    if not isinstance(usage, dict):
+        return None
     numbers = usage.get("prompt_tokens"), usage.get("completion_tokens", 0)
-    return Usage(*numbers) if all(isinstance(number, int) for number in numbers) else None
+    return Usage(*numbers) if all(type(number) is int and number >= 0 for number in numbers) else None
 
 
 def text_of(reply: Mapping[str, Any]) -> str:
@@ -62,7 +64,8 @@ def text_of(reply: Mapping[str, Any]) -> str:
         If there is none.
     """
     choice = _choice(reply)
-    text = choice["text"] if "text" in choice else (choice.get("message") or {}).get("content")
+    message = choice.get("message")
+    text = choice["text"] if "text" in choice else message.get("content") if isinstance(message, Mapping) else None
     if not isinstance(text, str):
         raise UnusableReplyError("the reply has no text")
     return text
@@ -143,9 +146,9 @@ def _top_tokens(token: bytes, log_p: float, listed: list[tuple[bytes, float]]) -
     smallest = min((p for other, p in known if other != token), default=0.0)
     if log_p > NOT_KNOWN and token not in [other for other, _ in listed]:
         known.append((token, log_p))
-    rest = math.log(max(0.0, 1 - _mass(known)) + ROUNDING)
+    left = math.log(max(0.0, 1 - _mass(known)) + ROUNDING)
     tokens, log_probabilities = zip(*known, strict=True) if known else ((), ())
-    return TopTokens(tokens, log_probabilities, min(smallest, rest))
+    return TopTokens(tokens, log_probabilities, min(smallest, left), left)
 
 
 def _mass(tokens: list[tuple[bytes, float]]) -> float:

@@ -41,7 +41,8 @@ class Server:
     max_retries
         Attempts after the first one.
     backoff
-        Seconds before the second attempt, doubled for each further one, less a random quarter at most.
+        Seconds before the second attempt, doubled for each further one up to two minutes, less a random quarter at
+        most.
     timeout
         Seconds for one attempt.
     extra_body
@@ -60,6 +61,7 @@ class Server:
     answered: bool = False
     models_seen: set[str] = field(default_factory=set)
     fingerprints: set[str] = field(default_factory=set)
+    _before: dict[str, int] = field(default_factory=dict, init=False)
 
     def client(self) -> Any:
         """A new client of the `openai` library; it belongs to the event loop in which it is used."""
@@ -71,6 +73,33 @@ class Server:
             api_key=self.api_key, base_url=self.base_url, max_retries=0, timeout=self.timeout, http_client=http
         )
 
+    def begin_count(self) -> None:
+        """What is counted and heard from here on is of a new measurement."""
+        self._before = self._totals()
+        self.models_seen.clear()
+        self.fingerprints.clear()
+
+    def count(self) -> dict[str, str | int | float]:
+        """What the measurement has taken so far, and which models answered; the cost where prices are given."""
+        taken = {name: total - self._before.get(name, 0) for name, total in self._totals().items()}
+        limits = self.meter.limits
+        priced = limits.input_price is not None and limits.output_price is not None
+        return {
+            "model_answering": " ".join(sorted(self.models_seen)),
+            "system_fingerprint": " ".join(sorted(self.fingerprints)),
+            **taken,
+            **({"cost": limits.cost(taken["tokens_in"], taken["tokens_out"])} if priced else {}),
+        }
+
+    def _totals(self) -> dict[str, int]:
+        meter = self.meter
+        return {
+            "requests": meter.requests,
+            "retries": self.retries,
+            "tokens_in": meter.tokens_in,
+            "tokens_out": meter.tokens_out,
+        }
+
     async def ask(self, client: Any, request: Request, read: Callable[[dict[str, Any]], T]) -> T:
         """Send a request until what it answers can be read.
 
@@ -81,7 +110,7 @@ class Server:
         InputError
             If the server can't be reached at all, or refuses the request for what it is.
         ServerError
-            If the last attempt failed too.
+            If the last attempt failed too, or the server asks for a wait of more than two minutes.
         CostLimitError
             If the money is spent.
         """
@@ -92,7 +121,7 @@ class Server:
                 wait, last = self._wait(error, attempt), attempt == self.max_retries
                 if not (transient(error) and self._may_work(error, last)):
                     raise refusal(error, self.model, self.base_url, request.fields) from None
-                if last or wait > LONGEST_WAIT:
+                if last or wait > LONGEST_WAIT:  # which the server asked for
                     raise ServerError(
                         f"{self.base_url} failed {attempt + 1} times in a row for {self.model}; "
                         f"the last time: {message_of(error)}"
@@ -104,8 +133,9 @@ class Server:
     def _wait(self, error: Exception, attempt: int) -> float:
         if isinstance(error, UnusableReplyError) and error.may_differ:
             return 0.0
-        wait = asked_wait(error)
-        return self.backoff * 2**attempt * random.uniform(0.75, 1.0) if wait is None else wait
+        asked = asked_wait(error)
+        own = min(LONGEST_WAIT, self.backoff * 2.0 ** min(attempt, 1000))  # beyond 1023 it is no float
+        return own * random.uniform(0.75, 1.0) if asked is None else asked
 
     def _may_work(self, error: Exception, last: bool) -> bool:
         """Whether the server has ever shown that it can answer, or says itself that it is in trouble."""

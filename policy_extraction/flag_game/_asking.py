@@ -10,10 +10,11 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 from meanfield import InputError
+from policy_extraction._json_replies import ReplyError
 from policy_extraction.checks._spoken import derived_seed
 from policy_extraction.flag_game._log import Call, CallLog
 from policy_extraction.flag_game._prompts import Task
-from policy_extraction.flag_game._replies import Expected, ReplyError, parse_reply
+from policy_extraction.flag_game._replies import Expected, parse_reply
 
 ROLES = ("probe", "message", "statement", "decision", "observer", "manager")
 SEEDS = 2**31 - 1000  # all servers take these

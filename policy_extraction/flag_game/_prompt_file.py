@@ -3,20 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
 from typing import Any
 
-from meanfield import InputError
-from policy_extraction._toml import packaged_toml, read_toml
+from policy_extraction._toml import NUMBERS, TEXT, TEXTS, YES_OR_NO, check_layout, packaged_toml, read_toml
 from policy_extraction.flag_game._prompts import TASKS, FlagGamePrompts, Task
 
-TEXT, TEXTS, NUMBERS, YES_OR_NO = "text", "a list of texts", "a list of numbers", "true or false"
-KINDS: dict[str, Callable[[Any], bool]] = {
-    TEXT: lambda value: isinstance(value, str),
-    TEXTS: lambda value: isinstance(value, list) and all(isinstance(one, str) for one in value),
-    NUMBERS: lambda value: isinstance(value, list) and all(type(one) in (int, float) for one in value),
-    YES_OR_NO: lambda value: isinstance(value, bool),
-}
 LAYOUT: dict[str, Any] = {
     "name": TEXT,
     "retry": TEXT,
@@ -54,7 +45,7 @@ def load_flag_game_prompts(path: str | os.PathLike[str]) -> FlagGamePrompts:
 
 
 def _checked(table: dict[str, Any], source: str) -> FlagGamePrompts:
-    _check_layout(table, LAYOUT, source)
+    check_layout(table, LAYOUT, source)
     ladder = table["susceptibility"]
     tasks = {
         task: Task(
@@ -68,24 +59,6 @@ def _checked(table: dict[str, Any], source: str) -> FlagGamePrompts:
         for task in TASKS
     }
     return FlagGamePrompts(table["name"], table["retry"], **tasks)
-
-
-def _check_layout(table: Mapping[str, Any], layout: Mapping[str, Any], source: str, within: str = "") -> None:
-    missing = [within + name for name in layout if name not in table]
-    if missing:
-        raise InputError(f"path = {source}: the prompts lack {', '.join(missing)}")
-    for name, value in table.items():
-        if name not in layout:
-            known = ", ".join(within + one for one in layout)
-            raise InputError(f"path = {source}: {within}{name} is no part of the prompts; expected {known}")
-        expected = layout[name]
-        if isinstance(expected, str):
-            if not KINDS[expected](value):
-                raise InputError(f"path = {source}: {within}{name} = {value!r}, expected {expected}")
-        elif isinstance(value, dict):
-            _check_layout(value, expected, source, f"{within}{name}.")
-        else:
-            raise InputError(f"path = {source}: {within}{name} = {value!r}, expected a table")
 
 
 PUBLISHED = "flag_game_002.toml"

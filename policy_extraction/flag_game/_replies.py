@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import re
 from dataclasses import dataclass
 from typing import Any
 
+from policy_extraction._json_replies import DECODER, ReplyError, is_text, shown
+
 MOST_INFLUENTIAL = 3
-SHOWN = 60  # characters of a wrong value that are repeated to the model
-
-
-class ReplyError(ValueError):
-    """An answer that can't be used; its text is what is wrong with it."""
 
 
 @dataclass(frozen=True)
@@ -38,12 +33,12 @@ class Expected:
 
 
 def parse_reply(text: str, expected: Expected) -> dict[str, Any]:
-    """The answer as a dict; ReplyError says what is wrong with one that is not exactly as expected.
+    """The answer as a dict in the order of `expected.keys`; ReplyError says what is wrong with one not as expected.
 
     Nothing is repaired: no text around the object, no other key, no key twice, no other spelling of a country.
     """
     try:
-        reply = json.loads(text, object_pairs_hook=_object)
+        reply = DECODER.decode(text)
     except ReplyError:
         raise
     except (ValueError, RecursionError):
@@ -51,40 +46,24 @@ def parse_reply(text: str, expected: Expected) -> dict[str, Any]:
     if not isinstance(reply, dict):
         raise ReplyError("it is not one JSON object and nothing else")
     if set(reply) != set(expected.keys):
-        raise ReplyError(f"its keys are {_shown(list(reply))}, expected {_shown(list(expected.keys))}")
+        raise ReplyError(f"its keys are {shown(list(reply))}, expected {shown(list(expected.keys))}")
     for key, value in reply.items():
         if key == "influential_agent_ids":
             _check_ids(value, expected.others)
-        elif not _is_text(value):
-            raise ReplyError(f"{key} is {_shown(value)}, expected text")
+        elif not is_text(value):
+            raise ReplyError(f"{key} is {shown(value)}, expected text")
     if reply["country"] not in expected.countries:
-        raise ReplyError(f"{_shown(reply['country'])} is not one of the allowed countries")
+        raise ReplyError(f"{shown(reply['country'])} is not one of the allowed countries")
     if "model_identity" in reply and reply["model_identity"] != expected.model:
-        raise ReplyError(f"model_identity is {_shown(reply['model_identity'])}, expected {_shown(expected.model)}")
-    return reply
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise ReplyError("it has a key twice")
-    return found
-
-
-def _is_text(value: object) -> bool:
-    """Whether it is text that can be sent on: JSON can also spell halves of characters."""
-    return isinstance(value, str) and bool(value.strip()) and not re.search("[\ud800-\udfff]", value)
+        raise ReplyError(f"model_identity is {shown(reply['model_identity'])}, expected {shown(expected.model)}")
+    # What others are told of it must not depend on the order in which a model writes.
+    return {key: reply[key] for key in expected.keys}
 
 
 def _check_ids(value: object, others: frozenset[int]) -> None:
     whole = isinstance(value, list) and all(type(one) is int for one in value)
     if not whole or len(set(value)) < len(value) or len(value) > MOST_INFLUENTIAL or not set(value) <= others:
         raise ReplyError(
-            f"influential_agent_ids is {_shown(value)}, expected a list of at most {MOST_INFLUENTIAL} different ids "
+            f"influential_agent_ids is {shown(value)}, expected a list of at most {MOST_INFLUENTIAL} different ids "
             "of the other agents, as numbers"
         )
-
-
-def _shown(value: object) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= SHOWN else text[:SHOWN] + "…"

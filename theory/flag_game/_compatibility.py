@@ -71,8 +71,8 @@ def crop_compatibility(
     pool = check_pool(flags)
     layout = check_layout(canvas, crop, scale)
     hidden = pool.index(flag_of(country, pool))
-    if not 0 <= noise < 1:
-        raise InputError(f"noise = {noise}: expected a probability, 0 ≤ noise < 1")
+    if isinstance(noise, bool) or not isinstance(noise, (int, float, np.number)) or not 0 <= noise < 1:
+        raise InputError(f"noise = {noise!r}: expected a probability, 0 ≤ noise < 1")
     if counting not in get_args(Counting):
         raise InputError(f"counting = {counting!r}: expected {' or '.join(map(repr, get_args(Counting)))}")
     seen = pictures(pool, layout)

@@ -73,10 +73,10 @@ def bootstrap(
         return transferred(jacobian, surrogate, values, measured.possible)
 
     drawn_at = moments_at(point)
-    rng = np.random.default_rng([seed, replicates])
     found, gains = np.empty((replicates, len(point))), np.empty(replicates)
     for b in range(replicates):
-        again = measured_again(moments.laws, measured, rng)
+        # Each has a generator of its own, so that the first replicates are the same however many follow.
+        again = measured_again(moments.laws, measured, np.random.default_rng([seed, b]))
         summit = climb(moments_at, slopes_at, point, again, STEPS)
         found[b], gains[b] = summit.coordinates, summit.log_likelihood - log_likelihood(drawn_at, again)
         report(1)

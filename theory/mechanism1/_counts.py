@@ -58,6 +58,9 @@ class EndpointCounts(NamedTuple):
 def read_counts(source: Source) -> EndpointCounts:
     """Measurements from a CSV file, a table or a Dataset with its columns.
 
+    An accuracy of NaN was not measured at this N, whatever its error says; where the error is 0 or NaN, as with games
+    that all end alike, the accuracy must be NaN.
+
     Columns `N` (of a Dataset also the coordinate `n_agents`), `seeds`, `correct_consensus_count`,
     `wrong_consensus_count`, `polarization_count`, `fragmentation_count`; and, all or none of them, `final_mean` with
     either `final_standard_error` or the ends `final_ci_low` and `final_ci_high` of its 95 % interval;
@@ -101,6 +104,8 @@ def _table(source: Source) -> pd.DataFrame:
         flat = source[[name for name in source.data_vars if set(source[name].dims) <= {"n_agents", "N"}]]
         table = flat.to_dataframe().reset_index()
         return table if "N" in table.columns else table.rename(columns={"n_agents": "N"})
+    if not isinstance(source, (str, os.PathLike)):
+        raise InputError(f"counts = {source!r}: expected a path, a DataFrame or a Dataset")
     path = Path(source)
     if not path.is_file():
         raise InputError(f"counts = {path}: there is no such file")
@@ -141,8 +146,11 @@ def _whole(table: pd.DataFrame, name: str, least: int) -> np.ndarray:
 
 
 def _numbers(table: pd.DataFrame, name: str) -> np.ndarray:
-    """The column's numbers, NaN for text."""
-    return np.asarray(pd.to_numeric(table[name], errors="coerce"), dtype=float)
+    """The column's numbers, and NaN where they are missing."""
+    values = np.asarray(pd.to_numeric(table[name], errors="coerce"), dtype=float)
+    if (np.isnan(values) & table[name].notna().to_numpy()).any():
+        raise InputError(f"{name} = {table[name].tolist()}: expected numbers, or NaN")
+    return values
 
 
 def _accuracy(table: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
@@ -154,20 +162,36 @@ def _accuracy(table: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray |
     ((of_mean, of_error),) = given
     if of_mean not in table.columns:
         raise InputError(f"counts has {of_error}: expected {of_mean} too")
-    mean, interval = _numbers(table, of_mean), None
-    if not ((mean >= 0) & (mean <= 1)).all():
-        raise InputError(f"{of_mean} = {table[of_mean].tolist()}: expected shares from 0 to 1")
-    if set(INTERVAL) <= set(table.columns):
-        interval = np.stack([_numbers(table, name) for name in INTERVAL], axis=-1)
+    mean = _numbers(table, of_mean)
+    seen = ~np.isnan(mean)
+    if not ((mean >= 0) & (mean <= 1))[seen].all():
+        raise InputError(f"{of_mean} = {table[of_mean].tolist()}: expected shares from 0 to 1, or NaN")
+    interval = _interval(table, mean) if set(INTERVAL) <= set(table.columns) else None
     if of_error in table.columns:
         error = _numbers(table, of_error)
     elif interval is not None:
-        low, high = interval.T
-        if not ((low <= mean) & (mean <= high)).all():
-            raise InputError(f"final_ci_low, final_ci_high: expected intervals that hold {of_mean}")
-        error = (high - low) / STANDARD_ERRORS_WIDE
+        error = (interval[:, 1] - interval[:, 0]) / STANDARD_ERRORS_WIDE
     else:
         raise InputError(f"counts has {of_mean}: expected {of_error} or final_ci_low and final_ci_high too")
-    if not ((error > 0) & np.isfinite(error)).all():
-        raise InputError(f"standard errors of {of_mean} are {error.tolist()}: expected numbers above 0")
-    return mean, error, interval
+    unusable = seen & ~((error > 0) & np.isfinite(error))
+    if unusable.any():
+        where = table["N"].to_numpy()[unusable].tolist()
+        raise InputError(
+            f"the standard error of {of_mean} at N = {', '.join(map(str, where))} is "
+            f"{', '.join(map(str, error[unusable].tolist()))}: expected a number above 0; play more games, or set "
+            f"{of_mean} to NaN there"
+        )
+    return mean, np.where(seen, error, np.nan), interval
+
+
+def _interval(table: pd.DataFrame, mean: np.ndarray) -> np.ndarray:
+    """The ends (K, 2) of the interval of each mean, which is in it; NaN where there is no mean."""
+    low, high = (_numbers(table, name) for name in INTERVAL)
+    outside = ~np.isnan(mean) & ~((low <= mean) & (mean <= high))
+    if outside.any():
+        k = int(outside.argmax())
+        raise InputError(
+            f"final_ci_low, final_ci_high = {low[k]}, {high[k]} at N = {table['N'].iloc[k]}: expected an interval that "
+            f"holds the mean, {mean[k]}"
+        )
+    return np.where(np.isnan(mean)[:, None], np.nan, np.stack([low, high], axis=-1))

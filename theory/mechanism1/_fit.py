@@ -71,9 +71,9 @@ def fit_mechanism1(
     counts
         A CSV file or a table with the columns N, seeds, correct_consensus_count, wrong_consensus_count,
         polarization_count, fragmentation_count, and final_mean with final_standard_error or with the ends final_ci_low
-        and final_ci_high of its 95 % interval; or without accuracies. Or a Dataset over `n_agents`: what
-        `validation.simulate_mechanism1` returns, and what `validation.flag_game_accuracy` returns, for one N or with
-        several N joined by `xr.concat(..., "n_agents")`.
+        and final_ci_high of its 95 % interval; or without accuracies, or with NaN where they were not measured. Or a
+        Dataset over `n_agents`: what `validation.simulate_mechanism1` returns, and what `validation.flag_game_accuracy`
+        returns, for one N or with several N joined by `xr.concat(..., "n_agents")`.
     free
         Names of the parameters to fit; the others stay at the values of `start`.
     start
@@ -109,11 +109,12 @@ def fit_mechanism1(
     - over `n_agents`: `measured`, `fitted` and `paper` (endpoint), fractions of runs, and `measured_accuracy`,
       `measured_accuracy_error`, `fitted_accuracy`, `paper_accuracy`.
 
-    attrs hold `log_likelihood` and `log_likelihood_paper`, both from fresh simulations with the same random numbers;
-    `log_likelihood_error`, their Monte-Carlo standard error at the fit; `effective_parameters`, twice what bootstrap
-    refits gain in log-likelihood on average (the number of free ones, were the likelihood complete and regular), with
-    its Monte-Carlo error `effective_parameters_error`; `aic` and `bic`, with that number in place of the number of free
-    ones (all NaN with fewer than 2 replicates); `determined` and `not_determined`, the directions in words.
+    `Mechanism1.of` makes parameters of it. attrs hold `log_likelihood` and `log_likelihood_paper`, both from fresh
+    simulations with the same random numbers; `log_likelihood_error`, their Monte-Carlo standard error at the fit;
+    `effective_parameters`, twice what bootstrap refits gain in log-likelihood on average (the number of free ones, were
+    the likelihood complete and regular), with its Monte-Carlo error `effective_parameters_error`; `aic` and `bic`, with
+    that number in place of the number of free ones (all NaN with fewer than 2 replicates); `determined` and
+    `not_determined`, the directions in words.
 
     Raises
     ------
@@ -121,6 +122,10 @@ def fit_mechanism1(
         If the counts or an argument are not as described.
     """
     measured = read_counts(counts)
+    if not isinstance(start, Mechanism1):
+        raise InputError(
+            f"start = {start!r}: expected a Mechanism1, as dataclasses.replace(APPENDIX_E, J=2.0) makes one"
+        )
     coordinates = Coordinates.of(free, start)
     runs = _checked("runs", max(LEAST_RUNS, RUNS_A_SEED * int(measured.seeds.max())) if runs is None else runs, 100)
     if runs < FEW_RUNS:
@@ -138,7 +143,8 @@ def fit_mechanism1(
         fit = _fit(coordinates, measured, start, starts, runs, replicates, seed, bar.update)
     paper = simulated_moments(APPENDIX_E, measured.sizes, CHECK * runs, 5 * seed + CHECKED)
     result = _label(fit, paper, measured, level)
-    options = {"starts": starts, "runs": runs, "bootstrap": replicates, "level": level, "seed": seed}
+    options = {"start": str(start), "interactions_per_agent": start.interactions_per_agent, "starts": starts}
+    options |= {"runs": runs, "bootstrap": replicates, "level": level, "seed": seed}
     return stamp(result, "mechanism1_fit", None, free=" ".join(coordinates.free), **options).assign_attrs(
         _judged(fit, paper, measured, CHECK * runs)
     )

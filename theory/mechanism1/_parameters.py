@@ -8,9 +8,11 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
+import xarray as xr
 from numpy.typing import ArrayLike
 
 from meanfield import InputError
+from theory.flag_game._arguments import whole_number
 from theory.random_field import FieldLaw
 
 POSITIVE = ("exponent_R", "beta")
@@ -68,7 +70,7 @@ class Mechanism1:
     def __post_init__(self) -> None:
         for name in PARAMETERS:
             value = getattr(self, name)
-            if not isinstance(value, (int, float, np.number)) or not np.isfinite(value):
+            if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not np.isfinite(value):
                 raise InputError(f"{name} = {value!r}: expected a finite number")
             if value < 0 and name in NOT_NEGATIVE:
                 raise InputError(f"{name} = {value}: expected a number of at least 0")
@@ -79,8 +81,22 @@ class Mechanism1:
         weights = (self.weight_T, self.weight_R)
         if min(weights) < 0 or sum(weights) > 1:
             raise InputError(f"weight_T, weight_R = {weights}: weights above 1 or below 0; they sum to at most 1")
-        if not isinstance(self.interactions_per_agent, int) or self.interactions_per_agent < 0:
-            raise InputError(f"interactions_per_agent = {self.interactions_per_agent!r}: expected a whole number")
+        played = whole_number("interactions_per_agent", self.interactions_per_agent, 0)
+        object.__setattr__(self, "interactions_per_agent", played)
+
+    @classmethod
+    def of(cls, fit: xr.Dataset) -> Mechanism1:
+        """The parameters that `fit_mechanism1` found, with those that it held.
+
+        Raises
+        ------
+        InputError
+            If `fit` is something else.
+        """
+        if not isinstance(fit, xr.Dataset) or fit.attrs.get("kind") != "mechanism1_fit":
+            raise InputError(f"fit is a {type(fit).__name__}: expected what theory.fit_mechanism1 returns")
+        values = {name: float(fit["estimate"].sel(parameter=name)) for name in PARAMETERS}
+        return cls(**values, interactions_per_agent=int(fit.attrs["option_interactions_per_agent"]))
 
     def weights(self, n_agents: ArrayLike) -> np.ndarray:
         """(w_T, w_R, w_0) on the last axis for each N ≥ 1 of `n_agents`; N may be infinite."""

@@ -78,8 +78,9 @@ def copying_law(
     InputError
         If an argument is out of range.
     """
-    if n_agents < 1 or not (0 < zealots_T < np.inf and 0 < zealots_R < np.inf):
-        raise InputError(f"n_agents, zealots = {n_agents}, {zealots_T}, {zealots_R}: expected at least 1, and above 0")
+    n_agents = whole_number("n_agents", n_agents)
+    if not (0 < zealots_T < np.inf and 0 < zealots_R < np.inf):
+        raise InputError(f"zealots_T, zealots_R = {zealots_T}, {zealots_R}: expected numbers above 0")
     if not 0 <= initial_share <= 1:
         raise InputError(f"initial_share = {initial_share}: expected from 0 to 1")
     k = np.arange(n_agents + 1)

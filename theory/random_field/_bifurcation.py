@@ -11,13 +11,13 @@ import numpy as np
 import xarray as xr
 from numpy.typing import ArrayLike
 
-from meanfield import InputError, all_roots, stamp
+from meanfield import all_roots, stamp
 from theory.random_field._field_law import FieldLaw, field_law
-from theory.random_field._fixed_points import check_coupling
+from theory.random_field._fixed_points import check_beta, check_finite
 
 POINTS = 801
 INTERVALS = 16
-STEP = 1e-3  # of x, in widths, for the cubic coefficient of f at a pitchfork
+BESIDE = 1e-2  # social field in widths of f, too small for a fold, at which the cubic part of f still shows
 
 
 def random_field_bifurcation(fields: FieldLaw | ArrayLike, *, beta: float, max_J: float = 10.0) -> xr.Dataset:
@@ -45,9 +45,7 @@ def random_field_bifurcation(fields: FieldLaw | ArrayLike, *, beta: float, max_J
         If an argument is out of range.
     """
     law = field_law(fields)
-    check_coupling(max_J, beta)
-    if not np.isfinite(beta) or max_J == 0:
-        raise InputError(f"beta = {beta}, max_J = {max_J}: expected finite numbers above 0")
+    check_finite(beta=beta, max_J=max_J)
     x = np.linspace(-max_J, max_J, POINTS)
     m, slope = law.response(x, beta), law.slope(x, beta)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -82,11 +80,12 @@ def _folds(law: FieldLaw, beta: float, max_J: float) -> np.ndarray:
     def tangent(x: np.ndarray) -> np.ndarray:
         return law.response(x, beta) - x * law.slope(x, beta)
 
-    # f - x f' is of third order at the pitchfork: dividing by x³ takes that root away, and leaves all others.
-    smallest = 1e-2 / beta
     if law.symmetric:
-        positive = np.linspace(smallest, max_J, INTERVALS)
-        found = all_roots(lambda x: tangent(x) / x**3, positive, tolerance=1e-9).roots
+        # f - x f' has a triple root at the pitchfork; to divide it away would raise rounding to roots without end.
+        smallest = BESIDE * law.width(beta)
+        if smallest >= max_J:
+            return np.empty(0)
+        found = all_roots(tangent, np.linspace(smallest, max_J, INTERVALS), tolerance=1e-9).roots
         x = np.concatenate([-found[::-1], found])
     else:
         x = all_roots(tangent, np.linspace(-max_J, max_J, 2 * INTERVALS), tolerance=1e-9).roots
@@ -99,15 +98,14 @@ def random_field_pitchfork(fields: FieldLaw | ArrayLike, *, beta: float) -> tupl
     """(J, kind) at which m = 0 loses its stability in a symmetric law of fields: J = 1/f'(0) = 1/(β E sech²(βh)).
 
     The kind is 'supercritical' where f is concave on the right of 0 (f''' < 0), so that two stable solutions grow out
-    of m = 0, otherwise 'subcritical': they appear in folds before. (NaN, 'none') where -h has another law than h.
+    of m = 0, otherwise 'subcritical': they appear in folds before. (NaN, 'none') where -h has another law than h; J is
+    inf where f'(0) is below the smallest of numbers.
     β may be infinite for a law without single values: J = 1/(2 p(0)) with the density p of h.
     """
     law = field_law(fields)
-    check_coupling(0.0, beta)
+    check_beta(beta)
     if not law.symmetric:
         return float("nan"), "none"
     slope = float(law.slope(np.zeros(()), beta))
-    width = max(1 / beta, float(law.sds.min()))
-    near = STEP * 10 * width
-    curved = float(law.slope(np.array(near), beta)) - slope
-    return 1 / slope, "supercritical" if curved < 0 else "subcritical"
+    curved = float(law.slope(np.array(BESIDE * law.width(beta)), beta)) - slope
+    return 1 / slope if slope > 0 else np.inf, "supercritical" if curved < 0 else "subcritical"

@@ -24,7 +24,7 @@ class FieldLaw:
     Attributes
     ----------
     weights, means, sds
-        Shape (components,). Weights sum to 1; a component of sd 0 is a single value.
+        Shape (components,), arrays or what makes them. Weights sum to 1; a component of sd 0 is a single value.
     """
 
     weights: np.ndarray
@@ -32,6 +32,8 @@ class FieldLaw:
     sds: np.ndarray
 
     def __post_init__(self) -> None:
+        for name in ("weights", "means", "sds"):
+            object.__setattr__(self, name, numbers(name, getattr(self, name)))
         if not self.weights.shape == self.means.shape == self.sds.shape or self.weights.ndim != 1:
             raise InputError("a field law takes as many weights as means and sds")
         if not (self.weights >= 0).all() or abs(self.weights.sum() - 1) > 1e-9:
@@ -57,6 +59,10 @@ class FieldLaw:
         """E tanh²(β(h + x)): q of [002] Eq. 8 where agents feel the social field x."""
         return 1 - self.slope(x, beta) / beta if np.isfinite(beta) else np.ones(np.shape(x))
 
+    def width(self, beta: float) -> float:
+        """The social field over which f' changes."""
+        return max(1 / beta, float(self.sds.min()))
+
     def _average(self, x: ArrayLike, beta: float, derivative: int) -> np.ndarray:
         at = np.asarray(x, dtype=float)
         flat = at.ravel()
@@ -73,15 +79,23 @@ def field_law(fields: FieldLaw | ArrayLike) -> FieldLaw:
     """The law of fields: as given, or that of a sample h_i of shape (N,), each with the weight 1/N."""
     if isinstance(fields, FieldLaw):
         return fields
-    values = np.atleast_1d(np.asarray(fields, dtype=float))
+    values = np.atleast_1d(numbers("fields", fields))
     if values.ndim != 1 or not values.size or not np.isfinite(values).all():
         raise InputError(f"fields has shape {values.shape}: expected finite numbers, one for each agent, or a FieldLaw")
     return FieldLaw(np.full(values.size, 1 / values.size), values, np.zeros(values.size))
 
 
+def numbers(name: str, values: object) -> np.ndarray:
+    """`values` as an array of floats; InputError where they are something else."""
+    try:
+        return np.asarray(values, dtype=float)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} = {values!r}: expected numbers") from None
+
+
 def normal_fields(mean: float, sd: float) -> FieldLaw:
     """Fields from one normal law."""
-    return FieldLaw(np.ones(1), np.array([float(mean)]), np.array([float(sd)]))
+    return FieldLaw(np.ones(1), numbers("mean", [mean]), numbers("sd", [sd]))
 
 
 def bimodal_fields(strength: float, truth_share: float = 0.5) -> FieldLaw:
@@ -92,8 +106,11 @@ def bimodal_fields(strength: float, truth_share: float = 0.5) -> FieldLaw:
 
 
 def _tanh(argument: np.ndarray, beta: float, derivative: int) -> np.ndarray:
-    value = np.tanh(beta * argument)
-    return value if derivative == 0 else beta * (1 - value**2)
+    if derivative == 0:
+        return np.tanh(beta * argument)
+    # β sech², where 1 - tanh² would have lost all its digits
+    e = np.exp(-2 * beta * np.abs(argument))
+    return 4 * beta * e / (1 + e) ** 2
 
 
 def _over_points(x: np.ndarray, means: np.ndarray, weights: np.ndarray, beta: float, derivative: int) -> np.ndarray:

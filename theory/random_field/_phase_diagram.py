@@ -10,16 +10,17 @@ from numpy.typing import ArrayLike
 
 from meanfield import InputError, stamp
 from theory.flag_game._arguments import whole_number
-from theory.random_field._field_law import FieldLaw
+from theory.random_field._field_law import FieldLaw, numbers
 from theory.random_field._fixed_points import check_coupling
 
 GRID = 801  # values of m between which solutions are counted
 MOST = 1.001  # the largest of them: beyond 1, because large fields are rounded to m = ±1
+NEUTRAL = 1e-12  # f(0) below it is 0 as far as rounding tells
 BLOCK = 2**22  # numbers held at once
 
 
 def random_field_phase_diagram(
-    fields_of: Callable[[int], FieldLaw],
+    fields_of: FieldLaw | Callable[[int], FieldLaw],
     *,
     n_agents: Sequence[int],
     J: ArrayLike,
@@ -36,7 +37,7 @@ def random_field_phase_diagram(
     Parameters
     ----------
     fields_of
-        The law of an agent's field among N, as `Mechanism1.field_law`.
+        The law of an agent's field among N, as `Mechanism1.field_law`; or one law for all N.
     n_agents
         Population sizes, all different.
     J
@@ -53,7 +54,7 @@ def random_field_phase_diagram(
     Dataset over `n_agents` and `J`: `bistable`, the fraction of samples with stable solutions on both sides of m = 0;
     `truth_only` and `rival_only`, with all stable solutions on one side; `several`, with more than one stable solution;
     `m` and `q`, means over samples at the solution that is reached from m = mean tanh(βh_i), what the agents say before
-    they listen ([002] Eq. 8).
+    they listen ([002] Eq. 8). A stable m = 0 is on neither side, so that the first three can sum to less than 1.
 
     Raises
     ------
@@ -64,7 +65,7 @@ def random_field_phase_diagram(
     if not sizes or len(set(sizes)) < len(sizes):
         raise InputError(f"n_agents = {sizes}: expected one population size or several different ones")
     samples, seed = whole_number("samples", samples), whole_number("seed", seed, 0)
-    couplings = np.atleast_1d(np.asarray(J, dtype=float))
+    couplings = np.atleast_1d(numbers("J", J))
     if couplings.ndim != 1 or couplings.size == 0:
         raise InputError(f"J has shape {couplings.shape}: expected a row of at least one coupling")
     for coupling in couplings:
@@ -74,7 +75,7 @@ def random_field_phase_diagram(
     names = ("bistable", "truth_only", "rival_only", "several", "m", "q")
     values = {name: np.empty((len(sizes), len(couplings))) for name in names}
     for k, n in enumerate(sizes):
-        h = sample_fields(fields_of(n), n, samples, seed)
+        h = sample_fields(_law_among(n, fields_of), n, samples, seed)
         for name, column in zip(names, _counted(h, couplings, beta), strict=True):
             values[name][k] = column
     texts = ("fraction of samples with stable solutions on both sides", "fraction for the truth only")
@@ -88,6 +89,13 @@ def random_field_phase_diagram(
         {"n_agents": sizes, "J": ("J", couplings, {"long_name": "coupling", "units": "nat"})},
     )
     return stamp(result, "random_field_phase_diagram", None, beta=beta, samples=samples, seed=seed)
+
+
+def _law_among(n_agents: int, fields_of: FieldLaw | Callable[[int], FieldLaw]) -> FieldLaw:
+    law = fields_of(n_agents) if callable(fields_of) else fields_of
+    if not isinstance(law, FieldLaw):
+        raise InputError(f"fields_of = {fields_of!r}: expected a FieldLaw, or a function that makes one of N")
+    return law
 
 
 def sample_fields(law: FieldLaw, n_agents: int, samples: int, seed: int) -> np.ndarray:
@@ -117,10 +125,16 @@ def _solutions(h: np.ndarray, m: np.ndarray, coupling: float, beta: float) -> np
     mismatch = np.tanh(beta * (h[:, None, :] + coupling * m[:, None])).mean(axis=-1) - m
     falls = (mismatch[:, :-1] > 0) & (mismatch[:, 1:] <= 0)  # stable solutions lie there; one at least exists
     middle = (m[:-1] + m[1:]) / 2
-    truth, rival = (falls & (middle > 0)).any(1), (falls & (middle < 0)).any(1)
+    # m = 0 is a value of the grid: where it is a solution, rounding decides on which side of it the fall is seen.
+    centre = GRID // 2
+    neutral = np.abs(mismatch[:, centre]) < NEUTRAL
+    beside = np.isin(np.arange(GRID - 1), (centre - 1, centre)) & neutral[:, None]
+    on_neither = (falls & beside).any(1)
+    truth, rival = ((falls & ~beside & side).any(1) for side in (middle > 0, middle < 0))
     reached = _settled(h, coupling, beta)
     q = (np.tanh(beta * (h + coupling * reached[:, None])) ** 2).mean(1)
-    return np.stack([truth & rival, truth & ~rival, rival & ~truth, falls.sum(1) > 1, reached, q])
+    alone = [one & ~other & ~on_neither for one, other in ((truth, rival), (rival, truth))]
+    return np.stack([truth & rival, *alone, falls.sum(1) > 1, reached, q])
 
 
 def _settled(h: np.ndarray, coupling: float, beta: float, iterations: int = 200) -> np.ndarray:

@@ -1,0 +1,16 @@
+"""Language models as the agents of a norm society [003]: its prompts, its operations, and how probable they are.
+
+Agents, norms and behaviours come as objects with the attributes of those of `theory.norms`, so that nothing here knows
+the society's rules.
+"""
+
+from policy_extraction.norms._objects import Action as Action
+from policy_extraction.norms._objects import Information as Information
+from policy_extraction.norms._objects import Plan as Plan
+from policy_extraction.norms._objects import UnparsedError as UnparsedError
+from policy_extraction.norms._operations import NormOperations as NormOperations
+from policy_extraction.norms._probe import probe_operations as probe_operations
+from policy_extraction.norms._probed_table import operation_probabilities as operation_probabilities
+from policy_extraction.norms._prompt_file import NORMS_003 as NORMS_003
+from policy_extraction.norms._prompt_file import load_norm_prompts as load_norm_prompts
+from policy_extraction.norms._prompts import NormPrompts as NormPrompts

@@ -1,0 +1,159 @@
+"""How a model is asked: yes/no questions as probabilities, requests to write until the answer can be used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from tqdm.auto import tqdm
+
+from meanfield import InputError
+from policy_extraction._backend import Backend
+from policy_extraction._json_replies import ReplyError
+from policy_extraction._sampling import Sampling, choose
+from policy_extraction._template import Prompt
+from policy_extraction.norms._objects import UnparsedError
+from policy_extraction.norms._prompts import Asked, NormPrompts
+
+Parsed = TypeVar("Parsed")
+
+MAX_TOKENS = {
+    "create": 400,
+    "talk": 60,
+    "reply": 60,
+    "think": 50,
+    "identify": 60,
+    "classify": 120,
+    "abstract": 80,
+    "plan": 100,
+    "act": 40,
+}
+SEEDS = 2**31 - 1000  # all servers take these
+CUT = 120  # characters of an answer that an error repeats
+
+
+class Probed(NamedTuple):
+    """What was measured of a question.
+
+    Attributes
+    ----------
+    p_yes
+        Probability of yes, of the two words at the temperature, mean over both orders of the words.
+    captured_mass
+        Probability of the two words together among all answers, at temperature 1, mean over both orders.
+    undecided
+        Width of the interval in which `p_yes` lies, 0 unless the back end only bounds the probability of a word.
+    """
+
+    p_yes: float
+    captured_mass: float
+    undecided: float
+
+
+def probe(
+    backend: Backend, asked: Sequence[Asked], words: tuple[str, str], temperature: float, progress: bool = False
+) -> Iterator[Probed]:
+    """For each question what was measured; all are asked in one go, each text once.
+
+    Raises
+    ------
+    InputError
+        If the back end only bounds the probabilities of both words, which then can't be compared.
+    """
+    prompts = list(dict.fromkeys(prompt for both in asked for prompt in both))
+    place = {prompt: number for number, prompt in enumerate(prompts)}
+    log_p = np.full((len(prompts), 2), np.nan)
+    censored = np.zeros((len(prompts), 2), dtype=bool)
+    with tqdm(total=len(prompts), desc=backend.name, unit="prompt", disable=not progress) as bar:
+        for scores in backend.score(prompts, words):
+            log_p[scores.numbers], censored[scores.numbers] = scores.log_probability, scores.censored
+            bar.update(len(scores.numbers))
+    if censored.all(-1).any():
+        raise InputError(
+            f"backend = {backend.name}: neither {words[0]!r} nor {words[1]!r} is among its most probable answers; "
+            "expected one of them, so let it list more of these or take other words in the prompts"
+        )
+    choice = choose(log_p, censored, Sampling(temperature, undecided="bound"))
+    mass = np.exp(log_p).sum(-1)
+    for both in asked:
+        at = [place[prompt] for prompt in both]
+        width = choice.high[at, 0] - choice.low[at, 0]
+        yield Probed(float(choice.q[at, 0].mean()), float(mass[at].mean()), float(width.mean()))
+
+
+@dataclass
+class Asker:
+    """Asks one question after the other, and keeps every prompt and answer.
+
+    Attributes
+    ----------
+    temperature, writing_temperature
+        Of answers to questions and of texts.
+    retries
+        How often a request is made again, at most.
+    exchanges
+        What was asked and answered, for a log.
+    """
+
+    backend: Backend
+    prompts: NormPrompts
+    temperature: float
+    writing_temperature: float
+    retries: int
+    exchanges: list[dict[str, Any]] = field(default_factory=list)
+    _known: dict[Asked, Probed] = field(default_factory=dict, repr=False)
+
+    def decide(self, operation: str, agent: Any, rng: np.random.Generator, **slots: str) -> bool:
+        """Whether the operation is true, drawn with the probability that the model gives it."""
+        asked = self.prompts.question(operation, agent, **slots)
+        probed = self.probed(asked)
+        answer = "yes" if rng.random() < probed.p_yes else "no"
+        self._keep(operation, agent, asked.yes_first, answer, user_no_first=asked.no_first.user, **probed._asdict())
+        return answer == self.prompts.questions[operation].true_if
+
+    def probed(self, asked: Asked) -> Probed:
+        """What is measured of a question; the same one is measured once."""
+        if asked not in self._known:
+            (self._known[asked],) = probe(self.backend, [asked], self.prompts.words, self.temperature)
+        return self._known[asked]
+
+    def write(
+        self, operation: str, agent: Any, parse: Callable[[str], Parsed], rng: np.random.Generator, **slots: str
+    ) -> Parsed:
+        """What `parse` makes of the model's answer; UnparsedError where it refuses all of them."""
+        problem, text = "", ""
+        for _ in range(1 + self.retries):
+            prompt = self.prompts.writing(operation, agent, problem, **slots)
+            text = prompt.answer_prefix + self._written(operation, prompt, int(rng.integers(SEEDS)))
+            try:
+                parsed = parse(text)
+            except ReplyError as bad:
+                problem = str(bad)
+                self._keep(operation, agent, prompt, text, problem=problem)
+            else:
+                self._keep(operation, agent, prompt, text, problem="")
+                return parsed
+        shown = text if len(text) <= CUT else text[:CUT] + "…"
+        raise UnparsedError(
+            f"{operation} of {agent.name}: no answer of {1 + self.retries} can be used; the last one was {shown!r}: "
+            f"{problem}"
+        )
+
+    def _written(self, operation: str, prompt: Prompt, seed: int) -> str:
+        (text,) = self.backend.generate(
+            [prompt], max_tokens=MAX_TOKENS[operation], temperature=self.writing_temperature, seed=seed
+        )
+        return text
+
+    def _keep(self, operation: str, agent: Any, prompt: Prompt, answer: str, **more: Any) -> None:
+        self.exchanges.append(
+            {
+                "operation": operation,
+                "agent": agent.name,
+                "prompt": {"system": prompt.system, "user": prompt.user, "answer_prefix": prompt.answer_prefix},
+                "answer": answer,
+                **more,
+            }
+        )

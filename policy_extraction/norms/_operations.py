@@ -1,0 +1,227 @@
+"""The operations of a norm society, answered by a language model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from meanfield import InputError
+from policy_extraction._backend import Backend
+from policy_extraction._sampling import check_temperature
+from policy_extraction.checks._generation import check_integer
+from policy_extraction.flag_game._arguments import check_number
+from policy_extraction.norms._asking import Asker
+from policy_extraction.norms._objects import Action, Information, Plan
+from policy_extraction.norms._prompt_file import NORMS_003
+from policy_extraction.norms._prompts import NormPrompts
+from policy_extraction.norms._replies import (
+    ReplyError,
+    WrittenNorm,
+    parse_abstract,
+    parse_norm,
+    parse_norms,
+    parse_text,
+    parse_themes,
+)
+
+SOURCES = ("chat", "thought")
+SHOWS = ("for", "against")
+
+
+class NormOperations:
+    """What agents of a norm society decide, say, think, plan and do, by a language model.
+
+    What is answered with yes or no is a question whose two answers are scored: a softmax over the two words at the
+    temperature, mean over both orders in which they are offered, since small models prefer one place. The answer is
+    drawn with this probability. Of `think` and `identify` the first step is such a question, whether there is a thought
+    or a norm; only then the model writes it. Text that can't be used is refused as a whole, and the model is asked
+    again and told what was wrong. Source: [003] Section 2; the prompts are ours.
+
+    Parameters
+    ----------
+    backend
+        The model.
+    prompts
+        What it is asked.
+    temperature
+        Of the answers to questions, positive.
+    writing_temperature
+        Of texts; 0 for the most probable token each time.
+    retries
+        How often a text is asked for again, at most.
+    created
+        {name of an agent: norms}, content, kind and utility of each, that the agents start with. A model is not asked
+        for these; many a small one can't write a list of norms.
+
+    Attributes
+    ----------
+    exchanges
+        For a log, a dict for each question and each try of a text: `operation`, `agent` (the name), `prompt` (system,
+        user, answer_prefix) and `answer`. For a question also `user_no_first` (the user message with the words in the
+        other order), `p_yes`, `captured_mass` (probability of the two words together) and `undecided` (width of the
+        interval of `p_yes` where the back end only bounds it), and the answer is 'yes' or 'no'. For a text also
+        `problem`, why it was refused, '' where it was not. Whoever logs them may empty the list.
+    identity
+        Text that changes with the model and the options.
+
+    Raises
+    ------
+    InputError
+        If an argument is not as described, or from the methods if a back end that lists its most probable answers only
+        has neither word among them.
+    UnparsedError
+        From the methods: if no text of a model can be used.
+    """
+
+    def __init__(
+        self,
+        backend: Backend,
+        prompts: NormPrompts = NORMS_003,
+        *,
+        temperature: float = 1.0,
+        writing_temperature: float = 0.5,
+        retries: int = 3,
+        created: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
+    ) -> None:
+        check_arguments(backend, prompts, temperature)
+        check_number("writing_temperature", writing_temperature)
+        check_integer("retries", retries, least=0)
+        self.prompts = prompts
+        self._asker = Asker(backend, prompts, temperature, writing_temperature, retries)
+        self._created = {name: _checked(name, norms) for name, norms in (created or {}).items()}
+        options = (temperature, writing_temperature, retries, self._created)
+        self.identity = " ".join(map(str, (backend.identity, prompts.sha256, *options)))
+
+    @property
+    def exchanges(self) -> list[dict[str, Any]]:
+        """All that was asked and answered so far, or since the list was emptied."""
+        return self._asker.exchanges
+
+    def create(self, agent: Any, n: int, rng: np.random.Generator) -> list[dict[str, Any]]:
+        """Norms that the agent starts with: content, kind and utility of each; n, or at most n that were given."""
+        check_integer("n", n, least=1)
+        if agent.name in self._created:
+            return [norm._asdict() for norm in self._created[agent.name][:n]]
+        written = self._asker.write("create", agent, partial(parse_norms, n=n), rng, n=str(n))
+        return [norm._asdict() for norm in written]
+
+    def detect_conflict(self, agent: Any, observation: Any, norms: Any, rng: np.random.Generator) -> bool:
+        """Whether what the agent sees breaks one of its norms."""
+        return self._decide("detect_conflict", agent, rng, norms, observation=observation.text)
+
+    def decide_to_talk(self, agent: Any, observation: Any, norms: Any, rng: np.random.Generator) -> bool:
+        """Whether it talks about what it sees, once that breaks one of its norms."""
+        return self._decide("decide_to_talk", agent, rng, norms, observation=observation.text)
+
+    def talk(self, agent: Any, partner: Any, observation: Any, norms: Any, rng: np.random.Generator) -> str:
+        """What the agent says to its partner, and the partner's answer, a line each after the speaker's name."""
+        listed = self.prompts.listed(norms)
+        said = self._text("talk", agent, rng, norms=listed, observation=observation.text, partner=partner.name)
+        reply = self._text("reply", partner, rng, partner=agent.name, text=said)
+        return f"{agent.name}: {said}\n{partner.name}: {reply}"
+
+    def think(self, agent: Any, observation: Any, norms: Any, rng: np.random.Generator) -> str | None:
+        """A thought about what the agent sees; None if it has none."""
+        if not self._decide("has_thought", agent, rng, norms, observation=observation.text):
+            return None
+        return self._text("think", agent, rng, norms=self.prompts.listed(norms), observation=observation.text)
+
+    def identify(
+        self, agent: Any, text: str, source: str, observation: Any, informed: Any, rng: np.random.Generator
+    ) -> Information | None:
+        """The norm that a conversation ('chat') or a thought ('thought') expresses; None if it expresses none.
+
+        The model reads the text and the norms that the agent is informed of, and nothing of the observation.
+        """
+        if source not in SOURCES:
+            raise InputError(f"source = {source!r}: expected one of {', '.join(SOURCES)}")
+        known = self.prompts.listed(informed)
+        if not self._asker.decide(f"identify_{source}", agent, rng, text=text, informed=known):
+            return None
+        norm = self._asker.write("identify", agent, parse_norm, rng, text=text, source=source, informed=known)
+        return Information(norm.content, norm.kind, norm.utility, text, source)
+
+    def is_consistent(self, agent: Any, information: Any, rng: np.random.Generator) -> bool:
+        """Whether the information says what its text says."""
+        slots = {"content": information.content, "text": information.text}
+        return self._asker.decide("is_consistent", agent, rng, **slots)
+
+    def is_unique(self, agent: Any, information: Any, norms: Any, rng: np.random.Generator) -> bool:
+        """Whether none of the norms means the same."""
+        return self._decide("is_unique", agent, rng, norms, content=information.content)
+
+    def is_type_right(self, agent: Any, information: Any, rng: np.random.Generator) -> bool:
+        """Whether the kind of the information is right."""
+        slots = {"content": information.content, "kind": information.kind}
+        return self._asker.decide("is_type_right", agent, rng, **slots)
+
+    def is_conflict_free(self, agent: Any, information: Any, norms: Any, rng: np.random.Generator) -> bool:
+        """Whether the information opposes none of the norms."""
+        return self._decide("is_conflict_free", agent, rng, norms, content=information.content)
+
+    def plan(self, agent: Any, norms: Any, rng: np.random.Generator) -> Plan:
+        """A plan for the day; which of the norms it keeps to is asked of the text, one norm after the other."""
+        text = self._text("plan", agent, rng, norms=self.prompts.listed(norms))
+        kept = [
+            norm.content
+            for norm in norms
+            if self._asker.decide("plan_follows", agent, rng, content=norm.content, plan=text)
+        ]
+        return Plan(text, frozenset(kept))
+
+    def act(self, agent: Any, behaviour: Any, norms: Any, plan: Any, rng: np.random.Generator) -> Action:
+        """What the agent does about the behaviour.
+
+        By which standard it acts is asked of the text, of a standard drawn at random, so that a model that prefers one
+        of the answers prefers none of the standards. The action is normative if one of the norms that the plan keeps to
+        is found to ask for it.
+        """
+        shows = {f"shows_{one}": behaviour.shows[one] for one in SHOWS}
+        listed, planned = self.prompts.listed(norms), [norm for norm in norms if norm.content in plan.follows]
+        text = self._text("act", agent, rng, norms=listed, plan=plan.text or self.prompts.no_norms, **shows)
+        first, second = rng.permutation(SHOWS).tolist()
+        slots = {"content": behaviour.standards[first], "action": text}
+        shown = first if self._asker.decide("action_follows", agent, rng, **slots) else second
+        normative = bool(planned) and self._decide("is_normative", agent, rng, planned, action=text)
+        return Action(text, shown, normative)
+
+    def classify(self, agent: Any, norms: Any, rng: np.random.Generator) -> list[tuple[str, tuple[str, ...]]]:
+        """Themes, and the contents of the norms of each; each norm has one theme."""
+        parse = partial(parse_themes, n=len(norms))
+        themes = self._asker.write("classify", agent, parse, rng, norms=self.prompts.listed(norms))
+        return [(theme, tuple(norms[number].content for number in numbers)) for theme, numbers in themes]
+
+    def abstract(
+        self, agent: Any, theme: str, norms: Any, rng: np.random.Generator
+    ) -> tuple[str, str, tuple[float, ...]]:
+        """Content and kind of a general norm for the norms of a theme, and the weights of these in its utility."""
+        slots = {"theme": theme, "norms": self.prompts.listed(norms), "n": str(len(norms))}
+        norm = self._asker.write("abstract", agent, partial(parse_abstract, n=len(norms)), rng, **slots)
+        return norm.content, norm.kind, norm.weights
+
+    def _decide(self, name: str, agent: Any, rng: np.random.Generator, norms: Any, **slots: str) -> bool:
+        return self._asker.decide(name, agent, rng, norms=self.prompts.listed(norms), **slots)
+
+    def _text(self, name: str, agent: Any, rng: np.random.Generator, **slots: str) -> str:
+        return self._asker.write(name, agent, parse_text, rng, **slots)
+
+
+def _checked(name: str, norms: Sequence[Mapping[str, Any]]) -> tuple[WrittenNorm, ...]:
+    """Norms that are given, by the rules for those that are written."""
+    try:
+        return parse_norms(json.dumps([dict(norm) for norm in norms]), len(norms))
+    except (ReplyError, TypeError, ValueError) as bad:
+        raise InputError(f"created[{name!r}] = {norms!r}: {bad}") from None
+
+
+def check_arguments(backend: object, prompts: object, temperature: float) -> None:
+    """InputError unless a model can be asked with them."""
+    if not isinstance(backend, Backend):
+        raise InputError(f"backend = {backend!r}: expected a Backend, as open_backend returns one")
+    if not isinstance(prompts, NormPrompts):
+        raise InputError(f"prompts = {prompts!r}: expected NormPrompts, as load_norm_prompts returns them")
+    check_temperature(temperature)

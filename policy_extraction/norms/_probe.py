@@ -1,0 +1,143 @@
+"""How probable each yes/no operation is with a model, for all agents and in all scenes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from meanfield import stamp
+from policy_extraction._backend import Backend
+from policy_extraction.norms._asking import Probed, probe
+from policy_extraction.norms._cells import STANDARDS, Cell, cells_of, check_cells
+from policy_extraction.norms._operations import check_arguments
+from policy_extraction.norms._prompt_file import NORMS_003
+from policy_extraction.norms._prompts import QUESTIONS, NormPrompts
+from policy_extraction.norms._scenes import SCENES
+
+TABLE = ("scene", "agent", "behaviour", "standard")
+LONG_NAMES = {
+    "probability": "probability that the operation is true",
+    "p_yes": "probability of yes, of the two words",
+    "captured_mass": "probability of the two words together, temperature 1",
+    "undecided": "width of the interval of the probability",
+    "right": "whether the operation is true by the hand-made answer",
+    "agreement": "mean probability of the hand-made answer",
+    "contrast": "mean probability where the operation is true less that where it is not",
+    "mean_mass": "mean captured mass",
+}
+
+
+def probe_operations(
+    backend: Backend,
+    agents: Iterable[Any],
+    behaviours: Mapping[str, Any] | Iterable[Any],
+    prompts: NormPrompts = NORMS_003,
+    *,
+    temperature: float = 1.0,
+    progress: bool = False,
+) -> xr.Dataset:
+    """The probability of each yes/no operation, by agent, behaviour and standard, in hand-made scenes.
+
+    Nothing is drawn. A question is asked with its two words in both orders; equal prompts are asked once, so that of
+    questions that don't describe the agent there are few. The scenes are in
+    `policy_extraction/templates/norms_003_scenes.toml`, and `SCENES` says what is asked in them. Source of the
+    operations: [003] Section 2; the scenes and the answers that are right in them are ours.
+
+    Parameters
+    ----------
+    backend
+        The model.
+    agents
+        Two or more, with name, type, description and prefers, as `theory.norms.AGENTS`.
+    behaviours
+        Two or more of 'smoking', 'noise' and 'tipping', as `theory.norms.BEHAVIOURS`.
+    prompts
+        What is asked.
+    temperature
+        Of the softmax over the two words.
+    progress
+        Show a progress bar.
+
+    Returns
+    -------
+    Dataset over (scene, agent, behaviour, standard) with
+
+    - `probability` that the operation is true: of yes or of no, as the prompts' `true_if` says; `p_yes`, and
+      `captured_mass` of the two words, both means over the orders of the words; `undecided`, the width of the interval
+      in which the probability lies, 0 unless the back end only bounds that of a word;
+    - `right`, 1 where the operation is true by the hand-made answer, 0 where it is not, NaN where none is right;
+
+    and over (operation) `agreement`, the mean probability of the right answer; `contrast`, the mean probability where
+    the operation is true less that where it is not, 0 for a model that pays no heed to the scene and 1 for one that is
+    always right; both NaN where there are no right answers of this kind; and `mean_mass`. Coordinates: `asked` and
+    `situation` (scene), `type` (agent), `kind` (behaviour), and `willing` (agent, behaviour, standard), whether the
+    agent likes the standard.
+
+    Raises
+    ------
+    InputError
+        If an argument is not as described, or the back end only bounds the probabilities of both words.
+    """
+    check_arguments(backend, prompts, temperature)
+    agents = list(agents)
+    behaviours = list(behaviours.values() if isinstance(behaviours, Mapping) else behaviours)
+    check_cells(agents, behaviours)
+    cells = cells_of(agents, behaviours)
+    asked = [scene.asked(cell, prompts) for scene in SCENES for cell in cells]
+    longest = max((both.yes_first for both in asked), key=lambda prompt: len(prompt.system) + len(prompt.user))
+    backend.check([longest], prompts.words)
+    measured = list(probe(backend, asked, prompts.words, temperature, progress))
+    shape = (len(SCENES), len(agents), len(behaviours), len(STANDARDS))
+    columns = {name: np.reshape([getattr(one, name) for one in measured], shape) for name in Probed._fields}
+    if_yes = np.array([prompts.questions[scene.operation].true_if == "yes" for scene in SCENES])[:, None, None, None]
+    columns["probability"] = np.where(if_yes, columns["p_yes"], 1 - columns["p_yes"])
+    columns["right"] = np.reshape([_number(scene.answer(cell)) for scene in SCENES for cell in cells], shape)
+    result = _labelled(columns, agents, behaviours, cells)
+    result = result.assign_coords(model=backend.name)
+    return stamp(
+        result, "norm_probes", None, prompts=prompts.name, prompts_sha256=prompts.sha256, temperature=float(temperature)
+    ).assign_attrs(backend.provenance)
+
+
+def _number(answer: bool | None) -> float:
+    return np.nan if answer is None else float(answer)
+
+
+def _labelled(
+    columns: Mapping[str, np.ndarray], agents: Sequence[Any], behaviours: Sequence[Any], cells: Sequence[Cell]
+) -> xr.Dataset:
+    willing = np.reshape(["willing" if cell.willing else "unwilling" for cell in cells], columns["p_yes"].shape[1:])
+    result = xr.Dataset(
+        {name: (TABLE, columns[name]) for name in ("probability", "p_yes", "captured_mass", "undecided", "right")},
+        coords={
+            "scene": [scene.name for scene in SCENES],
+            "asked": ("scene", [scene.operation for scene in SCENES]),
+            "situation": ("scene", [scene.situation for scene in SCENES]),
+            "agent": [agent.name for agent in agents],
+            "type": ("agent", [agent.type for agent in agents]),
+            "behaviour": [behaviour.name for behaviour in behaviours],
+            "kind": ("behaviour", [behaviour.kind for behaviour in behaviours]),
+            "standard": list(STANDARDS),
+            "willing": (TABLE[1:], willing),
+            "operation": list(QUESTIONS),
+        },
+    )
+    rows = [result["asked"].values == name for name in QUESTIONS]
+    judged = [_judged(columns["probability"][row], columns["right"][row]) for row in rows]
+    result["agreement"] = ("operation", [agreement for agreement, _ in judged])
+    result["contrast"] = ("operation", [contrast for _, contrast in judged])
+    result["mean_mass"] = ("operation", [columns["captured_mass"][row].mean() for row in rows])
+    for name, text in LONG_NAMES.items():
+        result[name].attrs = {"long_name": text, "units": "1"}
+    return result
+
+
+def _judged(probability: np.ndarray, right: np.ndarray) -> tuple[float, float]:
+    """Agreement and contrast."""
+    found, refused = probability[right == 1], probability[right == 0]
+    agreeing = np.concatenate([found, 1 - refused])
+    agreement = float(agreeing.mean()) if agreeing.size else np.nan
+    return agreement, float(found.mean() - refused.mean()) if found.size and refused.size else np.nan

@@ -1,0 +1,141 @@
+"""Operation probabilities of the reaction model of norm emergence, from probes of a language model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+import xarray as xr
+
+from meanfield import InputError, stamp
+
+LABELS: Mapping[str, tuple[str, ...]] = {
+    "type": ("entrepreneur", "ordinary"),
+    "willing": ("willing", "unwilling"),
+    "kind": ("injunctive", "descriptive"),
+    "held": ("none", "same", "opposed", "abstract"),
+    "reminded": ("first", "reminded"),
+}
+
+
+class Source(NamedTuple):
+    """Where an operation's probabilities come from.
+
+    Attributes
+    ----------
+    dims
+        Of the operation's probability.
+    scene
+        In which it is probed, with the label of `held` or `reminded` in braces; '' where it can't be.
+    over
+        A scene by whose probability it is divided.
+    """
+
+    dims: tuple[str, ...]
+    scene: str
+    over: str = ""
+
+
+SOURCES: Mapping[str, Source] = {
+    "detect_conflict": Source(("kind",), "detect_conflict/opposite"),
+    "detect_abstract": Source((), "detect_conflict/abstract", over="detect_conflict/opposite"),
+    "false_conflict": Source((), "detect_conflict/same"),
+    "decide_to_talk": Source(("type", "willing"), "decide_to_talk/opposite"),
+    "generate_thought": Source(("held",), "has_thought/{held}"),
+    "identify_chat": Source(("kind", "reminded"), "identify_chat/{reminded}"),
+    "identify_thought": Source(("kind",), "identify_thought/normative"),
+    "identify_habit": Source(("kind",), "identify_thought/habit"),
+    "consistent": Source((), "is_consistent/right"),
+    "unique": Source(("held",), "is_unique/{held}"),
+    "correct_type": Source(("kind",), "is_type_right/right"),
+    "conflict_free": Source(("willing", "held"), "is_conflict_free/{held}"),
+    "comply_in_plan": Source(("willing",), "comply_in_plan/own"),
+    "comply_in_action": Source(("willing",), "comply_in_action/own"),
+    "comply_abstract": Source(("willing",), "comply_in_action/abstract"),
+    "abstract": Source((), ""),
+}
+
+
+def operation_probabilities(probes: xr.Dataset, unprobed: xr.Dataset | None = None) -> xr.Dataset:
+    """The operation probabilities that `theory.norms` takes, from those of a model in the scenes.
+
+    Each is the mean over the agents, behaviours and standards that it is about. What they are of:
+
+    - detection, talk, the first question of thought and identification, the four steps of the check: the very questions
+      that `NormOperations` asks. `detect_abstract` is the ratio of the probabilities to find a conflict with an
+      abstract norm and with the norm itself, and 1 where it would be more;
+    - `comply_in_plan`, `comply_in_action` and `comply_abstract`: the agent is asked whether it does what its norm asks
+      for, instead of writing plans and actions, which `NormOperations` has written and then judged;
+    - `abstract` has no probe, since it depends on the general norms that a model writes. Nor has an entry that none of
+      the agents or behaviours is about, such as one for entrepreneurs where there are none.
+
+    Parameters
+    ----------
+    probes
+        From `probe_operations`.
+    unprobed
+        Where entries that have no probe are taken from: operation probabilities such as those of
+        `theory.norms.default_operations`.
+
+    Returns
+    -------
+    Dataset with a variable for each of the 16 operations, over the dims of `theory.norms.default_operations`. Its attr
+    `source` is 'probed', 'given', or 'probed, given: ' and the entries that are.
+
+    Raises
+    ------
+    InputError
+        If these are no probes, or `unprobed` lacks an entry that has none.
+    """
+    if not isinstance(probes, xr.Dataset) or not {"probability", "willing", "kind"} <= set(probes.variables):
+        raise InputError(f"probes = {type(probes).__name__}: expected a Dataset as probe_operations returns it")
+    table = {name: _probabilities(name, source, probes, unprobed) for name, source in SOURCES.items()}
+    result = xr.Dataset(table, coords={dim: list(labels) for dim, labels in LABELS.items()})
+    return stamp(result, "norm_operations").assign_attrs(
+        {name: value for name, value in probes.attrs.items() if name.startswith("option_")},
+        model=str(probes["model"].item()),
+    )
+
+
+def _probabilities(name: str, source: Source, probes: xr.Dataset, unprobed: xr.Dataset | None) -> xr.DataArray:
+    found = np.full([len(LABELS[dim]) for dim in source.dims], np.nan)
+    given = []
+    for place, labels in _entries(source.dims):
+        found[place] = _mean(source, probes, labels)
+        if np.isnan(found[place]):
+            found[place] = _given(name, labels, unprobed)
+            given.append(" ".join(labels.values()))
+    text = "probed" if not given else "given" if len(given) == found.size else f"probed, given: {', '.join(given)}"
+    return xr.DataArray(found, dims=source.dims, attrs={"source": text, "units": "1"})
+
+
+def _entries(dims: tuple[str, ...]) -> Iterator[tuple[tuple[int, ...], dict[str, str]]]:
+    for place in product(*(range(len(LABELS[dim])) for dim in dims)):
+        yield place, {dim: LABELS[dim][k] for dim, k in zip(dims, place, strict=True)}
+
+
+def _mean(source: Source, probes: xr.Dataset, labels: Mapping[str, str]) -> float:
+    """The probability of an entry; NaN where nothing was probed that it is about."""
+    if not source.scene:
+        return np.nan
+    about = xr.ones_like(probes["willing"], dtype=bool)
+    for dim in ("type", "willing", "kind"):
+        if dim in labels:
+            about = about & (probes[dim] == labels[dim])
+
+    def mean(scene: str) -> float:
+        return float(probes["probability"].sel(scene=scene.format(**labels)).where(about).mean())
+
+    return min(1.0, mean(source.scene) / mean(source.over)) if source.over else mean(source.scene)
+
+
+def _given(name: str, labels: Mapping[str, str], unprobed: xr.Dataset | None) -> float:
+    entry = f"{name}[{', '.join(labels.values())}]" if labels else name
+    if unprobed is None:
+        raise InputError(f"unprobed = None: expected operation probabilities, since {entry} has no probe")
+    try:
+        return float(unprobed[name].sel(labels))
+    except (KeyError, TypeError, ValueError):
+        raise InputError(f"unprobed: {entry} is missing, which has no probe") from None

@@ -1,0 +1,59 @@
+"""Prompts of a norm society in TOML files: those that come with the package, and a user's own."""
+
+from __future__ import annotations
+
+import os
+from types import MappingProxyType
+from typing import Any
+
+from policy_extraction._toml import TEXT, check_layout, packaged_toml, read_toml
+from policy_extraction.norms._prompts import QUESTIONS, ROLES, WRITINGS, NormPrompts, Question, Writing
+
+PARTS = ("name", "yes", "no", "options", "answer_prefix", "norm", "no_norms", "retry")
+LAYOUT: dict[str, Any] = {
+    **dict.fromkeys(PARTS, TEXT),
+    "role": dict.fromkeys(ROLES, TEXT),
+    "question": {name: {"true_if": TEXT, "system": TEXT, "user": TEXT} for name in QUESTIONS},
+    "writing": {name: {"system": TEXT, "user": TEXT, "answer_prefix": TEXT} for name in WRITINGS},
+}
+
+
+def load_norm_prompts(path: str | os.PathLike[str]) -> NormPrompts:
+    """Prompts of one's own, from a TOML file laid out as `policy_extraction/templates/norms_003.toml`.
+
+    It has the texts `name`, `yes`, `no`, `options`, `answer_prefix`, `norm`, `no_norms` and `retry`; the table `role`
+    with a text for each type of agent; a table `question.NAME` with `true_if`, `system` and `user` for each yes/no
+    operation; and a table `writing.NAME` with `system`, `user` and `answer_prefix` for each that writes. `NormPrompts`
+    says what they mean. System and user message together need all slots that the published ones have. A dollar sign
+    that starts no slot is written ``$$``.
+
+    Parameters
+    ----------
+    path
+        The file.
+
+    Returns
+    -------
+    What `NormOperations` and `probe_operations` take as `prompts`.
+
+    Raises
+    ------
+    InputError
+        If the file can't be read, a key is missing, unknown or of a wrong type, or slots are not as they should be.
+    """
+    return _checked(read_toml(path, "the prompts"), str(path))
+
+
+def _checked(table: dict[str, Any], source: str) -> NormPrompts:
+    check_layout(table, LAYOUT, source)
+    return NormPrompts(
+        **{name: table[name] for name in PARTS},
+        roles=MappingProxyType(table["role"]),
+        questions=MappingProxyType({name: Question(**row) for name, row in table["question"].items()}),
+        writings=MappingProxyType({name: Writing(**row) for name, row in table["writing"].items()}),
+    )
+
+
+PUBLISHED = "norms_003.toml"
+NORMS_003 = _checked(packaged_toml(PUBLISHED), PUBLISHED)
+"""Our prompts for the operations of [003], 'norms-003/1'."""

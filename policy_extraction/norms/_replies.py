@@ -1,0 +1,133 @@
+"""What counts as an answer of an agent that writes: text, JSON or lines, all of it as it was asked for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from policy_extraction._json_replies import DECODER, ReplyError, is_text, shown
+
+KINDS = ("injunctive", "descriptive")
+
+
+class WrittenNorm(NamedTuple):
+    """A norm as a model wrote it."""
+
+    content: str
+    kind: str
+    utility: float
+
+
+class AbstractNorm(NamedTuple):
+    """A general norm as a model wrote it, and how much the norms under it weigh."""
+
+    content: str
+    kind: str
+    weights: tuple[float, ...]
+
+
+Theme = tuple[str, tuple[int, ...]]
+
+
+def parse_text(text: str) -> str:
+    """The answer on one line; ReplyError where nothing is written."""
+    line = _line(text)
+    if not line:
+        raise ReplyError("it is empty")
+    return line
+
+
+def parse_norm(text: str) -> WrittenNorm:
+    """One norm, a JSON object with content, kind and utility; ReplyError for anything else."""
+    return _norm(_json(text))
+
+
+def parse_norms(text: str, n: int) -> tuple[WrittenNorm, ...]:
+    """n norms with different contents, a JSON list; ReplyError for anything else."""
+    rows = _json(text)
+    if not isinstance(rows, list) or len(rows) != n:
+        raise ReplyError(f"it is not a JSON list of {n} norms")
+    norms = tuple(_norm(row) for row in rows)
+    _check_different("content", [norm.content for norm in norms])
+    return norms
+
+
+def parse_abstract(text: str, n: int) -> AbstractNorm:
+    """A general norm for n norms, a JSON object with content, kind and weights; ReplyError for anything else."""
+    row = _object(_json(text), ("content", "kind", "weights"))
+    weights = row["weights"]
+    if not isinstance(weights, list) or len(weights) != n or not all(_is_number(w) and w > 0 for w in weights):
+        raise ReplyError(f"weights is {shown(weights)}, expected a list of {n} positive numbers")
+    return AbstractNorm(_content(row), _kind(row), tuple(map(float, weights)))
+
+
+def parse_themes(text: str, n: int) -> tuple[Theme, ...]:
+    """The themes of n norms from n lines 'number: theme', with the norms of each; ReplyError for anything else.
+
+    The norms are numbered from 1 in the text and from 0 in what is returned. Large and small letters are the same.
+    """
+    themes: dict[str, list[int]] = {}
+    lines = [line for line in text.splitlines() if line.strip()]
+    for expected, line in enumerate(lines, start=1):
+        number, colon, theme = line.partition(":")
+        if not colon or number.strip() != str(expected) or not theme.strip():
+            raise ReplyError(f"the line {shown(line)} is not {expected}, a colon and a theme")
+        themes.setdefault(_line(theme).casefold(), []).append(expected - 1)
+    if len(lines) != n:
+        raise ReplyError(f"it has {len(lines)} lines, expected one for each of {n} norms")
+    return tuple((theme, tuple(numbers)) for theme, numbers in themes.items())
+
+
+def _norm(row: Any) -> WrittenNorm:
+    row = _object(row, ("content", "kind", "utility"))
+    utility = row["utility"]
+    if not _is_number(utility) or not 1 <= utility <= 100:
+        raise ReplyError(f"utility is {shown(utility)}, expected a number from 1 to 100")
+    return WrittenNorm(_content(row), _kind(row), float(utility))
+
+
+def _json(text: str) -> Any:
+    """The JSON value that the answer begins with; what follows it is not read, since many models explain it."""
+    try:
+        value, _ = DECODER.raw_decode(text.lstrip())
+    except ReplyError:
+        raise
+    except (ValueError, RecursionError):
+        raise ReplyError("it does not begin with JSON in full") from None
+    return value
+
+
+def _object(row: Any, keys: Sequence[str]) -> dict[str, Any]:
+    if not isinstance(row, dict):
+        raise ReplyError(f"{shown(row)} is not a JSON object")
+    if set(row) != set(keys):
+        raise ReplyError(f"the keys are {shown(list(row))}, expected {shown(list(keys))}")
+    return row
+
+
+def _content(row: dict[str, Any]) -> str:
+    content = row["content"]
+    if not is_text(content):
+        raise ReplyError(f"content is {shown(content)}, expected text")
+    return _line(content)
+
+
+def _kind(row: dict[str, Any]) -> str:
+    if row["kind"] not in KINDS:
+        raise ReplyError(f"kind is {shown(row['kind'])}, expected {' or '.join(KINDS)}")
+    return row["kind"]
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _check_different(what: str, texts: Sequence[str]) -> None:
+    for text in texts:
+        if texts.count(text) > 1:
+            raise ReplyError(f"it has the {what} {shown(text)} twice")
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
