@@ -59,6 +59,7 @@ def test_it_says_what_its_memory_holds(measured):
     assert (mass > 0.015).all() and (mass < 0.45).all()
 
 
+@pytest.mark.slow
 def test_tree_batches_and_packed_weights_equal_one_prompt_a_pass(smollm2, asked, measured):
     what, model = smollm2._questions(asked, HIS_HER), smollm2.language_model.model
     assert smollm2._tree_is_exact(what)
@@ -86,13 +87,12 @@ def test_a_policy_of_the_embedded_model(smollm2, tmp_path, monkeypatch):
     assert extract(words=HIS_HER, memory_length=1, cache=tmp_path).identical(policy)
 
 
-def test_the_bundled_policies_are_those_of_the_model(smollm2):
+@pytest.mark.parametrize("number", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in range(1, 11))])
+def test_the_bundled_policies_are_those_of_the_model(smollm2, number):
     """One prompt of each pair, with memories of all lengths; `rebuild_gallery` compares all of them."""
-    gallery = meanfield.datasets.smollm2()
-    for number, (words, state) in enumerate(zip(PAIRS, np.linspace(0, 1364, 11).astype(int), strict=True)):
-        order = number % 2
-        memory = meanfield.MemorySpace(2, 5).memory(state)
-        asked = prompts(words, [words[:: 1 - 2 * order]], [memory], NAMING_GAME, Payoffs())
-        (scores,) = smollm2.score(asked, words)
-        bundled = gallery["log_probability"].isel(pair=number, order=order, state=state)
-        np.testing.assert_allclose(scores.log_probability[0], bundled, rtol=0, atol=5e-5, err_msg=f"{words}")
+    words, state, order = PAIRS[number], (1364 * (10 - number)) // 10, number % 2
+    memory = meanfield.MemorySpace(2, 5).memory(state)
+    asked = prompts(words, [words[:: 1 - 2 * order]], [memory], NAMING_GAME, Payoffs())
+    (scores,) = smollm2.score(asked, words)
+    bundled = meanfield.datasets.smollm2()["log_probability"].isel(pair=number, order=order, state=state)
+    np.testing.assert_allclose(scores.log_probability[0], bundled, rtol=0, atol=5e-5)

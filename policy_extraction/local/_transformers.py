@@ -53,6 +53,7 @@ class TransformersBackend:
         self._open = open_model
         self._budget = DEFAULT_BUDGET if memory_budget is None else memory_budget
         self._example = ""
+        self._exact_up_to = 0
 
     @cached_property
     def language_model(self) -> LanguageModel:
@@ -93,7 +94,7 @@ class TransformersBackend:
         order = sorted(range(len(asked)), key=lambda number: asked[number].context)
         numbers = [order[first : first + PORTION] for first in range(0, len(order), PORTION)]
         portions = [[asked[number] for number in some] for some in numbers]
-        exact = self._tree_is_exact(asked)
+        exact = self._exact(asked)
         method, workers = self._method(asked, exact), self._workers(asked, exact)
         # The attention is replaced once around all passes: several run at a time.
         with packed_linears(model), branching(model) if exact else nullcontext():
@@ -185,6 +186,13 @@ class TransformersBackend:
             room = Room(tokens, self._footprint.wanted)
             return lambda portion: tree_scores(model, portion, room)
         return lambda portion: batch_scores(model, portion, tokens)
+
+    def _exact(self, asked: Sequence[Question]) -> bool:
+        """Whether the tree is exact for prompts of this length, found out once."""
+        longest = _longest(asked)
+        if longest > self._exact_up_to and self._tree_is_exact(asked):
+            self._exact_up_to = longest
+        return longest <= self._exact_up_to
 
     def _tree_is_exact(self, asked: Sequence[Question]) -> bool:
         import torch
