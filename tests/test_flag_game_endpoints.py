@@ -136,6 +136,8 @@ def test_accuracies_of_a_simulation(protocol: str) -> None:
     found = flag_game_accuracy(games)
     is_true = games["initial_report"].values == truth.astype(str)[:, None]
     assert float(found["initial_accuracy"]) == pytest.approx(is_true.mean())
+    with pytest.raises(InputError, match="truth: the simulation has its own"):
+        flag_game_accuracy(games, truth="0")
     if protocol == "manager":
         right = games["manager_report"].values == truth.astype(str)
         assert found["endpoint_count"].values.tolist() == [right.sum(), 40 - right.sum(), 0, 0]

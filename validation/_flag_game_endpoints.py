@@ -131,10 +131,13 @@ def flag_game_accuracy(
     Raises
     ------
     InputError
-        If `truth` or `final` is missing, or as `endpoints`.
+        If `truth` or `final` is missing, or given with a simulation, or as `endpoints`.
     """
     check_level(level)
     if isinstance(initial, xr.Dataset):
+        given = [name for name, value in (("final", final), ("truth", truth)) if value is not None]
+        if given:
+            raise InputError(f"{given[0]}: the simulation has its own; expected isolated answers with it, or neither")
         if countries is None and "country" in initial.coords:
             countries = initial["country"].values.tolist()
         initial, final, truth = _of_simulation(initial)
