@@ -35,7 +35,7 @@ check: $(READY)
 	$(BIN)/lint-imports
 
 test: check
-	$(BIN)/pytest -n 2 --dist loadfile --cov=meanfield --cov=policy_extraction --cov=theory --cov=validation --cov=paper_figs --cov-report=term
+	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder --cov=meanfield --cov=policy_extraction --cov=theory --cov=validation --cov=paper_figs --cov-report=term
 
 test-slow: $(READY)
 	$(BIN)/pytest -m slow

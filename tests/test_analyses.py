@@ -334,6 +334,7 @@ def first_run(length, tosses, p):
     return np.array(ended)
 
 
+@pytest.mark.slow
 def test_flips_of_two_agents_have_the_exact_law():
     # One of two agents always says a, the other does with probability 0.6 whatever it remembers: interactions are
     # tosses, and 95 % of the last 3N = 6 are all six.

@@ -37,6 +37,7 @@ def test_symmetric_policy_has_halves(p):
     assert basins["outcome"].values.tolist() == ["steady", "steady"]
 
 
+@pytest.mark.slow
 def test_separatrix_is_that_of_bisection_with_another_integrator():
     policy = uneven_majority()
     first, second = (meanfield.consensus(policy, word).values for word in ("a", "b"))
@@ -81,6 +82,7 @@ def test_exchanged_words_mirror_the_basins():
     np.testing.assert_allclose(ours["word_share"][::-1, ::-1], theirs["word_share"], atol=1e-6)
 
 
+@pytest.mark.slow
 def test_fractions_of_random_starts_are_those_of_others_one_by_one():
     """Two sets of draws, apart by at most 4 standard errors: a false alarm once in 16,000 seeds. The control fails."""
     policy, concentration, draws = uneven_majority(), 0.02, 80

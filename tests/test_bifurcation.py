@@ -277,6 +277,7 @@ def test_points_are_in_the_landscape_at_their_parameter(case):
         assert same["stability"].item() == point["stability"].item()
 
 
+@pytest.mark.slow
 def test_ends_of_the_fraction_are_the_landscapes_of_both_policies():
     policies = [majority_policy(3, 0.97), weighted(11, 3, 3.0)]
     diagram = meanfield.bifurcation(Population(policies, fractions=[0.5, 0.5]), parameter="fraction")

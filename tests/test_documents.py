@@ -32,7 +32,16 @@ def test_links_of_the_readme_to_files():
     assert [target for target in targets if not (ROOT / target).exists()] == []
 
 
-@pytest.mark.parametrize("notebook", sorted((ROOT / "notebooks").glob("*.py")), ids=lambda path: path.stem)
+LONG = ("landscape",)
+
+
+@pytest.mark.parametrize(
+    "notebook",
+    [
+        pytest.param(path, id=path.stem, marks=pytest.mark.slow if path.stem in LONG else ())
+        for path in sorted((ROOT / "notebooks").glob("*.py"))
+    ],
+)
 def test_notebook_runs(notebook, published_here):
     runpy.run_path(str(notebook))
 

@@ -130,6 +130,7 @@ def test_variance_solves_the_linear_noise_equation(size):
     np.testing.assert_allclose(ours + 2 * time * shift**2, np.diag(q.T @ C @ q), atol=1e-5)
 
 
+@pytest.mark.slow
 def test_steps_are_fine_enough(monkeypatch):
     policy = random_policy(5, 2, 3, concentration=0.2)
     ours = finite_size(policy, times=TIMES)
@@ -141,6 +142,7 @@ def test_steps_are_fine_enough(monkeypatch):
     jax.clear_caches()
 
 
+@pytest.mark.slow
 def test_rank_is_raised_where_it_does_not_suffice(monkeypatch):
     policy = random_policy(5, 2, 3, concentration=0.2)
     ours = finite_size(policy, times=TIMES)

@@ -56,6 +56,7 @@ TEAM = {"uptake": [0.3, 0.7, 0.5], "rewrite": [0.0, 0.6, 1.0]}
 # --- one step against the equations ---
 
 
+@pytest.mark.slow
 def test_broadcast_of_whole_beliefs_is_the_equation() -> None:
     """With m = ∞ nothing is random: five rounds against the printed equations."""
     p = random_crops(1, 3, 4)

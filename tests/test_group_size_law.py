@@ -93,6 +93,7 @@ def test_chances_are_those_of_simulated_populations():
     np.testing.assert_allclose(ended, law["probability"], atol=0.0175)
 
 
+@pytest.mark.slow
 def test_steps_and_end_are_fine_enough(monkeypatch):
     policy = majority(0.53)
     kappa = group_size_law(policy)["kappa"].item()
@@ -106,6 +107,7 @@ def test_steps_and_end_are_fine_enough(monkeypatch):
     jax.clear_caches()
 
 
+@pytest.mark.slow
 def test_mixed_attractors_are_reserved():
     law = group_size_law(majority(0.53, fidelity=0.97))
     assert law["strong_word"].item() == "mixed"

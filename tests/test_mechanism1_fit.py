@@ -325,6 +325,7 @@ def test_the_first_bootstrap_replicates_do_not_depend_on_their_number() -> None:
     assert len(np.unique(many.points)) == 6
 
 
+@pytest.mark.slow
 def test_what_bootstrap_refits_gain_is_the_number_of_parameters(monkeypatch) -> None:
     """Endpoints alone are a complete likelihood, so that twice the gain is chi-squared with 2 degrees of freedom.
 
@@ -344,6 +345,7 @@ def test_what_bootstrap_refits_gain_is_the_number_of_parameters(monkeypatch) -> 
     assert cut.effective_parameters < 2 - 4 * 2 / 40**0.5
 
 
+@pytest.mark.slow
 def test_bootstrap_says_nothing_of_what_is_not_identified(data: xr.Dataset) -> None:
     free = ("scale_T", "scale_R", "exponent_R", "J")
     found = fit_mechanism1(data, free=free, starts=0, runs=300, bootstrap=2).sel(parameter=list(free))

@@ -91,6 +91,7 @@ def uneven_start(policy):
     return 0.6 * meanfield.consensus(policy, "a").values + 0.4 * meanfield.consensus(policy, "b").values
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", [cyclic_majority(0.16), oscillating_pair()], ids=["W = 3, H = 2", "W = 2, H = 3"])
 def test_limit_cycle_of_the_rate_equation_has_the_period_of_another_integrator(policy):
     start = uneven_start(policy)

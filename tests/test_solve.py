@@ -50,6 +50,7 @@ def test_relabelling_the_words_mirrors_the_solution():
     assert ours["attractor"].item() == theirs["attractor"].item()
 
 
+@pytest.mark.slow
 def test_strong_words_of_the_paper(published, tmp_path):
     """Mean field from empty memories names the bold word of [004] Table S1 in 20 of 22 and no convention in two."""
     from paper_figs._published import table_s1

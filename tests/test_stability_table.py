@@ -101,6 +101,7 @@ def test_criteria_that_disagree_are_flagged(judged):
     assert sentence.endswith("the largest basin is that of 'a_1'.")
 
 
+@pytest.mark.slow
 def test_criteria_that_agree_are_not(published):
     table = meanfield.stability_table(
         published.sel(model="llama31_70B", pair="gay/straight"), criteria=["basin", "law"]
