@@ -23,7 +23,7 @@ import xarray as xr
 import meanfield
 import policy_extraction
 import theory.norms
-from meanfield import InputError
+from meanfield import InputError, UnparsedError
 from policy_extraction import Prompt, Scores
 from policy_extraction._json_replies import ReplyError
 from policy_extraction.norms import (
@@ -33,7 +33,6 @@ from policy_extraction.norms import (
     NormOperations,
     NormPrompts,
     Plan,
-    UnparsedError,
     load_norm_prompts,
     operation_probabilities,
     probe_operations,

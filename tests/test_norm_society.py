@@ -20,7 +20,7 @@ import xarray as xr
 from scipy.stats import chi2_contingency, chisquare
 
 import meanfield
-from meanfield import InputError, ReactionModel
+from meanfield import InputError, ReactionModel, UnparsedError
 from theory.norms import (
     AGENTS,
     BEHAVIOURS,
@@ -527,10 +527,6 @@ def test_norms_in_other_words_are_filed() -> None:
 
 
 # --- operations of other kinds: a made-up model with words of its own ---
-
-
-class UnparsedError(RuntimeError):
-    """As that of language models."""
 
 
 class Chatty(TableOperations):

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from meanfield import InputError
+from meanfield import InputError, UnparsedError
 from theory.norms import STANDARDS, Behaviour, NormRates, PersonalNorm
 from theory.norms._contract import Action, Information, Norms, Observation, Plan, SocietyOperations
 from validation._norm_society_filing import file_norm
@@ -200,8 +200,8 @@ class Rules:
         """The answer of the operation, or `no` where it has none that can be used."""
         try:
             answer = getattr(self.operations, operation)(agent, *asked)
-        except RuntimeError as error:
-            if self.on_unparsed == "raise" or not _is_unparsed(error):
+        except UnparsedError:
+            if self.on_unparsed == "raise":
                 raise
             event.unparsed.append(operation)
             answer = no
@@ -232,8 +232,3 @@ def _taken_as(behaviour: str, source: str, observation: Observation, author: Mem
     if source == "thought":
         return observation.shows
     return author.upheld(behaviour) or OPPOSITE[observation.shows]
-
-
-def _is_unparsed(error: RuntimeError) -> bool:
-    """By name, since the rooms of simulators and language models don't import each other."""
-    return any(one.__name__ == "UnparsedError" for one in type(error).__mro__)

@@ -7,7 +7,6 @@ the society's rules.
 from policy_extraction.norms._objects import Action as Action
 from policy_extraction.norms._objects import Information as Information
 from policy_extraction.norms._objects import Plan as Plan
-from policy_extraction.norms._objects import UnparsedError as UnparsedError
 from policy_extraction.norms._operations import NormOperations as NormOperations
 from policy_extraction.norms._probe import probe_operations as probe_operations
 from policy_extraction.norms._probed_table import operation_probabilities as operation_probabilities

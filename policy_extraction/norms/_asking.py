@@ -9,12 +9,11 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from tqdm.auto import tqdm
 
-from meanfield import InputError
+from meanfield import InputError, UnparsedError
 from policy_extraction._backend import Backend
 from policy_extraction._json_replies import ReplyError
 from policy_extraction._sampling import Sampling, choose
 from policy_extraction._template import Prompt
-from policy_extraction.norms._objects import UnparsedError
 from policy_extraction.norms._prompts import Asked, NormPrompts
 
 Parsed = TypeVar("Parsed")

@@ -5,10 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 
-class UnparsedError(RuntimeError):
-    """A model gave no answer that can be used, however often it was asked."""
-
-
 @dataclass(frozen=True)
 class Information:
     """Normative information: a norm that was found in what was said or thought, and has not been checked yet.

@@ -88,7 +88,7 @@ class SocietyOperations(Protocol):
     `norms` are the agent's qualified norms, `informed` those that it was told of and has not accepted, the last one
     last, except where it holds a norm about the same behaviour. All randomness comes from `rng`.
 
-    An operation that a model never answers in a usable form raises an exception of a class named 'UnparsedError'.
+    An operation that a model never answers in a usable form raises `meanfield.UnparsedError`.
 
     Three attributes are used where an object has them: `exchanges`, a list of dicts for a log, which the society
     empties after each event; `identity`, text that determines the answers; and `rates`, the `NormRates` they are for.
