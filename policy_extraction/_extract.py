@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import xarray as xr
 from tqdm.auto import tqdm
 
-from meanfield import InputError, MemorySpace
+from meanfield import MemorySpace
 from policy_extraction._arguments import Words, check_games, check_tabulable, games_of
 from policy_extraction._backend import Backend
 from policy_extraction._cache import RecordCache
@@ -148,16 +148,7 @@ def _measure(backend: Backend, plan: _Plan, kept: RecordCache, bar: tqdm) -> xr.
     memories = all_memories(len(plan.words), plan.memory_length)
     asked = prompts(plan.words, plan.presented, memories, plan.template, plan.payoffs)
     measured = kept.unfinished(plan.key(backend), len(asked), len(plan.words))
-    missing = measured.missing
-    bar.update(len(asked) - len(missing))
-    try:
-        for scores in backend.score([asked[number] for number in missing], plan.words):
-            measured.add(replace(scores, numbers=missing[scores.numbers]))
-            bar.update(len(scores.numbers))
-    finally:
-        measured.write()
-    if len(measured.missing):
-        raise InputError(f"model = {backend.name}: it left {len(measured.missing)} prompts without an answer")
+    measured.complete(backend, asked, plan.words, bar)
     shape = (len(plan.presented), len(memories), len(plan.words))
     record = make_record(
         measured.log_probability.reshape(shape),

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import shutil
 import time
+from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import zarr
+from tqdm.auto import tqdm
 
 from meanfield import InputError
-from policy_extraction._backend import Scores
+from policy_extraction._backend import Backend, Scores
 from policy_extraction._sampling import check_log_probabilities
+from policy_extraction._template import Prompt
 
 PROMPTS_A_FILE = 1024
 WRITING_SHARE = 0.25  # of the time at most; portions that come faster are collected
@@ -52,6 +56,19 @@ class Measured:
     def missing(self) -> np.ndarray:
         """Numbers of the prompts that are still to be asked."""
         return np.flatnonzero(np.isnan(self.log_probability).any(axis=1))
+
+    def complete(self, backend: Backend, prompts: Sequence[Prompt], words: Sequence[str], bar: tqdm) -> None:
+        """Ask what is missing of all `prompts`; InputError if the back end leaves some without an answer."""
+        missing = self.missing
+        bar.update(len(prompts) - len(missing))
+        try:
+            for scores in backend.score([prompts[number] for number in missing], words):
+                self.add(replace(scores, numbers=missing[scores.numbers]))
+                bar.update(len(scores.numbers))
+        finally:
+            self.write()
+        if len(self.missing):
+            raise InputError(f"model = {backend.name}: it left {len(self.missing)} prompts without an answer")
 
     def add(self, scores: Scores) -> None:
         """Take in a portion; InputError if no policy can be made of it, before it is kept for good."""

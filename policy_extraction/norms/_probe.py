@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ import xarray as xr
 
 from meanfield import stamp
 from policy_extraction._backend import Backend
+from policy_extraction._cache import RecordCache
 from policy_extraction.norms._asking import Probed, probe
 from policy_extraction.norms._cells import STANDARDS, Cell, cells_of, check_cells
 from policy_extraction.norms._operations import check_arguments
@@ -37,12 +39,14 @@ def probe_operations(
     prompts: NormPrompts = NORMS_003,
     *,
     temperature: float = 1.0,
+    cache: bool | str | os.PathLike[str] = True,
     progress: bool = False,
 ) -> xr.Dataset:
     """The probability of each yes/no operation, by agent, behaviour and standard, in hand-made scenes.
 
     Nothing is drawn. A question is asked with its two words in both orders; equal prompts are asked once, so that of
-    questions that don't describe the agent there are few. The scenes are in
+    questions that don't describe the agent there are few. A measurement that was interrupted goes on where it stopped,
+    if it is kept. The scenes are in
     `policy_extraction/templates/norms_003_scenes.toml`, and `SCENES` says what is asked in them. Source of the
     operations: [003] Section 2; the scenes and the answers that are right in them are ours.
 
@@ -58,6 +62,9 @@ def probe_operations(
         What is asked.
     temperature
         Of the softmax over the two words.
+    cache
+        Keep what was measured: True for the folder `records` in `meanfield.cache_folder()`, or a folder. It serves
+        every temperature.
     progress
         Show a progress bar.
 
@@ -79,9 +86,11 @@ def probe_operations(
     Raises
     ------
     InputError
-        If an argument is not as described, or the back end only bounds the probabilities of both words.
+        If an argument is not as described, the cache can't be written to, or the back end only bounds the probabilities
+        of both words.
     """
     check_arguments(backend, prompts, temperature)
+    kept = RecordCache(cache)
     agents = list(agents)
     behaviours = list(behaviours.values() if isinstance(behaviours, Mapping) else behaviours)
     check_cells(agents, behaviours)
@@ -89,7 +98,8 @@ def probe_operations(
     asked = [scene.asked(cell, prompts) for scene in SCENES for cell in cells]
     longest = max((both.yes_first for both in asked), key=lambda prompt: len(prompt.system) + len(prompt.user))
     backend.check([longest], prompts.words)
-    measured = list(probe(backend, asked, prompts.words, temperature, progress))
+    kept.prepare()
+    measured = list(probe(backend, asked, prompts.words, temperature, kept, progress))
     shape = (len(SCENES), len(agents), len(behaviours), len(STANDARDS))
     columns = {name: np.reshape([getattr(one, name) for one in measured], shape) for name in Probed._fields}
     if_yes = np.array([prompts.questions[scene.operation].true_if == "yes" for scene in SCENES])[:, None, None, None]
