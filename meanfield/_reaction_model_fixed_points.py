@@ -95,14 +95,14 @@ def reaction_fixed_points(
     faces = closed_faces(model, mass, rng)
     first = list(_starts(model, mass, faces, starts, rng))
     found, converged = _polished(model, mass, first, [], progress)
-    roots = [_root(model, mass, x) for x in found]
-    between = list(_between(_distinct(roots)))
+    roots = _distinct(model, mass, found, [])
+    between = list(_between(roots))
     more, converged_too = _polished(model, mass, between, found, progress)
-    every = roots + [_root(model, mass, x) for x in more]
-    roots = _distinct(every)
+    roots = _distinct(model, mass, more, roots)
     roots.sort(key=lambda root: tuple(-np.round(root.x, 9)))
     tried = f"{converged + converged_too} of {len(first) + len(between)} starts converged"
-    report = _completeness(faces, tried, len(every) - len(roots)) + _index_report(model, faces, roots)
+    merged = len(found) + len(more) - len(roots)
+    report = _completeness(faces, tried, merged) + _index_report(model, faces, roots)
     labelled = _label(model, roots).assign_attrs(completeness=report)
     return stamp(labelled, "reaction_fixed_points", starts=starts, seed=seed)
 
@@ -140,8 +140,9 @@ def _starts(
 
 
 def _between(roots: list[Root]) -> Iterator[np.ndarray]:
-    """Between fixed points there may be a saddle."""
-    for one, other in itertools.islice(itertools.combinations(roots, 2), MAX_PAIRS):
+    """Between fixed points there may be a saddle; between two points of continua are mostly more of these."""
+    pairs = ((one, other) for one, other in itertools.combinations(roots, 2) if not one.continuum & other.continuum)
+    for one, other in itertools.islice(pairs, MAX_PAIRS):
         yield from (one.x + part * (other.x - one.x) for part in (0.25, 0.5, 0.75))
 
 
@@ -164,8 +165,27 @@ def _weights(model: ReactionModel, rng: np.random.Generator) -> np.ndarray:
     return rng.gamma(0.5, size=model.n_states) + 1e-12
 
 
-def _root(model: ReactionModel, mass: np.ndarray, x: np.ndarray) -> Root:
-    """The spectrum at x, and whether another fixed point lies aside in a direction in which x is marginal."""
+def _distinct(model: ReactionModel, mass: np.ndarray, found: list[np.ndarray], roots: list[Root]) -> list[Root]:
+    """`roots` and what of `found` adds to them: isolated fixed points, and one for each kind of continuum."""
+    listed = list(roots)
+    kinds = {_kind(root) for root in roots if root.continuum}
+    for x in found:
+        root, sides = _root(model, mass, x)
+        if _kind(root) in kinds:
+            continue
+        if any(_aside(model, mass, x, side) for side in sides):
+            root = root._replace(continuum=True)
+            kinds.add(_kind(root))
+        listed.append(root)
+    return listed
+
+
+def _kind(root: Root) -> tuple:
+    return (root.x > SAME).tobytes(), root.zero_modes, stability(root.leading)
+
+
+def _root(model: ReactionModel, mass: np.ndarray, x: np.ndarray) -> tuple[Root, list[np.ndarray]]:
+    """The spectrum at x, and both senses of the directions in which x is marginal."""
     tangent = _tangent(model, mass[model.classes] > 0)
     reduced = tangent.T @ model.jacobian(x) @ tangent / model.fastest
     values = np.linalg.eigvals(reduced)
@@ -173,9 +193,7 @@ def _root(model: ReactionModel, mass: np.ndarray, x: np.ndarray) -> Root:
     flat = null_space(reduced, rcond=MARGINAL) if reduced.size else np.empty((0, 0))
     if np.abs(reduced).max(initial=0) <= MARGINAL:
         flat = np.eye(len(reduced))
-    sides = [sign * tangent @ v for v in flat.T for sign in (1, -1)]
-    continuum = any(_aside(model, mass, x, side) for side in sides)
-    return Root(x, leading, flat.shape[1], continuum)
+    return Root(x, leading, flat.shape[1], False), [sign * tangent @ v for v in flat.T for sign in (1, -1)]
 
 
 def _tangent(model: ReactionModel, face: Bool[np.ndarray, " states"]) -> Float[np.ndarray, "states directions"]:
@@ -190,19 +208,10 @@ def _tangent(model: ReactionModel, face: Bool[np.ndarray, " states"]) -> Float[n
 
 
 def _aside(model: ReactionModel, mass: np.ndarray, x: np.ndarray, side: np.ndarray) -> bool:
+    """Whether another fixed point lies that way."""
     start = np.maximum(x + ASIDE * side / np.abs(side).max(), 0)
     other = polish(model, mass, on_face(model, mass, start > 0, start))
     return other is not None and bool(np.abs(other - x).max() > ASIDE / 10)
-
-
-def _distinct(roots: list[Root]) -> list[Root]:
-    """Isolated roots, and one for each kind of continuum."""
-    kept: dict[tuple, Root] = {}
-    for k, root in enumerate(roots):
-        support = (root.x > SAME).tobytes()
-        key = (support, root.zero_modes, stability(root.leading)) if root.continuum else (k,)
-        kept.setdefault(key, root)
-    return list(kept.values())
 
 
 def _completeness(faces: ClosedFaces, tried: str, merged: int) -> str:

@@ -15,6 +15,7 @@ from meanfield._reaction_model import ReactionModel
 
 MAX_RESIDUAL = 1e-11  # of max|dx/dt| and of the masses, in units of the fastest rate
 MAX_STEPS = 300
+PATIENCE = 60  # steps in which the residual must at least be halved
 STEP = 1000.0  # h, in units of the fastest rate
 MAX_COMBINATIONS = 512
 
@@ -105,10 +106,13 @@ def polish(
     belongs = (model.classes[None, :] == np.arange(len(masses))[:, None]).astype(float)
     one, damping = np.eye(int(face.sum())), 1.0
     here = _lag(model, masses, np.where(face, x, 0.0), face)
+    norms: list[float] = []
     for _ in range(MAX_STEPS):
         norm = float(np.linalg.norm(here.residual))
-        if norm < 1e-15 or damping > 1e12:
+        stuck = len(norms) >= PATIENCE and norm > norms[-PATIENCE] / 2
+        if norm < 1e-15 or damping > 1e12 or stuck:
             break
+        norms.append(norm)
         matrix = np.vstack([_lag_derivative(model, here, face), belongs[:, face], damping * norm * one])
         step = np.linalg.lstsq(matrix, np.append(-here.residual, np.zeros(len(one))))[0]
         trial = here.x.copy()

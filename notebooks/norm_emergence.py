@@ -29,6 +29,7 @@ from theory.norms import (
     emergence,
     emergence_measures,
     entrepreneur_threshold,
+    norm_fixed_points,
     norm_sensitivity,
 )
 from validation import TableOperations, average_norms, compare_norms, simulate_norms, simulate_society
@@ -50,6 +51,18 @@ for axis, (name, curve) in zip(axes, curves.groupby("behaviour", squeeze=False),
     axis.set(title=name, xlabel="day", ylim=(0, 1))
 axes[0].legend()
 emergence_measures(curves).sel(standard="for").to_dataframe().round(3)
+
+# %% [markdown]
+# ## Where it comes to rest
+#
+# The fixed points for the paper's ten agents. Everybody in the café ends up against smoking, whoever begins; for the
+# evenly split tipping norm either standard can hold, and a saddle, where both coexist, stands between them.
+
+# %%
+for name in ("smoking", "tipping"):
+    points = norm_fixed_points(name, operations=operations)
+    points["hold it"] = points["reached"].sel(standard="for", drop=True)
+    print(points[["regime", "hold it", "eigenvalue", "stability"]].to_dataframe().iloc[:, :4].round(3), end="\n\n")
 
 # %% [markdown]
 # ## What it depends on

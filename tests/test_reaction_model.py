@@ -402,7 +402,7 @@ def test_missing_fixed_points_are_told_by_the_indices():
     """The only one is withheld, or counted twice."""
     model = naming_game(meanfield.make_policy(np.array([0.5, 0.99, 0.4, 0.6, 0.01]), ["a", "b"]))
     points = meanfield.reaction_fixed_points(model, starts=8)
-    roots = [_root(model, np.ones(1), x) for x in points["composition"].values]
+    roots = [_root(model, np.ones(1), x)[0] for x in points["composition"].values]
     faces = closed_faces(model, np.ones(1), np.random.default_rng(0))
     assert "as it must be" in _index_report(model, faces, roots)
     assert "some are missing" in _index_report(model, faces, [])

@@ -17,7 +17,6 @@ from theory.norms import (
     NormRates,
     behaviour_of,
     default_operations,
-    norm_fractions,
     norm_model,
     norm_observables,
     norm_start,
@@ -25,7 +24,7 @@ from theory.norms import (
 from theory.norms._emergence import DAYS
 from theory.norms._observables import EVENTS
 from theory.norms._operations import operations_sha256
-from theory.norms._start import fractions_text
+from theory.norms._start import fractions_text, mixture_of
 from validation._arguments import LARGEST_SEED, integer, population_sizes
 from validation._reaction_events import ReactionRuns, interaction_rate, most_agents, play_reactions
 
@@ -86,11 +85,9 @@ def simulate_norms(
         If an argument is out of range, or there is no whole number of agents of some kind.
     """
     one = behaviour_of(behaviour)
-    if fractions is not None and agents is not AGENTS:
-        raise InputError("agents and fractions are both given: expected one of them")
     operations = default_operations() if operations is None else operations
     model = norm_model(operations, one, rates)
-    mixture = norm_fractions(one, agents) if fractions is None else fractions
+    mixture = mixture_of(one, agents, fractions)
     sizes = population_sizes(n_agents)
     integer("n_agents", max(sizes), 2, most_agents(len(EVENTS)))
     starts = [_numbers(mixture, n) for n in sizes]

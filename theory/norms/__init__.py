@@ -7,6 +7,7 @@ from theory.norms._contract import Plan as Plan
 from theory.norms._contract import SocietyOperations as SocietyOperations
 from theory.norms._emergence import emergence as emergence
 from theory.norms._emergence import emergence_measures as emergence_measures
+from theory.norms._fixed_points import norm_fixed_points as norm_fixed_points
 from theory.norms._model import CHANNELS as CHANNELS
 from theory.norms._model import norm_model as norm_model
 from theory.norms._observables import norm_observables as norm_observables

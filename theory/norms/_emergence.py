@@ -13,7 +13,7 @@ from theory.norms._observables import norm_observables
 from theory.norms._operations import default_operations, operations_sha256
 from theory.norms._rates import NormRates
 from theory.norms._society import AGENTS, BEHAVIOURS, Behaviour, NormAgent, behaviour_of
-from theory.norms._start import fractions_text, norm_fractions, norm_start
+from theory.norms._start import fractions_text, mixture_of, norm_start
 
 DAYS = 2.0
 SAVED_PER_DAY = 96
@@ -59,11 +59,9 @@ def emergence(
     names = [one.name for one in chosen]
     if not names or len(set(names)) < len(names):
         raise InputError(f"behaviours = {names}: expected one or more different ones")
-    if fractions is not None and agents is not AGENTS:
-        raise InputError("agents and fractions are both given: expected one of them")
     operations = default_operations() if operations is None else operations
     times = np.linspace(0, DAYS, int(DAYS * SAVED_PER_DAY) + 1) if times is None else times
-    mixtures = [norm_fractions(one, agents) if fractions is None else fractions for one in chosen]
+    mixtures = [mixture_of(one, agents, fractions) for one in chosen]
     curves = []
     for one, mixture in zip(chosen, mixtures, strict=True):
         model = norm_model(operations, one, rates)

@@ -33,6 +33,17 @@ def norm_fractions(behaviour: str | Behaviour, agents: Sequence[NormAgent] = AGE
     return {key: number / len(agents) for key, number in fractions.items()}
 
 
+def mixture_of(
+    behaviour: Behaviour, agents: Sequence[NormAgent], fractions: Mapping[tuple[str, str], float] | None
+) -> Mapping[tuple[str, str], float]:
+    """The fractions that are given, or those of the agents; InputError where both are."""
+    if fractions is None:
+        return norm_fractions(behaviour, agents)
+    if agents is not AGENTS:
+        raise InputError("agents and fractions are both given: expected one of them")
+    return fractions
+
+
 def fractions_text(fractions: Mapping[tuple[str, str], float]) -> str:
     """As in 'entrepreneur/for 0.3, ordinary/for 0.4, ordinary/against 0.3', for the provenance of results."""
     return ", ".join(f"{'/'.join(key)} {fraction:.12g}" for key, fraction in fractions.items() if fraction)

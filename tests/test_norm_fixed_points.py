@@ -1,0 +1,175 @@
+"""Fixed points of norm emergence, against linearisations written out by hand and the ends of solutions."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from meanfield import InputError, solve_reactions
+from theory.norms import (
+    AGENTS,
+    BEHAVIOURS,
+    NormRates,
+    default_operations,
+    norm_fixed_points,
+    norm_fractions,
+    norm_model,
+    norm_start,
+)
+
+SIDES = ("for", "against")
+MIXED = {("ordinary", "for"): 0.3, ("ordinary", "against"): 0.7}
+NO_SYNTHESIS = NormRates(syntheses_per_day=0)
+
+
+def table(seed: int, **changes: float) -> xr.Dataset:
+    """Random probabilities, but for those that are given."""
+    rng, result = np.random.default_rng(seed), default_operations().copy(deep=True)
+    for name in result.data_vars:
+        result[name].values[...] = changes.get(str(name), rng.uniform(0.1, 0.9, result[name].shape))
+    return result
+
+
+class Chance:
+    """Named probabilities of ordinary agents about one kind of norm."""
+
+    def __init__(self, operations: xr.Dataset, kind: str) -> None:
+        self.table, self.kind = operations, kind
+
+    def __call__(self, name: str, **labels: str) -> float:
+        known = {"kind": self.kind, "type": "ordinary", **labels}
+        values = self.table[name]
+        return float(values.sel({dim: known[str(dim)] for dim in values.dims}))
+
+    def passes(self, likes: str, standard: str, held: str) -> float:
+        willing = "willing" if likes == standard else "unwilling"
+        steps = self("consistent") * self("unique", held=held) * self("correct_type")
+        return steps * self("conflict_free", willing=willing, held=held)
+
+    def talks(self, likes: str, standard: str) -> float:
+        return self("decide_to_talk", willing="willing" if likes == standard else "unwilling")
+
+    def plans(self, likes: str, standard: str) -> float:
+        return self("comply_in_plan", willing="willing" if likes == standard else "unwilling")
+
+    def acts(self, likes: str, standard: str) -> float:
+        return self("comply_in_action", willing="willing" if likes == standard else "unwilling")
+
+
+def growth_from_nothing(p: Chance, standard: str, shares: dict[str, float], rates: NormRates) -> np.ndarray:
+    """d/dt of few holders, (preference, qualified or complying), among agents without norms who follow their habits."""
+    cells = list(product(SIDES, ("qualified", "complying")))
+    M = np.zeros((4, 4))
+    for (n, (likes, level)), (m, (learner, reached)) in product(enumerate(cells), enumerate(cells)):
+        if reached == "qualified":
+            conflict = p("false_conflict") if learner == standard else p("detect_conflict")
+            talk = conflict * p.talks(likes, standard) * p("identify_chat", reminded="first")
+            seen = p("generate_thought", held="none") * p.acts(likes, standard) * p("identify_thought")
+            taught = talk + (seen if level == "complying" else 0)
+            M[m, n] = rates.encounters_per_day * shares[learner] * taught * p.passes(learner, standard, "none")
+    for likes in SIDES:
+        planned = rates.plans_per_day * p.plans(likes, standard)
+        M[cells.index((likes, "complying")), cells.index((likes, "qualified"))] += planned
+        M[cells.index((likes, "qualified")), cells.index((likes, "qualified"))] -= planned
+    return M
+
+
+@pytest.mark.parametrize(("seed", "behaviour"), [(1, "smoking"), (2, "tipping")])
+def test_no_norm_grows_as_the_linearisation_says(seed: int, behaviour: str) -> None:
+    operations = table(seed, identify_habit=0.0)
+    points = norm_fixed_points(behaviour, operations=operations, fractions=MIXED, rates=NO_SYNTHESIS, starts=8)
+    none = points.sel(fixed_point=points["regime"] == "no norm")
+    assert none.sizes["fixed_point"] >= 1
+    p = Chance(operations, BEHAVIOURS[behaviour].kind)
+    shares = {likes: MIXED["ordinary", likes] for likes in SIDES}
+    spectra = [np.linalg.eigvals(growth_from_nothing(p, side, shares, NO_SYNTHESIS)).real for side in SIDES]
+    nobody = none.sel(fixed_point=none["informed"].sum("standard") == 0)
+    assert nobody.sizes["fixed_point"] == 1
+    assert float(nobody["eigenvalue"].item()) == pytest.approx(np.max(spectra), rel=1e-6)
+    # Who only knows of a norm tells nobody, so that any share of these stands still; and few who hold an abstract norm
+    # do not leave it, which makes four more directions in which the linearised drift vanishes
+    assert bool(nobody["continuum"].item()) and nobody["zero_modes"].item() == 8
+    assert nobody["stability"].item() == "unstable"
+
+
+def loss_from_everybody(p: Chance, norm: str, shares: dict[str, float], rates: NormRates) -> list[np.ndarray]:
+    """d/dt of the few who do not act by `norm` where all others do; blocks of a matrix that is block triangular."""
+    other, eps = SIDES[1 - SIDES.index(norm)], rates.encounters_per_day
+    voices = sum(shares[likes] * p.talks(likes, norm) for likes in SIDES)
+    seen = {norm: p("false_conflict"), other: p("detect_conflict")}
+
+    def told(shows: dict[str, float], reminded: str = "first") -> float:
+        """Identifies `norm` in what is said to it, as often as it is seen to act by each standard."""
+        return voices * sum(shows[side] * seen[side] for side in SIDES) * p("identify_chat", reminded=reminded)
+
+    def thinks(held: str, talks: float = 0.0) -> float:
+        """Identifies `norm` in what it sees of the others, unless it talks."""
+        return (1 - talks) * p("generate_thought", held=held) * p("identify_thought")
+
+    def habit(likes: str, by_norm: float = 0.0, standard: str = norm) -> dict[str, float]:
+        return {side: by_norm * (side == standard) + (1 - by_norm) * (side == likes) for side in SIDES}
+
+    cells = list(product(SIDES, ("qualified", "complying")))
+    M, rest = np.zeros((4, 4)), []
+    for n, (likes, level) in enumerate(cells):
+        talks = seen[other] * p.talks(likes, other)
+        for m, (learner, reached) in enumerate(cells):
+            if reached == "qualified":
+                convinced = talks * p("identify_chat", reminded="first")
+                if level == "complying":  # the others see it act by its norm, and may think about it
+                    convinced += thinks("opposed", seen[other] * p.talks(learner, norm))
+                M[m, n] += eps * shares[learner] * convinced * p.passes(learner, other, "opposed")
+        shows = habit(likes, float(level == "complying"), other)
+        M[n, n] -= eps * (thinks("opposed", talks) + told(shows)) * p.passes(likes, norm, "opposed")
+        planned = rates.plans_per_day * p.plans(likes, other) * (level == "qualified")
+        M[cells.index((likes, "complying")), n] += planned
+        M[n, n] -= planned
+    for likes in SIDES:
+        nothing = thinks("none") + told(habit(likes))
+        informed = (thinks("none") + told(habit(likes), "reminded")) * p.passes(likes, norm, "none")
+        rest += [-eps * nothing, -eps * informed, -rates.plans_per_day * p.plans(likes, norm)]
+        for standard, held in ((norm, "abstract"), (other, "opposed")):
+            willing = "willing" if likes == standard else "unwilling"
+            shows = habit(likes, p("comply_abstract", willing=willing), standard)
+            talks = p("detect_abstract") * seen[standard] * p.talks(likes, standard)
+            rest.append(-eps * (thinks(held, talks) + told(shows)) * p.passes(likes, norm, held))
+    return [M, np.diag(rest)]
+
+
+@pytest.mark.parametrize(("seed", "norm"), [(3, "for"), (4, "against")])
+def test_a_norm_that_all_hold_is_as_stable_as_the_linearisation_says(seed: int, norm: str) -> None:
+    operations = table(seed, identify_habit=0.0, comply_in_action=1.0)
+    points = norm_fixed_points("smoking", operations=operations, fractions=MIXED, rates=NO_SYNTHESIS, starts=8)
+    held = points.sel(fixed_point=points["complying"].sel(standard=norm, drop=True) > 1 - 1e-9)
+    assert held["regime"].values.tolist() == [norm]
+    shares = {likes: MIXED["ordinary", likes] for likes in SIDES}
+    blocks = loss_from_everybody(Chance(operations, BEHAVIOURS["smoking"].kind), norm, shares, NO_SYNTHESIS)
+    leading = max(np.linalg.eigvals(block).real.max() for block in blocks)
+    assert float(held["eigenvalue"].item()) == pytest.approx(leading, rel=1e-6)
+
+
+def test_solutions_end_in_stable_fixed_points() -> None:
+    points = norm_fixed_points("tipping")
+    stable = points.sel(fixed_point=points["stable"])
+    model = norm_model(default_operations(), "tipping")
+    end = solve_reactions(model, norm_start(norm_fractions("tipping")), np.array([300.0]))["composition"].isel(time=0)
+    distance = abs(stable["composition"] - end.drop_vars("time")).max("state")
+    assert float(distance.min()) < 1e-6
+    nearest = stable.isel(fixed_point=int(distance.values.argmin()))
+    assert nearest["regime"] == "for"
+    assert points.attrs["kind"] == "norm_fixed_points" and "starts converged" in points.attrs["completeness"]
+
+
+def test_wrong_arguments_are_named() -> None:
+    for wrong, message in (
+        ({"behaviour": "song"}, "behaviour = 'song'"),
+        ({"level": 0.5}, "level = 0.5"),
+        ({"level": True}, "level = True"),
+        ({"starts": 0}, "starts = 0"),
+        ({"fractions": MIXED, "agents": AGENTS[:3]}, "agents and fractions are both given"),
+    ):
+        with pytest.raises(InputError, match=message):
+            norm_fixed_points(**{"behaviour": "smoking", **wrong})

@@ -1,0 +1,78 @@
+"""Where norms can come to rest: the fixed points of the reaction model, and which norm holds in each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from meanfield import InputError, reaction_fixed_points, stamp
+from theory.norms._model import norm_model
+from theory.norms._observables import norm_observables
+from theory.norms._operations import default_operations, operations_sha256
+from theory.norms._rates import NormRates
+from theory.norms._society import AGENTS, STANDARDS, Behaviour, NormAgent, behaviour_of
+from theory.norms._start import ROUNDING, fractions_text, mixture_of, norm_start
+
+
+def norm_fixed_points(
+    behaviour: str | Behaviour,
+    *,
+    operations: xr.Dataset | None = None,
+    agents: Sequence[NormAgent] = AGENTS,
+    fractions: Mapping[tuple[str, str], float] | None = None,
+    rates: NormRates | None = None,
+    level: float = 0.95,
+    **search: Any,
+) -> xr.Dataset:
+    """The fixed points of `norm_model` with given fractions of types and preferences, and their stability.
+
+    No agent forgets a norm, so that nobody having one is a fixed point only if norms never begin by habit
+    (`identify_habit` = 0); it is then one of a continuum, over who is informed, and unstable as soon as anybody can
+    learn from anybody.
+
+    Parameters
+    ----------
+    behaviour, operations, agents, fractions, rates
+        As for `emergence`.
+    level
+        Share from which on a norm counts as held by all, above 1/2, up to 1.
+    search
+        Further arguments of `meanfield.reaction_fixed_points`.
+
+    Returns
+    -------
+    What `meanfield.reaction_fixed_points` returns, time in days, with what `norm_observables` tells of each fixed point
+    and `regime` (fixed_point): 'for' or 'against' where the share that holds this standard (`reached`) is at least
+    `level`, 'no norm' where the share that holds either is at most 1 - `level`, 'coexistence' elsewhere.
+
+    Raises
+    ------
+    InputError
+        If an argument is not as described.
+    """
+    if isinstance(level, bool) or not isinstance(level, (int, float)) or not 0.5 < level <= 1:
+        raise InputError(f"level = {level!r}: expected a number above 1/2, up to 1")
+    one = behaviour_of(behaviour)
+    operations = default_operations() if operations is None else operations
+    mixture = mixture_of(one, agents, fractions)
+    model = norm_model(operations, one, rates)
+    points = reaction_fixed_points(model, model.class_masses(norm_start(mixture)), **search)
+    seen = norm_observables(model, points["composition"])
+    regime = ("fixed_point", _regimes(seen["reached"], level - ROUNDING), {"long_name": "which norm holds"})
+    return stamp(
+        points.merge(seen).assign(regime=regime).assign_coords(behaviour=one.name, kind=one.kind),
+        "norm_fixed_points",
+        level=level,
+        operations_sha256=operations_sha256(operations),
+        fractions=fractions_text(mixture),
+        **vars(rates or NormRates()),
+    )
+
+
+def _regimes(reached: xr.DataArray, level: float) -> np.ndarray:
+    total = reached.sum("standard").values
+    held = [reached.sel(standard=standard).values >= level for standard in STANDARDS]
+    return np.select([*held, total <= 1 - level], [*STANDARDS, "no norm"], "coexistence")
