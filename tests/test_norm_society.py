@@ -8,6 +8,9 @@ it must reject.
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -594,6 +597,42 @@ def test_an_interrupted_run_goes_on_to_the_same_end(tmp_path: Path) -> None:
     xr.testing.assert_identical(longer, simulate_society(Chatty(rates=FAST), encounters=40, seed=6))
     shorter = simulate_society(Chatty(rates=FAST), encounters=25, seed=6, log=log)
     xr.testing.assert_identical(shorter, whole)
+
+
+# Writes each event to the log and then tells of it.
+PLAY = """
+import sys, time
+from validation import TableOperations, simulate_society
+from validation._norm_society_log import EventLog
+
+append = EventLog.append
+
+def slow_append(self, number, event):
+    append(self, number, event)
+    print(number, flush=True)
+    time.sleep(0.02)
+
+EventLog.append = slow_append
+simulate_society(TableOperations(), encounters=10**6, seed=3, log=sys.argv[1])
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="this system has no SIGKILL")
+def test_a_killed_run_goes_on_to_the_same_end(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    process = subprocess.Popen(
+        [sys.executable, "-c", PLAY, str(log)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    told = [process.stdout.readline().strip() for _ in range(30)]
+    process.send_signal(signal.SIGKILL)
+    _, errors = process.communicate()
+    assert told == [str(number) for number in range(30)], errors
+    kept = log.read_bytes()
+    assert process.returncode == -signal.SIGKILL and kept.count(b"\n") >= 31, "what it told of is in the log"
+    run = simulate_society(TableOperations(), encounters=100, seed=3, log=log)
+    assert log.read_bytes().startswith(kept[: kept.rfind(b"\n") + 1])
+    xr.testing.assert_identical(run, simulate_society(TableOperations(), encounters=100, seed=3))
 
 
 def test_a_log_of_something_else_is_refused(tmp_path: Path) -> None:
