@@ -31,5 +31,5 @@ def is_text(value: object) -> bool:
 
 def shown(value: object) -> str:
     """A value as JSON, cut short."""
-    text = json.dumps(value, ensure_ascii=False)
+    text = json.dumps(value, ensure_ascii=False).encode(errors="replace").decode()
     return text if len(text) <= SHOWN else text[:SHOWN] + "…"

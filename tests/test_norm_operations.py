@@ -305,10 +305,11 @@ def test_a_word_that_is_only_bounded_counts_at_its_bound_and_is_told():
 def test_words_that_are_both_only_bounded_are_no_answer():
     backend = Bounded()
     backend.both = True
-    with pytest.raises(
-        InputError, match="backend = scripted: neither 'Yes' nor 'No' is among its most probable answers"
-    ):
+    message = "backend = scripted: neither 'Yes' nor 'No' is among its most probable answers"
+    with pytest.raises(UnparsedError, match=message):
         NormOperations(backend).is_consistent(BOB, INFORMATION, rng())
+    with pytest.raises(InputError, match=message):
+        probe_operations(backend, AGENTS[:2], BEHAVIOURS, cache=False)
 
 
 # Texts that a model writes
@@ -332,6 +333,7 @@ def test_a_norm_is_read():
         ("60", '"60"', 'utility is "60"'),
         ("60", "NaN", "utility is NaN"),
         ("60", "Infinity", "utility is Infinity"),
+        ("60", "9" * 400, "utility is 999"),
         ("injunctive", "Injunctive", 'kind is "Injunctive", expected injunctive or descriptive'),
         ('"injunctive"', "[]", "kind is []"),
         (" No  smoking. ", " ", 'content is " ", expected text'),
@@ -371,7 +373,17 @@ def test_lists_of_norms():
 def test_general_norms():
     text = '{"content": "Be kind.", "kind": "descriptive", "weights": [1, 2.5]}'
     assert parse_abstract(text, 2) == ("Be kind.", "descriptive", (1.0, 2.5))
-    for weights in ("[1]", "[1, 2, 3]", "[1, 0]", "[1, -2]", "[1, true]", '[1, "2"]', "3", "[1, Infinity]"):
+    for weights in (
+        "[1]",
+        "[1, 2, 3]",
+        "[1, 0]",
+        "[1, -2]",
+        "[1, true]",
+        '[1, "2"]',
+        "3",
+        "[1, Infinity]",
+        "[1, 1e300]",
+    ):
         with pytest.raises(ReplyError, match="expected a list of 2 positive numbers"):
             parse_abstract(text.replace("[1, 2.5]", weights), 2)
     with pytest.raises(ReplyError, match="kind is"):
@@ -381,6 +393,7 @@ def test_general_norms():
 def test_themes():
     text = "1: Peace: and quiet\n\n 2 :money \n3:  peace:  and Quiet"
     assert parse_themes(text, 3) == (("peace: and quiet", (0, 2)), ("money", (1,)))
+    assert parse_themes("1: a\n2: b\n\nThese are themes: 3.", 2) == (("a", (0,)), ("b", (1,)))
     for text, problem in (
         ("1: a\n2: b", "it has 2 lines, expected one for each of 3 norms"),
         ("1: a\n2: b\n3: a\n4: b", "it has 4 lines, expected one for each of 3 norms"),
@@ -389,6 +402,7 @@ def test_themes():
         ("0: a\n1: b\n2: c", 'the line "0: a" is not 1'),
         ("1: a\n2 b\n3: c", 'the line "2 b" is not 2'),
         ("1: a\n2: \n3: c", 'the line "2: " is not 2'),
+        ("1: a\n2: \ud800\n3: c", 'the line "2: ?" is not 2'),
         ("Themes:\n1: a\n2: b\n3: c", 'the line "Themes:" is not 1'),
         ("1, 2: a\n3: b", 'the line "1, 2: a" is not 1'),
     ):
@@ -399,8 +413,9 @@ def test_themes():
 
 def test_text_is_one_line():
     assert parse_text(" I smoke\n outside. ") == "I smoke outside."
-    with pytest.raises(ReplyError, match="it is empty"):
-        parse_text(" \n ")
+    for text in (" \n ", "half a \udc9d"):
+        with pytest.raises(ReplyError, match="it is empty, or holds what is no character"):
+            parse_text(text)
 
 
 def test_a_refused_text_is_asked_for_again_with_what_was_wrong():
@@ -412,7 +427,7 @@ def test_a_refused_text_is_asked_for_again_with_what_was_wrong():
     operations = NormOperations(backend, writing_temperature=0.25, retries=2)
     assert operations.create(BOB, 1, rng(3)) == [{"content": "No smoking.", "kind": "injunctive", "utility": 60.0}]
     (first, options), (second, _), (third, _) = backend.written
-    assert options == {"max_tokens": MAX_TOKENS["create"], "temperature": 0.25, "seed": options["seed"]}
+    assert options == {"max_tokens": MAX_TOKENS["create"][1], "temperature": 0.25, "seed": options["seed"]}
     assert len({one["seed"] for _, one in backend.written}) == 3
     assert "can't be used" not in first.user
     assert second.user.startswith(first.user)
@@ -605,6 +620,8 @@ def test_the_identity_tells_models_and_options_apart():
     ]
     assert len({one.identity for one in made}) == len(made)
     assert made[0].identity == NormOperations(Scripted()).identity
+    other.identity = ""
+    assert NormOperations(other).identity == ""
 
 
 @pytest.mark.parametrize(
@@ -616,6 +633,7 @@ def test_the_identity_tells_models_and_options_apart():
         ({"writing_temperature": -1}, "writing_temperature = -1: expected a finite number, at least 0"),
         ({"retries": -1}, "retries = -1: expected a whole number, at least 0"),
         ({"retries": 1.5}, "retries = 1.5: expected a whole number"),
+        ({"created": [ROW]}, "created = [{'content': 'Be quiet.'"),
     ],
 )
 def test_bad_options_are_named(options, message):
@@ -903,6 +921,10 @@ def test_an_abstract_norm_keeps_a_share_of_the_conflicts(numbered, abstract, exp
     probability.loc["detect_conflict/abstract"] = abstract
     table = operation_probabilities(numbered.assign(probability=probability), default_operations())
     assert table["detect_abstract"] == pytest.approx(expected)
+    probability.loc["detect_conflict/opposite"] = 0.0
+    assert (
+        operation_probabilities(numbered.assign(probability=probability), default_operations())["detect_abstract"] == 1
+    )
 
 
 def test_what_has_no_probe_is_given_or_asked_for(numbered):

@@ -11,9 +11,9 @@ import xarray as xr
 from meanfield import InputError, stamp
 from policy_extraction._arguments import check_games, one_game
 from policy_extraction._backend import Backend
+from policy_extraction._numbers import LARGEST_SEED, check_integer
 from policy_extraction._template import NAMING_GAME, Payoffs, Prompt, Template
 from policy_extraction.checks._comprehension_questions import KINDS, Asked, parse, questions_about
-from policy_extraction.checks._generation import LARGEST_SEED, check_integer
 from policy_extraction.checks._spoken import derived_seed
 
 # Quotation marks and the end of the value included; a number has a token a digit, a word up to four

@@ -9,6 +9,7 @@ import xarray as xr
 
 from meanfield import InputError, MemorySpace, single_policy, space_of, stamp, words_of
 from policy_extraction._backend import Backend
+from policy_extraction._numbers import LARGEST_SEED, check_integer
 from policy_extraction._orders import orders
 from policy_extraction._template import NAMING_GAME, Payoffs, Prompt, Template
 from policy_extraction.checks._exact_test import check_outcomes, count_interval, exact_test, share_interval
@@ -17,7 +18,6 @@ from policy_extraction.checks._spoken import Spoken, answer_length, check_prefix
 ALARM = 0.05
 ALARM_LEVEL = 0.99  # of the interval of the number of alarms
 SHARE_LEVEL = 0.95  # of the interval of each share, as in [004] Fig. S3b
-LARGEST_SEED = 2**63 - 1  # what NetCDF attrs hold
 # Steps between log-probabilities and a draw that plain generation does not take.
 FILTERS = ("top_k", "top_p", "order")
 
@@ -127,13 +127,6 @@ def generation_test(
         alarm_level=ALARM_LEVEL,
         share_level=SHARE_LEVEL,
     ).assign_attrs(memory_length=space.memory_length)
-
-
-def check_integer(name: str, value: object, *, least: int, most: int | None = None) -> None:
-    """InputError unless it is a whole number in this range."""
-    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least or value > (most or value):
-        limit = f"at least {least}" if most is None else f"{least} to {most}"
-        raise InputError(f"{name} = {value!r}: expected a whole number, {limit}")
 
 
 def _space(policy: xr.Dataset, memory_length: int | None) -> MemorySpace:

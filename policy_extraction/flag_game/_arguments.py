@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from meanfield import InputError
@@ -53,9 +52,3 @@ def check_countries(countries: Sequence[str]) -> None:
         raise InputError(f"countries holds {twice[0]} twice: expected each country once")
     if len(countries) < 2:
         raise InputError(f"countries = {list(countries)!r}: expected at least two")
-
-
-def check_number(name: str, value: object) -> None:
-    """InputError unless it is a finite number of at least 0."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < math.inf:
-        raise InputError(f"{name} = {value!r}: expected a finite number, at least 0")

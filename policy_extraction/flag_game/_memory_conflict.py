@@ -12,8 +12,8 @@ import xarray as xr
 from tqdm.auto import tqdm
 
 from meanfield import InputError, stamp
-from policy_extraction.checks._generation import LARGEST_SEED, check_integer
-from policy_extraction.flag_game._arguments import check_agent, check_countries, check_crop, check_number
+from policy_extraction._numbers import LARGEST_SEED, check_integer, check_number
+from policy_extraction.flag_game._arguments import check_agent, check_countries, check_crop
 from policy_extraction.flag_game._asking import Agent, Asker, Question
 from policy_extraction.flag_game._log import CallLog
 from policy_extraction.flag_game._play import MAX_TOKENS, MEMORY_LENGTH, TEMPERATURE

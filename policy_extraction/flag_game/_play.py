@@ -11,8 +11,8 @@ import xarray as xr
 from tqdm.auto import tqdm
 
 from meanfield import InputError, stamp
-from policy_extraction.checks._generation import LARGEST_SEED, check_integer
-from policy_extraction.flag_game._arguments import check_number, check_team
+from policy_extraction._numbers import LARGEST_SEED, check_integer, check_number
+from policy_extraction.flag_game._arguments import check_team
 from policy_extraction.flag_game._asking import Agent, Asker
 from policy_extraction.flag_game._log import CallLog
 from policy_extraction.flag_game._prompt_file import FLAG_GAME_002

@@ -20,18 +20,23 @@ from policy_extraction.norms._prompts import Asked, NormPrompts
 Parsed = TypeVar("Parsed")
 
 MAX_TOKENS = {
-    "create": 400,
-    "talk": 60,
-    "reply": 60,
-    "think": 50,
-    "identify": 60,
-    "classify": 120,
-    "abstract": 80,
-    "plan": 100,
-    "act": 40,
+    "create": (0, 80),
+    "talk": (60, 0),
+    "reply": (60, 0),
+    "think": (50, 0),
+    "identify": (60, 0),
+    "classify": (20, 12),
+    "abstract": (60, 8),
+    "plan": (100, 0),
+    "act": (40, 0),
 }
+"""Tokens that an answer may have: so many, and so many more for each item of a list."""
 SEEDS = 2**31 - 1000  # all servers take these
 CUT = 120  # characters of an answer that an error repeats
+
+
+class NeitherWordError(InputError):
+    """Neither word of a question is among the answers that a back end lists."""
 
 
 class Probed(NamedTuple):
@@ -64,9 +69,10 @@ def probe(
 
     Raises
     ------
+    NeitherWordError
+        If the back end only bounds the probabilities of both words, which then can't be compared.
     InputError
-        If the back end only bounds the probabilities of both words, which then can't be compared, or leaves a question
-        without an answer.
+        If it leaves a question without an answer.
     """
     prompts = list(dict.fromkeys(prompt for both in asked for prompt in both))
     place = {prompt: number for number, prompt in enumerate(prompts)}
@@ -76,7 +82,7 @@ def probe(
         measured.complete(backend, prompts, words, bar)
     log_p, censored = measured.log_probability, measured.censored
     if censored.all(-1).any():
-        raise InputError(
+        raise NeitherWordError(
             f"backend = {backend.name}: neither {words[0]!r} nor {words[1]!r} is among its most probable answers; "
             "expected one of them, so let it list more of these or take other words in the prompts"
         )
@@ -119,19 +125,33 @@ class Asker:
         return answer == self.prompts.questions[operation].true_if
 
     def probed(self, asked: Asked) -> Probed:
-        """What is measured of a question; the same one is measured once."""
+        """What is measured of a question; the same one is measured once. UnparsedError where it has no answer."""
         if asked not in self._known:
-            (self._known[asked],) = probe(self.backend, [asked], self.prompts.words, self.temperature)
+            try:
+                (self._known[asked],) = probe(self.backend, [asked], self.prompts.words, self.temperature)
+            except NeitherWordError as none:
+                raise UnparsedError(str(none)) from None
         return self._known[asked]
 
     def write(
-        self, operation: str, agent: Any, parse: Callable[[str], Parsed], rng: np.random.Generator, **slots: str
+        self,
+        operation: str,
+        agent: Any,
+        parse: Callable[[str], Parsed],
+        rng: np.random.Generator,
+        *,
+        items: int = 0,
+        **slots: str,
     ) -> Parsed:
-        """What `parse` makes of the model's answer; UnparsedError where it refuses all of them."""
+        """What `parse` makes of the model's answer; UnparsedError where it refuses all of them.
+
+        `items` is the length of the list that is asked for.
+        """
         problem, text = "", ""
+        fixed, each = MAX_TOKENS[operation]
         for _ in range(1 + self.retries):
             prompt = self.prompts.writing(operation, agent, problem, **slots)
-            text = prompt.answer_prefix + self._written(operation, prompt, int(rng.integers(SEEDS)))
+            text = prompt.answer_prefix + self._written(prompt, fixed + each * items, int(rng.integers(SEEDS)))
             try:
                 parsed = parse(text)
             except ReplyError as bad:
@@ -146,9 +166,9 @@ class Asker:
             f"{problem}"
         )
 
-    def _written(self, operation: str, prompt: Prompt, seed: int) -> str:
+    def _written(self, prompt: Prompt, max_tokens: int, seed: int) -> str:
         (text,) = self.backend.generate(
-            [prompt], max_tokens=MAX_TOKENS[operation], temperature=self.writing_temperature, seed=seed
+            [prompt], max_tokens=max_tokens, temperature=self.writing_temperature, seed=seed
         )
         return text
 

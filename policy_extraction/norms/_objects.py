@@ -41,7 +41,7 @@ class Action:
     Attributes
     ----------
     text
-        What others see.
+        In its own words.
     shows
         The standard that it acts by, 'for' or 'against'.
     normative

@@ -11,10 +11,10 @@ import numpy as np
 
 from meanfield import InputError
 from policy_extraction._backend import Backend
+from policy_extraction._numbers import check_integer, check_number
 from policy_extraction._sampling import check_temperature
-from policy_extraction.checks._generation import check_integer
-from policy_extraction.flag_game._arguments import check_number
 from policy_extraction.norms._asking import Asker
+from policy_extraction.norms._cells import STANDARDS
 from policy_extraction.norms._objects import Action, Information, Plan
 from policy_extraction.norms._prompt_file import NORMS_003
 from policy_extraction.norms._prompts import NormPrompts
@@ -29,7 +29,6 @@ from policy_extraction.norms._replies import (
 )
 
 SOURCES = ("chat", "thought")
-SHOWS = ("for", "against")
 
 
 class NormOperations:
@@ -66,15 +65,16 @@ class NormOperations:
         interval of `p_yes` where the back end only bounds it), and the answer is 'yes' or 'no'. For a text also
         `problem`, why it was refused, '' where it was not. Whoever logs them may empty the list.
     identity
-        Text that changes with the model and the options.
+        Text that changes with the model and the options; empty where the model is not known by name or content, as one
+        that was given as an object. Then a society keeps no log.
 
     Raises
     ------
     InputError
-        If an argument is not as described, or from the methods if a back end that lists its most probable answers only
-        has neither word among them.
+        If an argument is not as described.
     UnparsedError
-        From the methods: if no text of a model can be used.
+        From the methods: if no text of a model can be used, or a back end that lists its most probable answers only has
+        neither word of a question among them.
     """
 
     def __init__(
@@ -89,12 +89,14 @@ class NormOperations:
     ) -> None:
         check_arguments(backend, prompts, temperature)
         check_number("writing_temperature", writing_temperature)
+        if created is not None and not isinstance(created, Mapping):
+            raise InputError(f"created = {created!r}: expected norms by the names of agents")
         check_integer("retries", retries, least=0)
         self.prompts = prompts
         self._asker = Asker(backend, prompts, temperature, writing_temperature, retries)
         self._created = {name: _checked(name, norms) for name, norms in (created or {}).items()}
-        options = (temperature, writing_temperature, retries, self._created)
-        self.identity = " ".join(map(str, (backend.identity, prompts.sha256, *options)))
+        known = (backend.identity, prompts.sha256, temperature, writing_temperature, retries, self._created)
+        self.identity = " ".join(map(str, known)) if backend.identity else ""
 
     @property
     def exchanges(self) -> list[dict[str, Any]]:
@@ -106,7 +108,7 @@ class NormOperations:
         check_integer("n", n, least=1)
         if agent.name in self._created:
             return [norm._asdict() for norm in self._created[agent.name][:n]]
-        written = self._asker.write("create", agent, partial(parse_norms, n=n), rng, n=str(n))
+        written = self._asker.write("create", agent, partial(parse_norms, n=n), rng, items=n, n=str(n))
         return [norm._asdict() for norm in written]
 
     def detect_conflict(self, agent: Any, observation: Any, norms: Any, rng: np.random.Generator) -> bool:
@@ -180,10 +182,10 @@ class NormOperations:
         of the answers prefers none of the standards. The action is normative if one of the norms that the plan keeps to
         is found to ask for it.
         """
-        shows = {f"shows_{one}": behaviour.shows[one] for one in SHOWS}
+        shows = {f"shows_{one}": behaviour.shows[one] for one in STANDARDS}
         listed, planned = self.prompts.listed(norms), [norm for norm in norms if norm.content in plan.follows]
         text = self._text("act", agent, rng, norms=listed, plan=plan.text or self.prompts.no_norms, **shows)
-        first, second = rng.permutation(SHOWS).tolist()
+        first, second = rng.permutation(STANDARDS).tolist()
         slots = {"content": behaviour.standards[first], "action": text}
         shown = first if self._asker.decide("action_follows", agent, rng, **slots) else second
         normative = bool(planned) and self._decide("is_normative", agent, rng, planned, action=text)
@@ -192,7 +194,7 @@ class NormOperations:
     def classify(self, agent: Any, norms: Any, rng: np.random.Generator) -> list[tuple[str, tuple[str, ...]]]:
         """Themes, and the contents of the norms of each; each norm has one theme."""
         parse = partial(parse_themes, n=len(norms))
-        themes = self._asker.write("classify", agent, parse, rng, norms=self.prompts.listed(norms))
+        themes = self._asker.write("classify", agent, parse, rng, items=len(norms), norms=self.prompts.listed(norms))
         return [(theme, tuple(norms[number].content for number in numbers)) for theme, numbers in themes]
 
     def abstract(
@@ -200,7 +202,8 @@ class NormOperations:
     ) -> tuple[str, str, tuple[float, ...]]:
         """Content and kind of a general norm for the norms of a theme, and the weights of these in its utility."""
         slots = {"theme": theme, "norms": self.prompts.listed(norms), "n": str(len(norms))}
-        norm = self._asker.write("abstract", agent, partial(parse_abstract, n=len(norms)), rng, **slots)
+        parse = partial(parse_abstract, n=len(norms))
+        norm = self._asker.write("abstract", agent, parse, rng, items=len(norms), **slots)
         return norm.content, norm.kind, norm.weights
 
     def _decide(self, name: str, agent: Any, rng: np.random.Generator, norms: Any, **slots: str) -> bool:

@@ -65,7 +65,7 @@ def operation_probabilities(probes: xr.Dataset, unprobed: xr.Dataset | None = No
 
     - detection, talk, the first question of thought and identification, the four steps of the check: the very questions
       that `NormOperations` asks. `detect_abstract` is the ratio of the probabilities to find a conflict with an
-      abstract norm and with the norm itself, and 1 where it would be more;
+      abstract norm and with the norm itself, and 1 where it would be more or the model never finds any;
     - `comply_in_plan`, `comply_in_action` and `comply_abstract`: the agent is asked whether it does what its norm asks
       for, instead of writing plans and actions, which `NormOperations` has written and then judged;
     - `abstract` has no probe, since it depends on the general norms that a model writes. Nor has an entry that none of
@@ -128,7 +128,11 @@ def _mean(source: Source, probes: xr.Dataset, labels: Mapping[str, str]) -> floa
     def mean(scene: str) -> float:
         return float(probes["probability"].sel(scene=scene.format(**labels)).where(about).mean())
 
-    return min(1.0, mean(source.scene) / mean(source.over)) if source.over else mean(source.scene)
+    chance = mean(source.scene)
+    if not source.over:
+        return chance
+    other = mean(source.over)
+    return min(chance / other, 1.0) if other > 0 else 1.0
 
 
 def _given(name: str, labels: Mapping[str, str], unprobed: xr.Dataset | None) -> float:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from policy_extraction._json_replies import DECODER, ReplyError, is_text, shown
 
 KINDS = ("injunctive", "descriptive")
+LARGEST = 1e9  # of the numbers that are asked for; no sum of such overflows
 
 
 class WrittenNorm(NamedTuple):
@@ -32,10 +32,9 @@ Theme = tuple[str, tuple[int, ...]]
 
 def parse_text(text: str) -> str:
     """The answer on one line; ReplyError where nothing is written."""
-    line = _line(text)
-    if not line:
-        raise ReplyError("it is empty")
-    return line
+    if not is_text(text):
+        raise ReplyError("it is empty, or holds what is no character")
+    return _line(text)
 
 
 def parse_norm(text: str) -> WrittenNorm:
@@ -66,15 +65,16 @@ def parse_themes(text: str, n: int) -> tuple[Theme, ...]:
     """The themes of n norms from n lines 'number: theme', with the norms of each; ReplyError for anything else.
 
     The norms are numbered from 1 in the text and from 0 in what is returned. Large and small letters are the same.
+    What follows the last theme is not read, but for a theme too many.
     """
     themes: dict[str, list[int]] = {}
     lines = [line for line in text.splitlines() if line.strip()]
-    for expected, line in enumerate(lines, start=1):
+    for expected, line in enumerate(lines[:n], start=1):
         number, colon, theme = line.partition(":")
-        if not colon or number.strip() != str(expected) or not theme.strip():
+        if not colon or number.strip() != str(expected) or not is_text(theme):
             raise ReplyError(f"the line {shown(line)} is not {expected}, a colon and a theme")
         themes.setdefault(_line(theme).casefold(), []).append(expected - 1)
-    if len(lines) != n:
+    if len(lines) < n or any(line.partition(":")[0].strip() == str(n + 1) for line in lines[n:]):
         raise ReplyError(f"it has {len(lines)} lines, expected one for each of {n} norms")
     return tuple((theme, tuple(numbers)) for theme, numbers in themes.items())
 
@@ -120,7 +120,7 @@ def _kind(row: dict[str, Any]) -> str:
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < LARGEST
 
 
 def _check_different(what: str, texts: Sequence[str]) -> None:
