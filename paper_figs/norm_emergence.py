@@ -53,16 +53,13 @@ def draw(simulations: Sequence[xr.Dataset], curves: xr.Dataset, path: str | Path
     figure = plt.figure(figsize=(2.7 * columns + 0.5, 5.4))
     grid = figure.add_gridspec(2, len(runs))
     _events(figure.add_subplot(grid[0, :]), runs, curves)
-    first: Axes | None = None
-    for k, (name, one) in enumerate(runs.items()):
-        axis = figure.add_subplot(grid[1, k], sharey=first)
-        _shares(axis, one, curves.sel(behaviour=name))
-        axis.set_title(f"{NORMS.get(name, name)} ({one['kind'].item()})")
-        axis.tick_params(labelleft=first is None)
-        first = first or axis
-    if first is not None:
-        first.set_ylabel("share of the agents")
-        first.legend(loc="center right")
+    panels = [figure.add_subplot(grid[1, k]) for k in range(len(runs))]
+    for panel, (name, one) in zip(panels, runs.items(), strict=True):
+        _shares(panel, one, curves.sel(behaviour=name))
+        panel.set_title(f"{NORMS.get(name, name)} ({one['kind'].item()})")
+        panel.label_outer()
+    panels[0].set_ylabel("share of the agents")
+    panels[0].legend(loc="center right")
     n_agents, number = _size(next(iter(runs.values())))
     figure.suptitle(f"{number:,} simulated societies of {n_agents:,} agents: mean, and the middle half of the runs")
     return write_figure(figure, path)
@@ -131,5 +128,7 @@ def _shares(axis: Axes, one: xr.Dataset, theory: xr.Dataset) -> None:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) < 4:
+        sys.exit("usage: python -m paper_figs.norm_emergence CURVES.nc FIGURE SIMULATION.nc ...")
     curves_file, figure_file, *simulation_files = sys.argv[1:]
     draw([meanfield.load(name) for name in simulation_files], meanfield.load(curves_file), figure_file)

@@ -22,7 +22,7 @@ from policy_extraction._store import Measured
 class RecordCache:
     """Records of measurements as NetCDF files, named by the SHA-256 of what determines them.
 
-    What an unfinished measurement has is in a Zarr group beside them.
+    What an unfinished measurement has is in a Zarr array beside them.
 
     Parameters
     ----------

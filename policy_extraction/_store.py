@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import zarr
 from tqdm.auto import tqdm
+from zarr.codecs import BytesCodec, Crc32cCodec
 
 from meanfield import InputError
 from policy_extraction._backend import Backend, Scores
@@ -20,6 +20,7 @@ from policy_extraction._sampling import check_log_probabilities
 from policy_extraction._template import Prompt
 
 PROMPTS_A_FILE = 1024
+DAMAGE = (ValueError, LookupError, TypeError, AttributeError, RecursionError)  # what Zarr makes of it
 WRITING_SHARE = 0.25  # of the time at most; portions that come faster are collected
 
 
@@ -29,12 +30,16 @@ class Measured:
     Files are written whole or not at all, and a prompt counts as measured from the moment on at which its
     log-probabilities are on disk. Portions that come faster than they can be written wait for the next write.
 
+    Of two processes on one folder each measures all that it did not find; one may overwrite with NaN what the other
+    measured, which is then measured again, but a log-probability never gets the flag of another one. A folder that is
+    removed meanwhile, as by the process that ends first, is made anew by the next write, for what comes after.
+
     Parameters
     ----------
     folder
-        A Zarr group, made where it is missing; None to keep nothing.
+        A Zarr array, made with the first portion where it is missing; None to keep nothing.
     n_prompts, n_words
-        Shape of the record. A group of another shape, or a damaged one, is replaced.
+        Shape of the record. An array of another shape, or a damaged one, is replaced.
 
     Attributes
     ----------
@@ -42,6 +47,11 @@ class Measured:
         Shape (prompts, words), NaN where nothing is known yet.
     censored
         Shape (prompts, words).
+
+    Raises
+    ------
+    InputError
+        If the folder can't be read or written, here or later; what it holds is left as it is.
     """
 
     def __init__(self, folder: Path | None, n_prompts: int, n_words: int) -> None:
@@ -50,7 +60,8 @@ class Measured:
         self._folder = folder
         self._unwritten: set[int] = set()
         self._rest_until = 0.0
-        self._group = None if folder is None else self._open(folder)
+        if folder is not None:
+            self._read(folder)
 
     @property
     def missing(self) -> np.ndarray:
@@ -84,12 +95,8 @@ class Measured:
     def write(self) -> None:
         """Write what is not on disk yet."""
         begin = time.monotonic()
-        if self._group is not None:
-            for name in ("censored", "log_probability"):  # the latter is what counts, so it comes last
-                for part in sorted(self._unwritten):
-                    rows = slice(part * PROMPTS_A_FILE, (part + 1) * PROMPTS_A_FILE)
-                    self._group[name][rows] = getattr(self, name)[rows]
-        self._unwritten.clear()
+        if self._folder is not None and self._unwritten:
+            self._write(self._folder)
         end = time.monotonic()
         self._rest_until = end + (end - begin) / WRITING_SHARE
 
@@ -98,17 +105,43 @@ class Measured:
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _open(self, folder: Path) -> Any:
-        # What a killed process or another version of Zarr left may fail in any way; it is measured anew.
-        with suppress(Exception):
-            group = zarr.open_group(folder, mode="r+")
-            found = {name: np.asarray(group[name]) for name in ("log_probability", "censored")}
-            if all(array.shape == self.censored.shape for array in found.values()):
-                self.log_probability, self.censored = found["log_probability"], found["censored"]
-                return group
-        shutil.rmtree(folder, ignore_errors=True)
-        group = zarr.open_group(folder, mode="w")
-        chunks = (PROMPTS_A_FILE, self.censored.shape[1])
-        group.create_array("censored", data=self.censored, chunks=chunks)
-        group.create_array("log_probability", data=self.log_probability, chunks=chunks, fill_value=np.nan)
-        return group
+    def _read(self, folder: Path) -> None:
+        with _one_line(folder):
+            try:
+                found = np.asarray(zarr.open_array(folder, mode="r"))
+                if found.shape == (*self.censored.shape, 2):
+                    self.log_probability, self.censored = found[..., 0].copy(), found[..., 1] == 1
+                    return
+            except FileNotFoundError:
+                return
+            except DAMAGE:
+                pass
+            shutil.rmtree(folder)
+
+    def _write(self, folder: Path) -> None:
+        n_prompts, n_words = self.censored.shape
+        with _one_line(folder):
+            array = zarr.open_array(
+                folder,
+                mode="a",
+                shape=(n_prompts, n_words, 2),  # a value and its flag are in one file, so that they belong together
+                chunks=(PROMPTS_A_FILE, n_words, 2),
+                dtype=float,
+                fill_value=np.nan,
+                codecs=[BytesCodec(), Crc32cCodec()],
+            )
+            for part in sorted(self._unwritten):
+                rows = slice(part * PROMPTS_A_FILE, (part + 1) * PROMPTS_A_FILE)
+                array[rows] = np.stack([self.log_probability[rows], self.censored[rows]], axis=-1)
+            self._unwritten.clear()
+
+
+@contextmanager
+def _one_line(folder: Path) -> Iterator[None]:
+    """What another process removes at this moment is no error; anything else that the disk refuses is an InputError."""
+    try:
+        yield
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        raise InputError(f"cache = {folder}: can't be read and written ({error.strerror})") from None

@@ -581,7 +581,7 @@ def test_a_game_that_is_over_can_be_made_longer(tmp_path):
 def test_a_log_of_another_game_is_refused(tmp_path):
     log = tmp_path / "game.jsonl"
     play_flag_game([PARROT] * 2, [A, B], AB, rounds=1, seed=1, log=log)
-    with pytest.raises(InputError, match="it holds a game with seed = 1, expected 2"):
+    with pytest.raises(InputError, match="it holds a flag game with seed = 1, expected 2"):
         play_flag_game([PARROT] * 2, [A, B], AB, rounds=1, seed=2, log=log)
     changed = log.read_text().replace("identification game", "guessing game")
     log.write_text(changed)

@@ -144,7 +144,7 @@ def test_a_log_of_something_else_is_refused(tmp_path):
     play(log=log, rounds=1)
     content = log.read_bytes()
     for options, message in (
-        ({"seed": 6}, "a game with seed = 5, expected 6"),
+        ({"seed": 6}, "a population with seed = 5, expected 6"),
         ({"n_agents": 7}, "n_agents = 6, expected 7"),
         ({"temperature": 0.7}, "temperature = 0.5, expected 0.7"),
         ({"payoffs": Payoffs(1, 0)}, "payoffs = "),

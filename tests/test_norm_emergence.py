@@ -577,10 +577,46 @@ def test_what_cannot_be_compared_is_refused(unchecked_types, curves: xr.Dataset)
             wrong()
 
 
-def test_figure(tmp_path, curves: xr.Dataset) -> None:
+def test_figure(tmp_path, monkeypatch, curves: xr.Dataset) -> None:
+    """A full line is the mean of the runs, shaded is their middle half, and dashed the rate equation, in each panel.
+
+    Of five runs the second and the fourth bound the middle half. Control: the curves of another behaviour don't fit.
+    """
     simulations = [simulate_norms(one, n_agents=10, runs=5, seed=1) for one in BEHAVIOURS]
-    path = norm_emergence.draw(simulations, curves, tmp_path / "figure.png")
-    assert path.stat().st_size > 20_000
+    path, figures, write_figure = tmp_path / "figure.png", [], norm_emergence.write_figure
+    monkeypatch.setattr(norm_emergence, "write_figure", lambda *args: figures.append(args[0]) or write_figure(*args))
+    assert norm_emergence.draw(simulations, curves, path).stat().st_size > 20_000
+    above, *below = figures[0].axes
+
+    def check(axis, time: np.ndarray, runs: dict[str, np.ndarray], theory: dict[str, np.ndarray]) -> None:
+        full, dashed = ([line for line in axis.lines if line.get_linestyle() == style] for style in ("-", "--"))
+        assert [line.get_label() for line in full] == list(runs)
+        for name, mean, curve, area in zip(runs, full, dashed, axis.collections, strict=True):
+            np.testing.assert_allclose(mean.get_xydata(), np.column_stack([time, runs[name].mean(0)]), atol=1e-9)
+            np.testing.assert_allclose(curve.get_xydata(), np.column_stack([curves["time"], theory[name]]), atol=1e-9)
+            edges = [np.column_stack([time, np.sort(runs[name], axis=0)[k]]) for k in (1, 3)]
+            apart = np.abs(area.get_paths()[0].vertices[:, None] - np.concatenate(edges)).max(-1)
+            assert max(apart.min(0).max(), apart.min(1).max()) < 1e-9
+
+    steps = np.linspace(0, TIMES[-1], 25)  # of two hours, nearly: 196 rounds are 48.1
+    hourly = {name: np.zeros((5, 24)) for name in norm_emergence.EVENTS}
+    for name in hourly:
+        for one in simulations:
+            so_far = one["events"].sel(event=name, n_agents=10).cumsum("time").assign_coords(time=one["time"])
+            hourly[name] += so_far.interp(time=steps).diff("time").values / (24 * steps[1])
+    of_all = {name: curves[name].sum("behaviour").values * 10 / 24 for name in hourly}
+    check(above, (steps[1:] + steps[:-1]) / 2, hourly, of_all)
+
+    for axis, behaviour, one in zip(below, BEHAVIOURS, simulations, strict=True):
+        runs = {name: one[name].sel(n_agents=10, standard="for").values for name in ("accepted", "complying")}
+        theory = {name: curves[name].sel(standard="for") for name in runs}
+        check(axis, TIMES, runs, {name: theory[name].sel(behaviour=behaviour).values for name in theory})
+        with pytest.raises(AssertionError, match="Not equal to tolerance"):
+            other = "noise" if behaviour == "smoking" else "smoking"
+            check(axis, TIMES, runs, {name: theory[name].sel(behaviour=other).values for name in theory})
+        assert axis.get_title().startswith(norm_emergence.NORMS[behaviour])
+        won = int((one["reached"].sel(standard="for").isel(time=-1) > 0.5).sum())
+        assert axis.texts[0].get_text() == f"reaches most agents in {20 * won}% of runs"
 
 
 def test_fractions_of_the_paper_are_whole_for_ten() -> None:

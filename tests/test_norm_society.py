@@ -39,7 +39,7 @@ from theory.norms import (
     norm_model,
     norm_start,
 )
-from theory.norms._contract import Plan
+from theory.norms._contract import Action, Plan
 from validation._norm_society import Streams, play_event, simulate_society
 from validation._norm_society_events import Event, Rules
 from validation._norm_society_filing import file_norm
@@ -526,7 +526,10 @@ def test_norms_in_other_words_are_filed() -> None:
     assert file_norm("Generous tips are usual.", everything, likes) == (("tipping", "for"),)
     assert file_norm("Be kind; stipulate multiple clouds.", everything, likes) == ()
     queue = replace(SMOKING, name="queueing", standards={"for": "Stand in line.", "against": "Push."})
-    assert file_norm("No queueing.", [queue], lambda _: "against") == (("queueing", "against"),)
+    assert file_norm("No smoking.", [queue], lambda _: "against") == (("queueing", "against"),)
+    by_name = replace(queue, mentions="")
+    assert file_norm("No queueing.", [by_name], lambda _: "against") == (("queueing", "against"),)
+    assert file_norm("No smoking or dequeueing.", [by_name], lambda _: "against") == ()
 
 
 # --- operations of other kinds: a made-up model with words of its own ---
@@ -641,13 +644,12 @@ def test_a_log_of_something_else_is_refused(tmp_path: Path) -> None:
     simulate_society(TableOperations(), **options)
     content = log.read_bytes()
     for changed, message in (
-        ({"seed": 2}, "a game with seed = 1, expected 2"),
+        ({"seed": 2}, "a norm society with seed = 1, expected 2"),
         ({"operations": TableOperations(table(abstract=0.5))}, "with operations = table"),
         ({"agents": AGENTS[:5]}, "with agents = "),
         ({"agents": as_ordinary(AGENTS)}, "with society_sha256 = "),
         ({"behaviours": ["noise"]}, "with behaviours = "),
         ({"rates": FAST}, "with rates = "),
-        ({"on_unparsed": "no"}, "on_unparsed = raise, expected no"),
     ):
         with pytest.raises(InputError, match=message) as error:
             simulate_society(**{"operations": TableOperations(), **options, **changed})
@@ -717,6 +719,10 @@ def test_what_cannot_be_parsed_stops_the_run_by_default(tmp_path: Path) -> None:
         ({"behaviours": []}, "behaviours = \\[\\]: expected one or more"),
         ({"behaviours": ["noise", "noise"]}, "behaviours = .*expected one or more different"),
         ({"agents": AGENTS[:1]}, "agents = \\['Isabella Rodriguez'\\]: expected two or more"),
+        ({"operations": None}, "operations = None: expected an object with a method create"),
+        ({"operations": TableOperations}, "operations = <class .*: expected an object with a method create"),
+        ({"rates": 3}, "rates = 3: expected NormRates"),
+        ({"agents": ["Bob", "Ann"]}, "agents = .*: expected one or more NormAgents"),
         ({"agents": AGENTS[:2] * 2}, "agents = .*different names"),
         ({"agents": (AGENTS[0], NormAgent("Al", "ordinary", "", {"noise": "for"}))}, "Al prefers nothing in 'smoking'"),
         ({"encounters": 0}, "encounters = 0: expected an integer of at least 1"),
@@ -727,7 +733,7 @@ def test_what_cannot_be_parsed_stops_the_run_by_default(tmp_path: Path) -> None:
         ({"on_unparsed": "maybe"}, "on_unparsed = 'maybe': expected 'raise' or 'no'"),
     ],
 )
-def test_bad_input_is_named(wrong: dict, message: str) -> None:
+def test_bad_input_is_named(unchecked_types, wrong: dict, message: str) -> None:
     with pytest.raises(InputError, match=message) as error:
         simulate_society(**{"operations": TableOperations(), "encounters": 5, "seed": 1, **wrong})
     assert "\n" not in str(error.value)
@@ -754,8 +760,6 @@ def test_impossible_answers_are_named() -> None:
 
     with pytest.raises(InputError, match="utility = 101"):
         run(identify=exaggerate)
-    with pytest.raises(InputError, match="shows 'maybe': expected one of for, against"):
-        run(act=lambda *_: type("Action", (), {"shows": "maybe", "text": "", "normative": False}))
     with pytest.raises(InputError, match=r"plan of .* follows 'Sing.': expected qualified norms"):
         run(plan=lambda *_: Plan("", frozenset({"Sing."})))
     with pytest.raises(InputError, match=r"content = 'Sing.'"):
@@ -767,8 +771,65 @@ def test_impossible_answers_are_named() -> None:
     for wrong in (table().drop_vars("abstract"), table(abstract=1.5)):
         with pytest.raises(InputError, match="abstract"):
             TableOperations(wrong)
-    with pytest.raises(InputError, match="twice: expected different texts"):
+    with pytest.raises(InputError, match="expected one or more different"):
         TableOperations(behaviours=["noise", "noise"])
+    with pytest.raises(InputError, match="twice: expected different texts"):
+        TableOperations(behaviours=["noise", replace(NOISE, name="loudness")])
+
+
+@pytest.mark.parametrize(
+    ("name", "answer"),
+    [
+        ("detect_conflict", "no"),
+        ("decide_to_talk", 1),
+        ("is_unique", None),
+        ("create", "text"),
+        ("create", [{"content": "Be kind.", "kind": "injunctive"}]),
+        ("create", [{"content": f"Be {k}.", "kind": "injunctive", "utility": 50} for k in range(6)]),
+        ("talk", None),
+        ("think", False),
+        ("identify", "No smoking indoors."),
+        ("plan", None),
+        ("plan", Plan("", "No smoking indoors.")),  # type: ignore[arg-type]
+        ("act", "smokes"),
+        ("act", Action("", "maybe", False)),
+        ("act", Action("", "for", "yes")),  # type: ignore[arg-type]
+        ("classify", "themes"),
+        ("classify", [("fun", "Sing.")]),
+        ("abstract", ("All.", "injunctive")),
+    ],
+)
+def test_answers_of_another_kind_are_named(unchecked_types, name: str, answer: Any) -> None:
+    operations = TableOperations(rates=FAST)
+    setattr(operations, name, lambda *_: answer)
+    with pytest.raises(InputError, match=rf"^{name} of .* answered ") as error:
+        simulate_society(operations, encounters=300, seed=1)
+    assert "\n" not in str(error.value)
+
+
+def test_a_log_needs_operations_that_can_be_told_apart(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    options = {"behaviours": ["smoking"], "encounters": 20, "seed": 1}
+    lesser = replace(SMOKING, utility=5)
+    simulate_society(TableOperations(behaviours=["smoking"]), **options, log=log)
+    with pytest.raises(InputError, match="with operations = table"):
+        simulate_society(TableOperations(behaviours=[lesser]), **options, log=log)
+    nameless = TableOperations(behaviours=["smoking"])
+    nameless.identity = ""
+    with pytest.raises(InputError, match="expected None, since operations without an identity"):
+        simulate_society(nameless, **options, log=tmp_path / "other")
+    assert not (tmp_path / "other").exists()
+    simulate_society(nameless, **options)
+
+
+def test_what_stopped_may_go_on_without_answers(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    with pytest.raises(UnparsedError):
+        simulate_society(Chatty("identify", every=1, rates=FAST), encounters=200, seed=1, log=log)
+    options = {"encounters": 200, "seed": 1, "on_unparsed": "no"}
+    run = simulate_society(Chatty("identify", every=1, rates=FAST), **options, log=log)
+    xr.testing.assert_identical(run, simulate_society(Chatty("identify", every=1, rates=FAST), **options))
+    assert int(run["unparsed"].sum()) > 0
 
 
 # --- what a language model does that the table does not ---
@@ -776,6 +837,8 @@ def test_impossible_answers_are_named() -> None:
 
 class Wordy:
     """Norms in its own words; talks, identifies and agrees always."""
+
+    identity = "Wordy"
 
     def __init__(self, merge: bool = True) -> None:
         self.merge = merge
@@ -826,8 +889,6 @@ class Wordy:
         return Plan("A day at the café.", frozenset(norm.content for norm in norms))
 
     def act(self, agent, behaviour, norms, plan, rng):
-        from theory.norms._contract import Action
-
         shows = agent.prefers[behaviour.name]
         return Action(behaviour.shows[shows], shows, False)
 

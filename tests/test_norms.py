@@ -185,7 +185,7 @@ def test_start() -> None:
         norm_start({("citizen", "for"): 1.0})
     with pytest.raises(InputError, match="Ann prefers nothing in 'noise'"):
         norm_fractions("noise", [NormAgent("Ann", "ordinary", "", {"smoking": "for"})])
-    with pytest.raises(InputError, match="agents is empty"):
+    with pytest.raises(InputError, match="expected one or more NormAgents"):
         norm_fractions("noise", [])
 
 

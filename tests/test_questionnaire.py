@@ -10,7 +10,9 @@ import pytest
 
 import meanfield
 from meanfield import InputError
-from validation._questionnaire import TASKS, evaluation_form, questionnaire_scores, read_evaluation
+from validation._questionnaire_filled import read_evaluation
+from validation._questionnaire_form import TASKS, evaluation_form
+from validation._questionnaire_scores import questionnaire_scores
 
 # [003] Fig. 4: score, standard error; and the number of questions of the task, Figs. E1 and E2.
 PUBLISHED = {
@@ -159,13 +161,89 @@ def test_the_log_of_a_society_is_read(tmp_path: Path) -> None:
     assert [item["output"] for item in items(form, "Receiver", 2)] == ["Tip."]
     assert [item["output"] for item in items(form, "Receiver", 1)] == ["yes", "no"]
     assert items(form, "Observation", 1)[0]["input"]["user"] == "identify_thought?"
-    path.write_text('{"a": 1}\n{"a"\n', encoding="utf-8")
-    with pytest.raises(InputError, match=r"log\.jsonl: line 2 is not JSON"):
+
+
+def act(output: str) -> dict:
+    return {"operation": "act", "agent": "Ann", "inputs": {}, "output": output}
+
+
+def test_lines_as_files_have_them(tmp_path: Path) -> None:
+    """Ends of lines inside of JSON, of other systems, none at the end; and the file of a run that was killed."""
+    acts = [act("one\u2028two\x85three"), act("Grüße"), act("last")]
+    first, second, third = (json.dumps(one, ensure_ascii=False).encode() for one in acts)
+    path = tmp_path / "log.jsonl"
+
+    def read() -> list[str]:
+        return [item["output"] for item in items(evaluation_form(path, "Ann", seed=0), "Action", 1)]
+
+    outputs = [one["output"] for one in acts]
+    for whole in (b"\n".join([first, second, third, b""]), b"\r\n\n".join([first, second, third])):
+        path.write_bytes(whole)
+        assert read() == outputs
+    in_the_umlaut = second.index("ü".encode()) + 1
+    for torn in (1, in_the_umlaut, len(second) - 1):
+        path.write_bytes(first + b"\n" + second[:torn])
+        assert read() == outputs[:1]
+        path.write_bytes(first + b"\n" + second[:torn] + b"\n" + third)
+        with pytest.raises(InputError, match=r"log\.jsonl: line 2 is not JSON in UTF-8"):
+            read()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (b'{"a": 1}\n{"a"\n', r"log\.jsonl: line 2 is not JSON"),
+        (b'{"a"', "line 1 is not JSON"),
+        (b"\xff\n", "line 1 is not JSON in UTF-8"),
+        ('{"a": 1}\n'.encode("utf-16"), "line 1 is not JSON in UTF-8"),
+        (b"[" * 100_000 + b"\n", "line 1 is not JSON"),
+        (b"\n[1]\n", "line 2 is a list, expected a record"),
+        (b"null\n", "line 1 is a NoneType, expected a record"),
+        (b'{"exchanges": null}\n', "line 1 has exchanges that are no list of records"),
+        (b'{"exchanges": [{}, 3]}\n', "line 1 has exchanges that are no list of records"),
+        (b'{"operation": "act", "agent": "Ann", "inputs": {}}\n', "line 1: act by Ann has neither output nor answer"),
+        (b'{"operation": "act", "agent": "Ann", "answer": ""}\n', "line 1: act by Ann has neither inputs nor prompt"),
+        (b"", "agent = 'Ann': expected one whose operations are among the records"),
+    ],
+)
+def test_records_that_cannot_be_read_are_refused(text: bytes, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    path.write_bytes(text)
+    with pytest.raises(InputError, match=message) as error:
         evaluation_form(path, "Ann", seed=0)
-    with pytest.raises(InputError, match=r"can't be read \(No such file"):
-        evaluation_form(tmp_path / "none.jsonl", "Ann", seed=0)
-    with pytest.raises(InputError, match="record of act by Ann has neither output nor answer"):
+    assert "\n" not in str(error.value)
+
+
+def test_what_is_no_record_is_refused(tmp_path: Path, unchecked_types) -> None:
+    for missing, message in ((tmp_path / "none.jsonl", "No such file"), (tmp_path, "Is a directory")):
+        with pytest.raises(InputError, match=rf"can't be read \({message}"):
+            evaluation_form(missing, "Ann", seed=0)
+    with pytest.raises(InputError, match=r"records\[1\] is a int, expected a record"):
+        evaluation_form([act(""), 3], "Ann", seed=0)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(InputError, match=r"records\[0\]: act by Ann has neither output nor answer"):
         evaluation_form([{"operation": "act", "agent": "Ann", "inputs": {}}], "Ann", seed=0)
+
+
+@pytest.mark.parametrize(
+    ("answer", "norms"),
+    [
+        ('[{"content": "a"}, {"content": "b"}]', [{"content": "a"}, {"content": "b"}]),
+        ('\n [{"content": "a"}, {"content": "b"}] These are my norms.', [{"content": "a"}, {"content": "b"}]),
+        ([{"content": "a"}, "b"], [{"content": "a"}, "b"]),
+        ('["a", "b"]', ["a", "b"]),
+        ('{"content": "a"}', ['{"content": "a"}']),
+        ("My norms: [1, 2]", ["My norms: [1, 2]"]),
+        ("[1] Be quiet.", ["[1] Be quiet."]),
+        ("[] Be quiet.", ["[] Be quiet."]),
+        ("[" * 100_000, ["[" * 100_000]),
+        (None, [None]),
+    ],
+)
+def test_created_norms_are_judged_one_by_one(answer: object, norms: list) -> None:
+    """Also those of a list that a model went on to explain; an answer that is no list is one item."""
+    created = {"operation": "create", "agent": "Ann", "prompt": "", "answer": answer}
+    form = evaluation_form([created], "Ann", seed=0)
+    assert [item["output"] for item in items(form, "Creation", 2)] == norms
 
 
 # --- what is read ---
@@ -192,6 +270,9 @@ def with_score(score: object):
         (without("Plan"), "task 'Plan' is there 0 times"),
         (lambda form: form["tasks"].append(form["tasks"][0]), "task 'Creation' is there 2 times"),
         (lambda form: form["tasks"].append({"name": "Sleep"}), "there is a task 'Sleep'"),
+        (lambda form: form["tasks"].append({"name": []}), r"there is a task \[\]"),
+        (lambda form: form["tasks"].append({}), "there is a task None"),
+        (lambda form: form["tasks"].__setitem__(6, "Plan"), "task 'Plan' is there 0 times"),
         (lambda form: form["tasks"][4]["questions"].pop(), "task 'Immediate Evaluation' lacks questions, expected 5"),
         (lambda form: form["tasks"][7]["questions"][0].pop("items"), "task 'Action', question 1 has no list of items"),
         (lambda form: form.update(norm_evaluation=2), "expected a form that evaluation_form made"),
@@ -221,6 +302,10 @@ def test_files_that_are_no_forms_are_refused(tmp_path: Path) -> None:
     for text, message in (("{", "expected JSON"), ("[]", "expected a form"), ("3", "expected a form")):
         path.write_text(text, encoding="utf-8")
         with pytest.raises(InputError, match=message):
+            read_evaluation(path)
+    for unreadable in (b"[" * 100_000, b"\xff"):
+        path.write_bytes(unreadable)
+        with pytest.raises(InputError, match="expected JSON"):
             read_evaluation(path)
     empty = evaluation_form([{"operation": "talk", "agent": "Ann", "inputs": {}, "output": ""}], "Ann", seed=0)
     path.write_text(json.dumps(empty), encoding="utf-8")
@@ -276,51 +361,86 @@ def test_standard_error_is_that_of_many_samples() -> None:
     assert over_scores < 0.5 * np.std(means)
 
 
-def test_the_published_overall_score() -> None:
-    """30 forms, 9 of them of entrepreneurs, with the published score for each question: 5.625, published as 5.63.
+def spread(mean: float, number: int = 100) -> list[int]:
+    """`number` scores with this mean, as nearly as they can have it."""
+    low = int(mean)
+    upper = round(number * (mean - low))
+    return [low + 1] * upper + [low] * (number - upper)
 
-    Others don't: not the mean of the tasks, nor that of 17 questions, nor where the two tasks whose questions share one
-    score count once, among all or for entrepreneurs only. What the scores are rounded by moves it by 0.005 at most.
-    Creation counted once for everybody beside the other 14 questions gives 5.631 and can't be told from it.
-    """
+
+@pytest.fixture(scope="module")
+def blank() -> dict[bool, dict]:
+    """Forms for an entrepreneur (True) and for an ordinary agent, who has not created norms."""
     every = records(number=100)
     ordinary = [one for one in every if one["operation"] != "create"]
-    scores = {}
-    for task, (score, _, _) in PUBLISHED.items():
-        low = int(score)
-        upper = round(100 * (score - low))
-        scores[task] = [low + 1] * upper + [low] * (100 - upper)
-    forms = [
-        filled(evaluation_form(known, "Sam Moore", per_question=100, seed=0), scores) for known in (every, ordinary)
-    ]
-    found = questionnaire_scores([forms[0]] * ENTREPRENEURS + [forms[1]] * (EVALUATORS - ENTREPRENEURS))
+    return {
+        creates: evaluation_form(known, "Sam Moore", per_question=100, seed=0)
+        for creates, known in ((True, every), (False, ordinary))
+    }
+
+
+def test_the_published_overall_score(blank: dict[bool, dict]) -> None:
+    """30 forms, 9 of them of entrepreneurs, with the published score for each question: 5.625, published as 5.63.
+
+    What the scores are rounded by moves it by 0.005 at most. Control: had all 30 created norms, it would be 5.73.
+    """
+    scores = {task: spread(score) for task, (score, _, _) in PUBLISHED.items()}
+    creator, ordinary = (filled(blank[creates], scores) for creates in (True, False))
+    found = questionnaire_scores([creator] * ENTREPRENEURS + [ordinary] * (EVALUATORS - ENTREPRENEURS))
     for task, (score, _, _) in PUBLISHED.items():
         assert float(found["score"].sel(task=task)) == pytest.approx(score, abs=1e-9)
-    half_a_digit = 0.005
-    assert abs(float(found["overall"]) - OVERALL) <= half_a_digit
+    assert abs(float(found["overall"]) - OVERALL) <= 0.005
     assert int(found["forms"].sel(task="Creation")) == ENTREPRENEURS
-    published, _, number = (np.array(column) for column in zip(*PUBLISHED.values(), strict=True))
-    once = np.where(np.isin(list(PUBLISHED), ["Creation", "Immediate Evaluation"]), 1, number)
-    creators = np.where(np.array(list(PUBLISHED)) == "Creation", ENTREPRENEURS / EVALUATORS, 1)
-    for weights in (np.ones(8), number, once, once * creators, creators):
-        assert abs(np.average(published, weights=weights) - OVERALL) > 2 * half_a_digit
-    creation_once = np.where(np.array(list(PUBLISHED)) == "Creation", 1, number)
-    assert np.average(published, weights=creation_once) == pytest.approx(5.631, abs=5e-4)
+    assert float(questionnaire_scores([creator] * EVALUATORS)["overall"]) == pytest.approx(5.726, abs=5e-4)
 
 
-def test_the_published_overall_error() -> None:
-    """Errors of tasks, taken as independent, with the same weights: 0.030, published as 0.03.
+def patterns() -> dict[str, np.ndarray]:
+    """How 30 forms, the first nine of entrepreneurs, differ in each task: sum 0, length 1, orthogonal to each other.
 
-    They can't be errors over single scores, were there 20 for each question and 5 norms of each creator: scores from 1
-    to 7 don't scatter so much. Over what the paper's are can't be told; ours are over forms.
+    Creation differs among the nine only, and nothing else between them and the others. A third of the forms is hard on
+    plans: so near to 7, scores scatter as much as published only if a few of them are low.
     """
-    score, error, number = (np.array(column, dtype=float) for column in zip(*PUBLISHED.values(), strict=True))
-    answered = np.where(np.array(list(PUBLISHED)) == "Creation", ENTREPRENEURS, EVALUATORS) * number
-    weights = answered / answered.sum()
-    assert np.sqrt((weights**2) @ error**2) == pytest.approx(OVERALL_ERROR, abs=0.005)
-    largest = np.sqrt(
-        (7 - score) * (score - 1) / (answered * np.where(np.array(list(PUBLISHED)) == "Creation", 5, ITEMS))
-    )
-    too_large = [task for task, one, most in zip(PUBLISHED, error, largest, strict=True) if one - 0.005 > most]
-    assert too_large == ["Receiver", "Immediate Evaluation", "Plan"]
-    assert (error < np.sqrt((7 - score) * (score - 1) / (answered / number))).all()
+    third = np.arange(EVALUATORS) % 3
+    creator = np.arange(EVALUATORS) < ENTREPRENEURS
+    first = {"": np.ones(EVALUATORS), "creator": creator, "Plan": np.where(third, 1, -2)}
+    first["Creation"] = creator * np.array([0, 1, -1])[third]
+    others = [task for task in PUBLISHED if task not in first]
+    drawn = np.random.default_rng(0).normal(size=(EVALUATORS, len(others)))
+    Q, R = np.linalg.qr(np.column_stack([*first.values(), drawn]))
+    return dict(zip([*first, *others], (Q * np.sign(np.diag(R))).T, strict=True))
+
+
+def overall_error(blank: dict[bool, dict], pattern_of: dict[str, np.ndarray]) -> float:
+    """Of 30 forms with the published scores and errors of the tasks, that differ by these patterns."""
+    forms = []
+    for k in range(EVALUATORS):
+        means = {}
+        for task, (score, error, _) in PUBLISHED.items():
+            number = ENTREPRENEURS if task == "Creation" else EVALUATORS
+            means[task] = score + error * np.sqrt(number * (number - 1)) * pattern_of[task][k]
+        forms.append(filled(blank[k < ENTREPRENEURS], {task: spread(mean) for task, mean in means.items()}))
+    found = questionnaire_scores(forms)
+    for task, (score, error, _) in PUBLISHED.items():
+        assert float(found["score"].sel(task=task)) == pytest.approx(score, abs=0.005)
+        assert float(found["standard_error"].sel(task=task)) == pytest.approx(error, abs=0.005)
+    return float(found["overall_standard_error"])
+
+
+def test_the_published_overall_error(blank: dict[bool, dict]) -> None:
+    """0.033, published as 0.03, if evaluators who are hard on one task are not on others.
+
+    0.030 of it are the errors of the tasks, with their weights. The rest is that entrepreneurs alone are asked about
+    creation, which is scored high. Control: where who is hard on plans is so on all but creation, it is twice as large.
+    """
+    independent = patterns()
+    found = overall_error(blank, independent)
+    assert found == pytest.approx(OVERALL_ERROR, abs=0.005)
+    score, error, number = (np.array(column) for column in zip(*PUBLISHED.values(), strict=True))
+    answered = np.array([ENTREPRENEURS, *[EVALUATORS] * 7]) * number
+    of_tasks = np.sqrt(((answered * error) ** 2).sum())
+    above = number * (score - np.average(score, weights=answered))
+    of_creation = np.sqrt(ENTREPRENEURS * above.sum() ** 2 + (EVALUATORS - ENTREPRENEURS) * above[1:].sum() ** 2)
+    assert of_tasks / answered.sum() == pytest.approx(0.030, abs=5e-4)
+    assert found == pytest.approx(np.hypot(of_tasks, of_creation) / answered.sum(), rel=0.02)
+    together = dict.fromkeys(PUBLISHED, independent["Plan"]) | {"Creation": independent["Creation"]}
+    assert overall_error(blank, together) > 0.06

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -103,7 +105,7 @@ def test_a_killed_process_is_continued_with_the_same_result(folder, tmp_path, mo
     assert process.returncode == -signal.SIGKILL
     (unfinished,) = records.glob("*.zarr")
     assert len([path for path in unfinished.rglob("*") if path.is_file()]) < 10
-    known = ~np.isnan(zarr.open_group(unfinished, mode="r")["log_probability"][:]).any(1)
+    known = ~np.isnan(np.asarray(zarr.open_array(unfinished, mode="r"))).any((1, 2))
     assert known.sum() in (4 * PORTION, 5 * PORTION), "what was handed over is on disk"
 
     asked = []
@@ -148,25 +150,142 @@ def test_what_is_on_disk_is_used_and_not_measured(tmp_path):
     with pytest.raises(RuntimeError):
         extract(Breaks(10), **options)
     (unfinished,) = tmp_path.glob("*.zarr")
-    group = zarr.open_group(unfinished, mode="r+")
-    group["log_probability"][3] = [-1.0, -2.0]
-    group["censored"][3] = [False, True]
+    zarr.open_array(unfinished, mode="r+")[3] = [[-1.0, 0], [-2.0, 1]]
     with pytest.raises(InputError, match="undecided"):  # a censored word came from the file
         extract(Breaks(1000), **options)
 
 
-@pytest.mark.parametrize("damage", ["metadata", "shape", "chunk"])
+def scores(*numbers: int, value: float = -1.0, censored: bool = False) -> Scores:
+    shape = (len(numbers), 2)
+    return Scores(np.array(numbers), np.full(shape, value), np.full(shape, censored))
+
+
+@pytest.mark.parametrize("damage", ["metadata", "nothing", "nesting", "kind", "shape", "chunk", "half", "bit"])
 def test_a_damaged_store_is_measured_anew(tmp_path, damage):
-    store = Measured(tmp_path / "a.zarr", 5, 2)
-    store.add(Scores(np.arange(5), np.full((5, 2), -1.0), np.zeros((5, 2), bool)))
-    assert len(Measured(tmp_path / "a.zarr", 5, 2).missing) == 0
-    if damage == "metadata":
-        (tmp_path / "a.zarr" / "zarr.json").write_text("{")
-    if damage == "chunk":
-        (chunk,) = (tmp_path / "a.zarr" / "log_probability" / "c").rglob("0/0")
-        chunk.write_bytes(b"not compressed")
+    folder = tmp_path / "a.zarr"
+    Measured(folder, 5, 2).add(scores(*range(5)))
+    assert len(Measured(folder, 5, 2).missing) == 0
+    if damage in ("metadata", "nothing", "nesting"):
+        (folder / "zarr.json").write_text({"metadata": "{", "nothing": "null", "nesting": "[" * 100_000}[damage])
+    if damage == "kind":
+        zarr.open_group(folder, mode="w").create_array("log_probability", data=np.ones((5, 2)))
+    if damage in ("chunk", "half", "bit"):
+        chunk = folder / "c" / "0" / "0" / "0"
+        whole = chunk.read_bytes()
+        flipped = whole[:8] + bytes([whole[8] ^ 1]) + whole[9:]
+        chunk.write_bytes({"chunk": b"no numbers", "half": whole[: len(whole) // 2], "bit": flipped}[damage])
     n_prompts = 6 if damage == "shape" else 5
-    assert len(Measured(tmp_path / "a.zarr", n_prompts, 2).missing) == n_prompts
+    again = Measured(folder, n_prompts, 2)
+    assert len(again.missing) == n_prompts
+    again.add(scores(2))
+    assert Measured(folder, n_prompts, 2).missing.tolist() == [n for n in range(n_prompts) if n != 2]
+
+
+@pytest.mark.parametrize("name", ["open", "read", "memory", "thread"])
+def test_an_error_that_is_no_damage_deletes_nothing(tmp_path, monkeypatch, name):
+    folder = tmp_path / "a.zarr"
+    Measured(folder, 5, 2).add(scores(1, 3))
+    error, seen = {
+        "memory": (MemoryError(), MemoryError),
+        "thread": (RuntimeError("can't start new thread"), RuntimeError),
+    }.get(name, (OSError(errno.EMFILE, "Too many open files"), InputError))
+
+    def fail(*_, **__):
+        raise error
+
+    with monkeypatch.context() as patch:
+        patch.setattr(*((_store.zarr, "open_array") if name != "read" else (zarr.Array, "__array__")), fail)
+        with pytest.raises(seen) as caught:
+            Measured(folder, 5, 2)
+    if seen is InputError:
+        assert str(caught.value) == f"cache = {folder}: can't be read and written (Too many open files)"
+    assert Measured(folder, 5, 2).missing.tolist() == [0, 2, 4]
+
+
+def test_a_store_that_is_not_found_is_no_damage(tmp_path):
+    """What is left of a store that another process is making or removing is left to that one."""
+    folder = tmp_path / "a.zarr"
+    Measured(folder, 5, 2).add(scores(1, 3))
+    (folder / "zarr.json").rename(tmp_path / "away")
+    assert len(Measured(folder, 5, 2).missing) == 5
+    (tmp_path / "away").rename(folder / "zarr.json")
+    assert Measured(folder, 5, 2).missing.tolist() == [0, 2, 4]
+
+
+def test_a_write_that_fails_is_one_line_and_is_made_up_for(tmp_path, monkeypatch):
+    store = Measured(tmp_path / "a.zarr", 5, 2)
+    store.add(scores(0))
+    store._rest_until = 0.0
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(zarr.Array, "__setitem__", full)
+        with pytest.raises(InputError, match=r"can't be read and written \(No space left on device\)"):
+            store.add(scores(1))
+    assert Measured(tmp_path / "a.zarr", 5, 2).missing.tolist() == [1, 2, 3, 4]
+    store.write()
+    assert Measured(tmp_path / "a.zarr", 5, 2).missing.tolist() == [2, 3, 4]
+
+
+@pytest.mark.parametrize("processes", [2, 1])
+def test_of_two_processes_on_a_record_none_gives_a_value_the_flag_of_the_other(tmp_path, monkeypatch, processes):
+    """The second one writes whenever the first one is about to; alone, the first one loses nothing."""
+    monkeypatch.setattr(_store, "PROMPTS_A_FILE", 4)
+    n, folder, came_between = 24, tmp_path / "a.zarr", 0
+    first, second = Measured(folder, n, 2), Measured(folder, n, 2)
+    first._rest_until = second._rest_until = np.inf
+    put = zarr.Array.__setitem__
+
+    def come_between(array, rows, value):
+        nonlocal came_between
+        came_between += 1
+        monkeypatch.setattr(zarr.Array, "__setitem__", put)
+        second._unwritten = {rows.start // 4}
+        second.write()
+        put(array, rows, value)
+        monkeypatch.setattr(zarr.Array, "__setitem__", come_between)
+
+    first.add(scores(*range(0, n, 2), value=-1.0, censored=True))
+    second.add(scores(*range(1, n, 2), value=-2.0, censored=False))
+    if processes == 2:
+        monkeypatch.setattr(zarr.Array, "__setitem__", come_between)
+    first.write()
+    read = Measured(folder, n, 2)
+    known = np.setdiff1d(np.arange(n), read.missing)
+    assert came_between == (6 if processes == 2 else 0)
+    assert len(known) == n // 2
+    np.testing.assert_array_equal(read.censored[known], read.log_probability[known] == -1.0)
+
+
+def test_what_another_process_removes_does_not_end_a_measurement(tmp_path):
+    n, folder = 2 * PROMPTS_A_FILE, tmp_path / "a.zarr"
+    first, second = Measured(folder, n, 2), Measured(folder, n, 2)
+    second.add(scores(0))
+    first.remove()
+    assert not folder.exists()
+    second._rest_until = 0.0
+    second.add(scores(n - 1))
+    assert np.setdiff1d(np.arange(n), second.missing).tolist() == [0, n - 1]
+    assert np.setdiff1d(np.arange(n), Measured(folder, n, 2).missing).tolist() == [n - 1]
+
+
+def test_what_another_process_is_removing_is_written_later(tmp_path, monkeypatch):
+    folder = tmp_path / "a.zarr"
+    store = Measured(folder, 5, 2)
+    put = zarr.Array.__setitem__
+
+    def removed_just_now(array, rows, value):
+        shutil.rmtree(folder)
+        raise FileNotFoundError(errno.ENOENT, "No such file or directory")
+
+    monkeypatch.setattr(zarr.Array, "__setitem__", removed_just_now)
+    store.add(scores(0))
+    assert not folder.exists() and store.missing.tolist() == [1, 2, 3, 4]
+    monkeypatch.setattr(zarr.Array, "__setitem__", put)
+    store.write()
+    assert Measured(folder, 5, 2).missing.tolist() == [1, 2, 3, 4]
 
 
 def test_fast_portions_are_collected_and_none_is_lost(tmp_path, monkeypatch):

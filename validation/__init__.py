@@ -35,9 +35,9 @@ from validation._outcomes import critical_size_from_simulation as critical_size_
 from validation._outcomes import simulated_bias as simulated_bias
 from validation._protocol import Transition as Transition
 from validation._protocol import simulate_protocol as simulate_protocol
-from validation._questionnaire import evaluation_form as evaluation_form
-from validation._questionnaire import questionnaire_scores as questionnaire_scores
-from validation._questionnaire import read_evaluation as read_evaluation
+from validation._questionnaire_filled import read_evaluation as read_evaluation
+from validation._questionnaire_form import evaluation_form as evaluation_form
+from validation._questionnaire_scores import questionnaire_scores as questionnaire_scores
 from validation._real_populations import real_populations_report as real_populations_report
 from validation._real_populations import validate_real_populations as validate_real_populations
 from validation._report import comparison_table as comparison_table

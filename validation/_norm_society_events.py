@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 
 from meanfield import InputError, UnparsedError
-from theory.norms import STANDARDS, Behaviour, NormRates, PersonalNorm
+from theory.norms import Behaviour, NormRates, PersonalNorm
 from theory.norms._contract import Action, Information, Norms, Observation, Plan, SocietyOperations
+from validation._norm_society_answers import check_answer
 from validation._norm_society_filing import file_norm
 from validation._norm_society_member import OPPOSITE, Member
 
@@ -74,6 +75,10 @@ class Rules:
                 continue
             agent = member.agent
             created = self._ask(event, "create", (), agent, self.n_created, rng)
+            if len(created) > self.n_created:
+                raise InputError(
+                    f"create of {agent.name} answered {len(created)} norms: expected {self.n_created} at most"
+                )
             for norm in (PersonalNorm(one["content"], one["utility"], one["kind"]) for one in created):
                 if not _holds(member, norm.content):
                     member = member.accepts(norm, file_norm(norm.content, self.behaviours, agent.prefers.__getitem__))
@@ -125,7 +130,7 @@ class Rules:
         """
         event, member = Event("synthesis", (number,)), members[number]
         agent = member.agent
-        if self.rates.synthesises(agent.type, member.database.total_utility):
+        if member.qualified and self.rates.synthesises(agent.type, member.database.total_utility):
             least = 1 if getattr(self.rates, f"other_utility_{agent.type}") > 0 else 2
             for theme, contents in self._ask(event, "classify", (), agent, member.qualified, rng):
                 if len(contents) >= least:
@@ -137,8 +142,6 @@ class Rules:
         name = actor.agent.name
         habit = Action("", actor.agent.prefers[behaviour.name], False)
         action = self._ask(event, "act", habit, actor.agent, behaviour, actor.qualified, actor.plan, rng)
-        if action.shows not in STANDARDS:
-            raise InputError(f"action of {name} shows {action.shows!r}: expected one of {', '.join(STANDARDS)}")
         text = f"{name} {behaviour.shows[action.shows]}."
         return Observation(text, name, behaviour.name, action.shows, action.normative)
 
@@ -200,6 +203,7 @@ class Rules:
         """The answer of the operation, or `no` where it has none that can be used."""
         try:
             answer = getattr(self.operations, operation)(agent, *asked)
+            check_answer(operation, agent.name, answer)
         except UnparsedError:
             if self.on_unparsed == "raise":
                 raise

@@ -8,13 +8,6 @@ from collections.abc import Callable, Iterable
 from theory.norms import STANDARDS, Behaviour
 from validation._norm_society_member import Standard
 
-MENTIONS = {
-    "smoking": r"smok|cigar|tobacco|nicotine",
-    "noise": r"nois|\bloud|quiet|silen|shout|volume|\bvoices?\b",
-    "tipping": r"\btips?\b|\btipp(ed|ing|ers?)\b|gratuit",
-}
-"""What the text of a norm about a behaviour matches; for other behaviours it is their name."""
-
 
 def file_norm(content: str, behaviours: Iterable[Behaviour], taken_as: Callable[[str], str]) -> tuple[Standard, ...]:
     """The standards that a norm is about.
@@ -46,5 +39,5 @@ def file_norm(content: str, behaviours: Iterable[Behaviour], taken_as: Callable[
 
 
 def _mentions(content: str, behaviour: Behaviour) -> bool:
-    pattern = MENTIONS.get(behaviour.name, re.escape(behaviour.name))
+    pattern = behaviour.mentions or rf"\b{re.escape(behaviour.name)}\b"
     return re.search(pattern, content, re.IGNORECASE) is not None

@@ -9,9 +9,11 @@ import numpy as np
 import xarray as xr
 
 from meanfield import InputError
-from theory.norms import BEHAVIOURS, STANDARDS, Behaviour, NormAgent, NormRates, behaviour_of, default_operations
+from theory.norms import BEHAVIOURS, STANDARDS, Behaviour, NormAgent, NormRates, default_operations
 from theory.norms._contract import Action, Information, Norms, Observation, Plan
 from theory.norms._operations import LABELS, OPERATIONS, operations_sha256, validate_operations
+from theory.norms._rates import rates_of
+from theory.norms._society import behaviours_of, behaviours_sha256
 
 
 class Topic(NamedTuple):
@@ -57,10 +59,10 @@ class TableOperations:
         rates: NormRates | None = None,
     ) -> None:
         table = validate_operations(default_operations() if operations is None else operations)
-        self.behaviours = tuple(behaviour_of(one) for one in (BEHAVIOURS if behaviours is None else behaviours))
+        self.behaviours = behaviours_of(BEHAVIOURS if behaviours is None else behaviours)
         self._names = ", ".join(one.name for one in self.behaviours)
-        self.rates = rates or NormRates()
-        self.identity = f"table {operations_sha256(table)}"
+        self.rates = rates_of(rates)
+        self.identity = f"table {operations_sha256(table)} of {behaviours_sha256(self.behaviours)}"
         self._chances: dict[str, Any] = {
             name: _nested(table[name].values, OPERATIONS[name].dims) for name in OPERATIONS
         }
@@ -75,9 +77,12 @@ class TableOperations:
                     self._topics[text] = Topic(behaviour, standard, abstract)
 
     def create(self, agent: NormAgent, n: int, rng: np.random.Generator) -> list[dict]:
-        """The standards that the agent likes, one for each behaviour."""
+        """The standards that the agent likes, one for each behaviour of the table, however many more may be created."""
         if n < len(self.behaviours):
             raise InputError(f"n = {n}: expected at least {len(self.behaviours)} norms, one for each behaviour")
+        for one in self.behaviours:
+            if one.name not in agent.prefers:
+                raise InputError(f"agents: {agent.name} prefers nothing in {one.name!r}: expected 'for' or 'against'")
         norms = [one.norm(agent.prefers[one.name]) for one in self.behaviours]
         return [{"content": norm.content, "kind": norm.kind, "utility": norm.utility} for norm in norms]
 

@@ -132,6 +132,8 @@ def _mean(source: Source, probes: xr.Dataset, labels: Mapping[str, str]) -> floa
     if not source.over:
         return chance
     other = mean(source.over)
+    if np.isnan(other):
+        return np.nan
     return min(chance / other, 1.0) if other > 0 else 1.0
 
 

@@ -151,6 +151,10 @@ class NormPrompts:
         for name, writing in self.writings.items():
             self._check(f"writing.{name}", [writing.system, writing.user], WRITINGS[name], PERSON)
 
+    def __repr__(self) -> str:
+        """Short, since it is a default of functions."""
+        return f"NormPrompts({self.name!r}, …)"
+
     @property
     def sha256(self) -> str:
         """A fingerprint of all texts."""

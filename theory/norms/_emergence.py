@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from numbers import Real
 
 import numpy as np
 import xarray as xr
@@ -12,7 +13,7 @@ from theory.norms._model import norm_model
 from theory.norms._observables import norm_observables
 from theory.norms._operations import default_operations, operations_sha256
 from theory.norms._rates import NormRates
-from theory.norms._society import AGENTS, BEHAVIOURS, Behaviour, NormAgent, behaviour_of
+from theory.norms._society import AGENTS, BEHAVIOURS, Behaviour, NormAgent, behaviours_of
 from theory.norms._start import fractions_text, mixture_of, norm_start
 
 DAYS = 2.0
@@ -55,10 +56,7 @@ def emergence(
     InputError
         If an argument is not as described.
     """
-    chosen = [behaviour_of(one) for one in (BEHAVIOURS if behaviours is None else behaviours)]
-    names = [one.name for one in chosen]
-    if not names or len(set(names)) < len(names):
-        raise InputError(f"behaviours = {names}: expected one or more different ones")
+    chosen = behaviours_of(BEHAVIOURS if behaviours is None else behaviours)
     operations = default_operations() if operations is None else operations
     times = np.linspace(0, DAYS, int(DAYS * SAVED_PER_DAY) + 1) if times is None else times
     mixtures = [mixture_of(one, agents, fractions) for one in chosen]
@@ -68,6 +66,7 @@ def emergence(
         composition = solve_reactions(model, norm_start(mixture), times)["composition"].drop_vars("conserved_class")
         curves.append(norm_observables(model, composition).assign(composition=composition))
     result = xr.concat(curves, dim="behaviour", combine_attrs="drop_conflicts")
+    names = [one.name for one in chosen]
     result = result.assign_coords(behaviour=names, kind=("behaviour", [one.kind for one in chosen]))
     return stamp(
         result,
@@ -101,8 +100,10 @@ def emergence_measures(curves: xr.Dataset, *, level: float = 0.7) -> xr.Dataset:
     InputError
         If the level is out of range, or there is no time.
     """
-    if not 0 < level < 1:
-        raise InputError(f"level = {level}: expected a number between 0 and 1")
+    if not isinstance(curves, xr.Dataset):
+        raise InputError(f"curves is a {type(curves).__name__}: expected what emergence returns")
+    if not isinstance(level, Real) or not 0 < level < 1:
+        raise InputError(f"level = {level!r}: expected a number between 0 and 1")
     if "time" not in curves.dims or "time" not in curves.coords:
         raise InputError(
             f"curves have dims {tuple(curves.dims)} and coords {list(curves.coords)}: expected time in both"

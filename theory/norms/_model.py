@@ -22,7 +22,7 @@ from scipy.sparse import csr_array, lil_array
 
 from meanfield import ReactionModel
 from theory.norms._operations import Chances
-from theory.norms._rates import NormRates
+from theory.norms._rates import NormRates, rates_of
 from theory.norms._society import STANDARDS, Behaviour, behaviour_of
 from theory.norms._states import INDEX, NORM_STATES, NormState
 
@@ -80,7 +80,7 @@ def norm_model(operations: xr.Dataset, behaviour: str | Behaviour, rates: NormRa
     InputError
         If the operations are incomplete or out of range, or there is no such behaviour.
     """
-    return _Builder(Chances(operations), behaviour_of(behaviour), rates or NormRates()).model()
+    return _Builder(Chances(operations), behaviour_of(behaviour), rates_of(rates)).model()
 
 
 class _Builder(NamedTuple):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from numbers import Real
 
 from meanfield import InputError
 
@@ -81,6 +82,9 @@ class NormDatabase:
     norms: tuple[PersonalNorm, ...] = ()
 
     def __post_init__(self) -> None:
+        for norm in self.norms:
+            if not isinstance(norm, PersonalNorm):
+                raise InputError(f"norms hold {norm!r}: expected PersonalNorms")
         contents = [norm.content for norm in self.norms]
         for content in contents:
             if contents.count(content) > 1:
@@ -168,12 +172,13 @@ class NormDatabase:
 
 def is_utility(value: object) -> bool:
     """Whether `value` is a number from 1 to 100."""
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and 1 <= value <= 100
+    return isinstance(value, Real) and not isinstance(value, bool) and 1 <= float(value) <= 100
 
 
 def _weighted_mean(utilities: Sequence[float], weights: Sequence[float] | None) -> float:
     weights = [1.0] * len(utilities) if weights is None else list(weights)
     if len(weights) != len(utilities) or not all(math.isfinite(w) and w > 0 for w in weights):
         raise InputError(f"weights = {weights!r}: expected {len(utilities)} positive numbers")
+    weights = [w / max(weights) for w in weights]  # sums of huge ones overflow
     mean = sum(w * u for w, u in zip(weights, utilities, strict=True)) / sum(weights)
     return min(max(mean, min(utilities)), max(utilities))  # a mean of 100s may round to more than 100

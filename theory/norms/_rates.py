@@ -49,8 +49,15 @@ class NormRates:
                 raise InputError(f"{name} = {value!r}: expected {least}")
 
     def synthesises(self, type: str, utility: float) -> bool:
-        """Whether an agent of this type that has one more norm, of this utility, exceeds the threshold."""
+        """Whether an agent of this type exceeds the threshold with norms of this utility beside the others."""
         others = {"entrepreneur": self.other_utility_entrepreneur, "ordinary": self.other_utility_ordinary}
         if type not in others:
             raise InputError(f"type = {type!r}: expected {' or '.join(others)}")
         return others[type] + utility > self.threshold
+
+
+def rates_of(rates: NormRates | None) -> NormRates:
+    """The rates, or the default ones; InputError for anything else."""
+    if rates is not None and not isinstance(rates, NormRates):
+        raise InputError(f"rates = {rates!r}: expected NormRates")
+    return rates or NormRates()

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from types import MappingProxyType
@@ -31,6 +34,8 @@ class Behaviour:
         {'for': what the standard that the paper follows says, 'against': what the opposite one says}.
     shows
         {standard: what someone is seen to do who acts by it}.
+    mentions
+        A regular expression that the text of a norm about it matches, large and small letters alike; '' for its name.
     """
 
     name: str
@@ -38,15 +43,23 @@ class Behaviour:
     utility: float
     standards: Mapping[str, str]
     shows: Mapping[str, str]
+    mentions: str = ""
 
     def __post_init__(self) -> None:
+        if not _is_text(self.name):
+            raise InputError(f"name = {self.name!r}: expected the name of a behaviour")
         if self.kind not in KINDS:
             raise InputError(f"kind = {self.kind!r} of {self.name}: expected one of {', '.join(KINDS)}")
         if not is_utility(self.utility):
             raise InputError(f"utility = {self.utility!r} of {self.name}: expected a number from 1 to 100")
         for name, texts in (("standards", self.standards), ("shows", self.shows)):
-            if set(texts) != set(STANDARDS):
-                raise InputError(f"{name} of {self.name} = {dict(texts)!r}: expected texts for {', '.join(STANDARDS)}")
+            named = isinstance(texts, Mapping) and set(texts) == set(STANDARDS)
+            if not named or not all(map(_is_text, texts.values())) or texts["for"] == texts["against"]:
+                raise InputError(f"{name} of {self.name} = {texts!r}: expected different texts, 'for' and 'against'")
+        try:
+            re.compile(self.mentions)
+        except (re.error, TypeError):
+            raise InputError(f"mentions of {self.name} = {self.mentions!r}: expected a regular expression") from None
 
     def norm(self, standard: str) -> PersonalNorm:
         """The personal norm of someone who accepted `standard`."""
@@ -76,30 +89,71 @@ class NormAgent:
     prefers: Mapping[str, str]
 
     def __post_init__(self) -> None:
+        if not _is_text(self.name):
+            raise InputError(f"name = {self.name!r}: expected the name of an agent")
         if self.type not in TYPES:
             raise InputError(f"type = {self.type!r} of {self.name}: expected one of {', '.join(TYPES)}")
+        if not isinstance(self.description, str):
+            raise InputError(f"description = {self.description!r} of {self.name}: expected text")
+        if not isinstance(self.prefers, Mapping):
+            raise InputError(f"prefers = {self.prefers!r} of {self.name}: expected {{behaviour: standard}}")
         for behaviour, standard in self.prefers.items():
             check_standard(f"prefers[{behaviour!r}] of {self.name}", standard)
+
+    def __repr__(self) -> str:
+        """Short, since lists of agents are defaults of many functions."""
+        return f"NormAgent({self.name!r}, {self.type!r}, …)"
 
 
 def behaviour_of(behaviour: str | Behaviour) -> Behaviour:
     """The behaviour of this name; InputError where there is none."""
     if isinstance(behaviour, Behaviour):
         return behaviour
-    if behaviour not in BEHAVIOURS:
+    if not isinstance(behaviour, str) or behaviour not in BEHAVIOURS:
         raise InputError(f"behaviour = {behaviour!r}: expected one of {', '.join(BEHAVIOURS)}")
     return BEHAVIOURS[behaviour]
 
 
-def as_ordinary(agents: tuple[NormAgent, ...]) -> tuple[NormAgent, ...]:
+def behaviours_of(behaviours: Iterable[str | Behaviour]) -> tuple[Behaviour, ...]:
+    """The behaviours of these names; InputError unless they are one or more different ones."""
+    if isinstance(behaviours, str) or not isinstance(behaviours, Iterable):
+        raise InputError(f"behaviours = {behaviours!r}: expected a list of names")
+    chosen = tuple(behaviour_of(one) for one in behaviours)
+    if not chosen or len({one.name for one in chosen}) < len(chosen):
+        raise InputError(f"behaviours = {[one.name for one in chosen]}: expected one or more different ones")
+    return chosen
+
+
+def behaviours_sha256(behaviours: Iterable[Behaviour]) -> str:
+    """A hash of all that the behaviours are; for the provenance of results."""
+    plain = [[b.name, b.kind, float(b.utility), dict(b.standards), dict(b.shows), b.mentions] for b in behaviours]
+    return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
+
+
+def agents_of(agents: Iterable[NormAgent]) -> tuple[NormAgent, ...]:
+    """The agents; InputError unless they are one or more `NormAgent`s with different names."""
+    found = tuple(agents) if isinstance(agents, Iterable) else ()
+    if not found or not all(isinstance(one, NormAgent) for one in found):
+        raise InputError(f"agents = {agents!r}: expected one or more NormAgents")
+    names = [one.name for one in found]
+    if len(set(names)) < len(names):
+        raise InputError(f"agents = {names}: expected different names")
+    return found
+
+
+def as_ordinary(agents: Iterable[NormAgent]) -> tuple[NormAgent, ...]:
     """The same agents, none of them an entrepreneur."""
-    return tuple(replace(agent, type="ordinary") for agent in agents)
+    return tuple(replace(agent, type="ordinary") for agent in agents_of(agents))
 
 
 def check_standard(name: str, standard: str) -> None:
     """InputError unless `standard` is 'for' or 'against'."""
     if standard not in STANDARDS:
         raise InputError(f"{name} = {standard!r}: expected one of {', '.join(STANDARDS)}")
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and bool(value.strip())
 
 
 def _read() -> tuple[dict[str, Behaviour], tuple[NormAgent, ...]]:
@@ -111,6 +165,7 @@ def _read() -> tuple[dict[str, Behaviour], tuple[NormAgent, ...]]:
             utility=row["utility"],
             standards=MappingProxyType({s: row[s] for s in STANDARDS}),
             shows=MappingProxyType({s: row[f"shows_{s}"] for s in STANDARDS}),
+            mentions=row["mentions"],
         )
         for name, row in data["behaviour"].items()
     }

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from numbers import Real
 
 import numpy as np
 import xarray as xr
 
 from meanfield import InputError
-from theory.norms._society import AGENTS, STANDARDS, TYPES, Behaviour, NormAgent, behaviour_of
+from theory.norms._society import AGENTS, STANDARDS, TYPES, Behaviour, NormAgent, agents_of, behaviour_of
 from theory.norms._states import INDEX, NORM_STATES, NormState
 
 ROUNDING = 1e-9
@@ -22,13 +23,14 @@ def norm_fractions(behaviour: str | Behaviour, agents: Sequence[NormAgent] = AGE
     InputError
         If there are no agents, or one has no preference for the behaviour.
     """
-    name = behaviour_of(behaviour).name
-    if not agents:
-        raise InputError("agents is empty: expected at least one")
+    name, agents = behaviour_of(behaviour).name, agents_of(agents)
     fractions = {(kind, preference): 0 for kind in TYPES for preference in STANDARDS}
     for agent in agents:
         if name not in agent.prefers:
-            raise InputError(f"agents: {agent.name} prefers nothing in {name!r}: expected 'for' or 'against'")
+            raise InputError(
+                f"agents: {agent.name} prefers nothing in {name!r}: expected 'for' or 'against', or fractions "
+                "and no agents"
+            )
         fractions[agent.type, agent.prefers[name]] += 1
     return {key: number / len(agents) for key, number in fractions.items()}
 
@@ -66,11 +68,13 @@ def norm_start(fractions: Mapping[tuple[str, str], float]) -> xr.DataArray:
     InputError
         If there is no such type or preference, a fraction is negative, or they do not sum to 1.
     """
+    if not isinstance(fractions, Mapping):
+        raise InputError(f"fractions = {fractions!r}: expected {{(type, preference): fraction}}")
     x = np.zeros(len(NORM_STATES))
     for key, fraction in fractions.items():
         if key not in {(kind, preference) for kind in TYPES for preference in STANDARDS}:
             raise InputError(f"fractions have {key!r}: expected ({' or '.join(TYPES)}, {' or '.join(STANDARDS)})")
-        if not 0 <= fraction <= 1:
+        if isinstance(fraction, bool) or not isinstance(fraction, Real) or not 0 <= fraction <= 1:
             raise InputError(f"fractions[{key!r}] = {fraction}: expected a number from 0 to 1")
         state = NormState(*key)
         x[INDEX[state.at("complying", state.preference) if state.type == "entrepreneur" else state]] = fraction

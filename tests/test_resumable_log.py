@@ -1,0 +1,273 @@
+"""A log outlives whatever happens to the process, the disk, or the file while it is written."""
+
+from __future__ import annotations
+
+import errno
+import io
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from meanfield import InputError
+from meanfield._resumable_log import ResumableLog
+
+KEY = {"game": 1, "seed": 5}
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def numbers(lines):
+    if [line["number"] for line in lines] != list(range(len(lines))):
+        raise ValueError("lines are missing")
+    return len(lines)
+
+
+def open_log(path: Path, **key: object) -> ResumableLog[int]:
+    return ResumableLog(path, {**KEY, **key}, "sorting game", numbers)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "log.jsonl"
+
+
+@contextmanager
+def refused(path: Path, message: str) -> Iterator[None]:
+    with pytest.raises(InputError, match=message) as error:
+        yield
+    assert str(error.value).startswith(f"log = {path}: ") and "\n" not in str(error.value)
+
+
+# Two that write
+
+
+@pytest.mark.parametrize("first_to_write", [0, 1])
+def test_of_two_that_write_one_is_refused_and_the_log_stays_whole(path: Path, first_to_write: int) -> None:
+    open_log(path).append({"number": 0})
+    both = [open_log(path), open_log(path)]
+    winner, loser = both[first_to_write], both[1 - first_to_write]
+    for number in range(1, 5):
+        winner.append({"number": number})
+        with refused(path, "another process wrote to it, or it was removed"):
+            loser.append({"number": number})
+    assert open_log(path).content == 5
+
+
+def test_who_comes_after_the_other_has_ended_goes_on(path: Path) -> None:
+    for number in range(4):
+        log = open_log(path)
+        assert log.content == number
+        log.append({"number": number})
+    assert open_log(path).content == 4
+
+
+class Between(io.FileIO):
+    """A file to which another process writes at the worst moment: after the look at its length, before the write."""
+
+    other: Callable[[], None]
+
+    def write(self, data):
+        type(self).other()
+        return super().write(data)
+
+
+def test_who_writes_between_the_look_and_the_write_loses_nothing(path: Path, monkeypatch) -> None:
+    log, other = open_log(path), open_log(path)
+    opened = Path.open
+
+    def write_first() -> None:
+        monkeypatch.setattr(Path, "open", opened)
+        other.append({"number": 0})
+
+    Between.other = write_first
+    monkeypatch.setattr(Path, "open", lambda self, *_, **__: Between(self, "ab"))
+    with refused(path, "another process wrote to it"):
+        log.append({"number": 0})
+    other.append({"number": 1})
+    assert open_log(path).content == 2
+
+
+PLAY = """
+import sys
+from pathlib import Path
+from meanfield import InputError
+from meanfield._resumable_log import ResumableLog
+log = ResumableLog(sys.argv[1], {"game": 1, "seed": 5}, "sorting game", len)
+print("ready", flush=True)
+sys.stdin.readline()
+try:
+    for number in range(2000):
+        log.append({"number": number, "by": sys.argv[2], "text": "x" * (number % 7)})
+except InputError as error:
+    sys.exit("refused" if "another process wrote" in str(error) else str(error))
+"""
+
+
+def test_two_processes_at_once_leave_the_lines_of_a_log_in_order(path: Path) -> None:
+    """Of two that start on an empty log at the same moment at most one goes on to the end."""
+    both = [
+        subprocess.Popen(
+            [sys.executable, "-c", PLAY, str(path), name],
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for name in "ab"
+    ]
+    for process in both:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n", process.communicate()[1]
+    for process in both:
+        assert process.stdin is not None
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    errors = [process.communicate()[1] for process in both]
+    refusals = [process.returncode for process in both]
+    assert sorted(refusals) in ([0, 1], [1, 1]), errors
+    assert all(error == ("refused\n" if code else "") for error, code in zip(errors, refusals, strict=True)), errors
+    n = open_log(path).content
+    assert n == 2000 or refusals == [1, 1]
+
+
+@pytest.mark.parametrize("change", ["removed", "emptied", "shorter", "longer"])
+def test_a_file_that_was_changed_meanwhile_is_not_written_to(path: Path, change: str) -> None:
+    log = open_log(path)
+    log.append({"number": 0})
+    content = path.read_bytes()
+    if change == "removed":
+        path.unlink()
+    else:
+        path.write_bytes({"emptied": b"", "shorter": content[:-4], "longer": content + b'{"number": 1}\n'}[change])
+    left = path.read_bytes() if path.exists() else b""
+    with refused(path, "another process wrote to it, or it was removed"):
+        log.append({"number": 1})
+    assert path.read_bytes() == left
+    assert open_log(path).content == {"removed": 0, "emptied": 0, "shorter": 0, "longer": 2}[change]
+
+
+def test_opening_does_not_cut_off_what_another_process_is_adding(path: Path) -> None:
+    log = open_log(path)
+    log.append({"number": 0})
+
+    def slow(lines):
+        log.append({"number": 1})  # while the other one reads
+        return numbers(lines)
+
+    with refused(path, "another process wrote to it"):
+        ResumableLog(path, KEY, "sorting game", slow)
+    log.append({"number": 2})
+    assert open_log(path).content == 3
+
+
+# Writes that fail
+
+
+class Full(io.FileIO):
+    """A file on a disk with room for a few bytes more."""
+
+    room = 0
+
+    def write(self, data):
+        if not type(self).room:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        written = super().write(data[: type(self).room])
+        type(self).room -= written
+        return written
+
+
+@pytest.mark.parametrize("room", [0, 1, 7, 14])
+def test_a_write_that_fails_leaves_no_half_line(path: Path, monkeypatch, room: int) -> None:
+    log = open_log(path)
+    log.append({"number": 0})
+    content = path.read_bytes()
+    Full.room = room
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "open", lambda self, *_, **__: Full(self, "ab"))
+        if room < len('{"number": 1}\n'):
+            with refused(path, r"can't be written \(No space left on device\)"):
+                log.append({"number": 1})
+        else:
+            log.append({"number": 1})
+    assert path.read_bytes() == content + (b'{"number": 1}\n' if room == 14 else b"")
+    more = open_log(path).content
+    log.append({"number": more})  # the same object, after some room was made
+    assert open_log(path).content == more + 1
+
+
+def test_a_disk_that_is_really_full(path: Path) -> None:
+    """The limit of the system on the size of a file cuts a line in half, as a full disk does."""
+    resource = pytest.importorskip("resource", reason="this system has no limit on the size of a file")
+    log = open_log(path)
+    log.append({"number": 0})
+    content = path.read_bytes()
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(content) + 5, hard))
+    try:
+        with refused(path, r"can't be written \(File too large\)"):
+            log.append({"number": 1})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert path.read_bytes() == content
+    log.append({"number": 1})
+    assert open_log(path).content == 2
+
+
+def test_an_interrupt_in_the_middle_of_a_line_leaves_none_of_it(path: Path, monkeypatch) -> None:
+    class Interrupted(io.FileIO):
+        def write(self, data):
+            super().write(data[:5])
+            raise KeyboardInterrupt
+
+    log = open_log(path)
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "open", lambda self, *_, **__: Interrupted(self, "ab"))
+        with pytest.raises(KeyboardInterrupt):
+            log.append({"number": 0})
+    log.append({"number": 0})
+    assert open_log(path).content == 1
+
+
+def test_a_folder_that_is_gone_is_one_line(tmp_path: Path) -> None:
+    with refused(tmp_path / "none" / "log", "can't be read and written"):
+        open_log(tmp_path / "none" / "log")
+    with refused(tmp_path, "can't be read and written"):
+        open_log(tmp_path)
+
+
+# What it holds
+
+
+def test_a_log_of_another_game_is_named_after_the_game(path: Path) -> None:
+    open_log(path).append({"number": 0})
+    with refused(path, "it holds a sorting game with seed = 5, expected 6"):
+        open_log(path, seed=6)
+    assert open_log(path).content == 1
+
+
+@pytest.mark.parametrize("line", [b"[" * 100_000, b'{"number":' * 100_000, b"\xff", b"{", b"5", b"\0" * 9])
+def test_a_line_that_cannot_be_read_is_damage(path: Path, line: bytes) -> None:
+    open_log(path).append({"number": 0})
+    content = path.read_bytes()
+    path.write_bytes(content + line + b"\n")
+    with refused(path, "it is damaged, or no log of a sorting game"):
+        open_log(path)
+    assert path.read_bytes() == content + line + b"\n"
+    path.write_bytes(content + line)  # it was being written
+    assert open_log(path).content == 1
+    assert path.read_bytes() == content
+
+
+@pytest.mark.parametrize("cut", [0, 1, 9])
+def test_half_a_first_line_is_begun_anew(path: Path, cut: int) -> None:
+    open_log(path)
+    begun = path.read_bytes()
+    path.write_bytes(begun[: len(begun) - cut])
+    log = open_log(path)
+    assert (log.content, path.read_bytes()) == (0, begun)
+    log.append({"number": 0})
+    assert open_log(path).content == 1
