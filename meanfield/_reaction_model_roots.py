@@ -17,7 +17,7 @@ MAX_RESIDUAL = 1e-11  # of max|dx/dt| and of the masses, in units of the fastest
 MAX_STEPS = 300
 PATIENCE = 60  # steps in which the residual must at least be halved
 STEP = 1000.0  # h, in units of the fastest rate
-MAX_COMBINATIONS = 512
+MAX_COMBINATIONS = 10_000
 
 
 class ClosedFaces(NamedTuple):

@@ -59,7 +59,7 @@ def solve_reactions(
     for name, tolerance in (("rtol", rtol), ("atol", atol)):
         if not 0 < tolerance < 1:
             raise InputError(f"{name} = {tolerance}: expected a number between 0 and 1")
-    starts = _starts(model, initial)
+    starts = initial_compositions(model, initial)
     x0 = starts.values.reshape(-1, model.n_states)
     x, residual = map(np.asarray, courses(model, x0, saved, Tolerances(rtol, atol)))
     outer = {str(dim): size for dim, size in starts.sizes.items() if dim != "state"}
@@ -128,7 +128,7 @@ def _drift(x: Float[Array, " states"], moves: Moves) -> Float[Array, " states"]:
     return jnp.zeros_like(x).at[moves.target].add(flux).at[moves.source].add(-flux)
 
 
-def _starts(model: ReactionModel, initial: xr.DataArray | np.ndarray) -> xr.DataArray:
+def initial_compositions(model: ReactionModel, initial: xr.DataArray | np.ndarray) -> xr.DataArray:
     """Compositions to start from, dims (further ones, state), states in the order of the model."""
     if not isinstance(initial, xr.DataArray):
         values = np.asarray(initial, dtype=np.float64)

@@ -163,6 +163,43 @@ def test_solutions_end_in_stable_fixed_points() -> None:
     assert points.attrs["kind"] == "norm_fixed_points" and "starts converged" in points.attrs["completeness"]
 
 
+@pytest.mark.parametrize(("seed", "behaviour"), [(4, "tipping"), (31, "noise")])
+def test_both_norms_are_found_where_solutions_end(seed: int, behaviour: str) -> None:
+    """Tables of which a search from random starts alone misses an attractor, or both."""
+    operations, rng = default_operations().copy(deep=True), np.random.default_rng(seed)
+    for name in operations.data_vars:
+        values = operations[name].values
+        values[...] = np.clip(values * np.exp(rng.standard_normal(values.shape) / 2), 0, 1)
+    points = norm_fixed_points(behaviour, operations=operations, starts=4)
+    assert points["regime"].values.tolist().count("coexistence") == 1
+    assert points["stability"].values.tolist().count("stable") == 2
+    assert "the sum of indices is 1, as it must be" in points.attrs["completeness"]
+    fractions = norm_fractions(behaviour)
+    for side in SIDES:
+        start = xr.zeros_like(norm_start(fractions))
+        for (kind, likes), fraction in fractions.items():
+            start.loc[f"{kind}/{likes}/complying/{side}"] = fraction
+        model = norm_model(operations, behaviour)
+        end = solve_reactions(model, start, np.array([400.0]))["composition"].isel(time=0, drop=True)
+        assert float(abs(points["composition"] - end).max("state").min()) < 1e-6
+
+
+def test_a_norm_that_only_some_can_take_is_partial() -> None:
+    """Unwilling agents refuse it; those who like the other standard have none, or the other one."""
+    base = default_operations()
+    values = base["conflict_free"].values.copy()
+    values[1] = 0
+    operations = base.assign(
+        conflict_free=(base["conflict_free"].dims, values), identify_habit=base["identify_habit"] * 0
+    )
+    fractions = {("ordinary", "for"): 0.6, ("ordinary", "against"): 0.4}
+    points = norm_fixed_points("smoking", operations=operations, fractions=fractions, rates=NO_SYNTHESIS, starts=4)
+    shares = points["reached"].transpose("fixed_point", "standard").values.round(6).tolist()
+    named = dict(zip(map(tuple, shares), points["regime"].values.tolist(), strict=True))
+    assert named[0.6, 0.0] == named[0.0, 0.4] == "partial"
+    assert named[0.6, 0.4] == "coexistence" and named[0.0, 0.0] == "no norm"
+
+
 def test_wrong_arguments_are_named() -> None:
     for wrong, message in (
         ({"behaviour": "song"}, "behaviour = 'song'"),

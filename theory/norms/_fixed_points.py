@@ -15,6 +15,7 @@ from theory.norms._operations import default_operations, operations_sha256
 from theory.norms._rates import NormRates
 from theory.norms._society import AGENTS, STANDARDS, Behaviour, NormAgent, behaviour_of
 from theory.norms._start import ROUNDING, fractions_text, mixture_of, norm_start
+from theory.norms._states import NormState
 
 
 def norm_fixed_points(
@@ -29,9 +30,11 @@ def norm_fixed_points(
 ) -> xr.Dataset:
     """The fixed points of `norm_model` with given fractions of types and preferences, and their stability.
 
-    No agent forgets a norm, so that nobody having one is a fixed point only if norms never begin by habit
-    (`identify_habit` = 0); it is then one of a continuum, over who is informed, and unstable as soon as anybody can
-    learn from anybody.
+    Beside its random starts the search follows solutions from the start of `emergence`, and from everybody complying
+    with the one standard or the other. The fractions fix the kinds of agents and not who holds a norm: since no agent
+    forgets one, a society with entrepreneurs never comes to a fixed point without norms. That nobody has a norm is a
+    fixed point if norms never begin by habit (`identify_habit` = 0), one of a continuum over who is informed; it is
+    unstable if those who learn a norm can pass it on to each other.
 
     Parameters
     ----------
@@ -46,7 +49,8 @@ def norm_fixed_points(
     -------
     What `meanfield.reaction_fixed_points` returns, time in days, with what `norm_observables` tells of each fixed point
     and `regime` (fixed_point): 'for' or 'against' where the share that holds this standard (`reached`) is at least
-    `level`, 'no norm' where the share that holds either is at most 1 - `level`, 'coexistence' elsewhere.
+    `level`, 'no norm' where the share that holds either is at most 1 - `level`, 'coexistence' where each standard is
+    held by more than 1 - `level`, and 'partial' where one is, and not by all. Of a continuum it is that of one point.
 
     Raises
     ------
@@ -59,7 +63,8 @@ def norm_fixed_points(
     operations = default_operations() if operations is None else operations
     mixture = mixture_of(one, agents, fractions)
     model = norm_model(operations, one, rates)
-    points = reaction_fixed_points(model, model.class_masses(norm_start(mixture)), **search)
+    starts = xr.concat([norm_start(mixture), *(_all_comply(mixture, s) for s in STANDARDS)], dim="start")
+    points = reaction_fixed_points(model, initial=starts, **search)
     seen = norm_observables(model, points["composition"])
     regime = ("fixed_point", _regimes(seen["reached"], level - ROUNDING), {"long_name": "which norm holds"})
     return stamp(
@@ -72,7 +77,15 @@ def norm_fixed_points(
     )
 
 
+def _all_comply(mixture: Mapping[tuple[str, str], float], standard: str) -> xr.DataArray:
+    x = xr.zeros_like(norm_start(mixture))
+    for key, fraction in mixture.items():
+        x.loc[NormState(*key, "complying", standard).label] = fraction
+    return x
+
+
 def _regimes(reached: xr.DataArray, level: float) -> np.ndarray:
-    total = reached.sum("standard").values
+    total, least = reached.sum("standard").values, reached.min("standard").values
     held = [reached.sel(standard=standard).values >= level for standard in STANDARDS]
-    return np.select([*held, total <= 1 - level], [*STANDARDS, "no norm"], "coexistence")
+    cases = [*held, total <= 1 - level, least > 1 - level]
+    return np.select(cases, [*STANDARDS, "no norm", "coexistence"], "partial")
