@@ -85,15 +85,14 @@ class ResumableLog(Generic[Content]):
     def _parse(self, path: Path, whole: bytes) -> Content:
         try:
             found, *lines = map(json.loads, whole.splitlines())
-            content = self._read(lines)
             differ = [name for name in self._key if found[name] != self._key[name]]
+            if not differ:  # lines of another game may mean nothing in this one
+                return self._read(lines)
         except (ValueError, KeyError, TypeError, RecursionError):
             raise self._damaged() from None
-        if differ:
-            name = differ[0]
-            expected = self._key[name]
-            raise InputError(f"log = {path}: it holds a {self._what} with {name} = {found[name]}, expected {expected}")
-        return content
+        name = differ[0]
+        expected = self._key[name]
+        raise InputError(f"log = {path}: it holds a {self._what} with {name} = {found[name]}, expected {expected}")
 
     def _write(self, path: Path, line: Line) -> None:
         text = _encode(line)

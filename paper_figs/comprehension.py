@@ -5,7 +5,6 @@ python -m paper_figs.comprehension comprehension.nc [another.nc …] comprehensi
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from matplotlib.patches import Patch
 
 import meanfield
 from meanfield import InputError
+from paper_figs._script import arguments
 from paper_figs._style import FIRST_WORD, SECOND_WORD, model_title, styled, write_figure
 
 # The groups of questions of [004] Table S2, in colours that are told apart by colour-blind readers.
@@ -60,4 +60,5 @@ def draw(results: xr.Dataset | Sequence[xr.Dataset], path: str | Path) -> Path:
 
 
 if __name__ == "__main__":
-    draw([meanfield.load(name) for name in sys.argv[1:-1]], sys.argv[-1])
+    with arguments("paper_figs.comprehension COMPREHENSION.nc ... FIGURE") as (*results, figure):
+        draw([meanfield.load(name) for name in results], figure)

@@ -5,7 +5,6 @@ python -m paper_figs.flag_game_composition composition.nc flag_game_composition.
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -14,6 +13,7 @@ from matplotlib.axes import Axes
 
 import meanfield
 from meanfield import InputError
+from paper_figs._script import arguments
 from paper_figs._style import LABELS, styled, write_figure
 
 PREDICTION, MEASUREMENT = "black", "#d55e00"
@@ -73,4 +73,5 @@ def _panel(axis: Axes, one: xr.Dataset) -> None:
 
 
 if __name__ == "__main__":
-    draw(meanfield.load(sys.argv[1]), sys.argv[2])
+    with arguments("paper_figs.flag_game_composition COMPOSITION.nc FIGURE") as (composition, figure):
+        draw(meanfield.load(composition), figure)

@@ -6,7 +6,6 @@ python -m paper_figs.flag_game_fields probe.nc flag_game_probe.png
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from matplotlib.colors import Colormap, Normalize
 
 import meanfield
 from meanfield import InputError
+from paper_figs._script import arguments
 from paper_figs._style import styled, write_figure
 from theory.flag_game import FLAGS, Flag, flag_of, render
 
@@ -168,5 +168,6 @@ def _observer(fields: xr.Dataset) -> str:
 
 
 if __name__ == "__main__":
-    loaded = meanfield.load(sys.argv[1])
-    (draw_probe if loaded.attrs.get("kind") == "flag_game_probe" else draw)(loaded, sys.argv[2])
+    with arguments("paper_figs.flag_game_fields RESULT.nc FIGURE") as (result, figure):
+        loaded = meanfield.load(result)
+        (draw_probe if loaded.attrs.get("kind") == "flag_game_probe" else draw)(loaded, figure)

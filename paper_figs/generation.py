@@ -5,7 +5,6 @@ python -m paper_figs.generation generation_test.nc generation.png
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from scipy.stats import norm
 
 import meanfield
 from meanfield import InputError
+from paper_figs._script import arguments
 from paper_figs._style import FIRST_WORD, SECOND_WORD, model_title, styled, write_figure
 from validation import CONVENTIONS, wilson_interval
 
@@ -178,4 +178,5 @@ def draw_populations(
 
 
 if __name__ == "__main__":
-    draw(meanfield.load(sys.argv[1]), sys.argv[2])
+    with arguments("paper_figs.generation TEST.nc FIGURE") as (test, figure):
+        draw(meanfield.load(test), figure)

@@ -5,7 +5,6 @@ python -m paper_figs.group_size_collapse group_size.nc group_size_law.png
 
 from __future__ import annotations
 
-import sys
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +19,7 @@ from scipy.special import ndtr
 
 import meanfield
 from meanfield import InputError
+from paper_figs._script import arguments
 from paper_figs._style import model_title, styled, write_figure
 
 # κ is ordered, so the colours are too; yellow, hard to see on white, is left out, and black is the theory.
@@ -142,4 +142,5 @@ def _names(policies: xr.Dataset, one_model: bool) -> str:
 
 
 if __name__ == "__main__":
-    draw(meanfield.load(sys.argv[1]), sys.argv[2])
+    with arguments("paper_figs.group_size_collapse BIAS.nc FIGURE") as (bias, figure):
+        draw(meanfield.load(bias), figure)

@@ -5,13 +5,13 @@ python -m paper_figs.mean_field_dynamics solution.nc mean_field_dynamics.png
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import xarray as xr
 
 import meanfield
 from meanfield import InputError
+from paper_figs._script import arguments
 from paper_figs._style import FIRST_WORD, SECOND_WORD, grid_of_panels, model_title, styled, write_figure
 
 
@@ -63,4 +63,5 @@ def _settled(panels: xr.Dataset) -> float:
 
 
 if __name__ == "__main__":
-    draw(meanfield.load(sys.argv[1]), sys.argv[2])
+    with arguments("paper_figs.mean_field_dynamics SOLUTION.nc FIGURE") as (solution, figure):
+        draw(meanfield.load(solution), figure)

@@ -5,7 +5,6 @@ python -m paper_figs.mechanism1 fit.nc phases.nc mechanism1.png
 
 from __future__ import annotations
 
-import sys
 import textwrap
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from matplotlib.ticker import FixedLocator, NullFormatter, NullLocator, StrMetho
 
 import meanfield
 from meanfield import InputError
+from paper_figs._script import arguments
 from paper_figs._style import FIRST_WORD, SECOND_WORD, styled, write_figure
 from validation import wilson_interval
 
@@ -120,4 +120,5 @@ def _caption(fit: xr.Dataset) -> str:
 
 
 if __name__ == "__main__":
-    draw(meanfield.load(sys.argv[1]), meanfield.load(sys.argv[2]), sys.argv[3])
+    with arguments("paper_figs.mechanism1 FIT.nc PHASES.nc FIGURE") as (fit, phases, figure):
+        draw(meanfield.load(fit), meanfield.load(phases), figure)

@@ -5,7 +5,6 @@ python -m paper_figs.table_s1 stability.nc table_s1.csv
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pandas as pd
@@ -16,6 +15,7 @@ from rich.table import Table
 import meanfield
 from meanfield import InputError, whole_file
 from paper_figs._published import equals_printed, table_s1
+from paper_figs._script import arguments
 
 
 def published_against_computed(table: xr.Dataset) -> pd.DataFrame:
@@ -70,4 +70,5 @@ def draw(table: xr.Dataset, path: str | Path) -> Path:
 
 
 if __name__ == "__main__":
-    draw(meanfield.load(sys.argv[1]), sys.argv[2])
+    with arguments("paper_figs.table_s1 STABILITY.nc TABLE.csv") as (stability, table):
+        draw(meanfield.load(stability), table)

@@ -5,7 +5,6 @@ python -m paper_figs.theory_and_simulation comparison.nc theory_and_simulation.p
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import matplotlib as mpl
@@ -16,6 +15,7 @@ from matplotlib.axes import Axes
 
 import meanfield
 from meanfield import InputError
+from paper_figs._script import arguments
 from paper_figs._style import model_title, styled, write_figure
 
 # Population sizes are ordered, so their colours are too; black is the theory.
@@ -130,4 +130,5 @@ def _outcome(one: xr.Dataset, word: int | None) -> tuple[np.ndarray, np.ndarray]
 
 
 if __name__ == "__main__":
-    draw(meanfield.load(sys.argv[1]), sys.argv[2])
+    with arguments("paper_figs.theory_and_simulation COMPARISON.nc FIGURE") as (comparison, figure):
+        draw(meanfield.load(comparison), figure)

@@ -11,10 +11,12 @@ import json
 import signal
 import subprocess
 import sys
-from collections import defaultdict
+from collections import UserList, defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import is_dataclass, replace
+from fractions import Fraction
 from pathlib import Path
+from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -43,6 +45,7 @@ from theory.norms._contract import Action, Plan
 from validation._norm_society import Streams, play_event, simulate_society
 from validation._norm_society_events import Event, Rules
 from validation._norm_society_filing import file_norm
+from validation._norm_society_json import plain
 from validation._norm_society_member import OPPOSITE, Member
 from validation._protocol import simulate_protocol
 from validation._table_operations import TableOperations
@@ -661,6 +664,132 @@ def test_a_log_of_something_else_is_refused(tmp_path: Path) -> None:
         with pytest.raises(InputError, match="it is damaged, or no log of a norm society"):
             simulate_society(TableOperations(), **options)
         assert log.read_bytes() == text
+
+
+BOB = ("changed", "Bob Johnson")  # who starts with five norms
+
+
+@pytest.mark.parametrize(
+    ("number", "place", "value"),
+    [
+        (0, ("what",), "plan"),
+        (3, ("what",), "start"),
+        (3, ("what",), "plan"),
+        (3, ("what",), "party"),
+        (3, ("what",), ["encounter"]),
+        (3, ("agents",), ["Sam Moore"]),
+        (3, ("agents",), ["Sam Moore", "Sam Moore"]),
+        (3, ("agents",), ["Sam Moore", "Socrates"]),
+        (3, ("agents",), 5),
+        (3, ("behaviour",), "queueing"),
+        (3, ("behaviour",), ""),
+        (3, ("seen",), 5),
+        (3, ("seen",), "chat"),
+        (3, ("seen",), ["quarrel"]),
+        (3, ("unparsed",), 5),
+        (3, ("unparsed",), ["sing"]),
+        (0, ("changed",), 5),
+        (0, ("changed",), {"Socrates": {"norms": [], "plan": {"text": "", "follows": []}}}),
+        (0, BOB, 5),
+        (0, BOB, {"norms": {}, "plan": {"text": "", "follows": []}}),
+        (0, (*BOB, "norms"), 5),
+        (0, (*BOB, "norms"), ["No smoking indoors."]),
+        (0, (*BOB, "norms", 0, "utility"), 101),
+        (0, (*BOB, "norms", 0, "content"), "Sing."),  # but it is planned by
+        (0, (*BOB, "norms", 0, "content"), []),
+        (0, (*BOB, "norms", 0, "about"), [["smoking", "sideways"]]),
+        (0, (*BOB, "norms", 0, "about"), [["queueing", "for"]]),
+        (0, (*BOB, "norms", 0, "about"), [["smoking"]]),
+        (0, (*BOB, "norms", 0, "about"), ["ab"]),
+        (0, (*BOB, "norms", 0, "about"), ""),
+        (0, (*BOB, "norms", 0, "parts"), "No smoking indoors."),
+        (0, (*BOB, "norms", 0, "parts"), ["Sing."]),
+        (0, (*BOB, "plan", "text"), None),
+        (0, (*BOB, "plan", "follows"), "abc"),
+        (0, (*BOB, "plan", "follows"), ["Sing."]),
+        (0, (*BOB, "plan"), []),
+    ],
+)
+def test_values_of_a_log_are_checked(number: int, place: tuple, value: Any, tmp_path: Path) -> None:
+    def change(lines: list[dict]) -> None:
+        *path, last = place
+        inner: Any = lines[number]
+        for name in path:
+            inner = inner[name]
+        assert last == "parts" or inner[last] != value
+        inner[last] = value
+
+    check_damage(change, tmp_path / "log")
+
+
+@pytest.mark.parametrize(("number", "other"), [(0, 3), (3, 0)])
+def test_only_the_first_event_of_a_log_is_a_start(number: int, other: int, tmp_path: Path) -> None:
+    check_damage(lambda lines: lines[number].update({**lines[other], "event": number}), tmp_path / "log")
+
+
+def check_damage(change: Callable[[list[dict]], None], log: Path) -> None:
+    """The lines of a log are read again, but not after the change."""
+    options = {"encounters": 5, "seed": 1, "log": log}
+    whole = simulate_society(TableOperations(), **options)
+    first, *rest = log.read_text().splitlines()
+    lines = [json.loads(line) for line in rest]
+    assert lines[3]["what"] == "encounter"
+    log.write_text("".join(f"{line}\n" for line in [first, *map(json.dumps, lines)]))
+    xr.testing.assert_identical(simulate_society(TableOperations(), **options), whole)
+    change(lines)
+    log.write_text("".join(f"{line}\n" for line in [first, *map(json.dumps, lines)]))
+    with pytest.raises(InputError, match="it is damaged, or no log of a norm society; take a new file") as error:
+        simulate_society(TableOperations(), **options)
+    assert "\n" not in str(error.value)
+
+
+class Foreign(TableOperations):
+    """The table's answers as objects of other kinds that the contract allows."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.exchanges: list[dict] = []
+        for name in ASKED:
+            setattr(self, name, self._translating(getattr(super(), name)))
+
+    def _translating(self, answered: Callable) -> Callable:
+        def ask(*asked: Any) -> Any:
+            self.exchanges.append({"p_yes": np.float32(0.5), "kept": np.array([True]), "more": {1, 2}})
+            return foreign(answered(*asked))
+
+        return ask
+
+
+def foreign(answer: Any) -> Any:
+    """Mappings, records and lists of other classes, and the numbers of NumPy."""
+    if is_dataclass(answer):
+        return SimpleNamespace(note=object(), **{name: foreign(value) for name, value in vars(answer).items()})
+    if isinstance(answer, dict):
+        return MappingProxyType({name: foreign(value) for name, value in answer.items()})
+    if isinstance(answer, (list, tuple)):
+        return UserList(map(foreign, answer))
+    return answer if answer is None or isinstance(answer, (str, frozenset)) else np.asarray(answer)[()]
+
+
+def test_answers_may_be_of_any_class_that_keeps_the_contract(tmp_path: Path) -> None:
+    """The log and the end are those of the same answers as plain objects."""
+    assert plain(Fraction(181, 2)) == 90.5
+    assert type(foreign(True)) is np.bool_ and type(foreign(3)) is np.int64 and type(foreign(3.5)) is np.float64
+    log, other = tmp_path / "log", tmp_path / "other"
+    options = {"encounters": 150, "seed": 4}
+    whole = simulate_society(TableOperations(rates=FAST), **options, log=log)
+    assert {"identify", "plan", "act", "create", "classify", "abstract"} <= {
+        name for line in lines_of(log) for name, _, answer in line["asked"] if answer
+    }
+    xr.testing.assert_identical(simulate_society(Foreign(rates=FAST), **options, log=other), whole)
+    lines = lines_of(other)
+    exchange = {"p_yes": 0.5, "kept": [True], "more": [1, 2]}
+    assert all(line["exchanges"] == [exchange] * len(line["asked"]) for line in lines)
+    assert [{**line, "exchanges": []} for line in lines] == lines_of(log)
+    kept = other.read_bytes()
+    other.write_bytes(b"".join(kept.splitlines(keepends=True)[:80]))
+    xr.testing.assert_identical(simulate_society(Foreign(rates=FAST), **options, log=other), whole)
+    assert other.read_bytes() == kept
 
 
 @pytest.mark.parametrize("name", ASKED)

@@ -331,8 +331,39 @@ def test_hosts_and_vectors_have_the_closed_form_of_ross(host_mass):
     ill = (b * c * hosts * vectors - g * k) / (c * (g + b * vectors))
     assert ill > 0
     vector_ill = c * ill * vectors / (k + c * ill)
-    some = (True, False), (True, True), (False, True)
-    assert found == {(*support, round(share, 6)) for share in theirs[:, 0] for support in some} and len(found) == 9
+    expected = [[hosts, 0, vectors, 0], [hosts - ill, ill, vectors - vector_ill, vector_ill]]
+    np.testing.assert_allclose(points["composition"], expected, atol=1e-13)
+    growth = -(g + k) / 2 + np.sqrt((g - k) ** 2 / 4 + b * c * hosts * vectors)
+    assert points["eigenvalue"].values[0] == pytest.approx(growth, abs=1e-13)
+    only_hosts = meanfield.reaction_fixed_points(model, [1.0, 0.0])
+    np.testing.assert_array_equal(only_hosts["composition"], [[1, 0, 0, 0]])
+    assert only_hosts["eigenvalue"].item() == pytest.approx(-g), "no vectors, and none can be put there"
+
+
+def test_rock_paper_scissors_turns_about_its_centre():
+    """Zero-sum replicator equation: the centre has ±iε·gain/√3, the vertices ±ε·gain, and there is nothing else."""
+    gain = 0.6
+    points = meanfield.reaction_fixed_points(replicator(gain), starts=16)
+    centre = points.isel(fixed_point=np.abs(points["composition"] - 1 / 3).max("state").values.argmin())
+    np.testing.assert_allclose(centre["composition"], 1 / 3, atol=1e-12)
+    assert centre["eigenvalue"].item() == pytest.approx(0, abs=1e-12)
+    assert centre["eigenvalue_imaginary"].item() == pytest.approx(gain / np.sqrt(3))
+    assert (centre["stability"].item(), centre["zero_modes"].item(), centre["continuum"].item()) == (
+        "marginal",
+        0,
+        False,
+    )
+    assert points.sizes["fixed_point"] == 4
+    vertices = points["eigenvalue"].values[points["composition"].max("state") == 1]
+    np.testing.assert_allclose(vertices, [gain] * 3, atol=1e-12)
+
+
+def test_voters_have_a_continuum():
+    """Who hears a word takes it over: the drift vanishes everywhere."""
+    takes = [np.eye(2)[[0, 0]], np.eye(2)[[1, 1]]]
+    model = ReactionModel(["a", "b"], np.eye(2), np.ones((2, 2)), second=takes)
+    points = meanfield.reaction_fixed_points(model, starts=8)
+    assert points["stability"].values.tolist() == ["marginal"] * 3
     assert points["continuum"].all()
     assert (points["zero_modes"] == 1).all()
     assert (points["composition"] > 0).values.tolist() == [[True, False], [True, True], [False, True]]
@@ -372,10 +403,8 @@ def test_branches_of_continua_are_told_apart():
     theirs = meanfield.fixed_points(policy)["composition"].values @ policy["q"].values
     supports = points["composition"].values[:, :2] > 1e-6
     found = {(*support.tolist(), round(share, 6)) for support, share in zip(supports, shares, strict=True)}
-    expected = [
-        (a, b, round(share, 6)) for share in theirs[:, 0] for a, b in ((True, False), (True, True), (False, True))
-    ]
-    assert len(expected) == 9 and found == set(expected)
+    some = (True, False), (True, True), (False, True)
+    assert found == {(*support, round(share, 6)) for share in theirs[:, 0] for support in some} and len(found) == 9
     assert points["continuum"].all()
     assert (points["stability"] == "marginal").values.sum() == 2 * (points["stability"] == "unstable").values.sum() > 0
 

@@ -20,6 +20,7 @@ from theory.norms import Behaviour, NormRates, PersonalNorm
 from theory.norms._contract import Action, Information, Norms, Observation, Plan, SocietyOperations
 from validation._norm_society_answers import check_answer
 from validation._norm_society_filing import file_norm
+from validation._norm_society_json import plain
 from validation._norm_society_member import OPPOSITE, Member
 
 
@@ -79,7 +80,7 @@ class Rules:
                 raise InputError(
                     f"create of {agent.name} answered {len(created)} norms: expected {self.n_created} at most"
                 )
-            for norm in (PersonalNorm(one["content"], one["utility"], one["kind"]) for one in created):
+            for norm in (PersonalNorm(one["content"], plain(one["utility"]), one["kind"]) for one in created):
                 if not _holds(member, norm.content):
                     member = member.accepts(norm, file_norm(norm.content, self.behaviours, agent.prefers.__getitem__))
             follows = frozenset(norm.content for norm in member.qualified)
@@ -160,7 +161,7 @@ class Rules:
         information = self._ask(event, "identify", None, *told, rng)
         if information is None:
             return member
-        norm = PersonalNorm(information.content, information.utility, information.kind)
+        norm = PersonalNorm(information.content, plain(information.utility), information.kind)
         if _holds(member, norm.content):
             return member
         about = file_norm(norm.content, self.behaviours, lambda name: _taken_as(name, source, observation, author))
@@ -190,7 +191,7 @@ class Rules:
         content, kind, weights = answer
         if any(norm.content == content and norm.valid for norm in member.database.norms):
             return member
-        after = member.generalises(contents, content, kind, weights)
+        after = member.generalises(contents, content, kind, plain(weights))
         utility, text = after.database.find(content).utility, f"{theme}: {' '.join(contents)}"
         information = Information(content, kind, utility, text, "synthesis")
         others = tuple(norm for norm in member.qualified if norm not in subset)

@@ -12,7 +12,7 @@ import xarray as xr
 from theory.norms import STANDARDS, Behaviour
 from theory.norms._contract import SocietyOperations
 from validation._norm_society_events import Event
-from validation._norm_society_log import member_to_dict
+from validation._norm_society_json import member_to_dict
 from validation._norm_society_member import Member
 
 SEEN = {"conflicts": "conflict", "thoughts": "thought", "chats": "chat"}

