@@ -1,11 +1,13 @@
 """[003] Fig. 2: conflicts, thoughts and chats over time, and how norms emerge; simulated, with the mean field over it.
 
 python -m paper_figs.norm_emergence curves.nc norm_emergence.png smoking.nc noise.nc tipping.nc
+
+curves.nc is what `theory.norms.emergence` returns, and each of the others what `validation.simulate_norms` returns for
+one behaviour, with one number of agents and the same one in each, and equally many runs; all saved by `meanfield.save`.
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,7 +18,9 @@ from matplotlib.axes import Axes
 
 import meanfield
 from meanfield import InputError
+from paper_figs._script import arguments
 from paper_figs._style import styled, write_figure
+from validation._compare_norms import differing_options
 
 EVENTS = {"thoughts": "#56b4e9", "conflicts": "#d55e00", "chats": "#009e73"}
 SHARES = {"accepted": "#0072b2", "complying": "#e69f00"}
@@ -38,7 +42,7 @@ def draw(simulations: Sequence[xr.Dataset], curves: xr.Dataset, path: str | Path
     simulations
         As `validation.simulate_norms` returns them, one behaviour each, of the same size and number of runs.
     curves
-        As `theory.norms.emergence` returns them, of these behaviours.
+        As `theory.norms.emergence` returns them, of these behaviours, with the same operations, fractions and rates.
     path
         Where to write the figure.
 
@@ -46,7 +50,7 @@ def draw(simulations: Sequence[xr.Dataset], curves: xr.Dataset, path: str | Path
     ------
     InputError
         If there are no simulations, they are not of one size and number of runs and of different behaviours, or a
-        behaviour is not among the curves.
+        behaviour is not among the curves, or only with other operations, fractions or rates.
     """
     runs = _by_behaviour(simulations, curves)
     columns = max(2, len(runs))
@@ -61,7 +65,8 @@ def draw(simulations: Sequence[xr.Dataset], curves: xr.Dataset, path: str | Path
     panels[0].set_ylabel("share of the agents")
     panels[0].legend(loc="center right")
     n_agents, number = _size(next(iter(runs.values())))
-    figure.suptitle(f"{number:,} simulated societies of {n_agents:,} agents: mean, and the middle half of the runs")
+    several = f"{number:,} simulated societies of {n_agents:,} agents: mean, and the middle half of the runs"
+    figure.suptitle(several if number > 1 else f"One simulated society of {n_agents:,} agents")
     return write_figure(figure, path)
 
 
@@ -75,9 +80,11 @@ def _by_behaviour(simulations: Sequence[xr.Dataset], curves: xr.Dataset) -> dict
     runs = {str(one["behaviour"].item()): one for one in single}
     if len(runs) < len(simulations):
         raise InputError(f"simulations are of {list(runs)}, {len(simulations)} of them: expected one of each behaviour")
-    for name in runs:
+    for name, one in runs.items():
         if name not in curves["behaviour"].values:
             raise InputError(f"curves lack {name!r}: expected every behaviour that was simulated")
+        if differing := differing_options(curves, one):
+            raise InputError(f"curves and simulation of {name} differ in {'; '.join(differing)}: expected the same")
     return runs
 
 
@@ -121,14 +128,18 @@ def _shares(axis: Axes, one: xr.Dataset, theory: xr.Dataset) -> None:
         axis.fill_between(one["time"], *np.quantile(share, MIDDLE, axis=0), color=colour, alpha=0.2, lw=0)
         axis.plot(theory["time"], theory[name].sel(standard="for"), "--", color="black", lw=0.9)
     emerged = float((one["reached"].sel(standard="for").isel(time=-1) > 0.5).mean())
-    axis.text(0.97, 0.04, f"reaches most agents in {emerged:.0%} of runs", transform=axis.transAxes, ha="right", size=8)
+    text = f"held by more than half at the end\nin {emerged:.0%} of runs"
+    axis.text(0.97, 0.04, text, transform=axis.transAxes, ha="right", size=8)
     axis.set_xlim(0, float(one["time"][-1]))
     axis.set_ylim(0, 1.02)
     axis.set_xlabel("day")
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 4:
-        sys.exit("usage: python -m paper_figs.norm_emergence CURVES.nc FIGURE SIMULATION.nc ...")
-    curves_file, figure_file, *simulation_files = sys.argv[1:]
-    draw([meanfield.load(name) for name in simulation_files], meanfield.load(curves_file), figure_file)
+    with arguments("paper_figs.norm_emergence CURVES.nc FIGURE SIMULATION.nc ...") as (
+        curves_file,
+        figure_file,
+        *files,
+    ):
+        theory_curves = meanfield.load(curves_file)
+        draw([meanfield.load(name) for name in files], theory_curves, figure_file)

@@ -25,7 +25,7 @@ FILES = {
     "table_s1": 2,
     "theory_and_simulation": 2,
 }
-SEVERAL = {"comprehension": 2}
+SEVERAL = {"comprehension": 2, "norm_emergence": 3}
 
 
 @pytest.fixture

@@ -1,26 +1,30 @@
 """Norm emergence among N agents: the simulator against an exact master equation, mean field, and findings of [003].
 
-Error budget: a test of one statistic accepts a true statement but for one seed in a million (χ² at p = 1e-6, means at
-5 standard errors), and verdicts of comparisons but for one in 10,000. Findings at N = 1,000 are of 20 runs, whose
-shares scatter by 0.03 at most; their bounds are further than that from the rate equation.
+Error budget, for an arbitrary seed: each statistic is accepted by a true statement but for one seed in a million (χ² at
+p = 1e-6, one mean at 5 standard errors, sixty at 5.7), and each verdict of a comparison but for one in 10,000. Findings
+at N = 1,000 are about means of 20 runs. What they should be and how they scatter was measured in 4,000 runs of other
+seeds, 2,000 for the controls; all bounds are at least six standard errors of such a mean away from that.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
+from dataclasses import replace
 from functools import cache
-from itertools import permutations
+from itertools import combinations, permutations
 
 import numpy as np
 import pytest
 import xarray as xr
-from scipy.stats import binom, chi2, poisson
+from scipy.stats import chi2, poisson
 
 import meanfield
 from meanfield import InputError, reaction_protocol
 from paper_figs import norm_emergence
 from theory.norms import (
     AGENTS,
+    BEHAVIOURS,
     CHANNELS,
     NORM_STATES,
     NormRates,
@@ -34,11 +38,12 @@ from theory.norms import (
     norm_start,
 )
 from theory.norms._threshold import entrepreneur_threshold
+from validation import _norm_emergence
 from validation._compare_norms import compare_norms
 from validation._norm_emergence import average_norms, simulate_norms
 from validation._reaction_events import interaction_rate, reaction_outcomes
 
-BEHAVIOURS = ("smoking", "noise", "tipping")
+NAMES = tuple(BEHAVIOURS)
 EVENTS = ("conflicts", "thoughts", "chats")
 LEVEL = 1 - 1e-4
 # At the ends of the rounds of two days. Every new number of times is compiled anew.
@@ -183,8 +188,8 @@ def test_events_of_three_agents() -> None:
             (played["events"].sel(event=name).values[:, 1:], counted[:, k]),
         ):
             error = found.std(0, ddof=1) / np.sqrt(runs)
-            assert (np.abs(found.mean(0) - expected) < 5 * error).all()
-            assert (np.abs(found.mean(0) - 1.1 * expected) > 5 * error).any()
+            assert (np.abs(found.mean(0) - expected) < 5.7 * error).all()
+            assert (np.abs(found.mean(0) - 1.1 * expected) > 5.7 * error).any()
         np.testing.assert_allclose(played[name].values[:, 0], rates[0, k], rtol=1e-12)
 
 
@@ -296,18 +301,29 @@ def test_the_clock() -> None:
 
 
 def compared(simulation: xr.Dataset, operations: xr.Dataset | None = None) -> xr.Dataset:
-    behaviour = str(simulation["behaviour"].item())
-    return compare_norms(emergence([behaviour], operations=operations, times=TIMES), simulation, level=LEVEL)
+    """With the curves of the default operations, which pass without a warning, or of others, which do not."""
+    curves = emergence([str(simulation["behaviour"].item())], operations=operations, times=TIMES)
+    if operations is not None:
+        with pytest.warns(UserWarning, match="curves and simulation of .* differ in operations"):
+            return compare_norms(curves, simulation, level=LEVEL)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        return compare_norms(curves, simulation, level=LEVEL)
 
 
 def test_error_falls_with_the_number_of_agents() -> None:
-    """Nothing is left of it for N → ∞. Control: a rate equation in which a fifth fewer norms are found in chats."""
-    simulation = simulate_norms("tipping", n_agents=[10, 100, 1000], runs=400, seed=1)
+    """Nothing is left of it for N → ∞. Control: a rate equation in which a fifth fewer norms are found in chats.
+
+    Error budget: bounds are five standard deviations away, as found with 18 other seeds. Of 1,500 agents the error is
+    0.0005 ± 0.0006, or 0.0086 ± 0.0008; at its largest the limit is 0.46 ± 0.08 of its band, or 5.1 ± 0.2; N·variance
+    differs by 5 ± 11 % between the two largest sizes.
+    """
+    simulation = simulate_norms("tipping", n_agents=[100, 500, 1500], runs=400, seed=1)
     right, wrong = compared(simulation), compared(simulation, changed(identify_chat=0.8))
     assert right["limit_verdict"] == "agrees" and wrong["limit_verdict"] == "differs"
     errors = right["error"].values
-    assert errors[1] < 0.25 * errors[0] and errors[2] < 0.4 * errors[1]
-    assert wrong["error"][-1] > 2 * errors[2] and wrong["error_slope"] > -0.7
+    assert errors[2] < 0.5 * errors[0]
+    assert errors[2] < 0.004 < wrong["error"][-1] and wrong["error_slope"] > -0.7
     assert right["theory"].max() <= 1 and right.sizes["observable"] == 7
     np.testing.assert_allclose(right["time"], simulation["time"][1:])  # at time 0 no run scatters
     assert right.attrs["theory_operations_sha256"] == right.attrs["simulation_operations_sha256"]
@@ -323,13 +339,19 @@ def test_many_agents_follow_the_rate_equation(behaviour: str) -> None:
 
 @pytest.mark.slow
 def test_a_hundred_thousand_agents_and_the_order_of_the_error() -> None:
+    """Control of the order: a rate equation in which a fifth fewer norms are found in chats. Its error stays.
+
+    Of fewer than 200 agents the error in tipping has a part that falls faster, since now and then the opposite wins.
+    """
     simulation = simulate_norms("noise", n_agents=100_000, runs=6, seed=1)
     assert compared(simulation)["trajectory_agrees"].all()
-    small, large = [10, 50, 250], [100, 400, 1600]
-    for behaviour, sizes, runs in (("smoking", small, 4000), ("noise", small, 4000), ("tipping", large, 2000)):
-        comparison = compared(simulate_norms(behaviour, n_agents=sizes, runs=runs, seed=2))
-        assert float(comparison["error_slope"]) == pytest.approx(-1, abs=0.4)
-        assert comparison["limit_verdict"] == "agrees"
+    for behaviour, sizes in (("smoking", [10, 50, 250]), ("noise", [10, 50, 250]), ("tipping", [200, 400, 800])):
+        simulation = simulate_norms(behaviour, n_agents=sizes, runs=4000, seed=2)
+        right, wrong = compared(simulation), compared(simulation, changed(identify_chat=0.8))
+        low, high = right["error_slope_interval"].values
+        assert low < -1 < high < 0
+        assert wrong["error_slope_interval"].sel(bound="low") > -1
+        assert right["limit_verdict"] == "agrees" and wrong["limit_verdict"] == "differs"
 
 
 # --- findings of [003] Section 3.2 and Appendix D in simulated societies ---
@@ -338,69 +360,74 @@ def test_a_hundred_thousand_agents_and_the_order_of_the_error() -> None:
 @pytest.fixture(scope="module")
 def thousand() -> xr.Dataset:
     """20 runs of 1,000 agents for each behaviour."""
-    runs = [simulate_norms(one, n_agents=1000, runs=20, seed=7) for one in BEHAVIOURS]
+    runs = [simulate_norms(one, n_agents=1000, runs=20, seed=7) for one in NAMES]
     return xr.concat([one.drop_vars(["count", "kind"]) for one in runs], dim="behaviour", coords="minimal").squeeze()
 
 
-def followed(simulation: xr.Dataset) -> xr.Dataset:
-    return emergence_measures(simulation).sel(standard="for")
+def followed(simulation: xr.Dataset, standard: str = "for") -> xr.Dataset:
+    """Means over the runs of `emergence_measures`; of days over those runs that get there."""
+    return emergence_measures(simulation).sel(standard=standard).mean("run")
+
+
+def changed_smoking(**options) -> xr.Dataset:
+    return followed(simulate_norms("smoking", n_agents=1000, runs=20, seed=1, **options))
 
 
 def test_all_norms_reach_everyone(thousand: xr.Dataset) -> None:
-    """In every run. Control: agents who find norms in habits only."""
-    assert (followed(thousand)["reached_end"] > 0.95).all()
-    assert (followed(thousand)["complying_end"].mean("run") > 0.7).all()
-    deaf = simulate_norms(
-        "smoking", n_agents=1000, runs=20, seed=1, operations=changed(identify_chat=0, identify_thought=0)
-    )
-    assert (followed(deaf)["reached_end"] < 0.5).all()
+    """Were one of the runs to end at the other standard, the mean would be 0.95. Control: agents who find norms in
+    habits only."""
+    assert (followed(thousand)["reached_end"] > 0.97).all()
+    assert (followed(thousand)["complying_end"] > 0.7).all()
+    assert changed_smoking(operations=changed(identify_chat=0, identify_thought=0))["reached_end"] < 0.5
 
 
 def test_acceptance_comes_before_compliance(thousand: xr.Dataset) -> None:
     """Control: agents who plan so often that they comply at once."""
     days = followed(thousand).sel(behaviour=["smoking", "noise"])
-    assert (days["accepted_day"] < 0.25).all()
-    assert ((days["complying_day"] > 0.5) & (days["complying_day"] < 0.95)).all()
-    hasty = simulate_norms("smoking", n_agents=1000, runs=20, seed=1, rates=NormRates(plans_per_day=20), days=0.5)
-    assert (followed(hasty)["complying_day"] < 0.25).all()
+    assert (days["accepted_day"] < 0.15).all()
+    assert ((days["complying_day"] > 0.55) & (days["complying_day"] < 0.7)).all()
+    assert changed_smoking(rates=NormRates(plans_per_day=20), days=0.5)["complying_day"] < 0.15
 
 
 def test_injunctive_norms_come_before_descriptive_ones(thousand: xr.Dataset) -> None:
-    """The slowest of the runs for an injunctive norm is ahead of the fastest for the descriptive one."""
+    """The descriptive one takes more than twice their time. Control: neither of the others takes twice the other's."""
     days = followed(thousand)
     for name in ("accepted_day", "complying_day"):
-        assert days[name].sel(behaviour="tipping").min() > days[name].sel(behaviour=["smoking", "noise"]).max()
+        smoking, noise, tipping = (float(days[name].sel(behaviour=one)) for one in NAMES)
+        assert tipping > 2 * max(smoking, noise)
+        assert not max(smoking, noise) > 2 * min(smoking, noise)
 
 
 def test_conflicts_surge_and_vanish(thousand: xr.Dataset) -> None:
     """Control: agents who do as they please half of the time."""
     measures = followed(thousand)
-    assert (measures["conflicts_surge"] > 1.9).all()
-    assert (measures["conflicts_left"].sel(behaviour=["smoking", "noise"]) < 0.17).all()
-    assert (measures["conflicts_left"].sel(behaviour="tipping") < 0.5).all()
+    assert (measures["conflicts_surge"] > 2.3).all()
+    assert (measures["conflicts_left"].sel(behaviour=["smoking", "noise"]) < 0.15).all()
+    assert measures["conflicts_left"].sel(behaviour="tipping") < 0.42
     counted = thousand["events"].sel(event="conflicts").sum("run")
     first, last = (counted.isel(time=part).sum("time") for part in (slice(1, 21), slice(-20, None)))
-    assert (last < 0.6 * first).all()
-    wilful = simulate_norms("smoking", n_agents=1000, runs=20, seed=1, operations=changed(comply_in_action=0.5))
-    assert (followed(wilful)["conflicts_left"] > 0.2).all()
+    assert (last < 0.65 * first).all()
+    assert changed_smoking(operations=changed(comply_in_action=0.5))["conflicts_left"] > 0.45
 
 
 def test_synthesis_makes_dips(thousand: xr.Dataset) -> None:
     """Control: without synthesis the share falls by what scatters only: of opposed norms, which replace each other."""
-    dips = followed(thousand)["dip"].sel(behaviour=["smoking", "noise"])
-    assert (dips.mean("run") > 0.02).all()
-    none = simulate_norms("smoking", n_agents=1000, runs=20, seed=1, rates=NormRates(syntheses_per_day=0))
-    assert followed(none)["dip"].max() < 0.01
+    assert (followed(thousand)["dip"].sel(behaviour=["smoking", "noise"]) > 0.03).all()
+    assert changed_smoking(rates=NormRates(syntheses_per_day=0))["dip"] < 0.01
 
 
 def test_entrepreneurs_decide_about_the_evenly_split_norm(thousand: xr.Dataset) -> None:
     """Without them the draw of the rate equation lasts two days among 10,000 agents, but for chance, which favours now
-    the one and now the other standard; two of three decide every run, and so do two of three who are against."""
-    none = simulate_norms("tipping", n_agents=10_000, runs=20, seed=1, agents=as_ordinary(AGENTS))
+    the one and now the other standard; two of three decide every run, and so do two of three who are against.
+
+    Error budget: that chance favours one of them in all of 24 runs comes about for one seed in 8 million.
+    """
+    none = simulate_norms("tipping", n_agents=10_000, runs=24, seed=1, agents=as_ordinary(AGENTS))
     ends = emergence_measures(none)
-    assert (ends["reached_end"] < 0.8).all() and (ends["complying_end"] < 0.3).all()
-    assert 1 <= int((ends["reached_end"].sel(standard="for") > 0.5).sum()) <= 19
-    assert (followed(thousand)["reached_end"].sel(behaviour="tipping") > 0.95).all()
+    assert ends["reached_end"].max("standard").mean("run") < 0.75
+    assert (ends["complying_end"].mean("run") < 0.2).all()
+    assert 1 <= int((ends["reached_end"].sel(standard="for") > 0.5).sum()) <= 23
+    assert followed(thousand)["reached_end"].sel(behaviour="tipping") > 0.97
     one_of_three = {
         ("entrepreneur", "for"): 0.1,
         ("entrepreneur", "against"): 0.2,
@@ -408,26 +435,28 @@ def test_entrepreneurs_decide_about_the_evenly_split_norm(thousand: xr.Dataset) 
         ("ordinary", "against"): 0.3,
     }
     against = simulate_norms("tipping", n_agents=1000, runs=20, seed=1, fractions=one_of_three)
-    assert (emergence_measures(against)["reached_end"].sel(standard="against") > 0.95).all()
+    assert followed(against, "against")["reached_end"] > 0.97
 
 
 def test_ten_agents() -> None:
     """As in [003]. Injunctive norms reach everyone in nearly every run; tipping ends at the standard that two of three
-    entrepreneurs are for in 76 % of 4,000 runs of another seed, where the paper saw it in five of five. Without
-    entrepreneurs that standard reaches most in 28 %.
+    entrepreneurs are for in 75.7 % of 100,000 runs of other seeds, where the paper saw it in five of five. Without
+    entrepreneurs that standard reaches most in 27.6 %.
 
-    Error budget: 400 runs with that probability fall outside the bounds for 1 seed in 10^6.
+    Error budget: five standard errors of the difference of both shares. Injunctive norms miss someone in 0.07 and
+    0.16 % of 100,000 runs; that they do in 12 of 400 comes about for less than one seed in 10^10.
     """
-    runs = 400
+    runs, share = 400, 0.757
     for behaviour in ("smoking", "noise"):
-        ends = followed(simulate_norms(behaviour, n_agents=10, runs=runs, seed=1))["reached_end"]
-        assert float((ends > 0.95).mean()) > 0.97
-    tipping = followed(simulate_norms("tipping", n_agents=10, runs=runs, seed=1))
-    won = int((tipping["reached_end"] > 0.5).sum())
-    low, high = binom.ppf([5e-7, 1 - 5e-7], runs, 0.758)
-    assert low <= won <= high
-    alone = followed(simulate_norms("tipping", n_agents=10, runs=runs, seed=1, agents=as_ordinary(AGENTS)))
-    assert not low <= int((alone["reached_end"] > 0.5).sum()) <= high
+        ends = emergence_measures(simulate_norms(behaviour, n_agents=10, runs=runs, seed=1))["reached_end"]
+        assert int((ends.sel(standard="for") <= 0.95).sum()) < 12
+    bound = 5 * np.sqrt(share * (1 - share) * (1 / runs + 1 / 100_000))
+
+    def won(agents) -> float:
+        ends = emergence_measures(simulate_norms("tipping", n_agents=10, runs=runs, seed=1, agents=agents))
+        return float((ends["reached_end"].sel(standard="for") > 0.5).mean())
+
+    assert abs(won(AGENTS) - share) < bound < abs(won(as_ordinary(AGENTS)) - share)
 
 
 # --- how many entrepreneurs it takes ---
@@ -486,6 +515,8 @@ def test_thresholds_at_the_ends() -> None:
 
 
 def test_thousands_of_agents_on_both_sides_of_the_threshold(tipping_threshold: xr.Dataset) -> None:
+    """Error budget: of 700 agents 3.9 % of 2,000 runs end on the wrong side at 0.09, and 1.1 % at 0.14: at 1.8 and 2.3
+    standard deviations of noise that is smaller by √10 here. One run of 16 goes wrong for one seed in 10^7."""
     threshold = float(tipping_threshold["threshold"].isel(time=-1))
     for leading, emerges in ((0.09, False), (0.14, True)):
         assert (leading > threshold) == emerges
@@ -510,6 +541,33 @@ def test_runs_do_not_depend_on_each_other() -> None:
     xr.testing.assert_equal(few.sel(n_agents=[20]), alone)
     assert (few["count"].sum("state") == few["n_agents"]).all()
     assert not few["events"].equals(simulate_norms("noise", n_agents=[10, 20], runs=3, seed=4, days=0.2)["events"])
+
+
+def test_runs_of_two_behaviours_have_nothing_in_common() -> None:
+    """Conflicts of the runs of one seed. Control: a behaviour of the same name has the same random numbers.
+
+    Error budget: the correlation of 400 independent pairs has the standard error 0.05.
+    """
+
+    def conflicts(behaviour) -> np.ndarray:
+        played = simulate_norms(behaviour, n_agents=10, runs=400, seed=1, fractions=norm_fractions("noise"))
+        return played["events"].sel(event="conflicts", n_agents=10).sum("time").values
+
+    def correlation(one, other) -> float:
+        return float(np.corrcoef(conflicts(one), conflicts(other))[0, 1])
+
+    for one, other in combinations(NAMES, 2):
+        assert abs(correlation(one, other)) < 0.25
+    assert correlation("smoking", replace(BEHAVIOURS["noise"], name="smoking")) > 0.5
+    assert _norm_emergence._seed_of(1, "noise") == 2480278858256866971, "the same on every platform"
+
+
+def test_observables_are_made_a_part_at_a_time(monkeypatch) -> None:
+    whole = simulate_norms("noise", n_agents=[10, 20], runs=3, seed=3, days=0.2)
+    monkeypatch.setattr(_norm_emergence, "ROWS_AT_ONCE", 7)
+    parts = simulate_norms("noise", n_agents=[10, 20], runs=3, seed=3, days=0.2)
+    xr.testing.assert_allclose(parts, whole, rtol=1e-12)
+    assert parts["accepted"].attrs == whole["accepted"].attrs and parts["count"].dtype == np.int32
 
 
 def test_saved_and_averaged(tmp_path) -> None:
@@ -539,6 +597,8 @@ def test_curves_say_of_whom_they_are(curves: xr.Dataset) -> None:
         ({"n_agents": 1}, "n_agents = 1"),
         ({"n_agents": 4 * 10**6, "runs": 1}, "n_agents = 4000000: expected an integer from 2 to 2097151"),
         ({"runs": 0}, "runs = 0"),
+        ({"runs": 10**9}, r"runs = 1000000000, days = 0.1, n_agents = \[10\]: .* take 5.02e\+03 GiB of memory"),
+        ({"n_agents": [10, 20], "days": 1e308}, "days = 1e.308, .* inf GiB of memory, expected at most 16 GiB"),
         ({"seed": -1}, "seed = -1"),
         ({"days": 0}, "days = 0"),
         ({"days": float("nan")}, "days = nan"),
@@ -577,12 +637,48 @@ def test_what_cannot_be_compared_is_refused(unchecked_types, curves: xr.Dataset)
             wrong()
 
 
+def test_theory_of_something_else_is_named(tmp_path) -> None:
+    """A comparison warns, and a figure refuses."""
+    simulation = simulate_norms("noise", n_agents=10, runs=3, seed=1)
+    fractions = norm_fractions("noise") | {("ordinary", "for"): 0.0, ("ordinary", "against"): 0.7}
+    for options, message in (
+        ({"operations": changed(identify_chat=0.8)}, r"curves and simulation of noise differ in operations \(sha256"),
+        ({"rates": NormRates(encounters_per_day=48.0)}, r"differ in encounters_per_day \(48 and 96\)(:.*)?$"),
+        ({"fractions": fractions}, r"differ in fractions \(entrepreneur/for 0.3, ordinary/against 0.7 and entr"),
+        ({"rates": NormRates(2.0), "fractions": fractions}, r"differ in encounters_per_day .*; fractions \(entr"),
+    ):
+        others = emergence(NAMES, times=TIMES, **options)
+        with pytest.warns(UserWarning, match=message):
+            compare_norms(others, simulation)
+        with pytest.raises(InputError, match=message):
+            norm_emergence.draw([simulation], others, tmp_path / "x.png")
+
+
+def test_theory_of_the_same_passes_in_silence(curves: xr.Dataset) -> None:
+    """With fractions in another order; where one does not say what it is made of; and for one size of several."""
+    simulation = simulate_norms("noise", n_agents=[10, 20], runs=3, seed=1)
+    silent = [data.drop_attrs(deep=False) for data in (curves, simulation)]
+    turned = emergence(["noise"], times=TIMES, fractions=dict(reversed(norm_fractions("noise").items())))
+    assert turned.attrs["option_fractions"] != f"noise: {simulation.attrs['option_fractions']}"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        result = compare_norms(curves, simulation)
+        for wanting in (compare_norms(silent[0], simulation), compare_norms(curves, silent[1])):
+            xr.testing.assert_equal(wanting, result)
+        compare_norms(turned, simulation.sel(n_agents=10))
+    fractions = [result.attrs[f"{side}_fractions"] for side in ("theory", "simulation")]
+    assert fractions == [simulation.attrs["option_fractions"]] * 2
+    assert "theory_fractions" not in compare_norms(silent[0], simulation).attrs
+    with pytest.raises(InputError, match="curves and simulation lack the attribute option_encounters_per_day"):
+        compare_norms(*silent)
+
+
 def test_figure(tmp_path, monkeypatch, curves: xr.Dataset) -> None:
     """A full line is the mean of the runs, shaded is their middle half, and dashed the rate equation, in each panel.
 
     Of five runs the second and the fourth bound the middle half. Control: the curves of another behaviour don't fit.
     """
-    simulations = [simulate_norms(one, n_agents=10, runs=5, seed=1) for one in BEHAVIOURS]
+    simulations = [simulate_norms(one, n_agents=10, runs=5, seed=1) for one in NAMES]
     path, figures, write_figure = tmp_path / "figure.png", [], norm_emergence.write_figure
     monkeypatch.setattr(norm_emergence, "write_figure", lambda *args: figures.append(args[0]) or write_figure(*args))
     assert norm_emergence.draw(simulations, curves, path).stat().st_size > 20_000
@@ -607,7 +703,7 @@ def test_figure(tmp_path, monkeypatch, curves: xr.Dataset) -> None:
     of_all = {name: curves[name].sum("behaviour").values * 10 / 24 for name in hourly}
     check(above, (steps[1:] + steps[:-1]) / 2, hourly, of_all)
 
-    for axis, behaviour, one in zip(below, BEHAVIOURS, simulations, strict=True):
+    for axis, behaviour, one in zip(below, NAMES, simulations, strict=True):
         runs = {name: one[name].sel(n_agents=10, standard="for").values for name in ("accepted", "complying")}
         theory = {name: curves[name].sel(standard="for") for name in runs}
         check(axis, TIMES, runs, {name: theory[name].sel(behaviour=behaviour).values for name in theory})
@@ -616,11 +712,15 @@ def test_figure(tmp_path, monkeypatch, curves: xr.Dataset) -> None:
             check(axis, TIMES, runs, {name: theory[name].sel(behaviour=other).values for name in theory})
         assert axis.get_title().startswith(norm_emergence.NORMS[behaviour])
         won = int((one["reached"].sel(standard="for").isel(time=-1) > 0.5).sum())
-        assert axis.texts[0].get_text() == f"reaches most agents in {20 * won}% of runs"
+        assert axis.texts[0].get_text() == f"held by more than half at the end\nin {20 * won}% of runs"
+    title = "5 simulated societies of 10 agents: mean, and the middle half of the runs"
+    assert figures[0].get_suptitle() == title
+    norm_emergence.draw([one.isel(run=[0]) for one in simulations], curves, path)
+    assert figures[1].get_suptitle() == "One simulated society of 10 agents"
 
 
 def test_fractions_of_the_paper_are_whole_for_ten() -> None:
-    for behaviour in BEHAVIOURS:
+    for behaviour in NAMES:
         start = simulate_norms(behaviour, n_agents=10, runs=1, seed=0, days=0.1)["count"].isel(time=0, run=0)
         assert int(start.sum()) == 10
         assert (start.values.ravel() == np.rint(10 * norm_start(norm_fractions(behaviour)).values)).all()

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
+from dataclasses import fields
+
 import numpy as np
 import xarray as xr
 
 from meanfield import InputError, stamp
+from theory.norms import NormRates
 from validation._arguments import check_level
 from validation._compare import compare_trajectories
 from validation._norm_emergence import norm_simulation
@@ -13,6 +17,7 @@ from validation._norm_emergence import norm_simulation
 SHARES = ("accepted", "complying")
 RATES = ("conflicts", "thoughts", "chats")
 SAME_TIME = 1e-9  # days
+ENCOUNTERS, OPERATIONS = "option_encounters_per_day", "option_operations_sha256"
 
 
 def compare_norms(
@@ -23,6 +28,14 @@ def compare_norms(
     The comparison is that of `compare`, with the same verdicts, of the seven curves of [003] Fig. 2: the accepted and
     the complying share of either standard, and the conflicts, thoughts and chats an encounter. Time 0 is left out:
     there all runs are alike, and all that differs is that of N agents none meets itself.
+
+    Where `error_uncertainty` or `error_slope` is NaN the error is not resolved from the noise of the runs, and it takes
+    more of them. The limit is a line in 1/N through the two largest sizes. With very many runs and few agents the next
+    order in 1/N shows, and the verdict is "differs" although the rate equation is right: of tipping with 10 or 30
+    agents, since in a quarter of the runs of ten the opposite standard wins. It takes larger N then.
+
+    A theory of other operations, fractions of agents or rates than were simulated may be meant, as a control; a
+    `UserWarning` says so.
 
     Parameters
     ----------
@@ -42,12 +55,13 @@ def compare_norms(
     Dataset with `simulated` (n_agents, time, observable), its `standard_error`, `theory` (time, observable), `z`,
     `band`, `within_band` (n_agents, time), `trajectory_agrees` (n_agents), `error` and `error_uncertainty` (n_agents),
     `error_slope`, `error_slope_interval`, `limit`, `limit_band` and `limit_verdict`, all as `compare` describes them.
+    Its attrs have the hash of the operations and the fractions of both.
 
     Raises
     ------
     InputError
-        If the curves are not of this behaviour or not at these times, there is one run only, or an option is out of
-        range.
+        If the curves are not of this behaviour or not at these times, there is one run only, neither of the two says
+        how many encounters there are in a day, or an option is out of range.
     """
     simulation = norm_simulation("simulation", simulation)
     check_level(level)
@@ -59,18 +73,54 @@ def compare_norms(
         raise InputError(f"theory_error = {theory_error}: expected a positive number")
     behaviour = str(simulation["behaviour"].item())
     curves = _curves_of(curves, behaviour, simulation["time"].values)
-    encounters = simulation.attrs["option_encounters_per_day"]
-    theory = _observables(curves, curves.attrs["option_encounters_per_day"]).transpose("time", "observable")
-    simulated = _observables(simulation, encounters).transpose("n_agents", "time", "observable", "run")
-    simulated = simulated.assign_attrs(long_name="observable").isel(time=slice(1, None))
-    result = compare_trajectories(simulated, theory.values[1:], level, theory_error)
-    hashes = {
-        f"{side}_operations_sha256": data.attrs["option_operations_sha256"]
-        for side, data in (("theory", curves), ("simulation", simulation))
-    }
+    if differing := differing_options(curves, simulation):
+        warnings.warn(f"curves and simulation of {behaviour} differ in {'; '.join(differing)}", stacklevel=2)
+    theory = _observables(curves, _encounters(curves, simulation)).transpose("time", "observable")
+    simulated = _observables(simulation, _encounters(simulation, curves))
+    simulated = simulated.transpose("n_agents", "time", "observable", "run").assign_attrs(long_name="observable")
+    result = compare_trajectories(simulated.isel(time=slice(1, None)), theory.values[1:], level, theory_error)
+    made_with = {}
+    for side, data in (("theory", curves), ("simulation", simulation)):
+        made_with[f"{side}_operations_sha256"] = data.attrs.get(OPERATIONS)
+        made_with[f"{side}_fractions"] = _fractions(data, behaviour)
     return stamp(
         result, "norm_comparison", runs=simulation.sizes["run"], level=level, theory_error=theory_error
-    ).assign_attrs(hashes)
+    ).assign_attrs({name: text for name, text in made_with.items() if text})
+
+
+def differing_options(curves: xr.Dataset, simulation: xr.Dataset) -> list[str]:
+    """In which rates, fractions or operations the curves are of another model than the simulation, one text each.
+
+    What the attrs of one of the two do not tell is taken to be the same.
+    """
+    texts = []
+    for field in fields(NormRates):
+        theirs, ours = (data.attrs.get(f"option_{field.name}") for data in (curves, simulation))
+        if theirs is not None and ours is not None and theirs != ours:
+            texts.append(f"{field.name} ({theirs:g} and {ours:g})")
+    theirs, ours = (_fractions(data, str(simulation["behaviour"].item())) for data in (curves, simulation))
+    if theirs and ours and set(theirs.split(", ")) != set(ours.split(", ")):
+        texts.append(f"fractions ({theirs} and {ours})")
+    theirs, ours = (data.attrs.get(OPERATIONS) for data in (curves, simulation))
+    if theirs and ours and theirs != ours:
+        texts.append(f"operations (sha256 {theirs[:8]}… and {ours[:8]}…)")
+    return texts
+
+
+def _fractions(data: xr.Dataset, behaviour: str) -> str:
+    """As `theory.norms` writes them: of several behaviours as 'name: mix; name: mix'. '' where there are none."""
+    text = data.attrs.get("option_fractions", "")
+    if ": " not in text:
+        return text
+    return dict(part.rpartition(": ")[::2] for part in text.split("; ")).get(behaviour, "")
+
+
+def _encounters(data: xr.Dataset, other: xr.Dataset) -> float:
+    """Encounters a day, for want of an own statement those of the other one."""
+    for one in (data, other):
+        if ENCOUNTERS in one.attrs:
+            return float(one.attrs[ENCOUNTERS])
+    raise InputError(f"curves and simulation lack the attribute {ENCOUNTERS}: expected it of one of them at least")
 
 
 def _curves_of(curves: object, behaviour: str, times: np.ndarray) -> xr.Dataset:

@@ -29,6 +29,9 @@ from validation._arguments import LARGEST_SEED, integer, population_sizes
 from validation._reaction_events import ReactionRuns, interaction_rate, most_agents, play_reactions
 
 WHOLE = 1e-6  # by which fractions of N agents may miss whole numbers
+LARGEST_MEMORY = 2**34
+RECORD_BYTES = 500  # for each size, run and time, at most; measured 490, of which the result keeps 244
+ROWS_AT_ONCE = 2**15  # of counts, from which observables are made; they take 1.5 kB each
 OVER_RUNS = ("conflicts", "thoughts", "chats", "accepted", "complying", "reached", "informed")
 
 
@@ -61,7 +64,8 @@ def simulate_norms(
     runs
         Number of runs of each size, ≥ 1.
     seed
-        0 to 2^63 - 1. A run depends on (seed, its N, its number) and the model only.
+        0 to 2^63 - 1. A run depends on (seed, the behaviour's name, its N, its number) and the model only, so that runs
+        of two behaviours have nothing in common.
     operations, rates
         As for `theory.norms.emergence`.
     agents, fractions
@@ -82,7 +86,8 @@ def simulate_norms(
     Raises
     ------
     InputError
-        If an argument is out of range, or there is no whole number of agents of some kind.
+        If an argument is out of range, there is no whole number of agents of some kind, or sizes, runs and days are so
+        many that more than 16 GiB would be held in memory.
     """
     one = behaviour_of(behaviour)
     operations = default_operations() if operations is None else operations
@@ -94,10 +99,19 @@ def simulate_norms(
     runs, seed = integer("runs", runs, 1), integer("seed", seed, 0, LARGEST_SEED)
     if isinstance(days, bool) or not isinstance(days, (int, float)) or not 0 < days < math.inf:
         raise InputError(f"days = {days!r}: expected a positive number")
-    rounds = math.ceil(days * interaction_rate(model) - WHOLE)
+    times = days * interaction_rate(model) + 1
+    if (needed := len(sizes) * runs * times * RECORD_BYTES) > LARGEST_MEMORY:
+        raise InputError(
+            f"runs = {runs}, days = {days:g}, n_agents = {sizes}: what is counted would take "
+            f"{needed / 2**30:.3g} GiB of memory, expected at most {LARGEST_MEMORY / 2**30:g} GiB"
+        )
+    rounds = math.ceil(times - 1 - WHOLE)
     counted = np.array([[channel.event in named for channel in CHANNELS] for named in EVENTS.values()])
-    played = [play_reactions(model, start, counted, runs, seed, rounds, progress) for start in starts]
-    result = xr.concat([_observed(model, n, part) for n, part in zip(sizes, played, strict=True)], dim="n_agents")
+    own_seed = _seed_of(seed, one.name)
+    observed = []
+    for n, start in zip(sizes, starts, strict=True):
+        observed.append(_observed(model, n, play_reactions(model, start, counted, runs, own_seed, rounds, progress)))
+    result = xr.concat(observed, dim="n_agents")
     result = result.assign_coords(n_agents=("n_agents", sizes, {"long_name": "number of agents"}))
     result = result.assign_coords(behaviour=one.name, kind=one.kind)
     return stamp(
@@ -166,25 +180,49 @@ def _numbers(mixture: Mapping[tuple[str, str], float], n_agents: int) -> np.ndar
     return numbers
 
 
+def _seed_of(seed: int, behaviour: str) -> int:
+    """The seed of one behaviour's runs; the same on every platform."""
+    words = np.random.SeedSequence(seed, spawn_key=tuple(behaviour.encode())).generate_state(1, np.uint64)
+    return int(words[0]) % (LARGEST_SEED + 1)
+
+
 def _observed(model: ReactionModel, n_agents: int, played: ReactionRuns) -> xr.Dataset:
-    rounds = played.counts.shape[1]
-    count = xr.DataArray(
-        played.counts.astype(np.int32),
-        dims=("run", "time", "state"),
-        coords={
-            "run": np.arange(len(played.counts)),
-            "time": ("time", np.arange(rounds) / interaction_rate(model), {"long_name": "time", "units": "day"}),
-            "state": list(model.names),
+    runs, times, n_states = played.counts.shape
+    rows = played.counts.reshape(-1, n_states)
+    parts = [_observables(model, n_agents, rows[k : k + ROWS_AT_ONCE]) for k in range(0, len(rows), ROWS_AT_ONCE)]
+    result = xr.Dataset(
+        {
+            name: (
+                ("run", "time", *one.dims[1:]),
+                np.concatenate([part[name].values for part in parts]).reshape(runs, times, *one.shape[1:]),
+                one.attrs,
+            )
+            for name, one in parts[0].items()
         },
-        attrs={"long_name": "number of agents", "units": "1"},
+        coords={
+            "standard": parts[0]["standard"],
+            "run": np.arange(runs),
+            "time": ("time", np.arange(times) / interaction_rate(model), {"long_name": "time", "units": "day"}),
+            "state": list(model.names),
+            "event": list(EVENTS),
+        },
     )
-    composition = count / n_agents
+    result["events"] = (
+        ("run", "time", "event"),
+        played.events,
+        {"long_name": "events since the time before", "units": "1"},
+    )
+    result["count"] = (("run", "time", "state"), played.counts, {"long_name": "number of agents", "units": "1"})
+    return result
+
+
+def _observables(model: ReactionModel, n_agents: int, counts: np.ndarray) -> xr.Dataset:
+    """What is to be expected of N agents in each row of `counts`, shape (rows, K)."""
+    composition = counts / n_agents
     result = norm_observables(model, composition)
     for name, channels in EVENTS.items():
         chosen = np.array([channel.event in channels for channel in CHANNELS])
-        with_itself = (model.alpha * model.beta)[chosen].sum(0) * model.encounter_rate
-        alone = composition.dot(xr.DataArray(with_itself, dims="state", coords={"state": count["state"]}))
+        alone = composition @ (model.alpha * model.beta)[chosen].sum(0) * model.encounter_rate
         # `norm_observables` lets an agent meet itself as often as any other, which only many agents never notice
         result[name] = ((n_agents * result[name] - alone) / (n_agents - 1)).assign_attrs(result[name].attrs)
-    events = (("run", "time", "event"), played.events, {"long_name": "events since the time before", "units": "1"})
-    return result.assign(events=events, count=count).assign_coords(event=list(EVENTS))
+    return result

@@ -24,9 +24,9 @@ class ReactionRuns(NamedTuple):
     Attributes
     ----------
     counts
-        Shape (run, round, K), numbers of agents; round 0 is the start.
+        Shape (run, round, K), int32, numbers of agents; round 0 is the start.
     events
-        Shape (run, round, E), how many interactions of the round took a channel of the event; 0 in round 0.
+        Shape (run, round, E), int32, how many interactions of the round took a channel of the event; 0 in round 0.
     """
 
     counts: np.ndarray
@@ -59,7 +59,8 @@ def play_reactions(
     shifts = width * np.arange(len(counted), dtype=np.int64)
     outcomes = reaction_outcomes(model, (counted << shifts[:, None]).sum(0))
     played = play_protocol(outcomes, start, runs, seed, rounds, rounds, progress=progress)
-    return ReactionRuns(played.recorded, (played.marked[..., None] >> shifts) & (2**width - 1))
+    events = (played.marked[..., None] >> shifts) & (2**width - 1)
+    return ReactionRuns(played.recorded.astype(np.int32), events.astype(np.int32))
 
 
 def most_agents(n_events: int) -> int:
