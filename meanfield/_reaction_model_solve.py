@@ -53,7 +53,7 @@ def solve_reactions(
     InputError
         If an argument is not as described.
     """
-    saved = np.asarray(times, dtype=np.float64)
+    saved = numbers("times", times)
     if saved.ndim != 1 or not len(saved) or not saved[0] >= 0 or not (np.diff(saved) > 0).all() or saved[-1] == np.inf:
         raise InputError(f"times = {times}: expected increasing times from 0 on")
     for name, tolerance in (("rtol", rtol), ("atol", atol)):
@@ -81,6 +81,14 @@ def solve_reactions(
         },
     )
     return stamp(result, "reaction_solution", None, rtol=rtol, atol=atol)
+
+
+def numbers(name: str, values: Any) -> Float[np.ndarray, ...]:
+    """The values as numbers, InputError where they are none."""
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} = {values!r}: expected numbers") from None
 
 
 def state_coords(model: ReactionModel) -> dict[str, Any]:

@@ -136,10 +136,6 @@ def _shares(axis: Axes, one: xr.Dataset, theory: xr.Dataset) -> None:
 
 
 if __name__ == "__main__":
-    with arguments("paper_figs.norm_emergence CURVES.nc FIGURE SIMULATION.nc ...") as (
-        curves_file,
-        figure_file,
-        *files,
-    ):
-        theory_curves = meanfield.load(curves_file)
-        draw([meanfield.load(name) for name in files], theory_curves, figure_file)
+    with arguments("paper_figs.norm_emergence CURVES.nc FIGURE SIMULATION.nc ...") as (first_file, figure_file, *files):
+        curves_of_all = meanfield.load(first_file)
+        draw([meanfield.load(name) for name in files], curves_of_all, figure_file)

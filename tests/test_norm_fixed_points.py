@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -160,6 +161,11 @@ def test_solutions_end_in_stable_fixed_points() -> None:
     assert float(distance.min()) < 1e-6
     nearest = stable.isel(fixed_point=int(distance.values.argmin()))
     assert nearest["regime"] == "for"
+    document = (Path(__file__).resolve().parents[1] / "docs" / "norms.md").read_text()
+    for point in range(3):
+        one = points.isel(fixed_point=point)
+        share = one["reached"].sel(standard="for").item()
+        assert f"| {one['regime'].item()} | {share:.3f} | {one['eigenvalue'].item():.3f} |" in document
     assert points.attrs["kind"] == "norm_fixed_points" and "starts converged" in points.attrs["completeness"]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from theory.norms import (
     BEHAVIOURS,
     NORM_STATES,
     OPERATIONS,
+    Behaviour,
     NormAgent,
     NormDatabase,
     NormRates,
@@ -36,6 +38,7 @@ from theory.norms import (
 )
 
 LABELS = [state.label for state in NORM_STATES]
+TEXTS = {"for": "a", "against": "b"}
 TIMES = np.linspace(0, 2, 41)
 
 
@@ -580,6 +583,66 @@ def test_curves_are_saved_and_loaded(curves: xr.Dataset, tmp_path) -> None:
         ["smoking"], operations=operations(default_operations(), abstract=0.5), times=np.linspace(0, 2, 9)
     )
     assert other.attrs["option_operations_sha256"] != curves.attrs["option_operations_sha256"]
+
+
+DOCUMENT = Path(__file__).resolve().parents[1] / "docs" / "norms.md"
+
+
+def test_the_document_has_the_numbers_of_the_model(curves: xr.Dataset) -> None:
+    measures = emergence_measures(curves).sel(standard="for")
+    rows = {
+        "70 % accept it on day": "accepted_day",
+        "70 % comply on day": "complying_day",
+        "share that it reached, day 2": "reached_end",
+        "share that complies, day 2": "complying_end",
+        "largest fall of the accepted share": "dip",
+        "conflicts at most, over those at the start": "conflicts_surge",
+        "conflicts on day 2, over the most": "conflicts_left",
+    }
+    cells = [line.strip("|").split("|") for line in DOCUMENT.read_text().splitlines() if line.count("|") == 5]
+    table = {first.strip(): [cell.strip() for cell in rest] for first, *rest in cells}
+    for label, name in rows.items():
+        for printed, value in zip(table[label], measures[name].values, strict=True):
+            assert printed == f"{value:.{len(printed) - 2}f}", label
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: emergence(3), "behaviours = 3: expected a list of names"),
+        (lambda: emergence("smoking"), "behaviours = 'smoking': expected a list of names"),
+        (lambda: emergence(agents=["Bob"]), "expected one or more NormAgents"),
+        (lambda: emergence(agents=AGENTS[:2] * 2), "expected different names"),
+        (lambda: emergence(fractions=[0.5, 0.5]), r"fractions = \[0.5, 0.5\]: expected"),
+        (lambda: emergence(fractions={("ordinary", "for"): "1"}), "expected a number from 0 to 1"),
+        (lambda: emergence(rates={"plans_per_day": 1}), "expected NormRates"),
+        (lambda: emergence(times="soon"), "times = 'soon': expected numbers"),
+        (lambda: emergence(operations=default_operations().assign(abstract=xr.DataArray("x"))), "expected numbers"),
+        (lambda: emergence_measures(None), "curves is a NoneType"),
+        (lambda: norm_observables(3, np.zeros(36)), "model is a int"),
+        (lambda: norm_sensitivity(names="consistent"), "names = 'consistent': expected a list"),
+        (lambda: norm_sensitivity(step="small"), "step = 'small'"),
+        (lambda: NormDatabase(("Be kind.",)), "expected PersonalNorms"),
+        (lambda: NormAgent(" ", "ordinary", "", {}), "name = ' '"),
+        (lambda: NormAgent("Al", "ordinary", None, {}), "description = None of Al"),
+        (lambda: NormAgent("Al", "ordinary", "", ["for"]), r"prefers = \['for'\] of Al"),
+        (lambda: Behaviour("", "injunctive", 5, TEXTS, TEXTS), "name = ''"),
+        (lambda: Behaviour("x", "injunctive", 5, {"for": "a", "against": "a"}, TEXTS), "expected different texts"),
+        (lambda: Behaviour("x", "injunctive", 5, TEXTS, None), "shows of x = None"),
+        (lambda: Behaviour("x", "injunctive", 5, TEXTS, TEXTS, "("), r"mentions of x = '\('"),
+    ],
+)
+def test_arguments_of_other_kinds_are_named(unchecked_types, call, message) -> None:
+    with pytest.raises(InputError, match=message) as error:
+        call()
+    assert "\n" not in str(error.value)
+
+
+def test_weights_of_any_size_have_a_mean() -> None:
+    norms = [PersonalNorm(f"Be {k}.", utility, "injunctive") for k, utility in enumerate((20, 90))]
+    for weight in (1e-300, 1.0, 1e308):
+        database = NormDatabase(tuple(norms)).synthesised(["Be 0.", "Be 1."], "Be.", "injunctive", [weight, weight])
+        assert database.find("Be.").utility == pytest.approx(55)
 
 
 def test_what_would_be_taken_silently_is_refused():

@@ -1,5 +1,9 @@
 """Language models as the agents of a norm society [003]: its prompts, its operations, and how probable they are.
 
+`NormOperations` are what the agents of `validation.simulate_society` decide, say and do, by a model. `probe_operations`
+measures how probable its yes/no answers are, and `operation_probabilities` makes of that the table that `theory.norms`
+takes. `NORMS_003` are the prompts; `load_norm_prompts` reads others.
+
 Agents, norms and behaviours come as objects with the attributes of those of `theory.norms`, so that nothing here knows
 the society's rules.
 """

@@ -1,4 +1,12 @@
-"""Emergence of norms among generative agents of [003], as a reaction model for each behaviour."""
+"""Emergence of norms among generative agents of [003], as a reaction model for each behaviour.
+
+Theory: `emergence`, `emergence_measures`, `norm_fixed_points`, `entrepreneur_threshold`, `norm_sensitivity`; the model
+itself is `norm_model`, and `norm_observables` are what is seen of it. What it is made of: `default_operations`,
+`validate_operations`, `NormRates`, `norm_start`, `norm_fractions`. Agents and norms: `AGENTS`, `as_ordinary`,
+`BEHAVIOURS`, `NormAgent`, `Behaviour`, `PersonalNorm`, `NormDatabase`. For agents who decide otherwise:
+`SocietyOperations`, with `Observation`, `Information`, `Plan` and `Action`. Simulations are in `validation`
+(`simulate_norms`, `compare_norms`, `simulate_society`), language models in `policy_extraction.norms`.
+"""
 
 from theory.norms._contract import Action as Action
 from theory.norms._contract import Information as Information

@@ -48,6 +48,8 @@ def norm_observables(model: ReactionModel, composition: xr.DataArray | np.ndarra
         If the model is not one of `norm_model`, or the composition lacks states or does not sum to 1.
     """
     labels = [state.label for state in NORM_STATES]
+    if not isinstance(model, ReactionModel):
+        raise InputError(f"model is a {type(model).__name__}: expected a norm_model")
     if list(model.states) != labels or len(model.alpha) != len(CHANNELS):
         raise InputError(f"model has {len(model.states)} states and {len(model.alpha)} channels: expected a norm_model")
     x = _labelled(composition, labels)

@@ -101,7 +101,8 @@ def validate_operations(operations: xr.Dataset) -> xr.Dataset:
         If an operation is missing or unknown, its dims or labels are others, or a value is no probability.
     """
     if not isinstance(operations, xr.Dataset):
-        raise InputError(f"operations = {operations!r}: expected a Dataset as default_operations returns it")
+        kind = type(operations).__name__
+        raise InputError(f"operations is a {kind}: expected a Dataset as default_operations returns it")
     names = {str(name) for name in operations.data_vars}
     for name in [*(one for one in OPERATIONS if one not in names), *sorted(names - set(OPERATIONS))]:
         problem = "lack" if name in OPERATIONS else "have the unknown"
@@ -118,6 +119,8 @@ def _checked(name: str, values: xr.DataArray, operation: Operation) -> xr.DataAr
         if labels is None or sorted(labels) != sorted(LABELS[dim]):
             raise InputError(f"operations[{name!r}] has the labels {labels} along {dim}: expected {list(LABELS[dim])}")
     ordered = values.transpose(*operation.dims).sel({dim: list(LABELS[dim]) for dim in operation.dims})
+    if ordered.dtype.kind not in "fiu":
+        raise InputError(f"operations[{name!r}] holds {ordered.dtype}: expected numbers")
     wrong = ordered.values[~((ordered.values >= 0) & (ordered.values <= 1))]
     if wrong.size:
         raise InputError(f"operations[{name!r}] has the value {wrong[0]}: expected probabilities, 0 to 1")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,8 @@ def norm_sensitivity(
     **options: Any,
 ) -> xr.Dataset:
     """Derivatives of `emergence_measures` of the standard 'for' with respect to each operation probability.
+
+    Times `value`, a derivative tells what a change of the probability by a given part of itself does.
 
     By differences of second order within [0, 1]: central ones and, nearer than `step` to 0 or 1, three-point ones from
     inside.
@@ -55,9 +58,11 @@ def norm_sensitivity(
     InputError
         If a name is unknown, the step is out of range, or `emergence` refuses an argument.
     """
-    if not 0 < step <= 1 / 3:
-        raise InputError(f"step = {step}: expected a number above 0, up to 1/3")
+    if not isinstance(step, Real) or not 0 < step <= 1 / 3:
+        raise InputError(f"step = {step!r}: expected a number above 0, up to 1/3")
     table = validate_operations(default_operations() if operations is None else operations)
+    if isinstance(names, str):
+        raise InputError(f"names = {names!r}: expected a list of names")
     chosen = list(OPERATIONS if names is None else names)
     if not chosen or len(set(chosen)) < len(chosen):
         raise InputError(f"names = {chosen}: expected one or more different ones")

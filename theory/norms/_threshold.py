@@ -13,7 +13,7 @@ from theory.norms._model import norm_model
 from theory.norms._observables import norm_observables
 from theory.norms._operations import default_operations, operations_sha256
 from theory.norms._rates import NormRates
-from theory.norms._society import AGENTS, STANDARDS, Behaviour, NormAgent, behaviour_of
+from theory.norms._society import AGENTS, STANDARDS, Behaviour, NormAgent, agents_of, behaviour_of
 from theory.norms._start import norm_fractions, norm_start
 
 EVENTUALLY = 100.0  # days
@@ -63,7 +63,8 @@ def entrepreneur_threshold(
 
     - `reached` (fraction, time), the share that accepted the standard, and `complying` (fraction, time);
     - `threshold` (time), the fraction above which it has emerged: 0 where it emerges without entrepreneurs too, NaN
-      where it does not even emerge with the largest fraction;
+      where it does not even emerge with the largest fraction. Where both standards are on a par without entrepreneurs,
+      none are an undecided start from which rounding errors lead to either, and the threshold for late times is 0;
     - `reached_below`, `reached_above` (time), the share less than 10^-6 below and above the threshold, NaN where
       there is none between them;
     - `changes` (time), how often the scan passes between emerged and not: above 1 it also emerges somewhere below the
@@ -79,7 +80,10 @@ def entrepreneur_threshold(
         raise InputError(f"opposing = {opposing!r}: expected a number from 0, below 1")
     if isinstance(points, bool) or not isinstance(points, int) or points < 3:
         raise InputError(f"points = {points!r}: expected an integer of at least 3")
-    ends = np.asarray(times, dtype=np.float64)
+    try:
+        ends = np.asarray(times, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"times = {times!r}: expected numbers") from None
     if ends.ndim != 1 or not ends.size or not ends[0] > 0:
         raise InputError(f"times = {times!r}: expected increasing times above 0")
     operations = default_operations() if operations is None else operations
@@ -122,7 +126,7 @@ class _Society:
         rates: NormRates | None,
         times: np.ndarray,
     ) -> None:
-        ordinary = [agent for agent in agents if agent.type == "ordinary"]
+        ordinary = [agent for agent in agents_of(agents) if agent.type == "ordinary"]
         if not ordinary:
             raise InputError("agents has no ordinary one: expected some, for their preferences")
         self._preferring = norm_fractions(behaviour, ordinary)
