@@ -63,7 +63,7 @@ def draw(simulations: Sequence[xr.Dataset], curves: xr.Dataset, path: str | Path
         panel.set_title(f"{NORMS.get(name, name)} ({one['kind'].item()})")
         panel.label_outer()
     panels[0].set_ylabel("share of the agents")
-    panels[0].legend(loc="center right")
+    panels[0].legend(loc="best")
     n_agents, number = _size(next(iter(runs.values())))
     several = f"{number:,} simulated societies of {n_agents:,} agents: mean, and the middle half of the runs"
     figure.suptitle(several if number > 1 else f"One simulated society of {n_agents:,} agents")
@@ -109,10 +109,10 @@ def _events(axis: Axes, runs: dict[str, xr.Dataset], curves: xr.Dataset) -> None
         label = None if k else "rate equation"
         axis.plot(theory["time"], theory[name] * n_agents / HOURS, "--", color="black", lw=0.9, label=label)
     axis.set_xlim(0, last)
-    axis.set_ylim(bottom=0)
+    axis.set_ylim(0, 1.15 * axis.get_ylim()[1])  # the legend is one row above the curves
     axis.set_xlabel("day")
     axis.set_ylabel("number an hour, all agents")
-    axis.legend(loc="upper right")
+    axis.legend(loc="upper right", ncols=4)
 
 
 def _between(one: xr.Dataset, name: str, edges: np.ndarray) -> np.ndarray:
