@@ -11,7 +11,7 @@ from meanfield._errors import InputError
 from meanfield._provenance import stamp
 from meanfield._reaction_model import ReactionModel
 from meanfield._reaction_model_roots import ClosedFaces, closed_faces, only_support
-from meanfield._reaction_model_search import MAX_PAIRS, SAME, Found, Root, search, tangent_space
+from meanfield._reaction_model_search import MARGINAL_SAME, MAX_PAIRS, SAME, Found, Root, search, tangent_space
 from meanfield._reaction_model_solve import initial_compositions, state_coords
 from meanfield._spectrum import MARGINAL, stability
 
@@ -110,12 +110,12 @@ def _completeness(faces: ClosedFaces, found: Found) -> str:
     parts = [
         f"not guaranteed; {found.converged} of {found.tried} starts converged",
         f"{len(faces.faces)} closed faces, {which} of those that single states open",
-        f"fixed points closer than {SAME:g} count as one",
+        f"fixed points closer than {SAME:g} count as one, marginal ones closer than {MARGINAL_SAME:g}",
     ]
     if found.cut:
         parts.append(f"others were looked for between {MAX_PAIRS} pairs of them only")
     if found.merged:
-        parts.append(f"{found.merged} more points of the continua were found and are not listed")
+        parts.append(f"{found.merged} more points of the continua or beside marginal ones were found, and not listed")
     return "; ".join(parts)
 
 

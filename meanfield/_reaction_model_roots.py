@@ -98,9 +98,9 @@ def polish(
 
     What is brought to zero is z(x) - x, with z the composition a long implicit step later, (1 - hG(x)) z = x: its zeros
     are those of the drift, and it measures fast and slow states alike. Levenberg-Marquardt with a damping proportional
-    to the residual, projected onto x ≥ 0, converges quadratically to isolated fixed points and also where they are not
-    isolated (Kanzow, Yamashita and Fukushima, J. Comput. Appl. Math. 172, 375 (2004)), where Newton's method has no
-    unique step. It may end where the residual has a minimum above zero.
+    to the squared residual, projected onto x ≥ 0, converges quadratically to isolated fixed points and also where they
+    are not isolated (Kanzow, Yamashita and Fukushima, J. Comput. Appl. Math. 172, 375 (2004)), so that Newton's method
+    has no unique step. It may end where the residual has a minimum above zero.
     """
     face = closed_face(model, x > 0)
     belongs = (model.classes[None, :] == np.arange(len(masses))[:, None]).astype(float)

@@ -18,6 +18,7 @@ from meanfield._reaction_model_solve import courses
 from meanfield._spectrum import MARGINAL, stability
 
 SAME = 1e-6  # fixed points whose compositions differ by less are one
+MARGINAL_SAME = 1e-3  # marginal ones; where the drift has a cubic zero its size tells little of the distance
 COURSE_LENGTH = 1000.0  # in units of the fastest rate
 MOST_COURSES = 40  # until a solution is given up that does not come to rest
 BATCH = 8  # solutions that are followed at once
@@ -53,7 +54,7 @@ class Found(NamedTuple):
     tried, converged
         How many starts there were, and how many led to a fixed point.
     merged
-        Points of continua that are not listed.
+        Points of continua, or next to marginal fixed points, that are not listed.
     cut
         Whether there were more pairs to look between than were tried.
     """
@@ -110,13 +111,13 @@ def starts_of(
 def distinct(model: ReactionModel, mass: np.ndarray, found: list[np.ndarray], roots: list[Root]) -> list[Root]:
     """`roots` and what of `found` adds to them: isolated fixed points, and points of continua that are not there yet.
 
-    Two points of one support, stability and number of zero modes are of one continuum if there is another such point
-    about half way between them.
+    Two points of one support, stability and number of zero modes are one if they are so near that a marginal point is
+    not known better, and of one continuum if there is another such point about half way between them.
     """
     listed = list(roots)
     for x in found:
         root, sides = linearised(model, mass, x)
-        if root.zero_modes and any(one.continuum and _connected(model, mass, root, one) for one in listed):
+        if root.zero_modes and any(_same(model, mass, root, one) for one in listed):
             continue
         listed.append(root._replace(continuum=any(_aside(model, mass, x, side) for side in sides)))
     return listed
@@ -210,7 +211,12 @@ def _aside(model: ReactionModel, mass: np.ndarray, x: np.ndarray, side: np.ndarr
     """Whether another fixed point lies that way."""
     start = np.maximum(x + ASIDE * side / np.abs(side).max(), 0)
     other = polish(model, mass, on_face(model, mass, start > 0, start))
-    return other is not None and bool(np.abs(other - x).max() > ASIDE / 10)
+    return other is not None and bool(ASIDE / 10 < np.abs(other - x).max() < 10 * ASIDE)
+
+
+def _same(model: ReactionModel, mass: np.ndarray, one: Root, other: Root) -> bool:
+    near = _kind(one) == _kind(other) and bool(np.abs(one.x - other.x).max() < MARGINAL_SAME)
+    return near or (other.continuum and _connected(model, mass, one, other))
 
 
 def _connected(model: ReactionModel, mass: np.ndarray, one: Root, other: Root) -> bool:

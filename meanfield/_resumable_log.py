@@ -108,11 +108,16 @@ class ResumableLog(Generic[Content]):
 
     def _add(self, file: FileIO, text: bytes) -> int:
         """Write all of it or nothing; where it ends."""
+        done = 0
         try:
-            while text:
-                text = text[file.write(text) :]
-        except BaseException:
-            file.truncate(self._length)  # the next line would go on with half of this one
+            while done < len(text):
+                done += file.write(text[done:])
+        except OSError:
+            if done:  # the next line would go on with half of this one
+                file.truncate(file.tell() - done)
+            raise
+        except BaseException:  # which may come before `done` is told of what was written
+            file.truncate(self._length)
             raise
         return file.tell()
 

@@ -370,6 +370,18 @@ def test_voters_have_a_continuum():
     assert "more points of the continua" in points.attrs["completeness"]
 
 
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_bifurcation_point_is_listed_once(seed):
+    """Naming game with forgetting, dx_A/dt - dx_B/dt = (A - B)(... - s): three fixed points meet at s = (√2 - 1)/2."""
+    shows = [[1, 0.5, 0], [0, 0.5, 1]]
+    hear_a, hear_b = np.eye(3)[[0, 0, 1]], np.eye(3)[[1, 2, 2]]
+    forget = np.zeros((3, 3))
+    forget[0, 1] = forget[2, 1] = (np.sqrt(2) - 1) / 2
+    model = ReactionModel(["A", "C", "B"], shows, np.ones((2, 3)), second=[hear_a, hear_b], spontaneous=forget)
+    points = meanfield.reaction_fixed_points(model, starts=16, seed=seed)
+    assert points["stability"].values.tolist() == ["marginal"] and not points["continuum"].any()
+
+
 def beside(one: ReactionModel, other: ReactionModel) -> ReactionModel:
     """Two populations that have nothing to do with each other."""
     models = (one, other)

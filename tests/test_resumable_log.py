@@ -107,9 +107,10 @@ except InputError as error:
 
 
 def test_two_processes_at_once_leave_the_lines_of_a_log_in_order(path: Path) -> None:
-    """Of two that start on an empty log at the same moment at most one goes on to the end."""
-    both = [
-        subprocess.Popen(
+    """Of two that start on a log without lines at the same moment at most one goes on to the end."""
+    both = []
+    for name in "ab":
+        process = subprocess.Popen(
             [sys.executable, "-c", PLAY, str(path), name],
             cwd=ROOT,
             stdin=subprocess.PIPE,
@@ -117,11 +118,10 @@ def test_two_processes_at_once_leave_the_lines_of_a_log_in_order(path: Path) -> 
             stderr=subprocess.PIPE,
             text=True,
         )
-        for name in "ab"
-    ]
-    for process in both:
         assert process.stdout is not None
+        # One after the other: who opens while the other writes the first line is refused at once
         assert process.stdout.readline() == "ready\n", process.communicate()[1]
+        both.append(process)
     for process in both:
         assert process.stdin is not None
         process.stdin.write("go\n")

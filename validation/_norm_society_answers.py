@@ -25,7 +25,7 @@ def _is_created(answer: Any) -> bool:
 
 
 def _is_list(answer: Any) -> bool:
-    return isinstance(answer, Sequence) and not isinstance(answer, str)
+    return isinstance(answer, Sequence) and not isinstance(answer, (str, bytes))
 
 
 def _is_information(answer: Any) -> bool:
@@ -39,8 +39,8 @@ def _is_plan(answer: Any) -> bool:
 
 
 def _is_action(answer: Any) -> bool:
-    shows, normative = (getattr(answer, name, None) for name in ("shows", "normative"))
-    return isinstance(getattr(answer, "text", None), str) and shows in STANDARDS and _is_bool(normative)
+    text, shows, normative = (getattr(answer, name, None) for name in ("text", "shows", "normative"))
+    return isinstance(text, str) and isinstance(shows, str) and shows in STANDARDS and _is_bool(normative)
 
 
 def _is_themes(answer: Any) -> bool:

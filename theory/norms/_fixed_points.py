@@ -43,7 +43,7 @@ def norm_fixed_points(
     level
         Share from which on a norm counts as held by all, above 1/2, up to 1.
     search
-        Further arguments of `meanfield.reaction_fixed_points`.
+        `starts`, `seed` and `progress` of `meanfield.reaction_fixed_points`.
 
     Returns
     -------
