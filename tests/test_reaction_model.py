@@ -372,7 +372,7 @@ def test_voters_have_a_continuum():
 
 @pytest.mark.parametrize("seed", [0, 1])
 def test_a_bifurcation_point_is_listed_once(seed):
-    """Naming game with forgetting, dx_A/dt - dx_B/dt = (A - B)(... - s): three fixed points meet at s = (√2 - 1)/2."""
+    """Naming game with forgetting, d(A - B)/dt = (A - B)(C/2 - s): three fixed points meet at s = (√2 - 1)/2."""
     shows = [[1, 0.5, 0], [0, 0.5, 1]]
     hear_a, hear_b = np.eye(3)[[0, 0, 1]], np.eye(3)[[1, 2, 2]]
     forget = np.zeros((3, 3))
