@@ -8,6 +8,7 @@ seeds, 2,000 for the controls; all bounds are at least six standard errors of su
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections import Counter
 from dataclasses import replace
@@ -47,7 +48,8 @@ NAMES = tuple(BEHAVIOURS)
 EVENTS = ("conflicts", "thoughts", "chats")
 LEVEL = 1 - 1e-4
 # At the ends of the rounds of two days. Every new number of times is compiled anew.
-TIMES = np.arange(197) / interaction_rate(norm_model(default_operations(), "noise"))
+PER_DAY = interaction_rate(norm_model(default_operations(), "noise"))
+TIMES = np.arange(math.ceil(2 * PER_DAY) + 1) / PER_DAY
 NEVER = 1e-9  # in place of 0, which would be another model to compile
 
 
@@ -312,14 +314,14 @@ def compared(simulation: xr.Dataset, operations: xr.Dataset | None = None) -> xr
 
 
 def test_error_falls_with_the_number_of_agents() -> None:
-    """Nothing is left of it for N → ∞. Control: a rate equation in which a fifth fewer norms are found in chats.
+    """Nothing is left of it for N → ∞. Control: a rate equation in which two fifths fewer norms are found in chats.
 
     Error budget: bounds are five standard deviations away, as found with 18 other seeds. Of 1,500 agents the error is
-    0.0005 ± 0.0006, or 0.0086 ± 0.0008; at its largest the limit is 0.46 ± 0.08 of its band, or 5.1 ± 0.2; N·variance
-    differs by 5 ± 11 % between the two largest sizes.
+    0.0005 ± 0.0005, or 0.0146 ± 0.0006; at its largest the limit is 0.50 ± 0.08 of its band, or 11.6 ± 0.2; N·variance
+    differs by 6 ± 12 % between the two largest sizes.
     """
     simulation = simulate_norms("tipping", n_agents=[100, 500, 1500], runs=400, seed=1)
-    right, wrong = compared(simulation), compared(simulation, changed(identify_chat=0.8))
+    right, wrong = compared(simulation), compared(simulation, changed(identify_chat=0.6))
     assert right["limit_verdict"] == "agrees" and wrong["limit_verdict"] == "differs"
     errors = right["error"].values
     assert errors[2] < 0.5 * errors[0]
@@ -384,9 +386,19 @@ def test_all_norms_reach_everyone(thousand: xr.Dataset) -> None:
 def test_acceptance_comes_before_compliance(thousand: xr.Dataset) -> None:
     """Control: agents who plan so often that they comply at once."""
     days = followed(thousand).sel(behaviour=["smoking", "noise"])
-    assert (days["accepted_day"] < 0.15).all()
+    assert (days["accepted_day"] < 0.1).all()
     assert ((days["complying_day"] > 0.55) & (days["complying_day"] < 0.7)).all()
     assert changed_smoking(rates=NormRates(plans_per_day=20), days=0.5)["complying_day"] < 0.15
+
+
+def test_most_accept_the_descriptive_norm_in_a_quarter_of_a_day() -> None:
+    """Over 70 % of 10,000 agents. Control: agents who find a fifth fewer norms in thoughts."""
+
+    def accepting(operations: xr.Dataset | None = None) -> float:
+        runs = simulate_norms("tipping", n_agents=10_000, runs=40, seed=1, operations=operations, days=0.26)
+        return float(runs["accepted"].sel(standard="for").mean("run").interp(time=0.25).squeeze())
+
+    assert accepting() > 0.7 > accepting(changed(identify_thought=0.8))
 
 
 def test_injunctive_norms_come_before_descriptive_ones(thousand: xr.Dataset) -> None:
@@ -403,10 +415,10 @@ def test_conflicts_surge_and_vanish(thousand: xr.Dataset) -> None:
     measures = followed(thousand)
     assert (measures["conflicts_surge"] > 2.3).all()
     assert (measures["conflicts_left"].sel(behaviour=["smoking", "noise"]) < 0.15).all()
-    assert measures["conflicts_left"].sel(behaviour="tipping") < 0.42
+    assert measures["conflicts_left"].sel(behaviour="tipping") < 0.36
     counted = thousand["events"].sel(event="conflicts").sum("run")
     first, last = (counted.isel(time=part).sum("time") for part in (slice(1, 21), slice(-20, None)))
-    assert (last < 0.65 * first).all()
+    assert (last < 0.55 * first).all()
     assert changed_smoking(operations=changed(comply_in_action=0.5))["conflicts_left"] > 0.45
 
 
@@ -417,12 +429,12 @@ def test_synthesis_makes_dips(thousand: xr.Dataset) -> None:
 
 
 def test_entrepreneurs_decide_about_the_evenly_split_norm(thousand: xr.Dataset) -> None:
-    """Without them the draw of the rate equation lasts two days among 10,000 agents, but for chance, which favours now
+    """Without them the draw of the rate equation lasts two days among 40,000 agents, but for chance, which favours now
     the one and now the other standard; two of three decide every run, and so do two of three who are against.
 
     Error budget: that chance favours one of them in all of 24 runs comes about for one seed in 8 million.
     """
-    none = simulate_norms("tipping", n_agents=10_000, runs=24, seed=1, agents=as_ordinary(AGENTS))
+    none = simulate_norms("tipping", n_agents=40_000, runs=24, seed=1, agents=as_ordinary(AGENTS))
     ends = emergence_measures(none)
     assert ends["reached_end"].max("standard").mean("run") < 0.75
     assert (ends["complying_end"].mean("run") < 0.2).all()
@@ -440,13 +452,13 @@ def test_entrepreneurs_decide_about_the_evenly_split_norm(thousand: xr.Dataset) 
 
 def test_ten_agents() -> None:
     """As in [003]. Injunctive norms reach everyone in nearly every run; tipping ends at the standard that two of three
-    entrepreneurs are for in 75.7 % of 100,000 runs of other seeds, where the paper saw it in five of five. Without
-    entrepreneurs that standard reaches most in 27.6 %.
+    entrepreneurs are for in 75.0 % of 100,000 runs of other seeds, where the paper saw it in five of five. Without
+    entrepreneurs that standard reaches most in 38.4 %.
 
-    Error budget: five standard errors of the difference of both shares. Injunctive norms miss someone in 0.07 and
-    0.16 % of 100,000 runs; that they do in 12 of 400 comes about for less than one seed in 10^10.
+    Error budget: five standard errors of the difference of both shares. Injunctive norms miss someone in 0.06 and
+    0.20 % of 100,000 runs; that they do in 12 of 400 comes about for less than one seed in 10^10.
     """
-    runs, share = 400, 0.757
+    runs, share = 400, 0.75
     for behaviour in ("smoking", "noise"):
         ends = emergence_measures(simulate_norms(behaviour, n_agents=10, runs=runs, seed=1))["reached_end"]
         assert int((ends.sel(standard="for") <= 0.95).sum()) < 12
@@ -515,10 +527,10 @@ def test_thresholds_at_the_ends() -> None:
 
 
 def test_thousands_of_agents_on_both_sides_of_the_threshold(tipping_threshold: xr.Dataset) -> None:
-    """Error budget: of 700 agents 3.9 % of 2,000 runs end on the wrong side at 0.09, and 1.1 % at 0.14: at 1.8 and 2.3
-    standard deviations of noise that is smaller by √10 here. One run of 16 goes wrong for one seed in 10^7."""
+    """Error budget: of 700 agents 1.0 % of 2,000 runs end on the wrong side at 0.08, and 0.3 % at 0.15: at 2.3 and 2.7
+    standard deviations of noise that is smaller by √10 here. One run of 16 goes wrong for one seed in 10^11."""
     threshold = float(tipping_threshold["threshold"].isel(time=-1))
-    for leading, emerges in ((0.09, False), (0.14, True)):
+    for leading, emerges in ((0.08, False), (0.15, True)):
         assert (leading > threshold) == emerges
         played = simulate_norms("tipping", n_agents=7000, runs=8, seed=1, fractions=mixture(leading, 0.1), days=12.0)
         ends = played["reached"].sel(standard="for").isel(time=-1)
@@ -597,7 +609,7 @@ def test_curves_say_of_whom_they_are(curves: xr.Dataset) -> None:
         ({"n_agents": 1}, "n_agents = 1"),
         ({"n_agents": 4 * 10**6, "runs": 1}, "n_agents = 4000000: expected an integer from 2 to 2097151"),
         ({"runs": 0}, "runs = 0"),
-        ({"runs": 10**9}, r"runs = 1000000000, days = 0.1, n_agents = \[10\]: .* take 5.02e\+03 GiB of memory"),
+        ({"runs": 10**9}, r"runs = 1000000000, days = 0.1, n_agents = \[10\]: .* take 7.99e\+03 GiB of memory"),
         ({"n_agents": [10, 20], "days": 1e308}, "days = 1e.308, .* inf GiB of memory, expected at most 16 GiB"),
         ({"seed": -1}, "seed = -1"),
         ({"days": 0}, "days = 0"),
@@ -619,7 +631,7 @@ def test_what_cannot_be_compared_is_refused(unchecked_types, curves: xr.Dataset)
         (lambda: compare_norms({}, simulation), "curves is a dict"),
         (lambda: compare_norms(curves.drop_vars("chats"), simulation), "curves lack chats"),
         (lambda: compare_norms(others, simulation), r"curves are of \['tipping'\]"),
-        (lambda: compare_norms(curves.isel(time=slice(9)), simulation), "curves have 9 times up to 0.08"),
+        (lambda: compare_norms(curves.isel(time=slice(9)), simulation), "curves have 9 times up to 0.049"),
         (lambda: compare_norms(curves, simulation.isel(run=[0])), "simulation has 1 run"),
         (lambda: compare_norms(curves, curves), "simulation lacks events"),
         (lambda: compare_norms(curves, simulation, level=1), "level = 1"),
@@ -643,7 +655,7 @@ def test_theory_of_something_else_is_named(tmp_path) -> None:
     fractions = norm_fractions("noise") | {("ordinary", "for"): 0.0, ("ordinary", "against"): 0.7}
     for options, message in (
         ({"operations": changed(identify_chat=0.8)}, r"curves and simulation of noise differ in operations \(sha256"),
-        ({"rates": NormRates(encounters_per_day=48.0)}, r"differ in encounters_per_day \(48 and 96\)(:.*)?$"),
+        ({"rates": NormRates(encounters_per_day=48.0)}, r"differ in encounters_per_day \(48 and 160\)(:.*)?$"),
         ({"fractions": fractions}, r"differ in fractions \(entrepreneur/for 0.3, ordinary/against 0.7 and entr"),
         ({"rates": NormRates(2.0), "fractions": fractions}, r"differ in encounters_per_day .*; fractions \(entr"),
     ):
@@ -694,7 +706,7 @@ def test_figure(tmp_path, monkeypatch, curves: xr.Dataset) -> None:
             apart = np.abs(area.get_paths()[0].vertices[:, None] - np.concatenate(edges)).max(-1)
             assert max(apart.min(0).max(), apart.min(1).max()) < 1e-9
 
-    steps = np.linspace(0, TIMES[-1], 25)  # of two hours, nearly: 196 rounds are 48.1
+    steps = np.linspace(0, TIMES[-1], 25)  # of two hours, nearly: 324 rounds are 48.1
     hourly = {name: np.zeros((5, 24)) for name in norm_emergence.EVENTS}
     for name in hourly:
         for one in simulations:

@@ -152,6 +152,23 @@ def test_a_norm_that_all_hold_is_as_stable_as_the_linearisation_says(seed: int, 
     assert float(held["eigenvalue"].item()) == pytest.approx(leading, rel=1e-6)
 
 
+def assert_in_the_document(points: xr.Dataset) -> None:
+    document = (Path(__file__).resolve().parents[1] / "docs" / "norms.md").read_text()
+    for _, one in points.sel(standard="for").groupby("fixed_point", squeeze=False):
+        regime, share, eigenvalue = (one[name].item() for name in ("regime", "reached", "eigenvalue"))
+        assert f"| {regime} | {share:.3f} | {eigenvalue:.3f} |" in document
+
+
+def test_quiet_has_a_stable_opposite_where_plans_are_slow() -> None:
+    """Hardly anybody holds the norm there. Not where agents plan ten times as often."""
+    points = norm_fixed_points("noise")
+    assert_in_the_document(points)
+    opposite = points.sel(fixed_point=points["stable"] & (points["reached"].sel(standard="for", drop=True) < 0.1))
+    assert opposite.sizes["fixed_point"] == 1
+    assert 0.4 < opposite["complying"].sum("standard").item() < 0.6
+    assert norm_fixed_points("noise", rates=NormRates(plans_per_day=11), starts=4)["regime"].values.tolist() == ["for"]
+
+
 def test_solutions_end_in_stable_fixed_points() -> None:
     points = norm_fixed_points("tipping")
     stable = points.sel(fixed_point=points["stable"])
@@ -161,11 +178,7 @@ def test_solutions_end_in_stable_fixed_points() -> None:
     assert float(distance.min()) < 1e-6
     nearest = stable.isel(fixed_point=int(distance.values.argmin()))
     assert nearest["regime"] == "for"
-    document = (Path(__file__).resolve().parents[1] / "docs" / "norms.md").read_text()
-    for point in range(3):
-        one = points.isel(fixed_point=point)
-        share = one["reached"].sel(standard="for").item()
-        assert f"| {one['regime'].item()} | {share:.3f} | {one['eigenvalue'].item():.3f} |" in document
+    assert_in_the_document(points)
     assert points.attrs["kind"] == "norm_fixed_points" and "starts converged" in points.attrs["completeness"]
 
 

@@ -349,7 +349,10 @@ def test_what_are_no_probes_is_named():
 
 
 def test_the_reaction_model_takes_them(probed):
-    """The table of a model that is right with 0.9 has the names, dims and labels of the theory; its norm emerges."""
+    """The table of a model that is right with 0.9 has the names, dims and labels of the theory. Its norm emerges.
+
+    Later, norms that it finds in habits, where there are none, take some of that back.
+    """
     assert theory.norms.validate_operations(default_operations()).sizes == {k: len(v) for k, v in LABELS.items()}
     assert set(SOURCES) == set(theory.norms.OPERATIONS)
     table = theory.norms.validate_operations(operation_probabilities(probed[0], default_operations()))
@@ -360,7 +363,7 @@ def test_the_reaction_model_takes_them(probed):
     curves = theory.norms.emergence(["smoking"], operations=table, times=np.linspace(0, 2, 9))
     accepted = curves["accepted"].sel(behaviour="smoking", standard="for")
     assert accepted[0] == pytest.approx(0.3)
-    assert accepted[-1] > 0.8
+    assert accepted.sel(time=0.25) > 0.8
 
 
 # Real models

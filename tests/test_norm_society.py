@@ -1067,7 +1067,7 @@ def test_norms_in_a_models_own_words(tmp_path: Path) -> None:
 def test_rates_are_those_of_the_table_or_without_other_norms() -> None:
     assert simulate_society(TableOperations(rates=FAST), encounters=2, seed=1).attrs["option_plans_per_day"] == 6
     own = simulate_society(Wordy(), encounters=2, seed=1).attrs
-    assert own["option_other_utility_ordinary"] == 0 and own["option_encounters_per_day"] == 96
+    assert own["option_other_utility_ordinary"] == 0 and own["option_encounters_per_day"] == 160
     given = simulate_society(TableOperations(), encounters=2, seed=1, rates=FAST).attrs
     assert given["option_syntheses_per_day"] == 4
 
