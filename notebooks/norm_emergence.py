@@ -106,7 +106,7 @@ print(f"ten agents: {ten['complying'].isel(time=-1).item():.3f} comply after two
 # prompt.
 
 # %%
-society = simulate_society(TableOperations(operations), encounters=2000, seed=1)
+society = simulate_society(TableOperations(operations), encounters=3600, seed=1)
 end = society.isel(event=-1)
 for name in society["behaviour"].values:
     shares = end.sel(behaviour=name, standard="for")
