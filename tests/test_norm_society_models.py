@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import re
+import warnings
 from pathlib import Path
 from zlib import crc32
 
@@ -20,7 +21,7 @@ from meanfield import InputError
 from policy_extraction import Prompt
 from policy_extraction.norms import NormOperations
 from policy_extraction.norms._prompts import QUESTIONS, WRITINGS
-from theory.norms import AGENTS, NormRates
+from theory.norms import AGENTS, NormRates, as_ordinary
 from validation import evaluation_form, simulate_society
 
 RATES = NormRates(
@@ -203,7 +204,7 @@ def test_a_society_of_a_model_of_transformers_goes_on_to_the_same_end(tmp_path):
     norms = [{"content": "Nobody smokes at the table.", "kind": "injunctive", "utility": 80}]
 
     def run(log: Path | None) -> xr.Dataset:
-        created = {agent.name: norms for agent in AGENTS}
+        created = {BOB.name: norms}
         operations = NormOperations(open_backend(tmp_path / "tiny"), retries=0, created=created)
         society = {"agents": (BOB, SAM), "behaviours": ["smoking"], "encounters": 4, "seed": 4, "rates": RATES}
         return simulate_society(operations, **society, on_unparsed="no", log=log)
@@ -218,3 +219,22 @@ def test_a_society_of_a_model_of_transformers_goes_on_to_the_same_end(tmp_path):
     assert log.read_bytes() == content
     assert [one["operation"] for one in exchanges_of(log)].count("act") == 4
     assert evaluation_form(log, "Sam Moore", seed=1)["agent"] == "Sam Moore"
+
+
+def test_norms_for_nobody_are_named():
+    """A name with a slip in it, and an agent who is no entrepreneur. Too many norms are refused."""
+    norms = [{"content": f"Rule {k}.", "kind": "injunctive", "utility": 80} for k in range(2)]
+
+    def start(*names: str, agents=(BOB, SAM), n_created: int = 2) -> xr.Dataset:
+        operations = NormOperations(Author(), created=dict.fromkeys(names, norms))
+        return simulate_society(operations, agents, ["smoking"], encounters=1, seed=1, n_created=n_created)
+
+    with pytest.warns(UserWarning, match="norms for Bob Jonson, Sam Moore: expected them for .* society, Bob Johnson$"):
+        start("Bob Johnson", "Bob Jonson", "Sam Moore")
+    with pytest.warns(UserWarning, match="norms for Bob Johnson: expected them for .* society, which has none$"):
+        start("Bob Johnson", agents=as_ordinary((BOB, SAM)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        start("Bob Johnson")
+    with pytest.raises(InputError, match="create of Bob Johnson answered 2 norms: expected 1 at most"):
+        start("Bob Johnson", n_created=1)

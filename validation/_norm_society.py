@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -106,6 +107,7 @@ def simulate_society(
     rules, key = _rules(operations, agents, behaviours, rates, n_created, on_unparsed)
     if log is not None and not key["operations"]:
         raise InputError(f"log = {log}: expected None, since operations without an identity can't be told from others")
+    _warn_of_unused(operations, agents)
     encounters = integer("encounters", encounters, 1)
     seed = integer("seed", seed, 0, LARGEST_SEED)
     kept = EventLog(log, {**key, "seed": seed}, agents)
@@ -136,6 +138,17 @@ def simulate_society(
         on_unparsed=on_unparsed,
         **vars(rules.rates),
     ).assign_attrs(society_sha256=key["society_sha256"])
+
+
+def _warn_of_unused(operations: SocietyOperations, agents: Sequence[NormAgent]) -> None:
+    """Norms may have been given for a name with a slip in it, and its owner would start without them."""
+    entrepreneurs = {agent.name for agent in agents if agent.type == "entrepreneur"}
+    if unused := [name for name in getattr(operations, "created_for", ()) if name not in entrepreneurs]:
+        warnings.warn(
+            f"operations have norms for {', '.join(unused)}: expected them for entrepreneurs of the society, "
+            f"{', '.join(sorted(entrepreneurs)) or 'which has none'}",
+            stacklevel=3,
+        )
 
 
 def play_event(rules: Rules, members: Sequence[Member], number: int, rng: np.random.Generator) -> Event:

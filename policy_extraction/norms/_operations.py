@@ -53,7 +53,7 @@ class NormOperations:
     retries
         How often a text is asked for again, at most.
     created
-        {name of an agent: norms}, content, kind and utility of each, that the agents start with. A model is not asked
+        {name of an entrepreneur: norms}, content, kind and utility of each, that it starts with. A model is not asked
         for these; many a small one can't write a list of norms.
 
     Attributes
@@ -64,6 +64,8 @@ class NormOperations:
         other order), `p_yes`, `captured_mass` (probability of the two words together) and `undecided` (width of the
         interval of `p_yes` where the back end only bounds it), and the answer is 'yes' or 'no'. For a text also
         `problem`, why it was refused, '' where it was not. Whoever logs them may empty the list.
+    created_for
+        The names in `created`.
     identity
         Text that changes with the model and the options; empty where the model is not known by name or content, as one
         that was given as an object. Then a society keeps no log.
@@ -95,6 +97,7 @@ class NormOperations:
         self.prompts = prompts
         self._asker = Asker(backend, prompts, temperature, writing_temperature, retries)
         self._created = {name: _checked(name, norms) for name, norms in (created or {}).items()}
+        self.created_for = tuple(self._created)
         known = (backend.identity, prompts.sha256, temperature, writing_temperature, retries, self._created)
         self.identity = " ".join(map(str, known)) if backend.identity else ""
 
@@ -104,10 +107,10 @@ class NormOperations:
         return self._asker.exchanges
 
     def create(self, agent: Any, n: int, rng: np.random.Generator) -> list[dict[str, Any]]:
-        """Norms that the agent starts with: content, kind and utility of each; n, or at most n that were given."""
+        """Norms that the agent starts with: content, kind and utility of each; n, or all that were given."""
         check_integer("n", n, least=1)
         if agent.name in self._created:
-            return [norm._asdict() for norm in self._created[agent.name][:n]]
+            return [norm._asdict() for norm in self._created[agent.name]]
         written = self._asker.write("create", agent, partial(parse_norms, n=n), rng, items=n, n=str(n))
         return [norm._asdict() for norm in written]
 

@@ -90,8 +90,9 @@ class SocietyOperations(Protocol):
 
     An operation that a model never answers in a usable form raises `meanfield.UnparsedError`.
 
-    Three attributes are used where an object has them: `exchanges`, a list of dicts for a log, which the society
-    empties after each event; `identity`, text that determines the answers; and `rates`, the `NormRates` they are for.
+    Four attributes are used where an object has them: `exchanges`, a list of dicts for a log, which the society
+    empties after each event; `identity`, text that determines the answers; `rates`, the `NormRates` they are for; and
+    `created_for`, names of agents for which `create` has norms, which are to be entrepreneurs of the society.
     """
 
     def create(self, agent: NormAgent, n: int, rng: np.random.Generator) -> Sequence[Mapping[str, Any]]:
