@@ -1,0 +1,91 @@
+"""What the tests of norm societies share: tables and rates, members in given states, a talkative table, logs."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from meanfield import UnparsedError
+from theory.norms import BEHAVIOURS, NORM_STATES, NormAgent, NormRates, NormState, default_operations
+from theory.norms._contract import Plan
+from validation._norm_society_member import OPPOSITE, Member
+from validation._table_operations import TableOperations
+
+SMOKING, NOISE, _ = BEHAVIOURS.values()
+K = len(NORM_STATES)
+FAST = NormRates(encounters_per_day=20.0, plans_per_day=6.0, syntheses_per_day=4.0)
+ASKED = (
+    "create", "detect_conflict", "decide_to_talk", "talk", "think", "identify", "is_consistent", "is_unique",
+    "is_type_right", "is_conflict_free", "plan", "act", "classify", "abstract",
+)  # fmt: skip
+
+
+def table(base: xr.Dataset | None = None, **changes: Any) -> xr.Dataset:
+    changed = (default_operations() if base is None else base).copy(deep=True)
+    for name, value in changes.items():
+        changed[name] = changed[name].dims, np.broadcast_to(np.asarray(value, float), changed[name].shape).copy()
+    return changed
+
+
+def member_at(states: dict[str, NormState], operations: TableOperations, name: str = "Ann") -> Member:
+    """One who is in such a state for each of the behaviours; `type` is that of the last."""
+    kind = list(states.values())[-1].type
+    member = Member(NormAgent(name, kind, "", {b: state.preference for b, state in states.items()}))
+    for behaviour, state in states.items():
+        if state.level == "none":
+            continue
+        norm, about = BEHAVIOURS[behaviour].norm(state.standard), ((behaviour, state.standard),)
+        before = OPPOSITE[state.standard]  # what it has heard earlier must not matter
+        member = member.told_of(BEHAVIOURS[behaviour].norm(before), ((behaviour, before),))
+        if state.level == "informed":
+            member = member.told_of(norm, about)
+            continue
+        member = member.accepts(norm, about)
+        if state.level == "complying":
+            member = member.plans_by(Plan("", frozenset({norm.content})))
+        if state.level == "superseded":
+            content, kind, weights = operations.abstract(member.agent, "", (norm,), np.random.default_rng())
+            member = member.generalises([norm.content], content, kind, weights)
+    return member
+
+
+def lines_of(log: Path) -> list[dict]:
+    return [json.loads(line) for line in log.read_text().splitlines()[1:]]
+
+
+def databases_over_time(log: Path) -> Iterator[tuple[dict, dict, dict]]:
+    """Each event that changed someone: (line, database before, database after)."""
+    now: dict[str, dict] = defaultdict(lambda: {"norms": [], "plan": {"text": "", "follows": []}})
+    for line in lines_of(log):
+        for name, row in line["changed"].items():
+            yield line, now[name], row
+            now[name] = row
+
+
+class Chatty(TableOperations):
+    """The table, with exchanges, a count of what was asked, and failures on request."""
+
+    def __init__(self, fails: str = "", every: int = 3, **options: Any) -> None:
+        super().__init__(**options)
+        self.exchanges: list[dict] = [{"operation": "asked before"}]
+        self.asked: list[str] = []
+        for name in ASKED:
+            setattr(self, name, self._telling(name, name == fails, every))
+
+    def _telling(self, name: str, fails: bool, every: int) -> Callable:
+        answered = getattr(super(), name)
+
+        def ask(agent: NormAgent, *asked: Any) -> Any:
+            self.asked.append(name)
+            self.exchanges.append({"operation": name, "agent": agent.name, "answer": "…"})
+            if fails and self.asked.count(name) % every == 0:
+                raise UnparsedError(f"{name}: no answer in 3 tries could be read")
+            return answered(agent, *asked)
+
+        return ask

@@ -1,0 +1,222 @@
+"""Single events of a norm society: each has the law of the reaction model, and random numbers of its own.
+
+The law of an event is enumerated, not sampled, but for one test that plays 20,000 events: there, a true statement is
+accepted with probability 1 - 1e-5 or more for an arbitrary seed, and the control must be rejected.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pytest
+import xarray as xr
+from scipy.stats import chisquare
+
+from _norm_societies import NOISE, K, member_at, table
+from theory.norms import (
+    AGENTS,
+    BEHAVIOURS,
+    CHANNELS,
+    NORM_STATES,
+    OPERATIONS,
+    NormRates,
+    NormState,
+    default_operations,
+    norm_model,
+)
+from validation._norm_society import Streams, play_event
+from validation._norm_society_events import Event, Rules
+from validation._norm_society_member import Member
+from validation._table_operations import TableOperations
+
+ALPHA = 1e-5
+LABELS = [state.label for state in NORM_STATES]
+
+
+def random_table(seed: int) -> xr.Dataset:
+    rng, base = np.random.default_rng(seed), default_operations()
+    return table(base, **{name: rng.uniform(0.05, 0.95, base[name].shape) for name in OPERATIONS})
+
+
+def rules_of(operations: TableOperations) -> Rules:
+    return Rules(operations, operations.behaviours, operations.rates, 5, "raise")
+
+
+def state_of(member: Member, behaviour: str) -> NormState:
+    start = NormState(member.agent.type, member.agent.prefers[behaviour])
+    held = {standard: level for (about, standard), level in member.held.items() if about == behaviour}
+    assert len(held) <= 1
+    for standard, level in held.items():
+        return start.at(level, standard)
+    told = member.informed_last.get(behaviour)
+    return start.at("informed", told) if told else start
+
+
+class Branches:
+    """In place of a random generator: goes through all outcomes of `random() < p`, with their probabilities."""
+
+    def __init__(self) -> None:
+        self.chosen: list[bool] = []
+
+    def all(self, play: Callable[[Branches], Event]) -> Iterator[tuple[float, Event]]:
+        while True:
+            self.place, self.weight = 0, 1.0
+            event = play(self)
+            yield self.weight, event
+            while self.chosen and not self.chosen[-1]:
+                self.chosen.pop()
+            if not self.chosen:
+                return
+            self.chosen[-1] = False
+
+    def random(self) -> Branches:
+        return self
+
+    def __lt__(self, chance: float) -> bool:
+        if chance in (0, 1):
+            return bool(chance)
+        if self.place == len(self.chosen):
+            self.chosen.append(True)
+        outcome = self.chosen[self.place]
+        self.place += 1
+        self.weight *= chance if outcome else 1 - chance
+        return outcome
+
+
+def states_after(members: list[Member], event: Event, behaviour: str) -> tuple[int, ...]:
+    after = [event.changed.get(number, member) for number, member in enumerate(members)]
+    return tuple(LABELS.index(state_of(member, behaviour).label) for member in after)
+
+
+@pytest.mark.parametrize(("behaviour", "every"), [("smoking", 1), ("tipping", 5)])
+def test_an_encounter_has_the_law_of_the_model(behaviour: str, every: int) -> None:
+    """All outcomes of all pairs of states, or a fifth, and how often there are conflicts, thoughts and chats."""
+    operations = TableOperations(random_table(1), [behaviour])
+    rules, about = rules_of(operations), BEHAVIOURS[behaviour]
+    model = norm_model(random_table(1), behaviour)
+    P = model.tensor()
+    kinds = {
+        "conflict": ("chat", "conflict thought", "conflict"),
+        "thought": ("thought", "conflict thought"),
+        "chat": ("chat",),
+    }
+    expected = {
+        name: np.einsum(
+            "mi,mj->ij", *(rows[[c.event in events for c in CHANNELS]] for rows in (model.alpha, model.beta))
+        )
+        for name, events in kinds.items()
+    }
+    for i, j in list(np.ndindex(K, K))[::every]:
+        members = [member_at({behaviour: NORM_STATES[k]}, operations) for k in (i, j)]
+        law, seen = np.zeros((K, K)), dict.fromkeys(kinds, 0.0)
+        for weight, event in Branches().all(lambda rng, m=members: rules.encounter(m, 0, 1, about, rng)):  # type: ignore[misc]
+            law[states_after(members, event, behaviour)] += weight
+            for name in event.seen:
+                seen[name] += weight
+        assert np.abs(law - P[i, j]).max() < 1e-12
+        assert all(abs(seen[name] - expected[name][i, j]) < 1e-12 for name in kinds)
+
+
+def spontaneous(behaviour: str, rates: NormRates) -> np.ndarray:
+    """Rates of moves alone in the society."""
+    operations = TableOperations(random_table(2), [behaviour], rates)
+    rules, S = rules_of(operations), np.zeros((K, K))
+    for k, state in enumerate(NORM_STATES):
+        members = [member_at({behaviour: state}, operations)]
+        for happens, per_day in ((rules.plan, rates.plans_per_day), (rules.synthesis, rates.syntheses_per_day)):
+            for weight, event in Branches().all(lambda rng, m=members, f=happens: f(m, 0, rng)):  # type: ignore[misc]
+                (after,) = states_after(members, event, behaviour)
+                S[k, after] += per_day * weight
+    np.fill_diagonal(S, 0)
+    return S
+
+
+@pytest.mark.parametrize("behaviour", ["smoking", "tipping"])
+def test_plans_and_syntheses_have_the_rates_of_the_model(behaviour: str) -> None:
+    for rates in (NormRates(plans_per_day=3, syntheses_per_day=2), NormRates(threshold=420)):
+        expected = norm_model(random_table(2), behaviour, rates).spontaneous.toarray()
+        np.testing.assert_allclose(spontaneous(behaviour, rates), expected, atol=1e-12)
+    assert (
+        norm_model(random_table(2), "tipping").spontaneous.sum()
+        < norm_model(random_table(2), "smoking").spontaneous.sum()
+    )
+
+
+def test_several_behaviours_are_independent_but_for_the_threshold() -> None:
+    """In an encounter nothing changes in another behaviour, and what happens does not depend on it."""
+    operations = TableOperations(random_table(3))
+    rules, P = rules_of(operations), norm_model(random_table(3), "noise").tensor()
+    rng = np.random.default_rng(0)
+    for _ in range(60):
+        i, j = rng.integers(K, size=2)
+        kinds = [NORM_STATES[i].type, NORM_STATES[j].type]
+        others = [{b: NORM_STATES[rng.integers(K)]._replace(type=kind) for b in BEHAVIOURS} for kind in kinds]
+        pair = [{**other, "noise": NORM_STATES[k]} for other, k in zip(others, (i, j), strict=True)]
+        members = [member_at(states, operations) for states in pair]
+        law = np.zeros((K, K))
+        for weight, event in Branches().all(lambda rng, m=members: rules.encounter(m, 0, 1, NOISE, rng)):  # type: ignore[misc]
+            law[states_after(members, event, "noise")] += weight
+            for behaviour in ("smoking", "tipping"):
+                expected = tuple(LABELS.index(states[behaviour].label) for states in pair)
+                assert states_after(members, event, behaviour) == expected
+        np.testing.assert_allclose(law, P[i, j], atol=1e-12)
+
+
+def test_utilities_of_all_behaviours_count_for_synthesis() -> None:
+    """100 outside and 95 + 85 are too few; 80 more are enough, and then each norm is generalised independently."""
+    rates = NormRates(other_utility_ordinary=100)
+    operations = TableOperations(table(abstract=0.6), rates=rates)
+    rules = rules_of(operations)
+    held = NormState("ordinary", "for").at("complying", "for")
+    none = NormState("ordinary", "for")
+    few = member_at({"smoking": held, "noise": held, "tipping": none}, operations)
+    assert few.database.total_utility == 180
+    assert not any(event.changed for _, event in Branches().all(lambda rng: rules.synthesis([few], 0, rng)))  # type: ignore[misc]
+    enough = member_at({"smoking": held, "noise": held, "tipping": held}, operations)
+    law: dict = defaultdict(float)
+    for weight, event in Branches().all(lambda rng: rules.synthesis([enough], 0, rng)):  # type: ignore[misc]
+        after = event.changed.get(0, enough)
+        law[tuple(state_of(after, b).level for b in BEHAVIOURS)] += weight
+    assert len(law) == 8
+    for levels, weight in law.items():
+        assert weight == pytest.approx(np.prod([0.6 if level == "superseded" else 0.4 for level in levels]))
+
+
+def test_one_encounter_of_two_agents() -> None:
+    """20,000 first encounters against the tensor, both ways round."""
+    agents = (AGENTS[-1], AGENTS[6])  # Francisco, who campaigns for tips, and Carlos, who dislikes them
+    assert [(one.type, one.prefers["tipping"]) for one in agents] == [("entrepreneur", "for"), ("ordinary", "against")]
+    rates = NormRates(plans_per_day=0, syntheses_per_day=0)
+    operations = table(identify_habit=0.3)
+    rules = rules_of(TableOperations(operations, ["tipping"], rates))
+    members, streams = [Member(agent) for agent in agents], Streams(5)
+    started = play_event(rules, members, 0, streams.at(0))
+    assert list(started.changed) == [0]
+    members[0] = started.changed[0]
+    observed = np.zeros((K, K))
+    for number in range(1, 20_001):
+        observed[states_after(members, play_event(rules, members, number, streams.at(number)), "tipping")] += 1
+    i, j = (LABELS.index(one) for one in ("entrepreneur/for/complying/for", "ordinary/against/none"))
+    P = norm_model(operations, "tipping", rates).tensor()
+    expected = (P[i, j] + P[j, i].T) / 2
+    met = expected > 0
+    assert met.sum() == 4 and 20_000 * expected[met].min() > 100
+    assert observed[~met].sum() == 0
+    assert chisquare(observed[met], 20_000 * expected[met]).pvalue > ALPHA
+    P = norm_model(table(operations, generate_thought=0.4), "tipping", rates).tensor()
+    assert chisquare(observed[met], 10_000 * (P[i, j] + P[j, i].T)[met]).pvalue < ALPHA
+
+
+def test_random_numbers_belong_to_an_event() -> None:
+    """Whatever was drawn before, as the half of a word that is kept for the next small integer."""
+    streams = Streams(5)
+    first = [streams.at(number).random(4).tolist() for number in range(50)]
+    assert len({x for values in first for x in values}) == 200
+    streams.at(7).integers(10, dtype=np.uint32)
+    assert streams.at(7).random(4).tolist() == first[7]
+    small = streams.at(7).integers(1000, size=3, dtype=np.uint32).tolist()
+    streams.at(8).integers(10, dtype=np.uint32)
+    assert streams.at(7).integers(1000, size=3, dtype=np.uint32).tolist() == small
+    assert Streams(6).at(7).random() != first[7][0]
