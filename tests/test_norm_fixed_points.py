@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import product, takewhile
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +13,9 @@ from meanfield import InputError, solve_reactions
 from theory.norms import (
     AGENTS,
     BEHAVIOURS,
+    NormAgent,
     NormRates,
+    as_ordinary,
     default_operations,
     norm_fixed_points,
     norm_fractions,
@@ -152,21 +154,34 @@ def test_a_norm_that_all_hold_is_as_stable_as_the_linearisation_says(seed: int, 
     assert float(held["eigenvalue"].item()) == pytest.approx(leading, rel=1e-6)
 
 
-def assert_in_the_document(points: xr.Dataset) -> None:
-    document = (Path(__file__).resolve().parents[1] / "docs" / "norms.md").read_text()
-    for _, one in points.sel(standard="for").groupby("fixed_point", squeeze=False):
-        regime, share, eigenvalue = (one[name].item() for name in ("regime", "reached", "eigenvalue"))
-        assert f"| {regime} | {share:.3f} | {eigenvalue:.3f} |" in document
+def assert_in_the_document(points: xr.Dataset, label: str) -> None:
+    """The row with this label and those below it without one."""
+    lines = iter((Path(__file__).resolve().parents[1] / "docs" / "norms.md").read_text().splitlines())
+    rows = [next(line for line in lines if line.startswith(f"| {label} | ")).removeprefix(f"| {label} ")]
+    rows += [line.removeprefix("| ") for line in takewhile(lambda line: line.startswith("| | "), lines)]
+    expected = {
+        f"| {one['regime'].item()} | {one['reached'].item():.3f} | {one['eigenvalue'].item():.3f} |"
+        for _, one in points.sel(standard="for").groupby("fixed_point", squeeze=False)
+    }
+    assert len(rows) == points.sizes["fixed_point"] and set(rows) == expected
+
+
+@pytest.mark.parametrize(
+    ("label", "behaviour", "agents"),
+    [("no smoking", "smoking", AGENTS), ("tipping, nobody an entrepreneur", "tipping", as_ordinary(AGENTS))],
+)
+def test_the_document_has_the_fixed_points(label: str, behaviour: str, agents: tuple[NormAgent, ...]) -> None:
+    assert_in_the_document(norm_fixed_points(behaviour, agents=agents, starts=16), label)
 
 
 def test_quiet_has_a_stable_opposite_where_plans_are_slow() -> None:
-    """Hardly anybody holds the norm there. Not where agents plan ten times as often."""
+    """Hardly anybody holds the norm there. Not where agents plan twice as often."""
     points = norm_fixed_points("noise")
-    assert_in_the_document(points)
+    assert_in_the_document(points, "quiet")
     opposite = points.sel(fixed_point=points["stable"] & (points["reached"].sel(standard="for", drop=True) < 0.1))
     assert opposite.sizes["fixed_point"] == 1
     assert 0.4 < opposite["complying"].sum("standard").item() < 0.6
-    assert norm_fixed_points("noise", rates=NormRates(plans_per_day=11), starts=4)["regime"].values.tolist() == ["for"]
+    assert norm_fixed_points("noise", rates=NormRates(plans_per_day=2.2), starts=4)["regime"].values.tolist() == ["for"]
 
 
 def test_solutions_end_in_stable_fixed_points() -> None:
@@ -178,7 +193,7 @@ def test_solutions_end_in_stable_fixed_points() -> None:
     assert float(distance.min()) < 1e-6
     nearest = stable.isel(fixed_point=int(distance.values.argmin()))
     assert nearest["regime"] == "for"
-    assert_in_the_document(points)
+    assert_in_the_document(points, "tipping")
     assert points.attrs["kind"] == "norm_fixed_points" and "starts converged" in points.attrs["completeness"]
 
 

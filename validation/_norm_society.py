@@ -75,7 +75,7 @@ def simulate_society(
     rates
         By default those of `operations`, where it has rates, as `TableOperations` does; else `NormRates` without
         utilities of other norms, for agents whose norms are all in their databases. With the default rates there is
-        one plan in 240 encounters about three behaviours; a short run with plans needs others.
+        one plan in 436 encounters about three behaviours; a short run with plans needs others.
     n_created
         Norms that an entrepreneur creates, ≥ 1; 5 in [003] Appendix A.
     on_unparsed

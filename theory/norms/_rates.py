@@ -13,8 +13,9 @@ from theory.norms._personal_norm import SYNTHESIS_THRESHOLD
 class NormRates:
     """How often an agent does what, and how much its other norms weigh. All but the threshold are our choice.
 
-    [003] says that 70 % accept a norm within a quarter of a day and comply with it in nearly three; with the default
-    operations, the encounters decide the one and the plans the other.
+    In [003] over 70 % of the agents accept each norm within a quarter of a day, and comply with the injunctive ones
+    only after nearly three quarters. With the default operations encounters set the first time, plans and synthesis the
+    second.
 
     Parameters
     ----------
