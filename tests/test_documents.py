@@ -32,7 +32,7 @@ def test_links_of_the_readme_to_files():
     assert [target for target in targets if not (ROOT / target).exists()] == []
 
 
-LONG = ("landscape",)
+LONG = ("landscape", "norm_emergence")
 
 
 @pytest.mark.parametrize(

@@ -146,6 +146,7 @@ def test_parameters_are_recovered_from_many_trials() -> None:
     assert fit["deviance"] < 0.1 and fit["n_parameters"] == 5
 
 
+@pytest.mark.slow
 def test_the_number_of_compatible_countries_can_be_held() -> None:
     table = table_of(GAMMAS, 0.9, 10**4, None)
     held = fit_mechanism2(table, compatible=9, level=0.5).isel(evidence=0, bandwidth=0)
@@ -161,6 +162,7 @@ def test_the_number_of_compatible_countries_can_be_held() -> None:
     )
 
 
+@pytest.mark.slow
 def test_models_of_their_own_uptake_are_told_apart_by_literal_uptake_only() -> None:
     table = table_of(GAMMAS, 0.9, 10**5, None)
     fit = fit_mechanism2(table, shared_uptake=False, level=0.5).isel(evidence=0, bandwidth=0)

@@ -80,7 +80,7 @@ def growth_from_nothing(p: Chance, standard: str, shares: dict[str, float], rate
     return M
 
 
-@pytest.mark.parametrize(("seed", "behaviour"), [(1, "smoking"), (2, "tipping")])
+@pytest.mark.parametrize(("seed", "behaviour"), [(1, "smoking"), pytest.param(2, "tipping", marks=pytest.mark.slow)])
 def test_no_norm_grows_as_the_linearisation_says(seed: int, behaviour: str) -> None:
     operations = table(seed, identify_habit=0.0)
     points = norm_fixed_points(behaviour, operations=operations, fractions=MIXED, rates=NO_SYNTHESIS, starts=8)
@@ -142,7 +142,7 @@ def loss_from_everybody(p: Chance, norm: str, shares: dict[str, float], rates: N
     return [M, np.diag(rest)]
 
 
-@pytest.mark.parametrize(("seed", "norm"), [(3, "for"), (4, "against")])
+@pytest.mark.parametrize(("seed", "norm"), [(3, "for"), pytest.param(4, "against", marks=pytest.mark.slow)])
 def test_a_norm_that_all_hold_is_as_stable_as_the_linearisation_says(seed: int, norm: str) -> None:
     operations = table(seed, identify_habit=0.0, comply_in_action=1.0)
     points = norm_fixed_points("smoking", operations=operations, fractions=MIXED, rates=NO_SYNTHESIS, starts=8)
@@ -168,7 +168,10 @@ def assert_in_the_document(points: xr.Dataset, label: str) -> None:
 
 @pytest.mark.parametrize(
     ("label", "behaviour", "agents"),
-    [("no smoking", "smoking", AGENTS), ("tipping, nobody an entrepreneur", "tipping", as_ordinary(AGENTS))],
+    [
+        pytest.param("no smoking", "smoking", AGENTS, marks=pytest.mark.slow),
+        ("tipping, nobody an entrepreneur", "tipping", as_ordinary(AGENTS)),
+    ],
 )
 def test_the_document_has_the_fixed_points(label: str, behaviour: str, agents: tuple[NormAgent, ...]) -> None:
     assert_in_the_document(norm_fixed_points(behaviour, agents=agents, starts=16), label)

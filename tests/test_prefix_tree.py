@@ -110,7 +110,10 @@ def test_passes_hold_each_token_once_and_no_more_than_fit(seed, size):
 # --- against one prompt a forward pass -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", PLAIN)
+LONG = ("deepseek_v3",)
+
+
+@pytest.mark.parametrize("name", [pytest.param(one, marks=pytest.mark.slow if one in LONG else ()) for one in PLAIN])
 def test_tree_equals_one_prompt_a_pass(name):
     what = asked()
     model = architecture(name, 101)

@@ -340,6 +340,7 @@ def test_hosts_and_vectors_have_the_closed_form_of_ross(host_mass):
     assert only_hosts["eigenvalue"].item() == pytest.approx(-g), "no vectors, and none can be put there"
 
 
+@pytest.mark.slow
 def test_rock_paper_scissors_turns_about_its_centre():
     """Zero-sum replicator equation: the centre has ±iε·gain/√3, the vertices ±ε·gain, and there is nothing else."""
     gain = 0.6
