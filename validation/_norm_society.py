@@ -97,6 +97,8 @@ def simulate_society(
     'plan' or 'synthesis', and `time` (event) in days, which such a number of events takes on average. The attr
     `databases` is JSON: what each agent holds in the end.
 
+    Where `operations` have norms for agents who are no entrepreneurs of the society, a `UserWarning` names them.
+
     Raises
     ------
     InputError
