@@ -80,7 +80,10 @@ def test_a_temperature_that_is_none_is_refused(model):
         pass
 
 
-@pytest.mark.parametrize("words", [("d", "o"), TWO_TOKENS], ids=["one token", "two tokens"])
+@pytest.mark.parametrize(
+    "words",
+    [pytest.param(("d", "o"), id="one token"), pytest.param(TWO_TOKENS, id="two tokens", marks=pytest.mark.slow)],
+)
 def test_a_model_generates_what_was_extracted(model, words):
     """At 1 % a seed; words of two tokens follow the tempered model, and Eq. 9 is found out."""
     with tempered(model[0], T):

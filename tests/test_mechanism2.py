@@ -134,6 +134,7 @@ def table_of(
 GAMMAS = {"a": 0.1, "b": 0.5}
 
 
+@pytest.mark.slow
 def test_parameters_are_recovered_from_many_trials() -> None:
     fit = fit_mechanism2(table_of(GAMMAS, 0.9, 10**6, None), level=0.5).isel(evidence=0, bandwidth=0)
     np.testing.assert_allclose(fit["literal"], [0.81, 0.45], atol=1e-3)

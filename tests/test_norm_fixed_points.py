@@ -200,7 +200,7 @@ def test_solutions_end_in_stable_fixed_points() -> None:
     assert points.attrs["kind"] == "norm_fixed_points" and "starts converged" in points.attrs["completeness"]
 
 
-@pytest.mark.parametrize(("seed", "behaviour"), [(4, "tipping"), (31, "noise")])
+@pytest.mark.parametrize(("seed", "behaviour"), [pytest.param(4, "tipping", marks=pytest.mark.slow), (31, "noise")])
 def test_both_norms_are_found_where_solutions_end(seed: int, behaviour: str) -> None:
     """Tables of which a search from random starts alone misses an attractor, or both."""
     operations, rng = default_operations().copy(deep=True), np.random.default_rng(seed)

@@ -144,6 +144,7 @@ def test_attention_with_a_mask_equals_that_with_packed_products(monkeypatch):
     np.testing.assert_allclose(masked, packed, atol=ROUNDING)
 
 
+@pytest.mark.slow
 def test_half_precision_agrees_within_its_rounding():
     what, model = asked(), random_model(101).to(torch.bfloat16)
     plain, branched = one_by_one(model, what), tree_scores(model, what, Room(300, 1))
