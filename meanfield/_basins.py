@@ -83,7 +83,7 @@ class _Attractors:
         for known, status in self.met:
             if _same(x, known):
                 return status
-        leading = complex(leading_eigenvalues(self.population.mixture, x, self.population.space)[0])
+        leading = complex(leading_eigenvalues(self.population.mixture, x, self.population.space).values[0])
         status = stability(leading)
         self.met.append((x, STEADY if status == "stable" else status))
         return self.met[-1][1]

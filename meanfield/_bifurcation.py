@@ -126,7 +126,7 @@ def _sample(curve: EquilibriumCurve, arc: list[Stop], branch: int, number: int, 
 
 def _label(population: Population, line: Line, points: list[_Point]) -> xr.Dataset:
     leading = [
-        complex(leading_eigenvalues(line.at(point.parameter), point.composition, population.space)[0])
+        complex(leading_eigenvalues(line.at(point.parameter), point.composition, population.space).values[0])
         for point in points
     ]
     status = np.array([stability(value) for value in leading], dtype=str)

@@ -36,8 +36,13 @@ def closed_classes(q: np.ndarray, space: MemorySpace, heard: tuple[int, ...]) ->
     -------
     Arrays of flow numbers, one a class.
     """
+    return classes_of(q, space, heard, 0.0)
+
+
+def classes_of(q: np.ndarray, space: MemorySpace, heard: tuple[int, ...], leak: float) -> list[np.ndarray]:
+    """The classes of flows that are closed but for answers of at most that probability."""
     successors = flow_successors(space)[:, list(heard), :]
-    possible = said_next(q, space)[:, list(heard), :] > 0
+    possible = said_next(q, space)[:, list(heard), :] > leak
     n_flows = successors.shape[0]
     source = np.broadcast_to(np.arange(n_flows)[:, None, None], successors.shape)
     source, target = source[possible], successors[possible]
@@ -45,4 +50,6 @@ def closed_classes(q: np.ndarray, space: MemorySpace, heard: tuple[int, ...]) ->
     n_components, label = connected_components(graph, connection="strong")
     leaks = np.zeros(n_components, bool)
     leaks[label[source[label[source] != label[target]]]] = True
-    return [np.flatnonzero(label == component) for component in np.flatnonzero(~leaks)]
+    order = np.argsort(label, kind="stable")
+    members = np.split(order, np.cumsum(np.bincount(label, minlength=n_components))[:-1])
+    return [members[component] for component in np.flatnonzero(~leaks)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -21,11 +22,13 @@ from meanfield._response import Response, responses
 from meanfield._roots import all_roots
 from meanfield._simplex_roots import faces, simplex_roots
 from meanfield._spectrum import leading_eigenvalues, stability
-from meanfield._stationary import StationaryLaw
+from meanfield._stationary import TOLERANCE, StationaryLaw
 
 # Policies have floors of 2e-16 ≈ expit(-36), and roots near such a floor; at ±46 a word share is 1e-20.
 LOGITS = np.array([-46.0, -23.0, -12.0, -6.0, -3.0, 0.0, 3.0, 6.0, 12.0, 23.0, 46.0])
 MAX_LOGIT = 300.0
+FIRST_LOOK = 1e-6  # accuracy of g, which is enough where no two roots are about to merge
+COMPOSITION_ERROR = 1e-12  # relative, of stationary laws and of the root in logit Q
 # Rounding in the stationary law stays orders of magnitude below; a larger residual is no fixed point.
 MAX_RESIDUAL = 1e-9
 
@@ -106,15 +109,17 @@ def _searched_roots(population: Population) -> tuple[list[Root], str]:
 def interior_roots(response: Response) -> tuple[np.ndarray, str]:
     """logit(Q) of the roots with 0 < Q < 1, and what was searched."""
 
-    def mismatch(logits: np.ndarray) -> np.ndarray:
-        share = response(word_shares(logits))
+    def mismatch(logits: np.ndarray, tolerance: float = TOLERANCE) -> np.ndarray:
+        share = response(word_shares(logits), tolerance)
         return np.log(share[:, 0]) - np.log(share[:, 1]) - logits
 
     if (response(word_shares(np.zeros(1))) == 0).any():
         return np.empty(0), "its agents say one word only, so no interior root"
     breaks = np.concatenate([-_outer(lambda x: -mismatch(-x)), LOGITS[1:-1], _outer(mismatch)])
     breaks.sort()
-    found = all_roots(mismatch, breaks)
+    found = all_roots(partial(mismatch, tolerance=FIRST_LOOK / 100), breaks, FIRST_LOOK, polish=mismatch)
+    if found.closest[0] < 100 * FIRST_LOOK or found.flat:
+        found = all_roots(mismatch, breaks)
     distance, where = found.closest
     near = (
         f", where else |g| turns it is at least {distance:.1g} (at logit Q = {where:.3g})" if distance < np.inf else ""
@@ -175,11 +180,13 @@ def _label(population: Population, roots: list[Root]) -> xr.Dataset:
     mixture, space = population.mixture, population.space
     x = np.array([root.composition for root in roots]).reshape(-1, len(population.policies), space.n_states)
     share = np.array([mixture_word_share(one, mixture) for one in x]).reshape(-1, space.n_words)
-    leading = np.array([leading_eigenvalues(mixture, one, space)[0] for one in x], dtype=complex)
+    found = [leading_eigenvalues(mixture, one, space, x_error=COMPOSITION_ERROR) for one in x]
+    leading = np.array([one.values[0] for one in found], dtype=complex)
+    error = np.array([one.errors[0] for one in found], dtype=float)
+    floor_shift = np.array([one.floor_shifts[0] for one in found], dtype=float)
     status = np.array([stability(value) for value in leading], dtype=str)
     conventions = [convention(one, population.words) for one in population.convincible_share(share)]
-    # A defective eigenvalue splits into a circle of this radius.
-    oscillatory = np.abs(leading.imag) > 5 * np.finfo(float).eps ** (1 / space.memory_length)
+    oscillatory = np.abs(leading.imag) > error
     residual = np.array([np.abs(mixture_drift(one, mixture, space)).max() for one in x])
     if (residual > MAX_RESIDUAL).any():
         raise RuntimeError(f"{population.name}: a root has max|dx/dt| = {residual.max():.1e}, so it is no fixed point")
@@ -190,6 +197,8 @@ def _label(population: Population, roots: list[Root]) -> xr.Dataset:
         "word_share": ((*over, "word"), share, "word share", "1"),
         "eigenvalue": (over, leading.real, "leading eigenvalue, real part", "1/time"),
         "eigenvalue_imaginary": (over, leading.imag, "leading eigenvalue, imaginary part", "1/time"),
+        "eigenvalue_error": (over, error, "bound of the error of the leading eigenvalue", "1/time"),
+        "eigenvalue_floor_shift": (over, floor_shift, "shift of the eigenvalue without entries below 1e-14", "1/time"),
         "stability": (over, status, "linear stability", "1"),
         "stable": (over, status == "stable", "leading eigenvalue below zero", "1"),
         "oscillatory": (over, oscillatory, "leading eigenvalue is complex", "1"),

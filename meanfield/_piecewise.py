@@ -14,6 +14,7 @@ DEGREE = 16
 TAIL = 3
 MAX_DEPTH = 20
 ROUNDING = 1e-13
+AWAY = 100.0
 
 Function = Callable[[np.ndarray], np.ndarray]
 
@@ -28,7 +29,7 @@ class Interpolant(NamedTuple):
     evaluations
         Number of arguments at which the function was asked.
     error
-        Largest estimated error.
+        Largest estimated error; with `roots_only` where there may be roots.
     """
 
     pieces: list[tuple[Chebyshev, ...]]
@@ -36,7 +37,9 @@ class Interpolant(NamedTuple):
     error: float
 
 
-def interpolate(function: Function, breaks: Float[np.ndarray, " breaks"], tolerance: float) -> Interpolant:
+def interpolate(
+    function: Function, breaks: Float[np.ndarray, " breaks"], tolerance: float, *, roots_only: bool = False
+) -> Interpolant:
     """The intervals between `breaks` are halved until the last coefficients of degree 16 are small on each.
 
     Small is below `tolerance` times the largest coefficient of the component, or below rounding.
@@ -49,10 +52,14 @@ def interpolate(function: Function, breaks: Float[np.ndarray, " breaks"], tolera
         Ends of the first intervals, rising.
     tolerance
         Error that the interpolant may have, relative to the largest value on its interval.
+    roots_only
+        Of one component only its roots matter: where it stays away from zero by 100 times its estimated error, it needs
+        no smaller error.
     """
     nodes = np.cos(np.pi * (np.arange(DEGREE + 1) + 0.5) / (DEGREE + 1))
     to_coefficients = np.linalg.inv(np.polynomial.chebyshev.chebvander(nodes, DEGREE))
     intervals = list(itertools.pairwise(breaks))
+    between = np.polynomial.chebyshev.chebvander(np.linspace(-1, 1, 4 * DEGREE + 1), DEGREE)
     done, evaluations, error = [], 0, 0.0
     for depth in range(MAX_DEPTH + 1):
         ends = np.array(intervals)
@@ -63,11 +70,16 @@ def interpolate(function: Function, breaks: Float[np.ndarray, " breaks"], tolera
         tails = np.abs(coefficients[..., -TAIL:]).max(-1)
         resolved = (tails <= np.maximum(tolerance * np.abs(coefficients).max(-1), ROUNDING)).all(1)
         accept = resolved | (depth == MAX_DEPTH)
+        if roots_only:
+            away = (np.abs(coefficients @ between.T).min(-1) > AWAY * tails).all(1)
+            error = max(error, tails[accept & ~away].max(initial=0.0))
+            accept |= away
         done += [
             tuple(Chebyshev(c, domain=e) for c in components)
             for components, e in zip(coefficients[accept], ends[accept], strict=True)
         ]
-        error = max(error, tails[accept].max(initial=0.0))
+        if not roots_only:
+            error = max(error, tails[accept].max(initial=0.0))
         halves = [(a, (a + b) / 2, b) for a, b in ends[~accept]]
         intervals = [pair for half in halves for pair in itertools.pairwise(half)]
         if not intervals:

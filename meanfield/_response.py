@@ -9,7 +9,7 @@ from jaxtyping import Float
 
 from meanfield._closed_classes import closed_classes
 from meanfield._population import Population
-from meanfield._stationary import StationaryLaw
+from meanfield._stationary import TOLERANCE, StationaryLaw
 
 
 class Response:
@@ -27,13 +27,18 @@ class Response:
         self._laws = laws
         self._mixture = population.mixture
 
-    def of_kinds(self, Q: Float[np.ndarray, "laws words"]) -> Float[np.ndarray, "kinds laws words"]:
+    def of_kinds(
+        self, Q: Float[np.ndarray, "laws words"], tolerance: float = TOLERANCE
+    ) -> Float[np.ndarray, "kinds laws words"]:
         """f_m(Q) for each kind m and each row of Q."""
-        return np.stack([law.word_share(Q) for law in self._laws])
+        return np.stack([law.word_share(Q, tolerance) for law in self._laws])
 
-    def __call__(self, Q: Float[np.ndarray, "laws words"]) -> Float[np.ndarray, "laws words"]:
-        """F(Q) for each row of Q, to full relative accuracy."""
-        return np.einsum("m,mlw->lw", self._mixture.share, self.of_kinds(Q)) + self._mixture.committed
+    def __call__(
+        self, Q: Float[np.ndarray, "laws words"], tolerance: float = TOLERANCE
+    ) -> Float[np.ndarray, "laws words"]:
+        """F(Q) for each row of Q, to the relative accuracy that is asked for, by default that of float64."""
+        said = self.of_kinds(Q, tolerance)
+        return np.einsum("m,mlw->lw", self._mixture.share, said) + self._mixture.committed
 
     def composition(self, Q: Float[np.ndarray, " words"]) -> Float[np.ndarray, "kinds states"]:
         """p_m(Q), the stationary law over all states of each kind."""

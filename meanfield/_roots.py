@@ -40,7 +40,13 @@ class Roots(NamedTuple):
     evaluations: int
 
 
-def all_roots(function: Function, breaks: Float[np.ndarray, " breaks"], tolerance: float = 1e-10) -> Roots:
+def all_roots(
+    function: Function,
+    breaks: Float[np.ndarray, " breaks"],
+    tolerance: float = 1e-10,
+    *,
+    polish: Function | None = None,
+) -> Roots:
     """Every root of `function` between the first and the last of `breaks` that its interpolant resolves.
 
     The intervals between `breaks` are halved until the last Chebyshev coefficients of degree 16 are below `tolerance`
@@ -55,8 +61,10 @@ def all_roots(function: Function, breaks: Float[np.ndarray, " breaks"], toleranc
         Ends of the first intervals, rising.
     tolerance
         Error that the interpolant may have, relative to the largest value on its interval.
+    polish
+        The same function, computed more accurately, for the roots themselves.
     """
-    found = interpolate(function, breaks, tolerance)
+    found = interpolate(function, breaks, tolerance, roots_only=True)
     roots, slopes, extrema, flat = [], [], [], []
     for (piece,) in found.pieces:
         if np.abs(piece.coef).max() < FLAT:
@@ -73,12 +81,12 @@ def all_roots(function: Function, breaks: Float[np.ndarray, " breaks"], toleranc
                 slopes.append(slope(roots[-1]))
         extrema += list(zip(np.abs(values[1:-1]), stops[1:-1], strict=True))
     polished = np.array(roots)
-    for _ in range(2 if roots else 0):
-        polished = polished - function(polished) / np.array(slopes)
+    for _ in range(3 if roots else 0):
+        polished = polished - (polish or function)(polished) / np.array(slopes)
     closest = min(extrema, default=(np.inf, np.nan))
     polished.sort()
     distinct = np.diff(polished, prepend=-np.inf) > SAME_ROOT
-    asked = found.evaluations + 2 * len(roots)
+    asked = found.evaluations + 3 * len(roots)
     return Roots(polished[distinct], found.error, (float(closest[0]), float(closest[1])), _joined(flat), asked)
 
 

@@ -2,30 +2,41 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Any, NamedTuple
+
 import numpy as np
 import xarray as xr
 from jaxtyping import Float
+from scipy.linalg import eig
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigs
 
 from meanfield._compositions import validate_composition
 from meanfield._errors import InputError
+from meanfield._extended_eigenvalues import extended_eigenvalues
 from meanfield._memory import MemorySpace
-from meanfield._mixture import Mixture, mixture_linearised_drift
+from meanfield._mixture import Mixture
 from meanfield._policy import names_of
 from meanfield._population import Population, as_population
 from meanfield._provenance import stamp
+from meanfield._reduced_jacobian import ReducedJacobian
 
 # A policy that float64 rounds to a floor of 2e-16 has a zero eigenvalue displaced by the root of that floor, 1.5e-8.
 MARGINAL = 1e-7
-DENSE_STATES = 100  # below, LAPACK is faster than Arnoldi and finds every eigenvalue
+DENSE_SIZE = 100  # below, LAPACK is faster than Arnoldi and finds every eigenvalue
+ENOUGH = 1e-8  # a larger error asks for extended precision
+FLOOR = 1e-14
+TRIALS = 2
+MARGIN = 10.0  # between the error to first order and the one reported
 
 
 def spectrum(policy: xr.Dataset | Population, composition: xr.DataArray | np.ndarray, *, k: int = 4) -> xr.Dataset:
     """The k leading eigenvalues of the reduced Jacobian, those with the largest real parts.
 
     J = A(Q)ᵀ - I + (∂A/∂Q ᵀ x) qᵀ, restricted to perturbations with Σε = 0: [004] Eqs. 34-38 for any composition x.
-    Found by matrix-free Arnoldi iteration, by dense LAPACK for at most 100 states. Near λ = -1, where an agent who has
-    forgotten everything in H interactions makes J defective, eigenvalues are good to about eps^(1/H) only.
+    Found by matrix-free Arnoldi iteration, or by LAPACK where J is small, with the condition of each. Near λ = -1
+    J is almost defective, since agents forget everything in H interactions; what float64 can't tell there is computed
+    in extended precision, which lists an eigenvalue with several eigenvectors once.
 
     Parameters
     ----------
@@ -35,11 +46,13 @@ def spectrum(policy: xr.Dataset | Population, composition: xr.DataArray | np.nda
         Shape (S,), for a population (M, S), rows sum to 1: the fraction of agents of a kind in each state. It need not
         be a fixed point.
     k
-        How many eigenvalues, 1 ≤ k ≤ M(S - 1), for more than 100 states less than M·S - 1.
+        How many eigenvalues, 1 ≤ k ≤ M(S - 1).
 
     Returns
     -------
-    Dataset with `eigenvalue` and `eigenvalue_imaginary` (mode), per unit of time (two units are a round).
+    Dataset over `mode` with `eigenvalue` and `eigenvalue_imaginary`, per unit of time (two units are a round),
+    `eigenvalue_error`, a bound of the error of each for the table as given, and `eigenvalue_floor_shift`, by how much
+    it moves to first order if entries of the policy below 1e-14 are taken for 0.
 
     Raises
     ------
@@ -48,52 +61,154 @@ def spectrum(policy: xr.Dataset | Population, composition: xr.DataArray | np.nda
     """
     population = as_population(policy)
     x = validate_composition(composition, population)
-    # As many as there are directions that keep each Σx; Arnoldi iteration leaves out two at least
-    most = x.size - len(x) if x.size <= DENSE_STATES else x.size - max(len(x), 2)
+    most = x.size - len(x)
     if not 1 <= k <= most:
         raise InputError(f"k = {k}: expected 1 to {most} eigenvalues")
-    values = leading_eigenvalues(population.mixture, x, population.space, k)
+    found = leading_eigenvalues(population.mixture, x, population.space, k)
+    columns = {
+        "eigenvalue": (found.values.real, "eigenvalue of the reduced Jacobian, real part"),
+        "eigenvalue_imaginary": (found.values.imag, "eigenvalue of the reduced Jacobian, imaginary part"),
+        "eigenvalue_error": (found.errors, "bound of the error of the eigenvalue"),
+        "eigenvalue_floor_shift": (found.floor_shifts, "shift of the eigenvalue without entries below 1e-14"),
+    }
     result = xr.Dataset(
-        {"eigenvalue": ("mode", values.real), "eigenvalue_imaginary": ("mode", values.imag)},
+        {name: ("mode", values, {"units": "1/time", "long_name": label}) for name, (values, label) in columns.items()},
         coords={"mode": np.arange(k)},
     )
-    for name in result.data_vars:
-        result[name].attrs = {"units": "1/time", "long_name": f"{name.replace('_', ', ')} part of the reduced Jacobian"}
     result = result.assign_attrs(policy=population.name).assign_coords(names_of(policy))
     return stamp(result, "spectrum", policy, k=k)
 
 
+class Eigenvalues(NamedTuple):
+    """Eigenvalues λ of the reduced Jacobian.
+
+    Attributes
+    ----------
+    values
+        By falling real part, complex.
+    errors
+        A bound of the error of each.
+    floor_shifts
+        By how much the real part of each moves, to first order, where entries of the policy below 1e-14 are taken for
+        0: digits to the right of it say nothing about a language model.
+    """
+
+    values: np.ndarray
+    errors: np.ndarray
+    floor_shifts: np.ndarray
+
+
 def leading_eigenvalues(
-    mixture: Mixture, x: Float[np.ndarray, "kinds states"], space: MemorySpace, k: int = 1
+    mixture: Mixture, x: Float[np.ndarray, "kinds states"], space: MemorySpace, k: int = 1, *, x_error: float = 0.0
+) -> Eigenvalues:
+    """The k eigenvalues with the largest real parts.
+
+    In float64 where the condition of an eigenvalue allows, in extended precision elsewhere, which finds an eigenvalue
+    with several eigenvectors once.
+
+    Parameters
+    ----------
+    x_error
+        Relative error of the entries of x, which adds to the errors of the eigenvalues.
+    """
+    matrix = ReducedJacobian(mixture, x, space)
+    dense = matrix.size <= max(DENSE_SIZE, 4 * k)
+    pairs = _dense(matrix)[:k] if dense else _arnoldi(matrix, k)
+    errors = np.array([_error(matrix, pair) for pair in pairs])
+    if not (errors <= ENOUGH).all():
+        extended, better = _extended(mixture, x, space, k)
+        if better.max(initial=0.0) < errors.max():
+            pairs, errors = extended, better
+    values = np.array([pair.value for pair in pairs])
+    shifts = np.zeros(len(pairs))
+    if (floors := (mixture.q > 0) & (mixture.q < FLOOR)).any():
+        without = ReducedJacobian(mixture._replace(q=np.where(floors, 0.0, mixture.q)), x, space)
+        shifts = np.array(
+            [without.between(pair.left, pair.right) - matrix.between(pair.left, pair.right) for pair in pairs]
+        )
+    if x_error:
+        errors = errors + _from_composition(matrix, pairs, partial(_extended, mixture), x, space, x_error)
+    # Zero belongs to what the next word does not show: an eigenvalue of J + I, where B has fewer dimensions.
+    zeros = np.zeros(min(k, max(0, x.size - len(x) - matrix.size)))
+    values, errors, shifts = (np.append(column, zeros) for column in (values, errors, shifts))
+    order = np.lexsort((-values.imag, -values.real))[:k]
+    return Eigenvalues(values[order] - 1, errors[order], shifts[order])
+
+
+def _extended(mixture: Mixture, x: np.ndarray, space: MemorySpace, k: int) -> tuple[list[_Pair], np.ndarray]:
+    found = extended_eigenvalues(partial(ReducedJacobian, mixture, x, space), space.memory_length, k)
+    return [_Pair(*pair) for pair in zip(found.values, found.left, found.right, strict=True)], found.errors
+
+
+def _from_composition(
+    matrix: ReducedJacobian, pairs: list[_Pair], again: Any, x: np.ndarray, space: MemorySpace, x_error: float
 ) -> np.ndarray:
-    """The k eigenvalues with the largest real parts, complex, in falling order."""
+    """What relative errors of x make of the eigenvalues: to first order, or by trial where that says too much.
 
-    def shifted(flat: np.ndarray) -> np.ndarray:
-        # On Σv = 0 it is J + I, whose eigenvalues are at most 2 in modulus; directions that leave the simplex get -3,
-        # and so are never leading ones.
-        v = flat.reshape(x.shape)
-        leaving = x * v.sum(1, keepdims=True)
-        tangent = v - leaving
-        return (mixture_linearised_drift(tangent, x, mixture, space) + tangent - 3 * leaving).ravel()
+    Eigenvalues of a defective matrix have infinite derivatives, though none may move.
+    """
+    shifts = x_error * np.array([matrix.shift(pair.left, pair.right) for pair in pairs])
+    if (shifts <= ENOUGH).all():
+        return shifts
+    random = np.random.default_rng(0)
+    values = np.array([pair.value for pair in pairs])
+    trials = np.zeros((TRIALS, len(pairs)))
+    for trial in trials:
+        moved, _ = again(x * (1 + x_error * random.choice([-1.0, 1.0], size=x.shape)), space, len(pairs))
+        found = np.array([pair.value for pair in moved])
+        trial[:] = [np.abs(found - value).min() for value in values]
+    return np.minimum(shifts, MARGIN * trials.max(0))
 
-    n = x.size
-    if n <= DENSE_STATES:
-        dense = np.stack([shifted(column) for column in np.eye(n)], axis=1)
-        return _largest(np.linalg.eigvals(dense), k) - 1
-    operator = LinearOperator((n, n), matvec=lambda v: shifted(v.ravel()), dtype=np.float64)
-    start = np.random.default_rng(0).standard_normal(n)
-    for basis in (40, 120, 360):
-        size = min(max(basis, 2 * k + 2), n - 1)
+
+class _Pair(NamedTuple):
+    """An eigenvalue and its left and right eigenvectors with l·r = 1, infinite where there are none such."""
+
+    value: complex
+    left: np.ndarray
+    right: np.ndarray
+
+
+def _pair(value: complex, left: np.ndarray, right: np.ndarray) -> _Pair:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        scale = 1 / np.sqrt(complex(left @ right))
+    return _Pair(complex(value), scale * left, scale * right)
+
+
+def _dense(matrix: ReducedJacobian) -> list[_Pair]:
+    """All eigenvalues, by LAPACK."""
+    columns = np.stack([matrix.apply(column) for column in np.eye(matrix.size)], axis=1)
+    values, left, right = eig(columns, left=True)
+    order = np.lexsort((-values.imag, -values.real))
+    return [_pair(values[i], left[:, i].conj(), right[:, i]) for i in order]
+
+
+def _arnoldi(matrix: ReducedJacobian, k: int) -> list[_Pair]:
+    """Those with the largest real parts, by Arnoldi iteration; a value without vectors where it finds none."""
+    start = np.random.default_rng(0).standard_normal(matrix.size)
+    sides: list[Any] = []
+    for product in matrix.products():
+        operator = LinearOperator((matrix.size, matrix.size), matvec=product, dtype=np.float64)
+        size = min(max(40, 2 * k + 2), matrix.size - 1)
         try:
-            found = eigs(operator, k=k, which="LR", ncv=size, v0=start, return_eigenvectors=False, maxiter=2000)
-            return _largest(found, k) - 1
+            sides.append(eigs(operator, k=k, which="LR", ncv=size, v0=start, maxiter=100))
         except ArpackNoConvergence:
-            continue
-    raise RuntimeError("Arnoldi iteration found no leading eigenvalue with 360 basis vectors")
+            return [_Pair(0j, np.full(matrix.size, np.inf), start)]
+    (values, right), (left_values, left) = sides
+    # One of a pair of complex eigenvalues may be missing on the left
+    left_values, left = np.append(left_values, left_values.conj()), np.append(left, left.conj(), axis=1)
+    order = np.lexsort((-values.imag, -values.real))
+    partner = [int(np.abs(left_values - value).argmin()) for value in values]
+    return [_pair(values[i], left[:, partner[i]], right[:, i]) for i in order]
 
 
-def _largest(values: np.ndarray, k: int) -> np.ndarray:
-    return values[np.lexsort((-values.imag, -values.real))][:k]
+def _error(matrix: ReducedJacobian, pair: _Pair) -> float:
+    """How far an eigenvalue of the matrix may be: |l|·|Br - μr| and what rounding may hide of it."""
+    value, left, right = pair
+    if not (np.isfinite(left).all() and np.isfinite(right).all()):
+        return np.inf
+    residual = np.abs(matrix.apply(right.real) + 1j * matrix.apply(right.imag) - value * right)
+    rounding = np.finfo(float).eps * np.linalg.norm(left) * np.linalg.norm(right)
+    return float(MARGIN * (np.abs(left) @ residual + rounding))
 
 
 def stability(eigenvalue: complex) -> str:

@@ -143,7 +143,8 @@ def _candidates(population: Population) -> Iterator[dict[str, object]]:
     mixture = population.mixture
     for w, word in enumerate(population.words):
         x = consensus(population, word).values
-        leading = complex(leading_eigenvalues(mixture, x, population.space)[0])
+        found = leading_eigenvalues(mixture, x, population.space)
+        leading = complex(found.values[0])
         said = mixture.q[:, population.space.consensus_state(w)]
         share = mixture.share @ said + mixture.committed
         # 1 - q, as the sum of the others: exact where q is within an ulp of 1
@@ -153,6 +154,8 @@ def _candidates(population: Population) -> Iterator[dict[str, object]]:
             "word": word,
             "word_share": float(share[w]),
             "eigenvalue": leading.real,
+            "eigenvalue_error": float(found.errors[0]),
+            "eigenvalue_floor_shift": float(found.floor_shifts[0]),
             "stability": stability(leading),
             "stable": stability(leading) == "stable",
             "residual": residual,
@@ -171,7 +174,7 @@ def _roots(policy: Policies) -> Iterator[dict[str, object]]:
             "row": "fixed_point",
             "word": words[majority],
             "word_share": point["word_share"].values[majority],
-            "eigenvalue": point["eigenvalue"].item(),
+            **{name: point[name].item() for name in ("eigenvalue", "eigenvalue_error", "eigenvalue_floor_shift")},
             "stability": point["stability"].item(),
             "stable": point["stable"].item(),
             "residual": point["residual"].item(),
