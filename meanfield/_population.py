@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from functools import cached_property, partial
+from numbers import Real
 from types import MappingProxyType
 
 import numpy as np
 import xarray as xr
 
 from meanfield._errors import InputError
+from meanfield._labels import values_in_order
 from meanfield._memory import MemorySpace
 from meanfield._mixture import Mixture
 from meanfield._policy import policy_hash, single_policy, space_of, words_of
@@ -164,10 +166,8 @@ def without_component(result: xr.Dataset, policy: xr.Dataset | Population) -> xr
 def _validate_fractions(fractions: Sequence[float] | np.ndarray | None, n_policies: int) -> tuple[float, ...]:
     if fractions is None and n_policies == 1:
         return (1.0,)
-    try:
-        values = np.asarray([] if fractions is None else fractions, dtype=np.float64)
-    except (TypeError, ValueError):
-        values = np.empty(0)
+    labels = {"component": range(n_policies)}
+    values = np.empty(0) if fractions is None else values_in_order(fractions, labels, "fractions")
     good = values.shape == (n_policies,) and bool((values >= 0).all()) and abs(values.sum() - 1) <= ROUNDING
     if not good:
         raise InputError(f"fractions = {fractions}: expected {n_policies} numbers of at least 0 that sum to 1")
@@ -180,7 +180,7 @@ def _validate_committed(committed: Mapping[str, float], words: tuple[str, ...]) 
     for word, share in committed.items():
         if word not in words:
             raise InputError(f"committed has the word {word!r}: expected some of {', '.join(words)}")
-        if not isinstance(share, (int, float, np.number)) or not share >= 0:
+        if not isinstance(share, Real) or isinstance(share, bool) or not share >= 0:
             raise InputError(f"committed[{word!r}] = {share!r}: expected a fraction of at least 0")
     total = float(sum(committed.values()))
     if not total < 1:

@@ -66,7 +66,7 @@ def with_value(value: float) -> xr.Dataset:
         (random_policy(1).assign_attrs(memory_length=4), "memory_length = 4"),
         (random_policy(1).assign_coords(word_label=("word", ["a", "a"])), "words a, a: expected words that differ"),
         (random_policy(1).astype("float32"), "dtype float32"),
-        (random_policy(1).transpose("word", "state"), "has dims"),
+        (random_policy(1).rename(state="memory"), "has dims"),
         ("policy.nc", "is a str"),
     ],
 )

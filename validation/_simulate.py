@@ -185,6 +185,7 @@ def _labelled(
         coords={
             "n_agents": ("n_agents", sizes, {"long_name": "number of agents"}),
             "run": np.arange(runs),
+            "word": np.arange(len(words) - 1),
             "word_label": ("word", np.array(cast.population.words, dtype=str)),
         },
     )
@@ -204,5 +205,5 @@ def _labelled(
             shares,
             {"long_name": "probability that a random agent says the word", "units": "1"},
         )
-        result = result.assign_coords(round=np.arange(shares.shape[2]), word=np.arange(len(words) - 1))
+        result = result.assign_coords(round=np.arange(shares.shape[2]))
     return result
