@@ -33,8 +33,8 @@ def consensus(policy: xr.Dataset | Population, word: str) -> xr.DataArray:
 def validate_composition(composition: xr.DataArray | np.ndarray, population: Population) -> np.ndarray:
     """`composition` as an array of shape (M, S); InputError where a row is not on the simplex to 1e-6.
 
-    Shape (S,) stands for the same composition in each of the M kinds of agents. A DataArray has the dims `state` and, of
-    a population, `component`; its coordinates say which is which.
+    Shape (S,) stands for the same composition in each of the M kinds of agents. A DataArray has the dims `state` and,
+    of a population, `component`; its coordinates say which is which.
     """
     shape = (len(population.policies), population.space.n_states)
     labels = {"component": range(shape[0]), "state": range(shape[1])}

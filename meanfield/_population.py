@@ -32,8 +32,8 @@ class Population:
     policies
         One policy, or several over the same words and of the same memory length.
     fractions
-        φ, the fraction of each policy among the agents who are not committed; they sum to 1. May be left out for one
-        policy.
+        φ, the fraction of each policy among the agents who are not committed; they sum to 1. A DataArray counts by its
+        coordinate `component`. May be left out for one policy.
     committed
         c, the fraction of all agents who always say a word, by word. Their sum is below 1. Default: nobody.
 
@@ -47,7 +47,7 @@ class Population:
         self,
         policies: xr.Dataset | Sequence[xr.Dataset],
         *,
-        fractions: Sequence[float] | np.ndarray | None = None,
+        fractions: Sequence[float] | np.ndarray | xr.DataArray | None = None,
         committed: Mapping[str, float] | None = None,
     ) -> None:
         if not isinstance(policies, (xr.Dataset, Sequence)) or isinstance(policies, str):
@@ -163,7 +163,9 @@ def without_component(result: xr.Dataset, policy: xr.Dataset | Population) -> xr
     return alone.drop_vars(["component", "component_policy", "component_fraction", "committed"], errors="ignore")
 
 
-def _validate_fractions(fractions: Sequence[float] | np.ndarray | None, n_policies: int) -> tuple[float, ...]:
+def _validate_fractions(
+    fractions: Sequence[float] | np.ndarray | xr.DataArray | None, n_policies: int
+) -> tuple[float, ...]:
     if fractions is None and n_policies == 1:
         return (1.0,)
     labels = {"component": range(n_policies)}

@@ -189,7 +189,7 @@ def critical_size_from_simulation(bias: xr.Dataset, *, level: float = 0.99) -> x
         raise InputError("bias: expected what validation.collective_bias returns")
     if not 0.5 < level < 1:
         raise InputError(f"level = {level}: expected a number between 1/2 and 1, as in 0.99")
-    bias = canonical_order(bias, "bias").sortby("n_agents")
+    bias = canonical_order(bias, "bias").sortby("n_agents").transpose("pair", "n_agents", ..., "word")
     sizes = bias["n_agents"].values
     low = bias["interval"].sel(bound="low").transpose("pair", "n_agents").values
     runs = int(bias.attrs["option_runs"])
