@@ -63,9 +63,10 @@ def _places(labelled: xr.Dataset | xr.DataArray, dim: str, expected: Sequence[Ha
             raise InputError(f"{name} has {number} along {dim}: expected {len(expected)}")
         return None
     in_place = np.arange(len(expected)) if isinstance(expected, range) else np.asarray(expected)
-    if np.array_equal(labelled[dim].values, in_place):
+    found = labelled[dim].values
+    if found.dtype.kind != "b" and np.array_equal(found, in_place):
         return None
-    given: list[Any] = labelled[dim].values.tolist()
+    given: list[Any] = found.tolist()
     wanted = f"expected {_listed(expected)}, each once"
     known = set(expected)
     for label, times in Counter(given).items():
