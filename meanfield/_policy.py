@@ -186,7 +186,7 @@ def _where(array: xr.DataArray, mask: np.ndarray) -> str:
 
 
 def single_policy(policy: xr.Dataset, name: str = "policy") -> xr.Dataset:
-    """`policy` without dims of length one over model and pair; InputError if it stacks several."""
+    """`policy` as `validate_policy` returns it, without dims over model and pair; InputError if it stacks several."""
     policy = validate_policy(policy, name)
     many = {dim: policy.sizes[dim] for dim in STACKED_DIMS if policy.sizes.get(dim, 1) > 1}
     if many:
@@ -199,7 +199,7 @@ def single_policy(policy: xr.Dataset, name: str = "policy") -> xr.Dataset:
 
 
 def each_policy(policies: xr.Dataset | Iterable[xr.Dataset]) -> Iterator[xr.Dataset]:
-    """The policies of a stack, or of several, one by one, models outermost, each with its scalar model and pair.
+    """The policies of a stack, or of several, one by one as `single_policy` returns them, models outermost.
 
     A combination of model and pair that was never measured (all NaN) is passed over.
     """

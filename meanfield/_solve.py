@@ -46,8 +46,8 @@ def solve(
         One policy, a stack over model and pair, or a population. A stack is solved as one batch.
     initial
         Composition to start from: fractions that sum to 1, dims (state), for a population (component, state) or
-        (state), which then holds for each kind of agents. Further dims of a DataArray are a batch of starts, and stay
-        in the result. Default: empty memories.
+        (state), which then holds for each kind of agents. Coordinates of a DataArray count, not positions; its further
+        dims are a batch of starts, and stay in the result. Default: empty memories.
     times
         Times at which to save, shape (T,), increasing, from 0. Default: 0 to 200 (100 rounds) in steps of 0.5.
     max_time

@@ -62,7 +62,8 @@ def simulate(
         Add them to the N agents, rather than have them take the places of some.
     initial
         Memories at the start. None: empty. A word: all have only ever said and heard it. Or a composition, shape (S,),
-        for a population (M, S): whole numbers of agents, closest to it. Committed agents start like the first policy's.
+        for a population (M, S), or a DataArray, of which coordinates count: whole numbers of agents, closest to it.
+        Committed agents start like the first policy's.
     convention
         When a run has converged: '004', '001' or '001 strict', or a `Convention` of one's own.
     max_rounds
