@@ -73,7 +73,7 @@ def _places(labelled: xr.Dataset | xr.DataArray, dim: str, expected: Sequence[Ha
         if label not in known or isinstance(label, bool):
             raise InputError(f"{name} has {dim} = {label!r}: {wanted}")
         if times > 1:
-            raise InputError(f"{name} has {dim} = {label!r} {times} times: {wanted}")
+            raise InputError(f"{name} has {times} times {dim} = {label!r}: {wanted}")
     place = {label: i for i, label in enumerate(given)}
     for label in expected:
         if label not in place:

@@ -164,7 +164,7 @@ def test_permuted_labels_are_put_back_and_relabelled_policies_are_others():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"word": [1, 1]}, "policy has word = 1 2 times: expected 0 to 1, each once"),
+        ({"word": [1, 1]}, "policy has 2 times word = 1: expected 0 to 1, each once"),
         ({"word": [1, 2]}, "policy has word = 2: expected 0 to 1, each once"),
         ({"word": ["a", "b"]}, "policy has word = 'a': expected 0 to 1"),
         ({"word": [False, True]}, "policy has word = False: expected 0 to 1"),
