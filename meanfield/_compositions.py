@@ -6,7 +6,8 @@ import numpy as np
 import xarray as xr
 
 from meanfield._errors import InputError
-from meanfield._policy import space_of, word_index
+from meanfield._labels import values_in_order
+from meanfield._policy import space_of, validate_policy, word_index
 from meanfield._population import Population, as_population
 
 
@@ -32,10 +33,12 @@ def consensus(policy: xr.Dataset | Population, word: str) -> xr.DataArray:
 def validate_composition(composition: xr.DataArray | np.ndarray, population: Population) -> np.ndarray:
     """`composition` as an array of shape (M, S); InputError where a row is not on the simplex to 1e-6.
 
-    Shape (S,) stands for the same composition in each of the M kinds of agents.
+    Shape (S,) stands for the same composition in each of the M kinds of agents. A DataArray has the dims `state` and,
+    of a population, `component`; its coordinates say which is which.
     """
-    x = np.asarray(composition, dtype=np.float64)
     shape = (len(population.policies), population.space.n_states)
+    labels = {"component": range(shape[0]), "state": range(shape[1])}
+    x = values_in_order(composition, labels, "composition")
     if x.shape not in (shape, shape[1:]):
         expected = f"({shape[1]},)" if shape[0] == 1 else f"{shape} or ({shape[1]},)"
         raise InputError(f"composition has shape {x.shape}: expected {expected}")
@@ -56,7 +59,7 @@ def validate_fractions(x: np.ndarray) -> None:
 
 def _all_in(state: int, policy: xr.Dataset | Population) -> xr.DataArray:
     alone = not isinstance(policy, Population)
-    space = space_of(policy) if alone else policy.space
+    space = space_of(validate_policy(policy)) if alone else policy.space
     x = np.zeros(space.n_states if alone else (len(policy.policies), space.n_states))
     x[..., state] = 1.0
     dims = ("state",) if alone else ("component", "state")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -30,13 +31,16 @@ class MemorySpace:
     Raises
     ------
     InputError
-        If W < 2 or H < 1.
+        If they are not whole numbers, W < 2 or H < 1.
     """
 
     n_words: int
     memory_length: int
 
     def __post_init__(self) -> None:
+        for name in ("n_words", "memory_length"):
+            # Numbers of NumPy would overflow in powers of W.
+            object.__setattr__(self, name, _whole(name, getattr(self, name)))
         if self.n_words < 2:
             raise InputError(f"n_words = {self.n_words}: at least two words are needed")
         if self.memory_length < 1:
@@ -108,3 +112,13 @@ class MemorySpace:
             self.memory_length - 1
         )
         return 1 + self.n_digits * np.where(states < full, states, without_oldest)
+
+
+def _whole(name: str, value: object) -> int:
+    try:
+        number = operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        number = None
+    if number is None or isinstance(value, bool):
+        raise InputError(f"{name} = {value!r}: expected a whole number")
+    return number

@@ -9,15 +9,18 @@ import numpy as np
 import xarray as xr
 
 from meanfield._errors import InputError
+from meanfield._labels import canonical_order, in_order, real_numbers, values_in_order
 from meanfield._memory import MemorySpace
+from meanfield._texts import validate_attrs, validate_text, validate_words
 
 # A softmax of float64 logits sums to 1 within a few ulp; float32 tables (1e-7) are not silently accepted.
 ROW_SUM_TOLERANCE = 1e-9
 STACKED_DIMS = ("model", "pair")
+PLACES = {"model": -2, "pair": -1, "state": 1, "word": 2}  # of dims; others between them
 
 
 def make_policy(
-    q: np.ndarray,
+    q: np.ndarray | xr.DataArray,
     words: Sequence[str],
     *,
     model: str | None = None,
@@ -29,13 +32,13 @@ def make_policy(
     ----------
     q
         Shape (S, W), P(an agent in `state` says `word`), or shape (S,), P(first word), for two words. States in the
-        order of `MemorySpace`.
+        order of `MemorySpace`, those of a DataArray by its coordinates `state` and `word`.
     words
-        The W words, in the order of the columns of `q`; all different.
+        The W words, number 0 first; all different, not empty, without what files can't keep (NUL, lone surrogates).
     model
         Name of the language model, kept as the coordinate `model`.
     attrs
-        Numbers and strings that say where the policy comes from.
+        Numbers, strings and lists of them that say where the policy comes from.
 
     Returns
     -------
@@ -44,9 +47,13 @@ def make_policy(
     Raises
     ------
     InputError
-        If `q` is not a policy over these words.
+        If `q` is not a policy over these words: shape, values, masked or not real; or files can't keep a text.
     """
-    q = np.asarray(q, dtype=np.float64)
+    validate_words(words, "words")
+    validate_attrs(attrs or {}, "attrs")
+    if model is not None:
+        validate_text(model, "model")
+    q = _choice_probabilities(q, words)
     if q.ndim == 1 and len(words) == 2:
         q = np.stack([q, 1 - q], axis=-1)
     if q.ndim != 2 or q.shape[1] != len(words):
@@ -66,27 +73,70 @@ def make_policy(
     return validate_policy(policy)
 
 
-def validate_policy(policy: xr.Dataset, name: str = "policy") -> xr.Dataset:
-    """Return `policy` unchanged if it is a policy (or a stack of them over model and pair); raise InputError if not.
+def _choice_probabilities(q: np.ndarray | xr.DataArray, words: Sequence[str]) -> np.ndarray:
+    if not isinstance(q, xr.DataArray):
+        return real_numbers(q, "q")
+    labels = {"state": range(q.sizes.get("state", 0)), "word": range(len(words))}
+    given = in_order(q, labels, "q").coords.get("word_label")
+    if given is not None and given.values.tolist() != list(words):
+        raise InputError(f"q has word_label = {given.values.tolist()}: expected {list(words)}, as words")
+    return values_in_order(q, labels, "q")
 
-    A policy has a float variable `q` with dims (…, state, word), values in [0, 1], rows that sum to 1 within 1e-9, as
-    many states as some memory length H has, and a coordinate `word_label` with distinct words for each pair.
+
+def validate_policy(policy: xr.Dataset, name: str = "policy") -> xr.Dataset:
+    """`policy`, or a stack of policies over model and pair, in canonical order; InputError if it is none.
+
+    A policy has a float variable `q` with dims state and word, values in [0, 1], rows that sum to 1 within 1e-9, as
+    many states as some memory length H has, and a coordinate `word_label` with distinct words for each pair. Dims may
+    be in any order, and states and words too where their coordinates number them: `policy.isel(word=[1, 0])` is the
+    same policy. A policy without these coordinates is taken as it stands.
+
+    Returns
+    -------
+    The policy with dims (model, pair, state, word), states and words numbered from 0 upwards.
+
+    Raises
+    ------
+    InputError
+        If it is no policy, or states or words are missing, foreign or there twice.
     """
     if not isinstance(policy, xr.Dataset):
         raise InputError(f"{name} is a {type(policy).__name__}: expected an xarray.Dataset with a variable q")
     if "q" not in policy:
         raise InputError(f"{name} has the variables {sorted(map(str, policy.data_vars))}: expected q among them")
     _validate_dims(policy, name)
+    policy = _numbered(_transposed(canonical_order(policy, name)))
     _validate_labels(policy, name)
     _validate_probabilities(policy["q"], name)
     return policy
 
 
+def _transposed(policy: xr.Dataset) -> xr.Dataset:
+    # To look takes a tenth of the time of a transposition that changes nothing.
+    if all(list(one.dims) == sorted(one.dims, key=_place) for one in policy.variables.values()):
+        return policy
+    return policy.transpose(*STACKED_DIMS, ..., "state", "word", missing_dims="ignore")
+
+
+def _place(dim: Hashable) -> int:
+    return PLACES.get(str(dim), 0)
+
+
+def _numbered(policy: xr.Dataset) -> xr.Dataset:
+    """With coordinates `state` and `word`, and `q` in C order, so that sums are rounded alike."""
+    absent = {dim: np.arange(policy.sizes[dim]) for dim in ("state", "word") if dim not in policy.coords}
+    policy = policy.assign_coords(absent) if absent else policy
+    q = policy["q"]
+    return policy if q.values.flags.c_contiguous else policy.assign(q=q.copy(data=np.ascontiguousarray(q.values)))
+
+
 def _validate_dims(policy: xr.Dataset, name: str) -> None:
-    dims = policy["q"].dims
-    if dims[-2:] != ("state", "word") or not set(dims[:-2]) <= set(STACKED_DIMS):
-        raise InputError(f"{name}.q has dims {dims}: expected (state, word), after model and pair where there are many")
-    for dim in dims[:-2]:
+    dims = set(policy["q"].dims)
+    if not {"state", "word"} <= dims or not dims <= {"state", "word", *STACKED_DIMS}:
+        raise InputError(
+            f"{name}.q has dims {policy['q'].dims}: expected state and word, and model and pair where there are many"
+        )
+    for dim in dims - {"state", "word"}:
         if dim not in policy.coords or len(set(policy[dim].values)) < policy.sizes[dim]:
             raise InputError(f"{name} has a dim {dim} without a coordinate of names that differ")
     space = MemorySpace.from_sizes(policy.sizes["state"], policy.sizes["word"])
@@ -105,9 +155,11 @@ def _validate_labels(policy: xr.Dataset, name: str) -> None:
     labels = policy["word_label"]
     if "word" not in labels.dims or not set(labels.dims) <= {"pair", "word"}:
         raise InputError(f"{name}.word_label has dims {labels.dims}: expected (word) or (pair, word)")
-    for words in labels.transpose(..., "word").values.reshape(-1, policy.sizes["word"]):
-        if len(set(words)) < len(words):
-            raise InputError(f"{name} has the words {', '.join(map(str, words))}: expected words that differ")
+    for words in labels.values.reshape(-1, policy.sizes["word"]).tolist():
+        validate_words(words, f"{name}.word_label")
+    for dim in STACKED_DIMS:
+        for label in policy[dim].values.ravel().tolist() if dim in policy.coords else ():
+            validate_text(label, f"{name}.{dim}")
 
 
 def _validate_probabilities(q: xr.DataArray, name: str) -> None:
@@ -134,17 +186,20 @@ def _where(array: xr.DataArray, mask: np.ndarray) -> str:
 
 
 def single_policy(policy: xr.Dataset, name: str = "policy") -> xr.Dataset:
-    """`policy` without dims of length one over model and pair; InputError if it stacks several."""
-    validate_policy(policy, name)
+    """`policy` as `validate_policy` returns it, without dims over model and pair; InputError if it stacks several."""
+    policy = validate_policy(policy, name)
     many = {dim: policy.sizes[dim] for dim in STACKED_DIMS if policy.sizes.get(dim, 1) > 1}
     if many:
         sizes = " and ".join(f"{n} {dim}s" for dim, n in many.items())
         raise InputError(f"{name} holds {sizes}: select one, as in {name}.sel(model=…, pair=…)")
-    return validate_policy(policy.squeeze([dim for dim in STACKED_DIMS if dim in policy.dims]), name)
+    one = policy.squeeze([dim for dim in STACKED_DIMS if dim in policy.dims])
+    if np.isnan(one["q"].values).all():
+        raise InputError(f"{name}.q is NaN throughout: expected a probability in [0, 1]")
+    return one
 
 
 def each_policy(policies: xr.Dataset | Iterable[xr.Dataset]) -> Iterator[xr.Dataset]:
-    """The policies of a stack, or of several, one by one, models outermost, each with its scalar model and pair.
+    """The policies of a stack, or of several, one by one as `single_policy` returns them, models outermost.
 
     A combination of model and pair that was never measured (all NaN) is passed over.
     """
@@ -154,12 +209,12 @@ def each_policy(policies: xr.Dataset | Iterable[xr.Dataset]) -> Iterator[xr.Data
         for stack in policies:
             yield from each_policy(stack)
         return
-    validate_policy(policies)
+    policies = validate_policy(policies, "policies")
     for i in range(policies.sizes.get("model", 1)):
         for j in range(policies.sizes.get("pair", 1)):
             one = policies.isel({d: k for d, k in (("model", i), ("pair", j)) if d in policies.dims})
             if not np.isnan(one["q"].values).all():
-                yield single_policy(one, name_of(one))
+                yield one
 
 
 def names_of(policy: object) -> dict[str, xr.DataArray]:
@@ -176,12 +231,13 @@ def name_of(policy: xr.Dataset) -> str:
 
 
 def words_of(policy: xr.Dataset) -> tuple[str, ...]:
-    """The words of a single policy, in the order of the dim `word`."""
-    return tuple(str(w) for w in policy["word_label"].values.ravel())
+    """The words of a single policy, number 0 first."""
+    labels = in_order(policy["word_label"], {"word": range(policy.sizes["word"])}, "policy")
+    return tuple(str(w) for w in labels.values.ravel())
 
 
 def word_index(policy: xr.Dataset, word: str) -> int:
-    """The place of `word` on the dim `word`; InputError if the policy does not have it."""
+    """The number of `word` on the dim `word`; InputError if the policy does not have it."""
     words = words_of(policy)
     if word not in words:
         raise InputError(f"word = {word!r}: expected one of {', '.join(words)}")
@@ -195,6 +251,7 @@ def space_of(policy: xr.Dataset) -> MemorySpace:
 
 def policy_hash(policy: xr.Dataset) -> str:
     """SHA-256 over the words and probabilities, hexadecimal: equal policies have equal hashes."""
+    policy = _transposed(canonical_order(policy, "policy"))
     digest = hashlib.sha256("\0".join(map(str, policy["word_label"].values.ravel())).encode())
     digest.update(np.ascontiguousarray(policy["q"].values, dtype="<f8").tobytes())
     return digest.hexdigest()

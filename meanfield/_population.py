@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from functools import cached_property, partial
+from numbers import Real
 from types import MappingProxyType
 
 import numpy as np
 import xarray as xr
 
 from meanfield._errors import InputError
+from meanfield._labels import values_in_order
 from meanfield._memory import MemorySpace
 from meanfield._mixture import Mixture
 from meanfield._policy import policy_hash, single_policy, space_of, words_of
@@ -30,8 +32,8 @@ class Population:
     policies
         One policy, or several over the same words and of the same memory length.
     fractions
-        φ, the fraction of each policy among the agents who are not committed; they sum to 1. May be left out for one
-        policy.
+        φ, the fraction of each policy among the agents who are not committed; they sum to 1. A DataArray counts by its
+        coordinate `component`. May be left out for one policy.
     committed
         c, the fraction of all agents who always say a word, by word. Their sum is below 1. Default: nobody.
 
@@ -45,7 +47,7 @@ class Population:
         self,
         policies: xr.Dataset | Sequence[xr.Dataset],
         *,
-        fractions: Sequence[float] | np.ndarray | None = None,
+        fractions: Sequence[float] | np.ndarray | xr.DataArray | None = None,
         committed: Mapping[str, float] | None = None,
     ) -> None:
         if not isinstance(policies, (xr.Dataset, Sequence)) or isinstance(policies, str):
@@ -161,13 +163,13 @@ def without_component(result: xr.Dataset, policy: xr.Dataset | Population) -> xr
     return alone.drop_vars(["component", "component_policy", "component_fraction", "committed"], errors="ignore")
 
 
-def _validate_fractions(fractions: Sequence[float] | np.ndarray | None, n_policies: int) -> tuple[float, ...]:
+def _validate_fractions(
+    fractions: Sequence[float] | np.ndarray | xr.DataArray | None, n_policies: int
+) -> tuple[float, ...]:
     if fractions is None and n_policies == 1:
         return (1.0,)
-    try:
-        values = np.asarray([] if fractions is None else fractions, dtype=np.float64)
-    except (TypeError, ValueError):
-        values = np.empty(0)
+    labels = {"component": range(n_policies)}
+    values = np.empty(0) if fractions is None else values_in_order(fractions, labels, "fractions")
     good = values.shape == (n_policies,) and bool((values >= 0).all()) and abs(values.sum() - 1) <= ROUNDING
     if not good:
         raise InputError(f"fractions = {fractions}: expected {n_policies} numbers of at least 0 that sum to 1")
@@ -180,7 +182,7 @@ def _validate_committed(committed: Mapping[str, float], words: tuple[str, ...]) 
     for word, share in committed.items():
         if word not in words:
             raise InputError(f"committed has the word {word!r}: expected some of {', '.join(words)}")
-        if not isinstance(share, (int, float, np.number)) or not share >= 0:
+        if not isinstance(share, Real) or isinstance(share, bool) or not share >= 0:
             raise InputError(f"committed[{word!r}] = {share!r}: expected a fraction of at least 0")
     total = float(sum(committed.values()))
     if not total < 1:

@@ -21,6 +21,7 @@ from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import connected_components
 
 from meanfield._errors import InputError
+from meanfield._labels import values_in_order
 from meanfield._reaction_model_arguments import (
     acting_pairs,
     positive_rate,
@@ -196,7 +197,7 @@ class ReactionModel:
         return np.bincount(to, weights=flux, minlength=self.n_states).astype(np.float64)
 
     def _composition(self, x: Any) -> np.ndarray:
-        x = np.asarray(x, dtype=np.float64)
+        x = values_in_order(x, {"state": self.names}, "x")
         if x.shape != (self.n_states,):
             raise InputError(f"x has shape {x.shape}: expected ({self.n_states},), one number for each state")
         return x

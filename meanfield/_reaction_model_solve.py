@@ -15,6 +15,7 @@ from jaxtyping import Array, Float
 from meanfield._compositions import validate_fractions
 from meanfield._errors import InputError
 from meanfield._integrate import MAX_STEPS, Tolerances
+from meanfield._labels import in_order, real_numbers
 from meanfield._provenance import stamp
 from meanfield._reaction_model import Moves, ReactionModel
 
@@ -139,20 +140,17 @@ def _drift(x: Float[Array, " states"], moves: Moves) -> Float[Array, " states"]:
 def initial_compositions(model: ReactionModel, initial: xr.DataArray | np.ndarray) -> xr.DataArray:
     """Compositions to start from, dims (further ones, state), states in the order of the model."""
     if not isinstance(initial, xr.DataArray):
-        values = np.asarray(initial, dtype=np.float64)
+        values = real_numbers(initial, "initial")
         if values.shape != (model.n_states,):
             raise InputError(f"initial has shape {values.shape}: expected ({model.n_states},), or a DataArray for more")
         initial = xr.DataArray(values, dims=("state",))
     if "state" not in initial.dims or initial.sizes["state"] != model.n_states or not initial.size:
         raise InputError(f"initial has sizes {dict(initial.sizes)}: expected {model.n_states} along state")
-    if "state" in initial.coords:
-        unknown = [name for name in model.names if name not in initial["state"].values]
-        if unknown:
-            raise InputError(f"initial has no state {unknown[0]!r}: expected the names of the model's states")
-        initial = initial.sel(state=list(model.names))
+    initial = in_order(initial, {"state": model.names}, "initial")
     if "time" in initial.dims:
         raise InputError("initial has a dim time: expected a batch of starts along another name")
-    starts = initial.transpose(..., "state").astype(np.float64)
+    starts = initial.transpose(..., "state")
+    starts = starts.copy(data=real_numbers(starts.values, "initial"))
     validate_fractions(starts.values)
     kept = {name: values for name, values in starts.coords.items() if "state" not in values.dims}
     return starts.drop_vars(list(starts.coords)).assign_coords(kept)

@@ -10,9 +10,10 @@ import xarray as xr
 from meanfield._compositions import empty_memories, validate_fractions
 from meanfield._errors import InputError
 from meanfield._integrate import STEADY_RESIDUAL, Courses, Tolerances, integrate
+from meanfield._labels import in_order, real_numbers
 from meanfield._mixture import Mixture
 from meanfield._observables import convention, entropy, success_rate
-from meanfield._policy import STACKED_DIMS, space_of, validate_policy
+from meanfield._policy import space_of, validate_policy
 from meanfield._population import Population
 from meanfield._provenance import stamp
 from meanfield._rate_equation import TIME_PER_ROUND
@@ -45,8 +46,8 @@ def solve(
         One policy, a stack over model and pair, or a population. A stack is solved as one batch.
     initial
         Composition to start from: fractions that sum to 1, dims (state), for a population (component, state) or
-        (state), which then holds for each kind of agents. Further dims of a DataArray are a batch of starts, and stay
-        in the result. Default: empty memories.
+        (state), which then holds for each kind of agents. Coordinates of a DataArray count, not positions; its further
+        dims are a batch of starts, and stay in the result. Default: empty memories.
     times
         Times at which to save, shape (T,), increasing, from 0. Default: 0 to 200 (100 rounds) in steps of 0.5.
     max_time
@@ -103,7 +104,7 @@ class _Stack:
             self.words = np.array([policies.words])
             self.component = True
         else:
-            policies = validate_policy(policies, "policies").transpose(*STACKED_DIMS, ..., missing_dims="ignore")
+            policies = validate_policy(policies, "policies")
             self.space = space_of(policies)
             self.dims = {str(dim): policies.sizes[dim] for dim in policies["q"].dims[:-2]}
             q = policies["q"].values.reshape(-1, 1, self.space.n_states, self.space.n_words)
@@ -121,25 +122,25 @@ def _starts(stack: _Stack, initial: xr.DataArray | np.ndarray) -> xr.DataArray:
     if isinstance(initial, str):
         raise InputError(f"initial = {initial!r}: expected a composition, as consensus(policy, {initial!r})")
     if not isinstance(initial, xr.DataArray):
-        values = np.asarray(initial, dtype=np.float64)
+        values = real_numbers(initial, "initial")
         dims = COMPOSITION_DIMS if stack.component and values.ndim == 2 else ("state",)
         if values.ndim != len(dims):
             raise InputError(f"initial has shape {values.shape}: expected ({stack.shape[1]},), or a DataArray for more")
         initial = xr.DataArray(values, dims=dims)
     sizes = {**stack.dims, **dict(zip(COMPOSITION_DIMS, stack.shape, strict=True))}
-    _validate_start_dims(initial, sizes, stack)
-    for dim in stack.dims:
-        if dim in initial.dims and dim in initial.coords:
-            initial = _in_order(initial, dim, stack.coords[dim].values)
-    validate_fractions(initial.transpose(..., "state").values)
+    _validate_start_dims(initial, stack)
+    labels = {dim: stack.coords[dim].values.tolist() for dim in stack.dims}
+    initial = in_order(initial, labels | {dim: range(sizes[dim]) for dim in COMPOSITION_DIMS}, "initial")
+    initial = initial.transpose(..., "state")
+    plain = xr.DataArray(real_numbers(initial.values, "initial"), dims=initial.dims)
+    validate_fractions(plain.values)
     further = {str(dim): initial.sizes[dim] for dim in initial.dims if dim not in sizes}
     kept = {name: values for name, values in initial.coords.items() if values.dims and set(values.dims) <= set(further)}
-    plain = initial.astype(np.float64).drop_vars(list(initial.coords))
     whole = plain.expand_dims({dim: n for dim, n in sizes.items() if dim not in plain.dims})
     return whole.transpose(*stack.dims, *further, *COMPOSITION_DIMS).assign_coords(kept)
 
 
-def _validate_start_dims(initial: xr.DataArray, sizes: dict[str, int], stack: _Stack) -> None:
+def _validate_start_dims(initial: xr.DataArray, stack: _Stack) -> None:
     if not stack.component and "component" in initial.dims:
         raise InputError(f"initial has dims {initial.dims}: a component is of a population")
     if "state" not in initial.dims:
@@ -149,16 +150,6 @@ def _validate_start_dims(initial: xr.DataArray, sizes: dict[str, int], stack: _S
     taken = [str(dim) for dim in initial.dims if dim in RESULT_DIMS]
     if taken:
         raise InputError(f"initial has a dim {taken[0]}: expected a batch of starts along another name")
-    for dim, size in sizes.items():
-        if dim in initial.dims and initial.sizes[dim] != size:
-            raise InputError(f"initial has shape {initial.shape}: expected {size} along {dim}")
-
-
-def _in_order(initial: xr.DataArray, dim: str, labels: np.ndarray) -> xr.DataArray:
-    """`initial` in the order of the policies along `dim`."""
-    if set(initial[dim].values) != set(labels):
-        raise InputError(f"initial has {dim} = {', '.join(map(str, initial[dim].values))}: expected those of policies")
-    return initial.sel({dim: labels})
 
 
 def _validate_times(times: np.ndarray | None, max_time: float) -> np.ndarray:

@@ -43,8 +43,8 @@ def spectrum(policy: xr.Dataset | Population, composition: xr.DataArray | np.nda
     policy
         One policy, or a population; of the kinds of agents in a population each keeps its own Σε = 0.
     composition
-        Shape (S,), for a population (M, S), rows sum to 1: the fraction of agents of a kind in each state. It need not
-        be a fixed point.
+        Shape (S,), for a population (M, S), or a DataArray, of which coordinates count; rows sum to 1: the fraction
+        of agents of a kind in each state. It need not be a fixed point.
     k
         How many eigenvalues, 1 ≤ k ≤ M(S - 1).
 

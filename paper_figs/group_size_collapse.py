@@ -47,6 +47,7 @@ def draw(bias: xr.Dataset, path: str | Path) -> Path:
     """
     if not isinstance(bias, xr.Dataset) or bias.attrs.get("kind") != "collective_bias":
         raise InputError("bias: expected what validation.collective_bias returns")
+    bias = meanfield.canonical_order(bias, "bias")
     has_law = bias["applies"].values & bias["simulated"].notnull().all("n_agents").values
     if not has_law.any():
         raise InputError("bias has no policy with both a group-size law and simulated runs: there is nothing to draw")

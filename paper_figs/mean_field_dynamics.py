@@ -35,6 +35,7 @@ def draw(solution: xr.Dataset, path: str | Path) -> Path:
         raise InputError(f"solution holds the models {', '.join(solution.model.values)}: select one")
     if solution.sizes["word"] != 2:
         raise InputError(f"solution has {solution.sizes['word']} words: the figure is for two")
+    solution = meanfield.canonical_order(solution, "solution")
     solution = solution.squeeze([dim for dim in ("model",) if dim in solution.dims])
     panels = solution if "pair" in solution.dims else solution.expand_dims("pair")
     labels = panels["word_label"].broadcast_like(panels["word_share"].isel(time=0))

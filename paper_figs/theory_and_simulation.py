@@ -42,6 +42,7 @@ def draw(comparison: xr.Dataset, path: str | Path) -> Path:
     """
     if comparison.sizes["word"] != 2:
         raise InputError(f"comparison has {comparison.sizes['word']} words: the figure is for two")
+    comparison = meanfield.canonical_order(comparison, "comparison").transpose(..., "n_agents", "word", "bound")
     panels = comparison if "pair" in comparison.dims else comparison.expand_dims("pair")
     n_pairs = panels.sizes["pair"]
     rows = 2 + bool(np.isfinite(panels["error_slope"]).any())

@@ -139,7 +139,7 @@ def policy_from_record(
     sampling = Sampling(temperature, top_k, top_p, over, floor, order, undecided)
     if "log_probability" not in record:
         raise InputError(f"record has the variables {sorted(map(str, record.data_vars))}: expected log_probability")
-    used = record if order is None else record.isel(order=[_place(order, record.sizes["order"])])
+    used = record if order is None else record.isel(order=[_place(order, record)])
     choice = _choose(used, sampling)
     if undecided == "raise" and not choice.decided.all():
         raise InputError(
@@ -162,10 +162,14 @@ def _choose(record: xr.Dataset, sampling: Sampling) -> Choice:
     return choose(log_p.values, censored, sampling)
 
 
-def _place(order: int, number: int) -> int:
-    if not 0 <= order < number:
-        raise InputError(f"order = {order}: expected 0 to {number - 1}, a presentation order of the record")
-    return order
+def _place(order: int, record: xr.Dataset) -> int:
+    """Where the record has this presentation order."""
+    numbers = record["order"].values.tolist()
+    if order not in numbers:
+        raise InputError(
+            f"order = {order}: expected {', '.join(map(str, numbers))}, a presentation order of the record"
+        )
+    return numbers.index(order)
 
 
 def _versions(*packages: str) -> dict[str, str]:

@@ -10,7 +10,16 @@ import numpy as np
 import xarray as xr
 from tqdm.auto import tqdm
 
-from meanfield import InputError, each_policy, group_size_law, name_of, stability_table, stamp, words_of
+from meanfield import (
+    InputError,
+    each_policy,
+    group_size_law,
+    name_of,
+    stability_table,
+    stamp,
+    validate_policy,
+    words_of,
+)
 from policy_extraction._extract import extract
 from policy_extraction._template import NAMING_GAME, TEMPLATES, Payoffs, Template
 
@@ -151,23 +160,24 @@ def variant_table(policies: xr.Dataset, *, progress: bool = False) -> xr.Dataset
     if not isinstance(policies, xr.Dataset) or "variant" not in policies.dims:
         raise InputError("policies: expected what prompt_variants returns, with a dim variant")
     names = [str(name) for name in policies["variant"].values]
+    stacks = [validate_policy(policies.isel(variant=i), f"policies.isel(variant={i})") for i in range(len(names))]
     n_pairs = policies.sizes.get("pair", 1)
     rows = []
     with tqdm(total=len(names) * n_pairs, desc="variants", unit="policy", disable=not progress, leave=False) as bar:
-        for i in range(len(names)):
+        for stack in stacks:
             columns = []
-            for policy in each_policy(policies.isel(variant=i)):
+            for policy in each_policy(stack):
                 columns.append(_row(policy))
                 bar.update()
             rows.append(xr.concat(columns, dim="pair") if "pair" in policies.dims else columns[0])
     table = xr.concat(rows, dim="variant").assign_coords(
         {"variant": names}
         | {name: policies[name] for name in ("template", "payoff_success", "payoff_failure") if name in policies.coords}
-        | {name: policies[name] for name in ("pair", "word_label", "model") if name in policies.coords}
+        | {name: stacks[0][name] for name in ("pair", "word", "word_label", "model") if name in stacks[0].coords}
     )
-    q = policies["q"]
-    distance = abs(q - q.isel(variant=0)).sum("word").mean("state") / 2
-    table["policy_distance"] = distance.drop_vars([name for name in distance.coords if name not in distance.dims])
+    distances = [abs(stack["q"] - stacks[0]["q"]).sum("word").mean("state") / 2 for stack in stacks]
+    plain = [one.drop_vars([name for name in one.coords if name not in one.dims]) for one in distances]
+    table["policy_distance"] = xr.concat(plain, dim=table["variant"])
     first = table.isel(variant=0)
     for name in ("eigenvalue", "kappa"):
         table[f"{name}_change"] = table[name] - first[name].drop_vars("variant")

@@ -1,5 +1,6 @@
 """The numbering of memories against the paper's definition of the shift function ([004] Eqs. 7-8)."""
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -50,3 +51,16 @@ def test_number_of_states_of_the_paper():
 def test_wrong_input_is_named(call, message):
     with pytest.raises(InputError, match=message):
         call()
+
+
+@pytest.mark.parametrize("number", [2.5, 2.0, True, np.True_, "2", None])
+@pytest.mark.parametrize("name", ["n_words", "memory_length"])
+def test_only_whole_numbers_make_a_space(name, number, unchecked_types):
+    with pytest.raises(InputError, match=f"{name} = .*: expected a whole number"):
+        MemorySpace(**{"n_words": 2, "memory_length": 1, name: number})
+
+
+def test_numbers_of_numpy_do_not_overflow(unchecked_types):
+    space = MemorySpace(np.int8(10), np.int8(5))
+    assert space == MemorySpace(10, 5)
+    assert space.n_states == 10_101_010_101

@@ -1,6 +1,7 @@
 """The policy schema: what it refuses, and that files keep everything."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import xarray as xr
 
@@ -66,13 +67,120 @@ def with_value(value: float) -> xr.Dataset:
         (random_policy(1).assign_attrs(memory_length=4), "memory_length = 4"),
         (random_policy(1).assign_coords(word_label=("word", ["a", "a"])), "words a, a: expected words that differ"),
         (random_policy(1).astype("float32"), "dtype float32"),
-        (random_policy(1).transpose("word", "state"), "has dims"),
+        (random_policy(1).rename(state="memory"), "has dims"),
         ("policy.nc", "is a str"),
     ],
 )
 def test_wrong_policy_is_refused_by_name(policy, message, unchecked_types):
     with pytest.raises(InputError, match=message):
         meanfield.validate_policy(policy)
+
+
+Q = np.full((5, 2), 0.5)
+
+
+@pytest.mark.parametrize(
+    ("q", "message"),
+    [
+        (Q + 0.1j, "q has dtype complex128: expected real numbers"),
+        (Q > 0.4, "q has dtype bool: expected real numbers"),
+        (Q.astype(str), "q has dtype <U32: expected real numbers"),
+        (Q.astype(object), "q has dtype object: expected real numbers"),
+        (np.ma.array(Q, mask=np.eye(5, 2)), "q has 2 masked values: expected none"),
+        ([np.ma.array(row, mask=[True, False]) for row in Q], "q has 5 masked values: expected none"),
+        (pd.DataFrame(Q), "q is a pandas DataFrame: expected an array or an xarray.DataArray"),
+        ([[0.5, 0.5], [0.5]], "q: expected an array of real numbers"),
+        (xr.DataArray(Q, dims=("state", "column")), "q has a dim column: expected state, word"),
+        (random_policy(1)["q"].assign_coords(word_label=("word", ["b", "a"])), r"\['b', 'a'\]: expected \['a', 'b'\]"),
+        (np.float32([[0.1, 0.9]] * 5), r"q\[state=0\] sums to 0.9999999\d+ over the words: expected 1"),
+    ],
+)
+def test_what_is_no_table_of_real_numbers_is_refused(q, message, unchecked_types):
+    with pytest.raises(InputError, match=message):
+        meanfield.make_policy(q, ["a", "b"])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int8, np.longdouble])
+def test_other_numbers_become_float64(dtype):
+    first = np.array([0, 1, 0, 1, 1], dtype=dtype)
+    policy = meanfield.make_policy(np.stack([first, 1 - first], axis=1), ["a", "b"])
+    assert policy["q"].dtype == np.float64
+    assert meanfield.make_policy(np.ma.array(Q), ["a", "b"]).identical(meanfield.make_policy(Q, ["a", "b"]))
+
+
+def test_a_table_with_labels_counts_by_labels():
+    policy = random_policy(1, n_words=3)
+    moved = policy["q"].isel(word=[2, 0, 1], state=np.roll(range(10), 3)).transpose("word", "state")
+    assert meanfield.make_policy(moved, ["a", "b", "c"], model="random").identical(policy)
+
+
+UNKEPT = ["a\0", "a\0b", "\ud800", None, 1, b"b"]
+
+
+@pytest.mark.parametrize("text", UNKEPT)
+def test_texts_that_files_do_not_keep_are_refused(text, unchecked_types):
+    for options in ({"words": ["a", text]}, {"words": ["a", "b"], "attrs": {text: 1}}):
+        with pytest.raises(InputError, match="expected text without NUL and lone surrogates"):
+            meanfield.make_policy(Q, **options)
+    if text is not None:
+        with pytest.raises(InputError, match=r"model has .*: expected text"):
+            meanfield.make_policy(Q, ["a", "b"], model=text)
+    labels = np.array(["a", text], dtype=object)
+    with pytest.raises(InputError, match=r"policy.word_label has .*: expected text"):
+        meanfield.validate_policy(random_policy(1).assign_coords(word_label=("word", labels)))
+
+
+def test_empty_words_and_names_are_refused():
+    with pytest.raises(InputError, match="words has '': expected words that are not empty"):
+        meanfield.make_policy(Q, ["a", ""])
+    with pytest.raises(InputError, match="attrs has '': expected names that are not empty"):
+        meanfield.make_policy(Q, ["a", "b"], attrs={"": 1})
+
+
+@pytest.mark.parametrize("value", [None, {}, True, 2**70, "a\0", ("a", 1), np.datetime64("2020-01-01"), 1j, b"x"])
+def test_attrs_that_files_do_not_keep_are_refused(value, unchecked_types):
+    with pytest.raises(InputError, match=r"attrs\['note'\] = .*: expected numbers, texts"):
+        meanfield.make_policy(Q, ["a", "b"], attrs={"note": value})
+
+
+def test_attrs_come_back_from_files(tmp_path, unchecked_types):
+    attrs = {"text": "", "number": 1.5, "whole": np.int64(3), "list": [1, 2], "texts": ["a", "b"]}
+    path = meanfield.save(meanfield.make_policy(Q, ["a", "é"], attrs=attrs), tmp_path / "policy.nc")
+    found = meanfield.load_policy(path).attrs
+    assert {name: np.asarray(found[name]).tolist() for name in attrs} == {
+        name: np.asarray(value).tolist() for name, value in attrs.items()
+    }
+
+
+def test_permuted_labels_are_put_back_and_relabelled_policies_are_others():
+    policy = random_policy(1, memory_length=2)
+    moved = policy.isel(word=[1, 0]).sortby(policy["q"][:, 0]).transpose("word", "state")
+    assert meanfield.validate_policy(moved).identical(policy)
+    assert not meanfield.validate_policy(moved.assign_coords(word=[0, 1])).identical(policy)
+    without = policy.drop_vars(["state", "word"])
+    assert meanfield.validate_policy(without).identical(policy), "position counts where there is no coordinate"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"word": [1, 1]}, "policy has 2 times word = 1: expected 0 to 1, each once"),
+        ({"word": [1, 2]}, "policy has word = 2: expected 0 to 1, each once"),
+        ({"word": ["a", "b"]}, "policy has word = 'a': expected 0 to 1"),
+        ({"word": [False, True]}, "policy has word = False: expected 0 to 1"),
+        ({"state": np.arange(5) + 1}, "policy has state = 5: expected 0 to 4"),
+        ({"state": [0, 1, 2, 3, np.nan]}, "policy has state = nan: expected 0 to 4"),
+    ],
+)
+def test_foreign_labels_are_refused_by_name(change, message):
+    with pytest.raises(InputError, match=message):
+        meanfield.validate_policy(random_policy(1).assign_coords(change))
+
+
+def test_a_part_of_the_states_is_no_policy():
+    policy = random_policy(1, memory_length=2).drop_attrs()
+    with pytest.raises(InputError, match="policy has state = 17: expected 0 to 4"):
+        meanfield.fixed_points(policy.isel(state=[0, 17, 18, 19, 20]))
 
 
 def test_rows_are_not_renormalised():

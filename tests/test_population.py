@@ -3,6 +3,7 @@
 import itertools
 
 import numpy as np
+import pandas as pd
 import pytest
 import xarray as xr
 
@@ -453,9 +454,9 @@ def test_wrong_policies_are_named():
 
 def test_wrong_starts_of_populations_are_named():
     population = two_policies()
-    with pytest.raises(meanfield.InputError, match=r"initial has shape \(3, 21\): expected 2 along component"):
+    with pytest.raises(meanfield.InputError, match="initial has 3 along component: expected 2"):
         meanfield.solve(population, initial=np.full((3, 21), 1 / 21))
-    with pytest.raises(meanfield.InputError, match=r"initial has shape .*expected 21 along state"):
+    with pytest.raises(meanfield.InputError, match="initial has 5 along state: expected 21"):
         meanfield.solve(population, initial=np.full((2, 5), 1 / 5))
     with pytest.raises(meanfield.InputError, match="expected state among them"):
         meanfield.solve(population, initial=xr.DataArray(np.ones(2), dims=("component",)))
@@ -469,3 +470,47 @@ def test_wrong_starts_of_populations_are_named():
 def test_wrong_new_fraction_is_named(fraction):
     with pytest.raises(meanfield.InputError, match=f"{fraction}"):
         two_policies().with_fraction(fraction)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"fractions": np.array([0.5, 0.5j])}, "fractions has dtype complex128"),
+        ({"fractions": ["0.5", "0.5"]}, "fractions has dtype <U3: expected real numbers"),
+        ({"fractions": [True, False]}, "fractions has dtype bool: expected real numbers"),
+        ({"fractions": np.ma.array([0.5, 0.5], mask=[0, 1])}, "fractions has 1 masked values"),
+        ({"fractions": xr.DataArray([1, 0], {"component": [1, 2]}, ["component"])}, "fractions has component = 2"),
+        ({"fractions": xr.DataArray([0.5, 0.5], dims="word")}, "fractions has a dim word: expected component"),
+        ({"committed": {"a": False}}, r"committed\['a'\] = False: expected a fraction"),
+        ({"committed": {"a": 0.1 + 0j}}, r"committed\['a'\] = \(0.1\+0j\): expected a fraction"),
+        ({"committed": {"a": "0.1"}}, r"committed\['a'\] = '0.1': expected a fraction"),
+    ],
+)
+def test_shares_that_are_no_real_numbers_are_refused(options, message, unchecked_types):
+    policies = [random_policy(1), random_policy(2)]
+    with pytest.raises(meanfield.InputError, match=message):
+        meanfield.Population(policies, **{"fractions": [0.5, 0.5], **options})
+
+
+@pytest.mark.parametrize(
+    ("composition", "message"),
+    [
+        (
+            xr.DataArray(np.full(5, 0.2), {"state": range(1, 6)}, ["state"]),
+            "composition has state = 5: expected 0 to 4",
+        ),
+        (xr.DataArray(np.full(4, 0.25), {"state": range(4)}, ["state"]), "composition lacks state = 4"),
+        (xr.DataArray(np.full(4, 0.25), dims="state"), "composition has 4 along state: expected 5"),
+        (xr.DataArray(np.full((2, 5), 0.2), dims=["word", "state"]), "composition has a dim word"),
+        (np.full(5, 0.2 + 0j), "composition has dtype complex128"),
+        (np.ma.array(np.full(5, 0.2), mask=np.arange(5) > 3), "composition has 1 masked values"),
+        (pd.Series(np.full(5, 0.2)), "composition is a pandas Series"),
+    ],
+)
+def test_compositions_of_other_states_are_refused(composition, message, unchecked_types):
+    with pytest.raises(meanfield.InputError, match=message):
+        meanfield.spectrum(random_policy(1), composition)
+    with pytest.raises(
+        meanfield.InputError, match=message.replace("composition", "(composition|initial)").replace("a dim ", ".*")
+    ):
+        meanfield.solve(random_policy(1), initial=composition)

@@ -307,7 +307,7 @@ def test_a_record_says_what_was_measured():
         ({"over": "tokens"}, "over = 'tokens': expected one of words, vocabulary"),
         ({"floor": -1.0}, r"floor = -1\.0"),
         ({"floor": 0.5}, r"floor = 0\.5: expected less than 1 / 2"),
-        ({"order": 2}, "order = 2: expected 0 to 1"),
+        ({"order": 2}, "order = 2: expected 0, 1, a presentation order of the record"),
         ({"order": -1}, "order = -1"),
         ({"undecided": "guess"}, "undecided = 'guess'"),
         ({"top_k": 1, "over": "vocabulary"}, r"\d+ of 10 prompts do not determine"),

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import xarray as xr
 
-from meanfield import InputError
+from meanfield import InputError, canonical_order
 
 LARGEST_POPULATION = 2**32 - 1  # agents are drawn from 32 random bits each
 LARGEST_SEED = 2**63 - 1  # what NetCDF attrs hold
@@ -44,6 +44,7 @@ def ensembles(name: str, simulation: object) -> xr.Dataset:
     """What `simulate` returns, over (n_agents, run) also where one size was selected; InputError for anything else."""
     if not isinstance(simulation, xr.Dataset):
         raise InputError(f"{name} is a {type(simulation).__name__}: expected what validation.simulate returns")
+    simulation = canonical_order(simulation, name)
     for variable in ("consensus_round", "consensus_word", "word_label", "n_agents"):
         if variable not in simulation.variables:
             raise InputError(f"{name} lacks {variable}: expected what validation.simulate returns")

@@ -7,7 +7,7 @@ import xarray as xr
 from scipy.interpolate import CubicSpline
 from scipy.stats import t as student
 
-from meanfield import MIXED, TIME_PER_ROUND, InputError, stamp
+from meanfield import MIXED, TIME_PER_ROUND, InputError, canonical_order, stamp
 from validation._arguments import check_level, ensembles
 from validation._error_in_n import error_in_n
 from validation._intervals import wilson_interval
@@ -70,7 +70,7 @@ def compare(
         If the two don't have the same words, the simulation has no trajectories or one run only, the solution does not
         reach as far as the rounds, or an option is out of range.
     """
-    simulation = _validate(solution, simulation, time_per_round, level, theory_error)
+    solution, simulation = _validate(solution, simulation, time_per_round, level, theory_error)
     theory = _word_share_at(solution, time_per_round * simulation["round"].values)
     share = simulation["word_share"].transpose(*SHARE).assign_attrs(long_name="word share")
     result = compare_trajectories(share, theory, level, theory_error)
@@ -155,9 +155,11 @@ def _word_share_at(solution: xr.Dataset, times: np.ndarray) -> np.ndarray:
 
 def _validate(
     solution: xr.Dataset, simulation: xr.Dataset, time_per_round: float, level: float, theory_error: float
-) -> xr.Dataset:
+) -> tuple[xr.Dataset, xr.Dataset]:
+    """Both, with words in the order of their numbers and times rising."""
     if not isinstance(solution, xr.Dataset) or not {"word_share", "attractor", "word_label"} <= set(solution.variables):
         raise InputError("solution: expected what meanfield.solve returns, with word_share, attractor and word_label")
+    solution = canonical_order(solution, "solution").sortby("time")
     simulation = ensembles("simulation", simulation)
     if "word_share" not in simulation:
         raise InputError("simulation has no word_share: expected one made with trajectories=True or record_rounds=…")
@@ -190,4 +192,4 @@ def _validate(
         raise InputError(
             f"solution covers the times {first:g} to {last:g}: expected 0 to {needed:g} for the rounds simulated"
         )
-    return simulation
+    return solution, simulation

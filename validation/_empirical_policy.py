@@ -99,7 +99,7 @@ def sample_policies(policy: xr.Dataset, n: int, seed: int) -> list[xr.Dataset]:
     """
     if not isinstance(policy, xr.Dataset) or "alpha" not in policy:
         raise InputError("policy has no variable alpha: expected what empirical_policy returns")
-    single_policy(policy)
+    policy = single_policy(policy)
     n, seed = integer("n", n, 1), integer("seed", seed, 0, LARGEST_SEED)
     model = str(policy["model"].item()) if "model" in policy.coords else None
     return [

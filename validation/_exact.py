@@ -87,7 +87,7 @@ class ExactPopulation:
 
     def moments(self, **times: Numbers) -> xr.Dataset:
         """`mean` and `variance` of the word share Q, dims (interactions, word); times as in `law`."""
-        words = {"word_label": ("word", np.array(self.population.words))}
+        words = {name: self.population.coords[name] for name in ("word", "word_label")}
         share, law = xr.DataArray(self.word_share, words, ("configuration", "word")), self.law(**times)
         mean = law @ share
         variance = xr.dot(law, (share - mean) ** 2, dim="configuration")

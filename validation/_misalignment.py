@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 from scipy.special import rel_entr
 
-from meanfield import InputError, each_policy, name_of, stamp, words_of
+from meanfield import InputError, canonical_order, each_policy, name_of, stamp, words_of
 from validation._intervals import wilson_interval
 from validation._microscopic_bias import NEUTRAL_DISTANCE
 
@@ -58,6 +58,7 @@ def neutrality(policies: xr.Dataset | Iterable[xr.Dataset]) -> xr.Dataset:
         coords={
             "pair": [_name(policy, "pair") for policy in singles],
             "model": ("pair", [_name(policy, "model") for policy in singles]),
+            "word": singles[0]["word"],
             "word_label": (("pair", "word"), [words_of(policy) for policy in singles]),
         },
     )
@@ -98,6 +99,7 @@ def misalignment(policies: xr.Dataset | Iterable[xr.Dataset], bias: xr.Dataset) 
     """
     if not isinstance(bias, xr.Dataset) or bias.attrs.get("kind") != "collective_bias":
         raise InputError("bias: expected what validation.collective_bias returns")
+    bias = canonical_order(bias, "bias").transpose("pair", "n_agents", ..., "word")
     agents = _in_order_of(bias, neutrality(policies))
     strong = bias["strong_word"].values.astype(str)
     is_strong = bias["word_label"].values.astype(str) == strong[:, None]

@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 from scipy.special import ndtri
 
-from meanfield import InputError, stamp
+from meanfield import InputError, canonical_order, stamp
 from validation._arguments import check_level, ensembles, integer
 from validation._intervals import wilson_interval
 
@@ -85,6 +85,7 @@ def consensus_times(
         {name: (dims, values, {"long_name": label, "units": u}) for name, (dims, values, label, u) in columns.items()},
         coords={
             "n_agents": simulation["n_agents"],
+            "word": np.arange(len(words)),
             "word_label": ("word", words),
             "round": ("round", middles, {"long_name": "middle of the bin", "units": "round"}),
             "quantile": q,
@@ -147,6 +148,7 @@ def simulated_bias(simulation: xr.Dataset, *, level: float = 0.99) -> xr.Dataset
         coords={
             "pair": [str(simulation["pair"].item()) if "pair" in simulation.coords else ""],
             "model": ("pair", [str(simulation["model"].item()) if "model" in simulation.coords else ""]),
+            "word": np.arange(len(words)),
             "word_label": (("pair", "word"), [words]),
             "n_agents": simulation["n_agents"],
             "bound": ["low", "high"],
@@ -187,7 +189,7 @@ def critical_size_from_simulation(bias: xr.Dataset, *, level: float = 0.99) -> x
         raise InputError("bias: expected what validation.collective_bias returns")
     if not 0.5 < level < 1:
         raise InputError(f"level = {level}: expected a number between 1/2 and 1, as in 0.99")
-    bias = bias.sortby("n_agents")
+    bias = canonical_order(bias, "bias").sortby("n_agents").transpose("pair", "n_agents", ..., "word")
     sizes = bias["n_agents"].values
     low = bias["interval"].sel(bound="low").transpose("pair", "n_agents").values
     runs = int(bias.attrs["option_runs"])

@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 from rich.table import Table
 
-from meanfield import MIXED, InputError
+from meanfield import MIXED, InputError, canonical_order
 from validation._error_in_n import LIMIT_AGREES, LIMIT_DIFFERS, LIMIT_TOO_SMALL, LIMIT_UNKNOWN
 
 
@@ -22,6 +22,7 @@ def comparison_table(comparison: xr.Dataset) -> Table:
     """
     if not isinstance(comparison, xr.Dataset) or comparison.attrs.get("kind") != "comparison":
         raise InputError("comparison: expected what validation.compare returns")
+    comparison = canonical_order(comparison, "comparison").transpose(..., "n_agents", "word", "bound")
     predicted = str(comparison["predicted_word"].item())
     end = "no consensus" if predicted == MIXED else f"consensus on {predicted}"
     level = 100 * comparison.attrs["option_level"]

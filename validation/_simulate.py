@@ -62,7 +62,8 @@ def simulate(
         Add them to the N agents, rather than have them take the places of some.
     initial
         Memories at the start. None: empty. A word: all have only ever said and heard it. Or a composition, shape (S,),
-        for a population (M, S): whole numbers of agents, closest to it. Committed agents start like the first policy's.
+        for a population (M, S), or a DataArray, of which coordinates count: whole numbers of agents, closest to it.
+        Committed agents start like the first policy's.
     convention
         When a run has converged: '004', '001' or '001 strict', or a `Convention` of one's own.
     max_rounds
@@ -185,6 +186,7 @@ def _labelled(
         coords={
             "n_agents": ("n_agents", sizes, {"long_name": "number of agents"}),
             "run": np.arange(runs),
+            "word": np.arange(len(words) - 1),
             "word_label": ("word", np.array(cast.population.words, dtype=str)),
         },
     )
@@ -204,5 +206,5 @@ def _labelled(
             shares,
             {"long_name": "probability that a random agent says the word", "units": "1"},
         )
-        result = result.assign_coords(round=np.arange(shares.shape[2]), word=np.arange(len(words) - 1))
+        result = result.assign_coords(round=np.arange(shares.shape[2]))
     return result

@@ -149,6 +149,7 @@ def open_sweep(store: str | os.PathLike[str]) -> xr.Dataset:
         coords={
             "model": ("policy", about["models"]),
             "pair": ("policy", about["pairs"]),
+            "word": np.arange(labels.shape[1]),
             "word_label": (("policy", "word"), np.array(about["words"])),
             "committed_word": ("case", [word for word, _ in about["cases"]]),
             "committed_agents": ("case", [number for _, number in about["cases"]]),

@@ -94,6 +94,7 @@ def check_policy(policies: xr.Dataset | Iterable[xr.Dataset], *, least_mass: flo
 def policy_warnings(report: xr.Dataset) -> list[str]:
     """The warnings in what `check_policy` returned, each a sentence after the name of the policy."""
     found = []
+    report = report.transpose("policy", "check")
     for i in range(report.sizes["policy"]):
         name = " ".join(str(report[dim].values[i]) for dim in STACKED_DIMS if dim in report.coords) or f"policy {i}"
         found += [f"{name}: {text}" for text in report["warning"].values[i].tolist() if text]

@@ -1,0 +1,172 @@
+"""Labels count, not positions, at every public function that takes something labelled.
+
+Each call in `CALLS` is made twice: with its inputs as they are, and with states, words and components permuted and dims
+reversed. Both results have to be the same to the last bit, up to rounding for those in `ROUNDED`. Labels that are
+foreign or there twice have to be refused. A public name is in `CALLS` or, with a reason, in `NOTHING_LABELLED`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from types import CodeType
+from typing import Any
+
+import numpy as np
+import pytest
+import xarray as xr
+from rich.console import Console
+from rich.table import Table
+
+import meanfield
+import policy_extraction
+import validation
+from _labelled_calls import (
+    CALLS,
+    COMPILED,
+    INPUTS,
+    LONG_FOR_THREE_WORDS,
+    LOOKED_AT,
+    ROUNDED,
+    SPACES,
+    TWO_WORDS_ONLY,
+    Given,
+)
+from meanfield import InputError
+
+NUMBERED = ("component", "state", "word")
+ROOMS = {"meanfield": meanfield, "validation": validation, "policy_extraction": policy_extraction}
+
+NOTHING_LABELLED = {
+    "exceptions and types": """InputError UnparsedError MemorySpace PopulationRuns SpeechRules Convention Transition
+        ExactPopulation LazyPolicy TableOperations Backend Scores Sampling TableBackend Payoffs Prompt Template
+        CostLimitError ServerError Limits OpenAIBackend TransformersBackend""",
+    "files, which keep what they are given": "cache_folder check_writable load save whole_file open_sweep",
+    "arrays by position": """compiled iterate value_and_gradient value_and_jacobian play_rounds select_runs drift
+        linearised_drift all_roots wilson_interval""",
+    "a model, whose states have names": "reaction_protocol",
+    "rows of a table": """write_stability_csv write_stability_latex describe_stability stability_report
+        empirical_policy individual_bias microscopic_bias validate_real_populations real_populations_report""",
+    "nothing but options": """simulate_mechanism1 simulate_minimal_naming_game simulate_protocol predict_composition
+        sample_crops simulate_society simulate_norms evaluation_form read_evaluation questionnaire_scores""",
+    "neither states, words nor components": """endpoints flag_game_accuracy simulate_gossip compare_composition
+        compare_mechanism1 average_norms compare_norms""",
+    "a language model": """extract lazy_policy open_backend orders tempered load_template newest_first prompt_variants
+        standard_variants unquoted comprehension live_population""",
+}
+
+
+def shuffled(name: str, value: Any) -> Any:
+    """The same labelled numbers: states, words and components in another order, dims in reverse."""
+    if not isinstance(value, (xr.Dataset, xr.DataArray)):
+        return value
+    random = np.random.default_rng(len(name))
+    for dim in (dim for dim in NUMBERED if value.sizes.get(dim, 1) > 1 and dim in value.coords):
+        order = random.permutation(value.sizes[dim])
+        # A rotation moves every label where the permutation is none.
+        value = value.isel({dim: order if (np.diff(order) < 0).any() else np.roll(order, 1)})
+    return value.transpose(*list(value.dims)[::-1])
+
+
+def corrupted(value: Any) -> Iterator[tuple[str, Any]]:
+    """`value` with a label twice and another missing, and with a foreign label; with the dim that has it."""
+    for dim in NUMBERED:
+        if isinstance(value, (xr.Dataset, xr.DataArray)) and dim in value.dims and dim in value.coords:
+            labels = value[dim].values
+            yield dim, value.isel({dim: [0, *range(value.sizes[dim] - 1)]})
+            yield dim, value.assign_coords({dim: [*labels[:-1], "foreign" if labels.dtype.kind in "UO" else 99]})
+
+
+def assert_same(one: Any, two: Any, rounded: bool) -> None:
+    if isinstance(one, (list, tuple)) and not isinstance(one, str):
+        assert len(one) == len(two)
+        for each, other in zip(one, two, strict=True):
+            assert_same(each, other, rounded)
+    elif isinstance(one, meanfield.Population):
+        assert one.sha256 == two.sha256
+        assert_same(one.policies, two.policies, rounded)
+    elif isinstance(one, (xr.Dataset, xr.DataArray)):
+        check = xr.testing.assert_allclose if rounded else xr.testing.assert_identical
+        check(one, two, **({"rtol": 1e-9, "atol": 1e-12} if rounded else {}))
+    elif isinstance(one, Table):
+        assert printed(one) == printed(two)
+    else:
+        np.testing.assert_array_equal(one, two)
+
+
+def printed(table: Table) -> str:
+    console = Console(width=200)
+    with console.capture() as capture:
+        console.print(table)
+    return capture.get()
+
+
+def assert_aligns_by_label(call: Callable[[Given], Any], space: str, *, rounded: bool = False) -> None:
+    assert_same(call(Given(space)), call(Given(space, shuffled)), rounded)
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_no_public_name_is_forgotten(room):
+    excepted = {name for names in NOTHING_LABELLED.values() for name in names.split()}
+    public = {name for name, value in vars(ROOMS[room]).items() if not name.startswith("_") and callable(value)}
+    listed = {name.removeprefix(f"{room}.").partition(" ")[0] for name in CALLS if name.startswith(f"{room}.")}
+    assert public - excepted == listed
+
+
+def test_no_exception_is_left_over():
+    public = {name for room in ROOMS.values() for name in vars(room)}
+    assert {name for names in NOTHING_LABELLED.values() for name in names.split()} <= public
+
+
+@pytest.mark.parametrize("name", sorted(CALLS.keys() - COMPILED))
+def test_permuted_inputs_give_the_same_labelled_result(name):
+    assert_aligns_by_label(CALLS[name], "two words", rounded=name in ROUNDED)
+
+
+@pytest.mark.parametrize("name", sorted(CALLS.keys() - TWO_WORDS_ONLY - COMPILED - LONG_FOR_THREE_WORDS))
+def test_so_do_three_words(name):
+    assert_aligns_by_label(CALLS[name], "three words", rounded=name in ROUNDED)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("space", SPACES)
+@pytest.mark.parametrize("name", CALLS)
+def test_so_do_all_calls_in_every_space(name, space):
+    if space == "three words" and name in TWO_WORDS_ONLY:
+        pytest.skip("for two words")
+    assert_aligns_by_label(CALLS[name], space, rounded=name in ROUNDED)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_foreign_and_repeated_labels_are_refused(name):
+    tried = 0
+    for used in inputs_of(CALLS[name].__code__):
+        for dim, wrong in corrupted(INPUTS[used]("two words")):
+            if dim in LOOKED_AT.get(name, NUMBERED):
+                tried += 1
+                with pytest.raises(InputError):
+                    CALLS[name](Given("two words", lambda asked, value, u=used, w=wrong: w if asked == u else value))
+    assert tried or name in ("meanfield.space_of", "policy_extraction.policy_warnings")
+
+
+def inputs_of(code: CodeType) -> set[str]:
+    """The names of `INPUTS` that a call asks for, those of its inner functions included."""
+    inner = (inputs_of(one) for one in code.co_consts if isinstance(one, CodeType))
+    return {name for name in code.co_names if name in INPUTS}.union(*inner)
+
+
+def by_position(g: Given) -> xr.Dataset:
+    """A function as it must not be: it takes the numbers of a policy as they stand."""
+    return meanfield.stamp(xr.Dataset(), "anything", meanfield.make_policy(g.policy["q"].values, ["a", "b"]))
+
+
+def test_what_works_by_position_is_found():
+    with pytest.raises((AssertionError, InputError)):
+        assert_aligns_by_label(by_position, "two words")
+
+
+def test_what_looks_at_words_only_by_position_is_found():
+    def share(g: Given) -> np.ndarray:
+        return g.solution["word_share"].transpose("time", "word").values[-1]
+
+    with pytest.raises(AssertionError):
+        assert_aligns_by_label(share, "two words")
