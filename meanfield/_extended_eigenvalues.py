@@ -157,9 +157,9 @@ class _Lanczos:
 
     def _worst_error(self, T: Any) -> float:
         """What rounding can do to eigenvalues of T (Elsner), which are the matrix's where the iteration has ended."""
-        if not self.ended:
-            return np.inf
         n = T.nrows()
+        if not self.ended or not n:
+            return np.inf
         size = 1 + max(float(abs(entry).mid()) for entry in T.entries())
         return float(2 * size * 2.0 ** (-flint.ctx.prec / 2 / n))
 
