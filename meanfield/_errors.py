@@ -7,3 +7,8 @@ class InputError(ValueError):
 
 class UnparsedError(RuntimeError):
     """A model gave no answer that can be used, however often it was asked."""
+
+
+def reason(error: BaseException) -> str:
+    """What an exception of a library says, in one line of at most 200 characters."""
+    return " ".join(str(error).split())[:200] or type(error).__name__

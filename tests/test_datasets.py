@@ -116,7 +116,7 @@ def test_archives_of_something_else_are_refused(tmp_path):
         meanfield.datasets.llm_group_size(archive(tmp_path / "q_dicts.zip", {}, name="other.pkl"))
     (tmp_path / "text").mkdir()
     (tmp_path / "text" / "q_dicts.zip").write_text("no archive")
-    with pytest.raises(InputError, match="expected the zip archive"):
+    with pytest.raises(InputError, match="expected a zip archive"):
         meanfield.datasets.llm_group_size(tmp_path / "text")
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-import zipfile
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import numpy as np
 import xarray as xr
@@ -13,6 +12,7 @@ import xarray as xr
 from meanfield._errors import InputError
 from meanfield._memory import MemorySpace
 from meanfield._policy import validate_policy
+from meanfield.datasets._archive import members
 from meanfield.datasets._fetch import download, find_local
 from meanfield.datasets._unpickle import unpickle_numbers
 
@@ -35,7 +35,8 @@ PAIRS = {
     505: ("woman", "man"),
     410: ("wife", "husband"),
 }
-MEMBER = re.compile(r"Q_dict_(?P<model>.+)_ID_(?P<pair>\d+)_-50_100_0\.5tmp_BLANK_False\.pkl")
+LARGEST_TABLE = 2**20  # bytes; the published ones have 42,878
+MEMBER = re.compile(r"Q_dict_(?P<model>.+)_ID_(?P<pair>[0-9]{1,9})_-50_100_0\.5tmp_BLANK_False\.pkl")
 
 
 def llm_group_size(path: str | os.PathLike[str] | None = None) -> xr.Dataset:
@@ -89,20 +90,17 @@ def llm_group_size(path: str | os.PathLike[str] | None = None) -> xr.Dataset:
 
 def _read(path: Path) -> dict[tuple[str, int], np.ndarray]:
     """P(first word) by state, for each (model, pair) in the archive."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            members = {name: match for name in archive.namelist() if (match := MEMBER.fullmatch(Path(name).name))}
-            content = {name: archive.read(name) for name in members}
-    except zipfile.BadZipFile:
-        raise InputError(f"path = {path}: expected the zip archive {NAME}") from None
-    if not members:
-        raise InputError(f"path = {path}: holds no file named like Q_dict_MODEL_ID_PAIR_-50_100_0.5tmp_BLANK_False.pkl")
-    tables = {}
-    for name, match in members.items():
-        model, pair = match["model"], int(match["pair"])
-        if model not in MODELS or pair not in PAIRS:
+    tables: dict[tuple[str, int], np.ndarray] = {}
+    for name, content in members(path, MEMBER, LARGEST_TABLE):
+        model, pair = MEMBER.fullmatch(PurePosixPath(name).name).group("model", "pair")
+        subject = model, int(pair)
+        if subject[0] not in MODELS or subject[1] not in PAIRS:
             raise InputError(f"{name}: expected one of the models {', '.join(MODELS)} and pairs {sorted(PAIRS)}")
-        tables[model, pair] = _by_state(unpickle_numbers(content[name], name), name)
+        if subject in tables:
+            raise InputError(f"{name}: path = {path} holds this model and pair twice")
+        tables[subject] = _by_state(unpickle_numbers(content, name), name)
+    if not tables:
+        raise InputError(f"path = {path}: holds no file named like Q_dict_MODEL_ID_PAIR_-50_100_0.5tmp_BLANK_False.pkl")
     return tables
 
 
