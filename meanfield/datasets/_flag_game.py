@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import pandas as pd
 
+from meanfield._csv import read_csv
 from meanfield._errors import InputError
 from meanfield.datasets._fetch import download, find_local
 
@@ -119,7 +120,7 @@ def flag_game(table: str, path: str | os.PathLike[str] | None = None) -> pd.Data
         raise InputError(f"table = {table!r}: expected one of {', '.join(TABLES)}")
     name, known = f"{table}.csv", TABLES[table]
     found = find_local("flag_game", name, path) or download(name, f"{REPOSITORY}/{name}", known.sha256)
-    read = pd.read_csv(found)
+    read = read_csv(found)
     if table == "flag_pool" and "triangle" in read:
         read["triangle"] = read["triangle"].fillna("")  # no triangle, and no missing number
     missing = [column for column in known.columns if column not in read.columns]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 
+import meanfield
 from meanfield import InputError
 from theory.mechanism1._endpoints import ENDPOINTS, possible_endpoints
 
@@ -106,13 +106,7 @@ def _table(source: Source) -> pd.DataFrame:
         return table if "N" in table.columns else table.rename(columns={"n_agents": "N"})
     if not isinstance(source, (str, os.PathLike)):
         raise InputError(f"counts = {source!r}: expected a path, a DataFrame or a Dataset")
-    path = Path(source)
-    if not path.is_file():
-        raise InputError(f"counts = {path}: there is no such file")
-    try:
-        return pd.read_csv(path)
-    except ValueError as error:  # pandas' errors of parsing and those of decoding are of this kind
-        raise InputError(f"counts = {path}: expected a CSV file with a header ({error})") from error
+    return meanfield.read_csv(source, "counts")
 
 
 def _by_size(source: xr.Dataset) -> xr.Dataset:
