@@ -10,6 +10,7 @@ import zlib
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from meanfield._errors import InputError, reason
@@ -69,3 +70,18 @@ def _check_rectangular(text: str) -> None:
             raise ValueError(f"line {records.line_num} has {len(record)} fields, the header {len(header)}")
         if len(record) > MOST_COLUMNS:
             raise ValueError(f"it has {len(record)} columns: expected at most {MOST_COLUMNS}")
+
+
+def column_numbers(column: Any) -> np.ndarray:
+    """The cells of a column as float64; NaN where they are no numbers, or integers beyond all floats."""
+    try:
+        return np.asarray(pd.to_numeric(pd.Series(column), errors="coerce"), dtype=np.float64)
+    except OverflowError:  # one cell of hundreds of digits
+        return np.array([_number(cell) for cell in column])
+
+
+def _number(cell: Any) -> float:
+    try:
+        return float(cell)
+    except (TypeError, ValueError, OverflowError):
+        return np.nan

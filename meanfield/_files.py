@@ -10,7 +10,9 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import xarray as xr
 
 from meanfield import _netcdf_trial
@@ -50,19 +52,25 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
         temporary.replace(path)
 
 
-def save(dataset: xr.Dataset, path: str | os.PathLike[str]) -> Path:
+def save(dataset: xr.Dataset, path: str | os.PathLike[str], encoding: dict[str, dict[str, Any]] | None = None) -> Path:
     """Write a Dataset to a NetCDF file, whole or not at all; returns the path.
 
-    The last line of the file, which NetCDF's libraries pass over, is a checksum of what is before it.
+    The last line of the file, which NetCDF's libraries pass over, is a checksum of what is before it. `encoding` is that
+    of `xarray.Dataset.to_netcdf`, by variable.
 
     Raises
     ------
     InputError
-        If `path` can't be written.
+        If `path` can't be written, or the Dataset has attributes or values that NetCDF can't hold.
     """
     with whole_file(path) as temporary:
         # An encoding that came from another file would cut longer strings to the length that they had there.
-        dataset.drop_encoding().to_netcdf(temporary, engine="h5netcdf")
+        try:
+            dataset.drop_encoding().to_netcdf(temporary, engine="h5netcdf", encoding=encoding)
+        except (TypeError, ValueError) as error:
+            raise InputError(
+                f"dataset: expected what NetCDF holds, and it can't be written ({reason(error)})"
+            ) from None
         digest = _digest(temporary, temporary.stat().st_size)
         with temporary.open("ab") as file:
             file.write(CHECKSUM % digest)
@@ -150,7 +158,7 @@ def load_policy(path: str | os.PathLike[str]) -> xr.Dataset:
 def _with_missing_strings(dataset: xr.Dataset) -> xr.Dataset:
     """NetCDF has no missing string: it comes back as '', which stands for None in a variable that says so."""
     for name, variable in dataset.data_vars.items():
-        if variable.attrs.get("missing") == "":
+        if np.array_equal(variable.attrs.get("missing"), ""):
             values = variable.values.astype(object)
             values[values == ""] = None
             dataset[name] = variable.copy(data=values)

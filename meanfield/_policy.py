@@ -8,7 +8,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 import numpy as np
 import xarray as xr
 
-from meanfield._errors import InputError
+from meanfield._errors import InputError, reason
 from meanfield._memory import MemorySpace
 
 # A softmax of float64 logits sums to 1 within a few ulp; float32 tables (1e-7) are not silently accepted.
@@ -46,7 +46,12 @@ def make_policy(
     InputError
         If `q` is not a policy over these words.
     """
-    q = np.asarray(q, dtype=np.float64)
+    words = _checked_words(words)
+    q = float_array("q", q)
+    if model is not None and not isinstance(model, str):
+        raise InputError(f"model = {model!r}: expected a name")
+    if attrs is not None and not (isinstance(attrs, Mapping) and all(isinstance(key, str) for key in attrs)):
+        raise InputError(f"attrs = {attrs!r}: expected a mapping of names to numbers and strings")
     if q.ndim == 1 and len(words) == 2:
         q = np.stack([q, 1 - q], axis=-1)
     if q.ndim != 2 or q.shape[1] != len(words):
@@ -64,6 +69,26 @@ def make_policy(
     policy["q"].attrs = {"long_name": "choice probability", "units": "1"}
     policy.attrs = {**(attrs or {}), "memory_length": space.memory_length, "kind": "policy"}
     return validate_policy(policy)
+
+
+def float_array(name: str, values: object) -> np.ndarray:
+    """`values` as float64; InputError where that would need a conversion of text or lose an imaginary part."""
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind not in "biufO":
+            raise TypeError(f"its type is {array.dtype}")
+        return array.astype(np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InputError(f"{name}: expected an array of numbers ({reason(error)})") from None
+
+
+def _checked_words(words: object) -> list[str]:
+    """The words; InputError unless they are strings that labels hold as they are, so without a NUL at the end."""
+    labels = [] if isinstance(words, str) or not isinstance(words, Iterable) else list(words)
+    strings = all(isinstance(word, str) for word in labels)
+    if not labels or not strings or np.array(labels, dtype=str).tolist() != labels:
+        raise InputError(f"words = {words!r}: expected several strings")
+    return labels
 
 
 def validate_policy(policy: xr.Dataset, name: str = "policy") -> xr.Dataset:
@@ -89,9 +114,12 @@ def _validate_dims(policy: xr.Dataset, name: str) -> None:
     for dim in dims[:-2]:
         if dim not in policy.coords or len(set(policy[dim].values)) < policy.sizes[dim]:
             raise InputError(f"{name} has a dim {dim} without a coordinate of names that differ")
+    for dim in STACKED_DIMS:
+        if dim in policy.coords and policy[dim].dims != ((dim,) if dim in dims else ()):
+            raise InputError(f"{name}.{dim} has dims {policy[dim].dims}: expected one name, or one for each along q")
     space = MemorySpace.from_sizes(policy.sizes["state"], policy.sizes["word"])
     length = policy.attrs.get("memory_length", space.memory_length)
-    if length != space.memory_length:
+    if not np.array_equal(length, space.memory_length):
         raise InputError(
             f"{name} says memory_length = {length} and has {space.n_states} states, those of H = {space.memory_length}"
         )

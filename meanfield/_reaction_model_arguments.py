@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float
-from scipy.sparse import csr_array, eye_array
+from scipy.sparse import csr_array, eye_array, issparse
 
-from meanfield._errors import InputError
+from meanfield._errors import InputError, reason
+from meanfield._policy import float_array
 
 ROUNDING = 1e-9  # by which probabilities that sum to 1 may miss it
 
@@ -31,10 +32,7 @@ def state_names(states: tuple[Hashable, ...]) -> tuple[str, ...]:
 
 def probabilities(name: str, values: Any, n_states: int) -> Float[np.ndarray, "channels states"]:
     """Shape (M, K), from 0 to 1."""
-    try:
-        array = np.array(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputError(f"{name}: expected numbers of shape (channels, {n_states})") from None
+    array = float_array(name, values)
     if array.ndim != 2 or array.shape[1] != n_states:
         raise InputError(f"{name} has shape {array.shape}: expected (channels, {n_states})")
     wrong = np.argwhere(~((array >= 0) & (array <= 1)))
@@ -59,7 +57,10 @@ def acting_pairs(alpha: np.ndarray, beta: np.ndarray, names: tuple[str, ...]) ->
 
 def stochastic_matrices(name: str, matrices: Any, n_channels: int, names: tuple[str, ...]) -> tuple[csr_array, ...]:
     """M sparse row-stochastic matrices; None is the identity."""
-    each = [None] * n_channels if matrices is None else list(matrices)
+    try:
+        each = [None] * n_channels if matrices is None else list(matrices)
+    except TypeError:
+        raise InputError(f"{name} = {matrices!r}: expected {n_channels} matrices, one for each channel") from None
     if len(each) != n_channels:
         raise InputError(f"{name} has {len(each)} matrices: expected {n_channels}, one for each channel")
     return tuple(_stochastic(f"{name}[{m}]", matrix, names) for m, matrix in enumerate(each))
@@ -89,7 +90,10 @@ def transition_rates(name: str, matrix: Any, names: tuple[str, ...]) -> csr_arra
 
 
 def _nonnegative(name: str, matrix: Any, names: tuple[str, ...]) -> csr_array:
-    checked = csr_array(matrix, dtype=np.float64, copy=True)
+    try:
+        checked = csr_array(matrix if issparse(matrix) else float_array(name, matrix), dtype=np.float64, copy=True)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name}: expected a matrix of numbers ({reason(error)})") from None
     if checked.shape != (len(names), len(names)):
         raise InputError(f"{name} has shape {checked.shape}: expected {(len(names), len(names))}")
     checked.sum_duplicates()

@@ -182,7 +182,7 @@ def _check_told_apart(table: pd.DataFrame) -> None:
 def _whole(table: pd.DataFrame, name: str) -> np.ndarray:
     """A column of whole numbers, of at least 1 where it is the bandwidth."""
     least = 1 if name == "m" else 0
-    values = np.asarray(pd.to_numeric(table[name], errors="coerce"), dtype=np.float64)
+    values = meanfield.column_numbers(table[name])
     wrong = ~(np.isfinite(values) & (values >= least) & (values == np.round(values)))
     if wrong.any():
         row = int(wrong.argmax())

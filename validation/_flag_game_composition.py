@@ -214,7 +214,7 @@ def _measured_table(measured: str | os.PathLike[str] | pd.DataFrame, n_agents: i
 def _in_range(name: str, column: np.ndarray, least: float, most: float) -> np.ndarray:
     """The numbers of a column; counts are whole."""
     whole = name in ("gpt54_count", "n_trials")
-    values = np.asarray(pd.to_numeric(pd.Series(column), errors="coerce"), dtype=np.float64)
+    values = meanfield.column_numbers(column)
     wrong = ~(np.isfinite(values) & (values >= least) & (values <= most))
     if whole:
         wrong |= values != np.round(values)

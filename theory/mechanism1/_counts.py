@@ -132,7 +132,7 @@ def _by_size(source: xr.Dataset) -> xr.Dataset:
 
 
 def _whole(table: pd.DataFrame, name: str, least: int) -> np.ndarray:
-    values = np.asarray(pd.to_numeric(table[name], errors="coerce"), dtype=float)
+    values = meanfield.column_numbers(table[name])
     wrong = ~(values >= least) | (values != np.round(values)) | ~np.isfinite(values)
     if wrong.any():
         raise InputError(f"{name} = {table[name].to_numpy()[wrong][0]!r}: expected whole numbers of at least {least}")
@@ -141,7 +141,7 @@ def _whole(table: pd.DataFrame, name: str, least: int) -> np.ndarray:
 
 def _numbers(table: pd.DataFrame, name: str) -> np.ndarray:
     """The column's numbers, and NaN where they are missing."""
-    values = np.asarray(pd.to_numeric(table[name], errors="coerce"), dtype=float)
+    values = meanfield.column_numbers(table[name])
     if (np.isnan(values) & table[name].notna().to_numpy()).any():
         raise InputError(f"{name} = {table[name].tolist()}: expected numbers, or NaN")
     return values
