@@ -21,6 +21,7 @@ from meanfield._netcdf_trial import check_declared_size
 from meanfield._policy import validate_policy
 
 CHECKSUM = b"\nmeanfield: SHA-256 of the bytes before this line: %s\n"
+PATIENCE, READ_A_SECOND = 20.0, 1e7  # seconds to read any file, and bytes
 CHECKSUM_LENGTH = len(CHECKSUM % bytes(64))
 
 
@@ -68,9 +69,7 @@ def save(dataset: xr.Dataset, path: str | os.PathLike[str], encoding: dict[str, 
         try:
             dataset.drop_encoding().to_netcdf(temporary, engine="h5netcdf", encoding=encoding)
         except (TypeError, ValueError) as error:
-            raise InputError(
-                f"dataset: expected what NetCDF holds, and it can't be written ({reason(error)})"
-            ) from None
+            raise InputError(f"dataset: expected what NetCDF holds ({reason(error)})") from None
         digest = _digest(temporary, temporary.stat().st_size)
         with temporary.open("ab") as file:
             file.write(CHECKSUM % digest)
@@ -129,7 +128,7 @@ def _digest(path: Path, length: int) -> bytes:
 
 def _try_to_read(path: Path) -> None:
     """Raises if another process can't read the file in time."""
-    deadline = 20 + path.stat().st_size / 1e7  # seconds
+    deadline = PATIENCE + path.stat().st_size / READ_A_SECOND
     command = [sys.executable, "-P", _netcdf_trial.__file__, str(path)]
     # Each of its threads would claim memory of its own.
     environment = os.environ | {"OPENBLAS_NUM_THREADS": "1"}

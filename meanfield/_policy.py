@@ -112,7 +112,7 @@ def _validate_dims(policy: xr.Dataset, name: str) -> None:
     if dims[-2:] != ("state", "word") or not set(dims[:-2]) <= set(STACKED_DIMS):
         raise InputError(f"{name}.q has dims {dims}: expected (state, word), after model and pair where there are many")
     for dim in dims[:-2]:
-        if dim not in policy.coords or len(set(policy[dim].values)) < policy.sizes[dim]:
+        if dim not in policy.coords or len(set(policy[dim].values.ravel())) < policy.sizes[dim]:
             raise InputError(f"{name} has a dim {dim} without a coordinate of names that differ")
     for dim in STACKED_DIMS:
         if dim in policy.coords and policy[dim].dims != ((dim,) if dim in dims else ()):

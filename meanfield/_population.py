@@ -166,7 +166,7 @@ def _validate_fractions(fractions: Sequence[float] | np.ndarray | None, n_polici
         return (1.0,)
     try:
         values = np.asarray([] if fractions is None else fractions, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         values = np.empty(0)
     good = values.shape == (n_policies,) and bool((values >= 0).all()) and abs(values.sum() - 1) <= ROUNDING
     if not good:
@@ -180,8 +180,8 @@ def _validate_committed(committed: Mapping[str, float], words: tuple[str, ...]) 
     for word, share in committed.items():
         if word not in words:
             raise InputError(f"committed has the word {word!r}: expected some of {', '.join(words)}")
-        if not isinstance(share, (int, float, np.number)) or not share >= 0:
-            raise InputError(f"committed[{word!r}] = {share!r}: expected a fraction of at least 0")
+        if not isinstance(share, (int, float, np.integer, np.floating)) or not 0 <= share <= 1:
+            raise InputError(f"committed[{word!r}] = {share!r}: expected a fraction of at least 0 and below 1")
     total = float(sum(committed.values()))
     if not total < 1:
         raise InputError(f"committed sums to {total}: expected less than 1, so that somebody is left to convince")

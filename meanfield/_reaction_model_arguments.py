@@ -12,6 +12,7 @@ from scipy.sparse import csr_array, eye_array, issparse
 from meanfield._errors import InputError, reason
 from meanfield._policy import float_array
 
+LARGEST_RATE = np.finfo(np.float64).max
 ROUNDING = 1e-9  # by which probabilities that sum to 1 may miss it
 
 
@@ -106,6 +107,6 @@ def _nonnegative(name: str, matrix: Any, names: tuple[str, ...]) -> csr_array:
 
 def positive_rate(name: str, value: float) -> float:
     """A positive finite number."""
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not 0 < value < np.inf:
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not 0 < value <= LARGEST_RATE:
         raise InputError(f"{name} = {value!r}: expected a positive number")
     return float(value)

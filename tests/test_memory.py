@@ -1,5 +1,6 @@
 """The numbering of memories against the paper's definition of the shift function ([004] Eqs. 7-8)."""
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -50,3 +51,10 @@ def test_number_of_states_of_the_paper():
 def test_wrong_input_is_named(call, message):
     with pytest.raises(InputError, match=message):
         call()
+
+
+@pytest.mark.parametrize("sizes", [(2.0, 3), (2, "3"), (2, None), (2, 10**9), (10**400, 2), (2, 10**400)])
+def test_sizes_are_integers_whose_states_can_be_counted(sizes):
+    with pytest.raises(InputError, match=r"expected (an integer|fewer than 10\^1000 states)"):
+        MemorySpace(*sizes)
+    assert MemorySpace(np.int8(100), np.int64(9)).n_states > 10**36, "numpy's integers would overflow"

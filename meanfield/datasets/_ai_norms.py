@@ -61,7 +61,7 @@ def ai_norms(path: str | os.PathLike[str] | None = None) -> RealPopulations:
     Raises
     ------
     InputError
-        If a table is not found or lacks a column.
+        If a table is not found, is no CSV file of at most 16 MiB unpacked, or lacks a column.
     """
     return RealPopulations(*(_read(name, path) for name in COLUMNS))
 

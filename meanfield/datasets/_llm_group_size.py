@@ -50,7 +50,9 @@ def llm_group_size(path: str | os.PathLike[str] | None = None) -> xr.Dataset:
     ----------
     path
         `q_dicts.zip` or a folder that holds it (or `llm_group_size/q_dicts.zip`). Without it the folder in the
-        environment variable MEANFIELD_DATA is looked up, then the cache, then the upstream repository is asked.
+        environment variable MEANFIELD_DATA is looked up, then the cache, then the upstream repository is asked. A
+        download has to be what was published (SHA-256). A file of your own is taken as it is, since it may hold some of
+        the tables only; where its numbers come from is for you to know.
 
     Returns
     -------
@@ -60,7 +62,8 @@ def llm_group_size(path: str | os.PathLike[str] | None = None) -> xr.Dataset:
     Raises
     ------
     InputError
-        If the file is not found, a download is not what was published (SHA-256), or a table is incomplete.
+        If the file is not found, a download is not what was published, or an archive or table is damaged, incomplete,
+        holds anything but numbers, or is larger than 16 MiB (an archive) or 1 MiB (a table).
     """
     found = find_local("llm_group_size", NAME, path) or download(NAME, URL, SHA256)
     tables = _read(found)
