@@ -56,8 +56,8 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
 def save(dataset: xr.Dataset, path: str | os.PathLike[str], encoding: dict[str, dict[str, Any]] | None = None) -> Path:
     """Write a Dataset to a NetCDF file, whole or not at all; returns the path.
 
-    The last line of the file, which NetCDF's libraries pass over, is a checksum of what is before it. `encoding` is that
-    of `xarray.Dataset.to_netcdf`, by variable.
+    The last line of the file, which NetCDF's libraries pass over, is a checksum of what is before it. `encoding` is as
+    in `xarray.Dataset.to_netcdf`, by variable.
 
     Raises
     ------

@@ -91,7 +91,7 @@ def test_download_is_checked_and_cached(data_folder, tmp_path, monkeypatch):
 
 
 class Endless(BaseHTTPRequestHandler):
-    def do_GET(self):  # noqa: N802
+    def do_GET(self):
         self.send_response(200)
         self.end_headers()
         try:
@@ -104,7 +104,7 @@ class Endless(BaseHTTPRequestHandler):
 def test_an_endless_download_ends(tmp_path, monkeypatch):
     with (
         upstream(Endless, monkeypatch, tmp_path),
-        pytest.raises(InputError, match="can't be fetched .*more than 4194304 bytes"),
+        pytest.raises(InputError, match=r"can't be fetched .*more than 4194304 bytes"),
     ):
         meanfield.datasets.llm_group_size()
     assert not [path for path in tmp_path.rglob("*") if path.is_file()]

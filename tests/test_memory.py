@@ -54,7 +54,7 @@ def test_wrong_input_is_named(call, message):
 
 
 @pytest.mark.parametrize("sizes", [(2.0, 3), (2, "3"), (2, None), (2, 10**9), (10**400, 2), (2, 10**400)])
-def test_sizes_are_integers_whose_states_can_be_counted(sizes):
+def test_sizes_are_integers_whose_states_can_be_counted(sizes, unchecked_types):
     with pytest.raises(InputError, match=r"expected (an integer|fewer than 10\^1000 states)"):
         MemorySpace(*sizes)
     assert MemorySpace(np.int8(100), np.int64(9)).n_states > 10**36, "numpy's integers would overflow"
