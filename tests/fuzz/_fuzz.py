@@ -30,6 +30,7 @@ from meanfield import InputError
 
 Case = Callable[[np.random.Generator], object]
 MOST_FAULTS = 5  # a broken function need not be shown broken a thousand times
+PATIENCE = 10
 LONGEST_MESSAGE = 2000  # characters
 _inputs: dict[Path, tuple[int, int]] = {}
 
@@ -59,7 +60,7 @@ def fuzz(
     allowed
         What a case may raise.
     deadline
-        Seconds for one input.
+        Seconds of the processor for one input; in all, asleep or kept waiting by others, ten times as many.
     memory
         Resident memory of the process, in GB.
     may_write
@@ -100,9 +101,9 @@ class _Worker:
         if self.process is None:
             self._start()
         self.connection.send(job)
-        end = time.monotonic() + deadline
+        end, worked = time.monotonic() + PATIENCE * deadline, _worked(self.process.pid)
         while not self.connection.poll(0.05):
-            if time.monotonic() > end:
+            if time.monotonic() > end or _worked(self.process.pid) - worked > deadline:
                 return self._stop(f"takes more than {deadline:g} s")
             if _resident(self.process.pid, "VmRSS") > memory:
                 return self._stop(f"takes more than {memory:g} GB")
@@ -202,6 +203,15 @@ def _resident(pid: int | str, field: str) -> float:
     except OSError:
         return 0.0
     return next((int(line.split()[1]) / 2**20 for line in lines if line.startswith(field)), 0.0)
+
+
+def _worked(pid: int) -> float:
+    """Seconds that the processor worked for a process; 0 where the system does not tell."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _random(case: Case, number: int, seed: int) -> np.random.Generator:
