@@ -16,6 +16,8 @@ from meanfield._compositions import consensus as consensus
 from meanfield._compositions import empty_memories as empty_memories
 from meanfield._compositions import validate_composition as validate_composition
 from meanfield._critical_mass import critical_mass as critical_mass
+from meanfield._csv import column_numbers as column_numbers
+from meanfield._csv import read_csv as read_csv
 from meanfield._errors import InputError as InputError
 from meanfield._errors import UnparsedError as UnparsedError
 from meanfield._files import check_writable as check_writable

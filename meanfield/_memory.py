@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ import numpy as np
 
 from meanfield._errors import InputError
 
+MOST_DIGITS = 1000  # of the number of states, which is computed and told exactly
 Memory = Sequence[tuple[int, int]]
 
 
@@ -31,7 +33,7 @@ class MemorySpace:
     Raises
     ------
     InputError
-        If they are not whole numbers, W < 2 or H < 1.
+        If they are not whole numbers, W < 2 or H < 1, or they have 10^1000 states or more.
     """
 
     n_words: int
@@ -45,6 +47,11 @@ class MemorySpace:
             raise InputError(f"n_words = {self.n_words}: at least two words are needed")
         if self.memory_length < 1:
             raise InputError(f"memory_length = {self.memory_length}: at least one interaction must be remembered")
+        if self.memory_length > MOST_DIGITS / (2 * math.log10(self.n_words)):
+            raise InputError(
+                f"n_words = {self.n_words}, memory_length = {self.memory_length}: expected fewer than 10^{MOST_DIGITS} "
+                "states"
+            )
 
     @classmethod
     def from_sizes(cls, n_states: int, n_words: int) -> MemorySpace:

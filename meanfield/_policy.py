@@ -50,7 +50,7 @@ def make_policy(
         If `q` is not a policy over these words: shape, values, masked or not real; or files can't keep a text.
     """
     validate_words(words, "words")
-    validate_attrs(attrs or {}, "attrs")
+    validate_attrs({} if attrs is None else attrs, "attrs")
     if model is not None:
         validate_text(model, "model")
     q = _choice_probabilities(q, words)
@@ -137,11 +137,14 @@ def _validate_dims(policy: xr.Dataset, name: str) -> None:
             f"{name}.q has dims {policy['q'].dims}: expected state and word, and model and pair where there are many"
         )
     for dim in dims - {"state", "word"}:
-        if dim not in policy.coords or len(set(policy[dim].values)) < policy.sizes[dim]:
+        if dim not in policy.coords or len(set(policy[dim].values.ravel())) < policy.sizes[dim]:
             raise InputError(f"{name} has a dim {dim} without a coordinate of names that differ")
+    for dim in STACKED_DIMS:
+        if dim in policy.coords and policy[dim].dims != ((dim,) if dim in dims else ()):
+            raise InputError(f"{name}.{dim} has dims {policy[dim].dims}: expected one name, or one for each along q")
     space = MemorySpace.from_sizes(policy.sizes["state"], policy.sizes["word"])
     length = policy.attrs.get("memory_length", space.memory_length)
-    if length != space.memory_length:
+    if not np.array_equal(length, space.memory_length):
         raise InputError(
             f"{name} says memory_length = {length} and has {space.n_states} states, those of H = {space.memory_length}"
         )

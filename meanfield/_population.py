@@ -182,8 +182,8 @@ def _validate_committed(committed: Mapping[str, float], words: tuple[str, ...]) 
     for word, share in committed.items():
         if word not in words:
             raise InputError(f"committed has the word {word!r}: expected some of {', '.join(words)}")
-        if not isinstance(share, Real) or isinstance(share, bool) or not share >= 0:
-            raise InputError(f"committed[{word!r}] = {share!r}: expected a fraction of at least 0")
+        if not isinstance(share, Real) or isinstance(share, bool) or not 0 <= share <= 1:
+            raise InputError(f"committed[{word!r}] = {share!r}: expected a fraction of at least 0 and below 1")
     total = float(sum(committed.values()))
     if not total < 1:
         raise InputError(f"committed sums to {total}: expected less than 1, so that somebody is left to convince")

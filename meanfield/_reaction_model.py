@@ -12,7 +12,7 @@ So an agent is a Markov jump process with dx/dt = G(y) x, whose generator G is a
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -102,7 +102,7 @@ class ReactionModel:
         encounter_rate: float = 1.0,
         time_unit: str = "1",
     ) -> None:
-        if isinstance(states, str):
+        if isinstance(states, str) or not isinstance(states, Iterable):
             raise InputError(f"states = {states!r}: expected a sequence of labels")
         self.states = tuple(states)
         self.names = state_names(self.states)

@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float
-from scipy.sparse import csr_array, eye_array
+from scipy.sparse import csr_array, eye_array, issparse
 
-from meanfield._errors import InputError
+from meanfield._errors import InputError, reason
+from meanfield._labels import real_numbers
 
+LARGEST_RATE = np.finfo(np.float64).max
 ROUNDING = 1e-9  # by which probabilities that sum to 1 may miss it
 
 
@@ -31,10 +33,7 @@ def state_names(states: tuple[Hashable, ...]) -> tuple[str, ...]:
 
 def probabilities(name: str, values: Any, n_states: int) -> Float[np.ndarray, "channels states"]:
     """Shape (M, K), from 0 to 1."""
-    try:
-        array = np.array(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputError(f"{name}: expected numbers of shape (channels, {n_states})") from None
+    array = real_numbers(values, name)
     if array.ndim != 2 or array.shape[1] != n_states:
         raise InputError(f"{name} has shape {array.shape}: expected (channels, {n_states})")
     wrong = np.argwhere(~((array >= 0) & (array <= 1)))
@@ -59,7 +58,10 @@ def acting_pairs(alpha: np.ndarray, beta: np.ndarray, names: tuple[str, ...]) ->
 
 def stochastic_matrices(name: str, matrices: Any, n_channels: int, names: tuple[str, ...]) -> tuple[csr_array, ...]:
     """M sparse row-stochastic matrices; None is the identity."""
-    each = [None] * n_channels if matrices is None else list(matrices)
+    try:
+        each = [None] * n_channels if matrices is None else list(matrices)
+    except TypeError:
+        raise InputError(f"{name} = {matrices!r}: expected {n_channels} matrices, one for each channel") from None
     if len(each) != n_channels:
         raise InputError(f"{name} has {len(each)} matrices: expected {n_channels}, one for each channel")
     return tuple(_stochastic(f"{name}[{m}]", matrix, names) for m, matrix in enumerate(each))
@@ -89,7 +91,10 @@ def transition_rates(name: str, matrix: Any, names: tuple[str, ...]) -> csr_arra
 
 
 def _nonnegative(name: str, matrix: Any, names: tuple[str, ...]) -> csr_array:
-    checked = csr_array(matrix, dtype=np.float64, copy=True)
+    try:
+        checked = csr_array(matrix if issparse(matrix) else real_numbers(matrix, name), dtype=np.float64, copy=True)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name}: expected a matrix of numbers ({reason(error)})") from None
     if checked.shape != (len(names), len(names)):
         raise InputError(f"{name} has shape {checked.shape}: expected {(len(names), len(names))}")
     checked.sum_duplicates()
@@ -102,6 +107,6 @@ def _nonnegative(name: str, matrix: Any, names: tuple[str, ...]) -> csr_array:
 
 def positive_rate(name: str, value: float) -> float:
     """A positive finite number."""
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not 0 < value < np.inf:
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not 0 < value <= LARGEST_RATE:
         raise InputError(f"{name} = {value!r}: expected a positive number")
     return float(value)

@@ -24,6 +24,8 @@ def validate_words(words: object, name: str) -> None:
     """InputError unless they are texts that differ, none of them empty."""
     if isinstance(words, str) or not isinstance(words, (Sequence, np.ndarray)):
         raise InputError(f"{name} = {words!r}: expected a sequence of words")
+    if not len(words):
+        raise InputError(f"{name} = {words!r}: expected at least two words")
     for word in words:
         validate_text(word, name)
         if not word:
@@ -32,8 +34,10 @@ def validate_words(words: object, name: str) -> None:
         raise InputError(f"{name} has the words {', '.join(words)}: expected words that differ")
 
 
-def validate_attrs(attrs: Mapping[str, object], name: str) -> None:
+def validate_attrs(attrs: object, name: str) -> None:
     """InputError unless they are numbers, texts and lists of either, under names that are not empty."""
+    if not isinstance(attrs, Mapping):
+        raise InputError(f"{name} = {attrs!r}: expected a mapping of names to numbers and texts")
     for key, value in attrs.items():
         validate_text(key, name)
         if not key:

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
-from meanfield import InputError, cache_folder, datasets, whole_file
+from meanfield import InputError, cache_folder, datasets, save
 from policy_extraction._extract import extract
 from policy_extraction._record import policy_from_record
 from policy_extraction.local import SMOLLM2
@@ -62,8 +62,7 @@ def write(gallery: xr.Dataset, path: Path) -> None:
     """Write the file, whole or not at all."""
     numeric = [name for name, variable in gallery.data_vars.items() if variable.dtype.kind in "fb"]
     encoding = {name: {"zlib": True, "complevel": 9, "shuffle": True} for name in numeric}
-    with whole_file(path) as temporary:
-        gallery.to_netcdf(temporary, engine="h5netcdf", encoding=encoding)
+    save(gallery, path, encoding)
 
 
 def largest_difference(gallery: xr.Dataset, other: xr.Dataset) -> float:

@@ -1,8 +1,15 @@
 """Loaders of the published measurements: where they look, what they refuse, what they give."""
 
+import gzip
+import hashlib
+import io
 import os
 import pickle
+import threading
 import zipfile
+from contextlib import contextmanager
+from functools import partial
+from http.server import BaseHTTPRequestHandler, SimpleHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
 import pytest
@@ -10,7 +17,7 @@ import pytest
 import meanfield
 from meanfield import InputError
 from meanfield.datasets import _llm_group_size as source
-from meanfield.datasets._unpickle import unpickle_numbers
+from meanfield.datasets._unpickle import unpickle, unpickle_numbers
 
 NAME = "q_dicts/Q_dict_phi_4_ID_191_-50_100_0.5tmp_BLANK_False.pkl"
 
@@ -56,31 +63,51 @@ def test_places_are_searched_in_order(data_folder, tmp_path, monkeypatch):
         meanfield.datasets.llm_group_size(tmp_path)
 
 
-def test_download_is_checked_and_cached(data_folder, tmp_path, monkeypatch):
+@contextmanager
+def upstream(handler, monkeypatch, tmp_path):
     """A real HTTP server on loopback stands for the upstream."""
-    import hashlib
-    import threading
-    from functools import partial
-    from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    monkeypatch.delenv("MEANFIELD_DATA", raising=False)
+    monkeypatch.setenv("MEANFIELD_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(source, "URL", f"http://127.0.0.1:{server.server_port}/q_dicts.zip")
+    try:
+        yield
+    finally:
+        server.shutdown()
+        server.server_close()
 
+
+def test_download_is_checked_and_cached(data_folder, tmp_path, monkeypatch):
     content = (data_folder / "llm_group_size" / "q_dicts.zip").read_bytes()
     (tmp_path / "upstream").mkdir()
     (tmp_path / "upstream" / "q_dicts.zip").write_bytes(content)
-    handler = partial(SimpleHTTPRequestHandler, directory=tmp_path / "upstream")
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        monkeypatch.delenv("MEANFIELD_DATA", raising=False)
-        monkeypatch.setenv("MEANFIELD_CACHE", str(tmp_path / "cache"))
-        monkeypatch.setattr(source, "URL", f"http://127.0.0.1:{server.server_port}/q_dicts.zip")
+    with upstream(partial(SimpleHTTPRequestHandler, directory=tmp_path / "upstream"), monkeypatch, tmp_path):
         with pytest.raises(InputError, match="can't be fetched"):  # the copy here is a part of what was published
             meanfield.datasets.llm_group_size()
         monkeypatch.setattr(source, "SHA256", hashlib.sha256(content).hexdigest())
         first = meanfield.datasets.llm_group_size()
-    finally:
-        server.shutdown()
-        server.server_close()
     assert meanfield.datasets.llm_group_size().identical(first), "taken from the cache, the server being gone"
+
+
+class Endless(BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+        try:
+            while True:
+                self.wfile.write(bytes(2**16))
+        except OSError:
+            pass
+
+
+def test_an_endless_download_ends(tmp_path, monkeypatch):
+    with (
+        upstream(Endless, monkeypatch, tmp_path),
+        pytest.raises(InputError, match=r"can't be fetched .*more than 4194304 bytes"),
+    ):
+        meanfield.datasets.llm_group_size()
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
 
 
 class Evil:
@@ -94,6 +121,89 @@ def test_pickles_that_are_code_are_not_run():
     with pytest.raises(InputError, match=r"asks for builtins\.eval"):
         unpickle_numbers(b"cbuiltins\neval\n.", "eval.pkl")
     assert unpickle_numbers(pickle.dumps({"01": np.float64(0.5)}), "good.pkl") == {"01": 0.5}
+
+
+def test_plain_data_comes_out_as_pickle_gives_it():
+    data = {"runs": [{"own": ["A", 1], "won": True, "none": None}, [-1, 0.5, 2**40, 70000, -(2**62)]], 7: {}}
+    data |= {"é" * 300: [[]], "many": list(range(3000))}
+    for protocol in (3, 4, 5):
+        assert unpickle(pickle.dumps(data, protocol), "data.pkl") == data
+    assert unpickle(pickle.dumps([np.float64(0.1), np.int64(-3)]), "data.pkl") == [0.1, -3]
+
+
+SHARED = [1]
+DTYPE = b"cnumpy\ndtype\nX\x02\0\0\0%s\x89\x88\x87R"
+# The state sets the size of an item: numpy would read bytes beyond the ones it has as pointers.
+STATE = b"(K\x03X\x01\0\0\0|NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\x3ftb"
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (DTYPE % b"f8" + STATE + b".", "it sets the state of something else"),
+        (DTYPE % b"O8" + b".", "a type that is none of f8, i8"),
+        (DTYPE % b"f8" + b".", "has a Struct"),
+        (pickle.dumps({1: np.float32(1)}), "none of f8, i8"),
+        (pickle.dumps({1: np.zeros(2)}), "asks for numpy"),
+        (pickle.dumps([SHARED, SHARED]), "a list in two places"),
+        (pickle.dumps({(1, 2): 3}), "a tuple as a key"),
+        (pickle.dumps(2**70), "integers of 64 bits"),
+        (pickle.dumps(b"bytes"), "has a bytes"),
+        (b"\x80\x04" + b"]" * 60 + b"a" * 59 + b".", "deeper than 50"),
+        (b"\x80\x04N\x86.", "pop from empty list"),
+        (b"\x80\x04N" + b"N\x86" * 100_000 + b".", "a tuple in a tuple"),
+        (b"\x80\x04}\x8c\x01aK\x01s\x8c\x01aK\x02s.", "the key 'a' twice"),
+        (b"\x80\x04\x82\x01.", "the opcode EXT1"),
+        (b"\x80\x04P1\n.", "the opcode PERSID"),
+        (b"\x80\x04N2.", "the opcode DUP"),
+        (b"\x80\x04\x96" + (2**62).to_bytes(8, "little") + b".", "expected 4611686018427387904 bytes"),
+        (b"\x80\x04]r\xff\xff\xff\x7f.more", "goes on after its end"),
+        (b"\x80\x04N", "pickle exhausted before seeing STOP"),
+    ],
+)
+def test_pickles_of_anything_else_are_refused(data, message):
+    with pytest.raises(InputError, match=rf"data.pkl: expected a pickle of plain data, .*{message}"):
+        unpickle(data, "data.pkl")
+
+
+@pytest.mark.parametrize("value", [[], {"": "0.5"}, {"": [0.5]}, {"": True}, {0: 0.5}])
+def test_tables_hold_numbers_by_memory(value):
+    with pytest.raises(InputError, match="expected a dict from memories to probabilities"):
+        unpickle_numbers(pickle.dumps(value), "table.pkl")
+
+
+def zipped(*members, method=zipfile.ZIP_DEFLATED):
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", method) as written:
+        for name, content in members:
+            written.writestr(name, content)
+    return bytearray(file.getvalue())
+
+
+def with_field(data, at, value, size=4):
+    """A field of the first entry of the directory replaced."""
+    start = data.index(b"PK\x01\x02") + at
+    data[start : start + size] = value.to_bytes(size, "little")
+    return data
+
+
+def hostile_archives():
+    whole = pickle.dumps(dict.fromkeys(memories(), 0.5))
+    yield zipped((NAME, bytes(2**21))), "has 2097152 bytes, method 8: expected at most 1048576"
+    yield with_field(zipped((NAME, bytes(2**21))), 24, 1000), "expected a zip archive, and it can't be read .*CRC"
+    yield zipped((NAME, b"."), method=zipfile.ZIP_LZMA), "method 14"
+    yield zipped((NAME, whole), (NAME, whole)), "twice"
+    yield zipped((NAME, whole), ("a/" + NAME, whole)), "twice"
+    yield with_field(zipped((NAME, b".")), 8, 1, 2), "encrypted"
+    yield zipped((NAME, bytes(1000)))[:-30], "not a zip file"
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_hostile_archives_are_refused(tmp_path):
+    for content, message in hostile_archives():
+        (tmp_path / "q_dicts.zip").write_bytes(content)
+        with pytest.raises(InputError, match=message):
+            meanfield.datasets.llm_group_size(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -116,7 +226,7 @@ def test_archives_of_something_else_are_refused(tmp_path):
         meanfield.datasets.llm_group_size(archive(tmp_path / "q_dicts.zip", {}, name="other.pkl"))
     (tmp_path / "text").mkdir()
     (tmp_path / "text" / "q_dicts.zip").write_text("no archive")
-    with pytest.raises(InputError, match="expected the zip archive"):
+    with pytest.raises(InputError, match="expected a zip archive"):
         meanfield.datasets.llm_group_size(tmp_path / "text")
 
 
@@ -130,3 +240,28 @@ def test_real_populations(data_folder, tmp_path):
     (tmp_path / "choice_counts.csv.gz").write_bytes((data_folder / "ai_norms" / "choice_counts.csv.gz").read_bytes())
     with pytest.raises(InputError, match="lacks the column options"):
         meanfield.datasets.ai_norms(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (gzip.compress(b"a,b\n" + b"1,2\n" * 2**22), "more than 16777216 bytes"),
+        (gzip.compress(b"a,b\n1,2\n" * 100)[:-20], "end-of-stream"),
+        (gzip.compress(b"a,b\n1,2\n")[:14] + b"\xff" * 20, "can't be read"),
+        (b"a,b\n1,2\n3\n", "line 3 has 1 fields, the header 2"),
+        (b"a,b\n1,2,3\n", "line 2 has 3 fields, the header 2"),
+        (b"," * 2000, "2001 columns"),
+        (b"a,b\n\xff,1\n", "utf-8"),
+        (b"PK\x03\x04\xff\0", "can't be read"),
+        (b"", "No columns"),
+    ],
+)
+def test_damaged_tables_of_text_are_refused(tmp_path, content, message):
+    (tmp_path / "runs.csv").write_bytes(content)
+    with pytest.raises(InputError, match=rf"counts = .*runs.csv: expected a CSV file.*{message}"):
+        meanfield.read_csv(tmp_path / "runs.csv", "counts")
+
+
+def test_numbers_of_hundreds_of_digits_are_no_hindrance():
+    cells = ["1", "x", "", "9" * 400, None, "1e3"]
+    np.testing.assert_array_equal(meanfield.column_numbers(cells), [1, np.nan, np.nan, np.inf, np.nan, 1000])

@@ -64,3 +64,10 @@ def test_numbers_of_numpy_do_not_overflow(unchecked_types):
     space = MemorySpace(np.int8(10), np.int8(5))
     assert space == MemorySpace(10, 5)
     assert space.n_states == 10_101_010_101
+
+
+@pytest.mark.parametrize("sizes", [(2, 10**9), (10**400, 2), (2, 10**400)])
+def test_sizes_are_integers_whose_states_can_be_counted(sizes, unchecked_types):
+    with pytest.raises(InputError, match=r"expected fewer than 10\^1000 states"):
+        MemorySpace(*sizes)
+    assert MemorySpace(np.int8(100), np.int64(9)).n_states > 10**36, "numpy's integers would overflow"

@@ -1,5 +1,8 @@
 """The policy schema: what it refuses, and that files keep everything."""
 
+import hashlib
+
+import h5py
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,7 +10,7 @@ import xarray as xr
 
 import meanfield
 from conftest import random_policy
-from meanfield import InputError
+from meanfield import InputError, _files
 
 
 def test_a_column_of_first_word_probabilities_is_enough_for_two_words():
@@ -242,3 +245,85 @@ def test_memory_length_need_not_be_among_the_attrs():
     policy = random_policy(1)
     del policy.attrs["memory_length"]
     assert meanfield.solve(policy).attrs["memory_length"] == 1
+
+
+@pytest.fixture
+def saved(tmp_path):
+    return meanfield.save(random_policy(1, memory_length=2), tmp_path / "policy.nc")
+
+
+def test_any_flipped_bit_is_told(saved):
+    content = saved.read_bytes()
+    end = len(content) - _files.CHECKSUM_LENGTH
+    for at in [*range(0, end, end // 50), len(content) - 60, len(content) - 2]:
+        saved.write_bytes(content[:at] + bytes([content[at] ^ 4]) + content[at + 1 :])
+        with pytest.raises(InputError, match=r"policy.nc: .*its bytes are not those that were saved"):
+            meanfield.load(saved)
+
+
+def test_files_of_other_programs_are_read(saved):
+    policy = meanfield.load(saved)
+    policy.to_netcdf(saved.with_name("other.nc"), engine="h5netcdf")
+    assert meanfield.load(saved.with_name("other.nc")).identical(policy)
+    with h5py.File(saved, "r+") as file:  # the library cuts the checksum off
+        file.attrs["note"] = "changed"
+    assert meanfield.load(saved).attrs["note"] == "changed"
+
+
+def test_what_a_file_declares_is_bounded_before_it_is_read(tmp_path):
+    with h5py.File(tmp_path / "large.nc", "w") as file:
+        file.create_dataset("q", shape=(10**11, 2), dtype="f8", chunks=(1000, 2))
+    content = (tmp_path / "large.nc").read_bytes()
+    assert len(content) < 10_000
+    digest = hashlib.sha256(content).hexdigest().encode()
+    for name, end in (("foreign.nc", b""), ("signed.nc", _files.CHECKSUM % digest)):
+        (tmp_path / name).write_bytes(content + end)
+        with pytest.raises(InputError, match="declares 1600000000000 bytes"):
+            meanfield.load(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    ("script", "message"),
+    [
+        ("while True: pass", "takes more than 1 s"),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", "ends a process with -11"),
+    ],
+)
+def test_a_library_that_hangs_or_dies_does_so_in_another_process(saved, tmp_path, monkeypatch, script, message):
+    (tmp_path / "trial.py").write_text(script)
+    monkeypatch.setattr(_files._netcdf_trial, "__file__", str(tmp_path / "trial.py"))
+    monkeypatch.setattr(_files, "PATIENCE", 1.0 if "while" in script else 60.0)
+    saved.write_bytes(saved.read_bytes()[: -_files.CHECKSUM_LENGTH])
+    with pytest.raises(InputError, match=message):
+        meanfield.load(saved)
+
+
+def test_what_netcdf_cannot_hold_is_not_saved(tmp_path):
+    with pytest.raises(InputError, match="expected what NetCDF holds"):
+        meanfield.save(random_policy(1).assign_attrs(note={"a": 1}), tmp_path / "policy.nc")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"words": ["a", "a\0"]}, "^words "),
+        ({"words": ["a", 1]}, "^words "),
+        ({"words": "ab"}, "^words "),
+        ({"words": []}, "^words "),
+        ({"q": np.full(5, 0.5 + 1j)}, "^q .*complex128"),
+        ({"q": np.full(5, "0.5")}, "^q"),
+        ({"q": [[0.5], [0.5, 0.5]]}, "^q"),
+        ({"model": ("m",)}, "^model"),
+        ({"attrs": {1: 2}}, "^attrs"),
+    ],
+)
+def test_what_is_no_policy_is_refused_before_it_is_changed(arguments, message, unchecked_types):
+    with pytest.raises(InputError, match=message):
+        meanfield.make_policy(**({"q": np.full(5, 0.5), "words": ["a", "b"]} | arguments))
+
+
+def test_a_message_is_one_line_of_bounded_length():
+    error = InputError("words = 'a\nb': " + "x" * 10_000 + ", expected others")
+    assert "\n" not in str(error) and len(str(error)) < 2000 and str(error).endswith("expected others")
+    assert str(InputError("short,  as it is")) == "short,  as it is"

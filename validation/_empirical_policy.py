@@ -11,10 +11,11 @@ from scipy.optimize import minimize_scalar
 from scipy.special import gammaln
 from scipy.stats import beta
 
-from meanfield import InputError, MemorySpace, make_policy, single_policy, words_of
+from meanfield import InputError, MemorySpace, column_numbers, make_policy, single_policy, words_of
 from validation._arguments import LARGEST_SEED, integer
 
 COLUMNS = ("model", "options", "memory_length", "state", "choice", "count")
+MOST_CHOICES = 10**9  # in a row of the table, so that sums are exact
 MOST_STATES = 1_000_000
 PASSES = 8  # of the alternation between centres and concentrations; it settles to a percent within five
 # A level with few states says little of its concentration; without a prior it would run to 0 or to infinity.
@@ -148,11 +149,11 @@ def single_table(counts: pd.DataFrame, words: Sequence[str] | None) -> tuple[pd.
 
 def choice_table(counts: pd.DataFrame, words: list[str], space: MemorySpace) -> np.ndarray:
     """Choice counts as an array (state, word)."""
-    number = pd.to_numeric(counts["count"], errors="coerce").to_numpy(dtype=float)
-    wrong = ~((number >= 0) & (number == np.floor(number)) & np.isfinite(number))
+    number = column_numbers(counts["count"])
+    wrong = ~((number >= 0) & (number <= MOST_CHOICES) & (number == np.floor(number)))
     if wrong.any():
         given = counts["count"].tolist()[int(wrong.argmax())]
-        raise InputError(f"count = {given!r}: expected a whole number of at least 0")
+        raise InputError(f"count = {given!r}: expected a whole number from 0 to {MOST_CHOICES}")
     index = {word: k for k, word in enumerate(words)}
     if unknown := [choice for choice in counts["choice"].unique() if choice not in index]:
         raise InputError(f"choice = {unknown[0]!r}: expected one of {', '.join(words)}")

@@ -10,6 +10,7 @@ import pandas as pd
 import xarray as xr
 from tqdm.auto import tqdm
 
+import meanfield
 from meanfield import InputError, stamp
 from theory._random import splitmix
 from theory.flag_game import FLAGS, Flag, crop_compatibility
@@ -192,10 +193,7 @@ def compare_composition(prediction: xr.Dataset, measured: str | os.PathLike[str]
 
 def _measured_table(measured: str | os.PathLike[str] | pd.DataFrame, n_agents: int) -> pd.DataFrame:
     """The columns MEASURED, numbers in their ranges, with one row for each α and composition of a team."""
-    try:
-        table = measured if isinstance(measured, pd.DataFrame) else pd.read_csv(measured)
-    except (OSError, ValueError) as error:
-        raise InputError(f"measured = {measured}: expected a CSV file, and it can't be read ({error})") from None
+    table = measured if isinstance(measured, pd.DataFrame) else meanfield.read_csv(measured, "measured")
     missing = [name for name in MEASURED if name not in table]
     if missing or table.empty:
         raise InputError(f"measured: expected the columns {', '.join(MEASURED)} and a row for each α and composition")
@@ -216,7 +214,7 @@ def _measured_table(measured: str | os.PathLike[str] | pd.DataFrame, n_agents: i
 def _in_range(name: str, column: np.ndarray, least: float, most: float) -> np.ndarray:
     """The numbers of a column; counts are whole."""
     whole = name in ("gpt54_count", "n_trials")
-    values = np.asarray(pd.to_numeric(pd.Series(column), errors="coerce"), dtype=np.float64)
+    values = meanfield.column_numbers(column)
     wrong = ~(np.isfinite(values) & (values >= least) & (values <= most))
     if whole:
         wrong |= values != np.round(values)

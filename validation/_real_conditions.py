@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from meanfield import InputError
+from meanfield import InputError, column_numbers
 from validation._convention import ROUNDS_AVERAGED
 from validation._real_runs import Stop
 
@@ -21,6 +21,8 @@ NUMBERS = (
     "success_last_3N",
     "majority_share_last_3N",
 )
+# More than any experiment has had; as much is simulated.
+RANGES = {"memory_length": (1, 1000), "n_agents": (2, 10**5), "n_committed": (0, 10**5), "interactions": (1, 10**8)}
 TEXTS = ("model", "experiment", "options", "initial_consensus", "committed_word", "majority_word_last_3N")
 SUBJECT = ["model", "options", "memory_length"]  # what has a policy of its own
 CONDITION = ["experiment", "n_agents", "initial_consensus", "committed_word", "n_committed"]
@@ -147,12 +149,12 @@ def _rule(runs: pd.DataFrame, window: int | None) -> Rule | None:
 
 
 def _numbers(column: pd.Series, name: str) -> pd.Series:
-    values = pd.Series(pd.to_numeric(column, errors="coerce"))
+    values = pd.Series(column_numbers(column))
     share = name.endswith("_3N")
-    least = {"n_agents": 2, "n_committed": 0}.get(name, 0 if share else 1)
-    good = (values >= least) & ((values <= 1) if share else (values % 1 == 0))
+    least, most = RANGES.get(name, (0, 1))
+    good = (values >= least) & (values <= most) & (share | (values == values.round()))
     if not good.all():
-        expected = "a number from 0 to 1" if share else f"a whole number of at least {least}"
+        expected = f"a {'' if share else 'whole '}number from {least} to {most}"
         given = column.tolist()[int(good.to_numpy().argmin())]
         raise InputError(f"{name} = {given!r}: expected {expected}")
     return values if share else values.astype(int)

@@ -68,7 +68,8 @@ def validate_real_populations(
     Raises
     ------
     InputError
-        If a table lacks a column or holds what it can't (named in the message), or a number is out of range.
+        If a table is damaged, lacks a column or holds what it can't (named in the message), or a number is out of
+        range; real runs have at most 100,000 agents and 10^8 interactions.
     """
     if isinstance(populations, (str, os.PathLike)):
         populations = meanfield.datasets.ai_norms(populations)

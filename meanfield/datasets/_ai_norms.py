@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import pandas as pd
 
+from meanfield._csv import read_csv
 from meanfield._errors import InputError
 from meanfield.datasets._fetch import find_local
 
@@ -60,7 +61,7 @@ def ai_norms(path: str | os.PathLike[str] | None = None) -> RealPopulations:
     Raises
     ------
     InputError
-        If a table is not found or lacks a column.
+        If a table is not found, is no CSV file of at most 16 MiB unpacked, or lacks a column.
     """
     return RealPopulations(*(_read(name, path) for name in COLUMNS))
 
@@ -70,7 +71,7 @@ def _read(name: str, path: str | os.PathLike[str] | None) -> pd.DataFrame:
     if found is None:
         raise InputError(f"{name}: give the folder that holds it as path, or set MEANFIELD_DATA")
     # '' is the empty memory and '' in `initial_consensus` means none: neither is a missing number
-    table = pd.read_csv(found, keep_default_na=False, dtype={"state": str})
+    table = read_csv(found, keep_default_na=False, dtype={"state": str})
     missing = [column for column in COLUMNS[name] if column not in table.columns]
     if missing:
         raise InputError(f"{found}: lacks the column {', '.join(missing)}; expected {', '.join(COLUMNS[name])}")

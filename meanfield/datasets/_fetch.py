@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import io
 import os
 from pathlib import Path
 
 import pooch
 
 from meanfield._cache_folder import cache_folder
-from meanfield._errors import InputError
+from meanfield._errors import InputError, reason
+
+LARGEST_DOWNLOAD = 2**22  # bytes; the largest published file has 2.3 million
 
 
 def find_local(folder: str, name: str, path: str | os.PathLike[str] | None) -> Path | None:
     """The file `name` at `path` (itself or a folder), else in MEANFIELD_DATA; None where neither is given.
+
+    The file is taken as it is, being the user's own: it may hold a part of what was published, so that its hash says
+    nothing. Its reader refuses what is damaged or of another kind.
 
     Raises
     ------
@@ -38,14 +44,27 @@ def download(name: str, url: str, sha256: str) -> Path:
     Raises
     ------
     InputError
-        If the download fails or the file is not the one that was published.
+        If the download fails, is longer than anything that was published, or is another file.
     """
+
+    def fetch(url: str, target: str, _: object) -> None:
+        with _Limited(target, "wb") as file:
+            pooch.HTTPDownloader(progressbar=True)(url, file, None)
+
     try:
-        found = pooch.retrieve(url, known_hash=f"sha256:{sha256}", fname=name, path=cache_folder(), progressbar=True)
+        found = pooch.retrieve(url, f"sha256:{sha256}", fname=name, path=cache_folder(), downloader=fetch)
     except (OSError, ValueError) as error:
-        reason = str(error).splitlines()[0][:200]
         raise InputError(
-            f"{name}: it is not in MEANFIELD_DATA, and can't be fetched from {url} ({reason}); "
+            f"{name}: it is not in MEANFIELD_DATA, and can't be fetched from {url} ({reason(error)}); "
             "download it by hand and give its path"
         ) from None
     return Path(found)
+
+
+class _Limited(io.FileIO):
+    """A file of at most `LARGEST_DOWNLOAD` bytes."""
+
+    def write(self, content: bytes) -> int:
+        if self.tell() + len(content) > LARGEST_DOWNLOAD:
+            raise ValueError(f"it has more than {LARGEST_DOWNLOAD} bytes")
+        return super().write(content)

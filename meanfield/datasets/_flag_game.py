@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import pandas as pd
 
+from meanfield._csv import read_csv
 from meanfield._errors import InputError
 from meanfield.datasets._fetch import download, find_local
 
@@ -103,7 +104,8 @@ def flag_game(table: str, path: str | os.PathLike[str] | None = None) -> pd.Data
         The file, or a folder that holds it (or `flag_game/` with it). Without it the folder in MEANFIELD_DATA is looked
         up, then the cache, then the upstream repository (GitHub, lizardp1/flag_game) is asked. Where in it the files
         lie has not been verified: they are looked for at its root. What is downloaded is taken only if its hash is that
-        of the published file; where the download fails, give the file or its folder.
+        of the published file; where the download fails, give the file or its folder. A file of your own is taken as it
+        is.
 
     Returns
     -------
@@ -112,14 +114,14 @@ def flag_game(table: str, path: str | os.PathLike[str] | None = None) -> pd.Data
     Raises
     ------
     InputError
-        If there is no such table, the file is not found, a download is not what was published (SHA-256), or a column is
-        missing.
+        If there is no such table, the file is not found, a download is not what was published (SHA-256), the file is no
+        CSV file of at most 16 MiB, or a column is missing.
     """
     if table not in TABLES:
         raise InputError(f"table = {table!r}: expected one of {', '.join(TABLES)}")
     name, known = f"{table}.csv", TABLES[table]
     found = find_local("flag_game", name, path) or download(name, f"{REPOSITORY}/{name}", known.sha256)
-    read = pd.read_csv(found)
+    read = read_csv(found)
     if table == "flag_pool" and "triangle" in read:
         read["triangle"] = read["triangle"].fillna("")  # no triangle, and no missing number
     missing = [column for column in known.columns if column not in read.columns]

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-import zipfile
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import numpy as np
 import xarray as xr
@@ -13,6 +12,7 @@ import xarray as xr
 from meanfield._errors import InputError
 from meanfield._memory import MemorySpace
 from meanfield._policy import validate_policy
+from meanfield.datasets._archive import members
 from meanfield.datasets._fetch import download, find_local
 from meanfield.datasets._unpickle import unpickle_numbers
 
@@ -35,7 +35,8 @@ PAIRS = {
     505: ("woman", "man"),
     410: ("wife", "husband"),
 }
-MEMBER = re.compile(r"Q_dict_(?P<model>.+)_ID_(?P<pair>\d+)_-50_100_0\.5tmp_BLANK_False\.pkl")
+LARGEST_TABLE = 2**20  # bytes; the published ones have 42,878
+MEMBER = re.compile(r"Q_dict_(?P<model>.+)_ID_(?P<pair>[0-9]{1,9})_-50_100_0\.5tmp_BLANK_False\.pkl")
 
 
 def llm_group_size(path: str | os.PathLike[str] | None = None) -> xr.Dataset:
@@ -49,7 +50,9 @@ def llm_group_size(path: str | os.PathLike[str] | None = None) -> xr.Dataset:
     ----------
     path
         `q_dicts.zip` or a folder that holds it (or `llm_group_size/q_dicts.zip`). Without it the folder in the
-        environment variable MEANFIELD_DATA is looked up, then the cache, then the upstream repository is asked.
+        environment variable MEANFIELD_DATA is looked up, then the cache, then the upstream repository is asked. A
+        download has to be what was published (SHA-256). A file of your own is taken as it is, since it may hold some of
+        the tables only; where its numbers come from is for you to know.
 
     Returns
     -------
@@ -59,7 +62,8 @@ def llm_group_size(path: str | os.PathLike[str] | None = None) -> xr.Dataset:
     Raises
     ------
     InputError
-        If the file is not found, a download is not what was published (SHA-256), or a table is incomplete.
+        If the file is not found, a download is not what was published, or an archive or table is damaged, incomplete,
+        holds anything but numbers, or is larger than 16 MiB (an archive) or 1 MiB (a table).
     """
     found = find_local("llm_group_size", NAME, path) or download(NAME, URL, SHA256)
     tables = _read(found)
@@ -89,20 +93,17 @@ def llm_group_size(path: str | os.PathLike[str] | None = None) -> xr.Dataset:
 
 def _read(path: Path) -> dict[tuple[str, int], np.ndarray]:
     """P(first word) by state, for each (model, pair) in the archive."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            members = {name: match for name in archive.namelist() if (match := MEMBER.fullmatch(Path(name).name))}
-            content = {name: archive.read(name) for name in members}
-    except zipfile.BadZipFile:
-        raise InputError(f"path = {path}: expected the zip archive {NAME}") from None
-    if not members:
-        raise InputError(f"path = {path}: holds no file named like Q_dict_MODEL_ID_PAIR_-50_100_0.5tmp_BLANK_False.pkl")
-    tables = {}
-    for name, match in members.items():
-        model, pair = match["model"], int(match["pair"])
-        if model not in MODELS or pair not in PAIRS:
+    tables: dict[tuple[str, int], np.ndarray] = {}
+    for name, content in members(path, MEMBER, LARGEST_TABLE):
+        model, pair = MEMBER.fullmatch(PurePosixPath(name).name).group("model", "pair")
+        subject = model, int(pair)
+        if subject[0] not in MODELS or subject[1] not in PAIRS:
             raise InputError(f"{name}: expected one of the models {', '.join(MODELS)} and pairs {sorted(PAIRS)}")
-        tables[model, pair] = _by_state(unpickle_numbers(content[name], name), name)
+        if subject in tables:
+            raise InputError(f"{name}: path = {path} holds this model and pair twice")
+        tables[subject] = _by_state(unpickle_numbers(content, name), name)
+    if not tables:
+        raise InputError(f"path = {path}: holds no file named like Q_dict_MODEL_ID_PAIR_-50_100_0.5tmp_BLANK_False.pkl")
     return tables
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 
+import meanfield
 from meanfield import InputError
 from theory.mechanism1._endpoints import ENDPOINTS, possible_endpoints
 
@@ -106,13 +106,7 @@ def _table(source: Source) -> pd.DataFrame:
         return table if "N" in table.columns else table.rename(columns={"n_agents": "N"})
     if not isinstance(source, (str, os.PathLike)):
         raise InputError(f"counts = {source!r}: expected a path, a DataFrame or a Dataset")
-    path = Path(source)
-    if not path.is_file():
-        raise InputError(f"counts = {path}: there is no such file")
-    try:
-        return pd.read_csv(path)
-    except ValueError as error:  # pandas' errors of parsing and those of decoding are of this kind
-        raise InputError(f"counts = {path}: expected a CSV file with a header ({error})") from error
+    return meanfield.read_csv(source, "counts")
 
 
 def _by_size(source: xr.Dataset) -> xr.Dataset:
@@ -138,7 +132,7 @@ def _by_size(source: xr.Dataset) -> xr.Dataset:
 
 
 def _whole(table: pd.DataFrame, name: str, least: int) -> np.ndarray:
-    values = np.asarray(pd.to_numeric(table[name], errors="coerce"), dtype=float)
+    values = meanfield.column_numbers(table[name])
     wrong = ~(values >= least) | (values != np.round(values)) | ~np.isfinite(values)
     if wrong.any():
         raise InputError(f"{name} = {table[name].to_numpy()[wrong][0]!r}: expected whole numbers of at least {least}")
@@ -147,7 +141,7 @@ def _whole(table: pd.DataFrame, name: str, least: int) -> np.ndarray:
 
 def _numbers(table: pd.DataFrame, name: str) -> np.ndarray:
     """The column's numbers, and NaN where they are missing."""
-    values = np.asarray(pd.to_numeric(table[name], errors="coerce"), dtype=float)
+    values = meanfield.column_numbers(table[name])
     if (np.isnan(values) & table[name].notna().to_numpy()).any():
         raise InputError(f"{name} = {table[name].tolist()}: expected numbers, or NaN")
     return values

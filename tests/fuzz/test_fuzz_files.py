@@ -1,0 +1,328 @@
+"""Damaged and hostile files: the loaders refuse them in one line, in time, without much memory."""
+
+import gzip
+import io
+import pickle
+import zipfile
+from functools import cache
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+from _fuzz import fuzz, given
+from _mutations import mutated
+
+import meanfield
+import theory
+import validation
+from meanfield.datasets import _flag_game
+from meanfield.datasets._llm_group_size import SPACE
+from meanfield.datasets._unpickle import unpickle
+
+TABLE = "q_dicts/Q_dict_phi_4_ID_{}_-50_100_0.5tmp_BLANK_False.pkl"
+
+
+@cache
+def pickled() -> bytes:
+    """As published: a dict of numpy.float64."""
+    keys = ["".join(f"{a}{b}" for a, b in SPACE.memory(i)) for i in range(SPACE.n_states)]
+    values = np.random.default_rng(0).random(SPACE.n_states)
+    return pickle.dumps(dict(zip(keys, values, strict=True)))
+
+
+@cache
+def runs_pickled() -> bytes:
+    """Like the archives of real populations, and with what they don't have."""
+    players = {f"player {k}": {"my_history": [0, 1, 70000], "tag": None, "won": True} for k in range(30)}
+    return pickle.dumps({0: {"simulation": players, "tracker": [[1, "A"], [0.5, "B"]]}, 1: [np.float64(1), 2**40]})
+
+
+@cache
+def archive() -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as written:
+        written.writestr("q_dicts/", b"")
+        for pair in (191, 102):
+            written.writestr(TABLE.format(pair), pickled())
+    return file.getvalue()
+
+
+@cache
+def netcdf(name: str) -> bytes:
+    """As `save` writes it to `name` in the current folder, which is left as it was."""
+    random = np.random.default_rng(0)
+    policy = meanfield.make_policy(random.random(21), ["his", "her"], model="m", attrs={"note": "é", "number": 1.5})
+    path = meanfield.save(policy.assign(unmeasured=("state", ["", "why"] + [""] * 19, {"missing": ""})), name)
+    content = path.read_bytes()
+    path.unlink()
+    return content
+
+
+@cache
+def table(name: str) -> bytes:
+    random = np.random.default_rng(0)
+    if name == "choice_counts":
+        cells = [(s, c) for s in ("", "A,A", "A,B", "B,A", "B,B") for c in "AB"]
+        rows = pd.DataFrame(cells, columns=["state", "choice"])
+        rows = rows.assign(model="m", options="A_B", memory_length=1, count=random.integers(1, 50, len(rows)))
+    elif name == "runs":
+        rows = pd.DataFrame(
+            [
+                ("m", "from_empty", "A B", 1, 10, 0, "", "", 100, 1.0, "A", 0.9),
+                ("m", "from_consensus", "A B", 1, 10, 0, "A", "", 200, 0.9, "A", 0.95),
+                ("m", "committed", "A B", 1, 10, 2, "A", "B", 200, 1.0, "B", 1.0),
+            ],
+            columns=meanfield.datasets._ai_norms.COLUMNS["runs.csv"],
+        )
+    else:
+        rows = pd.DataFrame(random.integers(1, 9, (5, 4)), columns=["country", "orientation", "stripes", "triangle"])
+    return rows.to_csv(index=False).encode()
+
+
+def reads_pickles(random):
+    data = mutated(random, pickled() if random.random() < 0.5 else runs_pickled())
+    unpickle(data, "table.pkl")
+
+
+def interprets_opcodes(random):
+    """Programs of the admitted opcodes, and some others, that fit to each other more often than bytes do."""
+    programs = [b"(", b"]", b"}", b"e", b"u", b"a", b"s", b"t", b"\x86", b"\x87", b"\x85", b"R", b"b", b"2", b"0", b"N"]
+    programs += [
+        b"cnumpy\ndtype\n",
+        b"cnumpy.core.multiarray\nscalar\n",
+        b"\x8c\x02f8\x89\x88\x87",
+        b"C\x08" + bytes(8),
+    ]
+    programs += [
+        b"K\x01",
+        b"\x94",
+        b"h\x00",
+        b"h\x01",
+        b"j\xff\xff\xff\x7f",
+        b"r\xff\xff\xff\x7f",
+        b"\x8c\x01k",
+        b"G" + bytes(8),
+    ]
+    programs += [
+        b"\x82\x01",
+        b"P1\n",
+        b"Q",
+        b"I99999999999\n",
+        b"\x8a\x09" + b"\xff" * 8 + b"\x01",
+        b"\x96" + b"\xff" * 8,
+    ]
+    programs += [
+        b"(K\x03\x8c\x01<NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\x00tb",
+        b"cos\nsystem\n",
+        b"\x81",
+        b"\x92",
+        b"\x8f",
+    ]
+    picked = random.integers(len(programs), size=random.integers(1, 30))
+    repeated = random.choice([1, 1, 1, 1000, 100_000]) if len(picked) < 4 else 1
+    unpickle(b"\x80\x04" + b"".join(programs[i] for i in picked) * int(repeated) + b".", "program.pkl")
+
+
+def reads_archives(random):
+    meanfield.datasets.llm_group_size(given("q_dicts.zip", mutated(random, archive())))
+
+
+def reads_archives_of_anything(random):
+    """Members that hold other values, names that occur twice, other methods, sizes that are not true."""
+    values = [[], "text", {"": "text"}, {"": [1]}, {"": None}, {"": True}, {(): 1}, {"": 2**70}, {"": {}}, {"": np.nan}]
+    values += [
+        {"0": 1.0},
+        {"": np.float32(1)},
+        {"": np.zeros(2)},
+        {"": "1"},
+        None,
+        1.0,
+        {"é": 1.0},
+        dict.fromkeys("ab", 2),
+    ]
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as written:
+        for _ in range(random.integers(1, 4)):
+            name = TABLE.format(random.choice([191, 102, 5, 10**9]))
+            name = (
+                name if random.random() < 0.8 else random.choice(["other.pkl", "../" + name, "/" + name, "é/" + name])
+            )
+            content = pickle.dumps(values[random.integers(len(values))], protocol=int(random.integers(6)))
+            content = pickled() if random.random() < 0.3 else content
+            method = int(random.choice([zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA]))
+            written.writestr(name, content, method)
+    data = bytearray(file.getvalue())
+    at = data.rfind(b"PK\x01\x02")
+    if random.random() < 0.5 and at >= 0:  # a field of the last entry in the directory: flags, method, sizes
+        field, size = ((8, 2), (10, 2), (20, 4), (24, 4), (42, 4))[random.integers(5)]
+        data[at + field : at + field + size] = random.bytes(size)
+    meanfield.datasets.llm_group_size(given("q_dicts.zip", bytes(data)))
+
+
+def loads_saved(random):
+    meanfield.load_policy(given("policy.nc", mutated(random, netcdf("saved.nc"))))
+
+
+def loads_foreign(random):
+    """Without the checksum, as another program writes it."""
+    data = netcdf("saved.nc")[: -meanfield._files.CHECKSUM_LENGTH]
+    meanfield.load(given("policy.nc", mutated(random, data)))
+
+
+def loads_any_dataset(random):
+    """Whole files whose variables are not those of a policy."""
+    states = int(random.choice([0, 1, 4, 5, 21]))
+    words = int(random.choice([0, 1, 2, 3]))
+    kinds = [
+        lambda shape: random.random(shape),
+        lambda shape: np.full(shape, 1 / max(words, 1)),
+        lambda shape: random.choice([np.nan, np.inf, -1.0, 0.5], shape),
+        lambda shape: np.full(shape, 0.5, dtype="f4"),
+        lambda shape: random.integers(-5, 5, shape),
+        lambda shape: np.full(shape, "text"),
+        lambda shape: np.ones(shape, dtype=bool),
+        lambda shape: np.full(shape, np.datetime64("2020-01-01", "ns")),
+    ]
+    shapes = {("state", "word"): (states, words), ("word", "state"): (words, states), ("state",): (states,)}
+    shapes |= {("pair", "state", "word"): (1, states, words), ("word",): (words,), ("pair", "word"): (1, words)}
+    dataset = xr.Dataset()
+    for name in ("q", "word_label", "pair", "model", "state", "word", "memory_length"):
+        dims = list(shapes)[0 if random.random() < 0.6 else random.integers(len(shapes))] if name == "q" else (name,)
+        if name == "word_label":
+            dims = (("word",), ("pair", "word"), ("state",))[random.integers(3)]
+        if random.random() < 0.7:
+            values = kinds[random.integers(len(kinds))](shapes.get(dims, (1,)))
+            dataset = dataset.assign({name: (dims, values)})
+    dataset = dataset.set_coords([name for name in dataset.data_vars if name != "q" and random.random() < 0.8])
+    attrs = [1, 5.0, "text", [1, 2], np.nan, ["a", "b"], "", -1]
+    for name in ("memory_length", "missing", "_FillValue", "units", "coordinates", "scale_factor"):
+        if random.random() < 0.2:
+            target = dataset if random.random() < 0.5 or "q" not in dataset else dataset["q"]
+            target.attrs[name] = attrs[random.integers(len(attrs))]
+    try:
+        content = meanfield.save(dataset, "made.nc").read_bytes()
+    except Exception:  # xarray can't write all of them
+        return
+    Path("made.nc").unlink()
+    meanfield.load_policy(given("policy.nc", content))
+
+
+def declares_too_much(random):
+    """HDF5 files of a few kB whose arrays are large, or whose strings are long and many."""
+    with h5py.File(file := io.BytesIO(), "w") as written:
+        shape = (int(10 ** random.uniform(6, 14)), 2)
+        if random.random() < 0.5:
+            written.create_dataset(
+                "q", shape=shape, dtype="f8", chunks=(1000, 2), compression=random.choice([None, "gzip"])
+            )
+        else:
+            options = {
+                "dtype": h5py.string_dtype(),
+                "chunks": (1000,),
+                "fillvalue": "x" * int(10 ** random.uniform(1, 4.7)),
+            }
+            written.create_dataset("q", shape=(int(10 ** random.uniform(4, 6.6)),), **options)
+    content = file.getvalue()
+    if random.random() < 0.5:
+        given("raw", content)
+        path = Path("raw")
+        content += meanfield._files.CHECKSUM % meanfield._files._digest(path, len(content))
+    meanfield.load(given("policy.nc", content))
+
+
+def reads_real_populations(random):
+    """The tables, with some bytes or some cells changed, through all that is made of them."""
+    change = mutated if random.random() < 0.5 else recelled
+    chosen = random.random()
+    counts, runs = (table(name) for name in ("choice_counts", "runs"))
+    counts = gzip.compress(change(random, counts)) if chosen < 0.4 else mutated(random, gzip.compress(counts))
+    folder = given(
+        "real/choice_counts.csv.gz", gzip.compress(table("choice_counts")) if chosen > 0.5 else counts
+    ).parent
+    given("real/runs.csv", change(random, runs) if chosen > 0.3 else runs)
+    validation.validate_real_populations(folder, draws=1, runs=1)
+
+
+def recelled(random, data):
+    """With one to three cells of a table replaced, by numbers that are too large or no numbers."""
+    cells = [
+        "",
+        "nan",
+        "inf",
+        "-1",
+        "0",
+        "1e300",
+        "1e18",
+        str(2**63),
+        "9" * 400,
+        "3.5",
+        "A",
+        "B",
+        "x" * 5000,
+        "A_B",
+        "A,A|B,B",
+    ]
+    cells += [
+        "1000000",
+        "100000000",
+        "from_empty",
+        "committed",
+        "é",
+        "\u2028",
+        "=1+1",
+        "[bold]",
+        "A B C D E F G H",
+        " ",
+        "1_0",
+    ]
+    rows = pd.read_csv(io.BytesIO(data), dtype=str, keep_default_na=False)
+    for _ in range(random.integers(1, 4)):
+        rows.iat[random.integers(len(rows)), random.integers(rows.shape[1])] = cells[random.integers(len(cells))]
+    return rows.to_csv(index=False).encode()
+
+
+def reads_tables(random):
+    """CSV files, gzipped or not, through each of their readers."""
+    data = mutated(random, table(str(random.choice(["runs", "flags", "choice_counts"]))))
+    if random.random() < 0.2:
+        pieces = [b",", b"\n", b"a\n", b'"', b"a,b\n1,2\n", b"\r", b"\x00,", b"1e999,\n"]
+        data = pieces[random.integers(len(pieces))] * int(random.integers(1, 10**5))
+    data = gzip.compress(data) if random.random() < 0.3 else data
+    path = given("table.csv", data)
+    reader = random.integers(4)
+    if reader == 0:
+        meanfield.datasets.flag_game(str(random.choice(list(_flag_game.TABLES))), path)
+    elif reader == 1:
+        theory.fit_mechanism1(path)
+    elif reader == 2:
+        theory.fit_mechanism2(path)
+    else:
+        meanfield.read_csv(path)
+
+
+CASES = [
+    (reads_pickles, 100, 5000),
+    (interprets_opcodes, 100, 10000),
+    (reads_archives, 60, 3000),
+    (reads_archives_of_anything, 60, 3000),
+    (loads_saved, 30, 3000),
+    (loads_foreign, 2, 300),
+    (loads_any_dataset, 20, 2000),
+    (declares_too_much, 2, 40),
+    (reads_real_populations, 15, 1000),
+    (reads_tables, 60, 3000),
+]
+
+
+@pytest.mark.parametrize(("case", "few", "many"), CASES)
+def test_a_few_inputs(case, few, many):
+    assert fuzz(case, few, deadline=60) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("case", "few", "many"), CASES)
+def test_many_inputs(case, few, many):
+    assert fuzz(case, many, seed=1, deadline=60) == []
