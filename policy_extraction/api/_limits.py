@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -10,6 +11,7 @@ from dataclasses import dataclass, fields
 from numbers import Real
 
 from meanfield import InputError
+from policy_extraction._texts import shown
 
 MINUTE = 60.0  # seconds
 PRICED_TOKENS = 1_000_000
@@ -50,10 +52,14 @@ class Limits:
             value, price = getattr(self, field.name), field.name.endswith("price")
             if value is None:
                 continue
-            number = isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+            number = (
+                isinstance(value, Real)
+                and not isinstance(value, bool)
+                and -sys.float_info.max <= value <= sys.float_info.max
+            )
             if not number or value < 0 or (value == 0 and not price):
                 expected = "a number, 0 or more" if price else "a positive number, or None"
-                raise InputError(f"{field.name} = {value!r}: expected {expected}")
+                raise InputError(f"{field.name} = {shown(value)}: expected {expected}")
         if self.max_cost is not None and (self.input_price is None or self.output_price is None):
             raise InputError(f"max_cost = {self.max_cost}: expected input_price and output_price, of a million tokens")
 
