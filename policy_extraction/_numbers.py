@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import sys
+import math
+from numbers import Real
 
 import numpy as np
 
@@ -19,7 +20,15 @@ def check_integer(name: str, value: object, *, least: int, most: int = MANY) -> 
         raise InputError(f"{name} = {shown(value)}: expected a whole number, at least {least} and at most {most}")
 
 
+def is_number(value: object) -> bool:
+    """Whether it is a finite number, and not a whole one that no float can be."""
+    try:
+        return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+    except OverflowError:
+        return False
+
+
 def check_number(name: str, value: object) -> None:
     """InputError unless it is a finite number of at least 0."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= sys.float_info.max:
+    if not isinstance(value, (int, float)) or not is_number(value) or value < 0:
         raise InputError(f"{name} = {shown(value)}: expected a finite number, at least 0")

@@ -6,11 +6,12 @@ import os
 import string
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from numbers import Integral, Real
+from numbers import Integral
 from types import MappingProxyType
 from typing import Any
 
 from meanfield import InputError
+from policy_extraction._numbers import is_number
 from policy_extraction._texts import check_name, shown
 from policy_extraction._toml import packaged_toml, read_toml
 
@@ -30,7 +31,7 @@ class Payoffs:
     def __post_init__(self) -> None:
         for name in ("success", "failure"):
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, Real) or not -MOST_POINTS <= value <= MOST_POINTS:
+            if not is_number(value) or abs(value) > MOST_POINTS:
                 raise InputError(
                     f"{name} = {shown(value)}: expected a finite number of points, {MOST_POINTS:g} at most"
                 )

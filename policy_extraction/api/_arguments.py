@@ -5,13 +5,12 @@ from __future__ import annotations
 import importlib.util
 import json
 import re
-import sys
 from collections.abc import Mapping
-from numbers import Real
 from typing import Any, get_args
 from urllib.parse import urlsplit
 
 from meanfield import InputError
+from policy_extraction._numbers import is_number
 from policy_extraction._texts import can_be_kept, check_name, shown
 from policy_extraction.api._request import Prefill
 from policy_extraction.api._secrets import HIDDEN
@@ -41,8 +40,7 @@ def check_whole(name: str, value: int, least: int, most: int) -> None:
 
 def check_seconds(name: str, value: float, *, zero: bool) -> None:
     """Refuse what is no time, or none at all unless it may be zero."""
-    number = isinstance(value, Real) and not isinstance(value, bool) and 0 <= value <= sys.float_info.max
-    if not number or (value == 0 and not zero):
+    if not is_number(value) or value < 0 or (value == 0 and not zero):
         raise InputError(f"{name} = {shown(value)}: expected seconds, {'0 or more' if zero else 'more than 0'}")
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-import sys
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from numbers import Real
 
 from meanfield import InputError
+from policy_extraction._numbers import is_number
 from policy_extraction._texts import shown
 
 MINUTE = 60.0  # seconds
@@ -52,12 +51,7 @@ class Limits:
             value, price = getattr(self, field.name), field.name.endswith("price")
             if value is None:
                 continue
-            number = (
-                isinstance(value, Real)
-                and not isinstance(value, bool)
-                and -sys.float_info.max <= value <= sys.float_info.max
-            )
-            if not number or value < 0 or (value == 0 and not price):
+            if not is_number(value) or value < 0 or (value == 0 and not price):
                 expected = "a number, 0 or more" if price else "a positive number, or None"
                 raise InputError(f"{field.name} = {shown(value)}: expected {expected}")
         if self.max_cost is not None and (self.input_price is None or self.output_price is None):
