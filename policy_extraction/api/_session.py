@@ -60,7 +60,7 @@ class Server:
     max_retries: int
     backoff: float
     timeout: float
-    extra_body: dict[str, Any]
+    extra_body: dict[str, Any] = field(repr=False)
     retries: int = 0
     answered: bool = False
     models_seen: set[str] = field(default_factory=set)
