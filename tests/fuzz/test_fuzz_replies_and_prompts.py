@@ -18,8 +18,10 @@ import pytest
 from _fuzz import fuzz, given
 from _mutations import mutated
 
-openai = pytest.importorskip("openai", reason="APIs need the extra api")
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+pytest.importorskip("openai", reason="APIs need the extra api")
+
+import matplotlib
+import openai
 
 import meanfield
 from _openai_server import FIRST_WORDS, PREFIX, Behaviour, KnownModel, _reply
@@ -30,6 +32,8 @@ from policy_extraction.api import CostLimitError, Limits, OpenAIBackend, ServerE
 from policy_extraction.flag_game import load_flag_game_prompts
 from policy_extraction.norms import load_norm_prompts
 
+# The fonts that it found are kept where they were before, and not in the home of the worker.
+os.environ.setdefault("MPLCONFIGDIR", matplotlib.get_cachedir())
 TEMPLATES = Path(meanfield.__file__).parents[1] / "policy_extraction" / "templates"
 DOCUMENTED = (InputError, ServerError, CostLimitError)
 HUGE = "[" * 100_000
@@ -236,7 +240,7 @@ ARGUMENTS = (
         "his/her",
         "a\nb",
     ),
-    *("\udc80", "[red]", "smollm2", "random", "$HOME", "../../o.nc", "a/b/c", "/", "his/his"),
+    *("\udc80", "[red]", "smollm2", "random", "$HOME", "a/b/c", "/", "his/his", "o.csv", "a\nb"),
 )
 
 
