@@ -17,7 +17,7 @@ MANY = 1_000_000  # of anything that a language model is asked for
 def check_integer(name: str, value: object, *, least: int, most: int = MANY) -> None:
     """InputError unless it is a whole number in this range."""
     if not isinstance(value, int | np.integer) or isinstance(value, bool) or not least <= value <= most:
-        raise InputError(f"{name} = {shown(value)}: expected a whole number, at least {least} and at most {most}")
+        raise InputError(f"{name} = {shown(value)}: expected a whole number, {least} to {most}")
 
 
 def is_number(value: object) -> bool:
