@@ -5,20 +5,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from meanfield import InputError, MemorySpace
+from policy_extraction._numbers import check_integer
+from policy_extraction._orders import MOST_WORDS, default_number
+from policy_extraction._template import Prompt
+from policy_extraction._texts import check_name, shown
 
 Words = tuple[str, ...]
+LONGEST_MEMORY = 31  # interactions; of more, not even two words have memory states with numbers below 2^63
 MOST_STATES = 1_000_000
+MOST_TEXT = 2_000_000_000  # characters of all prompts of a game, which are in memory together
 
 
 def games_of(words: Sequence[str] | Sequence[Sequence[str]]) -> tuple[list[Words], bool]:
     """The sets of words, and whether they were given as a sequence of sets; InputError if they are neither."""
     expected = "expected words as in ('his', 'her'), or a sequence of such sequences"
     if isinstance(words, str) or not isinstance(words, Sequence) or not words:
-        raise InputError(f"words = {words!r}: {expected}")
+        raise InputError(f"words = {shown(words)}: {expected}")
     stacked = not any(isinstance(word, str) for word in words)
     games: list[Words] = [tuple(game) for game in (words if stacked else [words])]  # pyright: ignore
     if not all(isinstance(word, str) for game in games for word in game):
-        raise InputError(f"words = {words!r}: {expected}")
+        raise InputError(f"words = {shown(words)}: {expected}")
     return games, stacked
 
 
@@ -26,23 +32,26 @@ def one_game(words: Sequence[str]) -> Words:
     """The words of one game; InputError if they are none."""
     games, stacked = games_of(words)
     if stacked:
-        raise InputError(f"words = {words!r}: expected the words of one game, as in ('his', 'her')")
+        raise InputError(f"words = {shown(words)}: expected the words of one game, as in ('his', 'her')")
     return games[0]
 
 
 def check_games(games: list[Words], memory_length: int) -> None:
-    """InputError unless there are words that differ, as many in each game, and a memory."""
+    """InputError unless there are words that differ, as many in each game, and a memory that can be numbered."""
+    check_integer("memory_length", memory_length, least=1, most=LONGEST_MEMORY)
     for game in games:
-        MemorySpace(len(game), memory_length)
+        if not 2 <= len(game) <= MOST_WORDS:
+            raise InputError(f"words: there are {len(game)}, expected at least two words and at most {MOST_WORDS}")
         for word in game:
-            if not word.strip() or word != word.strip() or any(sign in word for sign in "'\"\n,"):
+            check_name("words", word)
+            if word != word.strip() or any(sign in word for sign in "'\"\n,"):
                 raise InputError(
-                    f"words: {word!r} is no word; expected text without quotation marks, commas and outer spaces"
+                    f"words: {shown(word)} is no word; expected text without quotation marks, commas and outer spaces"
                 )
         if len(set(game)) < len(game):
-            raise InputError(f"words = {', '.join(game)}: expected words that differ")
+            raise InputError(f"words = {shown(game)}: expected words that differ")
         if len(game) != len(games[0]):
-            raise InputError(f"words: {', '.join(games[0])} and {', '.join(game)}: expected sets of equal size")
+            raise InputError(f"words: {shown(games[0])} and {shown(game)}: expected sets of equal size")
     if len(set(games)) < len(games):
         raise InputError("words: the same words in the same order are given twice")
 
@@ -54,4 +63,15 @@ def check_tabulable(games: list[Words], memory_length: int) -> None:
         raise InputError(
             f"memory_length = {memory_length} with {len(games[0])} words: {n_states:,} memory states can't be "
             f"tabulated, at most {MOST_STATES:,} can; see lazy_policy"
+        )
+
+
+def check_text(game: Words, memory_length: int, trial: Sequence[Prompt]) -> None:
+    """InputError if the prompts of a game, of which the longest is among the trial, are too much text."""
+    number = MemorySpace(len(game), memory_length).n_states * default_number(len(game))
+    longest = max(len(prompt.system) + len(prompt.user) for prompt in trial)
+    if number * longest > MOST_TEXT:
+        raise InputError(
+            f"memory_length = {memory_length} with {len(game)} words: {number:,} prompts of up to {longest:,} "
+            f"characters, expected {MOST_TEXT:,} characters together; see lazy_policy"
         )

@@ -18,6 +18,8 @@ import xarray as xr
 from meanfield import InputError, cache_folder, load, save
 from policy_extraction._store import Measured
 
+UNFINISHED = ".zarr"
+
 
 class RecordCache:
     """Records of measurements as NetCDF files, named by the SHA-256 of what determines them.
@@ -59,18 +61,35 @@ class RecordCache:
         if self.folder is None or not self._path(key).is_file():
             return None
         try:
-            return load(self._path(key))
+            record = load(self._path(key))
         except InputError:  # a damaged file is as good as none
             return None
+        shutil.rmtree(self._path(key, UNFINISHED), ignore_errors=True)  # of a process that was killed after `put`
+        return record
 
     def put(self, key: dict[str, object], record: xr.Dataset) -> None:
-        """Keep a record."""
-        if self.folder is not None:
-            save(record, self._path(key))
+        """Keep a record; InputError where that is impossible.
+
+        It is written beside what was measured, so that what a killed process leaves of it goes with that.
+        """
+        if self.folder is None:
+            return
+        path, folder = self._path(key), self._path(key, UNFINISHED)
+        try:
+            folder.mkdir(exist_ok=True)
+            save(record, folder / path.name).replace(path)
+        except FileNotFoundError:
+            if not path.is_file():  # by another process, which removed the folder then
+                raise
+        except (OSError, RuntimeError) as error:  # of the disk, and what HDF5 makes of it
+            raise InputError(
+                f"cache = {path}: can't be written ({getattr(error, 'strerror', None) or error}); what was measured is "
+                "kept, start again to go on"
+            ) from None
 
     def unfinished(self, key: dict[str, object], n_prompts: int, n_words: int) -> Measured:
         """What is known of a record that is not finished."""
-        return Measured(None if self.folder is None else self._path(key, ".zarr"), n_prompts, n_words)
+        return Measured(None if self.folder is None else self._path(key, UNFINISHED), n_prompts, n_words)
 
     def _path(self, key: dict[str, object], ending: str = ".nc") -> Path:
         assert self.folder is not None

@@ -11,7 +11,7 @@ import xarray as xr
 from tqdm.auto import tqdm
 
 from meanfield import MemorySpace
-from policy_extraction._arguments import Words, check_games, check_tabulable, games_of
+from policy_extraction._arguments import Words, check_games, check_tabulable, check_text, games_of
 from policy_extraction._backend import Backend
 from policy_extraction._cache import RecordCache
 from policy_extraction._open_backend import open_backend
@@ -20,6 +20,7 @@ from policy_extraction._questions import all_memories, prompts, trial_prompts
 from policy_extraction._record import make_record, policy_from_record, stack
 from policy_extraction._sampling import Sampling
 from policy_extraction._template import NAMING_GAME, Payoffs, Template
+from policy_extraction._texts import check_kept
 from policy_extraction.local._source import SMOLLM2
 
 
@@ -115,7 +116,9 @@ def extract(
         kept.prepare()
         for plan in missing:
             trial = trial_prompts(plan.words, plan.presented, memory_length, template, payoffs)
+            check_text(plan.words, memory_length, trial)
             backend.check(trial, plan.words)
+            check_kept({"model": backend.name, "identity": backend.identity, **backend.provenance})
         total = sum(plan.n_prompts for plan in missing)
         with tqdm(total=total, desc=backend.name, unit="prompt", disable=not progress) as bar:
             for plan in missing:

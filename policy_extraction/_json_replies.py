@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import Any
+
+from policy_extraction._texts import can_be_kept
 
 SHOWN = 60  # characters of a wrong value that are repeated to the model
 
@@ -25,8 +26,8 @@ DECODER = json.JSONDecoder(object_pairs_hook=_once)
 
 
 def is_text(value: object) -> bool:
-    """Whether it is text that can be sent on: JSON can also spell halves of characters."""
-    return isinstance(value, str) and bool(value.strip()) and not re.search("[\ud800-\udfff]", value)
+    """Whether it is text that can be sent on and kept: JSON can also spell halves of characters."""
+    return isinstance(value, str) and bool(value.strip()) and can_be_kept(value)
 
 
 def shown(value: object) -> str:

@@ -24,8 +24,7 @@ from policy_extraction._questions import trial_prompts
 from policy_extraction._record import make_record
 from policy_extraction._sampling import Sampling, check_log_probabilities, choose
 from policy_extraction._template import NAMING_GAME, Payoffs, Prompt, Template
-
-MOST_WORDS = 255  # a word is a byte in the cache
+from policy_extraction._texts import check_kept, shown
 
 
 def lazy_policy(
@@ -217,6 +216,7 @@ class LazyExtraction:
         if not self._checked:
             trial = trial_prompts(self.words, self.presented, self.memory_length, self._template, self._payoffs)
             self._backend.check(trial, self.words)
+            check_kept({"model": self.name, "identity": self._backend.identity, **self._backend.provenance})
             self._checked = True
 
     def _prompt(self, memory: Memory, place: int) -> Prompt:
@@ -253,13 +253,13 @@ def _presented(
     words: tuple[str, ...], memory_length: int, orders: int | Sequence[Sequence[str]] | None, seed: int
 ) -> list[Order]:
     check_games([words], memory_length)
-    if len(words) > MOST_WORDS:
-        raise InputError(f"words: {len(words)} are given, expected at most {MOST_WORDS}")
     if MemorySpace(len(words), memory_length).n_states >= 2**63:
         raise InputError(f"memory_length = {memory_length} with {len(words)} words: expected fewer than 2^63 states")
     if orders is None or isinstance(orders, (int, np.integer)):
         return presentation_orders(words, orders, seed)
     given = [tuple(order) for order in orders]
     if not given or len(set(given)) < len(given) or any(sorted(order) != sorted(words) for order in given):
-        raise InputError(f"orders = {orders!r}: expected a number, or different orders of the words {', '.join(words)}")
+        raise InputError(
+            f"orders = {shown(orders)}: expected a number, or different orders of the words {shown(words)}"
+        )
     return given

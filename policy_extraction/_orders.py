@@ -10,9 +10,12 @@ from numbers import Integral
 import numpy as np
 
 from meanfield import InputError
+from policy_extraction._texts import shown
 
 ALL_ORDERS_UP_TO = 3  # words
 SAMPLE = 24  # at least, of more words
+MOST_WORDS = 255  # a word is a byte in what is kept
+MOST_ORDERS = 100_000
 
 Order = tuple[str, ...]
 
@@ -31,8 +34,8 @@ def orders(words: Sequence[str], number: int | None = None, seed: int = 0) -> li
     words
         The W ≥ 2 words, all different.
     number
-        Multiple of W, at most W!. None: all for W ≤ 3, and for more words the smallest balanced number of at least 24,
-        or all.
+        Multiple of W, at most W! and 100,000. None: all for W ≤ 3, and for more words the smallest balanced number of
+        at least 24, or all.
     seed
         Of the sample, ≥ 0.
 
@@ -47,10 +50,10 @@ def orders(words: Sequence[str], number: int | None = None, seed: int = 0) -> li
     """
     words = tuple(words)
     n_words = len(words)
-    if n_words < 2 or len(set(words)) < n_words:
-        raise InputError(f"words = {words!r}: expected several words that differ")
+    if not 2 <= n_words <= MOST_WORDS or len(set(words)) < n_words:
+        raise InputError(f"words = {shown(words)}: expected several words that differ, at most {MOST_WORDS}")
     if not isinstance(seed, Integral) or isinstance(seed, bool) or seed < 0:
-        raise InputError(f"seed = {seed!r}: expected a whole number of at least 0")
+        raise InputError(f"seed = {shown(seed)}: expected a whole number of at least 0")
     number = default_number(n_words) if number is None else _checked(number, n_words)
     if number == factorial(n_words):
         return list(permutations(words))
@@ -86,7 +89,7 @@ def default_number(n_words: int) -> int:
 
 
 def _checked(number: int, n_words: int) -> int:
-    most = factorial(n_words)
+    most = min(factorial(n_words), MOST_ORDERS)
     if (
         not isinstance(number, Integral)
         or isinstance(number, bool)
@@ -94,7 +97,7 @@ def _checked(number: int, n_words: int) -> int:
         or number % n_words
     ):
         raise InputError(
-            f"number = {number!r}: expected a multiple of {n_words}, so that each of the {n_words} words is in each "
-            f"position equally often, and at most {most}"
+            f"number = {shown(number)}: expected a multiple of {n_words}, so that each of the {n_words} words is in "
+            f"each position equally often, and at most {most}"
         )
     return int(number)

@@ -32,9 +32,10 @@ def trial_prompts(
 
     One begins, one has a full memory of each word, and one is the longest, counted in letters.
     """
-    n_words = len(words)
-    pairs = [(own, partner) for own in range(n_words) for partner in range(n_words)]
+    numbers = range(len(words))
+    # Points depend on whether two words are equal alone, so that the longest prompt has the longest words.
+    longer, longest = sorted(numbers, key=lambda number: len(words[number]))[-2:]
+    pairs = [*((number, number) for number in numbers), (longer, longest), (longest, longer)]
     full = prompts(words, presented[:1], [[pair] * memory_length for pair in pairs], template, payoffs)
-    longest = max(full, key=lambda prompt: len(prompt.system) + len(prompt.user))
     (empty,) = prompts(words, presented[-1:], [[]], template, payoffs)
-    return [empty, *full[:: n_words + 1], longest]
+    return [empty, *full[: len(words)], max(full, key=lambda prompt: len(prompt.system) + len(prompt.user))]

@@ -8,7 +8,7 @@ from typing import TypeAlias
 import numpy as np
 
 from meanfield import InputError
-from policy_extraction._arguments import check_games, one_game
+from policy_extraction._arguments import check_games, check_tabulable, one_game
 from policy_extraction._backend import Scores
 from policy_extraction._orders import Order, orders
 from policy_extraction._questions import all_memories, prompts
@@ -61,6 +61,7 @@ class TableBackend:
     ) -> None:
         words = one_game(words)
         check_games([words], memory_length)
+        check_tabulable([words], memory_length)
         self.name, self.identity = name, identity
         self.provenance: dict[str, str | int | float] = {}
         self._law = law

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import math
 import os
 import string
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from numbers import Integral, Real
+from numbers import Integral
 from types import MappingProxyType
 from typing import Any
 
 from meanfield import InputError
+from policy_extraction._numbers import is_number
+from policy_extraction._texts import check_name, shown
 from policy_extraction._toml import packaged_toml, read_toml
 
 MESSAGE_SLOTS = frozenset({"options", "success", "failure", "history", "round", "score"})
 LINE_SLOTS = frozenset({"round", "own", "partner", "payoff"})
 OPTION_SLOTS = frozenset({"word"})
+MOST_POINTS = 1e12
 
 
 @dataclass(frozen=True)
@@ -29,8 +31,10 @@ class Payoffs:
     def __post_init__(self) -> None:
         for name in ("success", "failure"):
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
-                raise InputError(f"{name} = {value!r}: expected a finite number of points")
+            if not is_number(value) or abs(value) > MOST_POINTS:
+                raise InputError(
+                    f"{name} = {shown(value)}: expected a finite number of points, {MOST_POINTS:g} at most"
+                )
             # Numbers of NumPy are written to prompts and keys as Python's.
             object.__setattr__(self, name, int(value) if isinstance(value, Integral) else float(value))
 
@@ -88,6 +92,7 @@ class Template:
     def __post_init__(self) -> None:
         if not self.name.strip():
             raise InputError("template: its name is empty; expected a name and a version, as in 'my-game/1'")
+        check_name("template: its name", self.name)
         messages = self._slots("system", MESSAGE_SLOTS) | self._slots("user", MESSAGE_SLOTS)
         self._need("system and user", messages, {"options", "history"})
         self._need("option", self._slots("option", OPTION_SLOTS), {"word"})
@@ -167,7 +172,7 @@ def _checked(content: dict[str, Any], source: str) -> Template:
             raise InputError(f"path = {source}: {name} is no part of a template; expected {', '.join(types)}")
         if type(value) is not types[name]:
             kind = "true or false" if types[name] is bool else "text"
-            raise InputError(f"path = {source}: {name} = {value!r}, expected {kind}")
+            raise InputError(f"path = {source}: {name} = {shown(value)}, expected {kind}")
     return Template(**content)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from collections.abc import Callable, Mapping
 from importlib.resources import files
@@ -10,7 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from meanfield import InputError
+from policy_extraction._texts import shown
 
+LARGEST = 200_000  # bytes
+# Python's reader takes memory by the square of the number of names in a key.
+PART = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')"""
+LONG_KEY = re.compile(rf"(?<![\w-]){PART}(?:[ \t]*+\.[ \t]*+{PART}){{100}}")
 TEXT, TEXTS, NUMBERS, YES_OR_NO = "text", "a list of texts", "a list of numbers", "true or false"
 KINDS: dict[str, Callable[[Any], bool]] = {
     TEXT: lambda value: isinstance(value, str),
@@ -24,13 +30,19 @@ def read_toml(path: str | os.PathLike[str], what: str) -> dict[str, Any]:
     """What the file says; `InputError` if it can't be read or is no TOML, with `what` should have been in it."""
     path = Path(path)
     try:
-        text = path.read_text(encoding="utf-8")
+        with path.open("rb") as file:
+            content = file.read(LARGEST + 1)
+        if len(content) > LARGEST:
+            raise InputError(f"path = {path}: {what} can't be read (it has more than {LARGEST // 1000} kB)")
+        text = content.decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is no UTF-8 text"
         raise InputError(f"path = {path}: {what} can't be read ({reason})") from None
     try:
+        if LONG_KEY.search(text):
+            raise ValueError("a key has more than 100 names")
         return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # also of too many digits or levels
         raise InputError(f"path = {path}: this is no TOML file ({str(error).partition(chr(10))[0]})") from None
 
 
@@ -51,8 +63,8 @@ def check_layout(table: Mapping[str, Any], layout: Mapping[str, Any], source: st
         expected = layout[name]
         if isinstance(expected, str):
             if not KINDS[expected](value):
-                raise InputError(f"path = {source}: {within}{name} = {value!r}, expected {expected}")
+                raise InputError(f"path = {source}: {within}{name} = {shown(value)}, expected {expected}")
         elif isinstance(value, dict):
             check_layout(value, expected, source, f"{within}{name}.")
         else:
-            raise InputError(f"path = {source}: {within}{name} = {value!r}, expected a table")
+            raise InputError(f"path = {source}: {within}{name} = {shown(value)}, expected a table")

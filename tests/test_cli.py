@@ -136,7 +136,7 @@ def test_wrong_input_is_one_line_and_writes_nothing(command, policies, tmp_path,
 
 
 def test_errors_reach_the_shell(tmp_path):
-    command = [sys.executable, "-m", "meanfield.cli", "solve", "absent.nc", "--out", "o.nc"]
+    command = [sys.executable, "-m", "meanfield", "solve", "absent.nc", "--out", "o.nc"]
     result = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
     assert result.returncode == 2
     assert result.stderr == "meanfield: path = absent.nc: there is no such file\n"

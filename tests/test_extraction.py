@@ -288,7 +288,7 @@ def test_a_damaged_record_is_measured_anew(folder, tmp_path):
         ({"words": ("his", " her")}, "is no word"),
         ({"words": [("a", "b"), ("a", "b", "c")]}, "sets of equal size"),
         ({"words": [("a", "b"), ("a", "b")]}, "twice"),
-        ({"memory_length": 0}, "at least one interaction"),
+        ({"memory_length": 0}, "memory_length = 0: expected a whole number, 1 to"),
         ({"temperature": 0}, "temperature = 0"),
         ({"temperature": float("nan")}, "temperature = nan"),
         ({"memory_budget": 0}, "memory_budget = 0"),

@@ -177,7 +177,7 @@ def test_a_model_that_says_no_word_is_one_clear_line(tmp_path):
         ({"seed": -1}, "seed = -1"),
         ({"temperature": 0.0}, "temperature = 0.0"),
         ({"template": replace(SHORT, answer_prefix="say ")}, "its answer prefix ends with a space"),
-        ({"memory_length": 32}, "at most 2.63 states"),
+        ({"memory_length": 32}, "memory_length = 32: expected a whole number, 1 to 31"),
     ],
 )
 def test_wrong_input_is_one_clear_line(options, message):

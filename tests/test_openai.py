@@ -257,7 +257,7 @@ def reply_of(*positions: tuple[str, list[tuple[str, float]]]) -> dict:
 
 def test_the_mark_for_very_improbable_is_no_measurement():
     listed = [("his", -0.1), ("her", -3.0), ("him", -4.0), ("a", -9999.0), ("b", -9999.0)]
-    top = top_tokens_after(reply_of(("his", listed)), "")
+    top = top_tokens_after(reply_of(("his", listed)), "", 100)
     assert top.tokens == (b"his", b"her", b"him")
     assert top.unlisted == -4.0
     assert np.exp(top.left) == pytest.approx(1 - np.exp([-0.1, -3.0, -4.0]).sum() + 0.001)
@@ -269,7 +269,7 @@ async def asked(words: Sequence[str], model: KnownModel, talk: str, top: int, fo
     async def ask(begun: str) -> TopTokens:
         p = model.probabilities(talk, (PREFIX + begun).encode())
         listed = [(model.vocabulary[i].decode(), float(np.log(p[i]))) for i in np.argsort(-p)[:top] if p[i] > 0]
-        return top_tokens_after(reply_of((listed[0][0], listed)), "")
+        return top_tokens_after(reply_of((listed[0][0], listed)), "", 100)
 
     return await measure(words, ask, follow_ups, openings_after(PREFIX))
 
@@ -312,7 +312,7 @@ def test_spellings_below_the_list_are_bounded_together():
 
     def result(*listed: str) -> tuple[float, bool]:
         async def ask(begun: str) -> TopTokens:
-            return top_tokens_after(reply_of(("y", [(token, float(np.log(law[token]))) for token in listed])), "")
+            return top_tokens_after(reply_of(("y", [(token, float(np.log(law[token]))) for token in listed])), "", 100)
 
         (log_p,), (censored,) = asyncio.run(measure(["his"], ask, 0, openings_after(PREFIX)))
         return float(np.exp(log_p)), bool(censored)
@@ -337,11 +337,11 @@ def test_the_word_is_read_where_the_prefix_ends():
 
     word = ("his", [("his", -0.7), ("her", -0.8)])
     for tokens in (["{'", "value", "': '"], ["\n\n", "{", "'value': '"], [" {'value': '"]):
-        assert top_tokens_after(reply_of(*map(certain, tokens), word), PREFIX).tokens == (b"his", b"her")
+        assert top_tokens_after(reply_of(*map(certain, tokens), word), PREFIX, 100).tokens == (b"his", b"her")
     with pytest.raises(UnusableReplyError, match="no token of the answer begins where"):
-        top_tokens_after(reply_of(certain("{'value': "), certain("'his"), word), PREFIX)
+        top_tokens_after(reply_of(certain("{'value': "), certain("'his"), word), PREFIX, 100)
     with pytest.raises(UnusableReplyError, match="does not begin with"):
-        top_tokens_after(reply_of(certain("The value is '"), word), PREFIX)
+        top_tokens_after(reply_of(certain("The value is '"), word), PREFIX, 100)
 
 
 def test_a_word_like_the_prefix_is_no_new_answer():

@@ -140,3 +140,32 @@ def test_wrong_input_is_named(arguments: dict, message: str, tmp_path: Path) -> 
     with pytest.raises(meanfield.InputError, match=message):
         sweep(policies(), tmp_path / "store.zarr", **{**ARGUMENTS, **arguments})
     assert not (tmp_path / "store.zarr").exists()
+
+
+def test_a_full_disk_is_one_line_and_what_is_done_is_kept(finished: Path, tmp_path: Path) -> None:
+    """The disk takes files of at most 1 byte, or of at most 500: chunks, and not the description of the store."""
+    store = tmp_path / "full.zarr"
+    script = (
+        "import resource, signal, sys, test_sweep, meanfield, validation._sweep as module\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # so that a write fails as on a full disk\n"
+        "write, number = module._write, []\n"
+        "def limited(*arguments):\n"
+        "    number.append(1)\n"
+        "    if len(number) == 5: resource.setrlimit(resource.RLIMIT_FSIZE, (1, 1))\n"
+        "    write(*arguments)\n"
+        "module._write = limited\n"
+        "if sys.argv[1] == 'new': resource.setrlimit(resource.RLIMIT_FSIZE, (500, 500))\n"
+        "try:\n"
+        f"    module.sweep(test_sweep.policies(), {str(store)!r}, **test_sweep.ARGUMENTS)\n"
+        "except meanfield.InputError as error:\n"
+        "    sys.stderr.write(str(error))\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (Path(__file__).parent, Path.cwd())))}
+    for case in ("new", "later"):
+        ended = subprocess.run([sys.executable, "-c", script, case], env=environment, capture_output=True, text=True)
+        assert ended.stderr.startswith(f"store = {store}: can't be read and written (File too large)"), ended.stderr
+        assert "\n" not in ended.stderr
+    assert open_sweep(store)["done"].sum() == 4
+    (store / "done" / "0.partial").write_bytes(b"left by a kill")
+    sweep(policies(), store, **ARGUMENTS)
+    assert contents(store) == contents(finished)

@@ -7,6 +7,7 @@ import itertools
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -97,18 +98,20 @@ def sweep(
     Raises
     ------
     InputError
-        If an argument is out of range, or the store holds something else.
+        If an argument is out of range, the store holds something else, or it can't be written; what it has stays.
     """
     plan = _plan(policies, n_agents, runs, seeds, committed)
     plan = plan._replace(options={"initial": initial, "convention": convention, "max_rounds": max_rounds})
     _try(plan)
-    group = _open_or_create(Path(store), plan)
-    done = np.asarray(group["done"])
+    with _one_line(Path(store)):
+        group = _open_or_create(Path(store), plan)
+        done = np.asarray(group["done"])
     tasks = [place for place in itertools.product(*map(range, plan.shape)) if not done[place]]
     total = int(np.prod(plan.shape))
     with tqdm(total=total, initial=total - len(tasks), desc="sweep", disable=not progress, leave=False) as bar:
         for place, result in _results(plan, tasks, client):
-            _write(group, place, result)
+            with _one_line(Path(store)):
+                _write(group, place, result)
             bar.update()
     return open_sweep(store)
 
@@ -229,12 +232,26 @@ def _hash(member: Member) -> str:
     return member.sha256 if isinstance(member, Population) else policy_hash(member)
 
 
+@contextmanager
+def _one_line(store: Path) -> Iterator[None]:
+    """InputError that names the store, for what the disk refuses."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(
+            f"store = {store}: can't be read and written ({error.strerror or error}); what is done is "
+            "kept, start again to go on"
+        ) from None
+
+
 def _open_or_create(store: Path, plan: _Plan) -> zarr.Group:
     if (store / "zarr.json").exists():
         group = zarr.open_group(store, mode="r+")
         if "fingerprint" in group.attrs:
             if group.attrs["fingerprint"] != plan.fingerprint():
                 raise InputError(f"store = {store} holds a sweep with other arguments: expected a new folder")
+            for partial in store.rglob("*.partial"):  # what Zarr was writing when it was killed
+                partial.unlink()
             return group
     elif store.exists() and any(store.iterdir()):
         raise InputError(f"store = {store} is not empty and holds no sweep: expected a new folder")

@@ -22,7 +22,8 @@ def message_of(error: BaseException) -> str:
     text = body.get("message") if isinstance(body, dict) else None
     status = getattr(error, "status_code", None)
     cause = error.__cause__ if getattr(error, "request", None) and status is None else None
-    line = " ".join(str(text or cause or error or type(error).__name__).split())[:LONGEST_MESSAGE]
+    said = text if isinstance(text, str) else None
+    line = " ".join((said or str(cause or error) or type(error).__name__).split())
     return f"HTTP {status}: {line}" if status else line
 
 
@@ -48,16 +49,15 @@ def asked_wait(error: object) -> float | None:
             pass
         try:
             return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
-        except ValueError:
+        except (ValueError, OverflowError):  # no date, or one beyond the calendar
             pass
     return None
 
 
-def refusal(error: Exception, model: str, base_url: str, fields: dict[str, Any]) -> Exception:
-    """The error for a request that is not worth another attempt, or another one than it was."""
+def refusal(error: Exception, said: str, model: str, base_url: str, fields: dict[str, Any]) -> Exception:
+    """The error for a request that is not worth another attempt, with what was said, or another one than it was."""
     import openai
 
-    said = message_of(error)
     if isinstance(error, openai.AuthenticationError):
         return InputError(f"api_key: refused by {base_url} ({said})")
     if isinstance(error, openai.RateLimitError):

@@ -7,9 +7,10 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from numbers import Real
 
 from meanfield import InputError
+from policy_extraction._numbers import is_number
+from policy_extraction._texts import shown
 
 MINUTE = 60.0  # seconds
 PRICED_TOKENS = 1_000_000
@@ -50,10 +51,9 @@ class Limits:
             value, price = getattr(self, field.name), field.name.endswith("price")
             if value is None:
                 continue
-            number = isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
-            if not number or value < 0 or (value == 0 and not price):
+            if not is_number(value) or value < 0 or (value == 0 and not price):
                 expected = "a number, 0 or more" if price else "a positive number, or None"
-                raise InputError(f"{field.name} = {value!r}: expected {expected}")
+                raise InputError(f"{field.name} = {shown(value)}: expected {expected}")
         if self.max_cost is not None and (self.input_price is None or self.output_price is None):
             raise InputError(f"max_cost = {self.max_cost}: expected input_price and output_price, of a million tokens")
 

@@ -11,8 +11,9 @@ import numpy as np
 
 from meanfield import InputError
 from policy_extraction._backend import Scores
+from policy_extraction._numbers import LARGEST_SEED
 from policy_extraction._template import Prompt
-from policy_extraction.api._arguments import check_address, check_model, check_seconds, check_whole, checked_fields
+from policy_extraction.api._arguments import check_model, check_seconds, check_whole, checked_address, checked_fields
 from policy_extraction.api._limits import Limits, Meter
 from policy_extraction.api._pool import each
 from policy_extraction.api._reply import text_after, text_of, top_tokens_after
@@ -20,6 +21,8 @@ from policy_extraction.api._request import CONTINUES, Prefill, chat_request, req
 from policy_extraction.api._session import OPENAI, Server, find_key
 from policy_extraction.api._words import TopTokens, begins_anew, measure, openings_after
 
+MOST_LISTED = 1_000_000  # more tokens than any vocabulary has
+MOST_AT_ONCE = 1000  # connections that the library opens
 FOLLOW_UPS = 8  # requests after the first one for a prompt whose words begin with several tokens
 
 
@@ -38,9 +41,11 @@ class OpenAIBackend:
     model
         Name on the server. OpenAI's undated names are moved to other models without notice; prefer those with a date.
     base_url
-        Address of the server, up to and including ``/v1``; None for that in OPENAI_BASE_URL, or else OpenAI's.
+        Address of the server, up to and including ``/v1``; None for that in OPENAI_BASE_URL, or else OpenAI's. Prompts
+        are sent to this server alone: one that sends on to another is refused.
     api_key
-        None for that in OPENAI_API_KEY. Servers on this machine need none.
+        None for that in OPENAI_API_KEY. Servers on this machine need none. The key and a password in the address are
+        not kept, nor shown in errors, where a server repeats them.
     prefill
         How the answer comes to begin with the prompt's `answer_prefix`.
 
@@ -100,15 +105,13 @@ class OpenAIBackend:
         extra_body: Mapping[str, Any] | None = None,
     ) -> None:
         check_model(model, prefill)
-        check_whole("top_logprobs", top_logprobs, 1)
-        check_whole("concurrency", concurrency, 1)
-        check_whole("max_retries", max_retries, 0)
+        check_whole("top_logprobs", top_logprobs, 1, MOST_LISTED)
+        check_whole("concurrency", concurrency, 1, MOST_AT_ONCE)
+        check_whole("max_retries", max_retries, 0, LARGEST_SEED)
         check_seconds("timeout", timeout, zero=False)
         check_seconds("backoff", backoff, zero=True)
         extra = checked_fields(extra_body)
-        address = base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI
-        check_address(address)
-        address = address.rstrip("/")
+        address = checked_address(base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI)
         meter = Meter(limits)
         key = find_key(api_key, address)
         self._server = Server(model, address, key, meter, max_retries, backoff, timeout, extra)
@@ -116,7 +119,8 @@ class OpenAIBackend:
         self._measuring: tuple[str, ...] = ()
         self.name = model
         # The number is that of the rule by which words are censored: what another one left is measured again.
-        self.identity = f"openai/2:{address}|{model}|{prefill}|{top_logprobs}|{json.dumps(extra, sort_keys=True)}"
+        asked = f"{model}|{prefill}|{top_logprobs}|{json.dumps(extra, sort_keys=True)}"
+        self.identity = self._server.secrets.hide(f"openai/2:{self._server.base_url}|{asked}")
         self.provenance: dict[str, str | int | float] = {}
         self._account()
 
@@ -248,7 +252,9 @@ class OpenAIBackend:
             fields |= {"logprobs": True, "top_logprobs": self._top_logprobs}
         request = request_for(prompt, begun, self._prefill, 1, **fields)
         prefix = prompt.answer_prefix if self._prefill == "none" else ""
-        return await self._server.ask(client, request, lambda reply: top_tokens_after(reply, prefix))
+        return await self._server.ask(
+            client, request, lambda reply: top_tokens_after(reply, prefix, self._top_logprobs)
+        )
 
     def _account(self) -> None:
         self.provenance |= {

@@ -7,10 +7,14 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from policy_extraction._texts import LONGEST_NAME, can_be_kept, shown
 from policy_extraction.api._limits import Usage
 from policy_extraction.api._words import ROUNDING, TopTokens
 
 NOT_KNOWN = -9999.0  # servers write this, or less, for 'very improbable'
+COLUMNS = ("tokens", "token_logprobs", "top_logprobs")
+SPARE = 100  # tokens that a server may list beyond those asked for, such as the one that was drawn
+MOST_TOKENS = 10**7  # in one request; more than any model reads
 
 
 class UnusableReplyError(Exception):
@@ -29,7 +33,7 @@ class UnusableReplyError(Exception):
         self.may_differ = may_differ
 
 
-def parsed(text: str) -> dict[str, Any]:
+def parsed(text: bytes) -> dict[str, Any]:
     """The reply as a dict.
 
     Raises
@@ -38,9 +42,9 @@ def parsed(text: str) -> dict[str, Any]:
         If it is not a whole JSON object.
     """
     try:
-        reply = json.loads(text)
-    except ValueError:
-        raise UnusableReplyError("the reply is no whole JSON") from None
+        reply = json.loads(text.decode("utf-8"))
+    except (ValueError, RecursionError):
+        raise UnusableReplyError("the reply is no whole JSON in UTF-8, or it has too many levels or digits") from None
     if not isinstance(reply, dict):
         raise UnusableReplyError("the reply is no JSON object")
     return reply
@@ -52,7 +56,23 @@ def usage_of(reply: Mapping[str, Any]) -> Usage | None:
     if not isinstance(usage, dict):
         return None
     numbers = usage.get("prompt_tokens"), usage.get("completion_tokens", 0)
-    return Usage(*numbers) if all(type(number) is int and number >= 0 for number in numbers) else None
+    return Usage(*numbers) if all(type(number) is int and 0 <= number <= MOST_TOKENS for number in numbers) else None
+
+
+def name_of(reply: Mapping[str, Any], field: str) -> str | None:
+    """The name of a model or a fingerprint, or None where there is none.
+
+    Raises
+    ------
+    UnusableReplyError
+        If it is a name that no file can hold.
+    """
+    name = reply.get(field)
+    if not isinstance(name, str):
+        return None
+    if len(name) > LONGEST_NAME or not can_be_kept(name):
+        raise UnusableReplyError(f"{field} in the reply is {shown(name)}, which is no name that a file can hold")
+    return name
 
 
 def text_of(reply: Mapping[str, Any]) -> str:
@@ -68,6 +88,8 @@ def text_of(reply: Mapping[str, Any]) -> str:
     text = choice["text"] if "text" in choice else message.get("content") if isinstance(message, Mapping) else None
     if not isinstance(text, str):
         raise UnusableReplyError("the reply has no text")
+    if not can_be_kept(text):
+        raise UnusableReplyError(f"the reply has a text that no file can hold, {shown(text)}", may_differ=True)
     return text
 
 
@@ -87,8 +109,8 @@ def text_after(reply: Mapping[str, Any], prefix: str, *, required: bool) -> str:
     return text
 
 
-def top_tokens_after(reply: Mapping[str, Any], prefix: str) -> TopTokens:
-    """The listed tokens at the position where what the model wrote goes on after `prefix`.
+def top_tokens_after(reply: Mapping[str, Any], prefix: str, n_asked: int) -> TopTokens:
+    """The listed tokens at the position where what the model wrote goes on after `prefix`; `n_asked` were asked for.
 
     Raises
     ------
@@ -97,9 +119,11 @@ def top_tokens_after(reply: Mapping[str, Any], prefix: str) -> TopTokens:
         and in what follows.
     """
     written = b""
-    positions = _positions(reply)
-    for token, log_p, listed in positions:
+    # A token has at least one byte, so that the prefix ends before that.
+    for token, log_p, listed in _positions(reply, len(prefix.encode()) + 1):
         if written.lstrip() == prefix.encode():
+            if len(listed) > n_asked + SPARE:
+                raise UnusableReplyError(f"the reply lists {len(listed):,} tokens, {n_asked:,} were asked for")
             return _top_tokens(token, log_p, listed)
         written += token
     if not written.lstrip().startswith(prefix.encode()):
@@ -114,32 +138,47 @@ def _other_beginning(prefix: str) -> UnusableReplyError:
 _Position = tuple[bytes, float, list[tuple[bytes, float]]]
 
 
-def _positions(reply: Mapping[str, Any]) -> list[_Position]:
-    """Of each token that was written: its bytes, its log-probability, and those listed in its place."""
+def _positions(reply: Mapping[str, Any], most: int) -> list[_Position]:
+    """Of each of the first tokens that were written: its bytes, its log-probability, and those listed in its place."""
     logprobs = _choice(reply).get("logprobs")
     if not logprobs:
         raise UnusableReplyError("the reply has no logprobs")
     try:
         if logprobs.get("content"):
-            entries = logprobs["content"]
+            entries = logprobs["content"][:most]
             return [(*_entry(entry), [_entry(other) for other in entry["top_logprobs"]]) for entry in entries]
-        columns = zip(logprobs["tokens"], logprobs["token_logprobs"], logprobs["top_logprobs"], strict=True)
-        return [(t.encode(), log_p, [(o.encode(), p) for o, p in top.items()]) for t, log_p, top in columns]
+        columns = zip(*(logprobs[name][:most] for name in COLUMNS), strict=True)
+        return [
+            (t.encode(), _number(p), [(other.encode(), _number(its)) for other, its in top.items()])
+            for t, p, top in columns
+        ]
     except (KeyError, TypeError, ValueError, AttributeError):
         raise UnusableReplyError("the logprobs of the reply are not in OpenAI's format") from None
 
 
 def _entry(entry: Mapping[str, Any]) -> tuple[bytes, float]:
     written = entry.get("bytes")
-    return bytes(written) if written is not None else entry["token"].encode(), float(entry["logprob"])
+    if written is not None and not isinstance(written, list):  # of a number, bytes() would make as many zeros
+        raise UnusableReplyError(f"bytes of a token in the reply are {shown(written)}, expected a list")
+    return entry["token"].encode() if written is None else bytes(written), _number(entry["logprob"])
+
+
+def _number(value: object) -> float:
+    try:
+        number = float(value) if type(value) in (int, float) else math.nan
+    except OverflowError:  # a whole number of hundreds of digits
+        number = math.nan
+    if math.isnan(number):
+        raise UnusableReplyError(
+            f"a log-probability in the reply is {shown(value)}, expected a number, and not NaN, null or text"
+        )
+    return number
 
 
 def _top_tokens(token: bytes, log_p: float, listed: list[tuple[bytes, float]]) -> TopTokens:
     if not listed:
         raise UnusableReplyError("the top_logprobs of the reply are empty")
     known = [(other, p) for other, p in listed if p > NOT_KNOWN]
-    if any(math.isnan(p) for _, p in listed):
-        raise UnusableReplyError("log-probabilities in the reply are not numbers (NaN)")
     if _mass(known) > 1 + ROUNDING:
         raise UnusableReplyError(f"the probabilities in the reply sum to {_mass(known):.4g}")
     # Some servers list the token that was drawn although it is not among the most probable ones.

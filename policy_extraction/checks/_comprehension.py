@@ -17,6 +17,7 @@ from policy_extraction.checks._comprehension_questions import KINDS, Asked, pars
 from policy_extraction.checks._spoken import derived_seed
 
 # Quotation marks and the end of the value included; a number has a token a digit, a word up to four
+MOST_AGENTS = 10_000
 TOKENS_OF_A_VALUE = 10
 TOKENS_IN_A_LIST = 6
 
@@ -79,7 +80,7 @@ def comprehension(
     """
     words = one_game(words)
     check_games([words], memory_length)
-    check_integer("n", n, least=2)
+    check_integer("n", n, least=2, most=MOST_AGENTS)
     check_integer("seed", seed, least=0, most=LARGEST_SEED)
     if per_kind is not None:
         check_integer("per_kind", per_kind, least=1)

@@ -9,7 +9,7 @@ import xarray as xr
 
 from meanfield import InputError, MemorySpace, single_policy, space_of, stamp, words_of
 from policy_extraction._backend import Backend
-from policy_extraction._numbers import LARGEST_SEED, check_integer
+from policy_extraction._numbers import LARGEST_SEED, MANY, check_integer
 from policy_extraction._orders import orders
 from policy_extraction._template import NAMING_GAME, Payoffs, Prompt, Template
 from policy_extraction.checks._exact_test import check_outcomes, count_interval, exact_test, share_interval
@@ -92,7 +92,7 @@ def generation_test(
     words, space = words_of(policy), _space(policy, memory_length)
     temperature = _temperature(policy, temperature)
     _check_provenance(policy, template, payoffs)
-    for name, value, most in (("n", n, None), ("max_tries", max_tries, None), ("seed", seed, LARGEST_SEED)):
+    for name, value, most in (("n", n, MANY), ("max_tries", max_tries, MANY), ("seed", seed, LARGEST_SEED)):
         check_integer(name, value, least=0 if name == "seed" else 1, most=most)
     check_outcomes(n, len(words))
     check_prefix(template)

@@ -22,6 +22,7 @@ from policy_extraction._template import NAMING_GAME, Payoffs, Prompt, Template
 from policy_extraction.checks._interaction_log import InteractionLog, Played
 from policy_extraction.checks._spoken import answer_length, check_prefix, copies_needed, derived_seed, speak
 
+MOST_CHOICES = 10_000_000  # in all rounds of all runs
 Memory = tuple[tuple[int, int], ...]
 
 
@@ -97,6 +98,7 @@ def live_population(
     limits = {"n_agents": (n_agents, 2), "rounds": (rounds, 1), "runs": (runs, 1), "max_tries": (max_tries, 1)}
     for name, (value, least) in limits.items():
         check_integer(name, value, least=least)
+    check_integer("runs * rounds * n_agents", runs * rounds * n_agents, least=2, most=MOST_CHOICES)
     check_integer("seed", seed, least=0, most=LARGEST_SEED)
     space = MemorySpace(len(words), memory_length)
     if space.n_states > LARGEST_SEED:

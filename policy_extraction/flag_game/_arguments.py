@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from meanfield import InputError
+from policy_extraction._texts import check_kept, check_name, shown
 from policy_extraction.flag_game._asking import Agent
 from policy_extraction.flag_game._protocols import PROTOCOLS
 
@@ -34,7 +35,8 @@ def check_team(
 def check_agent(name: str, agent: object) -> None:
     """InputError unless it has a name and can answer."""
     if not callable(getattr(agent, "complete", None)) or not isinstance(getattr(agent, "name", None), str):
-        raise InputError(f"{name} = {agent!r}: expected a name and a method complete, as OpenAIBackend has them")
+        raise InputError(f"{name} = {shown(agent)}: expected a name and a method complete, as OpenAIBackend has them")
+    check_kept({f"{name}: its name": getattr(agent, "name", None)})
 
 
 def check_crop(name: str, crop: object) -> None:
@@ -46,9 +48,11 @@ def check_crop(name: str, crop: object) -> None:
 def check_countries(countries: Sequence[str]) -> None:
     """InputError unless there are at least two, each once."""
     if not all(isinstance(country, str) and country.strip() and "\n" not in country for country in countries):
-        raise InputError(f"countries = {list(countries)!r}: expected names on one line each")
+        raise InputError(f"countries = {shown(list(countries))}: expected names on one line each")
+    for country in countries:
+        check_name("countries", country)
     twice = [country for i, country in enumerate(countries) if country in countries[:i]]
     if twice:
         raise InputError(f"countries holds {twice[0]} twice: expected each country once")
     if len(countries) < 2:
-        raise InputError(f"countries = {list(countries)!r}: expected at least two")
+        raise InputError(f"countries = {shown(list(countries))}: expected at least two")

@@ -85,6 +85,7 @@ def probe_memory_conflict(
     limits = {"entries": entries, "trials": trials, "max_tokens": max_tokens, "max_tries": max_tries}
     for name, value in (limits | {"concurrency": concurrency}).items():
         check_integer(name, value, least=1)
+    check_integer("entries * trials", entries * trials, least=1)
     check_integer("m", m, least=1, most=3)
     check_integer("seed", seed, least=0, most=LARGEST_SEED)
     check_number("temperature", temperature)

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from itertools import pairwise
 
 from meanfield import InputError
+from policy_extraction._texts import check_name
 
 ALLOWED = "Allowed countries: "
 SLOTS = {
@@ -106,6 +107,7 @@ class FlagGamePrompts:
     def __post_init__(self) -> None:
         if not self.name.strip():
             raise InputError("prompts: their name is empty; expected a name and a version, as in 'my-flags/1'")
+        check_name("prompts: their name", self.name)
         self._check_slots("retry", self.retry, frozenset({"problem"}))
         for kind, slots in SLOTS.items():
             task: Task = getattr(self, kind)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from meanfield import InputError
+from policy_extraction._texts import check_name
 from policy_extraction._toml import packaged_toml
 
 SCENES_003 = packaged_toml("norms_003_scenes.toml")
@@ -103,6 +104,8 @@ def check_cells(agents: Sequence[Any], behaviours: Sequence[Any]) -> None:
         names = [one.name for one in found]
         if len(names) < 2 or len(set(names)) < len(names):
             raise InputError(f"{what} = {names}: expected two or more with different names")
+        for name in names:
+            check_name(what, name)
     known = SCENES_003["abstract"]
     for behaviour in behaviours:
         if behaviour.name not in known:

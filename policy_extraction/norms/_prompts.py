@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from meanfield import InputError
 from policy_extraction._template import Prompt
+from policy_extraction._texts import check_name
 
 PERSON = frozenset({"name", "description", "role"})
 """Slots that every prompt may have: who is asked, and what the agent's type is told."""
@@ -131,6 +132,7 @@ class NormPrompts:
     def __post_init__(self) -> None:
         if not self.name.strip():
             raise InputError("prompts: their name is empty; expected a name and a version, as in 'my-norms/1'")
+        check_name("prompts: their name", self.name)
         if not self.yes.strip() or not self.no.strip() or self.yes == self.no:
             raise self._wrong(f"yes and no are {self.yes!r} and {self.no!r}; expected two different words")
         self._check("options", [self.options], frozenset({"first", "second"}))

@@ -1,4 +1,4 @@
-"""python -m meanfield.cli"""
+"""python -m meanfield"""
 
 from meanfield.cli import main
 
