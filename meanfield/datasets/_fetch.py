@@ -11,8 +11,10 @@ from meanfield._cache_folder import cache_folder
 from meanfield._errors import InputError
 
 
-def find_local(folder: str, name: str, path: str | os.PathLike[str] | None) -> Path | None:
+def find_local(folder: str, name: str, path: str | os.PathLike[str] | None, upstream: str = "") -> Path | None:
     """The file `name` at `path` (itself or a folder), else in MEANFIELD_DATA; None where neither is given.
+
+    `upstream` is where the file lies in a clone of its repository, which may be one of these folders.
 
     Raises
     ------
@@ -23,7 +25,7 @@ def find_local(folder: str, name: str, path: str | os.PathLike[str] | None) -> P
         if place is None:
             continue
         place = Path(place)
-        candidates = [place, place / name, place / folder / name]
+        candidates = [place, place / name, place / folder / name, place / upstream]
         for candidate in candidates:
             if candidate.is_file():
                 return candidate
