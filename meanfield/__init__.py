@@ -27,10 +27,6 @@ from meanfield._files import save as save
 from meanfield._files import whole_file as whole_file
 from meanfield._finite_size import finite_size as finite_size
 from meanfield._fixed_points import fixed_points as fixed_points
-from meanfield._gradient import compiled as compiled
-from meanfield._gradient import iterate as iterate
-from meanfield._gradient import value_and_gradient as value_and_gradient
-from meanfield._gradient import value_and_jacobian as value_and_jacobian
 from meanfield._group_size_law import group_size_law as group_size_law
 from meanfield._labels import canonical_order as canonical_order
 from meanfield._memory import MemorySpace as MemorySpace

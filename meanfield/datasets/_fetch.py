@@ -14,11 +14,12 @@ from meanfield._errors import InputError, reason
 LARGEST_DOWNLOAD = 2**22  # bytes; the largest published file has 2.3 million
 
 
-def find_local(folder: str, name: str, path: str | os.PathLike[str] | None) -> Path | None:
+def find_local(folder: str, name: str, path: str | os.PathLike[str] | None, upstream: str = "") -> Path | None:
     """The file `name` at `path` (itself or a folder), else in MEANFIELD_DATA; None where neither is given.
 
     The file is taken as it is, being the user's own: it may hold a part of what was published, so that its hash says
     nothing. Its reader refuses what is damaged or of another kind.
+    `upstream` is where the file lies in a clone of its repository, which may be one of these folders.
 
     Raises
     ------
@@ -29,7 +30,7 @@ def find_local(folder: str, name: str, path: str | os.PathLike[str] | None) -> P
         if place is None:
             continue
         place = Path(place)
-        candidates = [place, place / name, place / folder / name]
+        candidates = [place, place / name, place / folder / name, place / upstream]
         for candidate in candidates:
             if candidate.is_file():
                 return candidate

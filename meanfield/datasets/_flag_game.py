@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from io import StringIO
+from pathlib import Path
 from typing import NamedTuple
 
 import pandas as pd
@@ -10,24 +12,29 @@ import pandas as pd
 from meanfield._csv import read_csv
 from meanfield._errors import InputError
 from meanfield.datasets._fetch import download, find_local
+from meanfield.datasets._flag_pool import FLAG_POOL
 
-REPOSITORY = "https://github.com/lizardp1/flag_game/raw/HEAD"
+REPOSITORY = "https://github.com/lizardp1/flag_game/raw"
+EXPORTS = "paper/final_charts/paper/exports/data"
+EXPORTED = "e12664c9698ceb82ea1ba7b34e8bf8b0e5041a85"  # commits
+PROBED = "48421b24d883d97aa9676273e53c99dcca7e48fe"
 
 
 class _Table(NamedTuple):
-    """The hash of the file, and the columns that its readers need."""
+    """The columns that readers need, and where upstream has the file; nowhere where it comes with the package."""
 
-    sha256: str
     columns: tuple[str, ...]
+    commit: str = ""
+    upstream: str = ""
+    sha256: str = ""
+    rows: tuple[str, str] | None = None  # only those with this value in this column
 
 
 TABLES = {
     "flag_pool": _Table(
-        "8375499e50cb689dde7a77bf2b94c8f5ca7f6206ae21cf84e5834852c32beb98",
         ("country", "orientation", "stripes", "triangle"),
     ),
     "population_scaling_gpt4o": _Table(
-        "02c958a9d7c58ca03f10bb5859f50a923919fa643dc028b4764197046cff3ea5",
         (
             "condition",
             "N",
@@ -41,21 +48,30 @@ TABLES = {
             "polarization_count",
             "fragmentation_count",
         ),
+        "7c4eec26b63ec43a88c59b272afeb5eafc2538b2",
+        "paper/figures/data/flag_game_pairwise_n_scaling_main_v3_summary.csv",
+        "965b9d0becf773885ec99bc8939aea2654f738b2bb80d775b613f3cf155ee9a3",
+        ("condition", "all_gpt_4o"),
     ),
     "yemen_crop_probe": _Table(
-        "ff94e5a0fe1b778a54df9ba2364a3940c9116242b22854be73814e17a319ed34",
         ("left", "top", "width", "height", "truth_count", "rival_count", "B_valid"),
+        "97152f429be91f8bf68101c6948380cc694d7a7f",
+        "theory/data/yemen_crops.csv",
+        "ff94e5a0fe1b778a54df9ba2364a3940c9116242b22854be73814e17a319ed34",
     ),
     "pairwise_alpha": _Table(
-        "7df52681d5eea9fcefe3b3da703991c3e9a7088efcb9d2cb5589f1b28619cc12",
         ("model", "alpha", "n_trials", "initial_mean", "final_mean", "final_mean_ci_low", "final_mean_ci_high"),
+        EXPORTED,
+        f"{EXPORTS}/flag_game_pairwise_alpha_main_candidate_summary.csv",
+        "7df52681d5eea9fcefe3b3da703991c3e9a7088efcb9d2cb5589f1b28619cc12",
     ),
     "broadcast_alpha_composition": _Table(
-        "e540e25563fda200df956a6a48752e6b346600f2cb86147a8978bbaa6c44b13a",
         ("alpha", "gpt54_count", "n_trials", "initial_accuracy_mean", "final_accuracy_mean"),
+        EXPORTED,
+        "paper/final_charts/poster/exports/support_visuals/flag_broadcast_alpha_mix_N8_m3_summary.csv",
+        "e540e25563fda200df956a6a48752e6b346600f2cb86147a8978bbaa6c44b13a",
     ),
     "protocols_n8": _Table(
-        "4484a8f27891cc3bb288efb4740971605aec97afaba400322e48b0f96e06680d",
         (
             "protocol",
             "condition_name",
@@ -65,9 +81,11 @@ TABLES = {
             "final_accuracy_mean",
             "final_accuracy_sem",
         ),
+        EXPORTED,
+        f"{EXPORTS}/flag_gam_protocol_side_by_side_N8_final_ranked_performance.csv",
+        "4484a8f27891cc3bb288efb4740971605aec97afaba400322e48b0f96e06680d",
     ),
     "memory_conflict_probe": _Table(
-        "d5906d25b8662f7b82837c1f923580c19047bff27e340c5444fbfbb4ea899714",
         (
             "model",
             "m",
@@ -81,6 +99,52 @@ TABLES = {
             "other_private_compatible_count",
             "other_incompatible_count",
         ),
+        EXPORTED,
+        f"{EXPORTS}/flag_game_memory_conflict_probe_alignment_summary.csv",
+        "d5906d25b8662f7b82837c1f923580c19047bff27e340c5444fbfbb4ea899714",
+    ),
+    "crop_probe_counts": _Table(
+        (
+            "run_id",
+            "N",
+            "seed",
+            "agent_id",
+            "truth",
+            "rival",
+            "rival_source",
+            "context_id",
+            "top",
+            "left",
+            "height",
+            "width",
+            "B_valid",
+            "truth_count",
+            "rival_count",
+            "outcome",
+        ),
+        PROBED,
+        "theory/data/crop_probe_counts.csv",
+        "4f52f0631e433f8111b1a903d60efa80dae52b6813712ff79d3e3dd7df4e7ffa",
+    ),
+    "main_sweep_endpoints": _Table(
+        (
+            "run_id",
+            "N",
+            "seed",
+            "seed_name",
+            "truth",
+            "accuracy",
+            "outcome",
+            "top_country",
+            "top_share",
+            "second_country",
+            "second_share",
+            "final_time",
+            "final_interactions_per_agent",
+        ),
+        PROBED,
+        "theory/data/main_sweep_endpoints.csv",
+        "ab8b004c600962f95fb4e88fed0c6f6dce5bf177cd17cfd1c285a52a5a3c13a8",
     ),
 }
 
@@ -94,18 +158,21 @@ def flag_game(table: str, path: str | os.PathLike[str] | None = None) -> pd.Data
         Which one:
 
         - "flag_pool": the 28 flags; stripes from the top (horizontal) or from the hoist (vertical), '' for no triangle;
-        - "population_scaling_gpt4o": pairwise runs of GPT-4o by N, counts of endpoints and accuracies (Fig. 3 and 5);
+        - "population_scaling_gpt4o": pairwise runs of GPT-4o by N, counts of endpoints and accuracies (Fig. 3 and 5),
+          which are the rows `all_gpt_4o` of the published file;
         - "yemen_crop_probe": 128 crops of Yemen's flag, each shown to GPT-4o 50 times, the answers being restricted to
           Yemen (truth) and Austria (rival); `theory.flag_game.probe_counts` takes it;
         - "pairwise_alpha" (Fig. 9), "broadcast_alpha_composition" (Fig. 1c and 4a) and "protocols_n8" (Fig. 2b):
           accuracies by social uptake, team and protocol;
-        - "memory_conflict_probe": answers of single agents by what their memory holds (Fig. 6 and 8).
+        - "memory_conflict_probe": answers of single agents by what their memory holds (Fig. 6 and 8);
+        - "crop_probe_counts": answers to the crop of each agent of each run, restricted to the truth and a rival;
+        - "main_sweep_endpoints": how each run of the pairwise sweep ended.
     path
-        The file, or a folder that holds it (or `flag_game/` with it). Without it the folder in MEANFIELD_DATA is looked
-        up, then the cache, then the upstream repository (GitHub, lizardp1/flag_game) is asked. Where in it the files
-        lie has not been verified: they are looked for at its root. What is downloaded is taken only if its hash is that
-        of the published file; where the download fails, give the file or its folder. A file of your own is taken as it
-        is.
+        The file, or a folder that holds TABLE.csv (or `flag_game/` with it), or a clone of the upstream repository
+        (GitHub, lizardp1/flag_game). Without it the folder in MEANFIELD_DATA is looked up, then the cache, then the
+        file is downloaded at the commit that is known, and taken only if its SHA-256 is that of the published one.
+        A file of your own is taken as it is.
+        "flag_pool" comes with the package: without `path` nothing else is looked up.
 
     Returns
     -------
@@ -115,16 +182,29 @@ def flag_game(table: str, path: str | os.PathLike[str] | None = None) -> pd.Data
     ------
     InputError
         If there is no such table, the file is not found, a download is not what was published (SHA-256), the file is no
-        CSV file of at most 16 MiB, or a column is missing.
+        CSV file of at most 16 MiB, or a column that is needed is missing.
     """
     if table not in TABLES:
         raise InputError(f"table = {table!r}: expected one of {', '.join(TABLES)}")
-    name, known = f"{table}.csv", TABLES[table]
-    found = find_local("flag_game", name, path) or download(name, f"{REPOSITORY}/{name}", known.sha256)
-    read = read_csv(found)
-    if table == "flag_pool" and "triangle" in read:
-        read["triangle"] = read["triangle"].fillna("")  # no triangle, and no missing number
+    known = TABLES[table]
+    if table == "flag_pool" and path is None:
+        return _read(StringIO(FLAG_POOL), table)
+    name = f"{table}.csv"
+    found = find_local("flag_game", name, path, known.upstream)
+    return _read(found or download(name, f"{REPOSITORY}/{known.commit}/{known.upstream}", known.sha256), table)
+
+
+def _read(file: Path | StringIO, table: str) -> pd.DataFrame:
+    known = TABLES[table]
+    read = read_csv(file) if isinstance(file, Path) else pd.read_csv(file)
     missing = [column for column in known.columns if column not in read.columns]
     if missing:
-        raise InputError(f"{found}: lacks the column {', '.join(missing)}; expected {', '.join(known.columns)}")
+        raise InputError(f"{file}: lacks the column {', '.join(missing)}; expected {', '.join(known.columns)}")
+    if table == "flag_pool":
+        read["triangle"] = read["triangle"].fillna("")  # no triangle, and no missing number
+    if known.rows is not None:
+        column, value = known.rows
+        read = read[read[column] == value].reset_index(drop=True)
+        if read.empty:
+            raise InputError(f"{file}: has no row with {column} = {value}")
     return read

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from meanfield import InputError
+from meanfield.datasets import flag_game
 
 # A colour's number is its place here. The shades are of our choice: the papers name colours only.
 COLOURS = {
@@ -103,38 +104,8 @@ def flag_of(country: str, flags: Sequence[Flag] | None = None) -> Flag:
     raise InputError(f"country = {country!r}: expected one of {', '.join(flag.country for flag in pool)}")
 
 
-def _flag(country: str, orientation: str, stripes: str, triangle: str | None = None) -> Flag:
-    return Flag(country, orientation, tuple(stripes.split()), triangle)
-
-
 # [002] Appendix C: "28 stripe and triangle flags"; which ones is told by the pool published with the paper.
-FLAGS = (
-    _flag("Armenia", "horizontal", "red blue orange"),
-    _flag("Austria", "horizontal", "red white red"),
-    _flag("Belgium", "vertical", "black yellow red"),
-    _flag("Bulgaria", "horizontal", "white green red"),
-    _flag("Chad", "vertical", "blue yellow red"),
-    _flag("Cote d'Ivoire", "vertical", "orange white green"),
-    _flag("Estonia", "horizontal", "blue black white"),
-    _flag("France", "vertical", "blue white red"),
-    _flag("Gabon", "horizontal", "green yellow blue"),
-    _flag("Germany", "horizontal", "black red yellow"),
-    _flag("Guinea", "vertical", "red yellow green"),
-    _flag("Hungary", "horizontal", "red white green"),
-    _flag("Ireland", "vertical", "green white orange"),
-    _flag("Italy", "vertical", "green white red"),
-    _flag("Lithuania", "horizontal", "yellow green red"),
-    _flag("Luxembourg", "horizontal", "red white light_blue"),
-    _flag("Mali", "vertical", "green yellow red"),
-    _flag("Netherlands", "horizontal", "red white blue"),
-    _flag("Nigeria", "vertical", "green white green"),
-    _flag("Peru", "vertical", "red white red"),
-    _flag("Russia", "horizontal", "white blue red"),
-    _flag("Sierra Leone", "horizontal", "green white blue"),
-    _flag("Ukraine", "horizontal", "blue yellow"),
-    _flag("Yemen", "horizontal", "red white black"),
-    _flag("Bahamas", "horizontal", "light_blue yellow light_blue", "black"),
-    _flag("Czech Republic", "horizontal", "white red", "blue"),
-    _flag("Palestine", "horizontal", "black white green", "red"),
-    _flag("Sudan", "horizontal", "red white black", "green"),
+FLAGS = tuple(
+    Flag(row.country, row.orientation, tuple(row.stripes.split()), row.triangle or None)
+    for row in flag_game("flag_pool").itertuples()
 )

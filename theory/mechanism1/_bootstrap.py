@@ -11,9 +11,9 @@ from theory.mechanism1._coordinates import Coordinates
 from theory.mechanism1._counts import EndpointCounts
 from theory.mechanism1._endpoints import ENDPOINTS, endpoints_of_votes
 from theory.mechanism1._likelihood import log_likelihood
-from theory.mechanism1._search import climb, corrected, surrogate_jacobian, surrogate_values, transferred
+from theory.mechanism1._search import climb, corrected, transferred
 from theory.mechanism1._simulated import Moments
-from theory.mechanism1._surrogate import LEAST_PROBABILITY, Draws
+from theory.mechanism1._surrogate import LEAST_PROBABILITY, Draws, surrogate_moments
 
 STEPS = 40  # at most; with 4, spreads come out up to 4 times too small
 
@@ -49,7 +49,7 @@ def bootstrap(
     coordinates: Coordinates,
     point: np.ndarray,
     moments: Moments,
-    draws: Draws,
+    draws: tuple[Draws, ...],
     measured: EndpointCounts,
     replicates: int,
     seed: int,
@@ -60,19 +60,18 @@ def bootstrap(
     Refits use the surrogate, corrected so that at `point` it agrees with the simulator. Their damping holds what the
     data don't determine, so that there the spread is too small: see the curvature.
     """
-    evaluate, differentiate = (make(coordinates) for make in (surrogate_values, surrogate_jacobian))
-    surrogate = evaluate(point, draws)
+    surrogate, _ = surrogate_moments(coordinates.theta, point, draws)
     ratio = np.where(measured.possible, moments.values[:, :4] / np.maximum(surrogate[:, :4], LEAST_PROBABILITY), 0.0)
     offset = moments.values[:, 4] - surrogate[:, 4]
 
-    def moments_at(at: np.ndarray) -> np.ndarray:
-        return corrected(evaluate(at, draws), ratio, offset)
+    def moments_at(points: list[np.ndarray]) -> list[np.ndarray]:
+        return [corrected(surrogate_moments(coordinates.theta, at, draws)[0], ratio, offset) for at in points]
 
     def slopes_at(at: np.ndarray, values: np.ndarray) -> np.ndarray:
-        surrogate, jacobian = differentiate(at, draws)
+        surrogate, jacobian = surrogate_moments(coordinates.theta, at, draws, slopes=True)
         return transferred(jacobian, surrogate, values, measured.possible)
 
-    drawn_at = moments_at(point)
+    (drawn_at,) = moments_at([point])
     found, gains = np.empty((replicates, len(point))), np.empty(replicates)
     for b in range(replicates):
         # Each has a generator of its own, so that the first replicates are the same however many follow.

@@ -20,9 +20,9 @@ from theory.mechanism1._endpoints import ENDPOINTS
 from theory.mechanism1._information import KNOWN, Information, describe, differences, information, scale_of
 from theory.mechanism1._likelihood import log_likelihood
 from theory.mechanism1._parameters import APPENDIX_E, PARAMETERS, Mechanism1
-from theory.mechanism1._search import Summit, climb, search, surrogate_jacobian, transferred
+from theory.mechanism1._search import Summit, climb, transferred
 from theory.mechanism1._simulated import Moments, simulated_moments
-from theory.mechanism1._surrogate import make_draws
+from theory.mechanism1._surrogate import make_draws, surrogate_moments
 from theory.mechanism1._zealots import judgement
 
 LEAST_RUNS = 4000  # as in [002] Appendix E
@@ -31,6 +31,8 @@ RUNS_A_SEED = 3  # simulated; estimates are then 1 + 1/3 times as variable as wi
 CHECK = 5  # times as many runs, with other random numbers, say how likely the outcome is
 SPREAD = 0.7  # of the starts, in coordinates
 CLIMBS = 2
+SEARCH_STEPS = 40  # at most, of a climb on the surrogate
+TOGETHER = 6  # steps tried in a call of the simulator, which takes hardly longer than for one
 LARGEST_SEED = 2**61 - 1  # the simulator takes 64 bits, and five seeds are made of one
 # Random numbers of the climb, the two Jacobians, the check and the bootstrap are unrelated.
 CLIMBED, LEFT, RIGHT, CHECKED, RESAMPLED = range(5)
@@ -60,9 +62,9 @@ def fit_mechanism1(
 ) -> xr.Dataset:
     """The likeliest parameters of Mechanism 1, what the data determine of them, and how they compare with the paper's.
 
-    Endpoints are multinomial, mean accuracies normal with their measured standard errors. The search follows the
-    gradient of a smooth surrogate from several starts; then damped Fisher scoring, with the surrogate's derivatives
-    carried over, climbs on the exact simulator, whose random numbers are the same for all parameters. Standard errors
+    Endpoints are multinomial, mean accuracies normal with their measured standard errors. Damped Fisher scoring climbs
+    on a smooth surrogate from several starts; then, with the surrogate's derivatives carried over, on the exact
+    simulator, whose random numbers are the same for all parameters. Standard errors
     are Godambe's, since endpoints and accuracies come from the same seeds, and take the simulator's own luck into
     account. Source: [002] Section 4, Appendix E.
 
@@ -141,7 +143,7 @@ def fit_mechanism1(
     total = starts + min(CLIMBS, starts + 1) + 2 + replicates
     with tqdm(total=total, desc="Mechanism 1", disable=not progress, leave=False) as bar:
         fit = _fit(coordinates, measured, start, starts, runs, replicates, seed, bar.update)
-    paper = simulated_moments(APPENDIX_E, measured.sizes, CHECK * runs, 5 * seed + CHECKED)
+    (paper,) = simulated_moments([APPENDIX_E], measured.sizes, CHECK * runs, 5 * seed + CHECKED)
     result = _label(fit, paper, measured, level)
     options = {"start": str(start), "interactions_per_agent": start.interactions_per_agent, "starts": starts}
     options |= {"runs": runs, "bootstrap": replicates, "level": level, "seed": seed}
@@ -171,14 +173,20 @@ def _fit(
     sizes = measured.sizes
     draws = make_draws(sizes, start.interactions_per_agent, seed)
 
-    def simulate(point: np.ndarray, numbers: int, runs: int = runs) -> Moments:
-        return simulated_moments(coordinates.parameters(point), sizes, runs, numbers)
+    def simulate(points: list[np.ndarray], numbers: int) -> list[Moments]:
+        return simulated_moments([coordinates.parameters(point) for point in points], sizes, runs, numbers)
 
-    def climbed(point: np.ndarray) -> np.ndarray:
-        return simulate(point, 5 * seed + CLIMBED).values
+    def climbed(points: list[np.ndarray]) -> list[np.ndarray]:
+        return [moments.values for moments in simulate(points, 5 * seed + CLIMBED)]
+
+    def searched(points: list[np.ndarray]) -> list[np.ndarray]:
+        return [surrogate_moments(coordinates.theta, point, draws)[0] for point in points]
+
+    def surrogate_slopes(point: np.ndarray, _: np.ndarray) -> np.ndarray:
+        return surrogate_moments(coordinates.theta, point, draws, slopes=True)[1]
 
     def slopes(point: np.ndarray, moments: np.ndarray) -> np.ndarray:
-        surrogate, jacobian = surrogate_jacobian(coordinates)(point, draws)
+        surrogate, jacobian = surrogate_moments(coordinates.theta, point, draws, slopes=True)
         return transferred(jacobian, surrogate, moments, measured.possible)
 
     first = coordinates.from_parameters(start)
@@ -186,19 +194,20 @@ def _fit(
     candidates = [first]
     for k in range(starts):
         away = SPREAD * rng.standard_normal(len(first)) if k else np.zeros(len(first))
-        candidates.append(search(coordinates, first + away, measured, draws).coordinates)
+        candidates.append(climb(searched, surrogate_slopes, first + away, measured, SEARCH_STEPS).coordinates)
         report(1)
-    candidates.sort(key=lambda point: -log_likelihood(climbed(point), measured))
+    values = [log_likelihood(moments, measured) for moments in climbed(candidates)]
+    candidates = [candidates[k] for k in np.argsort(values, kind="stable")[::-1]]
     summits: list[Summit] = []
     for point in candidates[:CLIMBS]:
-        summits.append(climb(climbed, slopes, point, measured))
+        summits.append(climb(climbed, slopes, point, measured, together=TOGETHER))
         report(1)
     point = max(summits, key=lambda summit: summit.log_likelihood).coordinates
     jacobians = []
     for numbers in (LEFT, RIGHT):
         jacobians.append(differences(simulate, point, 5 * seed + numbers))
         report(1)
-    moments = simulate(point, 5 * seed + CHECKED, CHECK * runs)
+    (moments,) = simulated_moments([coordinates.parameters(point)], sizes, CHECK * runs, 5 * seed + CHECKED)
     found = information(moments, *jacobians, measured, runs)
     again = bootstrap_refits(coordinates, point, moments, draws, measured, replicates, 5 * seed + RESAMPLED, report)
     return Fit(coordinates, point, moments, found, again)

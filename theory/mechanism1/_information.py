@@ -18,7 +18,7 @@ KNOWN = 1.0
 LEAST_CURVATURE = 1e-4  # stands for none; its standard error, 100, makes intervals that hold nearly everything
 SHOWN = 0.3  # loadings below it are left out of the description of a direction
 
-Simulate = Callable[[np.ndarray, int], Moments]  # of coordinates and a seed
+Simulate = Callable[[list[np.ndarray], int], list[Moments]]  # of points in coordinates, and a seed
 
 
 class Information(NamedTuple):
@@ -36,10 +36,8 @@ class Information(NamedTuple):
 def differences(simulate: Simulate, point: np.ndarray, seed: int) -> np.ndarray:
     """The Jacobian (K, 5, P) by central differences with common random numbers."""
     moves = STEP * np.eye(len(point))
-    columns = [
-        (simulate(point + move, seed).values - simulate(point - move, seed).values) / (2 * STEP) for move in moves
-    ]
-    return np.stack(columns, axis=-1)
+    values = np.stack([moments.values for moments in simulate([*(point + moves), *(point - moves)], seed)], axis=-1)
+    return (values[..., : len(point)] - values[..., len(point) :]) / (2 * STEP)
 
 
 def information(

@@ -1,27 +1,23 @@
-"""The search for the likeliest parameters: by the surrogate's gradient from several starts, then on the simulator."""
+"""Climbs to the likeliest parameters, on the surrogate and on the simulator, and how one leads to the other."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import lru_cache
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-import optax
 
-from meanfield import compiled, value_and_gradient, value_and_jacobian
-from theory.mechanism1._coordinates import FARTHEST, Coordinates
+from theory.mechanism1._coordinates import FARTHEST
 from theory.mechanism1._counts import EndpointCounts
-from theory.mechanism1._likelihood import log_likelihood, observations, scoring_parts, varying_part
-from theory.mechanism1._surrogate import LEAST_PROBABILITY, Draws, surrogate_moments
+from theory.mechanism1._likelihood import log_likelihood, scoring_parts
+from theory.mechanism1._surrogate import LEAST_PROBABILITY
 
-SEARCH_STEPS = 60
-FIRST_STEP = 0.1  # of the search, in coordinates; it falls to 0 along a cosine
 CLIMB_STEPS = 20
 SMALL_GAIN = 2e-3  # in log-likelihood; two gains in a row below it end a climb
 DAMPING = (1e-2, 1e7)  # first, and the one at which a climb gives up
+FASTER, SLOWER = 0.2, 6.0  # times the damping after a step up, and after one that was none
 
-Evaluate = Callable[[np.ndarray], np.ndarray]
+Evaluate = Callable[[list[np.ndarray]], Sequence[np.ndarray]]  # points (P,) to moments (K, 5)
 
 
 class Summit(NamedTuple):
@@ -32,79 +28,48 @@ class Summit(NamedTuple):
     log_likelihood: float
 
 
-@lru_cache(maxsize=16)
-def surrogate_likelihood(coordinates: Coordinates) -> Callable:
-    """(log-likelihood up to a constant, gradient) of (point, draws, *observations), compiled once for each shape."""
-
-    def negative(point: np.ndarray, draws: Draws, *observed: np.ndarray) -> np.ndarray:
-        return -varying_part(surrogate_moments(coordinates.theta(point), draws), *observed)
-
-    return value_and_gradient(negative)
-
-
-@lru_cache(maxsize=16)
-def surrogate_jacobian(coordinates: Coordinates) -> Callable:
-    """(moments (K, 5), Jacobian (K, 5, free)) of (point, draws), compiled once for each shape."""
-    return value_and_jacobian(lambda point, draws: surrogate_moments(coordinates.theta(point), draws))
-
-
-@lru_cache(maxsize=16)
-def surrogate_values(coordinates: Coordinates) -> Callable:
-    """Moments (K, 5) of (point, draws), compiled once for each shape."""
-    return compiled(lambda point, draws: surrogate_moments(coordinates.theta(point), draws))
-
-
-def search(coordinates: Coordinates, start: np.ndarray, measured: EndpointCounts, draws: Draws) -> Summit:
-    """The best point that Adam (Kingma and Ba 2015) meets on the surrogate's log-likelihood."""
-    evaluate = surrogate_likelihood(coordinates)
-    observed = observations(measured)
-    optimiser = optax.adam(optax.cosine_decay_schedule(FIRST_STEP, SEARCH_STEPS))
-    point, state = start, optimiser.init(start)
-    best, lowest = start, np.inf
-    for _ in range(SEARCH_STEPS):
-        value, gradient = evaluate(point, draws, *observed)
-        if not np.isfinite(value) or not np.isfinite(gradient).all():
-            break
-        if value < lowest:
-            best, lowest = point, value
-        update, state = optimiser.update(gradient, state, point)
-        point = np.clip(np.asarray(optax.apply_updates(point, update)), start - FARTHEST, start + FARTHEST)
-    return Summit(best, np.empty(0), -lowest)
-
-
 def climb(
     moments_at: Evaluate,
     slopes_at: Callable[[np.ndarray, np.ndarray], np.ndarray],
     start: np.ndarray,
     measured: EndpointCounts,
     steps: int = CLIMB_STEPS,
+    together: int = 1,
 ) -> Summit:
     """Damped Fisher scoring: up the log-likelihood of `moments_at` with the Jacobian `slopes_at(point, moments)`.
 
-    Directions about which the data say nothing stay where they started, since damping favours short steps.
+    Directions about which the data say nothing stay where they started, since damping favours short steps. So many
+    steps are tried `together`, in one call; the way is the same however many they are.
     """
-    here = Summit(start, *_valued(moments_at(start), measured))
+
+    def reached(points: list[np.ndarray]) -> list[Summit]:
+        found = moments_at(points)
+        return [
+            Summit(at, moments, log_likelihood(moments, measured)) for at, moments in zip(points, found, strict=True)
+        ]
+
+    (here,) = reached([start])
     damping, small = DAMPING[0], 0
     for _ in range(steps):
         gradient, curvature = scoring_parts(here.moments, slopes_at(here.coordinates, here.moments), measured)
-        gain = -np.inf
-        while gain <= 0 and damping < DAMPING[1]:
-            step = np.linalg.solve(curvature + damping * np.eye(len(start)), gradient)
-            point = np.clip(here.coordinates + step, start - FARTHEST, start + FARTHEST)
-            there = Summit(point, *_valued(moments_at(point), measured))
-            gain = there.log_likelihood - here.log_likelihood
-            damping *= 0.2 if gain > 0 else 6
-        if gain <= 0:
+        there = here
+        while there is here and damping < DAMPING[1]:
+            tried = damping * SLOWER ** np.arange(together)
+            moves = [np.linalg.solve(curvature + one * np.eye(len(start)), gradient) for one in tried]
+            points = [np.clip(here.coordinates + move, start - FARTHEST, start + FARTHEST) for move in moves]
+            found = reached(points)
+            better = [one.log_likelihood > here.log_likelihood for one in found]
+            if any(better):
+                there, damping = found[better.index(True)], FASTER * tried[better.index(True)]
+            else:
+                damping = SLOWER * tried[-1]
+        if there is here:
             break
+        small = small + 1 if there.log_likelihood - here.log_likelihood < SMALL_GAIN else 0
         here = there
-        small = small + 1 if gain < SMALL_GAIN else 0
         if small == 2:
             break
     return here
-
-
-def _valued(moments: np.ndarray, measured: EndpointCounts) -> tuple[np.ndarray, float]:
-    return moments, log_likelihood(moments, measured)
 
 
 def transferred(jacobian: np.ndarray, surrogate: np.ndarray, moments: np.ndarray, possible: np.ndarray) -> np.ndarray:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from theory.mechanism1._agents import play
+from theory.mechanism1._agents import votes_of
 from theory.mechanism1._endpoints import possible_endpoints, vote_moments
 from theory.mechanism1._likelihood import smoothed_endpoints
 from theory.mechanism1._parameters import Mechanism1
@@ -31,10 +32,10 @@ def moments_of_laws(laws: list[np.ndarray], runs: float = np.inf) -> Moments:
     return Moments(np.c_[endpoints, means], np.stack([one.covariance for one in each]), tuple(laws))
 
 
-def simulated_moments(parameters: Mechanism1, sizes: tuple[int, ...], runs: int, seed: int) -> Moments:
-    """Moments at each N of `sizes`, from `runs` runs with the random numbers that belong to `seed`."""
-    laws = []
+def simulated_moments(points: Sequence[Mechanism1], sizes: tuple[int, ...], runs: int, seed: int) -> list[Moments]:
+    """For each of the parameters, from `runs` runs at each N with the random numbers that belong to `seed`."""
+    laws: list[list[np.ndarray]] = [[] for _ in points]
     for n in sizes:
-        votes = play(parameters, n, runs, seed).truth_votes
-        laws.append(np.bincount(votes, minlength=n + 1) / runs)
-    return moments_of_laws(laws, runs)
+        for law, votes in zip(laws, votes_of(points, n, runs, seed), strict=True):
+            law.append(np.bincount(votes, minlength=n + 1) / runs)
+    return [moments_of_laws(law, runs) for law in laws]

@@ -13,128 +13,117 @@ the largest error of an endpoint's probability is 0.05 to 0.16, as the draws hav
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
-from meanfield import InputError, iterate
+from meanfield import InputError
 from theory.mechanism1._endpoints import vote_bands
 from theory.mechanism1._parameters import PARAMETERS, component_weights
-
-Array = Any  # a NumPy array or a JAX tracer
+from theory.mechanism1._smooth_agents import CUBIC, LANES, LEAST_WIDTH, SHARPNESS, play_smoothly
 
 SLOTS = 2**14  # agents drawn for each N
 GRID = 257  # values of h between which the mixture's quantiles are interpolated
 REACH = 5.0  # standard deviations of the components that the grid covers
-LEAST_WIDTH = 1e-3  # keeps quantiles and probabilities smooth where a width goes to zero
 LEAST_PROBABILITY = 1e-5
-LARGEST_MATRICES = 2**30  # bytes
-FIRST_RULE = PARAMETERS.index("J")
+LARGEST_DRAWS = 2**30  # bytes
+RULES = slice(PARAMETERS.index("J"), PARAMETERS.index("J") + 3)
+LEAST_LEVEL = 1e-15  # between two values of h
+STEP = 1e-6  # of coordinates, for the derivatives of the mixture's distribution function
 
 
 class Draws(NamedTuple):
-    """What stays the same whatever the parameters, for K population sizes.
+    """What stays the same whatever the parameters, for populations of one size."""
 
-    A row has as many slots as the largest population has agents, S, and holds as many populations of a smaller size as
-    fit in. So one computation, compiled once, does for all sizes, with more runs for the small ones, which differ more.
-    """
-
-    n_agents: np.ndarray  # (K,)
-    uniform: np.ndarray  # (K, rows, S), for the fields
-    normal: np.ndarray  # (rounds - 1, K, rows, S), for all messages but the last
-    others: np.ndarray  # (K, S, S), 1/(N - 1) for two different agents of one population
-    groups: np.ndarray  # (K, S, G), 1 for the agents of a population
-    counted: np.ndarray  # (K, 1, G), weight of a population in the mean over runs; 0 for those that don't exist
-    bands: np.ndarray  # (3, K, 1, 1), as VoteBands
+    n_agents: int
+    populations: int
+    uniform: np.ndarray  # (blocks, N, LANES), for the fields; the lanes after the last population are idle
+    normal: np.ndarray  # (blocks, rounds - 1, N, LANES), for all messages but the last
+    thresholds: np.ndarray  # (4,) numbers of votes at which classes begin
 
 
-def make_draws(sizes: tuple[int, ...], rounds: int, seed: int) -> Draws:
-    """Draws for each N; those of half of the rows mirror those of the other half, which evens out their luck."""
+def make_draws(sizes: tuple[int, ...], rounds: int, seed: int) -> tuple[Draws, ...]:
+    """Draws for each N; those of half of the populations mirror those of the other half, which evens out their luck."""
     slots = max(sizes)
-    if (needed := 8 * len(sizes) * slots**2) > LARGEST_MATRICES:
+    half = (len(sizes), max(1, SLOTS // (2 * slots)), slots)
+    if (needed := 8 * 2 * np.prod(half, dtype=float) * max(rounds, 1)) > LARGEST_DRAWS:
         raise InputError(
-            f"N = {slots}: the fit would need {needed / 2**30:.1f} GiB for who hears whom; "
-            f"expected sizes for which it needs at most {LARGEST_MATRICES / 2**30:g} GiB"
+            f"N = {slots}: the fit would need {needed / 2**30:.1f} GiB for {rounds} rounds of messages; "
+            f"expected sizes and rounds for which it needs at most {LARGEST_DRAWS / 2**30:g} GiB"
         )
     rng = np.random.default_rng(seed)
-    half = (len(sizes), max(1, SLOTS // (2 * slots)), slots)
     uniform, normal = rng.random(half), rng.standard_normal((max(rounds, 1) - 1, *half))
-    groups = np.zeros((len(sizes), slots, slots // min(sizes)))
-    for k, n in enumerate(sizes):
-        for g in range(slots // n):
-            groups[k, g * n : (g + 1) * n, g] = 1
-    members = groups.sum(axis=1, keepdims=True)
-    together = groups @ groups.transpose(0, 2, 1) * (1 - np.eye(slots))
-    n_agents = np.array(sizes, dtype=float)
-    return Draws(
-        n_agents,
-        np.concatenate([uniform, 1 - uniform], axis=1),
-        np.concatenate([normal, -normal], axis=2),
-        together / (n_agents - 1)[:, None, None],
-        groups,
-        (members > 0) / (members > 0).sum(axis=2, keepdims=True),
-        np.array([vote_bands(n) for n in sizes], dtype=float).T[:, :, None, None],
+    uniform = np.concatenate([uniform, 1 - uniform], axis=1)
+    normal = np.concatenate([normal, -normal], axis=2)
+    return tuple(
+        Draws(n, uniform.shape[1] * (slots // n), _blocks(uniform[k], n), _blocks(normal[:, k], n), _thresholds(n))
+        for k, n in enumerate(sizes)
     )
 
 
-def surrogate_moments(theta: Array, draws: Draws) -> Array:
-    """Probabilities of the four endpoints and mean share of votes for the truth, shape (K, 5); theta as PARAMETERS."""
-    xp = theta.__array_namespace__()
-    J, beta, alpha = theta[FIRST_RULE], theta[FIRST_RULE + 1], theta[FIRST_RULE + 2]
-    h = _quantiles(theta, draws)
-
-    def heard(belief: Array) -> Array:
-        """What the others say on average, and how much that varies."""
-        mean = xp.matmul(xp.tanh(beta * belief), draws.others)
-        return mean, xp.sqrt(1 - mean**2 + LEAST_WIDTH**2)
-
-    def listen(belief: Array, z: Array) -> Array:
-        mean, spread = heard(belief)
-        return belief + alpha * (h + J * (mean + spread * z) - belief)
-
-    belief = iterate(listen, h, draws.normal)
-    mean, spread = heard(belief)
-    last = belief + alpha * (h + J * mean - belief)
-    # Where the last message hardly counts, with J or α near 0, votes are all but decided before it.
-    return _moments(normal_cdf(last / (alpha * J * spread + LEAST_WIDTH)), draws)
+def _blocks(numbers: np.ndarray, n: int) -> np.ndarray:
+    """(…, rows, slots) as (blocks, …, n, LANES); a row holds as many populations as fit in."""
+    *before, rows, slots = numbers.shape
+    each = numbers[..., : slots // n * n].reshape(*before, rows * (slots // n), n)
+    idle = -each.shape[-2] % LANES
+    each = np.concatenate([each, np.repeat(each[..., :1, :], idle, axis=-2)], axis=-2)
+    blocks = each.reshape(*before, -1, LANES, n).swapaxes(-1, -2)
+    return np.ascontiguousarray(np.moveaxis(blocks, len(before), 0))
 
 
-def _quantiles(theta: Array, draws: Draws) -> Array:
-    """Fields (K, rows, S) at which the mixture's distribution function has the values `uniform`."""
-    xp = theta.__array_namespace__()
-    weights = component_weights(theta[:5], draws.n_agents)
+def _thresholds(n: int) -> np.ndarray:
+    consensus, polar_low, polar_high = vote_bands(n)
+    return np.array([n - consensus + 1, consensus, polar_low, polar_high + 1], dtype=float)
+
+
+def surrogate_moments(
+    theta_at: Callable[[np.ndarray], np.ndarray], point: np.ndarray, draws: tuple[Draws, ...], slopes: bool = False
+) -> tuple[np.ndarray, np.ndarray]:
+    """Probabilities of the four endpoints and mean share of votes for the truth (K, 5), and their derivatives.
+
+    Parameters
+    ----------
+    theta_at
+        The values of PARAMETERS (14,) at coordinates (P,).
+    point
+        The coordinates.
+    slopes
+        Whether the Jacobian (K, 5, P) is wanted; otherwise it is (K, 5, 0).
+    """
+    sizes = np.array([one.n_agents for one in draws], dtype=float)
+    here, levels = _tables(theta_at(point), sizes)
+    steps = STEP * np.eye(len(point)) if slopes else np.empty((0, len(point)))
+    ways = [
+        (_tables(theta_at(point + s), sizes)[0] - _tables(theta_at(point - s), sizes)[0]) / (2 * STEP) for s in steps
+    ]
+    tables = np.stack([here, *ways], axis=1)
+    found = np.empty((len(sizes), 1 + len(steps), 5))
+    for one, table, level, mean in zip(draws, tables, levels, found, strict=True):
+        offsets, gains, rules = np.split(table, [GRID - 1, 2 * (GRID - 1)], axis=1)
+        sums = np.empty((len(one.uniform), *mean.shape))
+        play_smoothly(one.uniform, one.normal, one.populations, level, offsets, gains, rules, one.thresholds, sums)
+        mean[:] = sums.sum(axis=0) / one.populations
+    wrong, not_right, low, high, share = np.moveaxis(found, -1, 0)
+    one = np.r_[1.0, np.zeros(len(steps))]
+    polar = high - low
+    result = np.stack([one - not_right, wrong, polar, not_right - wrong - polar, share], axis=1)
+    return result[..., 0], result[..., 1:]
+
+
+def _tables(theta: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Quantiles as a + bu between levels u: all a, all b, J, β, α, (K, 2 GRID + 1); and the levels (K, GRID)."""
+    weights = component_weights(theta[:5], sizes)
     means, sds = theta[5:11:2], theta[6:11:2] + LEAST_WIDTH
-    low, high = xp.min(means - REACH * sds), xp.max(means + REACH * sds)
+    low, high = np.min(means - REACH * sds), np.max(means + REACH * sds)
     grid = low + (high - low) * np.linspace(0, 1, GRID)
-    levels = xp.matmul(weights, normal_cdf((grid - means[:, None]) / sds[:, None]))
+    levels = weights @ _cdf((grid - means[:, None]) / sds[:, None])
     levels = (levels - levels[:, :1]) / (levels[:, -1:] - levels[:, :1])
-    # One interpolation for all sizes: each has its own unit interval.
-    number = np.arange(len(draws.n_agents))
-    return xp.interp(
-        draws.uniform + number[:, None, None], (levels + number[:, None]).ravel(), xp.tile(grid, len(number))
-    )
+    slopes = np.diff(grid) / np.maximum(np.diff(levels), LEAST_LEVEL)
+    rules = np.broadcast_to(theta[RULES], (len(sizes), 3))
+    return np.concatenate([grid[:-1] - slopes * levels[:, :-1], slopes, rules], axis=1), levels
 
 
-def _moments(votes: Array, draws: Draws) -> Array:
-    """From the probabilities (K, rows, S) with which agents vote for the truth."""
-    xp = votes.__array_namespace__()
-    n_agents = draws.n_agents[:, None, None]
-    mean = xp.matmul(votes, draws.groups)
-    width = xp.sqrt(xp.matmul(votes * (1 - votes), draws.groups) + LEAST_WIDTH)
-    consensus, polar_low, polar_high = draws.bands
-
-    def averaged(values: Array) -> Array:
-        return xp.mean(xp.sum(values * draws.counted, axis=2), axis=1)
-
-    def below(number: Array) -> Array:
-        """Fraction of runs with fewer votes than `number`."""
-        return averaged(normal_cdf((number - 0.5 - mean) / width))
-
-    wrong, right = below(n_agents - consensus + 1), 1 - below(consensus)
-    polar = below(polar_high + 1) - below(polar_low)
-    return xp.stack([right, wrong, polar, 1 - right - wrong - polar, averaged(mean / n_agents)], axis=1)
-
-
-def normal_cdf(x: Array) -> Array:
-    """Φ(x) to 2e-4, in functions that every array namespace has. Source: Page 1977, Applied Statistics 26, 75."""
-    return 0.5 * (1 + x.__array_namespace__().tanh(0.7978845608 * (x + 0.044715 * x**3)))
+def _cdf(x: np.ndarray) -> np.ndarray:
+    """As `smooth_cdf`, whose first value it is."""
+    return 0.5 * (1 + np.tanh(SHARPNESS * (x + CUBIC * x**3)))

@@ -167,7 +167,10 @@ def likeliest_copying(measured: EndpointCounts, interactions_per_agent: int | No
         moves = STEP * np.eye(free)
         return np.stack([(exact(point + m).values - exact(point - m).values) / (2 * STEP) for m in moves], axis=-1)
 
-    summits = [climb(lambda p: exact(p).values, slopes, np.array(start[:free]), measured) for start in STARTS]
+    def values(points: list[np.ndarray]) -> list[np.ndarray]:
+        return [exact(point).values for point in points]
+
+    summits = [climb(values, slopes, np.array(start[:free]), measured) for start in STARTS]
     best: Summit = max(summits, key=lambda summit: summit.log_likelihood)
     moments, jacobian = exact(best.coordinates), slopes(best.coordinates, best.moments)
     found = information(moments, jacobian, jacobian, measured, np.inf)
