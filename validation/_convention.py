@@ -43,7 +43,7 @@ class Convention:
         return math.ceil(Fraction(str(self.success_rate)) * ROUNDS_AVERAGED * n_agents)
 
 
-# The authors' code of [004] looks for the first time after four rounds. [000] and [001] ask for 95 % of the last 3N
+# The authors' code of [004] looks for the first time after four rounds, of which it calls the first 0. [000] and [001] ask for 95 % of the last 3N
 # interactions, for figures of committed minorities for all of them; they look after each interaction, here after each
 # round.
 CONVENTIONS = {
