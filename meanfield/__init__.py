@@ -47,6 +47,7 @@ from meanfield._policy import words_of as words_of
 from meanfield._population import Population as Population
 from meanfield._population import as_population as as_population
 from meanfield._population_rounds import PopulationRuns as PopulationRuns
+from meanfield._population_rounds import RoundRecords as RoundRecords
 from meanfield._population_rounds import SpeechRules as SpeechRules
 from meanfield._population_rounds import play_rounds as play_rounds
 from meanfield._population_rounds import select_runs as select_runs

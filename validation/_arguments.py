@@ -11,7 +11,7 @@ from meanfield import InputError
 
 LARGEST_POPULATION = 2**32 - 1  # agents are drawn from 32 random bits each
 LARGEST_SEED = 2**63 - 1  # what NetCDF attrs hold
-ENSEMBLE_VARIABLES = ("consensus_round", "consensus_word", "word_share", "agents")
+ENSEMBLE_VARIABLES = ("consensus_round", "consensus_word", "word_share", "said", "success_rate", "agents")
 
 
 def population_sizes(n_agents: int | Iterable[int]) -> list[int]:

@@ -160,7 +160,7 @@ def _validate(
         raise InputError("solution: expected what meanfield.solve returns, with word_share, attractor and word_label")
     simulation = ensembles("simulation", simulation)
     if "word_share" not in simulation:
-        raise InputError("simulation has no word_share: expected one made with trajectories=True or record_rounds=…")
+        raise InputError("simulation has no word_share: expected one that recorded the word share of some rounds")
     if many := set(solution["word_share"].dims) - {"time", "word"}:
         raise InputError(
             f"solution is one over {', '.join(map(str, many))}: select one, as in solution.sel(model=…, pair=…)"

@@ -17,7 +17,7 @@ from tqdm.auto import tqdm
 
 from meanfield import InputError, Population, each_policy, policy_hash, stamp, words_of
 from validation._arguments import LARGEST_SEED, integer, population_sizes
-from validation._simulate import simulate
+from validation._simulate import ROUNDS_PLAYED, simulate
 
 DIMS = ("policy", "case", "seed", "n_agents")
 NO_CONSENSUS = -1
@@ -142,7 +142,7 @@ def open_sweep(store: str | os.PathLike[str]) -> xr.Dataset:
             "consensus_round": (
                 (*DIMS, "run"),
                 np.where(rounds == 0, np.nan, rounds.astype(float)),
-                {"long_name": "rounds played until consensus", "units": "rounds of N interactions"},
+                ROUNDS_PLAYED,
             ),
             "done": (DIMS, np.asarray(group["done"]), {"long_name": "whether the combination is finished"}),
         },
