@@ -31,6 +31,7 @@ from meanfield._gradient import value_and_gradient as value_and_gradient
 from meanfield._gradient import value_and_jacobian as value_and_jacobian
 from meanfield._group_size_law import group_size_law as group_size_law
 from meanfield._memory import MemorySpace as MemorySpace
+from meanfield._memory_budget import check_memory as check_memory
 from meanfield._observables import MIXED as MIXED
 from meanfield._observables import convention as convention
 from meanfield._observables import entropy as entropy

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -45,6 +46,15 @@ class Recording(NamedTuple):
     rounds: int = 0
     observables: tuple[str, ...] = ()
 
+    def shapes(self, n_words: int) -> list[tuple[int, ...]]:
+        """Of the records of a run, one for each of the `OBSERVABLES`."""
+        shares, said, rates = (self.rounds + 1 if name in self.observables else 0 for name in OBSERVABLES)
+        return [(shares, n_words), (said, n_words), (rates,)]
+
+    def numbers(self, n_words: int) -> int:
+        """How many numbers are recorded of a run."""
+        return sum(math.prod(shape) for shape in self.shapes(n_words))
+
 
 class Ensemble(NamedTuple):
     """What the runs of one population size came to; rounds from 0 on, no rounds of what is not recorded."""
@@ -57,9 +67,7 @@ class Ensemble(NamedTuple):
     @classmethod
     def unplayed(cls, runs: int, n_words: int, recording: Recording) -> Ensemble:
         """To be written into."""
-        shares, said, rates = (recording.rounds + 1 if name in recording.observables else 0 for name in OBSERVABLES)
-        shapes = (shares, n_words), (said, n_words), (rates,)
-        recorded = [np.empty((runs, *shape)) for shape in shapes]
+        recorded = [np.empty((runs, *shape)) for shape in recording.shapes(n_words)]
         for values in recorded:
             values[:, :1] = np.nan
         return cls(np.tile(np.array([0, -1]), (runs, 1)), *recorded)

@@ -180,9 +180,10 @@ def advance_run(
 ):
     """Plays up to `n_rounds` more rounds of one run; returns whether it stopped for want of a row.
 
-    As `validation._kernel.advance_run`, with `uttered` (W,), how often each word was said in the round, `progress` (2,), the rounds played and the interactions of the one that is
-    not yet over, and `limits` (2,), the rounds to play at least and at most. `sizes` (5,) describes the memory space:
-    W, W², the first state with a full memory, the first one with one interaction less, and how many of those there are.
+    As `validation._kernel.advance_run`, with `uttered` (W,), how often each word was said in the round, `progress`
+    (2,), the rounds played and the interactions of the one that is not yet over, and `limits` (2,), the rounds to play
+    at least and at most. `sizes` (5,) describes the memory space: W, W², the first state with a full memory, the first
+    one with one interaction less, and how many of those there are.
     """
     for _ in range(n_rounds):
         if progress[0] == limits[1] or (consensus[0] > 0 and progress[0] >= limits[0]):

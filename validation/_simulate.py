@@ -11,7 +11,7 @@ from tqdm.auto import tqdm
 
 from meanfield import InputError, Population, as_population, stamp
 from validation import _ensemble, _jax_engine
-from validation._arguments import LARGEST_POPULATION, LARGEST_SEED, integer, population_sizes
+from validation._arguments import LARGEST_POPULATION, LARGEST_SEED, check_ensembles, integer, population_sizes
 from validation._convention import CONVENTIONS, Convention
 from validation._ensemble import OBSERVABLES, Ensemble, Recording, Rules
 from validation._lazy_policy import LazyPolicy, lazy_start, play_lazy_ensemble
@@ -113,7 +113,9 @@ def simulate(
     Raises
     ------
     InputError
-        If an argument is out of range, or `policy` is not a policy or holds several.
+        If an argument is out of range, `policy` is not a policy or holds several, or agents, runs and what is recorded
+        are so many that more than 16 GiB of memory would be taken (or what the environment variable MEANFIELD_MEMORY
+        says, in GiB).
     """
     population = policy if isinstance(policy, LazyPolicy) else as_population(policy)
     sizes = population_sizes(n_agents)
@@ -134,13 +136,16 @@ def simulate(
         raise InputError(f"engine = {engine!r}: expected one of {', '.join(allowed)}")
     rule = CONVENTIONS[convention] if isinstance(convention, str) else convention
     cast = make_cast(population, committed, extra=committed_are_extra)
+    agents = [int(cast.numbers(n).sum()) for n in sizes]
+    if max(agents) > LARGEST_POPULATION:
+        raise InputError(f"n_agents = {sizes} with committed agents: expected at most {LARGEST_POPULATION} agents")
+    sharing_words = len(cast.population.words) if "word_share" in recording.observables else 0
+    check_ensembles(agents, runs, records=recording.numbers(len(cast.population.words)), sharing_words=sharing_words)
     if isinstance(policy, LazyPolicy):
         starts = [lazy_start(policy, cast, n, initial) for n in sizes]
     else:
         composition = start_composition(population, initial)
         starts = [cast.states(n, composition) for n in sizes]
-    if max(map(len, starts)) > LARGEST_POPULATION:
-        raise InputError(f"n_agents = {sizes} with committed agents: expected at most {LARGEST_POPULATION} agents")
 
     if isinstance(policy, LazyPolicy):
         asked_before = policy.asked

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
+import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -15,10 +16,11 @@ import xarray as xr
 import zarr
 from tqdm.auto import tqdm
 
-from meanfield import InputError, Population, each_policy, policy_hash, stamp, words_of
-from validation._arguments import LARGEST_SEED, integer, population_sizes
+from meanfield import InputError, Population, check_memory, each_policy, policy_hash, stamp, words_of
+from validation._arguments import LARGEST_SEED, check_ensembles, integer, population_sizes
 from validation._simulate import ROUNDS_PLAYED, simulate
 
+BYTES_A_RUN = 30  # of a store that is read, as measured
 DIMS = ("policy", "case", "seed", "n_agents")
 NO_CONSENSUS = -1
 
@@ -97,7 +99,8 @@ def sweep(
     Raises
     ------
     InputError
-        If an argument is out of range, or the store holds something else.
+        If an argument is out of range, as in `simulate`, the store holds something else, or would take more memory when
+        read than `simulate` may take.
     """
     plan = _plan(policies, n_agents, runs, seeds, committed)
     plan = plan._replace(options={"initial": initial, "convention": convention, "max_rounds": max_rounds})
@@ -201,6 +204,11 @@ def _plan(
 def _try(plan: _Plan) -> None:
     """InputError for what `simulate` would refuse: a store made for that could not be continued."""
     integer("max_rounds", plan.options["max_rounds"], 1)
+    for size in plan.sizes:
+        check_ensembles([size], plan.runs)
+    combinations = math.prod(plan.shape)
+    asked = f"runs = {plan.runs} of each of {combinations} combinations"
+    check_memory(BYTES_A_RUN * combinations * plan.runs, asked, "fewer runs or combinations a store")
     if not isinstance(plan.options["convention"], str):
         raise InputError(f"convention = {plan.options['convention']!r}: expected a name, as a store keeps it")
     for policy, member in enumerate(plan.policies):
