@@ -121,7 +121,7 @@ def test_estimates_are_those_of_what_is_taken(calculate: Callable[[], object], b
         calculate()
 
 
-def test_draws_of_basins_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_draws_of_basins_are_not_kept(monkeypatch: pytest.MonkeyPatch, unchecked_types: None) -> None:
     """A hundred thousand starts more take less than a byte each; where they end is not kept either, and is made up."""
     population, bar = meanfield.as_population(POLICY), tqdm(disable=True)
     monkeypatch.setattr(_basins, "_ends", lambda population, compositions, *_: compositions)
