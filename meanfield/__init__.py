@@ -30,6 +30,7 @@ from meanfield._fixed_points import fixed_points as fixed_points
 from meanfield._group_size_law import group_size_law as group_size_law
 from meanfield._labels import canonical_order as canonical_order
 from meanfield._memory import MemorySpace as MemorySpace
+from meanfield._memory_budget import check_memory as check_memory
 from meanfield._observables import MIXED as MIXED
 from meanfield._observables import convention as convention
 from meanfield._observables import entropy as entropy
@@ -46,6 +47,7 @@ from meanfield._policy import words_of as words_of
 from meanfield._population import Population as Population
 from meanfield._population import as_population as as_population
 from meanfield._population_rounds import PopulationRuns as PopulationRuns
+from meanfield._population_rounds import RoundRecords as RoundRecords
 from meanfield._population_rounds import SpeechRules as SpeechRules
 from meanfield._population_rounds import play_rounds as play_rounds
 from meanfield._population_rounds import select_runs as select_runs

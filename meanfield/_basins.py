@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from typing import NamedTuple
 
 import numpy as np
@@ -116,7 +117,7 @@ def basins(
         than 1/15. 'dirichlet': compositions drawn from a symmetric
         Dirichlet distribution over all states, for each kind of agents by itself.
     starts
-        How many compositions are drawn; for 'dirichlet' only.
+        How many compositions are drawn; for 'dirichlet' only. Time grows with them, memory does not.
     concentration
         Parameter of the Dirichlet distribution; 1 is the uniform distribution on the simplex. Many states share the
         weight so evenly that word shares hardly differ; small values, as 1 / states, spread them.
@@ -214,14 +215,12 @@ def _by_draws(
     random = np.random.default_rng(seed)
     shape = population.mixture.q.shape[:2]
     bar.reset(total=starts)
-    reached = []
+    counts = Counter()
     for first in range(0, starts, BATCH):
         size = min(BATCH, starts - first)
         compositions = random.dirichlet(np.full(shape[1], concentration), size=(size, shape[0]))
-        reached.append(attractors.number(_ends(population, compositions, max_time, bar)))
-    numbers = np.concatenate(reached)
-    counts = np.bincount(numbers[numbers != SADDLE], minlength=len(attractors.composition))
-    fraction = counts / starts
+        counts.update(attractors.number(_ends(population, compositions, max_time, bar)).tolist())
+    fraction = np.array([counts[k] for k in range(len(attractors.composition))]) / starts
     return fraction, np.sqrt(fraction * (1 - fraction) / starts)
 
 

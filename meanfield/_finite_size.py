@@ -36,12 +36,14 @@ from scipy.interpolate import CubicSpline
 
 from meanfield._errors import InputError
 from meanfield._memory import MemorySpace
+from meanfield._memory_budget import check_memory
 from meanfield._noise import outcomes
 from meanfield._policy import name_of, single_policy, space_of
 from meanfield._provenance import stamp
 from meanfield._rate_equation import TIME_PER_ROUND, drift
 from meanfield._reaction import spoken, word_share
 
+BYTES_A_SIZE = 50  # of a law, as measured
 STEP = 0.1  # of fourth order: halving it changes the moments by less than 2e-5
 FIRST_RANK = 32
 # Largest neglected eigenvalue of h, relative to the largest kept. What is neglected may grow again, with the dynamics.
@@ -105,12 +107,17 @@ def finite_size(
     Raises
     ------
     InputError
-        If an argument is not as described, or a course of that many steps in that many states takes too much memory.
+        If an argument is not as described, or a course of that many steps in that many states takes too much memory,
+        or sizes and times more than 16 GiB (or what the environment variable MEANFIELD_MEMORY says, in GiB).
     """
     policy = single_policy(policy)
     q, space = jnp.asarray(policy["q"].values), space_of(policy)
     times = _validate_times(times)
     sizes = None if n_agents is None else validate_sizes(n_agents)
+    n_sizes = 0 if sizes is None else len(sizes)
+    # As measured
+    needed = 16 * space.n_words * len(times) * (n_sizes + 2)
+    check_memory(needed, f"n_agents has {n_sizes} sizes and times {len(times)}", "fewer of them")
     n_steps = max(3, int(np.ceil(times[-1] / STEP)))
     if n_steps * space.n_states > MAX_NUMBERS:
         raise InputError(
@@ -135,6 +142,7 @@ def _validate_times(times: np.ndarray | None) -> np.ndarray:
 def validate_sizes(n_agents: int | Sequence[int] | np.ndarray) -> np.ndarray:
     """Different population sizes of at least 2, as an array; InputError where `n_agents` is something else."""
     sizes = np.atleast_1d(np.asarray(n_agents))
+    check_memory(BYTES_A_SIZE * sizes.size, f"n_agents has {sizes.size} sizes", "fewer of them")
     whole = sizes.ndim == 1 and len(sizes) > 0 and sizes.dtype.kind in "iu"
     if not whole or sizes.min() < 2 or len(np.unique(sizes)) < len(sizes):
         raise InputError(f"n_agents = {n_agents}: expected different whole numbers of at least 2")

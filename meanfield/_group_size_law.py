@@ -75,7 +75,8 @@ def group_size_law(
     Raises
     ------
     InputError
-        If the policy has more than two words, or an argument is out of range.
+        If the policy has more than two words, an argument is out of range, or the sizes are so many that they would
+        take more than 16 GiB of memory (or what the environment variable MEANFIELD_MEMORY says, in GiB).
     """
     policy = single_policy(policy)
     sizes = validate_sizes(n_agents)

@@ -68,7 +68,25 @@ class PopulationRuns(NamedTuple):
     consensus_word: Int[Array, " runs"]
 
 
-@partial(jax.jit, static_argnames="recorded", donate_argnums=0)
+class RoundRecords(NamedTuple):
+    """What is recorded of rounds; zeros where fewer were played, no rounds or words of what is not recorded.
+
+    Attributes
+    ----------
+    word_share
+        At the end of each round.
+    said
+        How often each word was said in it.
+    agreed
+        In how many of its interactions both said the same word.
+    """
+
+    word_share: Float[Array, "rounds runs words"]
+    said: Int[Array, "rounds runs words"]
+    agreed: Int[Array, "rounds runs"]
+
+
+@partial(jax.jit, static_argnames=("recorded", "observables"), donate_argnums=0)
 def play_rounds(
     runs: PopulationRuns,
     rules: SpeechRules,
@@ -76,7 +94,8 @@ def play_rounds(
     n_rounds: Int[Array, ""],
     test: Int[Array, " 2"],
     recorded: int = 0,
-) -> tuple[PopulationRuns, Float[Array, "recorded runs words"]]:
+    observables: tuple[str, ...] = ("word_share",),
+) -> tuple[PopulationRuns, RoundRecords]:
     """Play `n_rounds` more rounds of N interactions in every run.
 
     Parameters
@@ -92,24 +111,37 @@ def play_rounds(
     test
         The first round after which convergence is tested, and how many agreements in the last rounds it takes.
     recorded
-        How many rounds to return the word share of, from the first of these on; 0 to `n_rounds` or more.
+        How many rounds to record, from the first of these on; 0 to `n_rounds` or more.
+    observables
+        Fields of `RoundRecords`: which of them to record.
 
     Returns
     -------
-    The runs, and the word share at the end of each round, zeros where fewer were played.
+    The runs and the records.
     """
+    shares, said, agreed = (recorded if name in observables else 0 for name in RoundRecords._fields)
+    n_runs, n_words = len(runs.run), rules.q.shape[1]
 
-    def one_more(
-        k: Int[Array, ""], carry: tuple[PopulationRuns, Float[Array, "recorded runs words"]]
-    ) -> tuple[PopulationRuns, Float[Array, "recorded runs words"]]:
-        runs, shares = carry
-        runs = _tested(_round(runs, rules, key), rules, test)
-        if recorded:
-            shares = shares.at[k].set(_word_share(runs.states, rules.q), mode="drop")
-        return runs, shares
+    def one_more(k: Int[Array, ""], carry: tuple[PopulationRuns, RoundRecords]) -> tuple[PopulationRuns, RoundRecords]:
+        runs, records = carry
+        runs, uttered = _round(runs, rules, key, n_words if said else 0)
+        runs = _tested(runs, rules, test)
+        if shares:
+            share = _word_share(runs.states, rules.q)
+            records = records._replace(word_share=records.word_share.at[k].set(share, mode="drop"))
+        if said:
+            records = records._replace(said=records.said.at[k].set(uttered, mode="drop"))
+        if agreed:
+            latest = runs.agreed[:, (runs.played - 1) % runs.agreed.shape[1]].sum(1)
+            records = records._replace(agreed=records.agreed.at[k].set(latest, mode="drop"))
+        return runs, records
 
-    shares = jnp.zeros((recorded, len(runs.run), rules.q.shape[1]))
-    return lax.fori_loop(0, n_rounds, one_more, (runs, shares))
+    none = RoundRecords(
+        jnp.zeros((shares, n_runs, n_words)),
+        jnp.zeros((said, n_runs, n_words), jnp.int64),
+        jnp.zeros((agreed, n_runs), jnp.int64),
+    )
+    return lax.fori_loop(0, n_rounds, one_more, (runs, none))
 
 
 @jax.jit
@@ -119,38 +151,43 @@ def select_runs(runs: PopulationRuns, which: Int[Array, " selected"]) -> Populat
     return PopulationRuns(played=runs.played, **rest)
 
 
-def _round(runs: PopulationRuns, rules: SpeechRules, key: UInt64[Array, ""]) -> PopulationRuns:
+def _round(
+    runs: PopulationRuns, rules: SpeechRules, key: UInt64[Array, ""], counted: int
+) -> tuple[PopulationRuns, Int[Array, "runs counted"]]:
+    """One round more, and how often each of the first `counted` words was said in it."""
     n_runs, n_agents = runs.states.shape
     begin = runs.played.astype(jnp.uint64) * n_agents
     length = max(1, min(n_agents, PREPARED // n_runs))
     whole, rest = divmod(n_agents, length)
 
-    def part(k: Integer[Array, ""], carry: tuple[Array, Array], size: int) -> tuple[Array, Array]:
+    def part(k: Integer[Array, ""], carry: tuple[Array, Array, Array], size: int) -> tuple[Array, Array, Array]:
         first = begin + k.astype(jnp.uint64) * length
         return _interactions(*carry, rules, *draw_interactions(key, runs.run, first, size, n_agents))
 
-    carry = runs.states, jnp.zeros((n_runs, rules.q.shape[1]), jnp.int64)
+    agreed, uttered = (jnp.zeros((n_runs, n_words), jnp.int64) for n_words in (rules.q.shape[1], counted))
+    carry = runs.states, agreed, uttered
     carry = lax.fori_loop(0, whole, partial(part, size=length), carry)
     if rest:
         carry = part(jnp.asarray(whole), carry, rest)
-    states, agreed = carry
+    states, agreed, uttered = carry
     agreed = runs.agreed.at[:, runs.played % runs.agreed.shape[1]].set(agreed)
-    return runs._replace(states=states, agreed=agreed, played=runs.played + 1)
+    return runs._replace(states=states, agreed=agreed, played=runs.played + 1), uttered
 
 
 def _interactions(
     states: Integer[Array, "runs agents"],
     agreed: Int[Array, "runs words"],
+    uttered: Int[Array, "runs counted"],
     rules: SpeechRules,
     agents: Integer[Array, "interactions runs 2"],
     bits: UInt64[Array, "interactions runs 2"],
-) -> tuple[Integer[Array, "runs agents"], Int[Array, "runs words"]]:
-    """Interactions one after the other, in all runs at once."""
+) -> tuple[Integer[Array, "runs agents"], Int[Array, "runs words"], Int[Array, "runs counted"]]:
+    """Interactions one after the other, in all runs at once; words beyond the width of `uttered` are not counted."""
     rows = jnp.arange(len(states))[:, None]
     n_words = rules.q.shape[1]
 
-    def one(carry: tuple[Array, Array], drawn: tuple[Array, Array]) -> tuple[tuple[Array, Array], None]:
-        states, agreed = carry
+    def one(carry: tuple[Array, Array, Array], drawn: tuple[Array, Array]) -> tuple[tuple[Array, Array, Array], None]:
+        states, agreed, uttered = carry
         who, draw = drawn
         state = states.at[rows, who].get(mode="promise_in_bounds")
         said = (draw[..., None] >= rules.thresholds[state]).sum(-1, dtype=jnp.int32)
@@ -158,9 +195,10 @@ def _interactions(
         # The two are different agents, so that neither's memory is written over by the other's.
         states = states.at[rows, who].set(memory.astype(states.dtype), mode="promise_in_bounds", unique_indices=True)
         agrees = (said[:, :1] == said[:, 1:]) & (said[:, :1] == jnp.arange(n_words))
-        return (states, agreed + agrees), None
+        times = (said[..., None] == jnp.arange(uttered.shape[1])).sum(1)
+        return (states, agreed + agrees, uttered + times), None
 
-    return lax.scan(one, (states, agreed), (agents, bits >> 1))[0]
+    return lax.scan(one, (states, agreed, uttered), (agents, bits >> 1))[0]
 
 
 def _tested(runs: PopulationRuns, rules: SpeechRules, test: Int[Array, " 2"]) -> PopulationRuns:

@@ -11,6 +11,7 @@ from meanfield._compositions import empty_memories, validate_fractions
 from meanfield._errors import InputError
 from meanfield._integrate import STEADY_RESIDUAL, Courses, Tolerances, integrate
 from meanfield._labels import in_order, real_numbers
+from meanfield._memory_budget import check_memory
 from meanfield._mixture import Mixture
 from meanfield._observables import convention, entropy, success_rate
 from meanfield._policy import space_of, validate_policy
@@ -21,6 +22,9 @@ from meanfield._recurrence import SLOW_TRANSIENT, STEADY, WATCHES, recurrence, t
 
 COMPOSITION_DIMS = ("component", "state")
 RESULT_DIMS = ("time", "round", "word")
+# As measured, of each solution
+BYTES_A_SHARE = 40  # for each word and time
+BYTES_A_FRACTION = 240  # for each state
 
 
 def solve(
@@ -66,7 +70,8 @@ def solve(
     Raises
     ------
     InputError
-        If an argument is not as described.
+        If an argument is not as described, or policies, starts and times are so many that solving would take more than
+        16 GiB of memory (or what the environment variable MEANFIELD_MEMORY says, in GiB).
     """
     saved = _validate_times(times, max_time)
     for name, tolerance in (("rtol", rtol), ("atol", atol)):
@@ -77,6 +82,7 @@ def solve(
     measured = stack.measured
     if not measured.any():
         raise InputError("policies holds no policy: every combination of model and pair is NaN")
+    _check_memory(int(measured.sum()), starts.size // stack.mixtures.q[..., 0].size, len(saved), stack)
     mixtures = jax.tree.map(lambda values: jnp.asarray(values[measured]), stack.mixtures)
     tolerances = Tolerances(rtol, atol)
     x0 = jnp.asarray(starts.values.reshape(len(measured), -1, *stack.shape)[measured])
@@ -159,6 +165,12 @@ def _validate_times(times: np.ndarray | None, max_time: float) -> np.ndarray:
     if not saved[-1] <= max_time < np.inf:
         raise InputError(f"max_time = {max_time}: expected at least the last of times, {saved[-1]}")
     return saved
+
+
+def _check_memory(n_policies: int, n_starts: int, n_times: int, stack: _Stack) -> None:
+    a_solution = BYTES_A_SHARE * stack.space.n_words * n_times + BYTES_A_FRACTION * int(np.prod(stack.shape))
+    asked = f"policies = {n_policies}, starts = {n_starts}, times = {n_times}"
+    check_memory(n_policies * n_starts * a_solution, asked, "fewer at a time")
 
 
 def _outcomes(

@@ -232,10 +232,10 @@ def timed():
 def test_the_law_of_known_times(timed):
     found = consensus_times(timed, quantiles=[0.25, 0.5, 0.8])
     a, b = found.isel(n_agents=0, word=0), found.isel(n_agents=0, word=1)
-    assert found["round"].values.tolist() == list(range(1, 11))
+    assert found["consensus_time"].values.tolist() == list(range(10))
     assert a["density"].values.tolist() == [0, 0, 0, 0.25, 0.5, 0, 0, 0, 0, 0.25]
-    assert (a["mode"].item(), a["mean"].item(), a["quantiles"].values.tolist()) == (5, 6, [4, 5, 10])
-    assert (b["mode"].item(), b["mean"].item(), b["quantiles"].values.tolist()) == (6, 6.5, [6, 6, 7])
+    assert (a["mode"].item(), a["mean"].item(), a["quantiles"].values.tolist()) == (4, 5, [3, 4, 9])
+    assert (b["mode"].item(), b["mean"].item(), b["quantiles"].values.tolist()) == (5, 5.5, [5, 5, 6])
     assert found["wins"].values.tolist() == [[4, 2], [0, 0]]
     assert found["no_consensus"].values.tolist() == [1 / 7, 1]
     assert all(found[name][1].isnull().all() for name in ("density", "mode", "mean", "quantiles"))
@@ -243,21 +243,43 @@ def test_the_law_of_known_times(timed):
 
 def test_wider_bins(timed):
     found = consensus_times(timed, bin_width=3).isel(n_agents=0)
-    assert found["round"].values.tolist() == [2, 5, 8, 11]
+    assert found["consensus_time"].values.tolist() == [1, 4, 7, 10]
     np.testing.assert_allclose(found["density"][0], np.array([0, 3, 0, 1]) / 12)
-    np.testing.assert_allclose(found["density"].sum("round") * 3, 1)
-    assert found["mode"].values.tolist() == [5, 5]
+    np.testing.assert_allclose(found["density"].sum("consensus_time") * 3, 1)
+    assert found["mode"].values.tolist() == [4, 4]
 
 
 def test_times_of_simulations(tmp_path):
-    # Agents who always say a agree from the first round on; [004] looks after four rounds, [001] after three
-    for convention, first in (("004", 4), ("001", 3)):
+    # Agents who always say a agree from the first round on; [004] looks after four rounds, 0 to 3, [001] after three
+    for convention, first in (("004", 3), ("001", 2)):
         simulation = simulate(constant(1.0), n_agents=[5, 9], runs=20, seed=1, convention=convention)
         found = consensus_times(simulation)
-        assert (found["mode"].isel(word=0) == first).all() and (found["density"].sel(round=first, word=0) == 1).all()
+        assert (found["mode"].isel(word=0) == first).all() and (
+            found["density"].sel(consensus_time=first, word=0) == 1
+        ).all()
     xr.testing.assert_equal(found, meanfield.load(meanfield.save(found, tmp_path / "times.nc")))
     one = consensus_times(simulation.sel(n_agents=9))
     xr.testing.assert_equal(one, found.sel(n_agents=[9]))
+
+
+@pytest.mark.parametrize("length", range(1, 7))
+def test_times_of_a_game_played_by_hand(length):
+    """One agent of two always says b; the other says a until it remembers b alone, in all of H interactions.
+
+    So the first H interactions fail, two a round, and all others succeed. Consensus takes three rounds without failure:
+    with H = 5 round 2 is the last with one, and t = 5. For H ≤ 2 it would be t = 3 or less, the shortest there is.
+    """
+    space = meanfield.MemorySpace(2, length)
+    full = [space.memory(state) for state in range(space.offset(length), space.n_states)]
+    says_a = [1.0] * space.offset(length) + [float(any(partner == 0 for _, partner in memory)) for memory in full]
+    policy = meanfield.make_policy(np.array(says_a), ["a", "b"])
+    games = simulate(policy, n_agents=2, runs=5, seed=1, committed={"b": 1})
+    last_failing = (length - 1) // 2
+    expected = max(3, last_failing + 3)
+    assert (games["consensus_round"] == expected + 1).all()
+    found = consensus_times(games).sel(n_agents=2, word=1)
+    assert found["density"].sel(consensus_time=expected) == 1 and found["mean"] == found["mode"] == expected
+    assert found["quantiles"].values.tolist() == [expected] * 5
 
 
 @pytest.mark.parametrize(

@@ -150,11 +150,14 @@ def test_help_shows_an_example(command, name):
 
 
 def test_probabilities_come_through_files_unchanged(command, policies):
-    command("simulate", policies, "-n", 12, "--runs", 30, "--seed", 5, "--out", "runs.nc")
+    recording = ["--record-rounds", 3, "--record", "said", "--record", "success_rate"]
+    command("simulate", policies, "-n", 12, "--runs", 30, "--seed", 5, *recording, "--out", "runs.nc")
     from validation import simulate
 
-    direct = simulate(meanfield.load_policy(policies), n_agents=12, runs=30, seed=5)
-    np.testing.assert_array_equal(meanfield.load("runs.nc")["consensus_round"], direct["consensus_round"])
+    options = {"record_rounds": 3, "record": ["said", "success_rate"]}
+    direct = simulate(meanfield.load_policy(policies), n_agents=12, runs=30, seed=5, **options)
+    for name in ("consensus_round", *options["record"]):
+        np.testing.assert_array_equal(meanfield.load("runs.nc")[name], direct[name])
 
 
 def test_real_populations_end_with_a_summary(command, tmp_path):

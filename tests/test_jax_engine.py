@@ -22,7 +22,7 @@ from meanfield import Population, _population_rounds
 from meanfield._population_rounds import choose_pairs, draw_interactions, philox, uniform_below
 from validation import _ensemble, _jax_engine
 from validation._convention import CONVENTIONS
-from validation._ensemble import Ensemble, Rules
+from validation._ensemble import Ensemble, Recording, Rules
 from validation._jax_engine import ensemble_key
 from validation._roster import make_cast, start_composition
 
@@ -40,7 +40,8 @@ def play(policy, n, runs, seed=1, rounds=40, recorded=None, engine=_jax_engine, 
     start = cast.states(n, start_composition(population, cast_options.get("initial")))
     rules = rules or Rules.of(cast.q, population.space)
     convention = CONVENTIONS[cast_options.get("convention", "004")]
-    return engine.play_ensemble(rules, start, runs, seed, convention, rounds, recorded, lambda rounds: None)
+    recording = Recording() if recorded is None else Recording(recorded, ("word_share",))
+    return engine.play_ensemble(rules, start, runs, seed, convention, rounds, recording, lambda rounds: None)
 
 
 def chi_square_p(observed: np.ndarray, law: np.ndarray) -> float:
@@ -256,7 +257,9 @@ def test_ended_runs_are_taken_out(monkeypatch) -> None:
     monkeypatch.setattr(_jax_engine, "INTERACTIONS_A_CALL", 1)
     monkeypatch.setattr(_jax_engine, "FEWEST", 60)
     rules, told = Rules.of(STRONG_A["q"].values[None], meanfield.space_of(STRONG_A)), []
-    ensemble = _jax_engine.play_ensemble(rules, np.zeros(6, int), 200, 1, CONVENTIONS["004"], 300, None, told.append)
+    ensemble = _jax_engine.play_ensemble(
+        rules, np.zeros(6, int), 200, 1, CONVENTIONS["004"], 300, Recording(), told.append
+    )
     assert sum(told) == 200 * 300 and min(told) >= 0
     assert (ensemble.consensus_round >= 4).all() and set(ensemble.consensus_word) == {0, 1}
     whole = play(STRONG_A, 6, 200, rounds=300, recorded=300)
@@ -295,5 +298,6 @@ def said_by_kernel(thresholds: np.ndarray, state: int, draws: list[int]) -> list
     states = jnp.tile(jnp.array([state, never]), (n, 1))
     bits = jnp.asarray([[[2 * u + 1, 2**64 - 1] for u in draws]], dtype=jnp.uint64)
     who = jnp.tile(jnp.array([0, 1]), (1, n, 1))
-    after, _ = _population_rounds._interactions(states, jnp.zeros((n, 2), jnp.int64), rules, who, bits)
+    agreed, uttered = jnp.zeros((n, 2), jnp.int64), jnp.zeros((n, 0), jnp.int64)
+    after, *_ = _population_rounds._interactions(states, agreed, uttered, rules, who, bits)
     return ((after[:, 0] - 4 * state) // 2).tolist()

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
+import numba
 import xarray as xr
 
-from meanfield import InputError, canonical_order
+from meanfield import InputError, canonical_order, check_memory
 
 LARGEST_POPULATION = 2**32 - 1  # agents are drawn from 32 random bits each
 LARGEST_SEED = 2**63 - 1  # what NetCDF attrs hold
-ENSEMBLE_VARIABLES = ("consensus_round", "consensus_word", "word_share", "agents")
+ENSEMBLE_VARIABLES = ("consensus_round", "consensus_word", "word_share", "said", "success_rate", "agents")
+
+# As measured, of an ensemble and what it becomes as a Dataset
+BYTES_A_RUN = 40
+BYTES_A_RECORD = 16  # for each number recorded
 
 
 def population_sizes(n_agents: int | Iterable[int]) -> list[int]:
@@ -32,6 +37,40 @@ def integer(name: str, value: object, least: int, most: int | None = None) -> in
     if number is None or isinstance(value, bool) or number < least or (most is not None and number > most):
         raise InputError(f"{name} = {value!r}: expected {expected}")
     return number
+
+
+def check_ensembles(agents: Sequence[int], runs: int, *, records: int = 0, sharing_words: int = 0) -> None:
+    """InputError where ensembles would take more memory than `meanfield.check_memory` allows.
+
+    Parameters
+    ----------
+    agents
+        How many there are, committed ones included, in each of the ensembles.
+    runs
+        Of each ensemble.
+    records
+        Numbers recorded of each run.
+    sharing_words
+        W, where the word share is recorded, else 0.
+    """
+    kept = len(agents) * runs * (BYTES_A_RUN + BYTES_A_RECORD * records)
+    played = min(runs, numba.get_num_threads())
+    states = 8 * sum(agents) + max(agents) * max(8, 8 * sharing_words, 2 * played)
+    recorded = f", {records} numbers recorded a run" if records else ""
+    asked = f"runs = {runs}, n_agents = {_shortened(agents)}{recorded}"
+    less = "fewer rounds to record" if records > 1000 else "fewer runs or agents"
+    check_memory(kept + states, asked, less)
+
+
+def check_protocol_runs(runs: int, n_states: int, recorded: int, watched: int) -> None:
+    """The same for `_protocol_kernel.Runs` of so many states, with `watched` numbers in each round recorded."""
+    needed = runs * (BYTES_A_RUN + 16 * n_states + 8 * recorded * (watched + 1))
+    asked = f"runs = {runs}, {n_states} states, {recorded} rounds recorded"
+    check_memory(needed, asked, "fewer runs or rounds to record")
+
+
+def _shortened(numbers: Sequence[int]) -> str:
+    return f"{list(numbers[:3])}"[:-1] + (f", … ({len(numbers)} sizes)]" if len(numbers) > 3 else "]")
 
 
 def check_level(level: object) -> None:

@@ -11,7 +11,7 @@ import xarray as xr
 from tqdm.auto import tqdm
 
 from meanfield import MIXED, InputError, each_policy, group_size_law, name_of, stamp, words_of
-from validation._arguments import LARGEST_SEED, check_level, integer, population_sizes
+from validation._arguments import LARGEST_SEED, check_ensembles, check_level, integer, population_sizes
 from validation._intervals import wilson_interval
 from validation._simulate import simulate
 
@@ -70,13 +70,14 @@ def collective_bias(
     Raises
     ------
     InputError
-        If an argument is out of range, there is no policy, two have the same model and words, or one has more than two
-        words.
+        If an argument is out of range, as in `simulate`, there is no policy, two have the same model and words, or one
+        has more than two words.
     """
     sizes = population_sizes(n_agents)
     runs = integer("runs", runs, 1)
     seed = integer("seed", seed, 0, LARGEST_SEED)
     check_level(level)
+    check_ensembles(sizes, runs)
     singles = _different(policies)
     laws, ends = [], []
     for policy in tqdm(singles, desc="collective bias", unit="policy", disable=not progress, leave=False):

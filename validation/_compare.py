@@ -162,7 +162,7 @@ def _validate(
     solution = canonical_order(solution, "solution").sortby("time")
     simulation = ensembles("simulation", simulation)
     if "word_share" not in simulation:
-        raise InputError("simulation has no word_share: expected one made with trajectories=True or record_rounds=…")
+        raise InputError("simulation has no word_share: expected one that recorded the word share of some rounds")
     if many := set(solution["word_share"].dims) - {"time", "word"}:
         raise InputError(
             f"solution is one over {', '.join(map(str, many))}: select one, as in solution.sel(model=…, pair=…)"

@@ -32,7 +32,7 @@ def compare_ensembles(first: xr.Dataset, second: xr.Dataset, *, level: float = 0
 
     - `outcome_p` (n_agents), the p-value of equal fractions of runs by word of consensus or none: χ² of homogeneity
       among tables with the same margins, sampled, since rare outcomes spoil its asymptotic law; 1 where all end alike;
-    - `time_distance` (n_agents, winner), the Kolmogorov-Smirnov distance of the consensus rounds of the runs that end
+    - `time_distance` (n_agents, winner), the Kolmogorov-Smirnov distance of the consensus times of the runs that end
       at a word, and of all, and `time_p` (n_agents, winner), NaN where one of the two has no such run;
     - `agrees` (n_agents), whether no test rejects.
 

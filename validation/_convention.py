@@ -43,9 +43,9 @@ class Convention:
         return math.ceil(Fraction(str(self.success_rate)) * ROUNDS_AVERAGED * n_agents)
 
 
-# The authors' code of [004] looks for the first time after four rounds. [000] and [001] ask for 95 % of the last 3N
-# interactions, for figures of committed minorities for all of them; they look after each interaction, here after each
-# round.
+# The authors' code of [004] looks for the first time after four rounds, of which it calls the first 0. [000] and [001]
+# ask for 95 % of the last 3N interactions, for figures of committed minorities for all of them; they look after each
+# interaction, here after each round.
 CONVENTIONS = {
     "004": Convention(0.98, first_test=4),
     "001": Convention(0.95),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numba
 import numpy as np
@@ -18,6 +20,8 @@ from validation._thresholds import word_thresholds
 
 STATE_BYTES = 2**26  # of agents' states held at once; a single run may need more
 INTERACTIONS_A_CALL = 2 * 10**7  # a call into compiled code can't be interrupted: a tenth of a second, 2 s at N = 10^7
+
+OBSERVABLES = ("word_share", "said", "success_rate")
 
 
 @dataclass(frozen=True)
@@ -36,13 +40,51 @@ class Rules:
         return cls(flat, word_thresholds(flat), combined_successors(space, len(q)).astype(state_type))
 
 
-@dataclass(frozen=True)
-class Ensemble:
-    """What the runs of one population size came to."""
+class Recording(NamedTuple):
+    """How many rounds are recorded, and which of the `OBSERVABLES`."""
 
-    consensus_round: np.ndarray  # (run,), 0 where there was none
-    consensus_word: np.ndarray  # (run,), -1 where there was none
-    word_share: np.ndarray  # (run, round, word), rounds 0 to record_rounds; no rounds where none are recorded
+    rounds: int = 0
+    observables: tuple[str, ...] = ()
+
+    def shapes(self, n_words: int) -> list[tuple[int, ...]]:
+        """Of the records of a run, one for each of the `OBSERVABLES`."""
+        shares, said, rates = (self.rounds + 1 if name in self.observables else 0 for name in OBSERVABLES)
+        return [(shares, n_words), (said, n_words), (rates,)]
+
+    def numbers(self, n_words: int) -> int:
+        """How many numbers are recorded of a run."""
+        return sum(math.prod(shape) for shape in self.shapes(n_words))
+
+
+class Ensemble(NamedTuple):
+    """What the runs of one population size came to; rounds from 0 on, no rounds of what is not recorded."""
+
+    consensus: np.ndarray  # (run, 2): rounds played by then and number of the word; 0 and -1 where there was none
+    word_share: np.ndarray  # (run, round, word)
+    said: np.ndarray  # (run, round, word), NaN in round 0
+    success_rate: np.ndarray  # (run, round), NaN in round 0
+
+    @classmethod
+    def unplayed(cls, runs: int, n_words: int, recording: Recording) -> Ensemble:
+        """To be written into."""
+        recorded = [np.empty((runs, *shape)) for shape in recording.shapes(n_words)]
+        for values in recorded:
+            values[:, :1] = np.nan
+        return cls(np.tile(np.array([0, -1]), (runs, 1)), *recorded)
+
+    def part(self, runs: slice) -> Ensemble:
+        """Some of the runs, in the same memory."""
+        return Ensemble(*(values[runs] for values in self))
+
+    @property
+    def consensus_round(self) -> np.ndarray:
+        """Rounds played until consensus, shape (run,); 0 where there was none."""
+        return self.consensus[:, 0]
+
+    @property
+    def consensus_word(self) -> np.ndarray:
+        """Number of the word of consensus, shape (run,); -1 where there was none."""
+        return self.consensus[:, 1]
 
 
 @collection_paused()
@@ -53,22 +95,21 @@ def play_ensemble(
     seed: int,
     convention: Convention,
     max_rounds: int,
-    record_rounds: int | None,
+    recording: Recording,
     report: Callable[[int], object],
 ) -> Ensemble:
     """`runs` runs from the states `start` of the agents; `report` is told how many rounds are now settled, over all."""
     n_agents, n_words = len(start), rules.q.shape[1]
-    recorded = 0 if record_rounds is None else record_rounds + 1
-    consensus = np.tile(np.array([0, -1]), (runs, 1))
-    shares = np.empty((runs, recorded, n_words))
-    shares[:, :1] = rules.q[start].mean(0)
+    ensemble = Ensemble.unplayed(runs, n_words, recording)
+    if "word_share" in recording.observables:
+        ensemble.word_share[:, 0] = rules.q[start].mean(0)
     bytes_a_run = n_agents * rules.successors.itemsize
     portion = max(numba.get_num_threads(), STATE_BYTES // bytes_a_run)
     for first in range(0, runs, portion):
         part = slice(first, min(first + portion, runs))
         streams = seed_streams(seed, n_agents, np.arange(part.start, part.stop))
-        _play_portion(rules, start, convention, streams, consensus[part], shares[part], max_rounds, report)
-    return Ensemble(consensus[:, 0], consensus[:, 1], shares)
+        _play_portion(rules, start, convention, streams, ensemble.part(part), max_rounds, recording.rounds, report)
+    return ensemble
 
 
 def _play_portion(
@@ -76,15 +117,13 @@ def _play_portion(
     start: np.ndarray,
     convention: Convention,
     streams: np.ndarray,
-    consensus: np.ndarray,
-    shares: np.ndarray,
+    ensemble: Ensemble,
     max_rounds: int,
+    min_rounds: int,
     report: Callable[[int], object],
 ) -> None:
-    """Plays the runs of `streams` to their ends, writing into `consensus` and `shares`."""
-    runs, recorded, n_words = shares.shape
-    n_agents = len(start)
-    min_rounds = max(recorded - 1, 0)
+    """Plays the runs of `streams` to their ends, writing into `ensemble`."""
+    runs, n_agents, n_words = len(streams), len(start), rules.q.shape[1]
     states = np.tile(start.astype(rules.successors.dtype), (runs, 1))
     agreed = np.zeros((runs, ROUNDS_AVERAGED, n_words), dtype=np.int64)
     played = np.zeros(runs, dtype=np.int64)
@@ -98,8 +137,7 @@ def _play_portion(
             states,
             streams,
             agreed,
-            consensus,
-            shares,
+            *ensemble,
             played,
             n_rounds,
             min_rounds,
@@ -108,7 +146,7 @@ def _play_portion(
             rules.successors,
             rules.q,
         )
-        ended = (played == max_rounds) | ((consensus[:, 0] > 0) & (played >= min_rounds))
+        ended = (played == max_rounds) | ((ensemble.consensus_round > 0) & (played >= min_rounds))
         active = np.flatnonzero(~ended)
         report(int(np.where(ended, max_rounds, played).sum()) - settled)
         settled = int(np.where(ended, max_rounds, played).sum())

@@ -10,14 +10,15 @@ from collections.abc import Callable
 
 import numpy as np
 
-from meanfield import PopulationRuns, SpeechRules, play_rounds, select_runs
+from meanfield import PopulationRuns, RoundRecords, SpeechRules, play_rounds, select_runs
 from theory._random import splitmix
 from validation._convention import ROUNDS_AVERAGED, Convention
-from validation._ensemble import Ensemble, Rules
+from validation._ensemble import Ensemble, Recording, Rules
 
 STATE_BYTES = 2**28  # of agents' states held at once; a single run may need more
 INTERACTIONS_A_CALL = 2 * 10**7  # a call can't be interrupted: under a second for a processor
 SHRINK = 4  # runs are taken out when so much fewer are left
+RECORDS = {"word_share": "word_share", "said": "said", "success_rate": "agreed"}  # observables, from `RoundRecords`
 FEWEST = 256  # runs below which there is nothing to gain from taking some out
 
 
@@ -33,22 +34,20 @@ def play_ensemble(
     seed: int,
     convention: Convention,
     max_rounds: int,
-    record_rounds: int | None,
+    recording: Recording,
     report: Callable[[int], object],
 ) -> Ensemble:
     """As `_ensemble.play_ensemble`: runs depend on (seed, N, their number), and differ from those of that engine."""
-    n_words = rules.q.shape[1]
-    recorded = 0 if record_rounds is None else record_rounds + 1
-    consensus = np.tile(np.array([0, -1]), (runs, 1))
-    shares = np.empty((runs, recorded, n_words))
-    shares[:, :1] = rules.q[start].mean(0)
+    ensemble = Ensemble.unplayed(runs, rules.q.shape[1], recording)
+    if "word_share" in recording.observables:
+        ensemble.word_share[:, 0] = rules.q[start].mean(0)
     portion = max(1, STATE_BYTES // (len(start) * rules.successors.itemsize))
     key = ensemble_key(seed, len(start))
     for first in range(0, runs, portion):
         part = slice(first, min(first + portion, runs))
         group = _start_runs(rules, start, np.arange(part.start, part.stop))
-        _play_portion(rules, group, key, convention, consensus[part], shares[part], max_rounds, report)
-    return Ensemble(consensus[:, 0], consensus[:, 1], shares)
+        _play_portion(rules, group, key, convention, ensemble.part(part), max_rounds, recording, report)
+    return ensemble
 
 
 def _start_runs(rules: Rules, start: np.ndarray, numbers: np.ndarray) -> PopulationRuns:
@@ -67,30 +66,41 @@ def _play_portion(
     group: PopulationRuns,
     key: np.ndarray,
     convention: Convention,
-    consensus: np.ndarray,
-    shares: np.ndarray,
+    ensemble: Ensemble,
     max_rounds: int,
+    recording: Recording,
     report: Callable[[int], object],
 ) -> None:
-    """Plays the runs of `group` to their ends, writing into `consensus` and `shares`."""
+    """Plays the runs of `group` to their ends, writing into `ensemble`."""
     n_runs, n_agents = group.states.shape
     spoken = SpeechRules(rules.q, rules.thresholds, rules.successors)
     test = np.array([convention.first_test, convention.successes_needed(n_agents)])
-    min_rounds = max(shares.shape[1] - 1, 0)
+    min_rounds = recording.rounds
+    observables = tuple(RECORDS[name] for name in recording.observables)
     places, played, settled = np.arange(n_runs), 0, 0
     while played < max_rounds and places.size:
         a_call = max(1, INTERACTIONS_A_CALL // (len(places) * n_agents))
         to_record = min(a_call, min_rounds) if played < min_rounds else 0
         n_rounds = min(a_call, (min_rounds if to_record else max_rounds) - played)
-        group, said = play_rounds(group, spoken, key, np.array(n_rounds), test, recorded=to_record)
+        group, records = play_rounds(
+            group, spoken, key, np.array(n_rounds), test, recorded=to_record, observables=observables
+        )
         if to_record:  # no run ends before all is recorded, so that places are all runs in order
-            shares[:, played + 1 : played + 1 + n_rounds] = np.asarray(said)[:n_rounds].transpose(1, 0, 2)
+            _write(ensemble, records, slice(played + 1, played + 1 + n_rounds), n_agents)
         played += n_rounds
-        consensus[places] = np.stack([group.consensus_round, group.consensus_word], axis=1)
-        ended = (consensus[:, 0] > 0) & (played >= min_rounds) | (played == max_rounds)
+        ensemble.consensus[places] = np.stack([group.consensus_round, group.consensus_word], axis=1)
+        ended = (ensemble.consensus_round > 0) & (played >= min_rounds) | (played == max_rounds)
         report(int(np.where(ended, max_rounds, played).sum()) - settled)
         settled = int(np.where(ended, max_rounds, played).sum())
         group, places = _without_ended(group, places, ended[places])
+
+
+def _write(ensemble: Ensemble, records: RoundRecords, rounds: slice, n_agents: int) -> None:
+    played = rounds.stop - rounds.start
+    share, said, agreed = (np.swapaxes(np.asarray(values)[:played], 0, 1) for values in records)
+    ensemble.word_share[:, rounds] = share
+    ensemble.said[:, rounds] = said / (2 * n_agents)
+    ensemble.success_rate[:, rounds] = agreed / n_agents
 
 
 def _without_ended(group: PopulationRuns, places: np.ndarray, ended: np.ndarray) -> tuple[PopulationRuns, np.ndarray]:

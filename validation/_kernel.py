@@ -24,10 +24,10 @@ def draw_word(thresholds, state, bits):
 
 
 @njit(cache=True)
-def play_round(states, stream, agreed, thresholds, successors):
-    """N interactions: updates the states (N,) and the stream (4,), adds agreements on each word to `agreed` (W,)."""
+def play_round(states, stream, n_words, met, thresholds, successors):
+    """N interactions: updates the states (N,) and the stream (4,), counts them by what the two said in `met` (W²,)."""
     s0, s1, s2, s3 = stream[0], stream[1], stream[2], stream[3]
-    n_words = np.uint64(agreed.size)
+    n_words = np.uint64(n_words)
     limits = pair_limits(states.size)
     for _ in range(states.size):
         i, j, s0, s1, s2, s3 = next_pair(limits, s0, s1, s2, s3)
@@ -39,7 +39,8 @@ def play_round(states, stream, agreed, thresholds, successors):
         word_j = draw_word(thresholds, state_j, bits)
         states[i] = np.uint64(successors[state_i]) + n_words * word_i + word_j
         states[j] = np.uint64(successors[state_j]) + n_words * word_j + word_i
-        agreed[word_i] += np.int64(word_i == word_j)
+        # One counter, whatever is recorded: it takes no longer than counting the agreements alone
+        met[n_words * word_i + word_j] += 1
     stream[0], stream[1], stream[2], stream[3] = s0, s1, s2, s3
 
 
@@ -53,6 +54,16 @@ def mean_word_share(states, q, share):
             share[word] += q[state, word]
     for word in range(share.size):
         share[word] /= states.size
+
+
+@njit(cache=True)
+def share_of_said(met, share):
+    """Writes the share of each word in all that was said, of the interactions `met` (W²,), into `share` (W,)."""
+    share[:] = 0.0
+    for pair in range(met.size):
+        share[pair // share.size] += met[pair]
+        share[pair % share.size] += met[pair]
+    share /= 2 * met.sum()
 
 
 @njit(cache=True)
@@ -75,6 +86,8 @@ def advance_run(
     agreed,
     consensus,
     shares,
+    said,
+    success_rate,
     played,
     n_rounds,
     min_rounds,
@@ -87,18 +100,26 @@ def advance_run(
 
     `test` (2,) is the first round after which convergence is tested, and how many successes it takes in three rounds.
     `agreed` (3, W) holds the agreements of the last rounds, `consensus` (2,) the round and the word of consensus (0 and
-    -1 before it). The run stops at consensus, but not before it has played `min_rounds`, for which `shares`
-    (rounds + 1, W) takes the word share at the end of each round.
+    -1 before it). The run stops at consensus, but not before it has played `min_rounds`. As many rounds as they have
+    rows are recorded in `shares` (rounds + 1, W), the word share at the end of each, in `said` (rounds + 1, W), the
+    share of each word in what was said, and in `success_rate` (rounds + 1,).
     """
+    n_words = agreed.shape[1]
+    met = np.empty(n_words * n_words, np.int64)
     for _ in range(n_rounds):
         if consensus[0] > 0 and played >= min_rounds:
             break
         latest = agreed[played % ROUNDS_AVERAGED]
-        latest[:] = 0
-        play_round(states, stream, latest, thresholds, successors)
+        met[:] = 0
+        play_round(states, stream, n_words, met, thresholds, successors)
+        latest[:] = met[:: n_words + 1]
         played += 1
         if played < shares.shape[0]:
             mean_word_share(states, q, shares[played])
+        if played < said.shape[0]:
+            share_of_said(met, said[played])
+        if played < success_rate.shape[0]:
+            success_rate[played] = latest.sum() / states.size
         if consensus[0] == 0 and played >= test[0] and agreed.sum() >= test[1]:
             consensus[0] = played
             consensus[1] = agreed_word(agreed.sum(axis=0), states, q)
@@ -113,6 +134,8 @@ def advance(
     agreed,
     consensus,
     shares,
+    said,
+    success_rate,
     played,
     n_rounds,
     min_rounds,
@@ -130,6 +153,8 @@ def advance(
             agreed[run],
             consensus[run],
             shares[run],
+            said[run],
+            success_rate[run],
             played[run],
             n_rounds,
             min_rounds,

@@ -109,7 +109,7 @@ def remember(states, rows, agent, own, partner, table, sizes):
 
 
 @njit(cache=True)
-def play_interactions(states, rows, stream, agreed, done, thresholds, table, sizes):
+def play_interactions(states, rows, stream, agreed, uttered, done, thresholds, table, sizes):
     """Plays the rest of a round of which `done` interactions are played; returns how many are, N unless it stopped."""
     s0, s1, s2, s3 = stream[0], stream[1], stream[2], stream[3]
     # Agents and words are drawn as in `validation._kernel.play_round`: the results have to be the same to the bit.
@@ -126,13 +126,15 @@ def play_interactions(states, rows, stream, agreed, done, thresholds, table, siz
         remember(states, rows, i, word_i, word_j, table, sizes)
         remember(states, rows, j, word_j, word_i, table, sizes)
         agreed[word_i] += np.int64(word_i == word_j)
+        uttered[word_i] += 1
+        uttered[word_j] += 1
         done += 1
     stream[0], stream[1], stream[2], stream[3] = s0, s1, s2, s3
     return done
 
 
 @njit(cache=True)
-def end_round(rows, agreed, consensus, shares, progress, test, q):
+def end_round(rows, agreed, uttered, consensus, shares, said, success_rate, progress, test, q):
     """Records the round that was played and tests for consensus; False, with nothing done, if that needs more rows."""
     played = progress[0] + 1
     agreements = agreed.sum(axis=0)
@@ -143,6 +145,10 @@ def end_round(rows, agreed, consensus, shares, progress, test, q):
         return False
     if recorded:
         mean_word_share(rows, q, shares[played])
+    if played < said.shape[0]:
+        said[played] = uttered / (2 * rows.size)
+    if played < success_rate.shape[0]:
+        success_rate[played] = agreed[progress[0] % ROUNDS_AVERAGED].sum() / rows.size
     if converged:
         consensus[0] = played
         # What is likelier to be said next decides between equals only, and is not asked for where there are none.
@@ -154,13 +160,30 @@ def end_round(rows, agreed, consensus, shares, progress, test, q):
 
 @njit(cache=True)
 def advance_run(
-    states, rows, stream, agreed, consensus, shares, progress, n_rounds, limits, test, thresholds, q, table, sizes
+    states,
+    rows,
+    stream,
+    agreed,
+    uttered,
+    consensus,
+    shares,
+    said,
+    success_rate,
+    progress,
+    n_rounds,
+    limits,
+    test,
+    thresholds,
+    q,
+    table,
+    sizes,
 ):
     """Plays up to `n_rounds` more rounds of one run; returns whether it stopped for want of a row.
 
-    As `validation._kernel.advance_run`, with `progress` (2,), the rounds played and the interactions of the one that is
-    not yet over, and `limits` (2,), the rounds to play at least and at most. `sizes` (5,) describes the memory space:
-    W, W², the first state with a full memory, the first one with one interaction less, and how many of those there are.
+    As `validation._kernel.advance_run`, with `uttered` (W,), how often each word was said in the round, `progress`
+    (2,), the rounds played and the interactions of the one that is not yet over, and `limits` (2,), the rounds to play
+    at least and at most. `sizes` (5,) describes the memory space: W, W², the first state with a full memory, the first
+    one with one interaction less, and how many of those there are.
     """
     for _ in range(n_rounds):
         if progress[0] == limits[1] or (consensus[0] > 0 and progress[0] >= limits[0]):
@@ -168,8 +191,11 @@ def advance_run(
         latest = agreed[progress[0] % ROUNDS_AVERAGED]
         if progress[1] == 0:
             latest[:] = 0
-        progress[1] = play_interactions(states, rows, stream, latest, progress[1], thresholds, table, sizes)
-        if progress[1] < rows.size or not end_round(rows, agreed, consensus, shares, progress, test, q):
+            uttered[:] = 0
+        progress[1] = play_interactions(states, rows, stream, latest, uttered, progress[1], thresholds, table, sizes)
+        if progress[1] < rows.size:
+            return True
+        if not end_round(rows, agreed, uttered, consensus, shares, said, success_rate, progress, test, q):
             return True
     return False
 
@@ -182,8 +208,11 @@ def advance(
     rows,
     streams,
     agreed,
+    uttered,
     consensus,
     shares,
+    said,
+    success_rate,
     progress,
     n_rounds,
     limits,
@@ -201,8 +230,11 @@ def advance(
             rows[run],
             streams[run],
             agreed[run],
+            uttered[run],
             consensus[run],
             shares[run],
+            said[run],
+            success_rate[run],
             progress[run],
             n_rounds,
             limits,

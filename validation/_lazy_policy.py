@@ -10,7 +10,7 @@ from meanfield import InputError, MemorySpace
 from theory._random import seed_streams
 from validation._arguments import integer
 from validation._convention import ROUNDS_AVERAGED, Convention
-from validation._ensemble import INTERACTIONS_A_CALL, STATE_BYTES, Ensemble
+from validation._ensemble import INTERACTIONS_A_CALL, STATE_BYTES, Ensemble, Recording
 from validation._lazy_kernel import Answers, Asked, advance, rows_of
 from validation._roster import Cast
 
@@ -191,23 +191,23 @@ def play_lazy_ensemble(
     seed: int,
     convention: Convention,
     max_rounds: int,
-    record_rounds: int | None,
+    recording: Recording,
     report: Callable[[int], object],
 ) -> Ensemble:
     """As `validation._ensemble.play_ensemble`, from `lazy_start`."""
-    recorded = 0 if record_rounds is None else record_rounds + 1
-    consensus = np.tile(np.array([0, -1]), (runs, 1))
-    shares = np.empty((runs, recorded, len(policy.words)))
+    ensemble = Ensemble.unplayed(runs, len(policy.words), recording)
     free = start >= 0
     rows = np.where(free, 0, -1 - start).astype(np.int32)
     rows[free] = policy.rows(start[free])
-    shares[:, :1] = policy.answers.q[rows].mean(0)
+    if "word_share" in recording.observables:
+        ensemble.word_share[:, 0] = policy.answers.q[rows].mean(0)
+    limits = np.array([recording.rounds, max_rounds])
     portion = max(RUNS_AT_ONCE, STATE_BYTES // (start.size * AGENT_BYTES))
     for first in range(0, runs, portion):
         part = slice(first, min(first + portion, runs))
         streams = seed_streams(seed, start.size, np.arange(part.start, part.stop))
-        _play_portion(policy, start, rows, convention, streams, consensus[part], shares[part], max_rounds, report)
-    return Ensemble(consensus[:, 0], consensus[:, 1], shares)
+        _play_portion(policy, start, rows, convention, streams, ensemble.part(part), limits, report)
+    return ensemble
 
 
 def _play_portion(
@@ -216,17 +216,16 @@ def _play_portion(
     start_rows: np.ndarray,
     convention: Convention,
     streams: np.ndarray,
-    consensus: np.ndarray,
-    shares: np.ndarray,
-    max_rounds: int,
+    ensemble: Ensemble,
+    limits: np.ndarray,
     report: Callable[[int], object],
 ) -> None:
-    """Plays the runs of `streams` to their ends, writing into `consensus` and `shares`."""
-    runs, recorded, n_words = shares.shape
-    limits = np.array([max(recorded - 1, 0), max_rounds])
+    """Plays the runs of `streams` to their ends, writing into `ensemble`; `limits` are the rounds, least and most."""
+    runs, n_words = len(streams), len(policy.words)
     test = np.array([convention.first_test, convention.successes_needed(start.size)])
     states, rows = np.tile(start, (runs, 1)), np.tile(start_rows, (runs, 1))
     agreed = np.zeros((runs, ROUNDS_AVERAGED, n_words), dtype=np.int64)
+    uttered = np.zeros((runs, n_words), dtype=np.int64)
     progress = np.zeros((runs, 2), dtype=np.int64)
     stopped = np.zeros(runs, dtype=np.bool_)
     active = np.arange(runs)
@@ -239,8 +238,8 @@ def _play_portion(
             rows,
             streams,
             agreed,
-            consensus,
-            shares,
+            uttered,
+            *ensemble,
             progress,
             max(1, INTERACTIONS_A_CALL // (active.size * start.size)),
             limits,
@@ -251,11 +250,11 @@ def _play_portion(
             _sizes(policy.space),
         )
         played = progress[:, 0]
-        ended = (played == max_rounds) | ((consensus[:, 0] > 0) & (played >= limits[0]))
+        ended = (played == limits[1]) | ((ensemble.consensus_round > 0) & (played >= limits[0]))
         active = np.flatnonzero(~ended)
         if stopped[active].any():
             _find_rows(policy, active, states, rows)
-        before, settled = settled, int(np.where(ended, max_rounds, played).sum())
+        before, settled = settled, int(np.where(ended, limits[1], played).sum())
         report(settled - before)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from tqdm.auto import tqdm
 
 from theory._random import seed_streams
-from validation._arguments import LARGEST_SEED, integer
+from validation._arguments import LARGEST_SEED, check_protocol_runs, integer
 from validation._ensemble import INTERACTIONS_A_CALL, STATE_BYTES
 from validation._minimal_inventories_kernel import advance
 from validation._protocol_kernel import Runs
@@ -56,6 +56,7 @@ def play_inventories(
     game = Game(n_agents - sum(zealots), np.uint64(2**n_words - 1), first_word, rule == "listener")
     start = np.add(singles, zealots, dtype=np.int64)
     recorded = 0 if record_rounds is None else record_rounds + 1
+    check_protocol_runs(runs, n_words, recorded, n_words)
     played = Runs(
         streams=seed_streams(seed, n_agents, np.arange(runs)),
         counts=np.tile(np.append(start, n_agents - start.sum()), (runs, 1)),

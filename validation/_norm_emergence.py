@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import xarray as xr
 
-from meanfield import InputError, ReactionModel, stamp
+from meanfield import InputError, ReactionModel, check_memory, stamp
 from theory.norms import (
     AGENTS,
     CHANNELS,
@@ -29,7 +29,6 @@ from validation._arguments import LARGEST_SEED, integer, population_sizes
 from validation._reaction_events import ReactionRuns, interaction_rate, most_agents, play_reactions
 
 WHOLE = 1e-6  # by which fractions of N agents may miss whole numbers
-LARGEST_MEMORY = 2**34
 RECORD_BYTES = 500  # for each size, run and time, at most; measured 490, of which the result keeps 244
 ROWS_AT_ONCE = 2**15  # of counts, from which observables are made; they take 1.5 kB each
 OVER_RUNS = ("conflicts", "thoughts", "chats", "accepted", "complying", "reached", "informed")
@@ -87,7 +86,7 @@ def simulate_norms(
     ------
     InputError
         If an argument is out of range, there is no whole number of agents of some kind, or sizes, runs and days are so
-        many that more than 16 GiB would be held in memory.
+        many that more than 16 GiB of memory would be taken (or what the environment variable MEANFIELD_MEMORY says).
     """
     one = behaviour_of(behaviour)
     operations = default_operations() if operations is None else operations
@@ -100,11 +99,8 @@ def simulate_norms(
     if isinstance(days, bool) or not isinstance(days, (int, float)) or not 0 < days < math.inf:
         raise InputError(f"days = {days!r}: expected a positive number")
     times = days * interaction_rate(model) + 1
-    if (needed := len(sizes) * runs * times * RECORD_BYTES) > LARGEST_MEMORY:
-        raise InputError(
-            f"runs = {runs}, days = {days:g}, n_agents = {sizes}: what is counted would take "
-            f"{needed / 2**30:.3g} GiB of memory, expected at most {LARGEST_MEMORY / 2**30:g} GiB"
-        )
+    needed = len(sizes) * runs * times * RECORD_BYTES
+    check_memory(needed, f"runs = {runs}, days = {days:g}, n_agents = {sizes}", "fewer of them")
     rounds = math.ceil(times - 1 - WHOLE)
     counted = np.array([[channel.event in named for channel in CHANNELS] for named in EVENTS.values()])
     own_seed = _seed_of(seed, one.name)

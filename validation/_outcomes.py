@@ -14,6 +14,7 @@ from validation._arguments import check_level, ensembles, integer
 from validation._intervals import wilson_interval
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+TIME_LABEL = "consensus time, the first round being 0 (middle of the bin)"
 
 
 class _Times(NamedTuple):
@@ -28,9 +29,11 @@ class _Times(NamedTuple):
 def consensus_times(
     simulation: xr.Dataset, *, quantiles: Sequence[float] = QUANTILES, bin_width: int = 1
 ) -> xr.Dataset:
-    """The law of the consensus round, by the word that wins and by group size.
+    """The law of the consensus time, by the word that wins and by group size.
 
-    Source: [004] Fig. 4 and Results, Convergence time.
+    As in [004], the first round is round 0 and the consensus time t the number of the round at whose end a run
+    converges: t = `consensus_round` - 1, as `simulate` counts the rounds played. The convention of [004] is first
+    tested after four rounds, so that its shortest time is 3. Source: [004] Fig. 4 and Results, Convergence time.
 
     Parameters
     ----------
@@ -46,10 +49,10 @@ def consensus_times(
     -------
     Dataset over `n_agents` and the winning `word`, with
 
-    - `density` (n_agents, word, round): of the runs that end at the word, the share a round; `round` is the middle of a
-      bin, of which the first begins with round 1, and density · bin_width sums to 1;
+    - `density` (n_agents, word, consensus_time): of the runs that end at the word, the share a round; `consensus_time`
+      is the middle of a bin, of which the first begins with 0, and density · bin_width sums to 1;
     - `mode` (n_agents, word), the middle of the fullest bin, of equals the earliest;
-    - `quantiles` (n_agents, word, quantile), the smallest round by which so many had converged, and `mean`;
+    - `quantiles` (n_agents, word, quantile), the smallest time by which so many had converged, and `mean`;
     - `wins` (n_agents, word), the number of runs that end at the word, and `no_consensus` (n_agents).
 
     Numbers of a word that never wins are NaN, its `wins` 0.
@@ -65,19 +68,17 @@ def consensus_times(
     if q.ndim != 1 or not q.size or not ((q > 0) & (q < 1)).all() or (np.diff(q) <= 0).any():
         raise InputError(f"quantiles = {quantiles}: expected rising numbers between 0 and 1")
     words = simulation["word_label"].values.astype(str)
-    rounds = simulation["consensus_round"].values
+    times = simulation["consensus_round"].values - 1
     won = simulation["consensus_word"].values[..., None] == words.astype(object)  # missing words equal none
-    last = int(np.nanmax(rounds, initial=1))
-    bins = -(-last // bin_width)
-    laws = [[_times(rounds[i, won[i, :, k]], q, bins, bin_width) for k in range(len(words))] for i in range(len(won))]
-    # The middle of rounds 1 to w is (1 + w)/2
-    middles = np.arange(bins) * bin_width + (1 + bin_width) / 2
+    bins = int(np.nanmax(times, initial=0)) // bin_width + 1
+    laws = [[_times(times[i, won[i, :, k]], q, bins, bin_width) for k in range(len(words))] for i in range(len(won))]
+    middles = np.arange(bins) * bin_width + (bin_width - 1) / 2
     table = ("n_agents", "word")
     columns = {
-        "density": ((*table, "round"), _stacked(laws, "density"), "share of the word's runs", "1/round"),
-        "mode": (table, _stacked(laws, "mode"), "most frequent consensus round", "round"),
-        "quantiles": ((*table, "quantile"), _stacked(laws, "quantiles"), "quantiles of the consensus round", "round"),
-        "mean": (table, _stacked(laws, "mean"), "mean consensus round", "round"),
+        "density": ((*table, "consensus_time"), _stacked(laws, "density"), "share of the word's runs", "1/round"),
+        "mode": (table, _stacked(laws, "mode"), "most frequent consensus time", "round"),
+        "quantiles": ((*table, "quantile"), _stacked(laws, "quantiles"), "quantiles of the consensus time", "round"),
+        "mean": (table, _stacked(laws, "mean"), "mean consensus time", "round"),
         "wins": (table, won.sum(1), "number of runs that end at the word", "1"),
         "no_consensus": ("n_agents", (~won.any(-1)).mean(1), "fraction of runs without consensus", "1"),
     }
@@ -87,7 +88,7 @@ def consensus_times(
             "n_agents": simulation["n_agents"],
             "word": np.arange(len(words)),
             "word_label": ("word", words),
-            "round": ("round", middles, {"long_name": "middle of the bin", "units": "round"}),
+            "consensus_time": ("consensus_time", middles, {"long_name": TIME_LABEL, "units": "round"}),
             "quantile": q,
         },
     )
@@ -242,15 +243,15 @@ def _critical(sizes: np.ndarray, low: np.ndarray, level: float, runs: int, most:
     return float(sizes[failing[-1] + 1]), below, ""
 
 
-def _times(rounds: np.ndarray, quantiles: np.ndarray, bins: int, width: int) -> _Times:
-    """The law of the times `rounds` of the runs that end at one word."""
-    if not rounds.size:
+def _times(times: np.ndarray, quantiles: np.ndarray, bins: int, width: int) -> _Times:
+    """The law of the `times` of the runs that end at one word."""
+    if not times.size:
         return _Times(np.full(bins, np.nan), np.nan, np.full(len(quantiles), np.nan), np.nan)
-    counts = np.bincount((rounds.astype(int) - 1) // width, minlength=bins)
-    mode = int(counts.argmax()) * width + (1 + width) / 2
+    counts = np.bincount(times.astype(int) // width, minlength=bins)
+    mode = int(counts.argmax()) * width + (width - 1) / 2
     # The inverse of the distribution function: times that occurred, not means of two of them
-    values = np.quantile(rounds, quantiles, method="inverted_cdf")
-    return _Times(counts / (rounds.size * width), mode, values, float(rounds.mean()))
+    values = np.quantile(times, quantiles, method="inverted_cdf")
+    return _Times(counts / (times.size * width), mode, values, float(times.mean()))
 
 
 def _stacked(laws: list[list[_Times]], name: str) -> np.ndarray:

@@ -12,7 +12,7 @@ from tqdm.auto import tqdm
 
 from meanfield import InputError, stamp
 from theory._random import seed_streams
-from validation._arguments import LARGEST_POPULATION, LARGEST_SEED, integer
+from validation._arguments import LARGEST_POPULATION, LARGEST_SEED, check_protocol_runs, integer
 from validation._ensemble import INTERACTIONS_A_CALL, STATE_BYTES
 from validation._epochs import log_survival
 from validation._protocol_kernel import Outcomes, Runs, advance, outcomes_of
@@ -163,6 +163,7 @@ def play_protocol(
     max_rounds = integer("max_rounds", max_rounds, 1, 2**62 // n_agents)
     in_batches = _in_batches(method, n_agents, n_states)
     recorded = 0 if record_rounds is None else record_rounds + 1
+    check_protocol_runs(runs, n_states, recorded, len(outcomes.watched))
     played = Runs(
         streams=seed_streams(seed, n_agents, np.arange(runs)),
         counts=np.tile(start, (runs, 1)),

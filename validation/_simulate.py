@@ -11,14 +11,21 @@ from tqdm.auto import tqdm
 
 from meanfield import InputError, Population, as_population, stamp
 from validation import _ensemble, _jax_engine
-from validation._arguments import LARGEST_POPULATION, LARGEST_SEED, integer, population_sizes
+from validation._arguments import LARGEST_POPULATION, LARGEST_SEED, check_ensembles, integer, population_sizes
 from validation._convention import CONVENTIONS, Convention
-from validation._ensemble import Ensemble, Rules
+from validation._ensemble import OBSERVABLES, Ensemble, Recording, Rules
 from validation._lazy_policy import LazyPolicy, lazy_start, play_lazy_ensemble
 from validation._roster import Cast, kind_names, make_cast, start_composition
 
 # A second one is for GPUs only: on processors it is several times slower than the first.
 ENGINES = {"numba": _ensemble.play_ensemble, "jax": _jax_engine.play_ensemble}
+
+ROUNDS_PLAYED = {"long_name": "rounds played until consensus", "units": "rounds of N interactions"}
+RECORDED = {
+    "word_share": "probability that a random agent says the word",
+    "said": "share of the word in what is said in the round",
+    "success_rate": "share of the round's interactions that succeed",
+}
 
 
 def simulate(
@@ -34,6 +41,7 @@ def simulate(
     max_rounds: int = 1000,
     trajectories: bool = False,
     record_rounds: int | None = None,
+    record: Sequence[str] | None = None,
     engine: str = "numba",
     progress: bool = False,
 ) -> xr.Dataset:
@@ -69,10 +77,13 @@ def simulate(
     max_rounds
         Rounds after which a run ends without consensus.
     trajectories
-        Record the word share of all `max_rounds` rounds.
+        Record all `max_rounds` rounds.
     record_rounds
-        Record the word share of this many rounds, at most `max_rounds`. While the word share is recorded a run goes on
-        beyond its consensus: were the first to converge missing, a mean over runs would be biased.
+        Record this many rounds, at most `max_rounds`. While it is recorded a run goes on beyond its consensus: were the
+        first to converge missing, a mean over runs would be biased.
+    record
+        What to record of them: some of 'word_share', 'said' and 'success_rate'. Default: the word share. The runs are
+        the same whatever is recorded.
     engine
         'numba', all cores of a processor, or 'jax', for a GPU with many runs. Results of one follow the same law as
         those of the other, and from the same seed each is reproducible, but their runs are not the same. Lazy policies
@@ -83,17 +94,29 @@ def simulate(
     Returns
     -------
     Dataset over (n_agents, run), both always there, with `consensus_word` (the word, missing where a run did not
-    converge: `isnull`) and `consensus_round` (number of rounds played by then, NaN where a run did not converge); and
-    on request `word_share` (n_agents, run, round, word), the probability Q that a random agent, committed ones
-    included, says the word at the end of the round, round 0 being the start. `agents` (n_agents, agent_kind) says how
-    many agents of each kind there were, where there is more than one. Of a `LazyPolicy` the attrs `function_calls` and
-    `memories_asked` say what this simulation asked that was not known. Saved with `meanfield.save` it reads back the
-    same.
+    converge: `isnull`) and `consensus_round` (number of rounds played by then, NaN where a run did not converge).
+    [004] numbers rounds from 0, so that its consensus time is t = `consensus_round` - 1, as in `consensus_times`.
+    `agents` (n_agents, agent_kind) says how many agents of each kind there were, where there is more than one. Of a
+    `LazyPolicy` the attrs `function_calls` and `memories_asked` say what this simulation asked that was not known.
+    Saved with `meanfield.save` it reads back the same.
+
+    What is recorded has the dim `round`, of which 0 is the start and r the r-th round played, the time r - 1 of [004]:
+
+    - `word_share` (n_agents, run, round, word), the probability Q that a random agent says the word at the end of the
+      round;
+    - `said` (n_agents, run, round, word), the share of the word in the 2N words said in the round, which the papers
+      plot ([004] Fig. 1, the frequency in the previous N interactions); NaN in round 0;
+    - `success_rate` (n_agents, run, round), the share of the N interactions in which both said the same word ([001]
+      Fig. 1); NaN in round 0.
+
+    Committed agents count like all others, in words and in interactions, as they do for consensus in [001].
 
     Raises
     ------
     InputError
-        If an argument is out of range, or `policy` is not a policy or holds several.
+        If an argument is out of range, `policy` is not a policy or holds several, or agents, runs and what is recorded
+        are so many that more than 16 GiB of memory would be taken (or what the environment variable MEANFIELD_MEMORY
+        says, in GiB).
     """
     population = policy if isinstance(policy, LazyPolicy) else as_population(policy)
     sizes = population_sizes(n_agents)
@@ -106,6 +129,7 @@ def simulate(
         raise InputError(f"record_rounds = {record_rounds}: expected None beside trajectories=True, which records all")
     if record_rounds is not None:
         record_rounds = integer("record_rounds", record_rounds, 0, max_rounds)
+    recording = _recording(record_rounds, record)
     if not isinstance(convention, Convention) and (not isinstance(convention, str) or convention not in CONVENTIONS):
         raise InputError(f"convention = {convention!r}: expected one of {', '.join(CONVENTIONS)}, or a Convention")
     if not isinstance(engine, str) or engine not in ENGINES or (engine != "numba" and isinstance(policy, LazyPolicy)):
@@ -113,13 +137,16 @@ def simulate(
         raise InputError(f"engine = {engine!r}: expected one of {', '.join(allowed)}")
     rule = CONVENTIONS[convention] if isinstance(convention, str) else convention
     cast = make_cast(population, committed, extra=committed_are_extra)
+    agents = [int(cast.numbers(n).sum()) for n in sizes]
+    if max(agents) > LARGEST_POPULATION:
+        raise InputError(f"n_agents = {sizes} with committed agents: expected at most {LARGEST_POPULATION} agents")
+    sharing_words = len(cast.population.words) if "word_share" in recording.observables else 0
+    check_ensembles(agents, runs, records=recording.numbers(len(cast.population.words)), sharing_words=sharing_words)
     if isinstance(policy, LazyPolicy):
         starts = [lazy_start(policy, cast, n, initial) for n in sizes]
     else:
         composition = start_composition(population, initial)
         starts = [cast.states(n, composition) for n in sizes]
-    if max(map(len, starts)) > LARGEST_POPULATION:
-        raise InputError(f"n_agents = {sizes} with committed agents: expected at most {LARGEST_POPULATION} agents")
 
     if isinstance(policy, LazyPolicy):
         asked_before = policy.asked
@@ -133,8 +160,8 @@ def simulate(
     with tqdm(total=most, desc=population.name, disable=not progress, bar_format=bar_format, leave=False) as bar:
         for start in starts:
             report = partial(_advance_bar, bar, len(start))
-            ensembles.append(play(start, runs, seed, rule, max_rounds, record_rounds, report))
-    result = _labelled(ensembles, policy, cast, sizes, runs, recorded=record_rounds is not None)
+            ensembles.append(play(start, runs, seed, rule, max_rounds, recording, report))
+    result = _labelled(ensembles, policy, cast, sizes, runs, recording)
     committed_text = " ".join(f"{word}:{number}" for word, number in (committed or {}).items())
     result = stamp(
         result,
@@ -145,6 +172,7 @@ def simulate(
         seed=seed,
         max_rounds=max_rounds,
         record_rounds=record_rounds,
+        record=" ".join(recording.observables) or None,
         initial=initial if isinstance(initial, str) else "empty memories" if initial is None else "given",
         convention=convention if isinstance(convention, str) else str(convention),
         committed=committed_text or None,
@@ -152,6 +180,18 @@ def simulate(
         engine=engine,
     )
     return result.assign_attrs(policy.provenance(asked_before)) if isinstance(policy, LazyPolicy) else result
+
+
+def _recording(record_rounds: int | None, record: Sequence[str] | None) -> Recording:
+    """What to record, from arguments of `simulate` of which the first is checked."""
+    if record is None:
+        return Recording() if record_rounds is None else Recording(record_rounds, OBSERVABLES[:1])
+    several = isinstance(record, Sequence) and not isinstance(record, str) and len(record) > 0
+    if not several or not all(isinstance(name, str) and name in OBSERVABLES for name in record):
+        raise InputError(f"record = {record!r}: expected a sequence of some of {', '.join(OBSERVABLES)}")
+    if record_rounds is None:
+        raise InputError(f"record = {record!r} without rounds: expected record_rounds or trajectories=True beside it")
+    return Recording(record_rounds, tuple(name for name in OBSERVABLES if name in record))
 
 
 def _advance_bar(bar: tqdm, n_agents: int, rounds: int) -> None:
@@ -164,8 +204,7 @@ def _labelled(
     cast: Cast,
     sizes: list[int],
     runs: int,
-    *,
-    recorded: bool,
+    recording: Recording,
 ) -> xr.Dataset:
     words = np.array([*cast.population.words, None], dtype=object)  # the last one is where -1, no consensus, points
     rounds = np.stack([e.consensus_round for e in ensembles]).astype(np.float64)
@@ -180,7 +219,7 @@ def _labelled(
             "consensus_round": (
                 ("n_agents", "run"),
                 rounds,
-                {"long_name": "rounds played until consensus", "units": "rounds of N interactions"},
+                ROUNDS_PLAYED,
             ),
         },
         coords={
@@ -199,12 +238,10 @@ def _labelled(
         numbers = np.stack([cast.numbers(n) for n in sizes])
         result["agents"] = (("n_agents", "agent_kind"), numbers, {"long_name": "number of agents", "units": "1"})
         result = result.assign_coords(agent_kind=kinds)
-    if recorded:
-        shares = np.stack([e.word_share for e in ensembles])
-        result["word_share"] = (
-            ("n_agents", "run", "round", "word"),
-            shares,
-            {"long_name": "probability that a random agent says the word", "units": "1"},
-        )
-        result = result.assign_coords(round=np.arange(shares.shape[2]))
+    for name in recording.observables:
+        values = np.stack([getattr(ensemble, name) for ensemble in ensembles])
+        dims = ("n_agents", "run", "round", "word")[: values.ndim]
+        result[name] = (dims, values, {"long_name": RECORDED[name], "units": "1"})
+    if recording.observables:
+        result = result.assign_coords(round=np.arange(recording.rounds + 1), word=np.arange(len(words) - 1))
     return result

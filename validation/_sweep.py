@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
+import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,10 +17,11 @@ import xarray as xr
 import zarr
 from tqdm.auto import tqdm
 
-from meanfield import InputError, Population, each_policy, policy_hash, stamp, words_of
-from validation._arguments import LARGEST_SEED, integer, population_sizes
-from validation._simulate import simulate
+from meanfield import InputError, Population, check_memory, each_policy, policy_hash, stamp, words_of
+from validation._arguments import LARGEST_SEED, check_ensembles, integer, population_sizes
+from validation._simulate import ROUNDS_PLAYED, simulate
 
+BYTES_A_RUN = 30  # of a store that is read, as measured
 DIMS = ("policy", "case", "seed", "n_agents")
 NO_CONSENSUS = -1
 
@@ -98,7 +100,8 @@ def sweep(
     Raises
     ------
     InputError
-        If an argument is out of range, the store holds something else, or it can't be written; what it has stays.
+        If an argument is out of range, as in `simulate`, the store holds something else or can't be written (what it has
+        stays), or it would take more memory when read than `simulate` may take.
     """
     plan = _plan(policies, n_agents, runs, seeds, committed)
     plan = plan._replace(options={"initial": initial, "convention": convention, "max_rounds": max_rounds})
@@ -145,7 +148,7 @@ def open_sweep(store: str | os.PathLike[str]) -> xr.Dataset:
             "consensus_round": (
                 (*DIMS, "run"),
                 np.where(rounds == 0, np.nan, rounds.astype(float)),
-                {"long_name": "rounds played until consensus", "units": "rounds of N interactions"},
+                ROUNDS_PLAYED,
             ),
             "done": (DIMS, np.asarray(group["done"]), {"long_name": "whether the combination is finished"}),
         },
@@ -205,6 +208,11 @@ def _plan(
 def _try(plan: _Plan) -> None:
     """InputError for what `simulate` would refuse: a store made for that could not be continued."""
     integer("max_rounds", plan.options["max_rounds"], 1)
+    for size in plan.sizes:
+        check_ensembles([size], plan.runs)
+    combinations = math.prod(plan.shape)
+    asked = f"runs = {plan.runs} of each of {combinations} combinations"
+    check_memory(BYTES_A_RUN * combinations * plan.runs, asked, "fewer runs or combinations a store")
     if not isinstance(plan.options["convention"], str):
         raise InputError(f"convention = {plan.options['convention']!r}: expected a name, as a store keeps it")
     for policy, member in enumerate(plan.policies):

@@ -43,7 +43,11 @@ def simulate(
     runs: Runs = 1000,
     seed: Seed = 0,
     max_rounds: MaxRounds = 1000,
-    record_rounds: Annotated[int | None, typer.Option(help="Record the word shares of this many rounds.")] = None,
+    record_rounds: Annotated[int | None, typer.Option(help="Record this many rounds.")] = None,
+    record: Annotated[
+        list[str] | None,
+        typer.Option(help="What to record of them: word_share (the default), said or success_rate; several times."),
+    ] = None,
 ) -> None:
     """Simulate finite populations agent by agent, from empty memories."""
     from validation import simulate as simulate_runs
@@ -57,6 +61,7 @@ def simulate(
             seed=seed,
             max_rounds=max_rounds,
             record_rounds=record_rounds,
+            record=record,
             progress=sys.stderr.isatty(),
         )
         for policy in one_model(select(read_policies(policies), model, pair))

@@ -23,7 +23,7 @@ from rich.table import Table
 import meanfield
 from validation import _ensemble, _jax_engine
 from validation._convention import CONVENTIONS
-from validation._ensemble import Rules
+from validation._ensemble import Recording, Rules
 
 MEMORY_LENGTH = 5
 INTERACTIONS = {"cpu": 2 * 10**7, "gpu": 2 * 10**9}  # a second or so each
@@ -42,7 +42,7 @@ def interactions_a_second(engine, rules: Rules, n: int, runs: int, interactions:
     rounds, start, seconds = max(4, interactions // (n * runs)), np.zeros(n, int), []
     for _ in range(3):
         begin = time.perf_counter()
-        played = engine.play_ensemble(rules, start, runs, 0, CONVENTIONS["004"], rounds, None, lambda _: None)
+        played = engine.play_ensemble(rules, start, runs, 0, CONVENTIONS["004"], rounds, Recording(), lambda _: None)
         seconds.append(time.perf_counter() - begin)
     assert not played.consensus_round.any()
     return runs * rounds * n / min(seconds[1:])
