@@ -60,7 +60,7 @@ from meanfield._reaction_model import reaction_protocol as reaction_protocol
 from meanfield._reaction_model_fixed_points import reaction_fixed_points as reaction_fixed_points
 from meanfield._reaction_model_solve import solve_reactions as solve_reactions
 from meanfield._roots import all_roots as all_roots
-#from meanfield._sensitivity import sensitivity as sensitivity
+from meanfield._sensitivity import sensitivity as sensitivity
 from meanfield._solve import solve as solve
 from meanfield._spectrum import spectrum as spectrum
 from meanfield._stability_files import write_stability_csv as write_stability_csv

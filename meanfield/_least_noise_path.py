@@ -20,13 +20,14 @@ Runge-Kutta of order four on a grid that is halved until κ is known, middles of
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, no_type_check
 
 import numpy as np
 from jaxtyping import Float
 from scipy.sparse.linalg import LinearOperator, eigs
 
 from meanfield._anderson import anderson
+from meanfield._memory import MemorySpace
 from meanfield._path_equations import LeadingOrder, LeastAction, PathEquations, Vector
 
 DENSE_STATES = 100  # below, LAPACK is faster than Arnoldi
@@ -232,7 +233,7 @@ def _solve(ends: _Ends, guess: _Iterate, step: float, share: float) -> _Iterate 
 
     def done(residual: np.ndarray) -> bool:
         change = abs(sweeps[-1].kappa - sweeps[-2].kappa)
-        return np.abs(residual).max() < COURSE_TOLERANCE and change < KAPPA_TOLERANCE * abs(sweeps[-1].kappa)
+        return bool(np.abs(residual).max() < COURSE_TOLERANCE and change < KAPPA_TOLERANCE * abs(sweeps[-1].kappa))
 
     found = anderson(advance, _state(guess), done, MAX_SWEEPS)
     return None if found is None else sweeps[-1]
@@ -246,6 +247,7 @@ def _hearing(ends: _Ends, share: float, n_steps: int) -> Course:
     """The path of agents whose partners speak as those at the saddle: it ends there from everywhere."""
     Q, equations = ends.saddle @ ends.equations.q, ends.equations
 
+    @no_type_check
     def rate(number: int, x: Vector) -> Vector:
         return equations.states(equations.kept(x) * Q[:, None]) - x
 
@@ -270,6 +272,7 @@ def _sweep(ends: _Ends, iterate: _Iterate, step: float, share: float) -> _Iterat
     strength = iterate.strength if equations.linear else iterate.strength * factor
     p, momentum, left = factor * p, factor * momentum, factor**2 * left
 
+    @no_type_check
     def held(number: int, x: Vector) -> Vector:
         push = equations.forward(x, p[number])[1]
         return x - (left[number] + p[number] @ x) / (p[number] @ push) * push
@@ -319,7 +322,7 @@ def middles(course: Course) -> Float[np.ndarray, "steps states"]:
     middle[2:-2] = sum(weight * course[k : k + n_steps - 4] for k, weight in enumerate(STENCIL))
     for number in (0, 1):
         middle[number] = EDGE[number] @ course[:6]
-        middle[-1 - number] = EDGE[number] @ course[: -7 : -1]
+        middle[-1 - number] = EDGE[number] @ course[:-7:-1]
     return middle
 
 

@@ -10,9 +10,10 @@ the gradient of D. `LeastAction` are Hamilton's equations of the interactions th
 
 from __future__ import annotations
 
+from typing import no_type_check
+
 import numpy as np
 from jaxtyping import Float
-
 from scipy.sparse import csr_array
 
 from meanfield._memory import MemorySpace
@@ -21,6 +22,7 @@ Vector = Float[np.ndarray, " states"]
 Rows = Float[np.ndarray, "own partner kept"]
 
 
+@no_type_check  # of shapes, under test: products are called thousands of times
 class PathEquations:
     """Drift and noise of one policy.
 
@@ -95,12 +97,27 @@ class PathEquations:
         lost = self.release @ (Q @ R + jump.sum(0)[:, None]).ravel()
         return self.states(gain) - x * lost + weighted
 
+    def drift_slope(self, x: Vector, w: Vector) -> Float[np.ndarray, "own states"]:
+        """Derivative of w·F by x_i q_a(i), up to a number for each state."""
+        R = self.rows(w)
+        return (x @ self.q @ R)[:, self.memory] + (R * self.kept(x)).sum((0, 2))[:, None]
+
+    def noise_slope(self, x: Vector, v: Vector, w: Vector) -> Float[np.ndarray, "own states"]:
+        """Derivative of vᵀDw by x_i q_a(i)."""
+        Q, kept, Rv, Rw = x @ self.q, self.kept(x), self.rows(v), self.rows(w)
+        jump_v, jump_w = self.mean_jump(kept, Rv, x * v), self.mean_jump(kept, Rw, x * w)
+        both = Q @ (Rv * Rw) + (Rv * jump_w.T[:, :, None] + Rw * jump_v.T[:, :, None]).sum(1)
+        lone_v, lone_w = Q @ Rv + jump_v.sum(0)[:, None], Q @ Rw + jump_w.sum(0)[:, None]
+        of_partner = (kept * Rv * Rw - Rv * self.kept(x * w) - Rw * self.kept(x * v)).sum((0, 2)) + (x * v) @ w
+        single = both[:, self.memory] - w * lone_v[:, self.memory] - v * lone_w[:, self.memory] + v * w
+        return single + of_partner[:, None]
+
     def mean_jump(self, kept: np.ndarray, R: Rows, weighted: Vector) -> Float[np.ndarray, "own partner"]:
         """w·u_ab of `_noise`."""
         return (R * kept).sum(2) - (weighted @ self.q)[:, None]
 
 
-
+@no_type_check  # of shapes, under test: products are called thousands of times
 class LeadingOrder(PathEquations):
     """x' = F(x) + D(x)p and p' = -J(x)ᵀp, with κ² = ∫ pᵀDp dt."""
 
@@ -125,6 +142,7 @@ class LeadingOrder(PathEquations):
         return float(single + (jump * jump.T).sum())
 
 
+@no_type_check  # of shapes, under test: products are called thousands of times
 class LeastAction(PathEquations):
     """Hamilton's equations for h(x, p) = ½ [Σ_ab g_ab g_ba / Σx - Σx], g_ab = Σ_i x_i q_a(i) exp(p_Γ(i,a,b) - p_i).
 
@@ -154,6 +172,11 @@ class LeastAction(PathEquations):
         left = self.release @ flow.sum(1).ravel()
         moved = self.states(kept * flow) - x * left / ratio
         return moved, moved - self.drift(x)
+
+    def slope(self, x: Vector, p: Vector) -> Float[np.ndarray, "own states"]:
+        """Derivative of h by q_a(i)."""
+        ratio, R, _, met = self._met(x, p)
+        return x / ratio * (R * met.T[:, :, None]).sum(1)[:, self.memory]
 
     def work(self, x: Vector, p: Vector) -> float:
         """p·∂h/∂p - h, which is -(p·x)' of a solution."""
