@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 from jaxtyping import Float
 
-MEMORY = 5  # differences kept
+MEMORY = 8  # differences kept
 REGULARISATION = 1e-14  # of the least squares, relative: differences of converged iterates are parallel
 
 Vector = Float[np.ndarray, " n"]

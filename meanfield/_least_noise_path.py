@@ -37,8 +37,8 @@ STEP_ERROR = 5e-6  # of κ, relative: what halving the step would change
 END_ERROR = 3e-6  # of κ², relative: what the linearised end may be wrong by
 COURSE_TOLERANCE = 1e-7  # change of a composition in a sweep
 KAPPA_TOLERANCE = 1e-8  # relative change of κ in a sweep
-MAX_SWEEPS = 30
-FIRST_STRIDE, SMALLEST_STRIDE = 0.25, 1e-3  # of the continuation from the saddle to empty memories
+MAX_SWEEPS = 40
+SMALLEST_STRIDE = 2e-4  # of the continuation from the saddle to empty memories
 
 # Weights of six nodes: for the middle between the two in the middle, and for the first two middles
 STENCIL = np.array([3.0, -25.0, 150.0, 150.0, -25.0, 3.0]) / 256
@@ -165,7 +165,8 @@ def _refined(ends: _Ends, limit: int) -> LeastNoisePath | str | None:
         fading = np.exp(-ends.growth * COARSE * np.arange(1, n_steps + 2 - len(found.x)))
         tail = ends.saddle + fading[:, None] * (found.x[-1] - ends.saddle)
         strength = found.strength * fading[-1]
-        found = _solve(ends, found._replace(x=np.concatenate([found.x, tail]), strength=strength), COARSE, 1.0)
+        longer = found._replace(x=np.concatenate([found.x, tail]), strength=strength)
+        found = _solve(ends, longer, COARSE, 1.0) or _coarse(ends, n_steps)
     step, error = COARSE, np.inf
     while found is not None and error > STEP_ERROR:
         step, n_steps = step / 2, 2 * n_steps
@@ -189,7 +190,7 @@ def _coarse(ends: _Ends, n_steps: int) -> _Iterate | None:
     """The path on the coarse grid: at once or, for that of least action, by continuation from the saddle."""
     if ends.equations.linear:
         return _solve(ends, _Iterate(_hearing(ends, 1.0, n_steps), 1.0, ends.saddle, 0.0), COARSE, 1.0)
-    share, stride = 0.0, FIRST_STRIDE
+    share, stride = 0.0, 1.0
     before: tuple[float, _Iterate] | None = None
     last: tuple[float, _Iterate] | None = None
     while share < 1 and stride >= SMALLEST_STRIDE:
