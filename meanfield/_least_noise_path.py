@@ -33,7 +33,7 @@ from meanfield._path_equations import LeadingOrder, LeastAction, PathEquations, 
 DENSE_STATES = 100  # below, LAPACK is faster than Arnoldi
 COARSE = 0.8  # first step
 APPROACH = 32.0  # first T; published policies need no more
-STEP_ERROR = 5e-6  # of κ, relative: what halving the step would change
+STEP_ERROR = 2e-5  # of κ, relative: what halving the step would change
 END_ERROR = 3e-6  # of κ², relative: what the linearised end may be wrong by
 COURSE_TOLERANCE = 1e-7  # change of a composition in a sweep
 KAPPA_TOLERANCE = 1e-8  # relative change of κ in a sweep
