@@ -42,8 +42,8 @@ def group_size_law(
     and in κ. What it leaves out is of order 1/√N: for the eleven pairs of GPT-4o 0.025 at worst at N = 24, 0.009 at
     N = 100 and 0.003 at N = 400 ({tall, short}, 200,000 simulated runs each).
 
-    Where the equations of leading order have no solution that is found, mostly for κ of 1 or more, κ²/2 is the least
-    action, the exact rate at which the chance of the weak word falls with N, and attrs["reason"] says so.
+    Where no solution of the equations of leading order is found, which happens from κ of about 1/2 on, κ²/2 is the
+    least action, the exact rate at which the chance of the weak word falls with N, and attrs["reason"] says so.
 
     Parameters
     ----------

@@ -102,8 +102,9 @@ def least_noise_path(
 ) -> LeastNoisePath | str:
     """The path of leading order or, where none is found, that of least action; the reason where neither is.
 
-    Of several paths it is the one on the branch that begins, without noise, at the saddle. For the path of leading
-    order a direct start from a population that always hears what is said at the saddle comes first.
+    Sweeps start from a population that always hears what is said at the saddle. Those for the least action then go by
+    continuation from the saddle to empty memories, in strides that halve where sweeps do not converge. A path that is
+    found solves its equations; that no other has less noise is not checked.
 
     Parameters
     ----------
@@ -187,7 +188,7 @@ def _too_large(n_steps: int, size: int, ends: _Ends) -> str:
 
 
 def _coarse(ends: _Ends, n_steps: int) -> _Iterate | None:
-    """The path on the coarse grid: at once or, for that of least action, by continuation from the saddle."""
+    """The path on the coarse grid: at once or else, for that of least action, by continuation from the saddle."""
     if ends.equations.linear:
         return _solve(ends, _Iterate(_hearing(ends, 1.0, n_steps), 1.0, ends.saddle, 0.0), COARSE, 1.0)
     share, stride = 0.0, 1.0

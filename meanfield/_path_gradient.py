@@ -19,11 +19,13 @@ import numpy as np
 from jaxtyping import Float
 
 from meanfield._anderson import anderson
-from meanfield._least_noise_path import Course, LeastNoisePath, halves, integrate, remaining
+from meanfield._least_noise_path import LeastNoisePath, halves, integrate, remaining
 from meanfield._path_equations import LeadingOrder, LeastAction, Vector
 
 TOLERANCE = 1e-8  # change of b in a turn, against b
 MAX_TURNS = 60
+
+Halves = Float[np.ndarray, "halves states"]
 
 
 class PathGradient(NamedTuple):
@@ -36,8 +38,8 @@ class PathGradient(NamedTuple):
 class _Multipliers(NamedTuple):
     """α and b at nodes and middles, shape (halves, S)."""
 
-    alpha: Float[np.ndarray, "halves states"]
-    b: Float[np.ndarray, "halves states"]
+    alpha: Halves
+    b: Halves
 
 
 def path_gradient(path: LeastNoisePath) -> PathGradient:
@@ -65,14 +67,14 @@ def _weights(n_halves: int, step: float) -> Float[np.ndarray, " halves"]:
     return weights
 
 
-def _of_least_action(path: LeastNoisePath, equations: LeastAction, x: Course, p: Course) -> np.ndarray:
+def _of_least_action(path: LeastNoisePath, equations: LeastAction, x: Halves, p: Halves) -> np.ndarray:
     weights = _weights(len(x), path.step)
     weights[-1] += 1 / path.growth  # p decays with this rate
     slopes = np.array([equations.slope(*both) for both in zip(x, p, strict=True)])
     return -np.tensordot(weights, slopes, axes=1)
 
 
-def _of_leading_order(path: LeastNoisePath, equations: LeadingOrder, x: Course, p: Course) -> np.ndarray:
+def _of_leading_order(path: LeastNoisePath, equations: LeadingOrder, x: Halves, p: Halves) -> np.ndarray:
     alpha, b = solve_multipliers(path, equations, x, p)
     weights = _weights(len(x), path.step)
     total = np.zeros((equations.n_words, x.shape[1]))
@@ -94,13 +96,13 @@ def _second(equations: LeadingOrder, x: Vector, p: Vector, alpha: Vector, b: Vec
     return x * of_x - b * equations.drift_slope(x, p)
 
 
-def solve_multipliers(path: LeastNoisePath, equations: LeadingOrder, x: Course, p: Course) -> _Multipliers:
+def solve_multipliers(path: LeastNoisePath, equations: LeadingOrder, x: Halves, p: Halves) -> _Multipliers:
     """α and b, each from the other."""
     n_steps, step, last = len(path.x) - 1, path.step, 2 * len(path.x) - 2
     spread = np.array([equations.noise(*both) for both in zip(x, p, strict=True)])  # Dp
     policy = equations.q.T
 
-    def alpha_from(source: Course, end: Vector) -> Course:
+    def alpha_from(source: Halves, end: Vector) -> Halves:
         @no_type_check
         def rate(number: int, alpha: Vector) -> Vector:
             y, p_ = x[last - number], p[last - number]
@@ -109,16 +111,16 @@ def solve_multipliers(path: LeastNoisePath, equations: LeadingOrder, x: Course, 
 
         return halves(integrate(rate, end, n_steps, step)[::-1])
 
-    def effort(alpha: Course) -> Float[np.ndarray, " nodes"]:  # ∫ pᵀDα from each node on
+    def effort(alpha: Halves) -> Float[np.ndarray, " nodes"]:  # ∫ pᵀDα from each node on
         rate = (spread * alpha).sum(1)
         return remaining(rate, step) + rate[-1] / (2 * path.growth)
 
-    def alpha_of(b: Course) -> Course:
+    def alpha_of(b: Halves) -> Halves:
         source = own + np.array([(policy * equations.drift_slope(*both)).sum(0) for both in zip(b, p, strict=True)])
         alpha = alpha_from(source, np.zeros(x.shape[1]))
         return alpha - effort(alpha)[0] / steering[0] * steer
 
-    def b_of(alpha: Course) -> Course:
+    def b_of(alpha: Halves) -> Float[np.ndarray, "nodes states"]:
         pull = np.array([equations.noise(*both) for both in zip(x, alpha, strict=True)])
         target = effort(alpha)
 
