@@ -5,34 +5,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import jax.numpy as jnp
 import numpy as np
 import xarray as xr
+from scipy.integrate import solve_ivp
 from scipy.special import ndtr, ndtri
 
 from meanfield._compositions import consensus
 from meanfield._errors import InputError
 from meanfield._finite_size import validate_sizes
 from meanfield._fixed_points import fixed_points
-from meanfield._least_noise_path import (
-    MAX_ITERATIONS,
-    NEAR,
-    STEP,
-    LeastNoisePath,
-    least_noise_path,
-    unstable_direction,
-)
+from meanfield._least_noise_path import LeastNoisePath, least_noise_path, unstable_direction
 from meanfield._observables import MIXED
+from meanfield._path_equations import PathEquations
 from meanfield._policy import name_of, single_policy, space_of, words_of
 from meanfield._provenance import stamp
-from meanfield._solve import solve
 from meanfield._spectrum import spectrum
 
 DEFAULT_SIZES = tuple(int(n) for n in np.unique(np.geomspace(2, 1e5, 48).round()))
-# From empty memories to the saddle, published policies need about 30; what happens there counts with exp(-2λt).
-APPROACH = 30.0
-FORGETTING = 12.0
-MAX_NUMBERS = 2**25  # steps times states: 0.25 GB for each of six courses
+MAX_NUMBERS = 2**24  # steps times states: 0.13 GB for each of fifteen courses
+# A solution of the rate equation is steady where max|dx/dt| is below; it then is at a fixed point that is this near.
+STEADY_RESIDUAL = 1e-8
+NEAR = 1e-2
+MAX_TIME = 2000.0
 # As in the stability table: agents leave the true consensus states of published policies with chance 4e-5 at most.
 CONSENSUS_RESIDUAL = 1e-3
 
@@ -47,6 +41,9 @@ def group_size_law(
     that is easiest (see `least_noise_path`); Φ is the normal distribution function. The law is of leading order in 1/N
     and in κ. What it leaves out is of order 1/√N: for the eleven pairs of GPT-4o 0.025 at worst at N = 24, 0.009 at
     N = 100 and 0.003 at N = 400 ({tall, short}, 200,000 simulated runs each).
+
+    Where no solution of the equations of leading order is found, which happens from κ of about 1/2 on, κ²/2 is the
+    least action, the exact rate at which the chance of the weak word falls with N, and attrs["reason"] says so.
 
     Parameters
     ----------
@@ -88,10 +85,8 @@ def group_size_law(
     if isinstance(found, str):
         return _label(policy, sizes, level, "", np.nan, np.nan, found)
     word = str(found.points["convention"].values[found.strong])
-    unit = _unit(policy, found)
-    return _label(
-        policy, sizes, level, word, found.path.distance / unit, found.path.sigma / unit, _law(policy, found.points)
-    )
+    kappa, unit = found.path.kappa, _unit(policy, found)
+    return _label(policy, sizes, level, word, kappa**2 / unit, kappa / unit, _law(policy, found))
 
 
 class LawPath(NamedTuple):
@@ -103,15 +98,12 @@ class LawPath(NamedTuple):
         The three fixed points.
     strong
         Number of the attractor that the rate equation reaches from empty memories, 0 or 2.
-    growth
-        The saddle's positive eigenvalue, per unit of time.
     path
         The least-noise path.
     """
 
     points: xr.Dataset
     strong: int
-    growth: float
     path: LeastNoisePath
 
 
@@ -148,11 +140,13 @@ def _objection(policy: xr.Dataset, points: xr.Dataset) -> str:
     )
 
 
-def _law(policy: xr.Dataset, points: xr.Dataset) -> str:
+def _law(policy: xr.Dataset, found: LawPath) -> str:
     """Why this landscape has a group-size law, and with what reserve."""
-    kinds = points["kind"].values.tolist()
-    mixed = [_place(policy, points.isel(fixed_point=i)) for i in (0, 2) if kinds[i] == MIXED]
+    kinds = found.points["kind"].values.tolist()
+    mixed = [_place(policy, found.points.isel(fixed_point=i)) for i in (0, 2) if kinds[i] == MIXED]
     reserve = f"; the attractor {' and that '.join(mixed)} is mixed, and small groups leave it again" if mixed else ""
+    if not found.path.leading_order:
+        reserve += "; no path of leading order was found, so that κ is that of the least action"
     return f"two attractors with one saddle between them{reserve}"
 
 
@@ -176,34 +170,38 @@ def _why_no_attractor(policy: xr.Dataset, word: str) -> str:
 
 def _reached(policy: xr.Dataset, points: xr.Dataset) -> int | None:
     """The attractor that the rate equation reaches from empty memories, None if it reaches none."""
-    end = solve(policy, times=np.array([0.0, 1.0]))["composition"].values
-    away = np.abs(points["composition"].values - end).sum(1)
+    equations = PathEquations(policy["q"].values, space_of(policy))
+
+    def rate(time: float, x: np.ndarray) -> np.ndarray:
+        return equations.drift(x)
+
+    def moves(time: float, x: np.ndarray) -> float:
+        return np.abs(equations.drift(x)).max() - STEADY_RESIDUAL
+
+    moves.terminal = True  # type: ignore[attr-defined]
+    start = np.zeros(space_of(policy).n_states)
+    start[0] = 1.0
+    tolerances = {"rtol": 1e-8, "atol": 1e-11}
+    end = solve_ivp(rate, (0.0, MAX_TIME), start, "DOP853", t_eval=[], events=moves, **tolerances)
+    away = np.abs(points["composition"].values - (end.y_events[0][-1] if end.status == 1 else np.nan)).sum(1)
     nearest = int(np.argmin(away))
     return nearest if points["stable"].values[nearest] and away[nearest] < NEAR else None
 
 
 def _path_to_saddle(policy: xr.Dataset, points: xr.Dataset, strong: int) -> LawPath | str:
-    q, space = jnp.asarray(policy["q"].values), space_of(policy)
+    q, space = policy["q"].values, space_of(policy)
     x = points["composition"].values
-    saddle = jnp.asarray(x[1])
-    growth, left = unstable_direction(saddle, q, space)
+    growth, left = unstable_direction(PathEquations(q, space), x[1])
     if growth[1] > 1e-7:
         return f"the saddle has two unstable directions (eigenvalues {growth[0]:.2g}, {growth[1]:.2g})"
-    # A power of two, so that policies share compiled code
-    n_steps = 2 ** int(np.ceil(np.log2((APPROACH + FORGETTING / growth[0]) / STEP)))
-    if n_steps * space.n_states > MAX_NUMBERS:
-        size = f"{n_steps} steps in {space.n_states} states"
-        return f"the path to a saddle with eigenvalue {growth[0]:.2g} needs {size}, more than are kept"
-    left = jnp.asarray(left * np.sign(left @ (x[2 - strong] - x[1])))
-    path = least_noise_path(q, space, saddle, left, n_steps)
-    if path is None:
-        return f"the least-noise path to the saddle was not found in {MAX_ITERATIONS} iterations"
-    return LawPath(points, strong, float(growth[0]), path)
+    left = left * np.sign(left @ (x[2 - strong] - x[1]))
+    path = least_noise_path(q, space, x[1], left, float(growth[0]), MAX_NUMBERS)
+    return path if isinstance(path, str) else LawPath(points, strong, path)
 
 
 def _unit(policy: xr.Dataset, found: LawPath) -> float:
-    """What an agent counts at the start, in the scale of the adjoint, who remembers the weak word only."""
-    effect = np.asarray(found.path.w.node[0])
+    """What an agent counts at the start, in the scale of the momentum, who remembers the weak word only."""
+    effect = found.path.p[0]
     weak_word = 1 if found.strong == 0 else 0  # fixed points come by falling share of the first word
     return abs(effect[space_of(policy).consensus_state(weak_word)] - effect[0])
 

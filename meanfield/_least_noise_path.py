@@ -1,102 +1,96 @@
 """The path from empty memories to a saddle that the noise of a finite population takes most easily.
 
-It obeys dx/dt = F(x) + κ D(x)w/σ, with w the adjoint of the rate equation along the path itself,
+With the momentum p, which weighs disturbances by their effect on the side of the saddle on which a population ends,
 
-    dw/dt = -J(x)ᵀw,  ending in the left eigenvector of the saddle's unstable direction.
+    dx/dt = F(x) + D(x)p,   dp/dt = -J(x)ᵀp,   x(0) = empty memories, x(∞) = the saddle,
 
-w·δx is the effect of a disturbance δx on the side of the saddle on which the path ends, so
+and κ² = ∫ pᵀD(x)p dt. Half of it is the action of Freidlin and Wentzell (Random Perturbations of Dynamical Systems,
+ch. 4) but for the gradient of D, which is left out of dp/dt: a correction of relative order κ. From κ of about 1/2 on
+these equations may have no solution. Then the path is that of the action itself (`LeastAction`), which has a minimum.
 
-    distance = ∫ w·(dx/dt - F) dt  and  σ² = ∫ wᵀD(x)w dt
+A boundary-value problem, on [0, T] with p(T) ∝ the left eigenvector of the saddle's unstable direction and what is left
+after T linearised at the saddle. F has degree one, J(x)x = F(x), so that a solution has d(p·x)/dt = -pᵀDp: from p along
+any course near x, the share p·x(t) = -∫_t pᵀDp of the unstable direction follows, and -p·x(0) = ∫ pᵀDp sets the
+strength. A sweep goes backwards for p, and forwards for x with p·x held at these values by a push along D(x)p,
+which vanishes as sweeps converge. It is stable however fast the saddle repels. Anderson's mixing finds its fixed point.
 
-are what the noise must add up to and N times the variance to which it does add up; κ = distance/σ. Half of κ² is the
-action of Freidlin and Wentzell (Random Perturbations of Dynamical Systems, ch. 4) but for the gradient of D, which is
-left out of dw/dt: a correction of relative order κ.
-
-Runge-Kutta of order four with a fixed step, on a grid that path, adjoint and noise share. Steps of first order would
-not do: Euler's method makes κ of published policies 2 % too large at a step of 0.2.
+Runge-Kutta of order four on a grid that is halved until κ is known, middles of steps by interpolation of order six.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, no_type_check
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 from scipy.sparse.linalg import LinearOperator, eigs
 
+from meanfield._anderson import anderson
 from meanfield._memory import MemorySpace
-from meanfield._noise import noise
-from meanfield._rate_equation import drift
+from meanfield._path_equations import LeadingOrder, LeastAction, PathEquations, Vector
 
-STEP = 0.2  # halving it changes κ by 2e-5 of its value
-BATCH = 64  # compositions of a course that are treated at once
 DENSE_STATES = 100  # below, LAPACK is faster than Arnoldi
-NEAR = 1e-2  # |x - saddle| within which a path reaches the saddle
-TOLERANCE = 1e-7  # relative change of κ at which the iteration ends
-MAX_ITERATIONS = 40
-MAX_BISECTIONS = 50
-MAX_DOUBLINGS = 12
+COARSE = 0.8  # first step
+APPROACH = 32.0  # first T; published policies need no more
+STEP_ERROR = 2e-5  # of κ, relative: what halving the step would change
+END_ERROR = 3e-6  # of κ², relative: what the linearised end may be wrong by
+COURSE_TOLERANCE = 1e-7  # change of a composition in a sweep
+KAPPA_TOLERANCE = 1e-8  # relative change of κ in a sweep
+MAX_SWEEPS = 40
+SMALLEST_STRIDE = 2e-4  # of the continuation from the saddle to empty memories
 
+# Weights of six nodes: for the middle between the two in the middle, and for the first two middles
+STENCIL = np.array([3.0, -25.0, 150.0, 150.0, -25.0, 3.0]) / 256
+EDGE = np.array([[63.0, 315.0, -210.0, 126.0, -45.0, 7.0], [-7.0, 105.0, 210.0, -70.0, 21.0, -3.0]]) / 256
 
-class Course(NamedTuple):
-    """Vectors along the grid of time: at its nodes and in the middles between them.
-
-    Attributes
-    ----------
-    node, middle
-        Values. Middles are cubic Hermite interpolants, of order four like the rest.
-    """
-
-    node: Float[Array, "nodes states"]
-    middle: Float[Array, "steps states"]
+Course = Float[np.ndarray, "nodes states"]
 
 
 class LeastNoisePath(NamedTuple):
-    """A path and its adjoint.
+    """A path and its momentum.
 
     Attributes
     ----------
-    x, w
-        Path and adjoint, at intervals of `STEP`. The scale of w is that of the left eigenvector in which it ends.
-    end
-        Number of the node at which the path is closest to the saddle; what follows is not part of the path.
-    distance, sigma
-        See the module; they scale with w, and κ = distance/sigma does not.
-    iterations
-        How many were needed.
+    x, p
+        At intervals of `step`, from time 0.
+    kappa
+        See the module.
+    equations
+        Those that path and momentum obey.
+    growth
+        Positive eigenvalue of the saddle, with which p decays after the last node.
     """
 
     x: Course
-    w: Course
-    end: int
-    distance: float
-    sigma: float
-    iterations: int
+    p: Course
+    step: float
+    kappa: float
+    equations: LeadingOrder | LeastAction
+    growth: float
+
+    @property
+    def leading_order(self) -> bool:
+        """Whether it is that of leading order."""
+        return isinstance(self.equations, LeadingOrder)
 
 
-def unstable_direction(
-    saddle: Float[Array, " states"], q: Float[Array, "states words"], space: MemorySpace
-) -> tuple[Float[np.ndarray, " two"], Float[np.ndarray, " states"]]:
+def unstable_direction(equations: PathEquations, saddle: Vector) -> tuple[Float[np.ndarray, " two"], Vector]:
     """The two leading eigenvalues (real parts, per unit of time) and the left eigenvector of the first.
 
     A second eigenvalue that is not positive may be 0, that of the constant vector, which every J has on the left.
     """
 
-    @jax.jit
-    def shifted(w: Array) -> Array:
+    def shifted(w: Vector) -> Vector:
         # J + I has the unstable eigenvalue as its largest, also in modulus, which Arnoldi iteration likes
-        return _transposed(saddle, w, q, space) + w
+        return equations.transposed(saddle, w.ravel()) + w.ravel()
 
     n = len(saddle)
     if n <= DENSE_STATES:
-        values, vectors = np.linalg.eig(np.asarray(jax.vmap(shifted, out_axes=1)(jnp.eye(n))))
+        values, vectors = np.linalg.eig(np.stack([shifted(w) for w in np.eye(n)], axis=1))
     else:
-        operator = LinearOperator((n, n), matvec=lambda w: np.asarray(shifted(jnp.asarray(w.ravel()))), dtype=float)
         start = np.random.default_rng(0).standard_normal(n)
+        operator = LinearOperator((n, n), matvec=shifted, dtype=float)
         found: Any = eigs(operator, k=3, which="LR", ncv=40, v0=start)
         values, vectors = found
     order = np.argsort(-values.real)
@@ -104,17 +98,13 @@ def unstable_direction(
 
 
 def least_noise_path(
-    q: Float[Array, "states words"],
-    space: MemorySpace,
-    saddle: Float[Array, " states"],
-    left: Float[Array, " states"],
-    n_steps: int,
-) -> LeastNoisePath | None:
-    """Path, adjoint and strength of the noise, iterated until they agree; None where they do not.
+    q: Float[np.ndarray, "states words"], space: MemorySpace, saddle: Vector, left: Vector, growth: float, limit: int
+) -> LeastNoisePath | str:
+    """The path of leading order or, where none is found, that of least action; the reason where neither is.
 
-    An iteration is a Newton step for the strength: where the path is closest to the saddle, the adjoint says by how
-    much it misses. Where that step does not lead near the saddle, because the path was still far off, bisection finds
-    the strength that does, between one that does not carry the path over and one that does.
+    Sweeps start from a population that always hears what is said at the saddle. Those for the least action then go by
+    continuation from the saddle to empty memories, in strides that halve where sweeps do not converge. A path that is
+    found solves its equations; that no other has less noise is not checked.
 
     Parameters
     ----------
@@ -124,143 +114,228 @@ def least_noise_path(
         Composition, shape (S,).
     left
         Left eigenvector of its unstable direction, shape (S,), positive towards the side that noise must reach.
-    n_steps
-        Number of steps of `STEP`.
+    growth
+        Its eigenvalue, per unit of time.
+    limit
+        Number of nodes times states above which the search is given up.
     """
-
-    # Numbers that vary go in as arrays: Python numbers would be compiled in.
-    def drive(strength: float) -> Course:
-        return _driven(push, jnp.asarray(strength), q, space)
-
-    push, strength = Course(jnp.zeros((n_steps + 1, len(saddle))), jnp.zeros((n_steps, len(saddle)))), 0.0
-    x = drive(strength)
-    end, miss = _closest(x, saddle, space)
-    for iteration in range(1, MAX_ITERATIONS + 1):
-        w = _adjoint(left, jnp.asarray(end), x, q, space)
-        spread = _noise_along(w, x, jnp.asarray(end), q, space)
-        sigma = np.sqrt(_integral(w, spread, end))
-        distance = strength * _integral(w, push, end) + float(w.node[end] @ (saddle - x.node[end]))
-        previous, strength = strength, distance / sigma
-        if miss < NEAR and abs(strength - previous) < TOLERANCE * abs(strength):
-            return LeastNoisePath(x, w, end, distance, sigma, iteration)
-        push = Course(spread.node / sigma, spread.middle / sigma)
-        x = drive(strength)
-        end, miss = _closest(x, saddle, space)
-        if not miss <= NEAR:  # so that NaN counts as too far
-            crossing = _bisect(drive, abs(strength), saddle, q, space)
-            if crossing is None:
-                return None
-            strength, x = crossing
-            end, miss = _closest(x, saddle, space)
-    return None
+    with np.errstate(all="ignore"):  # iterates far from the path may leave all bounds: None
+        for kind in (LeadingOrder, LeastAction):
+            end = _Ends(kind(q, space), saddle, left, growth)
+            path = _refined(end, limit)
+            if path is not None:
+                return path
+    return "the least-noise path to the saddle was not found"
 
 
-def _bisect(
-    drive: Callable[[float], Course],
-    guess: float,
-    saddle: Float[Array, " states"],
-    q: Float[Array, "states words"],
-    space: MemorySpace,
-) -> tuple[float, Course] | None:
-    """A strength that brings the path near the saddle, between those that don't and do carry it over; and the path."""
+class _Iterate(NamedTuple):
+    """x, the strength in p(T) = strength · left, and what the last sweep made of them."""
 
-    def side(x: Course) -> float:
-        return float(jnp.sign(((x.node[-1] - saddle) @ q)[0]))
+    x: Course
+    strength: float
+    p: Course
+    kappa: float
 
-    start = side(drive(0.0))
 
-    def falls_short(x: Course) -> bool:  # a path that leaves all bounds (NaN) does not
-        return side(x) == start
+class _Ends(NamedTuple):
+    """What holds at the ends of a path."""
 
-    below, above = 0.0, guess
-    for _ in range(MAX_DOUBLINGS):
-        if not falls_short(drive(above)):
-            break
-        below, above = above, 2 * above
-    else:
+    equations: LeadingOrder | LeastAction
+    saddle: Vector
+    left: Vector
+    growth: float
+
+    def start(self, share: float) -> Vector:
+        """A population of which this share has empty memories and the rest is at the saddle."""
+        start = (1 - share) * self.saddle
+        start[0] += share
+        return start
+
+
+def _refined(ends: _Ends, limit: int) -> LeastNoisePath | str | None:
+    """The path on [0, T] and on a grid as large and as fine as needed."""
+    size = len(ends.saddle)
+    n_steps = round(APPROACH / COARSE)
+    if n_steps * size > limit:
+        return _too_large(n_steps, size, ends)
+    found = _coarse(ends, n_steps)
+    while found is not None and _end_error(ends, found, COARSE) > END_ERROR:
+        n_steps += n_steps // 2
+        if n_steps * size > limit:
+            return _too_large(n_steps, size, ends)
+        fading = np.exp(-ends.growth * COARSE * np.arange(1, n_steps + 2 - len(found.x)))
+        tail = ends.saddle + fading[:, None] * (found.x[-1] - ends.saddle)
+        strength = found.strength * fading[-1]
+        longer = found._replace(x=np.concatenate([found.x, tail]), strength=strength)
+        found = _solve(ends, longer, COARSE, 1.0) or _coarse(ends, n_steps)
+    step, error = COARSE, np.inf
+    while found is not None and error > STEP_ERROR:
+        step, n_steps = step / 2, 2 * n_steps
+        if n_steps * size > limit:
+            return _too_large(n_steps, size, ends)
+        finer = np.empty((n_steps + 1, size))
+        finer[::2], finer[1::2] = found.x, middles(found.x)
+        previous, found = found.kappa, _solve(ends, found._replace(x=finer), step, 1.0)
+        error = np.inf if found is None else abs(found.kappa - previous) / (16 * found.kappa)
+    if found is None or not found.kappa > 0:
         return None
-    for _ in range(MAX_BISECTIONS):
-        middle = (below + above) / 2
-        x = drive(middle)
-        if _closest(x, saddle, space)[1] < NEAR / 10:
-            return middle, x
-        below, above = (middle, above) if falls_short(x) else (below, middle)
-    return None
+    return LeastNoisePath(found.x, found.p, step, found.kappa, ends.equations, ends.growth)
 
 
-def _closest(x: Course, saddle: Float[Array, " states"], space: MemorySpace) -> tuple[int, float]:
-    """Node at which the path is closest to the saddle, and how close; not before most memories have filled."""
-    first = round(2 * space.memory_length / STEP)
-    distance = np.asarray(jnp.linalg.norm(x.node[first:] - saddle, axis=1))
-    nearest = int(np.argmin(distance))  # NaN, where there is one
-    return first + nearest, float(distance[nearest])
+def _too_large(n_steps: int, size: int, ends: _Ends) -> str:
+    size_of_path = f"{n_steps} steps in {size} states"
+    return f"the path to a saddle with eigenvalue {ends.growth:.2g} needs {size_of_path}, more than are kept"
 
 
-def _integral(a: Course, b: Course, end: int) -> float:
-    """∫ a·b dt up to the node `end`, by Simpson's rule."""
-    node = np.asarray((a.node * b.node).sum(1))
-    middle = np.asarray((a.middle * b.middle).sum(1))
-    return float(STEP / 6 * (node[:end].sum() + 4 * middle[:end].sum() + node[1 : end + 1].sum()))
+def _coarse(ends: _Ends, n_steps: int) -> _Iterate | None:
+    """The path on the coarse grid: at once or else, for that of least action, by continuation from the saddle."""
+    if ends.equations.linear:
+        return _solve(ends, _Iterate(_hearing(ends, 1.0, n_steps), 1.0, ends.saddle, 0.0), COARSE, 1.0)
+    share, stride = 0.0, 1.0
+    before: tuple[float, _Iterate] | None = None
+    last: tuple[float, _Iterate] | None = None
+    while share < 1 and stride >= SMALLEST_STRIDE:
+        aim = min(1.0, share + stride)
+        found = _solve(ends, _guess(ends, n_steps, aim, before, last), COARSE, aim)
+        if found is None:
+            stride /= 2
+            continue
+        before, last, share = last, (aim, found), aim
+        stride *= 1.5
+    return last[1] if last and share == 1 else None
 
 
-def _transposed(x: Array, w: Array, q: Array, space: MemorySpace) -> Array:
-    """J(x)ᵀw."""
-    (product,) = jax.vjp(lambda y: drift(y, q, space), x)[1](w)
-    return product
+def _guess(
+    ends: _Ends, n_steps: int, aim: float, before: tuple[float, _Iterate] | None, last: tuple[float, _Iterate] | None
+) -> _Iterate:
+    """Extrapolated from the last two paths; the first from leading order."""
+    if last is None:
+        x = _hearing(ends, aim, n_steps)
+        leading = ends._replace(equations=ends.equations.leading_order())
+        sweep = _sweep(leading, _Iterate(x, 1.0, x, 0.0), COARSE, aim)
+        strength = float(sweep.p[-1] @ ends.left / (ends.left @ ends.left))
+        return sweep._replace(x=x, strength=strength)
+    if before is None:
+        return last[1]
+    (a, older), (b, newer) = before, last
+    ahead = (aim - b) / (b - a)
+    strength = newer.strength * (newer.strength / older.strength) ** ahead
+    return newer._replace(x=newer.x + ahead * (newer.x - older.x), strength=strength)
 
 
-def _middles(node: Array, slope: Array) -> Array:
-    """Cubic Hermite interpolants halfway between nodes."""
-    return (node[1:] + node[:-1]) / 2 + STEP / 8 * (slope[:-1] - slope[1:])
+def _solve(ends: _Ends, guess: _Iterate, step: float, share: float) -> _Iterate | None:
+    """The fixed point of sweeps, None where it is not found from this guess."""
+    shape = guess.x.shape
+    sweeps: list[_Iterate] = [guess]
+
+    def advance(state: np.ndarray) -> np.ndarray:
+        iterate = guess._replace(x=state[:-1].reshape(shape), strength=float(np.exp(state[-1])))
+        sweeps.append(_sweep(ends, iterate, step, share))
+        return _state(sweeps[-1])
+
+    def done(residual: np.ndarray) -> bool:
+        change = abs(sweeps[-1].kappa - sweeps[-2].kappa)
+        return bool(np.abs(residual).max() < COURSE_TOLERANCE and change < KAPPA_TOLERANCE * abs(sweeps[-1].kappa))
+
+    found = anderson(advance, _state(guess), done, MAX_SWEEPS)
+    return None if found is None else sweeps[-1]
 
 
-@eqx.filter_jit
-def _driven(push: Course, strength: Array, q: Array, space: MemorySpace) -> Course:
-    """The solution of dx/dt = F(x) + strength · push from empty memories."""
-
-    def step(x: Array, pushes: tuple[Array, Array, Array]) -> tuple[Array, Array]:
-        before, between, after = (strength * push for push in pushes)
-        first = drift(x, q, space) + before
-        second = drift(x + STEP / 2 * first, q, space) + between
-        third = drift(x + STEP / 2 * second, q, space) + between
-        fourth = drift(x + STEP * third, q, space) + after
-        x = x + STEP / 6 * (first + 2 * second + 2 * third + fourth)
-        return x, x
-
-    start = jnp.zeros(len(q)).at[0].set(1.0)
-    _, rest = jax.lax.scan(step, start, (push.node[:-1], push.middle, push.node[1:]))
-    node = jnp.concatenate([start[None], rest])
-    slope = jax.lax.map(lambda x: drift(x, q, space), node, batch_size=BATCH) + strength * push.node
-    return Course(node, _middles(node, slope))
+def _state(iterate: _Iterate) -> np.ndarray:
+    return np.append(iterate.x.ravel(), np.log(iterate.strength))
 
 
-@eqx.filter_jit
-def _adjoint(left: Array, end: Array, x: Course, q: Array, space: MemorySpace) -> Course:
-    """w backwards in time from w = left at the node `end`; constant after it."""
-    n_steps = len(x.middle)
+def _hearing(ends: _Ends, share: float, n_steps: int) -> Course:
+    """The path of agents whose partners speak as those at the saddle: it ends there from everywhere."""
+    Q, equations = ends.saddle @ ends.equations.q, ends.equations
 
-    def step(w: Array, now: tuple[Array, Array, Array, Array]) -> tuple[Array, Array]:
-        number, before, between, after = now
-        first = _transposed(after, w, q, space)
-        second = _transposed(between, w + STEP / 2 * first, q, space)
-        third = _transposed(between, w + STEP / 2 * second, q, space)
-        fourth = _transposed(before, w + STEP * third, q, space)
-        w = jnp.where(number < end, w + STEP / 6 * (first + 2 * second + 2 * third + fourth), w)
-        return w, w
+    @no_type_check
+    def rate(number: int, x: Vector) -> Vector:
+        return equations.states(equations.kept(x) * Q[:, None]) - x
 
-    grid: Any = (jnp.arange(n_steps), x.node[:-1], x.middle, x.node[1:])
-    _, earlier = jax.lax.scan(step, left, grid, reverse=True)
-    node = jnp.concatenate([earlier, left[None]])
-    slope = -jax.lax.map(lambda both: _transposed(*both, q, space), (x.node, node), batch_size=BATCH)
-    return Course(node, _middles(node, slope))
+    return integrate(rate, ends.start(share), n_steps, COARSE)
 
 
-@eqx.filter_jit
-def _noise_along(w: Course, x: Course, end: Array, q: Array, space: MemorySpace) -> Course:
-    """D(x)w up to the node `end`, 0 after it."""
+def _sweep(ends: _Ends, iterate: _Iterate, step: float, share: float) -> _Iterate:
+    """The momentum along x, and x under this momentum."""
+    equations, n_steps = ends.equations, len(iterate.x) - 1
+    along = halves(iterate.x)
+    p = integrate(
+        lambda number, p: equations.backward(along[2 * n_steps - number], p),
+        iterate.strength * ends.left,
+        n_steps,
+        step,
+    )[::-1]
+    momentum = halves(p)
+    work = np.array([equations.work(x, p) for x, p in zip(along, momentum, strict=True)])
+    left = remaining(work, step) + work[-1] / (2 * ends.growth)
+    start = ends.start(share)
+    factor = -(p[0] @ start) / left[0]
+    strength = iterate.strength if equations.linear else iterate.strength * factor
+    p, momentum, left = factor * p, factor * momentum, factor**2 * left
 
-    def spread(w: Array, x: Array, last: Array) -> Array:
-        products = jax.lax.map(lambda both: noise(*both, q, space), (w, x), batch_size=BATCH)
-        return jnp.where(jnp.arange(len(w))[:, None] <= last, products, 0.0)
+    @no_type_check
+    def held(number: int, x: Vector) -> Vector:
+        push = equations.forward(x, p[number])[1]
+        return x - (left[number] + p[number] @ x) / (p[number] @ push) * push
 
-    return Course(spread(w.node, x.node, end), spread(w.middle, x.middle, end - 1))
+    x = integrate(lambda number, x: equations.forward(x, momentum[number])[0], start, n_steps, step, held)
+    kappa = np.sign(factor) * np.sqrt(equations.kappa_squared * left[0])
+    return _Iterate(x, strength, p, float(kappa))
+
+
+def _end_error(ends: _Ends, found: _Iterate, step: float) -> float:
+    """What of κ² the linearised end may be wrong by: the part after T, times how nonlinear it is."""
+    leading = ends.equations.leading_order()
+    x, p = found.x[-1], found.p[-1]
+    part = leading.work(x, p) / (2 * ends.growth * found.kappa**2)
+    off = leading.transposed(x, ends.left) - ends.growth * ends.left
+    return part * float(np.ptp(off) / (ends.growth * np.ptp(ends.left)))
+
+
+# --- courses on a grid ---
+
+
+def integrate(
+    rate: Callable[[int, Vector], Vector],
+    start: Vector,
+    n_steps: int,
+    step: float,
+    held: Callable[[int, Vector], Vector] | None = None,
+) -> Course:
+    """Runge-Kutta of order four; `rate` gets the number of half steps since the start, `held` adjusts each node."""
+    course = np.empty((n_steps + 1, len(start)))
+    course[0] = start
+    for number in range(n_steps):
+        y = course[number]
+        first = rate(2 * number, y)
+        second = rate(2 * number + 1, y + step / 2 * first)
+        third = rate(2 * number + 1, y + step / 2 * second)
+        fourth = rate(2 * number + 2, y + step * third)
+        y = y + step / 6 * (first + 2 * (second + third) + fourth)
+        course[number + 1] = y if held is None else held(number + 1, y)
+    return course
+
+
+def middles(course: Course) -> Float[np.ndarray, "steps states"]:
+    """Halfway between nodes, of order six."""
+    n_steps = len(course) - 1
+    middle = np.empty((n_steps, course.shape[1]))
+    middle[2:-2] = sum(weight * course[k : k + n_steps - 4] for k, weight in enumerate(STENCIL))
+    for number in (0, 1):
+        middle[number] = EDGE[number] @ course[:6]
+        middle[-1 - number] = EDGE[number] @ course[:-7:-1]
+    return middle
+
+
+def halves(course: Course) -> Float[np.ndarray, "halves states"]:
+    """Nodes and middles in turn."""
+    both = np.empty((2 * len(course) - 1, course.shape[1]))
+    both[::2], both[1::2] = course, middles(course)
+    return both
+
+
+def remaining(values: Float[np.ndarray, " halves"], step: float) -> Float[np.ndarray, " nodes"]:
+    """∫ from each node to the last one, by Simpson's rule."""
+    pieces = step / 6 * (values[:-2:2] + 4 * values[1::2] + values[2::2])
+    return np.append(np.cumsum(pieces[::-1])[::-1], 0.0)

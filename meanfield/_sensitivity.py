@@ -2,47 +2,25 @@
 
 All are adjoint derivatives: one problem, solved once, gives those with respect to all S entries of the policy.
 
-κ² is the integral of pᵀD(x)p along the least-noise path, with p = κw/σ (see `_least_noise_path`),
-
-    dx/dt = F(x) + D(x)p,   dp/dt = -J(x)ᵀp,   x from empty memories to the saddle, p ending in its left eigenvector.
-
-With α - p and b the multipliers of these equations, κ dκ = ∫ ∂_qL dq dt at fixed courses, where
-
-    L = ½ αᵀDα - ½ (α-p)ᵀD(α-p) + (α-p)·F - p·Jb,
-    db/dt = Jb - Dα,  b(0) = 0,    dα/dt = -Jᵀp - ∂L/∂x,  α ending in the left eigenvector,
-
-which is scaled such that b ends in the saddle's stable manifold. α and b are there because dp/dt leaves out the
-gradient of D, and are small with κ. Each follows from the other in turn: for the pairs of GPT-4o a turn leaves 1/20 to
-1/10 of the error.
+That of κ goes along the least-noise path (`_path_gradient`), the others through one stationary law (`_poisson`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
-
-import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
 import xarray as xr
-from jaxtyping import Array, Float
 
 from meanfield._critical_mass import critical_mass
 from meanfield._errors import InputError
 from meanfield._fixed_points import fixed_points
 from meanfield._group_size_law import law_path
-from meanfield._least_noise_path import BATCH, STEP, Course, LeastNoisePath
 from meanfield._memory import MemorySpace
-from meanfield._noise import noise, noise_intensity
+from meanfield._path_gradient import path_gradient
 from meanfield._poisson import PoissonEquation, eigenvalue_response, polished_fold, share_response
 from meanfield._policy import name_of, single_policy, space_of, word_index, words_of
 from meanfield._provenance import stamp
-from meanfield._rate_equation import drift
 
 NEEDS = {"kappa": None, "eigenvalue": "fixed_point", "word_share": "fixed_point", "critical_mass": "word"}
-TOLERANCE = 1e-8  # change of α against p at which the turns end
-MAX_TURNS = 60
 
 Columns = dict[str, np.ndarray]
 
@@ -158,126 +136,14 @@ def _critical_mass(policy: xr.Dataset, space: MemorySpace, word: str) -> tuple[f
     return fold.committed, {"derivative": fold.gradient, "weight": fold.composition}
 
 
-class _Adjoint(NamedTuple):
-    """The courses x, p, α and b."""
-
-    x: Course
-    p: Course
-    alpha: Course
-    b: Course
-
-
 def _kappa(policy: xr.Dataset, space: MemorySpace) -> tuple[float, Columns]:
     law = law_path(policy)
     if isinstance(law, str):
         raise InputError(f"policy has no group-size law: {law}")
-    q, saddle, path = jnp.asarray(policy["q"].values), jnp.asarray(law.points["composition"].values[1]), law.path
-    kappa = path.distance / path.sigma
-    courses = _solve_adjoint(path, kappa, q, space)
-    gradient, passed = _integrate(courses, jnp.asarray(path.end), q, space)
-    # What follows decays with the growth rate of the saddle, at which x then is.
-    last = (courses.alpha.node - courses.p.node)[path.end]
-    gradient = gradient + jax.grad(lambda q: last @ drift(saddle, q, space))(q) / law.growth
-    derivative = np.asarray(gradient[:, 0] - gradient[:, 1]) / kappa
+    gradient, passed = path_gradient(law.path)
+    derivative = gradient[0] - gradient[1]
+    q = policy["q"].values
     exchanged = [space.state([(1 - a, 1 - b) for a, b in space.memory(i)]) for i in range(space.n_states)]
-    bias = np.asarray(q[:, 0] - q[np.array(exchanged), 1]) / 2
-    columns = {"derivative": derivative, "weight": np.asarray(passed / passed.sum())}
-    return kappa, {**columns, "bias": bias, "contribution": derivative * bias}
-
-
-def _solve_adjoint(path: LeastNoisePath, kappa: float, q: Array, space: MemorySpace) -> _Adjoint:
-    """α and b, each from the other in turn."""
-    end, left = jnp.asarray(path.end), path.w.node[path.end]
-    nothing = Course(jnp.zeros_like(path.x.node), jnp.zeros_like(path.x.middle))
-    p = _plus(nothing, kappa / path.sigma, path.w)
-    unsteered = _alpha(path.x, p, nothing, jnp.zeros_like(left), end, q, space)
-    # α is affine in its end: the difference that one left eigenvector makes, and what that makes of b
-    steer = _plus(_alpha(path.x, p, nothing, p.node[path.end], end, q, space), -1.0, unsteered)
-    steered = _b(path.x, steer, end, q, space)
-    previous, alpha = nothing, unsteered
-    for _ in range(MAX_TURNS):
-        b = _b(path.x, alpha, end, q, space)
-        much = -(left @ b.node[path.end]) / (left @ steered.node[path.end])
-        alpha, b = _plus(alpha, much, steer), _plus(b, much, steered)
-        change = jnp.abs(alpha.node - previous.node).max()
-        if change < TOLERANCE * jnp.abs(p.node).max():
-            return _Adjoint(path.x, p, alpha, b)
-        previous, alpha = alpha, _alpha(path.x, p, b, jnp.zeros_like(left), end, q, space)
-    raise RuntimeError(f"the adjoint of kappa = {kappa:.3g} was not found in {MAX_TURNS} turns")
-
-
-def _plus(a: Course, factor: float | Array, b: Course) -> Course:
-    return Course(a.node + factor * b.node, a.middle + factor * b.middle)
-
-
-def _integrand(x: Array, q: Array, p: Array, alpha: Array, b: Array, space: MemorySpace) -> Array:
-    """L of the module."""
-    _, moved = jax.jvp(lambda x: drift(x, q, space), (x,), (b,))
-    spread = noise_intensity(alpha, x, q, space) - noise_intensity(alpha - p, x, q, space)
-    return spread / 2 + (alpha - p) @ drift(x, q, space) - p @ moved
-
-
-@eqx.filter_jit
-def _alpha(x: Course, p: Course, b: Course, last: Array, end: Array, q: Array, space: MemorySpace) -> Course:
-    """α backwards in time from `last` at the node `end`."""
-
-    def rate(alpha: Array, x: Array, p: Array, b: Array) -> Array:
-        return -jax.grad(lambda x: _integrand(x, q, p, alpha, b, space) + p @ drift(x, q, space))(x)
-
-    return _course(rate, last, (x, p, b), end, backwards=True)
-
-
-@eqx.filter_jit
-def _b(x: Course, alpha: Course, end: Array, q: Array, space: MemorySpace) -> Course:
-    """b forwards in time from 0."""
-
-    def rate(b: Array, x: Array, alpha: Array) -> Array:
-        # The derivative of the normalised drift: with the other one, Σb would grow from rounding.
-        return jax.jvp(lambda x: drift(x, q, space), (x,), (b,))[1] - noise(alpha, x, q, space)
-
-    return _course(rate, jnp.zeros(len(q)), (x, alpha), end, backwards=False)
-
-
-def _course(
-    rate: Callable[..., Array], start: Array, given: tuple[Course, ...], end: Array, *, backwards: bool
-) -> Course:
-    """The solution of dy/dt = rate(y, *given) on the grid of the path, by its Runge-Kutta steps; held from `end` on."""
-    step = -STEP if backwards else STEP
-
-    def advance(y: Array, now: tuple[Any, ...]) -> tuple[Array, Array]:
-        number, before, between, after = now
-        if backwards:
-            before, after = after, before
-        first = rate(y, *before)
-        second = rate(y + step / 2 * first, *between)
-        third = rate(y + step / 2 * second, *between)
-        fourth = rate(y + step * third, *after)
-        y = jnp.where(number < end, y + step / 6 * (first + 2 * second + 2 * third + fourth), y)
-        return y, y
-
-    nodes, middles = tuple(course.node for course in given), tuple(course.middle for course in given)
-    grid: Any = (jnp.arange(len(middles[0])), tuple(n[:-1] for n in nodes), middles, tuple(n[1:] for n in nodes))
-    _, rest = jax.lax.scan(advance, start, grid, reverse=backwards)
-    node = jnp.concatenate([rest, start[None]] if backwards else [start[None], rest])
-    slope = jax.lax.map(lambda now: rate(*now), (node, *nodes), batch_size=BATCH)
-    return Course(node, (node[1:] + node[:-1]) / 2 + STEP / 8 * (slope[:-1] - slope[1:]))
-
-
-@eqx.filter_jit
-def _integrate(
-    courses: _Adjoint, end: Array, q: Array, space: MemorySpace
-) -> tuple[Float[Array, "states two"], Float[Array, " states"]]:
-    """∫ ∂L/∂q dt, and ∫ x pᵀDp dt, up to the node `end` by Simpson's rule."""
-
-    def add(sums: tuple[Array, Array], now: tuple[Array, ...]) -> tuple[tuple[Array, Array], None]:
-        weight, x, p, alpha, b = now
-        slope = jax.grad(_integrand, argnums=1)(x, q, p, alpha, b, space)
-        return (sums[0] + weight * slope, sums[1] + weight * noise_intensity(p, x, q, space) * x), None
-
-    number = jnp.arange(len(courses.x.node))
-    nodes = STEP / 6 * ((number < end) + 1.0 * ((number > 0) & (number <= end)))
-    middles = jnp.where(number[:-1] < end, 4 * STEP / 6, 0.0)
-    sums = (jnp.zeros_like(q), jnp.zeros(len(q)))
-    sums, _ = jax.lax.scan(add, sums, (nodes, *(course.node for course in courses)))
-    sums, _ = jax.lax.scan(add, sums, (middles, *(course.middle for course in courses)))
-    return sums
+    bias = (q[:, 0] - q[exchanged, 1]) / 2
+    columns = {"derivative": derivative, "weight": passed / passed.sum()}
+    return law.path.kappa, {**columns, "bias": bias, "contribution": derivative * bias}

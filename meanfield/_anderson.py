@@ -1,0 +1,58 @@
+"""Fixed points of maps whose linearisation is close to one of low rank."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+
+import numpy as np
+from jaxtyping import Float
+
+MEMORY = 8  # differences kept
+REGULARISATION = 1e-14  # of the least squares, relative: differences of converged iterates are parallel
+
+Vector = Float[np.ndarray, " n"]
+
+
+def anderson(
+    advance: Callable[[Vector], Vector], start: Vector, done: Callable[[Vector], bool], max_iterations: int
+) -> Vector | None:
+    """x = advance(x) by Anderson's mixing; None where the iteration does not end or leaves all bounds.
+
+    The next iterate is the combination of the last ones, with weights that sum to 1, of which the residuals combine to
+    the smallest vector. For a linear map this is GMRES: it does not need `advance` to contract. Source: Walker and Ni,
+    SIAM J. Numer. Anal. 49, 1715 (2011).
+
+    Parameters
+    ----------
+    advance
+        The map; NaN where it is not defined.
+    start
+        First iterate, shape (n,).
+    done
+        Of the residual advance(x) - x, whether it is small enough.
+    max_iterations
+        Number of values of the map, ≥ 1.
+    """
+    x, previous = start, None
+    moves: deque[Vector] = deque(maxlen=MEMORY)
+    changes: deque[Vector] = deque(maxlen=MEMORY)
+    for _ in range(max_iterations):
+        value = advance(x)
+        residual = value - x
+        if not np.isfinite(residual).all():
+            return None
+        if done(residual):
+            return value
+        if previous is not None:
+            moves.append(value - previous[0])
+            changes.append(residual - previous[1])
+        previous = value, residual
+        x = value
+        if changes:
+            gram = np.array([[a @ b for b in changes] for a in changes])
+            gram += REGULARISATION * np.trace(gram) * np.eye(len(gram))
+            weights = np.linalg.lstsq(gram, np.array([a @ residual for a in changes]), rcond=None)[0]
+            for weight, move in zip(weights, moves, strict=True):
+                x = x - weight * move
+    return None

@@ -1,0 +1,182 @@
+"""The least-noise path: its equations in closed form, its order, its two kinds, and policies that are hard on it."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import meanfield
+from _battery import counted, policy_of, softmax
+from meanfield import _least_noise_path, group_size_law, make_policy, sensitivity
+from meanfield._anderson import anderson
+from meanfield._group_size_law import law_path
+from meanfield._noise import noise, noise_intensity
+from meanfield._path_equations import LeadingOrder, LeastAction, PathEquations
+from meanfield._rate_equation import drift
+from test_group_size_law import majority
+
+
+def drawn(W, H, seed=0):
+    """A policy, its memories, a composition and two vectors, at random."""
+    space, random = meanfield.MemorySpace(W, H), np.random.default_rng([seed, W, H])
+    q, x = random.dirichlet(np.ones(W), space.n_states), random.dirichlet(np.ones(space.n_states))
+    return q, space, x, *random.standard_normal((2, space.n_states))
+
+
+SIZES = [(2, 1), (2, 3), (3, 2)]
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_closed_forms_are_those_of_automatic_differentiation(size):
+    q, space, x, v, w = drawn(*size)
+    equations = PathEquations(q, space)
+    product, transpose = (
+        jax.jvp(lambda x: drift(x, jnp.asarray(q), space), (jnp.asarray(x),), (jnp.asarray(v),))[1],
+        (jax.vjp(lambda x: drift(x, jnp.asarray(q), space), jnp.asarray(x))[1](jnp.asarray(w))[0]),
+    )
+    np.testing.assert_allclose(equations.drift(x), drift(x, q, space), atol=1e-15)
+    np.testing.assert_allclose(equations.linearised(x, v), product, atol=1e-14)
+    np.testing.assert_allclose(equations.transposed(x, w), transpose, atol=1e-14)
+    spread = noise(*map(jnp.asarray, (w, x, q)), space)
+    np.testing.assert_allclose(equations.noise(x, w), spread, atol=1e-14)
+    leading = LeadingOrder(q, space)
+    moved, push = leading.forward(x, w)
+    np.testing.assert_allclose(push, spread, atol=1e-14)
+    np.testing.assert_allclose(moved, equations.drift(x) + spread, atol=1e-14)
+    assert leading.work(x, w) == pytest.approx(float(w @ spread), rel=1e-12)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_slopes_by_the_policy_are_those_of_automatic_differentiation(size):
+    """Up to a number for each state, which a policy whose rows sum to 1 does not feel."""
+    q, space, x, v, w = drawn(*size)
+    equations = PathEquations(q, space)
+
+    def bilinear(q):
+        return (noise_intensity(v + w, x, q, space) - noise_intensity(v - w, x, q, space)) / 4
+
+    for found, function in (
+        (equations.drift_slope(x, w), lambda q: w @ drift(jnp.asarray(x), q, space)),
+        (equations.noise_slope(x, v, w), bilinear),
+    ):
+        expected = np.asarray(jax.grad(function)(jnp.asarray(q))).T / x
+        np.testing.assert_allclose(np.diff(found, axis=0), np.diff(expected, axis=0), atol=1e-11)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_least_action_follows_its_hamiltonian(size):
+    """h is the growth rate of the mean of exp(p·change), summed over who meets whom; at p = 0 it has F and D."""
+    q, space, x, v, _ = drawn(*size)
+    p = 0.3 * v
+    action, W = LeastAction(q, space), size[0]
+    after = space.successors()[:, None, None] + W * np.arange(W)[:, None] + np.arange(W)
+
+    def h(x, p, q=q):
+        met = jnp.einsum("i,ia,iab->ab", x, q, jnp.exp(p[after] - p[:, None, None]))
+        return ((met * met.T).sum() / x.sum() - x.sum()) / 2
+
+    by_x, by_p, by_q = jax.grad(h, argnums=(0, 1, 2))(jnp.asarray(x), jnp.asarray(p), jnp.asarray(q))
+    np.testing.assert_allclose(action.backward(x, p), by_x, atol=1e-13)
+    moved, push = action.forward(x, p)
+    np.testing.assert_allclose(moved, by_p, atol=1e-14)
+    np.testing.assert_allclose(push, by_p - action.drift(x), atol=1e-14)
+    np.testing.assert_allclose(action.slope(x, p), by_q.T, atol=1e-13)
+    assert action.work(x, p) == pytest.approx(float(p @ by_p - h(x, p)), rel=1e-12)
+    small = 1e-6 * v
+    np.testing.assert_allclose(action.forward(x, small)[1], action.noise(x, small), atol=1e-11)
+
+
+def test_order_in_the_step(monkeypatch):
+    """κ of steps 0.8, 0.4 and 0.2 differs by factors of 2⁴; from one tolerance to another by less than the first."""
+    seen = {}
+    solve = _least_noise_path._solve
+
+    def spied(ends, guess, step, share):
+        found = solve(ends, guess, step, share)
+        seen[step] = found.kappa
+        return found
+
+    monkeypatch.setattr(_least_noise_path, "_solve", spied)
+    monkeypatch.setattr(_least_noise_path, "STEP_ERROR", 1e-8)
+    kappa = group_size_law(majority(0.53))["kappa"].item()
+    first, second = (seen[0.4] - seen[0.8]) / (seen[0.2] - seen[0.4]), (seen[0.2] - seen[0.4]) / (seen[0.1] - seen[0.2])
+    assert 10 < first < 30 and 10 < second < 30
+    monkeypatch.undo()
+    assert group_size_law(majority(0.53))["kappa"].item() == pytest.approx(kappa, rel=2e-5)
+
+
+def test_the_end_is_far_enough(monkeypatch):
+    kappa = group_size_law(majority(0.53))["kappa"].item()
+    monkeypatch.setattr(_least_noise_path, "END_ERROR", 1e-10)
+    assert group_size_law(majority(0.53))["kappa"].item() == pytest.approx(kappa, rel=3e-6)
+
+
+def test_both_paths_agree_where_noise_is_weak(monkeypatch):
+    """Leading order leaves out what is of relative order κ; here κ², since words are treated alike but at the start."""
+    differences = []
+    for start in (0.52, 0.51):
+        path = law_path(majority(start)).path
+        assert path.leading_order
+        with monkeypatch.context() as patch:
+            patch.setattr(_least_noise_path, "LeadingOrder", LeastAction)
+            action = law_path(majority(start)).path
+        assert isinstance(action.equations, LeastAction)
+        np.testing.assert_allclose(action.x.sum(1), 1, atol=1e-12)
+        differences.append(abs(action.kappa / path.kappa - 1))
+    assert 0 < differences[0] < 1e-2
+    assert differences[0] / differences[1] == pytest.approx(4, rel=0.2)
+
+
+def strongly_coupled(seed):
+    """Agents who follow sharply what they hear, with whims, and nearly all of whom begin with the same word; H = 2."""
+    random = np.random.default_rng([8, 2, 2, seed])
+    age = np.arange(2)
+    own = random.normal(0.3, 0.6) * random.uniform(0.3, 1.2) ** age
+    partner = (1 + random.exponential(1.5)) * random.uniform(0.3, 1.2) ** age
+    bias = random.normal(0, random.choice([0.1, 0.5, 1.0]), 2)
+    whims = random.exponential(0.4) * random.standard_normal((21, 2))
+    logits = random.uniform(0.5, 4) * counted(2, 2, own, partner) + bias + whims
+    logits[0] += random.normal(0, 2) * np.array([1, -1])
+    return policy_of(softmax(logits), f"coupled {seed}")
+
+
+# With κ of leading order from 0.2 to 0.9; and those whose branch of leading order folds before empty memories
+LEADING, FOLDED = (43, 70, 79, 88, 106), (7, 115)
+
+
+@pytest.mark.parametrize("seed", [*LEADING, *FOLDED])
+def test_strong_attraction_has_a_path(seed):
+    law = law_path(strongly_coupled(seed))
+    assert not isinstance(law, str), law
+    path = law.path
+    assert path.leading_order == (seed in LEADING)
+    assert 0.2 < path.kappa < 2
+    share = (path.p * path.x).sum(1)
+    assert -share[0] * path.equations.kappa_squared == pytest.approx(path.kappa**2, rel=1e-6)
+    assert np.abs(path.x[-1] - law.points["composition"].values[1]).max() < 1e-2, "it ends at the saddle"
+
+
+def test_derivative_of_the_least_action():
+    """Central differences of order two with steps of 1e-3 leave 1e-5 of the derivative."""
+    policy = strongly_coupled(115)
+    assert "κ is that of the least action" in group_size_law(policy).attrs["reason"]
+    result = sensitivity(policy, of="kappa")
+    q = policy["q"].values[:, 0]
+    direction = q * (1 - q) * np.random.default_rng(0).standard_normal(len(q))
+    moved = [group_size_law(make_policy(q + step * direction, ["a", "b"]))["kappa"].item() for step in (1e-3, -1e-3)]
+    assert result["derivative"].values @ direction == pytest.approx((moved[0] - moved[1]) / 2e-3, rel=1e-3)
+
+
+def test_anderson_solves_linear_maps_that_expand():
+    """Like GMRES; where plain iteration would grow by 3 a step. NaN and too few steps give None."""
+    random = np.random.default_rng(0)
+    basis = np.linalg.qr(random.standard_normal((20, 3)))[0]
+    matrix, b = basis @ np.diag([3.0, -2.0, 0.5]) @ basis.T, random.standard_normal(20)
+
+    def done(residual):
+        return bool(np.abs(residual).max() < 1e-10)
+
+    found = anderson(lambda x: matrix @ x + b, np.zeros(20), done, 12)
+    np.testing.assert_allclose(found, np.linalg.solve(np.eye(20) - matrix, b), atol=1e-8)
+    assert anderson(lambda x: matrix @ x + b, np.zeros(20), done, 3) is None
+    assert anderson(lambda x: np.nan * x, np.zeros(20), done, 12) is None
