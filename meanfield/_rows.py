@@ -26,14 +26,11 @@ def spoken_rows(
 
 
 def heard_rows(
-    kept: Float[np.ndarray, "*rows words kept"], Q: Float[np.ndarray, "*#rows words"]
-) -> Float[np.ndarray, "*rows states"]:
-    """Compositions after agents of weight `kept` have heard a word drawn from Q; see `_reaction.heard`.
-
-    The leading axes of Q are those of `kept`, or 1.
-    """
+    kept: Float[np.ndarray, "... words kept"], Q: Float[np.ndarray, "... words"]
+) -> Float[np.ndarray, "... states"]:
+    """Compositions after agents of weight `kept` have heard a word drawn from Q; see `_reaction.heard`."""
     W, K = kept.shape[-2:]
-    lead = kept.shape[:-2]
+    lead = np.broadcast_shapes(kept.shape[:-2], Q.shape[:-1])
     x = np.empty((*lead, 1 + K * W * W))
     x[..., 0] = 0.0
     after = x[..., 1:].reshape(*lead, K, W, W)

@@ -24,6 +24,7 @@ STAGES = (
     np.array([5.86145544294642, -12.92096931784711, 8.159367898576159, -0.071584973281401, -0.028269050394068383]),
     np.array([0.09646076681806523, 0.01, 0.4798896504144996, 1.379008574103742, -3.290069515436081, 2.324710524099774]),
 )
+STAGE_TIMES = np.array([0.0, *(weights.sum() for weights in STAGES)])
 # Of order 5 less of order 4
 ERROR = np.array(
     [
@@ -115,7 +116,8 @@ def integrate_problems(
             )
         last = now + step >= end_time
         taken = np.where(last, end_time - now, step)
-        after, k, error = _step(rate, x, slope, lanes, taken, tolerances)
+        after, k = runge_kutta(lambda y, stage, lanes=lanes: rate(y, lanes), x, slope, taken[:, None])
+        error = _error(x, after, k, taken[:, None], tolerances)
         kept = error < 1
         then = np.where(last, end_time, now + taken)
         _observe(observe, observed, times, (lanes, x, k, now, then, kept))
@@ -135,22 +137,28 @@ def _first_step(x: np.ndarray, slope: np.ndarray, tolerances: Tolerances) -> np.
     return np.where((size > 1e-5) & (speed > 1e-5), 0.01 * size / np.maximum(speed, 1e-5), 1e-6)
 
 
-def _step(
-    rate: Callable, x: np.ndarray, slope: np.ndarray, lanes: np.ndarray, step: np.ndarray, tolerances: Tolerances
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """x after one step, the slopes at the seven stages (7, n, D), and the error in units of the tolerance."""
+def runge_kutta(
+    rate: Callable[[np.ndarray, int], np.ndarray], x: np.ndarray, slope: np.ndarray, step: float | np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """x after one step and the slopes at the seven stages (7, n, D); `rate` is told the number of the stage."""
     k = np.empty((len(STAGES) + 1, *x.shape))
     k[0] = slope
     after = x
-    for s, weights in enumerate(STAGES, 1):
-        after = (weights @ k[:s].reshape(s, -1)).reshape(x.shape)
-        after *= step[:, None]
+    for stage, weights in enumerate(STAGES, 1):
+        after = (weights @ k[:stage].reshape(stage, -1)).reshape(x.shape)
+        after *= step
         after += x
-        k[s] = rate(after, lanes)
-    error = step[:, None] * (ERROR @ k.reshape(len(k), -1)).reshape(x.shape)
+        k[stage] = rate(after, stage)
+    return after, k
+
+
+def _error(
+    x: np.ndarray, after: np.ndarray, k: np.ndarray, step: np.ndarray, tolerances: Tolerances
+) -> Float[np.ndarray, " problems"]:
+    """The error of a step in units of the tolerance; a step to where nothing is finite is one that is too long."""
+    error = step * (ERROR @ k.reshape(len(k), -1)).reshape(x.shape)
     error /= tolerances.atol + tolerances.rtol * np.maximum(np.abs(x), np.abs(after))
-    # A step to where nothing is finite is one that is too long.
-    return after, k, np.nan_to_num(np.sqrt(np.square(error).mean(1)), nan=np.inf)
+    return np.nan_to_num(np.sqrt(np.square(error).mean(1)), nan=np.inf)
 
 
 def _observe(observe: Callable, observed: np.ndarray, times: np.ndarray, step: tuple[np.ndarray, ...]) -> None:
