@@ -46,7 +46,7 @@ STEP = 0.2  # of fifth order: halving it changes the moments by less than 2e-5
 # Lobatto's rule of four points for what is fed in during a step: the weight of its ends, and the points within
 END, INNER = 1 / 12, ((1 - 5**-0.5) / 2, (1 + 5**-0.5) / 2)
 # Largest neglected eigenvalue of h, relative to the largest kept. What is neglected may grow again, with the dynamics.
-NEGLECTED = 1e-11
+NEGLECTED = 1e-9
 SPLINE = 7  # degree, between the steps
 ROOM = 2  # how many times the rank of h its factors may hold before they are compressed
 MAX_NUMBERS = 2**26  # steps times states: 0.5 GB for what drives V, and another for its spline

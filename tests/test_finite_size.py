@@ -150,7 +150,7 @@ def test_steps_are_fine_enough(policy, monkeypatch):
 def test_nothing_of_weight_is_neglected(monkeypatch):
     policy = random_policy(5, 2, 3, concentration=0.2)
     ours = finite_size(policy, times=TIMES)
-    for neglected, room, bound in ((1e-14, 4, 1e-8), (1e-3, 2, np.inf)):
+    for neglected, room, bound in ((1e-14, 4, 1e-7), (1e-3, 2, np.inf)):
         monkeypatch.setattr(_finite_size, "NEGLECTED", neglected)
         monkeypatch.setattr(_finite_size, "ROOM", room)
         again = finite_size(policy, times=TIMES)
