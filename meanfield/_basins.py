@@ -23,6 +23,7 @@ from meanfield._spectrum import leading_eigenvalues, stability
 FAMILIES = ("consensus", "dirichlet")
 # Even, so that no start of a symmetric family lies on the separatrix in its middle
 SECTIONS = 16
+REFINEMENT = 6  # starts within an interval that holds a separatrix; also even
 SEPARATRIX_TOLERANCE = 1e-7
 SAME_ATTRACTOR = 1e-3  # Σ|x - y| / 2 below which two trajectories end at the same place
 BATCH = 64
@@ -192,7 +193,7 @@ def _by_consensus(
         open_intervals = np.flatnonzero((np.diff(reached) != 0) & wide)
         if not len(open_intervals):
             break
-        inner = np.linspace(s[open_intervals[0]], s[open_intervals[0] + 1], SECTIONS + 2)[1:-1]
+        inner = np.linspace(s[open_intervals[0]], s[open_intervals[0] + 1], REFINEMENT + 2)[1:-1]
         s, reached = np.append(s, inner), np.append(reached, number(inner))
         order = np.argsort(s)
         s, reached = s[order], reached[order]

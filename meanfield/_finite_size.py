@@ -17,8 +17,9 @@ between two agents starts from zero and obeys
 
     dh/dt = Jh + hJᵀ + Σ_ab k_ab k_baᵀ - 2FFᵀ,   k_ab = Σ_i x_i q_a(i) (e_Γ(i,a,b) - x),   F = Σ_ab Q_b k_ab:
 
-what is fed in at a time has rank W² at most, and is forgotten with the memory. So h has a low rank, and is kept as
-L diag(s) Lᵀ with orthonormal L.
+what is fed in at a time has rank W² at most, and is forgotten with the memory. So h has a low rank, and is kept in
+factors, which J moves like any perturbation of x; they are compressed to the eigenvectors of h whenever they have
+become twice as many as these.
 """
 
 from __future__ import annotations
@@ -26,13 +27,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
 import xarray as xr
-from jaxtyping import Array, Float
-from scipy.interpolate import CubicSpline
+from jaxtyping import Float
+from scipy.interpolate import make_interp_spline
+from scipy.linalg import block_diag
 
 from meanfield._errors import InputError
 from meanfield._memory import MemorySpace
@@ -40,15 +39,19 @@ from meanfield._memory_budget import check_memory
 from meanfield._noise import outcomes
 from meanfield._policy import name_of, single_policy, space_of
 from meanfield._provenance import stamp
-from meanfield._rate_equation import TIME_PER_ROUND, drift
-from meanfield._reaction import spoken, word_share
+from meanfield._rate_equation import TIME_PER_ROUND
+from meanfield._rows import heard_rows, spoken_rows
+from meanfield._tsit5 import STAGE_TIMES, runge_kutta
 
 BYTES_A_SIZE = 50  # of a law, as measured
-STEP = 0.1  # of fourth order: halving it changes the moments by less than 2e-5
-FIRST_RANK = 32
+STEP = 0.2  # of fifth order: halving it changes the moments by less than 2e-5
+# Lobatto's rule of four points for what is fed in during a step: the weight of its ends, and the points within
+END, INNER = 1 / 12, ((1 - 5**-0.5) / 2, (1 + 5**-0.5) / 2)
 # Largest neglected eigenvalue of h, relative to the largest kept. What is neglected may grow again, with the dynamics.
-NEGLECTED = 1e-11
-MAX_NUMBERS = 2**27  # steps times states: 1 GB for the course of x, and another for what drives V
+NEGLECTED = 1e-9
+SPLINE = 7  # degree, between the steps
+ROOM = 2  # how many times the rank of h its factors may hold before they are compressed
+MAX_NUMBERS = 2**26  # steps times states: 0.5 GB for what drives V, and another for its spline
 
 
 class Moments(NamedTuple):
@@ -62,14 +65,11 @@ class Moments(NamedTuple):
         qᵀV, shape (steps + 1, W).
     variance
         (qᵀCq)_ww, shape (steps + 1, W).
-    neglected
-        Largest eigenvalue of h that was neglected in a step, relative to the largest kept.
     """
 
     share: Float[np.ndarray, "nodes words"]
     correction: Float[np.ndarray, "nodes words"]
     variance: Float[np.ndarray, "nodes words"]
-    neglected: float
 
 
 def finite_size(
@@ -111,14 +111,14 @@ def finite_size(
         or sizes and times more than 16 GiB (or what the environment variable MEANFIELD_MEMORY says, in GiB).
     """
     policy = single_policy(policy)
-    q, space = jnp.asarray(policy["q"].values), space_of(policy)
+    q, space = np.ascontiguousarray(policy["q"].values.T), space_of(policy)
     times = _validate_times(times)
     sizes = None if n_agents is None else validate_sizes(n_agents)
     n_sizes = 0 if sizes is None else len(sizes)
     # As measured
     needed = 16 * space.n_words * len(times) * (n_sizes + 2)
     check_memory(needed, f"n_agents has {n_sizes} sizes and times {len(times)}", "fewer of them")
-    n_steps = max(3, int(np.ceil(times[-1] / STEP)))
+    n_steps = max(SPLINE, int(np.ceil(times[-1] / STEP)))
     if n_steps * space.n_states > MAX_NUMBERS:
         raise InputError(
             f"times end at {times[-1]:g}: for {space.n_states} states expected {MAX_NUMBERS // space.n_states * STEP:g}"
@@ -126,10 +126,10 @@ def finite_size(
         )
     moments = _moments(q, space, n_steps)
     grid = STEP * np.arange(n_steps + 1)
-    share, correction, variance = (CubicSpline(grid, values)(times) for values in moments[:3])
+    share, correction, variance = (make_interp_spline(grid, values, k=SPLINE)(times) for values in moments)
     # A variance below the accuracy may come out negative.
     result = _label(policy, times, share, correction, np.maximum(variance, 0.0), sizes)
-    return stamp(result, "finite_size", policy, step=STEP, neglected=moments.neglected)
+    return stamp(result, "finite_size", policy, step=STEP, neglected=NEGLECTED)
 
 
 def _validate_times(times: np.ndarray | None) -> np.ndarray:
@@ -149,141 +149,103 @@ def validate_sizes(n_agents: int | Sequence[int] | np.ndarray) -> np.ndarray:
     return sizes
 
 
-def _moments(q: Float[Array, "states words"], space: MemorySpace, n_steps: int) -> Moments:
-    """The moments at the steps; the rank of h is doubled until nothing of weight is neglected."""
-    rank = min(FIRST_RANK, space.n_states)
-    while True:
-        x, drive, variance, neglected = _covariance(q, space, n_steps, rank)
-        worst = float(neglected)
-        if worst <= NEGLECTED or rank == space.n_states:
-            break
-        rank = min(2 * rank, space.n_states)
-    correction = _correction(x, drive, q, space)
-    return Moments(np.asarray(x @ q), np.asarray(correction @ q), np.asarray(variance), worst)
+def _moments(q: Float[np.ndarray, "words states"], space: MemorySpace, n_steps: int) -> Moments:
+    """The moments at the steps; h is kept as rowsᵀ · middle · rows."""
+    W, S = q.shape
+    share, variance, drive = np.empty((n_steps + 1, W)), np.empty((n_steps + 1, W)), np.empty((n_steps + 1, S))
+    x = np.zeros(S)
+    x[0] = 1.0
+    none = (np.empty((0, S)), np.empty((0, 0)))
+    share[0], (drive[0], variance[0]) = q @ x, _observe(x, *none, q, space)
+    rows, weights = _fed(x, q, space)
+    fed, middle, rank = len(rows), END * STEP * weights, 0
+    for n in range(1, n_steps + 1):
+        inner, weights = zip(*(_fed_within(x, q, space, part) for part in INNER), strict=True)
+        x, *moved = _advance(np.vstack([x, rows]), q, space, STEP)
+        rows, middle = np.vstack([*moved, *inner]), block_diag(middle, *weights)
+        if len(rows) > ROOM * max(rank, 3 * fed):
+            rows, middle = _compress(rows, middle)
+            rank = len(rows)
+        after, weights = _fed(x, q, space)
+        rows, middle = np.vstack([rows, after]), block_diag(middle, END * STEP * weights)
+        share[n], (drive[n], variance[n]) = q @ x, _observe(x, rows, middle, q, space)
+        middle[-fed:, -fed:] *= 2  # which is also the start of the next step
+    return Moments(share, _correction(drive, q, space), variance)
 
 
-@eqx.filter_jit
-def _covariance(
-    q: Float[Array, "states words"], space: MemorySpace, n_steps: int, rank: int
-) -> tuple[Array, Array, Array, Array]:
-    """x (nodes, S), what drives V (nodes, S), the variance of the word share (nodes, W), and what was neglected."""
-
-    def observe(x: Array, L: Array, s: Array) -> tuple[Array, Array]:
-        Q = word_share(x, q)
-        Cq = x[:, None] * q - x[:, None] * Q + (L * s) @ (L.T @ q)
-        return _drive(x, Cq, q, space), jnp.einsum("iw,iw->w", q, Cq)
-
-    def step(carry: tuple[Array, Array, Array], _: None) -> tuple[tuple[Array, Array, Array], tuple[Array, ...]]:
-        x, L, s = carry
-        # Simpson's rule for what is fed in during the step: at its start, in its middle and at its end
-        fed, weights = _fed(x, q, space)
-        half = _advance(x, fed[:, :0], q, space, STEP / 2)[0]
-        fed_half, weights_half = _fed(half, q, space)
-        after, moved = _advance(x, jnp.concatenate([L, fed], 1), q, space, STEP)
-        moved_half = _advance(half, fed_half, q, space, STEP / 2)[1]
-        fed_after, weights_after = _fed(after, q, space)
-        columns = jnp.concatenate([moved, moved_half, fed_after], 1)
-        middle = jax.scipy.linalg.block_diag(
-            jnp.diag(s), STEP / 6 * weights, 4 * STEP / 6 * weights_half, STEP / 6 * weights_after
-        )
-        L, s, neglected = _compress(columns, middle, rank)
-        return (after, L, s), (after, *observe(after, L, s), neglected)
-
-    start = jnp.zeros(len(q)).at[0].set(1.0)
-    none = (jnp.zeros((len(q), rank)), jnp.zeros(rank))
-    _, (x, drive, variance, neglected) = jax.lax.scan(step, (start, *none), None, length=n_steps)
-    first = observe(start, *none)
-    return (
-        jnp.concatenate([start[None], x]),
-        jnp.concatenate([first[0][None], drive]),
-        jnp.concatenate([first[1][None], variance]),
-        neglected.max(),
-    )
+def _observe(
+    x: np.ndarray, rows: np.ndarray, middle: np.ndarray, q: np.ndarray, space: MemorySpace
+) -> tuple[np.ndarray, np.ndarray]:
+    """What drives V, ½F''[C] + b - JF, shape (S,), and the diagonal of qᵀCq."""
+    said, Q = x * q, q @ x
+    Cq = said - Q[:, None] * x + (middle @ (rows @ q.T)).T @ rows
+    apart = Q[:, None] * x - said
+    F = _slope(x[None], q, space)
+    JF = _slope(np.vstack([x, F]), q, space)[1]
+    # Σ_i Σ_ab weight[b, i] q_a(i) e_Γ(i,a,b): agents in state i hear b with that weight
+    jointly = spoken_rows(Cq + apart, q, space).transpose(2, 1, 0).ravel()
+    return np.concatenate([[0.0], jointly]) - JF, (q * Cq).sum(1)
 
 
-def _fed(x: Array, q: Array, space: MemorySpace) -> tuple[Array, Array]:
-    """k_ab as columns (S, W²), and the symmetric matrix of the weights of their products."""
-    Q, W = word_share(x, q), space.n_words
-    columns = outcomes(x, q, space) - x[:, None, None] * Q[None, :, None]
-    swap = jnp.eye(W * W).reshape(W, W, W, W).transpose(0, 1, 3, 2).reshape(W * W, W * W)  # (a, b) with (b, a)
-    heard = jnp.tile(Q, W)
-    return columns.reshape(len(x), W * W), swap - 2 * jnp.outer(heard, heard)
+def _fed(x: np.ndarray, q: np.ndarray, space: MemorySpace) -> tuple[np.ndarray, np.ndarray]:
+    """k_ab as rows (W², S), and the symmetric matrix of the weights of their products."""
+    Q, W = q @ x, space.n_words
+    columns = outcomes(x, q.T, space) - x[:, None, None] * Q[None, :, None]
+    swap = np.eye(W * W).reshape(W, W, W, W).transpose(0, 1, 3, 2).reshape(W * W, W * W)  # (a, b) with (b, a)
+    heard = np.tile(Q, W)
+    return columns.reshape(len(x), W * W).T, swap - 2 * np.outer(heard, heard)
 
 
-def _drive(x: Array, Cq: Array, q: Array, space: MemorySpace) -> Array:
-    """½F''[C] + b - JF."""
-    Q = word_share(x, q)
-    apart = x[:, None] * (Q - q)
-    F = drift(x, q, space)
-    return _heard_jointly(Cq + apart, q, space) - _linearised(x, F, q, space)
+def _fed_within(x: np.ndarray, q: np.ndarray, space: MemorySpace, part: float) -> tuple[np.ndarray, np.ndarray]:
+    """What is fed in at that part of a step from x, moved to its end, with the weights of the quadrature."""
+    there = _advance(x[None], q, space, part * STEP)[0]
+    rows, weights = _fed(there, q, space)
+    return _advance(np.vstack([there, rows]), q, space, (1 - part) * STEP)[1:], (0.5 - END) * STEP * weights
 
 
-def _heard_jointly(weight: Array, q: Array, space: MemorySpace) -> Array:
-    """Σ_i Σ_ab weight[i, b] q_a(i) e_Γ(i,a,b): agents in state i hear b with that weight, shape (S,)."""
-    each = [spoken(weight[:, b], q, space) for b in range(space.n_words)]
-    return jnp.concatenate([jnp.zeros(1), jnp.stack(each, -1).reshape(-1)])
+def _slope(rows: np.ndarray, q: np.ndarray, space: MemorySpace) -> np.ndarray:
+    """F(x) and Jv, for x and perturbations v of it, the rows; in the form that conserves Σv."""
+    said, total = rows @ q.T, rows.sum(1)
+    Q = said[0] / total[0]
+    change = (said - total[:, None] * Q) / total[0]
+    kept = spoken_rows(rows, q, space)
+    slope = heard_rows(kept, Q[None])
+    slope += change @ heard_rows(kept[:1], np.eye(space.n_words))  # the row of x does not change Q
+    slope -= rows
+    return slope
 
 
-def _linearised(x: Array, v: Array, q: Array, space: MemorySpace) -> Array:
-    """J(x)v in the form that conserves Σv, which rounding errors would otherwise let grow."""
-    return jax.jvp(lambda y: drift(y, q, space), (x,), (v,))[1]
+def _advance(
+    rows: np.ndarray, q: np.ndarray, space: MemorySpace, step: float, source: np.ndarray | None = None
+) -> np.ndarray:
+    """x and perturbations of it one step further; `source` drives the last, shape (stages, S)."""
+
+    def rate(rows: np.ndarray, stage: int) -> np.ndarray:
+        slope = _slope(rows, q, space)
+        if source is not None:
+            slope[-1] += source[stage]
+        return slope
+
+    return runge_kutta(rate, rows, rate(rows, 0), step)[0]
 
 
-def _advance(x: Array, columns: Array, q: Array, space: MemorySpace, step: float) -> tuple[Array, Array]:
-    """x and perturbations of it (S, columns) one step of the classical Runge-Kutta method further."""
-
-    def slope(state: tuple[Array, Array]) -> tuple[Array, Array]:
-        x, v = state
-        value, along = jax.linearize(lambda y: drift(y, q, space), x)
-        return value, jax.vmap(along, in_axes=1, out_axes=1)(v)
-
-    def moved(by: float, slopes: tuple[Array, Array]) -> tuple[Array, Array]:
-        return x + by * slopes[0], columns + by * slopes[1]
-
-    first = slope((x, columns))
-    second = slope(moved(step / 2, first))
-    third = slope(moved(step / 2, second))
-    fourth = slope(moved(step, third))
-    return moved(
-        step / 6,
-        tuple(a + 2 * b + 2 * c + d for a, b, c, d in zip(first, second, third, fourth, strict=True)),
-    )
+def _compress(rows: np.ndarray, middle: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The same rowsᵀ · middle · rows with orthonormal rows and a diagonal, without its negligible eigenvalues."""
+    basis, triangle = np.linalg.qr(rows.T)
+    s, rotation = np.linalg.eigh(triangle @ middle @ triangle.T)
+    kept = np.abs(s) > NEGLECTED * np.abs(s).max(initial=0.0)
+    return (basis @ rotation[:, kept]).T, np.diag(s[kept])
 
 
-def _compress(columns: Array, middle: Array, rank: int) -> tuple[Array, Array, Array]:
-    """columns · middle · columnsᵀ as L diag(s) Lᵀ of the given rank, and the largest |s| left out over the largest."""
-    basis, triangle = jnp.linalg.qr(columns)
-    s, rotation = jnp.linalg.eigh(triangle @ middle @ triangle.T)
-    order = jnp.argsort(-jnp.abs(s))
-    kept, rest = order[:rank], order[rank:]
-    largest = jnp.abs(s[order[0]])
-    neglected = jnp.max(jnp.abs(s[rest]), initial=0.0) / jnp.where(largest > 0, largest, 1.0)
-    return basis @ rotation[:, kept], s[kept], neglected
-
-
-@eqx.filter_jit
-def _correction(x: Array, drive: Array, q: Array, space: MemorySpace) -> Array:
-    """V at the nodes, shape (nodes, S), from V = 0."""
-    slope = jax.lax.map(lambda y: drift(y, q, space), x, batch_size=64)
-    x_half = (x[1:] + x[:-1]) / 2 + STEP / 8 * (slope[:-1] - slope[1:])
-    inner = (9 * (drive[1:-2] + drive[2:-1]) - drive[:-3] - drive[3:]) / 16
-    # The cubic through the four nearest nodes, at the ends too
-    first = (5 * drive[0] + 15 * drive[1] - 5 * drive[2] + drive[3]) / 16
-    last = (5 * drive[-1] + 15 * drive[-2] - 5 * drive[-3] + drive[-4]) / 16
-    drive_half = jnp.concatenate([first[None], inner, last[None]])
-
-    def step(V: Array, now: tuple[Array, ...]) -> tuple[Array, Array]:
-        x0, x1, x2, f0, f1, f2 = now
-        k1 = _linearised(x0, V, q, space) + f0
-        k2 = _linearised(x1, V + STEP / 2 * k1, q, space) + f1
-        k3 = _linearised(x1, V + STEP / 2 * k2, q, space) + f1
-        k4 = _linearised(x2, V + STEP * k3, q, space) + f2
-        V = V + STEP / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
-        return V, V
-
-    start = jnp.zeros(x.shape[1])
-    _, rest = jax.lax.scan(step, start, (x[:-1], x_half, x[1:], drive[:-1], drive_half, drive[1:]))
-    return jnp.concatenate([start[None], rest])
+def _correction(drive: np.ndarray, q: np.ndarray, space: MemorySpace) -> np.ndarray:
+    """qᵀV at the nodes, shape (nodes, W), from V = 0."""
+    spline = make_interp_spline(STEP * np.arange(len(drive)), drive, k=SPLINE)
+    correction, rows = np.zeros((len(drive), len(q))), np.zeros((2, drive.shape[1]))
+    rows[0, 0] = 1.0
+    for n in range(1, len(drive)):
+        rows = _advance(rows, q, space, STEP, spline(STEP * (n - 1 + STAGE_TIMES)))
+        correction[n] = q @ rows[1]
+    return correction
 
 
 def _label(

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import diffrax
-import equinox as eqx
-import jax
-import jax.numpy as jnp
-from jaxtyping import Array, Float
+import numpy as np
+from jaxtyping import Float
 
 from meanfield._memory import MemorySpace
-from meanfield._mixture import Mixture, mixture_drift, mixture_word_share
+from meanfield._mixture import Mixture
+from meanfield._rows import heard_rows, spoken_rows
+from meanfield._tsit5 import MAX_STEPS as MAX_STEPS
+from meanfield._tsit5 import Problems, integrate_problems
+from meanfield._tsit5 import Tolerances as Tolerances
 
 # An explicit method at its stability limit leaves a residual of about the tolerance, however long it runs.
 STEADY_RESIDUAL = 1e-8
-MAX_STEPS = 1_000_000
-
-
-class Tolerances(NamedTuple):
-    """Tolerances of the step size control, relative and absolute."""
-
-    rtol: float
-    atol: float
+FIRST_STEP = 0.1
+# Numbers in the compositions of a batch: with more of them, a step leaves the cache of a core.
+BATCH_NUMBERS = 2**15
 
 
 class Courses(NamedTuple):
@@ -40,18 +36,17 @@ class Courses(NamedTuple):
         max|dx/dt| there, shape (P, I).
     """
 
-    word_share: Float[Array, "populations starts times words"]
-    composition: Float[Array, "populations starts kinds states"]
-    time: Float[Array, "populations starts"]
-    residual: Float[Array, "populations starts"]
+    word_share: Float[np.ndarray, "populations starts times words"]
+    composition: Float[np.ndarray, "populations starts kinds states"]
+    time: Float[np.ndarray, "populations starts"]
+    residual: Float[np.ndarray, "populations starts"]
 
 
-@eqx.filter_jit
 def integrate(
     mixtures: Mixture,
-    starts: Float[Array, "populations starts kinds states"],
-    times: Float[Array, " times"],
-    max_time: Float[Array, ""],
+    starts: Float[np.ndarray, "populations starts kinds states"],
+    times: Float[np.ndarray, " times"],
+    max_time: float,
     tolerances: Tolerances,
     space: MemorySpace,
 ) -> Courses:
@@ -68,30 +63,44 @@ def integrate(
     max_time
         When to give up waiting for a steady state; not before the last of `times`.
     """
-    options: Any = {
-        "terms": diffrax.ODETerm(lambda t, x, mixture: mixture_drift(x, mixture, space)),
-        "solver": diffrax.Tsit5(),
-        "dt0": 0.1,
-        "stepsize_controller": diffrax.PIDController(rtol=tolerances.rtol, atol=tolerances.atol),
-        "max_steps": MAX_STEPS,
-    }
+    P, n_starts, M, S = starts.shape
+    q = np.ascontiguousarray(np.swapaxes(mixtures.q, -1, -2))
+    flat, population = starts.reshape(P * n_starts, M * S), np.repeat(np.arange(P), n_starts)
+    size = max(1, BATCH_NUMBERS // (M * S))
+    ends = []
+    for first in range(0, len(flat), size):
+        batch = slice(first, first + size)
+        problems = _problems(Mixture(q, mixtures.share, mixtures.committed), population[batch], flat[batch], space)
+        options = {"first_step": FIRST_STEP, "at_rest": STEADY_RESIDUAL}
+        ends.append(integrate_problems(problems, times, max_time, tolerances, **options))
+    shares, x, when, slope = (np.concatenate(parts) for parts in zip(*ends, strict=True))
+    shares = shares + mixtures.committed[population][:, None]
+    parts = ((shares, (len(times), -1)), (x, (M, S)), (when, ()), (np.abs(slope).max(1), ()))
+    return Courses(*(values.reshape(P, n_starts, *shape) for values, shape in parts))
 
-    def residual(x: Array, mixture: Mixture) -> Array:
-        return jnp.abs(mixture_drift(x, mixture, space)).max()
 
-    def one(x0: Array, mixture: Mixture) -> Courses:
-        observed = diffrax.SubSaveAt(ts=times, fn=lambda t, x, mixture: mixture_word_share(x, mixture))
-        saveat = diffrax.SaveAt(subs=[observed, diffrax.SubSaveAt(t1=True)])
-        still = diffrax.Event(lambda t, y, args, **_: residual(y, args) < STEADY_RESIDUAL)
-        course: Any = diffrax.diffeqsolve(
-            t0=0.0, t1=max_time, y0=x0, args=mixture, saveat=saveat, event=still, **options
-        )
-        shares, (x,) = course.ys
-        end = course.ts[1][0]
-        # Times after the steady state hold nothing, nor does time 0 where the start is one.
-        shares = jnp.where((times <= end)[:, None], shares, mixture_word_share(x, mixture))
-        shares = jnp.where((times == 0)[:, None], mixture_word_share(x0, mixture), shares)
-        return Courses(shares, x, end, residual(x, mixture))
+def _problems(mixtures: Mixture, population: np.ndarray, starts: np.ndarray, space: MemorySpace) -> Problems:
+    """Of the populations with the given numbers; q is (P, M, W, S). Observed is what the uncommitted say."""
+    M, _, S = mixtures.q.shape[1:]
+    first = Mixture(*(values[population[:1]] for values in mixtures))
+    alone = bool((population == population[0]).all())
 
-    each_start = jax.vmap(one, in_axes=(0, None))
-    return jax.vmap(each_start)(starts, mixtures)
+    def of(lanes: np.ndarray) -> Mixture:
+        """The populations of the lanes, one for all of them where it is the same."""
+        return first if alone else Mixture(*(values[population[lanes]] for values in mixtures))
+
+    def observe(x: np.ndarray, lanes: np.ndarray) -> np.ndarray:
+        mixture = of(lanes)
+        said = (mixture.q @ x.reshape(-1, M, S, 1))[..., 0]
+        return (mixture.share[..., None] * said).sum(1)
+
+    def rate(x: np.ndarray, lanes: np.ndarray) -> np.ndarray:
+        mixture, x = of(lanes), x.reshape(-1, M, S)
+        # Relative to its sum, as in `mixture_word_share`
+        said = (mixture.q @ x[..., None])[..., 0]
+        Q = (mixture.share[..., None] * said / said.sum(-1, keepdims=True)).sum(1) + mixture.committed
+        slope = heard_rows(spoken_rows(x, mixture.q, space), Q[:, None])
+        slope -= x
+        return slope.reshape(len(x), M * S)
+
+    return Problems(rate, observe, starts)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import xarray as xr
 
@@ -83,10 +81,10 @@ def solve(
     if not measured.any():
         raise InputError("policies holds no policy: every combination of model and pair is NaN")
     _check_memory(int(measured.sum()), starts.size // stack.mixtures.q[..., 0].size, len(saved), stack)
-    mixtures = jax.tree.map(lambda values: jnp.asarray(values[measured]), stack.mixtures)
+    mixtures = Mixture(*(values[measured] for values in stack.mixtures))
     tolerances = Tolerances(rtol, atol)
-    x0 = jnp.asarray(starts.values.reshape(len(measured), -1, *stack.shape)[measured])
-    courses = integrate(mixtures, x0, jnp.asarray(saved), jnp.asarray(float(max_time)), tolerances, stack.space)
+    x0 = starts.values.reshape(len(measured), -1, *stack.shape)[measured]
+    courses = integrate(mixtures, x0, saved, float(max_time), tolerances, stack.space)
     outcome, period = _outcomes(mixtures, courses, tolerances, stack)
     solution = _label(stack, starts, saved, courses, outcome, period)
     options = {
@@ -177,27 +175,24 @@ def _outcomes(
     mixtures: Mixture, courses: Courses, tolerances: Tolerances, stack: _Stack
 ) -> tuple[np.ndarray, np.ndarray]:
     """What becomes of each solution, and the period of limit cycles (else NaN); shape (populations, starts)."""
-    moving = np.asarray(courses.residual) >= STEADY_RESIDUAL
+    moving = courses.residual >= STEADY_RESIDUAL
     outcome = np.full(moving.shape, STEADY, dtype=object)
     period = np.full(moving.shape, np.nan)
     for p in np.flatnonzero(moving.any(1)):
-        alone = jax.tree.map(lambda values, p=p: values[p : p + 1], mixtures)
-        # All starts of the population, so that no new shape has to be compiled
-        outcome[p], period[p] = _watch(alone, courses.composition[p : p + 1], tolerances, stack)
-    outcome[~moving], period[~moving] = STEADY, np.nan
+        alone = Mixture(*(values[p : p + 1] for values in mixtures))
+        starts = courses.composition[p : p + 1, moving[p]]
+        outcome[p, moving[p]], period[p, moving[p]] = _watch(alone, starts, tolerances, stack)
     return outcome, period
 
 
 def _watch(
-    alone: Mixture, compositions: jax.Array, tolerances: Tolerances, stack: _Stack
+    alone: Mixture, compositions: np.ndarray, tolerances: Tolerances, stack: _Stack
 ) -> tuple[np.ndarray, np.ndarray]:
     """What one population does from each of its compositions; longer, where the shorter watch leaves it open."""
     number = compositions.shape[1]
     outcome, period = np.full(number, SLOW_TRANSIENT, dtype=object), np.full(number, np.nan)
     for times in WATCHES:
-        when = jnp.asarray(times)
-        later = integrate(alone, compositions, when, when[-1], tolerances, stack.space)
-        shares = np.asarray(later.word_share[0])
+        shares = integrate(alone, compositions, times, times[-1], tolerances, stack.space).word_share[0]
         for i in np.flatnonzero(outcome == SLOW_TRANSIENT):
             outcome[i], period[i] = recurrence(times, shares[i])
         if not any(turns(shares[i]) for i in np.flatnonzero(outcome == SLOW_TRANSIENT)):
@@ -208,7 +203,7 @@ def _watch(
 def _label(
     stack: _Stack, starts: xr.DataArray, times: np.ndarray, courses: Courses, outcome: np.ndarray, period: np.ndarray
 ) -> xr.Dataset:
-    x, committed = np.asarray(courses.composition), stack.mixtures.committed[stack.measured]
+    x, committed = courses.composition, stack.mixtures.committed[stack.measured]
     said = np.einsum("pims,pmsw->pimw", x, stack.mixtures.q[stack.measured])
     # What agents say who are not committed
     final = (
@@ -217,14 +212,14 @@ def _label(
     attractor = np.empty(final.shape[:2], dtype=object)
     for p, words in enumerate(stack.words[stack.measured].tolist()):
         attractor[p] = [convention(share, words) for share in final[p]]
-    shares = np.asarray(courses.word_share)
+    shares = courses.word_share
     columns = {
         "word_share": (("time", "word"), shares, "word share", "1"),
         "success_rate": (("time",), success_rate(shares), "success rate", "1"),
         "entropy": (("time",), entropy(shares), "entropy of the word share", "nat"),
         "composition": (COMPOSITION_DIMS, x, "fraction of agents in each state at the end", "1"),
-        "residual": ((), np.asarray(courses.residual), "max |dx/dt| at the end", "1/time"),
-        "end_time": ((), np.asarray(courses.time), "time at the end", "half rounds"),
+        "residual": ((), courses.residual, "max |dx/dt| at the end", "1/time"),
+        "end_time": ((), courses.time, "time at the end", "half rounds"),
         "outcome": ((), outcome, "what becomes of the trajectory", "1"),
         "steady": ((), (outcome == STEADY).astype(float), "whether the trajectory ends there", "1"),
         "period": ((), period, "period of the limit cycle", "half rounds"),

@@ -12,6 +12,7 @@ from scipy.sparse import csr_array
 import meanfield
 from conftest import random_composition, random_policy, relabelled
 from meanfield import _finite_size, finite_size
+from meanfield._finite_size import STEP
 from meanfield._noise import noise, noise_intensity
 
 TIMES = np.array([2.0, 4.0, 8.0])  # whole rounds, so that N interactions, 2N, 4N have happened
@@ -130,26 +131,32 @@ def test_variance_solves_the_linear_noise_equation(size):
     np.testing.assert_allclose(ours + 2 * time * shift**2, np.diag(q.T @ C @ q), atol=1e-5)
 
 
-@pytest.mark.slow
-def test_steps_are_fine_enough(monkeypatch):
-    policy = random_policy(5, 2, 3, concentration=0.2)
-    ours = finite_size(policy, times=TIMES)
-    monkeypatch.setattr(_finite_size, "STEP", _finite_size.STEP / 2)
-    jax.clear_caches()  # the step is compiled in
-    finer = finite_size(policy, times=TIMES)
-    for name in ("word_share", "word_share_correction", "word_share_variance"):
-        np.testing.assert_allclose(ours[name], finer[name], atol=2e-5)
-    jax.clear_caches()
+SAVED = ("word_share", "word_share_correction", "word_share_variance")
 
 
-@pytest.mark.slow
-def test_rank_is_raised_where_it_does_not_suffice(monkeypatch):
+@pytest.mark.parametrize("policy", [random_policy(5, 2, 3, concentration=0.2), random_policy(2, 3, 1)], ids=["2", "3"])
+def test_steps_are_fine_enough(policy, monkeypatch):
+    """Half of them changes little; the control, twice as long ones, more: 2^5 times, less where x leads the error."""
+    ours = finite_size(policy, times=TIMES)
+    errors = []
+    for factor in (0.5, 2):
+        monkeypatch.setattr(_finite_size, "STEP", factor * STEP)
+        other = finite_size(policy, times=TIMES)
+        errors.append(max(np.abs(ours[name] - other[name]).max().item() for name in SAVED))
+    assert errors[0] < 2e-5
+    assert errors[1] > 8 * errors[0]
+
+
+def test_nothing_of_weight_is_neglected(monkeypatch):
     policy = random_policy(5, 2, 3, concentration=0.2)
     ours = finite_size(policy, times=TIMES)
-    monkeypatch.setattr(_finite_size, "FIRST_RANK", 2)
-    again = finite_size(policy, times=TIMES)
-    assert again.attrs["option_neglected"] <= _finite_size.NEGLECTED
-    np.testing.assert_allclose(again["word_share_correction"], ours["word_share_correction"], atol=1e-8)
+    for neglected, room, bound in ((1e-14, 4, 1e-7), (1e-3, 2, np.inf)):
+        monkeypatch.setattr(_finite_size, "NEGLECTED", neglected)
+        monkeypatch.setattr(_finite_size, "ROOM", room)
+        again = finite_size(policy, times=TIMES)
+        error = max(np.abs(ours[name] - again[name]).max().item() for name in SAVED)
+        assert error < bound
+    assert error > 1e-6  # the control: a thousandth is not little enough
 
 
 def test_at_the_start_nothing_is_uncertain():

@@ -100,8 +100,8 @@ def sweep(
     Raises
     ------
     InputError
-        If an argument is out of range, as in `simulate`, the store holds something else or can't be written (what it has
-        stays), or it would take more memory when read than `simulate` may take.
+        If an argument is out of range, as in `simulate`, the store holds something else or can't be written (then
+        what it has stays), or it would take more memory when read than `simulate` may take.
     """
     plan = _plan(policies, n_agents, runs, seeds, committed)
     plan = plan._replace(options={"initial": initial, "convention": convention, "max_rounds": max_rounds})

@@ -1,0 +1,68 @@
+"""The doors of the rooms: every name is there, and what a program does not use it does not import."""
+
+import subprocess
+import sys
+from importlib import import_module
+
+import pytest
+
+ROOMS = ("meanfield", "theory", "validation")
+HEAVY = ["equinox", "diffrax", "numba", "sympy", "optax", "pandas", "xarray", "scipy.stats", "matplotlib", "zarr"]
+
+
+def run(code: str) -> str:
+    """What a fresh process prints that runs the code."""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_every_name_is_there(room):
+    door = import_module(room)
+    assert door.__all__
+    assert set(door.__all__) <= set(dir(door))
+    for name in door.__all__:
+        assert getattr(door, name) is not None
+    with pytest.raises(AttributeError, match=f"module '{room}' has no attribute 'nothing'"):
+        door.nothing  # noqa: B018
+    with pytest.raises(ImportError):
+        exec(f"from {room} import nothing")
+
+
+def test_heavy_packages_are_imported_when_they_are_needed():
+    """The control is the last line: the same names after a function is used."""
+    code = f"""
+import sys, meanfield, theory, validation
+print([name for name in {HEAVY} if name in sys.modules])
+validation.simulate
+print([name for name in {HEAVY} if name in sys.modules])
+"""
+    before, after = run(code).splitlines()
+    assert before == "[]"
+    assert "numba" in after
+    assert "xarray" in after
+
+
+@pytest.mark.parametrize("first", ["", "import jax.numpy as j; assert j.ones(1).dtype == 'float32'"])
+def test_float64_is_on_whoever_imports_jax_first(first):
+    assert run(f"{first}\nimport meanfield, jax.numpy as j; print(j.ones(1).dtype)").strip() == "float64"
+
+
+def test_solutions_compile_nothing():
+    """The control is the leading eigenvalue's function, which is compiled."""
+    code = """
+import jax, logging, numpy as np, meanfield
+seen = []
+handler = logging.Handler()
+handler.emit = lambda record: seen.append(record.getMessage())
+logging.getLogger("jax").addHandler(handler)
+jax.config.update("jax_log_compiles", True)
+policy = meanfield.make_policy(np.array([0.6, 0.9, 0.5, 0.4, 0.15]), ["a", "b"])
+meanfield.solve(policy), meanfield.finite_size(policy, times=np.array([1.0]))
+print(sum("compil" in line.lower() for line in seen))
+jax.jit(lambda x: x + 1)(1.0)
+print(sum("compil" in line.lower() for line in seen))
+"""
+    none, some = map(int, run(code).split())
+    assert none == 0 < some
