@@ -1,4 +1,4 @@
-"""Names that no file can hold and sizes beyond reason: refused in one line before a model is asked."""
+"""Names that no file can hold, sizes and files beyond reason: refused in one line before a model is asked."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ pytest.importorskip("openai", reason="APIs need the extra api")
 import _openai_server
 from _openai_server import FIRST_WORDS, Behaviour, KnownModel, serving
 from meanfield import InputError
-from policy_extraction import Payoffs, extract, lazy_policy
+from policy_extraction import Payoffs, extract, lazy_policy, load_template
+from policy_extraction.flag_game import load_flag_game_prompts
+from policy_extraction.norms import load_norm_prompts
 from test_hostile_servers import GAME, backend, line
 
 
@@ -59,3 +61,24 @@ def test_sizes_beyond_reason_are_refused_before_anything_is_asked(arguments):
         extract(backend(url), **{**GAME, "cache": False} | made)
     line(error)
     assert not behaviour.requests
+
+
+@pytest.mark.parametrize("load", [load_template, load_flag_game_prompts, load_norm_prompts])
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ("name = " + "[" * 5000, "no TOML file .*recursion"),
+        ("name = " + "{a = " * 5000, "no TOML file .*recursion"),
+        ("name = " + "9" * 5000, "no TOML file .*digits"),
+        ("name = 0x" + "f" * 5000, "name = a int|lack"),
+        ("a." * 50_000 + "a = 1", "a key has more than 100 names"),
+        ('"a" . ' * 30_000 + "a = 1", "a key has more than 100 names"),
+        ("#" * 300_000, "more than 200 kB"),
+    ],
+)
+def test_files_of_prompts_that_would_take_all_memory_are_one_line(load, content, reason, tmp_path):
+    path = tmp_path / "prompts.toml"
+    path.write_text(content)
+    with pytest.raises(InputError, match=f"^path = {path}: .*({reason})") as error:
+        load(path)
+    line(error)
