@@ -177,7 +177,8 @@ def _pair(value: complex, left: np.ndarray, right: np.ndarray) -> _Pair:
 def _dense(matrix: ReducedJacobian) -> list[_Pair]:
     """All eigenvalues, by LAPACK."""
     columns = np.stack([matrix.apply(column) for column in np.eye(matrix.size)], axis=1)
-    values, left, right = eig(columns, left=True)
+    found: Any = eig(columns, left=True)
+    values, left, right = found
     order = np.lexsort((-values.imag, -values.real))
     return [_pair(values[i], left[:, i].conj(), right[:, i]) for i in order]
 
