@@ -13,20 +13,23 @@ from scipy.special import expit
 
 from meanfield._closed_classes import closed_classes
 from meanfield._compositions import consensus
+from meanfield._errors import InputError
 from meanfield._mixture import mixture_drift, mixture_word_share
 from meanfield._observables import MIXED, convention
 from meanfield._policy import names_of
 from meanfield._population import Population, as_population, without_component
 from meanfield._provenance import stamp
-from meanfield._response import Response, responses
+from meanfield._response import Response, responses, supports
 from meanfield._roots import all_roots
-from meanfield._simplex_roots import faces, simplex_roots
+from meanfield._simplex_roots import simplex_roots
 from meanfield._spectrum import leading_eigenvalues, stability
 from meanfield._stationary import TOLERANCE, StationaryLaw
 
 # Policies have floors of 2e-16 ≈ expit(-36), and roots near such a floor; at ±46 a word share is 1e-20.
 LOGITS = np.array([-46.0, -23.0, -12.0, -6.0, -3.0, 0.0, 3.0, 6.0, 12.0, 23.0, 46.0])
 MAX_LOGIT = 300.0
+MAX_SUPPORTS = 64  # faces of the simplex that are searched, some seconds each
+MAX_WORK = 10**7  # multiplications for a Jacobian at one of 400 starts
 FIRST_LOOK = 1e-6  # accuracy of g, which is enough where no two roots are about to merge
 COMPOSITION_ERROR = 1e-12  # relative, of stationary laws and of the root in logit Q
 # Rounding in the stationary law stays orders of magnitude below; a larger residual is no fixed point.
@@ -52,9 +55,10 @@ def fixed_points(policy: xr.Dataset | Population) -> xr.Dataset:
     points (all agents of a kind in that class); mixtures of classes with a matching Q are fixed points too and are not
     listed.
 
-    For more words Q = F(Q) is solved on the simplex of word shares and on each of its faces and corners by Newton
-    iteration from a grid of starts (see `simplex_roots`). That this finds every root is not guaranteed; where F points
-    inwards on the whole boundary the sum of the indices of the roots is a check, which attrs["completeness"] reports.
+    For more words Q = F(Q) is solved on the simplex of word shares, and on those of its faces and corners to which
+    agents can keep, by Newton iteration from a grid of starts (see `simplex_roots`). That this finds every root is not
+    guaranteed; where F points inwards on the whole boundary the sum of the indices of the roots is a check, which
+    attrs["completeness"] reports.
 
     Parameters
     ----------
@@ -64,11 +68,18 @@ def fixed_points(policy: xr.Dataset | Population) -> xr.Dataset:
     Returns
     -------
     Dataset over `fixed_point`, by falling share of the first word, with `word_share` (word), `eigenvalue` and
-    `eigenvalue_imaginary` of the leading mode (per unit of time), `stability` (stable, unstable or marginal), `stable`,
-    `oscillatory`, `kind` (consensus or mixed: success rate below 0.98), `convention` (its word, or 'mixed'), `branch`,
-    `residual` = max|dx/dt|, and `composition` (state), for a population (component, state). Of a population,
-    `word_share` is what a random partner says, committed agents included, and `convention` that of all others.
+    `eigenvalue_imaginary` of the leading mode (per unit of time), `eigenvalue_error`, a bound of their error for the
+    policy as given, `eigenvalue_floor_shift`, by how much the eigenvalue moves at this composition if entries of the
+    policy below 1e-14 are taken for 0, `stability` (stable, unstable or marginal), `stable`, `oscillatory`, `kind`
+    (consensus or mixed: success rate below 0.98), `convention` (its word, or 'mixed'), `branch`, `residual` =
+    max|dx/dt|, and `composition` (state), for a population (component, state). Of a population, `word_share` is what a
+    random partner says, committed agents included, and `convention` that of all others.
     attrs["completeness"] says what was searched.
+
+    Raises
+    ------
+    InputError
+        If there are too many words, remembered interactions, or faces to which agents can keep, for a search.
     """
     population = as_population(policy)
     roots, completeness = _all_roots(population) if population.space.n_words == 2 else _searched_roots(population)
@@ -96,8 +107,13 @@ def _searched_roots(population: Population) -> tuple[list[Root], str]:
     """The fixed points of more than two words that are found from many starts, and from how many."""
     roots: list[Root] = []
     searched = []
-    n_words = population.space.n_words
-    for support in faces(n_words):
+    n_words, n_flows = population.space.n_words, population.space.n_full // population.space.n_words
+    if n_words**3 * n_flows > MAX_WORK:
+        raise InputError(
+            f"policy has {n_words} words and H = {population.space.memory_length}: the search of the simplex would "
+            "take hours; expected fewer words or a shorter memory"
+        )
+    for support in supports(population, MAX_SUPPORTS):
         for branch, response in enumerate(responses(population, support)):
             found = simplex_roots(response, n_words, support=support)
             number = branch if len(support) > 1 else -1

@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from meanfield._closed_classes import closed_classes
+from meanfield._errors import InputError
 from meanfield._population import Population
 from meanfield._stationary import TOLERANCE, StationaryLaw
 
@@ -63,3 +64,60 @@ def responses(population: Population, support: tuple[int, ...] | None = None) ->
             classes = classes[:1]  # nobody is there: its classes make no fixed points
         each_kind.append([StationaryLaw(q, population.space, flows) for flows in classes])
     return [Response(population, laws) for laws in itertools.product(*each_kind)]
+
+
+def supports(population: Population, most: int) -> list[tuple[int, ...]]:
+    """The sets of words that a population may keep to: faces of the simplex that can hold fixed points.
+
+    On a face the words of its support are heard and, in some closed class of each kind, no others are said. Each such
+    set is a union of smallest ones that contain a given word, and of what follows from hearing them.
+
+    Returns
+    -------
+    Supports from large to small; all words are one of them wherever every word may be said.
+
+    Raises
+    ------
+    InputError
+        If there are more than `most`.
+    """
+    committed = frozenset(np.flatnonzero(population.mixture.committed).tolist())
+    smallest = {kept for word in range(population.space.n_words) for kept in _kept_to(population, committed | {word})}
+    found, pending = set(smallest), list(smallest)
+    while pending:
+        one = pending.pop()
+        new = {kept for other in smallest if not other <= one for kept in _kept_to(population, one | other)} - found
+        found |= new
+        pending += new
+        if len(found) > most:
+            raise InputError(
+                f"policy has more than {most} sets of words to which agents may keep among {population.space.n_words}: "
+                "expected fewer, as each is searched for fixed points"
+            )
+    return sorted((tuple(sorted(kept)) for kept in found), key=lambda kept: (-len(kept), kept))
+
+
+def _kept_to(population: Population, heard: frozenset[int]) -> set[frozenset[int]]:
+    """The smallest sets of words that contain `heard` and what is said by those who hear them."""
+    kept, pending = set(), [heard]
+    while pending:
+        words = pending.pop()
+        for said in _said(population, tuple(sorted(words))):
+            if said <= words:
+                kept.add(words)
+            else:
+                pending.append(words | said)
+    return kept
+
+
+def _said(population: Population, heard: tuple[int, ...]) -> set[frozenset[int]]:
+    """The words that agents may come to say for good who hear these, for each choice of closed classes."""
+    each_kind = [
+        {
+            frozenset((flows % population.space.n_words).tolist())
+            for flows in closed_classes(q, population.space, heard=heard)
+        }
+        for q, share in zip(population.mixture.q, population.mixture.share, strict=True)
+        if share > 0
+    ]
+    return {frozenset().union(*choice) for choice in itertools.product(*each_kind)}

@@ -14,6 +14,7 @@ from scipy.special import logsumexp
 # Policies have floors of 2e-16 ≈ e^-36; hardly any has one below e^-100.
 DEPTHS = np.array([0.0, -1.0, -3.0, -6.0, -12.0, -23.0, -46.0, -100.0])
 LATTICE, DAMPED_STEPS = 12, 16
+MAX_GRID = 300_000  # combinations of depths that are listed
 EXTRA_ROUNDS, EXTRA_STARTS = 2, 100
 ZERO = 1e-200  # a stationary law has leaks of 1e-290 where memories become transient on a face
 MAX_ITERATIONS, MAX_STEP, MIN_DAMPING, FAR = 100, 16.0, 1e-3, 300.0
@@ -138,7 +139,7 @@ def _search(face: _Face, starts: int, rng: np.random.Generator) -> SimplexRoots:
         report = f"{face.name}: {reason or 'a root'}"
         arrays = face.shares(u), np.zeros(len(u)), np.ones(len(u), int), face.shares(u[:0])
         return SimplexRoots(*arrays, 0, 0, np.inf, report)
-    grid = _grid(size)
+    grid = _grid(size, starts, rng)
     grid = rng.permutation(grid)[:starts] if len(grid) > starts else grid
     first = grid @ face.basis
     inward = _points_inward(grid, face.mismatch(first) @ face.basis.T)
@@ -182,10 +183,18 @@ def _plausibility(index: np.ndarray, inward: bool, n_continuum: int) -> str:
     return f"and the indices of the roots add up to {index.sum()} instead of 1, so roots are missing"
 
 
-def _grid(size: int) -> np.ndarray:
-    """log Q, up to a constant in each row: all combinations of depths below the largest, and a lattice of shares."""
-    depths = np.array([row for row in itertools.product(DEPTHS, repeat=size) if max(row) == 0])
-    counts = np.array([c for c in itertools.product(range(LATTICE + 1), repeat=size) if sum(c) == LATTICE])
+def _grid(size: int, starts: int, rng: np.random.Generator) -> np.ndarray:
+    """log Q, up to a constant in each row: combinations of depths below the largest, and a lattice of shares.
+
+    All of them for few words, of which the search takes some at random; for many words random ones.
+    """
+    if len(DEPTHS) ** size <= MAX_GRID:
+        depths = np.array([row for row in itertools.product(DEPTHS, repeat=size) if max(row) == 0])
+        counts = np.array([c for c in itertools.product(range(LATTICE + 1), repeat=size) if sum(c) == LATTICE])
+    else:
+        depths = rng.choice(DEPTHS, size=(starts, size))
+        depths[np.arange(starts), rng.integers(size, size=starts)] = 0.0
+        counts = rng.multinomial(LATTICE, rng.dirichlet(np.ones(size), size=starts))
     lattice = np.log(counts + 1 / 3)
     return np.concatenate([depths, lattice - lattice.max(1, keepdims=True)])
 

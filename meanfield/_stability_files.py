@@ -18,6 +18,7 @@ COLUMNS = (
     "word",
     "word_share",
     "eigenvalue",
+    "eigenvalue_error",
     "residual",
     "is_fixed_point",
     "stable",

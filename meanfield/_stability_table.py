@@ -60,7 +60,8 @@ def stability_table(
     - `policy`, the number of the policy, from 0, `model`, `pair`, `row` (candidate or fixed_point);
     - `word`, that of the candidate or the one with the largest share at the fixed point, and `word_share`, its share;
     - `eigenvalue`, real part of the leading eigenvalue of the reduced Jacobian ([004] Eq. 38), per unit of time, and
-      `stability` (stable, unstable, marginal), `stable`;
+      `stability` (stable, unstable, marginal), `stable`, `eigenvalue_error` and `eigenvalue_floor_shift` (see
+      `fixed_points`);
     - `residual`: max|dx/dt| of a fixed point, 1 - Q of a candidate, which is 1 - q(word | [π]^2H) for a single policy
       ([004] Eq. 30 asks for 0), and `is_fixed_point`, for a candidate whether its residual is at most 1e-3;
     - `kind` (consensus or mixed: success rate below 0.98);

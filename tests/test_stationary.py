@@ -1,0 +1,98 @@
+"""Stationary laws of the battery: iteration between aggregates against elimination on all flows."""
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+import meanfield
+from _battery import battery, memories
+from meanfield import _stationary
+from meanfield._closed_classes import closed_classes
+from meanfield._elimination import stationary_law
+from meanfield._stationary import StationaryLaw
+
+LOGITS = np.array([-60.0, -30.0, -12.0, -5.0, -2.0, -0.5, 0.0, 0.3, 1.0, 3.0, 8.0, 20.0, 40.0])
+SHARES = np.stack([expit(LOGITS), expit(-LOGITS)], axis=1)
+
+
+@pytest.fixture
+def iterated(monkeypatch):
+    """Small chains are iterated too, where they would be eliminated at once."""
+    monkeypatch.setattr(_stationary, "ELIMINATED_FLOWS", 0)
+
+
+def laws_of(policy, Q=SHARES):
+    """For each closed class the iterated and the eliminated laws of flows, shape (classes, 2, laws, flows)."""
+    q, space = policy["q"].values, meanfield.space_of(policy)
+    classes = closed_classes(q, space, heard=tuple(range(space.n_words)))
+    laws = [StationaryLaw(q, space, flows) for flows in classes]
+    return np.array([(law.flow_law(Q), law._eliminate(Q)) for law in laws])
+
+
+def largest_error(pairs):
+    """Of what is said, relative, and of the laws, Σ|δf|."""
+    shares = pairs.reshape(*pairs.shape[:-1], -1, 2).sum(-2)
+    said = np.abs(shares[:, 0] - shares[:, 1]) / np.where(shares[:, 1] > 0, shares[:, 1], 1)
+    return max(said.max(), np.abs(pairs[:, 0] - pairs[:, 1]).sum(-1).max())
+
+
+@pytest.mark.parametrize("length", [2, 3, pytest.param(4, marks=pytest.mark.slow)])
+def test_laws_of_the_battery_are_those_of_elimination(length, iterated):
+    for family, policy in battery(35, 2, length):
+        assert largest_error(laws_of(policy)) < 1e-10, family
+
+
+def test_laws_of_three_words_are_those_of_elimination(iterated):
+    Q = np.random.default_rng(0).dirichlet([0.1] * 3, size=12)
+    for family, policy in battery(14, 3, 2):
+        classes = laws_of(policy, Q)
+        assert np.abs(classes[:, 0] - classes[:, 1]).sum(-1).max() < 1e-10, family
+
+
+def hidden_bit(length, leak):
+    """Agents who keep a bit, own word + what was heard before (mod 2), that neither words nor counts show.
+
+    It is lost with chance `leak`, twice as easily from 0 as from 1. Where both words are heard alike, both are said
+    alike whatever it is.
+    """
+    own, partner = memories(2, length)
+    bit = (own[:, 0] + partner[:, 1]) % 2
+    says = (bit + partner[:, 0]) % 2
+    chance = np.where(bit == 0, 2 * leak, leak)
+    first = np.where(says == 0, 1 - chance, chance)
+    first[own[:, 1] < 0] = 0.5
+    return meanfield.make_policy(first, ["a", "b"])
+
+
+@pytest.mark.parametrize("leak", [1e-2, 1e-5, 1e-9, 1e-15])
+def test_what_agents_hardly_ever_leave_is_found_though_own_words_do_not_show_it(leak, iterated):
+    assert largest_error(laws_of(hidden_bit(3, leak))) < 1e-9
+
+
+def test_own_words_alone_would_miss_a_hidden_bit(iterated, monkeypatch):
+    """The control: aggregates of own words only leave the hidden bit where the iteration starts."""
+    monkeypatch.setattr("meanfield._aggregates.LEAKS", ())
+    assert largest_error(laws_of(hidden_bit(3, 1e-15))) > 1e-3
+
+
+def test_elimination_keeps_relative_accuracy():
+    """A ring of states that are left with chances from 1 to 1e-30: the law is the inverse of these chances."""
+    chance = 10.0 ** -np.linspace(0, 30, 70)
+    chain = np.zeros((1, 70, 70))
+    chain[0, np.arange(70), (np.arange(70) + 1) % 70] = chance
+    law = stationary_law(chain, np.ones((1, 70), bool))[0]
+    expected = 1 / chance / (1 / chance).sum()
+    np.testing.assert_allclose(law, expected, rtol=1e-13)
+
+
+def test_a_long_memory_and_a_strong_bond_have_a_law():
+    """q = σ(b Σ (1 - own - partner) + 0.2) at H = 6: laws of consensus that lasts e^b and more."""
+    own, partner = memories(2, 6)
+    remembered = own >= 0
+    for b in (0.7, 3.0):
+        first = expit(b * np.where(remembered, 1 - own - partner, 0).sum(1) + 0.2)
+        policy = meanfield.make_policy(first, ["a", "b"])
+        law = StationaryLaw(policy["q"].values, meanfield.space_of(policy), np.arange(2048))
+        laws = law.flow_law(SHARES[4:8])
+        moved = law._sweep(laws.T, SHARES[4:8].T).T
+        assert np.abs(moved - laws).sum(1).max() < 1e-11
