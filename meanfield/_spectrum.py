@@ -147,7 +147,8 @@ def _from_composition(
 
     Eigenvalues of a defective matrix have infinite derivatives, though none may move.
     """
-    shifts = x_error * np.array([matrix.shift(pair.left, pair.right) for pair in pairs])
+    shifts = np.array([x_error * matrix.shift(pair.left, pair.right) for pair in pairs])
+    shifts[np.isnan(shifts)] = np.inf
     if (shifts <= ENOUGH).all():
         return shifts
     random = np.random.default_rng(0)
@@ -155,7 +156,7 @@ def _from_composition(
     trials = np.zeros((TRIALS, len(pairs)))
     for trial in trials:
         moved, _ = again(x * (1 + x_error * random.choice([-1.0, 1.0], size=x.shape)), space, len(pairs))
-        found = np.array([pair.value for pair in moved])
+        found = np.array([0.0, *(pair.value for pair in moved)])
         trial[:] = [np.abs(found - value).min() for value in values]
     return np.minimum(shifts, MARGIN * trials.max(0))
 
