@@ -206,7 +206,7 @@ def _read(file: Path | StringIO, table: str) -> pd.DataFrame:
         read["triangle"] = read["triangle"].fillna("")  # no triangle, and no missing number
     if known.rows is not None:
         column, value = known.rows
-        read = read[read[column] == value].reset_index(drop=True)
+        read = read.loc[read[column] == value, :].reset_index(drop=True)
         if read.empty:
             raise InputError(f"{file}: has no row with {column} = {value}")
     return read

@@ -1,7 +1,6 @@
 """The agents of the surrogate, many populations side by side, with derivatives in all free parameters.
 
-Derivatives go forward with the agents, so that what a round needs stays in the processor's cache: a graph of array
-operations takes ten times as long.
+Derivatives go forward with the agents, so that what a round needs stays in the processor's cache.
 """
 
 from __future__ import annotations
@@ -20,7 +19,8 @@ LEAST_WIDTH = 1e-3  # keeps quantiles and probabilities smooth where a width goe
 LARGEST = 19.0  # tanh is 1 to the last digit beyond it
 SHARPNESS, CUBIC = 0.7978845608, 0.044715
 
-T, R = TypeVar("T"), TypeVar("R")
+T = TypeVar("T")
+R = TypeVar("R")
 options = {"cache": True, "error_model": "numpy", "fastmath": {"contract"}}
 
 

@@ -1,4 +1,4 @@
-"""A smooth stand-in for the finite-agent simulator, with gradients in all parameters.
+"""A smooth stand-in for the finite-agent simulator, with derivatives in all parameters.
 
 It differs from [002] Appendix E in three ways, each of which makes it differentiable:
 
