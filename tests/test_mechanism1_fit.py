@@ -373,7 +373,7 @@ def test_parameters_of_a_fit_keep_the_number_of_interactions(data: xr.Dataset) -
 def test_the_first_bootstrap_replicates_do_not_depend_on_their_number() -> None:
     coordinates = Coordinates.of(("J",), APPENDIX_E)
     point, draws = coordinates.from_parameters(APPENDIX_E), make_draws((4, 8), 16, 0)
-    moments = simulated_moments(APPENDIX_E, (4, 8), 1000, 1)
+    (moments,) = simulated_moments([APPENDIX_E], (4, 8), 1000, 1)
     nothing = np.full(2, np.nan)
     measured = EndpointCounts(np.array([4, 8]), np.full(2, 100), np.zeros((2, 4)), nothing, nothing)
     few, many = (bootstrap(coordinates, point, moments, draws, measured, n, 2, lambda done: None) for n in (3, 6))

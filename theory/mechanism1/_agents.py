@@ -65,7 +65,10 @@ def _play(points: Sequence[Mechanism1], n_agents: int, seed: int, ends: Ends, re
     for first in range(0, runs, portion):
         part = slice(first, min(first + portion, runs))
         streams = seed_streams(seed, n_agents, np.arange(part.start, part.stop))
-        play_runs(streams, n_agents, n_interactions, limits, means, widths, rules, *(all_[:, part] for all_ in ends))
+        found = [np.empty((len(all_), part.stop - part.start), all_.dtype) for all_ in ends]
+        play_runs(streams, n_agents, n_interactions, limits, means, widths, rules, *found)
+        for all_, some in zip(ends, found, strict=True):
+            all_[:, part] = some
         report(part.stop - part.start)
 
 

@@ -13,6 +13,7 @@ from theory.mechanism1._endpoints import ENDPOINTS, endpoints_of_votes
 from theory.mechanism1._likelihood import log_likelihood
 from theory.mechanism1._search import climb, corrected, transferred
 from theory.mechanism1._simulated import Moments
+from theory.mechanism1._smooth_agents import side_by_side
 from theory.mechanism1._surrogate import LEAST_PROBABILITY, Draws, surrogate_moments
 
 STEPS = 40  # at most; with 4, spreads come out up to 4 times too small
@@ -72,11 +73,15 @@ def bootstrap(
         return transferred(jacobian, surrogate, values, measured.possible)
 
     (drawn_at,) = moments_at([point])
-    found, gains = np.empty((replicates, len(point))), np.empty(replicates)
-    for b in range(replicates):
+
+    def refitted(b: int) -> tuple[np.ndarray, float]:
         # Each has a generator of its own, so that the first replicates are the same however many follow.
         again = measured_again(moments.laws, measured, np.random.default_rng([seed, b]))
         summit = climb(moments_at, slopes_at, point, again, STEPS)
-        found[b], gains[b] = summit.coordinates, summit.log_likelihood - log_likelihood(drawn_at, again)
+        return summit.coordinates, summit.log_likelihood - log_likelihood(drawn_at, again)
+
+    found, gains = np.empty((replicates, len(point))), np.empty(replicates)
+    for b, (at, gain) in enumerate(side_by_side(refitted, range(replicates))):
+        found[b], gains[b] = at, gain
         report(1)
     return Refits(found, gains)

@@ -20,8 +20,9 @@ from theory.mechanism1._endpoints import ENDPOINTS
 from theory.mechanism1._information import KNOWN, Information, describe, differences, information, scale_of
 from theory.mechanism1._likelihood import log_likelihood
 from theory.mechanism1._parameters import APPENDIX_E, PARAMETERS, Mechanism1
-from theory.mechanism1._search import Summit, climb, transferred
+from theory.mechanism1._search import Summit, climb, search, transferred
 from theory.mechanism1._simulated import Moments, simulated_moments
+from theory.mechanism1._smooth_agents import side_by_side
 from theory.mechanism1._surrogate import make_draws, surrogate_moments
 from theory.mechanism1._zealots import judgement
 
@@ -31,7 +32,9 @@ RUNS_A_SEED = 3  # simulated; estimates are then 1 + 1/3 times as variable as wi
 CHECK = 5  # times as many runs, with other random numbers, say how likely the outcome is
 SPREAD = 0.7  # of the starts, in coordinates
 CLIMBS = 2
-SEARCH_STEPS = 40  # at most, of a climb on the surrogate
+# Agents drawn for each N, for the surrogate of the refits: other draws of 2¹⁴ agents move what refits gain by as much
+# as going from 2¹⁴ to 2¹² does, a fifth of its Monte-Carlo error with 20 replicates.
+REFIT_SLOTS = 2**12
 TOGETHER = 6  # steps tried in a call of the simulator, which takes hardly longer than for one
 LARGEST_SEED = 2**61 - 1  # the simulator takes 64 bits, and five seeds are made of one
 # Random numbers of the climb, the two Jacobians, the check and the bootstrap are unrelated.
@@ -62,9 +65,9 @@ def fit_mechanism1(
 ) -> xr.Dataset:
     """The likeliest parameters of Mechanism 1, what the data determine of them, and how they compare with the paper's.
 
-    Endpoints are multinomial, mean accuracies normal with their measured standard errors. Damped Fisher scoring climbs
-    on a smooth surrogate from several starts; then, with the surrogate's derivatives carried over, on the exact
-    simulator, whose random numbers are the same for all parameters. Standard errors
+    Endpoints are multinomial, mean accuracies normal with their measured standard errors. The search follows the
+    gradient of a smooth surrogate from several starts; then damped Fisher scoring, with the surrogate's derivatives
+    carried over, climbs on the exact simulator, whose random numbers are the same for all parameters. Standard errors
     are Godambe's, since endpoints and accuracies come from the same seeds, and take the simulator's own luck into
     account. Source: [002] Section 4, Appendix E.
 
@@ -179,25 +182,22 @@ def _fit(
     def climbed(points: list[np.ndarray]) -> list[np.ndarray]:
         return [moments.values for moments in simulate(points, 5 * seed + CLIMBED)]
 
-    def searched(points: list[np.ndarray]) -> list[np.ndarray]:
-        return [surrogate_moments(coordinates.theta, point, draws)[0] for point in points]
-
-    def surrogate_slopes(point: np.ndarray, _: np.ndarray) -> np.ndarray:
-        return surrogate_moments(coordinates.theta, point, draws, slopes=True)[1]
+    def smooth(point: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return surrogate_moments(coordinates.theta, point, draws, slopes=True)
 
     def slopes(point: np.ndarray, moments: np.ndarray) -> np.ndarray:
-        surrogate, jacobian = surrogate_moments(coordinates.theta, point, draws, slopes=True)
+        surrogate, jacobian = smooth(point)
         return transferred(jacobian, surrogate, moments, measured.possible)
 
     first = coordinates.from_parameters(start)
     rng = np.random.default_rng(seed)
+    away = [SPREAD * rng.standard_normal(len(first)) if k else np.zeros(len(first)) for k in range(starts)]
     candidates = [first]
-    for k in range(starts):
-        away = SPREAD * rng.standard_normal(len(first)) if k else np.zeros(len(first))
-        candidates.append(climb(searched, surrogate_slopes, first + away, measured, SEARCH_STEPS).coordinates)
+    for found in side_by_side(lambda move: search(smooth, first + move, measured), away):
+        candidates.append(found)
         report(1)
     values = [log_likelihood(moments, measured) for moments in climbed(candidates)]
-    candidates = [candidates[k] for k in np.argsort(values, kind="stable")[::-1]]
+    candidates = [candidates[k] for k in np.argsort(-np.array(values), kind="stable")]
     summits: list[Summit] = []
     for point in candidates[:CLIMBS]:
         summits.append(climb(climbed, slopes, point, measured, together=TOGETHER))
@@ -208,9 +208,10 @@ def _fit(
         jacobians.append(differences(simulate, point, 5 * seed + numbers))
         report(1)
     (moments,) = simulated_moments([coordinates.parameters(point)], sizes, CHECK * runs, 5 * seed + CHECKED)
-    found = information(moments, *jacobians, measured, runs)
-    again = bootstrap_refits(coordinates, point, moments, draws, measured, replicates, 5 * seed + RESAMPLED, report)
-    return Fit(coordinates, point, moments, found, again)
+    known = information(moments, *jacobians, measured, runs)
+    fewer = make_draws(sizes, start.interactions_per_agent, seed, REFIT_SLOTS)
+    again = bootstrap_refits(coordinates, point, moments, fewer, measured, replicates, 5 * seed + RESAMPLED, report)
+    return Fit(coordinates, point, moments, known, again)
 
 
 def _judged(fit: Fit, paper: Moments, measured: EndpointCounts, checked_runs: int) -> dict[str, float | str]:

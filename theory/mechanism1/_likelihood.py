@@ -13,7 +13,6 @@ Sources: Varin, Reid and Firth 2011, Statistica Sinica 21, 5; Varin and Vidoni 2
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from scipy.special import gammaln
@@ -45,11 +44,22 @@ def observations(measured: EndpointCounts) -> tuple[np.ndarray, ...]:
     return measured.counts, measured.possible, np.where(seen, measured.accuracy, 0.0), precision
 
 
-def varying_part(moments: Any, counts: Any, possible: Any, accuracy: Any, precision: Any) -> Any:
-    """The log-likelihood without what does not depend on the moments; of NumPy or JAX arrays."""
-    xp = moments.__array_namespace__()
-    endpoints = xp.where(possible, xp.maximum(moments[:, :4], LEAST_PROBABILITY), 1.0)
-    return xp.sum(counts * xp.log(endpoints)) - 0.5 * xp.sum(precision * (moments[:, 4] - accuracy) ** 2)
+def varying_part(
+    moments: np.ndarray, counts: np.ndarray, possible: np.ndarray, accuracy: np.ndarray, precision: np.ndarray
+) -> float:
+    """The log-likelihood without what does not depend on the moments."""
+    endpoints = np.where(possible, np.maximum(moments[:, :4], LEAST_PROBABILITY), 1.0)
+    return np.sum(counts * np.log(endpoints)) - 0.5 * np.sum(precision * (moments[:, 4] - accuracy) ** 2)
+
+
+def score(moments: np.ndarray, jacobian: np.ndarray, measured: EndpointCounts) -> tuple[float, np.ndarray]:
+    """The varying part and its gradient (P,), also of moments whose possible endpoints don't sum to 1."""
+    counts, possible, accuracy, precision = observations(measured)
+    seen = possible & (moments[:, :4] > LEAST_PROBABILITY)
+    slope = np.where(seen, counts / np.where(seen, moments[:, :4], 1.0), 0.0)
+    weights = np.c_[slope, precision * (accuracy - moments[:, 4])]
+    value = varying_part(moments, counts, possible, accuracy, precision)
+    return value, np.einsum("ki,kip->p", weights, jacobian)
 
 
 def score_weights(moments: np.ndarray, measured: EndpointCounts) -> np.ndarray:

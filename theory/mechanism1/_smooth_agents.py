@@ -1,13 +1,16 @@
 """The agents of the surrogate, many populations side by side, with derivatives in all free parameters.
 
-Derivatives go forward with the agents, so that what a round needs stays in the processor's cache: a graph of array
-operations takes ten times as long.
+Derivatives go forward with the agents, so that what a round needs stays in the processor's cache.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
 import numpy as np
-from numba import njit, prange
+from numba import get_num_threads, njit
 
 # Populations side by side. Loops over them have one statement and few arrays each, or compilers don't see that these
 # don't overlap, and leave the loop as it is, four times slower.
@@ -16,7 +19,18 @@ LEAST_WIDTH = 1e-3  # keeps quantiles and probabilities smooth where a width goe
 LARGEST = 19.0  # tanh is 1 to the last digit beyond it
 SHARPNESS, CUBIC = 0.7978845608, 0.044715
 
+T = TypeVar("T")
+R = TypeVar("R")
 options = {"cache": True, "error_model": "numpy", "fastmath": {"contract"}}
+
+
+def side_by_side(function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
+    """The function of each item, in their order, by as many threads as numba has.
+
+    For whole searches: threads that share one play of the agents wait for each other most of the time.
+    """
+    with ThreadPoolExecutor(get_num_threads()) as pool:
+        yield from pool.map(function, items)
 
 
 @njit(**options)
@@ -175,7 +189,7 @@ def push_count(votes, dvotes, counted, width, z, density, dsums):
         dsums[z.shape[0]] += dmean[lane] / n
 
 
-@njit(cache=True, parallel=True, error_model="numpy", fastmath={"contract"})
+@njit(nogil=True, **options)
 def play_smoothly(uniform, normal, populations, levels, offsets, slopes, rules, thresholds, sums):
     """Writes into `sums` (blocks, 1 + P, 5) sums over the populations of a block and, after them, their derivatives.
 
@@ -193,7 +207,7 @@ def play_smoothly(uniform, normal, populations, levels, offsets, slopes, rules, 
         (1 + P, 3): J, β and α, and their derivatives.
     """
     shape, points = uniform.shape[1:], len(rules) - 1
-    for block in prange(uniform.shape[0]):
+    for block in range(uniform.shape[0]):
         h, mean, decay = np.empty((1 + points, *shape)), np.empty(shape), np.empty(shape)
         heard, gain, dmean = np.empty(shape), np.empty(shape), np.empty(shape)
         votes, density, argument = np.empty(shape), np.empty(shape), np.empty(shape)

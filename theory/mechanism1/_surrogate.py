@@ -1,4 +1,4 @@
-"""A smooth stand-in for the finite-agent simulator, with gradients in all parameters.
+"""A smooth stand-in for the finite-agent simulator, with derivatives in all parameters.
 
 It differs from [002] Appendix E in three ways, each of which makes it differentiable:
 
@@ -43,10 +43,13 @@ class Draws(NamedTuple):
     thresholds: np.ndarray  # (4,) numbers of votes at which classes begin
 
 
-def make_draws(sizes: tuple[int, ...], rounds: int, seed: int) -> tuple[Draws, ...]:
-    """Draws for each N; those of half of the populations mirror those of the other half, which evens out their luck."""
+def make_draws(sizes: tuple[int, ...], rounds: int, seed: int, agents: int = SLOTS) -> tuple[Draws, ...]:
+    """Draws of `agents` or a few more for each N.
+
+    Those of half of the populations mirror those of the other half, which evens out their luck.
+    """
     slots = max(sizes)
-    half = (len(sizes), max(1, SLOTS // (2 * slots)), slots)
+    half = (len(sizes), max(1, agents // (2 * slots)), slots)
     if (needed := 8 * 2 * np.prod(half, dtype=float) * max(rounds, 1)) > LARGEST_DRAWS:
         raise InputError(
             f"N = {slots}: the fit would need {needed / 2**30:.1f} GiB for {rounds} rounds of messages; "
@@ -100,7 +103,8 @@ def surrogate_moments(
     tables = np.stack([here, *ways], axis=1)
     found = np.empty((len(sizes), 1 + len(steps), 5))
     for one, table, level, mean in zip(draws, tables, levels, found, strict=True):
-        offsets, gains, rules = np.split(table, [GRID - 1, 2 * (GRID - 1)], axis=1)
+        # Contiguous with or without derivatives, or the same code would be compiled twice.
+        offsets, gains, rules = map(np.ascontiguousarray, np.split(table, [GRID - 1, 2 * (GRID - 1)], axis=1))
         sums = np.empty((len(one.uniform), *mean.shape))
         play_smoothly(one.uniform, one.normal, one.populations, level, offsets, gains, rules, one.thresholds, sums)
         mean[:] = sums.sum(axis=0) / one.populations
