@@ -74,18 +74,20 @@ def test_a_thousand_planted_eigenvalues_are_within_the_reported_error():
     assert (reported < 1e-6).mean() >= 0.95
 
 
-def test_arnoldi_iteration_in_float64_misses_planted_eigenvalues():
-    """The control: without extended precision many of them are wrong by more than 1e-6."""
+def test_float64_alone_misses_almost_defective_eigenvalues():
+    """The control: Arnoldi iteration in float64 is wrong in the second or third digit for nucleus-filtered policies."""
     wrong = 0
-    for i in range(3, 40, 4):
-        policy, beta = planted(np.random.default_rng([1, i]), 5)
+    for family, policy in battery(35, 2, 5):
+        if family != "nucleus_filtered":
+            continue
         x = meanfield.consensus(policy, "a").values[None]
-        matrix = ReducedJacobian(meanfield.Population(policy).mixture, x, meanfield.space_of(policy))
+        mixture, space = meanfield.Population(policy).mixture, meanfield.space_of(policy)
+        matrix = ReducedJacobian(mixture, x, space)
         operator = LinearOperator((matrix.size, matrix.size), matvec=matrix.apply, dtype=float)
         start = np.random.default_rng(0).standard_normal(matrix.size)
-        found = eigs(operator, k=1, which="LR", ncv=40, v0=start, return_eigenvectors=False)
-        wrong += abs(found[0].real - perron_root(beta)) > 1e-6
-    assert wrong >= 4
+        found = eigs(operator, k=1, which="LR", ncv=40, v0=start, return_eigenvectors=False)[0]
+        wrong += abs(found - 1 - leading_eigenvalues(mixture, x, space).values[0]) > 1e-3
+    assert wrong >= 2
 
 
 def leading_in_many_bits(policy, x, bits=2000):
