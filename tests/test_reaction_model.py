@@ -560,7 +560,7 @@ def test_encounters_that_nothing_comes_of_change_nothing():
     ("change", "message"),
     [
         ({"states": "ab"}, "states = 'ab'"),
-        ({"alpha": [[1, 0], [1]]}, "alpha: expected numbers"),
+        ({"alpha": [[1, 0], [1]]}, "alpha: expected an array of real numbers"),
     ],
 )
 def test_arguments_of_other_kinds_are_refused(change, message):
