@@ -103,8 +103,11 @@ def own_words(q: np.ndarray, space: MemorySpace) -> np.ndarray:
     for k in range(H - 1):
         label = label * W + flow // W // space.n_digits**k % space.n_digits // W
     for leak in LEAKS:
+        classes = classes_of(q, space, tuple(range(W)), leak)
+        if sum(len(np.unique(label[flows])) for flows in classes) == len(np.unique(label[np.concatenate(classes)])):
+            continue  # own words tell these sets apart
         label = label * (len(flow) + 1)
-        for number, flows in enumerate(classes_of(q, space, tuple(range(W)), leak), start=1):
+        for number, flows in enumerate(classes, start=1):
             label[flows] += number
         label = np.unique(label, return_inverse=True)[1]
     return label
