@@ -238,9 +238,13 @@ def reads_real_populations(random):
     change = mutated if random.random() < 0.5 else recelled
     chosen = random.random()
     counts, runs = (table(name) for name in ("choice_counts", "runs"))
-    counts = gzip.compress(change(random, counts)) if chosen < 0.4 else mutated(random, gzip.compress(counts))
+    counts = (
+        gzip.compress(change(random, counts), mtime=0)
+        if chosen < 0.4
+        else mutated(random, gzip.compress(counts, mtime=0))
+    )
     folder = given(
-        "real/choice_counts.csv.gz", gzip.compress(table("choice_counts")) if chosen > 0.5 else counts
+        "real/choice_counts.csv.gz", gzip.compress(table("choice_counts"), mtime=0) if chosen > 0.5 else counts
     ).parent
     given("real/runs.csv", change(random, runs) if chosen > 0.3 else runs)
     validation.validate_real_populations(folder, draws=1, runs=1)
@@ -290,7 +294,7 @@ def reads_tables(random):
     if random.random() < 0.2:
         pieces = [b",", b"\n", b"a\n", b'"', b"a,b\n1,2\n", b"\r", b"\x00,", b"1e999,\n"]
         data = pieces[random.integers(len(pieces))] * int(random.integers(1, 10**5))
-    data = gzip.compress(data) if random.random() < 0.3 else data
+    data = gzip.compress(data, mtime=0) if random.random() < 0.3 else data
     path = given("table.csv", data)
     reader = random.integers(4)
     if reader == 0:
