@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float, Int
+from numba import get_num_threads
 
-from meanfield._aggregates import Aggregates, own_words, strong_couplings
-from meanfield._closed_classes import flow_successors, said_next
-from meanfield._elimination import stationary_law
+from meanfield._closed_classes import classes_of, flow_successors, said_next
 from meanfield._memory import MemorySpace
+from meanfield._stationary_kernel import eliminated, iterate
 
-ELIMINATED_FLOWS = 200  # below, elimination on all flows is faster than iteration
-LAST_RESORT_FLOWS = 8192  # above, elimination would take more than 4 GB for each Q
-RENEWED = 3  # cycles after which they are chosen again
-PATIENCE = 8  # cycles after which the chain's own couplings choose the aggregates
-MAX_CYCLES = 24  # then what has not converged is eliminated
+ELIMINATED_FLOWS = 64  # below, elimination on all flows is faster than iteration
+LAST_RESORT_FLOWS = 8192  # above, elimination would take minutes and gigabytes for each Q
+FEWEST_CYCLES = 8
 TOLERANCE = 1e-13  # relative error of the word shares; sums of positive terms lose no more than this
-SLOWEST = 0.95  # a factor between changes from cycle to cycle that is nearer to 1 may hide a slower one
-CHUNK = 64  # laws iterated together: their work space then stays in the cache of a core
-MAX_ELIMINATED = 2**18  # entries of chains that are eliminated together, which then stay in the cache
+LEAKS = (1e-3, 1e-6, 1e-9, 1e-12)
+TOGETHER = 2**13  # numbers of the laws that a thread finds between looks at whether it is to stop
 
 
 class NoStationaryLawError(RuntimeError):
@@ -36,10 +35,9 @@ class StationaryLaw:
     aggregates of flows (iterative aggregation and disaggregation; Stewart, Introduction to the Numerical Solution of
     Markov Chains, 1994, ch. 6). What is heard is independent from interaction to interaction, so that what is
     remembered for long is remembered by own words: these are the aggregates, together with the sets of flows that
-    agents hardly ever leave. Where that converges slowly, flows that are strongly coupled are aggregated, and what
-    does not converge in 24 cycles is solved by elimination on all flows, O(M³). So the cost is bounded for any policy.
-    All operations are sums of positive terms, so that entries have full relative accuracy however small they are.
-    Memory O(S) for each Q, O(S²) where flows are eliminated.
+    agents hardly ever leave. What has not converged when it has cost as much is solved by elimination on all flows
+    without subtraction, so that the cost is bounded for any policy: with 512 flows (W = 2, H = 5) elimination takes a
+    millisecond, since it leaves most of the chain sparse. Memory O(S) for each Q, O(S²) where flows are eliminated.
 
     Parameters
     ----------
@@ -53,21 +51,14 @@ class StationaryLaw:
         self, q: Float[np.ndarray, "states words"], space: MemorySpace, closed_class: Int[np.ndarray, " class"]
     ) -> None:
         self.space = space
-        self._said = said_next(q, space)
+        self._said = np.array(said_next(q, space), order="C")  # one type of array, for which loops are compiled once
         self._successors = flow_successors(space)
         self._class = closed_class
         self._q = q
 
     @cached_property
-    def _own_words(self) -> Aggregates:
-        return Aggregates(own_words(self._q, self.space), self._said, self._successors)
-
-    @cached_property
-    def _moves(self) -> np.ndarray:
-        """For flows that differ in their oldest interaction only, and so go on alike, the matrix of where they go."""
-        W, D = self.space.n_words, self.space.n_digits
-        groups = self._said.reshape(D, len(self._said) // D, W, W)
-        return np.ascontiguousarray(groups.transpose(1, 2, 3, 0).reshape(-1, D, D))
+    def _own_words(self) -> Int[np.ndarray, " flows"]:
+        return own_words(self._q, self.space)
 
     def flow_law(
         self, Q: Float[np.ndarray, "laws words"], tolerance: float = TOLERANCE
@@ -81,80 +72,76 @@ class StationaryLaw:
         NoStationaryLawError
             If the iteration does not converge, and there are more than 8,192 flows.
         """
-        return np.concatenate([self._solve(Q[i : i + CHUNK], tolerance) for i in range(0, len(Q), CHUNK)])
+        Q, laws = np.array(Q, order="C"), np.empty((len(Q), len(self._said)))
+        if len(self._class) <= ELIMINATED_FLOWS or self.space.memory_length == 1:
+            self._eliminate(Q, laws)
+            return laws
+        start = np.zeros(len(self._said))
+        start[self._class] = 1 / len(self._class)
+        max_cycles = FEWEST_CYCLES + len(start) // 32  # then they have cost as much as elimination would
+        converged = np.zeros(len(Q), bool)
+
+        def solve(rows: slice) -> None:
+            fixed = (start, self._said, self._successors, self._own_words)
+            converged[rows] = iterate(Q[rows], *fixed, tolerance, max_cycles, laws[rows])
+
+        _in_threads(solve, len(Q), len(start))
+        if not converged.all():
+            if len(self._class) > LAST_RESORT_FLOWS:
+                raise NoStationaryLawError(f"no stationary law at Q = {Q[~converged][0]} after {max_cycles} cycles")
+            slow = laws[~converged]
+            self._eliminate(Q[~converged], slow)
+            laws[~converged] = slow
+        return laws
+
+    def _eliminate(self, Q: np.ndarray, laws: np.ndarray) -> None:
+        """Write the laws by elimination on all flows of the class, O(M³) for each Q."""
+        n = len(self._class)
+
+        def solve(rows: slice) -> None:
+            eliminated(Q[rows], self._said, self._successors, self._class, laws[rows])
+
+        _in_threads(solve, len(Q), n**2)
 
     def word_share(
         self, Q: Float[np.ndarray, "laws words"], tolerance: float = TOLERANCE
     ) -> Float[np.ndarray, "laws words"]:
         """f_w(Q) = Σ_i p_i(Q) q_w(i): what an agent with such partners says."""
-        return self._said_share(self.flow_law(Q, tolerance).T).T
+        return self.flow_law(Q, tolerance).reshape(len(Q), -1, self.space.n_words).sum(1)
 
     def composition(self, Q: Float[np.ndarray, " words"]) -> Float[np.ndarray, " states"]:
         """p(Q) over all states."""
         full = self.flow_law(Q[None])[0][:, None] * Q
         return np.concatenate([np.zeros(self.space.offset(self.space.memory_length)), full.ravel()])
 
-    def _solve(self, Q: np.ndarray, tolerance: float) -> np.ndarray:
-        if len(self._class) <= ELIMINATED_FLOWS or self.space.memory_length == 1:
-            return self._eliminate(Q)
-        laws = np.empty((len(Q), len(self._said)))
-        # Laws stand side by side on the last axis, along which every step is contiguous.
-        heard, law = np.ascontiguousarray(Q.T), np.zeros((len(self._said), len(Q)))
-        law[self._class] = 1 / len(self._class)
-        share, change = np.full_like(heard, np.inf), np.full(len(Q), np.inf)
-        waiting, coupled = np.arange(len(Q)), None
-        for cycle in range(MAX_CYCLES):
-            start = law
-            law = self._sweep(self._own_words.balance(law, heard), heard)
-            if cycle >= PATIENCE:
-                if coupled is None or cycle % RENEWED == 0:
-                    coupled = strong_couplings(law, heard, self._said, self._successors)
-                law = self._sweep(coupled.balance(law, heard), heard)
-            previous, share = share, self._said_share(law)
-            before = change
-            change = (np.abs(share - previous) / np.where(share > 0, share, 1)).max(0)
-            change = np.maximum(change, np.abs(law - start).sum(0))
-            with np.errstate(invalid="ignore", divide="ignore"):
-                slowness = np.clip(np.nan_to_num(change / before, nan=0.0), 0.0, SLOWEST)
-            settled = change * np.maximum(1, slowness / (1 - slowness)) <= tolerance
-            if settled.any():
-                laws[waiting[settled]] = law[:, settled].T
-                if settled.all():
-                    return laws
-                left = ~settled
-                waiting, change = waiting[left], change[left]
-                law, heard, share = law[:, left], heard[:, left], share[:, left]
-                coupled = None if coupled is None else coupled.select(left)
-        laws[waiting] = self._eliminate(Q[waiting])
-        return laws
 
-    def _eliminate(self, Q: np.ndarray) -> np.ndarray:
-        """The laws by elimination on all flows of the class, O(M³) for each Q."""
-        n = len(self._class)
-        if n > LAST_RESORT_FLOWS:
-            raise NoStationaryLawError(f"no stationary law at Q = {Q[0]} after {MAX_CYCLES} cycles")
-        place = np.full(len(self._said), n)  # what lies outside the class is never reached
-        place[self._class] = np.arange(n)
-        said, successors = self._said[self._class], place[self._successors[self._class]]
-        laws = np.zeros((len(Q), len(self._said)))
-        together = max(1, MAX_ELIMINATED // n**2)
-        for first in range(0, len(Q), together):
-            rows = Q[first : first + together]
-            chain = np.zeros((len(rows), n, n + 1))
-            for heard, word in np.ndindex(said.shape[1:]):
-                chain[:, np.arange(n), successors[:, heard, word]] += rows[:, heard, None] * said[:, heard, word]
-            every = np.ones((len(rows), n), bool)
-            laws[first : first + together, self._class] = stationary_law(chain[:, :, :n], every)
-        return laws
+def _in_threads(function: Callable[[slice], None], n_rows: int, numbers: int) -> None:
+    """Call it for all rows, a few at a time, by as many threads as numba has where that is worth it."""
+    size = max(1, TOGETHER // numbers)
+    rows = [slice(first, first + size) for first in range(0, n_rows, size)]
+    if len(rows) == 1:
+        function(rows[0])
+        return
+    with ThreadPoolExecutor(get_num_threads()) as pool:
+        list(pool.map(function, rows))
 
-    def _said_share(self, law: np.ndarray) -> np.ndarray:
-        """Shape (W, laws), from laws of shape (flows, laws)."""
-        return law.reshape(-1, self.space.n_words, law.shape[1]).sum(0)
 
-    def _sweep(self, law: np.ndarray, heard: np.ndarray) -> np.ndarray:
-        """The laws after H interactions, in which everything that was heard is forgotten."""
-        chance = np.repeat(heard, self.space.n_words, axis=0)
-        for _ in range(self.space.memory_length):
-            by_oldest = law.reshape(self.space.n_digits, -1, law.shape[1]).transpose(1, 0, 2)
-            law = (np.matmul(self._moves, by_oldest) * chance).reshape(law.shape)
-        return law / law.sum(0)
+def own_words(q: Float[np.ndarray, "states words"], space: MemorySpace) -> Int[np.ndarray, " flows"]:
+    """A label for each flow: the own words that it remembers, and the sets that agents leave only by rare answers.
+
+    A set is closed but for answers of probability below 1e-3, 1e-6, 1e-9 or 1e-12.
+    """
+    W, H = space.n_words, space.memory_length
+    flow = np.arange(space.n_digits ** (H - 1) * W)
+    label = flow % W
+    for k in range(H - 1):
+        label = label * W + flow // W // space.n_digits**k % space.n_digits // W
+    for leak in LEAKS:
+        classes = classes_of(q, space, tuple(range(W)), leak)
+        if sum(len(np.unique(label[flows])) for flows in classes) == len(np.unique(label[np.concatenate(classes)])):
+            continue  # own words tell these sets apart
+        label = label * (len(flow) + 1)
+        for number, flows in enumerate(classes, start=1):
+            label[flows] += number
+        label = np.unique(label, return_inverse=True)[1]
+    return label
