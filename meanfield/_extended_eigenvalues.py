@@ -133,7 +133,7 @@ class _Lanczos:
         try:
             roots = polynomial.roots() if self._diagonal else []
         except ValueError:  # too close to be told apart
-            return _leading(self._matrix_T().eig(algorithm="approx"), k)
+            return _leading(self._tridiagonal().eig(algorithm="approx"), k)
         # These are isolated, but eigenvectors by recurrence need all digits
         slope = polynomial.derivative()
         leading = _leading([root.mid() for root in roots], k)
@@ -141,7 +141,7 @@ class _Lanczos:
             leading = [(root - polynomial(root) / slope(root)).mid() for root in leading]
         return leading
 
-    def _matrix_T(self) -> Any:
+    def _tridiagonal(self) -> Any:
         n = len(self._diagonal)
         T = flint.acb_mat(n, n)
         for i, (alpha, (below, above)) in enumerate(zip(self._diagonal, self._beside, strict=True)):

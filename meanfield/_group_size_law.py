@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -19,7 +20,7 @@ from meanfield._observables import MIXED
 from meanfield._path_equations import PathEquations
 from meanfield._policy import name_of, single_policy, space_of, words_of
 from meanfield._provenance import stamp
-from meanfield._spectrum import spectrum
+from meanfield._spectrum import FLOOR, spectrum
 
 DEFAULT_SIZES = tuple(int(n) for n in np.unique(np.geomspace(2, 1e5, 48).round()))
 MAX_NUMBERS = 2**24  # steps times states: 0.13 GB for each of fifteen courses
@@ -43,7 +44,9 @@ def group_size_law(
     N = 100 and 0.003 at N = 400 ({tall, short}, 200,000 simulated runs each).
 
     Where no solution of the equations of leading order is found, which happens from κ of about 1/2 on, κ²/2 is the
-    least action, the exact rate at which the chance of the weak word falls with N, and attrs["reason"] says so.
+    least action, the exact rate at which the chance of the weak word falls with N, or the action of some path, an upper
+    bound; attrs["reason"] says so. κ is infinite where agents with empty memories only ever say one word, answers of
+    probability below 1e-14 aside.
 
     Parameters
     ----------
@@ -82,11 +85,11 @@ def group_size_law(
     if policy.sizes["word"] != 2:
         raise InputError(f"policy has {policy.sizes['word']} words: the group-size law is for two")
     found = law_path(policy)
-    if isinstance(found, str):
-        return _label(policy, sizes, level, "", np.nan, np.nan, found)
+    if isinstance(found, NoPath):
+        return _label(policy, sizes, level, found.word, (found.kappa, np.nan, np.nan), found.reason)
     word = str(found.points["convention"].values[found.strong])
     kappa, unit = found.path.kappa, _unit(policy, found)
-    return _label(policy, sizes, level, word, kappa**2 / unit, kappa / unit, _law(policy, found))
+    return _label(policy, sizes, level, word, (kappa, kappa**2 / unit, kappa / unit), _law(policy, found))
 
 
 class LawPath(NamedTuple):
@@ -107,16 +110,46 @@ class LawPath(NamedTuple):
     path: LeastNoisePath
 
 
-def law_path(policy: xr.Dataset) -> LawPath | str:
+class NoPath(NamedTuple):
+    """Why there is no least-noise path, and κ all the same where it is infinite, for which word."""
+
+    reason: str
+    kappa: float = np.nan
+    word: str = ""
+
+
+def law_path(policy: xr.Dataset) -> LawPath | NoPath:
     """The least-noise path of a policy of two words, or the reason why there is none."""
     points = fixed_points(policy)
     reason = _objection(policy, points)
     if reason:
-        return reason
+        return NoPath(reason)
+    said = _ever_said(policy)
+    if len(said) == 1:
+        reason = (
+            f"agents who start with empty memories never say any other word than {said[0]!r}, answers of probability "
+            f"below {FLOOR:g} aside"
+        )
+        return NoPath(reason, np.inf, said[0])
     strong = _reached(policy, points)
     if strong is None:
-        return "the rate equation leads from empty memories to neither of the two attractors"
-    return _path_to_saddle(policy, points, strong)
+        return NoPath("the rate equation leads from empty memories to neither of the two attractors")
+    path = _path_to_saddle(policy, points, strong)
+    return NoPath(path) if isinstance(path, str) else path
+
+
+def _ever_said(policy: xr.Dataset) -> list[str]:
+    """The words that a population of agents with empty memories may ever come to say."""
+    space, possible = space_of(policy), policy["q"].values > FLOOR
+    reached = np.arange(space.n_states) == 0
+    while True:
+        said = possible[reached].any(0)
+        after = reached.copy()
+        for own, partner in itertools.product(np.flatnonzero(said), repeat=2):
+            after[space.successors()[reached & possible[:, own]] + space.n_words * own + partner] = True
+        if (after == reached).all():
+            return [word for word, one in zip(words_of(policy), said, strict=True) if one]
+        reached = after
 
 
 def _objection(policy: xr.Dataset, points: xr.Dataset) -> str:
@@ -145,7 +178,9 @@ def _law(policy: xr.Dataset, found: LawPath) -> str:
     kinds = found.points["kind"].values.tolist()
     mixed = [_place(policy, found.points.isel(fixed_point=i)) for i in (0, 2) if kinds[i] == MIXED]
     reserve = f"; the attractor {' and that '.join(mixed)} is mixed, and small groups leave it again" if mixed else ""
-    if not found.path.leading_order:
+    if not found.path.solved:
+        reserve += "; the least-noise path was not found, so that κ is an upper bound, of a path that leads there"
+    elif not found.path.leading_order:
         reserve += "; no path of leading order was found, so that κ is that of the least action"
     return f"two attractors with one saddle between them{reserve}"
 
@@ -207,9 +242,9 @@ def _unit(policy: xr.Dataset, found: LawPath) -> float:
 
 
 def _label(
-    policy: xr.Dataset, sizes: np.ndarray, level: float, word: str, distance: float, sigma: float, reason: str
+    policy: xr.Dataset, sizes: np.ndarray, level: float, word: str, numbers: tuple[float, float, float], reason: str
 ) -> xr.Dataset:
-    kappa = distance / sigma
+    kappa, distance, sigma = numbers
     columns = {
         "kappa": ((), kappa, "kappa"),
         "probability": (("n_agents",), ndtr(kappa * np.sqrt(sizes)), "predicted chance to end at the strong word"),

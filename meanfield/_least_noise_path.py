@@ -14,16 +14,22 @@ any course near x, the share p·x(t) = -∫_t pᵀDp of the unstable direction f
 strength. A sweep goes backwards for p, and forwards for x with p·x held at these values by a push along D(x)p,
 which vanishes as sweeps converge. It is stable however fast the saddle repels. Anderson's mixing finds its fixed point.
 
+Where noise is strong, sweeps for the least action need a good start. Any momentum makes a course that costs its action,
+so that such a course over the saddle bounds κ from above, and as the action is stationary at its minimum, momenta that
+follow from the course before soon give a close bound.
+
 Runge-Kutta of order four on a grid that is halved until κ is known, middles of steps by interpolation of order six.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any, NamedTuple, no_type_check
 
 import numpy as np
 from jaxtyping import Float
+from scipy.optimize import brentq
 from scipy.sparse.linalg import LinearOperator, eigs
 
 from meanfield._anderson import anderson
@@ -38,7 +44,11 @@ END_ERROR = 3e-6  # of κ², relative: what the linearised end may be wrong by
 COURSE_TOLERANCE = 1e-7  # change of a composition in a sweep
 KAPPA_TOLERANCE = 1e-8  # relative change of κ in a sweep
 MAX_SWEEPS = 40
-SMALLEST_STRIDE = 2e-4  # of the continuation from the saddle to empty memories
+MAX_TILTS = 8  # momenta tried
+TILT_STEP = 0.4  # rates under strong momenta are fast
+TILT_GAIN = 1e-3  # of κ, relative: by less, another momentum is not worth its time
+SMALLEST_PART = 0.05  # of the way to another momentum
+STRIDE, FARTHEST, HALVINGS = 0.5, 40.0, 30  # of the search for the strength of a momentum, by its logarithm
 
 # Weights of six nodes: for the middle between the two in the middle, and for the first two middles
 STENCIL = np.array([3.0, -25.0, 150.0, 150.0, -25.0, 3.0]) / 256
@@ -60,6 +70,8 @@ class LeastNoisePath(NamedTuple):
         Those that path and momentum obey.
     growth
         Positive eigenvalue of the saddle, with which p decays after the last node.
+    solved
+        Whether it solves its equations; else it is a path over the saddle, and κ an upper bound.
     """
 
     x: Course
@@ -68,6 +80,7 @@ class LeastNoisePath(NamedTuple):
     kappa: float
     equations: LeadingOrder | LeastAction
     growth: float
+    solved: bool = True
 
     @property
     def leading_order(self) -> bool:
@@ -102,9 +115,9 @@ def least_noise_path(
 ) -> LeastNoisePath | str:
     """The path of leading order or, where none is found, that of least action; the reason where neither is.
 
-    Sweeps start from a population that always hears what is said at the saddle. Those for the least action then go by
-    continuation from the saddle to empty memories, in strides that halve where sweeps do not converge. A path that is
-    found solves its equations; that no other has less noise is not checked.
+    Sweeps start from a population that always hears what is said at the saddle, those for the least action from the
+    best of some courses over the saddle, which also is the answer where they do not converge. A path that solves its
+    equations is stationary; that no other has less noise is not checked.
 
     Parameters
     ----------
@@ -120,12 +133,18 @@ def least_noise_path(
         Number of nodes times states above which the search is given up.
     """
     with np.errstate(all="ignore"):  # iterates far from the path may leave all bounds: None
-        for kind in (LeadingOrder, LeastAction):
-            end = _Ends(kind(q, space), saddle, left, growth)
-            path = _refined(end, limit)
-            if path is not None:
-                return path
-    return "the least-noise path to the saddle was not found"
+        leading = _Ends(LeadingOrder(q, space), saddle, left, growth)
+        first = _Iterate(_hearing(leading, round(APPROACH / COARSE), COARSE), 1.0, saddle, 0.0)
+        if (path := _refined(leading, first, limit)) is not None:
+            return path
+        action = _Ends(LeastAction(q, space), saddle, left, growth)
+        bound = _tilted(action)
+        if bound is None:
+            return "no path to the saddle was found"
+        path = _refined(action, bound._replace(x=bound.x[:: round(COARSE / TILT_STEP)]), limit)
+    if path is not None:
+        return path
+    return LeastNoisePath(bound.x, bound.p, TILT_STEP, bound.kappa, action.equations, growth, solved=False)
 
 
 class _Iterate(NamedTuple):
@@ -145,20 +164,18 @@ class _Ends(NamedTuple):
     left: Vector
     growth: float
 
-    def start(self, share: float) -> Vector:
-        """A population of which this share has empty memories and the rest is at the saddle."""
-        start = (1 - share) * self.saddle
-        start[0] += share
-        return start
+    def start(self) -> Vector:
+        """Empty memories."""
+        return np.eye(1, len(self.saddle))[0]
 
 
-def _refined(ends: _Ends, limit: int) -> LeastNoisePath | str | None:
+def _refined(ends: _Ends, first: _Iterate, limit: int) -> LeastNoisePath | str | None:
     """The path on [0, T] and on a grid as large and as fine as needed."""
     size = len(ends.saddle)
     n_steps = round(APPROACH / COARSE)
     if n_steps * size > limit:
         return _too_large(n_steps, size, ends)
-    found = _coarse(ends, n_steps)
+    found = _solve(ends, first, COARSE)
     while found is not None and _end_error(ends, found, COARSE) > END_ERROR:
         n_steps += n_steps // 2
         if n_steps * size > limit:
@@ -167,7 +184,7 @@ def _refined(ends: _Ends, limit: int) -> LeastNoisePath | str | None:
         tail = ends.saddle + fading[:, None] * (found.x[-1] - ends.saddle)
         strength = found.strength * fading[-1]
         longer = found._replace(x=np.concatenate([found.x, tail]), strength=strength)
-        found = _solve(ends, longer, COARSE, 1.0) or _coarse(ends, n_steps)
+        found = _solve(ends, longer, COARSE)
     step, error = COARSE, np.inf
     while found is not None and error > STEP_ERROR:
         step, n_steps = step / 2, 2 * n_steps
@@ -175,7 +192,7 @@ def _refined(ends: _Ends, limit: int) -> LeastNoisePath | str | None:
             return _too_large(n_steps, size, ends)
         finer = np.empty((n_steps + 1, size))
         finer[::2], finer[1::2] = found.x, middles(found.x)
-        previous, found = found.kappa, _solve(ends, found._replace(x=finer), step, 1.0)
+        previous, found = found.kappa, _solve(ends, found._replace(x=finer), step)
         error = np.inf if found is None else abs(found.kappa - previous) / (16 * found.kappa)
     if found is None or not found.kappa > 0:
         return None
@@ -187,50 +204,101 @@ def _too_large(n_steps: int, size: int, ends: _Ends) -> str:
     return f"the path to a saddle with eigenvalue {ends.growth:.2g} needs {size_of_path}, more than are kept"
 
 
-def _coarse(ends: _Ends, n_steps: int) -> _Iterate | None:
-    """The path on the coarse grid: at once or else, for that of least action, by continuation from the saddle."""
-    if ends.equations.linear:
-        return _solve(ends, _Iterate(_hearing(ends, 1.0, n_steps), 1.0, ends.saddle, 0.0), COARSE, 1.0)
-    share, stride = 0.0, 1.0
-    before: tuple[float, _Iterate] | None = None
-    last: tuple[float, _Iterate] | None = None
-    while share < 1 and stride >= SMALLEST_STRIDE:
-        aim = min(1.0, share + stride)
-        found = _solve(ends, _guess(ends, n_steps, aim, before, last), COARSE, aim)
-        if found is None:
-            stride /= 2
-            continue
-        before, last, share = last, (aim, found), aim
-        stride *= 1.5
-    return last[1] if last and share == 1 else None
+def _tilted(ends: _Ends) -> _Iterate | None:
+    """The best of several courses over the saddle, None where the first momentum finds none.
+
+    A momentum tilts the chances of what happens. As in policy iteration, the next one is what a change of the course is
+    worth while these tilts are kept, or part of the way there where all of it makes κ larger.
+    """
+    n_steps = round(APPROACH / TILT_STEP)
+    best = _over_the_saddle(ends, _first_momentum(ends, n_steps))
+    for _ in range(MAX_TILTS if best else 0):
+        change, part, found = _next_momentum(ends, best) - best.p, 1.0, None
+        while part > SMALLEST_PART and not (found and found.kappa < best.kappa):
+            found, part = _over_the_saddle(ends, best.p + part * change), part / 2
+        if found is None or not found.kappa < best.kappa:
+            return best
+        gain, best = 1 - found.kappa / best.kappa, found
+        if gain < TILT_GAIN:
+            return best
+    return best
 
 
-def _guess(
-    ends: _Ends, n_steps: int, aim: float, before: tuple[float, _Iterate] | None, last: tuple[float, _Iterate] | None
-) -> _Iterate:
-    """Extrapolated from the last two paths; the first from leading order."""
-    if last is None:
-        x = _hearing(ends, aim, n_steps)
-        leading = ends._replace(equations=ends.equations.leading_order())
-        sweep = _sweep(leading, _Iterate(x, 1.0, x, 0.0), COARSE, aim)
-        strength = float(sweep.p[-1] @ ends.left / (ends.left @ ends.left))
-        return sweep._replace(x=x, strength=strength)
-    if before is None:
-        return last[1]
-    (a, older), (b, newer) = before, last
-    ahead = (aim - b) / (b - a)
-    strength = newer.strength * (newer.strength / older.strength) ** ahead
-    return newer._replace(x=newer.x + ahead * (newer.x - older.x), strength=strength)
+def _first_momentum(ends: _Ends, n_steps: int) -> Course:
+    """Of leading order, along the course of agents who hear what is said at the saddle."""
+    along = halves(_hearing(ends, n_steps, TILT_STEP))[::-1]
+
+    @no_type_check
+    def rate(number: int, p: Vector) -> Vector:
+        return ends.equations.transposed(along[number], p)
+
+    return integrate(rate, ends.left, n_steps, TILT_STEP)[::-1]
 
 
-def _solve(ends: _Ends, guess: _Iterate, step: float, share: float) -> _Iterate | None:
+def _next_momentum(ends: _Ends, best: _Iterate) -> Course:
+    equations, n_steps = ends.equations, len(best.x) - 1
+    along, momentum = halves(best.x)[::-1], halves(best.p)[::-1]
+
+    @no_type_check
+    def rate(number: int, p: Vector) -> Vector:
+        x, tilt = along[number], momentum[number]
+        return equations.backward(x, tilt) + equations.backward_change(x, tilt, p - tilt)
+
+    return integrate(rate, best.strength * ends.left, n_steps, TILT_STEP)[::-1]
+
+
+def _over_the_saddle(ends: _Ends, p: Course) -> _Iterate | None:
+    """The course under as much of a momentum as leads to the side that noise must reach, and what it costs."""
+    n_steps, momentum, equations = len(p) - 1, halves(p), ends.equations
+
+    def course(logarithm: float) -> Course:
+        factor = np.exp(logarithm)
+        return integrate(
+            lambda number, x: equations.forward(x, factor * momentum[number])[0], ends.start(), n_steps, TILT_STEP
+        )
+
+    @cache
+    def beyond(logarithm: float) -> float:
+        return float(ends.left @ course(logarithm)[-1])
+
+    bracket = _bracket(beyond)
+    if bracket is None:
+        return None
+    logarithm = brentq(beyond, *bracket, xtol=1e-13)
+    x, p = course(logarithm), np.exp(logarithm) * p
+    work = np.array([equations.work(*both) for both in zip(halves(x), halves(p), strict=True)])
+    strength = float(p[-1] @ ends.left / (ends.left @ ends.left))
+    return _Iterate(x, strength, p, float(np.sqrt(equations.kappa_squared * remaining(work, TILT_STEP)[0])))
+
+
+def _bracket(function: Callable[[float], float]) -> tuple[float, float] | None:
+    """Two arguments next to each other between which it turns positive; larger ones may be out of bounds."""
+    low = 0.0
+    while not function(low) < 0:
+        low -= STRIDE
+        if low < -FARTHEST:
+            return None
+    high = low + STRIDE
+    while function(high) < 0:
+        low, high = high, high + STRIDE
+        if high > FARTHEST:
+            return None
+    for _ in range(HALVINGS):
+        if np.isfinite(function(high)):
+            return low, high
+        middle = (low + high) / 2
+        low, high = (middle, high) if function(middle) < 0 else (low, middle)
+    return None
+
+
+def _solve(ends: _Ends, guess: _Iterate, step: float) -> _Iterate | None:
     """The fixed point of sweeps, None where it is not found from this guess."""
     shape = guess.x.shape
     sweeps: list[_Iterate] = [guess]
 
     def advance(state: np.ndarray) -> np.ndarray:
         iterate = guess._replace(x=state[:-1].reshape(shape), strength=float(np.exp(state[-1])))
-        sweeps.append(_sweep(ends, iterate, step, share))
+        sweeps.append(_sweep(ends, iterate, step))
         return _state(sweeps[-1])
 
     def done(residual: np.ndarray) -> bool:
@@ -245,7 +313,7 @@ def _state(iterate: _Iterate) -> np.ndarray:
     return np.append(iterate.x.ravel(), np.log(iterate.strength))
 
 
-def _hearing(ends: _Ends, share: float, n_steps: int) -> Course:
+def _hearing(ends: _Ends, n_steps: int, step: float) -> Course:
     """The path of agents whose partners speak as those at the saddle: it ends there from everywhere."""
     Q, equations = ends.saddle @ ends.equations.q, ends.equations
 
@@ -253,10 +321,10 @@ def _hearing(ends: _Ends, share: float, n_steps: int) -> Course:
     def rate(number: int, x: Vector) -> Vector:
         return equations.states(equations.kept(x) * Q[:, None]) - x
 
-    return integrate(rate, ends.start(share), n_steps, COARSE)
+    return integrate(rate, ends.start(), n_steps, step)
 
 
-def _sweep(ends: _Ends, iterate: _Iterate, step: float, share: float) -> _Iterate:
+def _sweep(ends: _Ends, iterate: _Iterate, step: float) -> _Iterate:
     """The momentum along x, and x under this momentum."""
     equations, n_steps = ends.equations, len(iterate.x) - 1
     along = halves(iterate.x)
@@ -269,7 +337,7 @@ def _sweep(ends: _Ends, iterate: _Iterate, step: float, share: float) -> _Iterat
     momentum = halves(p)
     work = np.array([equations.work(x, p) for x, p in zip(along, momentum, strict=True)])
     left = remaining(work, step) + work[-1] / (2 * ends.growth)
-    start = ends.start(share)
+    start = ends.start()
     factor = -(p[0] @ start) / left[0]
     strength = iterate.strength if equations.linear else iterate.strength * factor
     p, momentum, left = factor * p, factor * momentum, factor**2 * left

@@ -165,6 +165,15 @@ class LeastAction(PathEquations):
         left = self.release @ (R * met.T[:, :, None]).sum(1).ravel()
         return left / ratio - ((met * met.T).sum() + 1) / 2
 
+    def backward_change(self, x: Vector, p: Vector, change: Vector) -> Vector:
+        """The derivative of ∂h/∂x by p in a direction."""
+        ratio, R, kept, met = self._met(x, p)
+        R_change = self.rows(ratio * change)
+        met_change = (R_change * kept - R * self.kept(x * change / ratio)).sum(2)
+        flow, flow_change = R * met.T[:, :, None], R_change * met.T[:, :, None] + R * met_change.T[:, :, None]
+        left, left_change = (self.release @ part.sum(1).ravel() for part in (flow, flow_change))
+        return (left_change - left * change) / ratio - (met * met_change.T).sum()
+
     def forward(self, x: Vector, p: Vector) -> tuple[Vector, Vector]:
         """∂h/∂p, and by how much it differs from F."""
         ratio, R, kept, met = self._met(x, p)

@@ -13,7 +13,7 @@ import xarray as xr
 from meanfield._critical_mass import critical_mass
 from meanfield._errors import InputError
 from meanfield._fixed_points import fixed_points
-from meanfield._group_size_law import law_path
+from meanfield._group_size_law import NoPath, law_path
 from meanfield._memory import MemorySpace
 from meanfield._path_gradient import path_gradient
 from meanfield._poisson import PoissonEquation, eigenvalue_response, polished_fold, share_response
@@ -138,8 +138,10 @@ def _critical_mass(policy: xr.Dataset, space: MemorySpace, word: str) -> tuple[f
 
 def _kappa(policy: xr.Dataset, space: MemorySpace) -> tuple[float, Columns]:
     law = law_path(policy)
-    if isinstance(law, str):
-        raise InputError(f"policy has no group-size law: {law}")
+    if isinstance(law, NoPath):
+        raise InputError(f"policy has no least-noise path: {law.reason}")
+    if not law.path.solved:
+        raise InputError(f"policy has a least-noise path that was not found, κ is {law.path.kappa:.3g} at most")
     gradient, passed = path_gradient(law.path)
     derivative = gradient[0] - gradient[1]
     q = policy["q"].values

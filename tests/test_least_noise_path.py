@@ -1,19 +1,22 @@
 """The least-noise path: its equations in closed form, its order, its two kinds, and policies that are hard on it."""
 
+import itertools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import meanfield
-from _battery import counted, policy_of, softmax
+from _battery import battery, counted, policy_of, softmax
 from meanfield import _least_noise_path, group_size_law, make_policy, sensitivity
 from meanfield._anderson import anderson
-from meanfield._group_size_law import law_path
+from meanfield._group_size_law import NoPath, law_path
 from meanfield._noise import noise, noise_intensity
 from meanfield._path_equations import LeadingOrder, LeastAction, PathEquations
 from meanfield._rate_equation import drift
 from test_group_size_law import majority
+from validation import simulate
 
 
 def drawn(W, H, seed=0):
@@ -66,7 +69,7 @@ def test_slopes_by_the_policy_are_those_of_automatic_differentiation(size):
 @pytest.mark.parametrize("size", SIZES)
 def test_least_action_follows_its_hamiltonian(size):
     """h is the growth rate of the mean of exp(p·change), summed over who meets whom; at p = 0 it has F and D."""
-    q, space, x, v, _ = drawn(*size)
+    q, space, x, v, w = drawn(*size)
     p = 0.3 * v
     action, W = LeastAction(q, space), size[0]
     after = space.successors()[:, None, None] + W * np.arange(W)[:, None] + np.arange(W)
@@ -82,6 +85,8 @@ def test_least_action_follows_its_hamiltonian(size):
     np.testing.assert_allclose(push, by_p - action.drift(x), atol=1e-14)
     np.testing.assert_allclose(action.slope(x, p), by_q.T, atol=1e-13)
     assert action.work(x, p) == pytest.approx(float(p @ by_p - h(x, p)), rel=1e-12)
+    change = jax.jvp(lambda p: jax.grad(h)(jnp.asarray(x), p), (jnp.asarray(p),), (jnp.asarray(w),))[1]
+    np.testing.assert_allclose(action.backward_change(x, p, w), change, atol=1e-12)
     small = 1e-6 * v
     np.testing.assert_allclose(action.forward(x, small)[1], action.noise(x, small), atol=1e-11)
 
@@ -91,8 +96,8 @@ def test_order_in_the_step(monkeypatch):
     seen = {}
     solve = _least_noise_path._solve
 
-    def spied(ends, guess, step, share):
-        found = solve(ends, guess, step, share)
+    def spied(ends, guess, step):
+        found = solve(ends, guess, step)
         seen[step] = found.kappa
         return found
 
@@ -149,13 +154,41 @@ LEADING, FOLDED = (43, 70, 79, 88, 106), (7, 115)
 @pytest.mark.parametrize("seed", [*LEADING, *FOLDED])
 def test_strong_attraction_has_a_path(seed):
     law = law_path(strongly_coupled(seed))
-    assert not isinstance(law, str), law
+    assert not isinstance(law, NoPath), law
     path = law.path
     assert path.leading_order == (seed in LEADING)
     assert 0.2 < path.kappa < 2
     share = (path.p * path.x).sum(1)
     assert -share[0] * path.equations.kappa_squared == pytest.approx(path.kappa**2, rel=1e-6)
     assert np.abs(path.x[-1] - law.points["composition"].values[1]).max() < 1e-2, "it ends at the saddle"
+
+
+@pytest.mark.parametrize("seed", FOLDED)
+def test_tilted_courses_bound_the_least_action_closely(seed, monkeypatch):
+    """To second order in what the tilt misses, so that the grid, whose step is 0.4, may make it smaller by as much."""
+    policy = strongly_coupled(seed)
+    least = law_path(policy).path
+    monkeypatch.setattr(_least_noise_path, "MAX_SWEEPS", 1)
+    bound = law_path(policy).path
+    assert least.solved and not bound.solved
+    assert bound.kappa == pytest.approx(least.kappa, rel=0.02)
+    assert "upper bound" in group_size_law(policy).attrs["reason"]
+    with pytest.raises(meanfield.InputError, match="least-noise path that was not found"):
+        sensitivity(policy, of="kappa")
+    monkeypatch.setattr(_least_noise_path, "MAX_TILTS", 0)
+    assert law_path(policy).path.kappa > bound.kappa, "the first momentum is not the best"
+
+
+@pytest.mark.parametrize(("number", "at_least"), [(18, np.inf), (29, 1.5), (67, 1.0), (130, np.inf)])
+def test_agents_who_hardly_ever_slip_have_a_kappa(number, at_least):
+    """Those who can't say the weak word at all an infinite one."""
+    _, policy = next(itertools.islice(battery(number + 1, 2, 2), number, None))
+    law, saddle = group_size_law(policy, n_agents=[4]), meanfield.fixed_points(policy)["word_share"].values[1, 0]
+    assert law.attrs["applies"] == 1 and law["kappa"] >= at_least
+    strong_first = meanfield.solve(policy)["word_share"].isel(word=0, time=-1).item() > saddle
+    runs = simulate(policy, n_agents=4, runs=4000, seed=1, max_rounds=60, record_rounds=60)["word_share"]
+    first = (runs.isel(word=0, round=-1) > saddle).mean().item()
+    assert abs((first if strong_first else 1 - first) - law["probability"].item()) < 0.03
 
 
 def test_derivative_of_the_least_action():
