@@ -7,18 +7,23 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from meanfield._memory import MemorySpace
+from meanfield._errors import InputError
 from meanfield._mixture import Mixture
-from meanfield._rows import heard_rows, spoken_rows
-from meanfield._tsit5 import MAX_STEPS as MAX_STEPS
-from meanfield._tsit5 import Problems, integrate_problems
-from meanfield._tsit5 import Tolerances as Tolerances
+from meanfield._threads import in_threads
+from meanfield._trajectory_kernel import follow
 
 # An explicit method at its stability limit leaves a residual of about the tolerance, however long it runs.
 STEADY_RESIDUAL = 1e-8
 FIRST_STEP = 0.1
-# Numbers in the compositions of a batch: with more of them, a step leaves the cache of a core.
-BATCH_NUMBERS = 2**15
+MAX_STEPS = 1_000_000
+LEAST_WORK = 64  # steps of a solution, about
+
+
+class Tolerances(NamedTuple):
+    """Tolerances of the step size control, relative and absolute."""
+
+    rtol: float
+    atol: float
 
 
 class Courses(NamedTuple):
@@ -48,7 +53,6 @@ def integrate(
     times: Float[np.ndarray, " times"],
     max_time: float,
     tolerances: Tolerances,
-    space: MemorySpace,
 ) -> Courses:
     """Solve for each population and each of its starts, up to a steady state, where it stays.
 
@@ -64,43 +68,19 @@ def integrate(
         When to give up waiting for a steady state; not before the last of `times`.
     """
     P, n_starts, M, S = starts.shape
-    q = np.ascontiguousarray(np.swapaxes(mixtures.q, -1, -2))
-    flat, population = starts.reshape(P * n_starts, M * S), np.repeat(np.arange(P), n_starts)
-    size = max(1, BATCH_NUMBERS // (M * S))
-    ends = []
-    for first in range(0, len(flat), size):
-        batch = slice(first, first + size)
-        problems = _problems(Mixture(q, mixtures.share, mixtures.committed), population[batch], flat[batch], space)
-        options = {"first_step": FIRST_STEP, "at_rest": STEADY_RESIDUAL}
-        ends.append(integrate_problems(problems, times, max_time, tolerances, **options))
-    shares, x, when, slope = (np.concatenate(parts) for parts in zip(*ends, strict=True))
-    shares = shares + mixtures.committed[population][:, None]
-    parts = ((shares, (len(times), -1)), (x, (M, S)), (when, ()), (np.abs(slope).max(1), ()))
+    q, share, committed = (np.array(values, dtype=np.float64, order="C") for values in mixtures)
+    x, times = np.array(starts, dtype=np.float64, order="C").reshape(-1, M, S), np.array(times, dtype=np.float64)
+    limits = (float(max_time), *map(float, tolerances), FIRST_STEP, STEADY_RESIDUAL, float(MAX_STEPS))
+    shares, ends = np.empty((len(x), len(times), q.shape[-1])), np.empty((len(x), 2))
+
+    def solve(lanes: slice) -> None:
+        for lane in range(lanes.start, lanes.stop):
+            p = lane // n_starts
+            ends[lane] = follow(x[lane], q[p], share[p], committed[p], times, limits, shares[lane])
+            shares[lane] += committed[p]
+
+    in_threads(solve, len(x), LEAST_WORK * M * S)
+    if (ends[:, 1] < 0).any():
+        raise InputError(f"time {max_time:g} is not reached in {MAX_STEPS:,} steps: expected an earlier one")
+    parts = ((shares, shares.shape[1:]), (x, (M, S)), (ends[:, 0], ()), (ends[:, 1], ()))
     return Courses(*(values.reshape(P, n_starts, *shape) for values, shape in parts))
-
-
-def _problems(mixtures: Mixture, population: np.ndarray, starts: np.ndarray, space: MemorySpace) -> Problems:
-    """Of the populations with the given numbers; q is (P, M, W, S). Observed is what the uncommitted say."""
-    M, _, S = mixtures.q.shape[1:]
-    first = Mixture(*(values[population[:1]] for values in mixtures))
-    alone = bool((population == population[0]).all())
-
-    def of(lanes: np.ndarray) -> Mixture:
-        """The populations of the lanes, one for all of them where it is the same."""
-        return first if alone else Mixture(*(values[population[lanes]] for values in mixtures))
-
-    def observe(x: np.ndarray, lanes: np.ndarray) -> np.ndarray:
-        mixture = of(lanes)
-        said = (mixture.q @ x.reshape(-1, M, S, 1))[..., 0]
-        return (mixture.share[..., None] * said).sum(1)
-
-    def rate(x: np.ndarray, lanes: np.ndarray) -> np.ndarray:
-        mixture, x = of(lanes), x.reshape(-1, M, S)
-        # Relative to its sum, as in `mixture_word_share`
-        said = (mixture.q @ x[..., None])[..., 0]
-        Q = (mixture.share[..., None] * said / said.sum(-1, keepdims=True)).sum(1) + mixture.committed
-        slope = heard_rows(spoken_rows(x, mixture.q, space), Q[:, None])
-        slope -= x
-        return slope.reshape(len(x), M * S)
-
-    return Problems(rate, observe, starts)

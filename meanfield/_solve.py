@@ -84,7 +84,7 @@ def solve(
     mixtures = Mixture(*(values[measured] for values in stack.mixtures))
     tolerances = Tolerances(rtol, atol)
     x0 = starts.values.reshape(len(measured), -1, *stack.shape)[measured]
-    courses = integrate(mixtures, x0, saved, float(max_time), tolerances, stack.space)
+    courses = integrate(mixtures, x0, saved, float(max_time), tolerances)
     outcome, period = _outcomes(mixtures, courses, tolerances, stack)
     solution = _label(stack, starts, saved, courses, outcome, period)
     options = {
@@ -192,7 +192,7 @@ def _watch(
     number = compositions.shape[1]
     outcome, period = np.full(number, SLOW_TRANSIENT, dtype=object), np.full(number, np.nan)
     for times in WATCHES:
-        shares = integrate(alone, compositions, times, times[-1], tolerances, stack.space).word_share[0]
+        shares = integrate(alone, compositions, times, times[-1], tolerances).word_share[0]
         for i in np.flatnonzero(outcome == SLOW_TRANSIENT):
             outcome[i], period[i] = recurrence(times, shares[i])
         if not any(turns(shares[i]) for i in np.flatnonzero(outcome == SLOW_TRANSIENT)):

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float, Int
-from numba import get_num_threads
 
 from meanfield._closed_classes import classes_of, flow_successors, said_next
 from meanfield._memory import MemorySpace
 from meanfield._stationary_kernel import eliminated, iterate
+from meanfield._threads import in_threads
 
 ELIMINATED_FLOWS = 64  # below, elimination on all flows is faster than iteration
 LAST_RESORT_FLOWS = 8192  # above, elimination would take minutes and gigabytes for each Q
 FEWEST_CYCLES = 8
 TOLERANCE = 1e-13  # relative error of the word shares; sums of positive terms lose no more than this
 LEAKS = (1e-3, 1e-6, 1e-9, 1e-12)
-TOGETHER = 2**13  # numbers of the laws that a thread finds between looks at whether it is to stop
 
 
 class NoStationaryLawError(RuntimeError):
@@ -85,7 +82,7 @@ class StationaryLaw:
             fixed = (start, self._said, self._successors, self._own_words)
             converged[rows] = iterate(Q[rows], *fixed, tolerance, max_cycles, laws[rows])
 
-        _in_threads(solve, len(Q), len(start))
+        in_threads(solve, len(Q), len(start))
         if not converged.all():
             if len(self._class) > LAST_RESORT_FLOWS:
                 raise NoStationaryLawError(f"no stationary law at Q = {Q[~converged][0]} after {max_cycles} cycles")
@@ -101,7 +98,7 @@ class StationaryLaw:
         def solve(rows: slice) -> None:
             eliminated(Q[rows], self._said, self._successors, self._class, laws[rows])
 
-        _in_threads(solve, len(Q), n**2)
+        in_threads(solve, len(Q), n**2)
 
     def word_share(
         self, Q: Float[np.ndarray, "laws words"], tolerance: float = TOLERANCE
@@ -113,17 +110,6 @@ class StationaryLaw:
         """p(Q) over all states."""
         full = self.flow_law(Q[None])[0][:, None] * Q
         return np.concatenate([np.zeros(self.space.offset(self.space.memory_length)), full.ravel()])
-
-
-def _in_threads(function: Callable[[slice], None], n_rows: int, numbers: int) -> None:
-    """Call it for all rows, a few at a time, by as many threads as numba has where that is worth it."""
-    size = max(1, TOGETHER // numbers)
-    rows = [slice(first, first + size) for first in range(0, n_rows, size)]
-    if len(rows) == 1:
-        function(rows[0])
-        return
-    with ThreadPoolExecutor(get_num_threads()) as pool:
-        list(pool.map(function, rows))
 
 
 def own_words(q: Float[np.ndarray, "states words"], space: MemorySpace) -> Int[np.ndarray, " flows"]:
