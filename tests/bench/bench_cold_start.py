@@ -19,7 +19,7 @@ from rich.table import Table
 
 ROOMS = ("meanfield", "validation", "theory")
 LENGTHS = (3, 5)
-# By name of the parameter. Functions with another parameter that must be given are listed as not called.
+# By name of the parameter, or of function and parameter. Functions with another that must be given are not called.
 EXAMPLES = {
     "policy": "policy",
     "policies": "policy",
@@ -30,7 +30,10 @@ EXAMPLES = {
     "committed_word": "'a'",
     "of": "'kappa'",
     "q": "policy['q'].values",
-    "n_agents": "[24, 100]",
+    "n_agents": "24",
+    "critical_mass.word": "'b'",
+    "bifurcation.word": "'b'",
+    "finite_size.n_agents": "[24, 100]",
     "numbers": "[0, 5]",
     "runs": "100",
     "seed": "1",
@@ -61,14 +64,16 @@ print(json.dumps([*spent, first, sum(compiled) - first]))
 """
 
 
-def measured(room: str, name: str, required: list[str], length: int) -> list[str]:
-    """Cells of a row: seconds of import, first and second call, and how many functions each of these compiled."""
-    arguments = ", ".join(f"{parameter}={EXAMPLES[parameter]}" for parameter in required)
+def measured(room: str, name: str, required: list[str], length: int) -> list[str] | str:
+    """Cells of a row: seconds of import, first and second call, and how many functions each compiled; or the error."""
+    given = {parameter: EXAMPLES[parameter] for parameter in required}
+    given |= {key.split(".")[1]: value for key, value in EXAMPLES.items() if key.startswith(f"{name}.")}
+    arguments = ", ".join(f"{parameter}={value}" for parameter, value in given.items())
     code = CHILD.format(tests=str(Path(__file__).parents[1]), room=room, name=name, length=length, arguments=arguments)
     where = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=where)
     if done.returncode:
-        return [done.stderr.strip().splitlines()[-1][:60], "", "", ""]
+        return done.stderr.strip().splitlines()[-1]
     *seconds, first, second = json.loads(done.stdout.splitlines()[-1])
     return [*(f"{spent:.2f}" for spent in seconds), f"{first}, {second}"]
 
@@ -90,7 +95,11 @@ def test_first_and_second_calls() -> None:
                 left_out.append(f"{room}.{name} ({', '.join(missing)})")
                 continue
             for length in LENGTHS:
-                table.add_row(f"{room}.{name}", str(length), *measured(room, name, required, length))
+                cells = measured(room, name, required, length)
+                if isinstance(cells, str):
+                    left_out.append(f"{room}.{name} at H = {length} ({cells})")
+                else:
+                    table.add_row(f"{room}.{name}", str(length), *cells)
     console = Console(width=140)
     console.print(table)
     console.print("Not called, for want of an example:", ", ".join(left_out))
