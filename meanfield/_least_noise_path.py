@@ -319,7 +319,7 @@ def _hearing(ends: _Ends, n_steps: int, step: float) -> Course:
 
     @no_type_check
     def rate(number: int, x: Vector) -> Vector:
-        return equations.states(equations.kept(x) * Q[:, None]) - x
+        return equations.states(equations.kept(x)[:, :, None] * Q) - x
 
     return integrate(rate, ends.start(), n_steps, step)
 
