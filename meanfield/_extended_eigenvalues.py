@@ -90,8 +90,8 @@ class _Lanczos:
         while len(self._v) < steps and not self.ended:
             v, w = self._next
             overlap = w @ v
-            smallest = flint.arb(2) ** (-flint.ctx.prec // 2)
-            if abs(overlap) <= smallest * _norm(v) * _norm(w) or _norm(v) <= smallest or _norm(w) <= smallest:
+            smallest, size_v, size_w = flint.arb(2) ** (-flint.ctx.prec // 2), _norm(v), _norm(w)
+            if abs(overlap) <= smallest * size_v * size_w or size_v <= smallest or size_w <= smallest:
                 self.ended = True
                 return
             below = _middle(abs(overlap).sqrt())
