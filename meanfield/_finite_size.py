@@ -226,7 +226,7 @@ def _advance(
             slope[-1] += source[stage]
         return slope
 
-    return runge_kutta(rate, rows, rate(rows, 0), step)[0]
+    return runge_kutta(rate, rows, rate(rows, 0), step)
 
 
 def _compress(rows: np.ndarray, middle: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

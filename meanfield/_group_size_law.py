@@ -44,9 +44,9 @@ def group_size_law(
     N = 100 and 0.003 at N = 400 ({tall, short}, 200,000 simulated runs each).
 
     Where no solution of the equations of leading order is found, which happens from κ of about 1/2 on, κ²/2 is the
-    least action, the exact rate at which the chance of the weak word falls with N, or the action of some path, an upper
-    bound; attrs["reason"] says so. κ is infinite where agents with empty memories only ever say one word, answers of
-    probability below 1e-14 aside.
+    least action, the exact rate at which the chance of the weak word falls with N, or the action of some path, about an
+    upper bound; attrs["reason"] says so. κ is infinite where agents with empty memories only ever say one word,
+    answers of probability below 1e-14 aside.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def group_size_law(
       that is no consensus, '' where there is no law;
     - `distance` and `sigma`, κ = distance/σ. To first order, the distance is the share of agents who, if they came with
       memories of the weak word only, would turn an infinite population; σ/√N is the standard deviation of the noise in
-      the same unit.
+      the same unit. Both are NaN where κ is infinite.
 
     attrs["applies"] is 1 where there is such a law. Elsewhere it is 0, the numbers are NaN and attrs["reason"] says
     why.
@@ -179,7 +179,7 @@ def _law(policy: xr.Dataset, found: LawPath) -> str:
     mixed = [_place(policy, found.points.isel(fixed_point=i)) for i in (0, 2) if kinds[i] == MIXED]
     reserve = f"; the attractor {' and that '.join(mixed)} is mixed, and small groups leave it again" if mixed else ""
     if not found.path.solved:
-        reserve += "; the least-noise path was not found, so that κ is an upper bound, of a path that leads there"
+        reserve += "; the least-noise path was not found, so that κ is that of some path there, about an upper bound"
     elif not found.path.leading_order:
         reserve += "; no path of leading order was found, so that κ is that of the least action"
     return f"two attractors with one saddle between them{reserve}"

@@ -7,23 +7,16 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
+from meanfield._compiled import in_threads
 from meanfield._errors import InputError
 from meanfield._mixture import Mixture
-from meanfield._threads import in_threads
 from meanfield._trajectory_kernel import follow
+from meanfield._tsit5 import MAX_STEPS, Tolerances
 
 # An explicit method at its stability limit leaves a residual of about the tolerance, however long it runs.
 STEADY_RESIDUAL = 1e-8
 FIRST_STEP = 0.1
-MAX_STEPS = 1_000_000
 LEAST_WORK = 64  # steps of a solution, about
-
-
-class Tolerances(NamedTuple):
-    """Tolerances of the step size control, relative and absolute."""
-
-    rtol: float
-    atol: float
 
 
 class Courses(NamedTuple):

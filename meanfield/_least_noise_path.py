@@ -15,8 +15,8 @@ strength. A sweep goes backwards for p, and forwards for x with p·x held at the
 which vanishes as sweeps converge. It is stable however fast the saddle repels. Anderson's mixing finds its fixed point.
 
 Where noise is strong, sweeps for the least action need a good start. Any momentum makes a course that costs its action,
-so that such a course over the saddle bounds κ from above, and as the action is stationary at its minimum, momenta that
-follow from the course before soon give a close bound.
+so that such a course over the saddle bounds κ from above but for errors of the grid, and as the action is stationary at
+its minimum, momenta that follow from the course before soon give a close bound.
 
 Runge-Kutta of order four on a grid that is halved until κ is known, middles of steps by interpolation of order six.
 """
@@ -45,6 +45,7 @@ COURSE_TOLERANCE = 1e-7  # change of a composition in a sweep
 KAPPA_TOLERANCE = 1e-8  # relative change of κ in a sweep
 MAX_SWEEPS = 40
 MAX_TILTS = 8  # momenta tried
+MAX_TILT_HALVINGS = 4  # of their step, for the answer
 TILT_STEP = 0.4  # rates under strong momenta are fast
 TILT_GAIN = 1e-3  # of κ, relative: by less, another momentum is not worth its time
 SMALLEST_PART = 0.05  # of the way to another momentum
@@ -71,7 +72,7 @@ class LeastNoisePath(NamedTuple):
     growth
         Positive eigenvalue of the saddle, with which p decays after the last node.
     solved
-        Whether it solves its equations; else it is a path over the saddle, and κ an upper bound.
+        Whether it solves its equations; else it is some path over the saddle, and κ about an upper bound.
     """
 
     x: Course
@@ -142,9 +143,10 @@ def least_noise_path(
         if bound is None:
             return "no path to the saddle was found"
         path = _refined(action, bound._replace(x=bound.x[:: round(COARSE / TILT_STEP)]), limit)
-    if path is not None:
-        return path
-    return LeastNoisePath(bound.x, bound.p, TILT_STEP, bound.kappa, action.equations, growth, solved=False)
+        if isinstance(path, LeastNoisePath):
+            return path
+        step, bound = _settled(action, bound)
+    return LeastNoisePath(bound.x, bound.p, step, bound.kappa, action.equations, growth, solved=False)
 
 
 class _Iterate(NamedTuple):
@@ -247,14 +249,28 @@ def _next_momentum(ends: _Ends, best: _Iterate) -> Course:
     return integrate(rate, best.strength * ends.left, n_steps, TILT_STEP)[::-1]
 
 
-def _over_the_saddle(ends: _Ends, p: Course) -> _Iterate | None:
+def _settled(ends: _Ends, best: _Iterate) -> tuple[float, _Iterate]:
+    """The course of the best momentum in steps short enough, and their length."""
+    step = TILT_STEP
+    for _ in range(MAX_TILT_HALVINGS):
+        p = halves(best.p)
+        finer = _over_the_saddle(ends, p, step / 2)
+        if finer is None:
+            break
+        gain, best, step = abs(finer.kappa / best.kappa - 1), finer, step / 2
+        if gain < TILT_GAIN and best.x.min() > -TILT_GAIN:
+            break
+    return step, best
+
+
+def _over_the_saddle(ends: _Ends, p: Course, step: float = TILT_STEP) -> _Iterate | None:
     """The course under as much of a momentum as leads to the side that noise must reach, and what it costs."""
     n_steps, momentum, equations = len(p) - 1, halves(p), ends.equations
 
     def course(logarithm: float) -> Course:
         factor = np.exp(logarithm)
         return integrate(
-            lambda number, x: equations.forward(x, factor * momentum[number])[0], ends.start(), n_steps, TILT_STEP
+            lambda number, x: equations.forward(x, factor * momentum[number])[0], ends.start(), n_steps, step
         )
 
     @cache
@@ -268,7 +284,8 @@ def _over_the_saddle(ends: _Ends, p: Course) -> _Iterate | None:
     x, p = course(logarithm), np.exp(logarithm) * p
     work = np.array([equations.work(*both) for both in zip(halves(x), halves(p), strict=True)])
     strength = float(p[-1] @ ends.left / (ends.left @ ends.left))
-    return _Iterate(x, strength, p, float(np.sqrt(equations.kappa_squared * remaining(work, TILT_STEP)[0])))
+    action = remaining(work, step)[0] + max(0.0, work[-1]) / (2 * ends.growth)
+    return _Iterate(x, strength, p, float(np.sqrt(equations.kappa_squared * action)))
 
 
 def _bracket(function: Callable[[float], float]) -> tuple[float, float] | None:

@@ -9,12 +9,11 @@ from __future__ import annotations
 from typing import no_type_check
 
 import numpy as np
-from numba import njit
 
-options = {"cache": True, "error_model": "numpy", "nogil": True}
+from meanfield._compiled import compiled
 
 
-@njit(**options)
+@compiled
 @no_type_check
 def keep(x, q, memory, n_kept):
     """kept[k, a] = Σ_i x_i q_a(i) over the states i that keep k, and its sum over k."""
@@ -28,7 +27,7 @@ def keep(x, q, memory, n_kept):
     return kept, said
 
 
-@njit(**options)
+@compiled
 @no_type_check
 def release(values, q, memory):
     """Σ_a q_a(i) values[k, a] for the memory k that each state keeps."""
@@ -40,7 +39,7 @@ def release(values, q, memory):
     return out
 
 
-@njit(**options)
+@compiled
 @no_type_check
 def over_heard(R, weight):
     """Σ_b weight[a, b] R[k, a, b]."""
@@ -53,7 +52,7 @@ def over_heard(R, weight):
     return out
 
 
-@njit(**options)
+@compiled
 @no_type_check
 def met(kept, R):
     """Σ_k kept[k, a] R[k, a, b]."""
@@ -66,14 +65,14 @@ def met(kept, R):
     return out
 
 
-@njit(**options)
+@compiled
 @no_type_check
 def rows(w, W):
     """R[k, a, b], the value of the state that follows k when a is said and b is heard."""
     return w[1:].reshape(-1, W, W)
 
 
-@njit(**options)
+@compiled
 @no_type_check
 def drift(x, q, memory, n_kept):
     """F(x)."""
@@ -89,7 +88,7 @@ def drift(x, q, memory, n_kept):
     return out
 
 
-@njit(**options)
+@compiled
 @no_type_check
 def transposed(x, w, q, memory, n_kept):
     """J(x)ᵀw."""
@@ -107,7 +106,7 @@ def transposed(x, w, q, memory, n_kept):
     return out
 
 
-@njit(**options)
+@compiled
 @no_type_check
 def noise(x, w, q, memory, n_kept):
     """D(x)w."""
@@ -129,7 +128,7 @@ def noise(x, w, q, memory, n_kept):
     return out
 
 
-@njit(**options)
+@compiled
 @no_type_check
 def noise_slope(x, v, w, q, memory, n_kept):
     """Derivative of vᵀDw by x_i q_a(i), shape (W, S)."""

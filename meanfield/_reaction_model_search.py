@@ -11,11 +11,11 @@ from jaxtyping import Bool, Float
 from scipy.linalg import null_space
 from tqdm.auto import tqdm
 
-from meanfield._integrate import Tolerances
 from meanfield._reaction_model import ReactionModel
 from meanfield._reaction_model_roots import MAX_RESIDUAL, ClosedFaces, on_face, polish
 from meanfield._reaction_model_solve import courses
 from meanfield._spectrum import MARGINAL, stability
+from meanfield._tsit5 import Tolerances
 
 SAME = 1e-6  # fixed points whose compositions differ by less are one
 MARGINAL_SAME = 1e-3  # marginal ones; where the drift has a cubic zero its size tells little of the distance

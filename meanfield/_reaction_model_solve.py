@@ -14,10 +14,10 @@ from jaxtyping import Array, Float
 
 from meanfield._compositions import validate_fractions
 from meanfield._errors import InputError
-from meanfield._integrate import MAX_STEPS, Tolerances
 from meanfield._labels import in_order, real_numbers
 from meanfield._provenance import stamp
 from meanfield._reaction_model import Moves, ReactionModel
+from meanfield._tsit5 import MAX_STEPS, Tolerances
 
 
 def solve_reactions(

@@ -62,8 +62,9 @@ def sensitivity(policy: xr.Dataset, *, of: str, fixed_point: int | None = None, 
     Raises
     ------
     InputError
-        If the policy has more than two words, an argument is missing or out of place, there is no group-size law or no
-        fold, the fixed point is marginal or its leading eigenvalue not simple, or agents hardly ever leave some habit.
+        If the policy has more than two words, an argument is missing or out of place, the least-noise path or a fold is
+        not there or not found, the fixed point is marginal or its leading eigenvalue not simple, or agents hardly ever
+        leave some habit.
     """
     policy = single_policy(policy)
     space = space_of(policy)
@@ -141,7 +142,7 @@ def _kappa(policy: xr.Dataset, space: MemorySpace) -> tuple[float, Columns]:
     if isinstance(law, NoPath):
         raise InputError(f"policy has no least-noise path: {law.reason}")
     if not law.path.solved:
-        raise InputError(f"policy has a least-noise path that was not found, κ is {law.path.kappa:.3g} at most")
+        raise InputError(f"policy has a least-noise path that was not found, κ is about {law.path.kappa:.3g} at most")
     gradient, passed = path_gradient(law.path)
     derivative = gradient[0] - gradient[1]
     q = policy["q"].values

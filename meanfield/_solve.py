@@ -7,7 +7,7 @@ import xarray as xr
 
 from meanfield._compositions import empty_memories, validate_fractions
 from meanfield._errors import InputError
-from meanfield._integrate import STEADY_RESIDUAL, Courses, Tolerances, integrate
+from meanfield._integrate import STEADY_RESIDUAL, Courses, integrate
 from meanfield._labels import in_order, real_numbers
 from meanfield._memory_budget import check_memory
 from meanfield._mixture import Mixture
@@ -17,12 +17,13 @@ from meanfield._population import Population
 from meanfield._provenance import stamp
 from meanfield._rate_equation import TIME_PER_ROUND
 from meanfield._recurrence import SLOW_TRANSIENT, STEADY, WATCHES, recurrence, turns
+from meanfield._tsit5 import Tolerances
 
 COMPOSITION_DIMS = ("component", "state")
 RESULT_DIMS = ("time", "round", "word")
 # As measured, of each solution
 BYTES_A_SHARE = 40  # for each word and time
-BYTES_A_FRACTION = 240  # for each state
+BYTES_A_FRACTION = 90  # for each state
 
 
 def solve(

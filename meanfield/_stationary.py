@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import itertools
 from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from meanfield._closed_classes import classes_of, flow_successors, said_next
+from meanfield._compiled import in_threads
 from meanfield._memory import MemorySpace
 from meanfield._stationary_kernel import eliminated, iterate
-from meanfield._threads import in_threads
 
 ELIMINATED_FLOWS = 64  # below, elimination on all flows is faster than iteration
 LAST_RESORT_FLOWS = 8192  # above, elimination would take minutes and gigabytes for each Q
 FEWEST_CYCLES = 8
 TOLERANCE = 1e-13  # relative error of the word shares; sums of positive terms lose no more than this
 LEAKS = (1e-3, 1e-6, 1e-9, 1e-12)
+RARE = 1e-4  # a word that is heard less
+ONE_AT_A_TIME = 4096  # flows of which a chain takes 0.13 GB; for more, threads don't eliminate together
 
 
 class NoStationaryLawError(RuntimeError):
@@ -32,9 +35,11 @@ class StationaryLaw:
     aggregates of flows (iterative aggregation and disaggregation; Stewart, Introduction to the Numerical Solution of
     Markov Chains, 1994, ch. 6). What is heard is independent from interaction to interaction, so that what is
     remembered for long is remembered by own words: these are the aggregates, together with the sets of flows that
-    agents hardly ever leave. What has not converged when it has cost as much is solved by elimination on all flows
-    without subtraction, so that the cost is bounded for any policy: with 512 flows (W = 2, H = 5) elimination takes a
-    millisecond, since it leaves most of the chain sparse. Memory O(S) for each Q, O(S²) where flows are eliminated.
+    agents hardly ever leave. What has not converged when that has cost about as much as elimination on all flows
+    without subtraction is solved by elimination, so that the cost is bounded for any policy: with 512 flows (W = 2,
+    H = 5) it takes a millisecond, since it leaves most of the chain sparse. So are, of more than two words, laws for
+    which a word is hardly ever heard, since sets may be left by that alone. Memory O(S) for each Q, and O(S²) for each
+    thread that eliminates.
 
     Parameters
     ----------
@@ -54,8 +59,12 @@ class StationaryLaw:
         self._q = q
 
     @cached_property
-    def _own_words(self) -> Int[np.ndarray, " flows"]:
-        return own_words(self._q, self.space)
+    def _aggregates(self) -> Int[np.ndarray, " flows"]:
+        words = range(self.space.n_words)
+        heard = [tuple(words)]
+        if len(self._class) > LAST_RESORT_FLOWS:
+            heard += [some for k in words[2:] for some in itertools.combinations(words, k)]
+        return own_words(self._q, self.space, heard)
 
     def flow_law(
         self, Q: Float[np.ndarray, "laws words"], tolerance: float = TOLERANCE
@@ -75,14 +84,16 @@ class StationaryLaw:
             return laws
         start = np.zeros(len(self._said))
         start[self._class] = 1 / len(self._class)
-        max_cycles = FEWEST_CYCLES + len(start) // 32  # then they have cost as much as elimination would
+        max_cycles = FEWEST_CYCLES + len(self._class) // 16  # then they have cost about what elimination does
+        fixed = (start, self._said, self._successors, self._aggregates)
         converged = np.zeros(len(Q), bool)
 
         def solve(rows: slice) -> None:
-            fixed = (start, self._said, self._successors, self._own_words)
             converged[rows] = iterate(Q[rows], *fixed, tolerance, max_cycles, laws[rows])
 
         in_threads(solve, len(Q), len(start))
+        if len(self._class) <= LAST_RESORT_FLOWS and self.space.n_words > 2:
+            converged &= ~((Q > 0) & (Q < RARE)).any(1)
         if not converged.all():
             if len(self._class) > LAST_RESORT_FLOWS:
                 raise NoStationaryLawError(f"no stationary law at Q = {Q[~converged][0]} after {max_cycles} cycles")
@@ -98,7 +109,7 @@ class StationaryLaw:
         def solve(rows: slice) -> None:
             eliminated(Q[rows], self._said, self._successors, self._class, laws[rows])
 
-        in_threads(solve, len(Q), n**2)
+        in_threads(solve, len(Q), n**2, 1 if n > ONE_AT_A_TIME else None)
 
     def word_share(
         self, Q: Float[np.ndarray, "laws words"], tolerance: float = TOLERANCE
@@ -112,18 +123,21 @@ class StationaryLaw:
         return np.concatenate([np.zeros(self.space.offset(self.space.memory_length)), full.ravel()])
 
 
-def own_words(q: Float[np.ndarray, "states words"], space: MemorySpace) -> Int[np.ndarray, " flows"]:
+def own_words(
+    q: Float[np.ndarray, "states words"], space: MemorySpace, heard: list[tuple[int, ...]]
+) -> Int[np.ndarray, " flows"]:
     """A label for each flow: the own words that it remembers, and the sets that agents leave only by rare answers.
 
-    A set is closed but for answers of probability below 1e-3, 1e-6, 1e-9 or 1e-12.
+    A set is closed but for answers of probability below 1e-3, 1e-6, 1e-9 or 1e-12, to partners who say the words of one
+    of the tuples `heard` only.
     """
     W, H = space.n_words, space.memory_length
     flow = np.arange(space.n_digits ** (H - 1) * W)
     label = flow % W
     for k in range(H - 1):
         label = label * W + flow // W // space.n_digits**k % space.n_digits // W
-    for leak in LEAKS:
-        classes = classes_of(q, space, tuple(range(W)), leak)
+    for words, leak in itertools.product(heard, (0.0, *LEAKS) if len(heard) > 1 else LEAKS):
+        classes = classes_of(q, space, words, leak)
         if sum(len(np.unique(label[flows])) for flows in classes) == len(np.unique(label[np.concatenate(classes)])):
             continue  # own words tell these sets apart
         label = label * (len(flow) + 1)

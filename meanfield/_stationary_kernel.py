@@ -8,16 +8,16 @@ from __future__ import annotations
 from typing import no_type_check  # types are checked by tests at run time, which compiled code can't have
 
 import numpy as np
-from numba import njit
+
+from meanfield._compiled import compiled
 
 NOTHING = 1e-290
 LARGE = 1e10  # above, laws are scaled down, before a ratio of up to 1e290 overflows
 SLOWEST = 0.95  # a factor between changes from cycle to cycle that is nearer to 1 may hide a slower one
 SPARSE = 0.35  # of a row; above, a loop over all of it is faster than one over its entries
-options = {"cache": True, "error_model": "numpy", "nogil": True}
 
 
-@njit(**options)
+@compiled
 @no_type_check
 def eliminate(chain, law, first):
     """Write the stationary law of a chain (n, n), which is overwritten; each entry to full relative accuracy.
@@ -62,7 +62,7 @@ def eliminate(chain, law, first):
         law[k] /= total
 
 
-@njit(**options)
+@compiled
 @no_type_check
 def sweep(law, heard, said, work):
     """One interaction after another, H of them, in which everything that was heard is forgotten.
@@ -91,7 +91,7 @@ def sweep(law, heard, said, work):
             law[flow] = work[flow] / total
 
 
-@njit(**options)
+@compiled
 @no_type_check
 def balance(law, heard, said, successors, label, chain, weight):
     """Rescale the weight of each aggregate to the stationary law of the chain between them that `law` implies."""
@@ -115,7 +115,7 @@ def balance(law, heard, said, successors, label, chain, weight):
             law[flow] *= weight[label[flow]] / inside[label[flow]]
 
 
-@njit(**options)
+@compiled
 @no_type_check
 def iterate(Q, start, said, successors, label, tolerance, max_cycles, laws):
     """Write the laws for rows of Q, each from the same start, and return which of them converged."""
@@ -140,7 +140,7 @@ def iterate(Q, start, said, successors, label, tolerance, max_cycles, laws):
     return converged
 
 
-@njit(**options)
+@compiled
 @no_type_check
 def _change(law, before, share):
     """The largest of the relative changes of what is said, which is written to `share`, and of Σ|δf|."""
@@ -157,7 +157,7 @@ def _change(law, before, share):
     return change
 
 
-@njit(**options)
+@compiled
 @no_type_check
 def eliminated(Q, said, successors, members, laws):
     """Write the laws for rows of Q, by elimination on all flows of a closed class, which is `members`."""

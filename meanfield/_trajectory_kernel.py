@@ -5,16 +5,15 @@ from __future__ import annotations
 from typing import no_type_check
 
 import numpy as np
-from numba import njit
 
+from meanfield._compiled import compiled
 from meanfield._tsit5 import ERROR, INTERPOLANT, STAGES
 
 WEIGHTS = np.array([[*weights, *[0.0] * (len(STAGES) - len(weights))] for weights in STAGES])
 SAFETY, LEAST_FACTOR, LARGEST_FACTOR, ORDER = 0.9, 0.2, 10.0, 5
-options = {"cache": True, "error_model": "numpy", "nogil": True}
 
 
-@njit(**options)
+@compiled
 @no_type_check
 def say(x, q, share, said):
     """Write what is said by all together, Σ_m s_m Σ_i x_m(i) q_m(i)."""
@@ -25,7 +24,7 @@ def say(x, q, share, said):
                 said[w] += share[m] * x[m, i] * q[m, i, w]
 
 
-@njit(**options)
+@compiled
 @no_type_check
 def drift(x, q, share, committed, slope, work):
     """Write dx/dt of `_mixture.mixture_drift` and return max|dx/dt|."""
@@ -67,7 +66,7 @@ def drift(x, q, share, committed, slope, work):
     return largest
 
 
-@njit(**options)
+@compiled
 @no_type_check
 def follow(x, q, share, committed, times, limits, shares):
     """Follow one solution from x, which is moved to where it ends, to time `end` or until it rests.

@@ -6,9 +6,11 @@ Source: Computers & Mathematics with Applications 62, 770 (2011).
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
+MAX_STEPS = 1_000_000
 STAGES = (
     np.array([0.161]),
     np.array([-0.008480655492356989, 0.335480655492357]),
@@ -44,16 +46,24 @@ INTERPOLANT = np.array(
 )
 
 
+class Tolerances(NamedTuple):
+    """Tolerances of the step size control, relative and absolute."""
+
+    rtol: float
+    atol: float
+
+
 def runge_kutta(
-    rate: Callable[[np.ndarray, int], np.ndarray], x: np.ndarray, slope: np.ndarray, step: float | np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """x after one step and the slopes at the seven stages (7, n, D); `rate` is told the number of the stage."""
-    k = np.empty((len(STAGES) + 1, *x.shape))
+    rate: Callable[[np.ndarray, int], np.ndarray], x: np.ndarray, slope: np.ndarray, step: float
+) -> np.ndarray:
+    """x after one step, from the slope there; `rate` is told the number of the stage."""
+    k = np.empty((len(STAGES), *x.shape))
     k[0] = slope
     after = x
     for stage, weights in enumerate(STAGES, 1):
         after = (weights @ k[:stage].reshape(stage, -1)).reshape(x.shape)
         after *= step
         after += x
-        k[stage] = rate(after, stage)
-    return after, k
+        if stage < len(STAGES):
+            k[stage] = rate(after, stage)
+    return after

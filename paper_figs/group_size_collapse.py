@@ -81,6 +81,8 @@ def _against_size(axis: Axes, drawn: xr.Dataset, one_model: bool) -> None:
 
 
 def _against_noise(axis: Axes, drawn: xr.Dataset) -> None:
+    """Policies with a finite κ; others have a chance of 1 for every number of agents."""
+    drawn = drawn.isel(pair=np.isfinite(drawn["kappa"].values))
     scaled = (drawn["kappa"] * np.sqrt(drawn["n_agents"])).values
     grid = np.geomspace(scaled.min() / 1.1, scaled.max() * 1.1, 400)
     for colour, one in _each(drawn):

@@ -44,6 +44,7 @@ def refused(function: Callable[[], object], message: str) -> None:
         assert "\n" not in str(error.value)
         assert "GiB of memory, expected at most" in str(error.value)
 
+    attempt()  # imports
     assert peak(attempt) < 2**24
 
 

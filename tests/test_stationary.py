@@ -9,7 +9,7 @@ from _battery import battery, memories
 from meanfield import _stationary
 from meanfield._closed_classes import closed_classes
 from meanfield._stationary import StationaryLaw
-from meanfield._stationary_kernel import eliminate, sweep
+from meanfield._stationary_kernel import eliminate, iterate, sweep
 
 LOGITS = np.array([-60.0, -30.0, -12.0, -5.0, -2.0, -0.5, 0.0, 0.3, 1.0, 3.0, 8.0, 20.0, 40.0])
 SHARES = np.stack([expit(LOGITS), expit(-LOGITS)], axis=1)
@@ -17,9 +17,17 @@ SHARES = np.stack([expit(LOGITS), expit(-LOGITS)], axis=1)
 
 @pytest.fixture
 def iterated(monkeypatch):
-    """Small chains are iterated too, where they would be eliminated at once, or after a few cycles."""
+    """Small chains are iterated too. Returns whether each law converged, and was not eliminated in the end."""
+    converged = []
+
+    def counted(*arguments):
+        converged.append(iterate(*arguments))
+        return converged[-1]
+
+    monkeypatch.setattr(_stationary, "iterate", counted)
     monkeypatch.setattr(_stationary, "ELIMINATED_FLOWS", 0)
     monkeypatch.setattr(_stationary, "FEWEST_CYCLES", 100)
+    return converged
 
 
 def laws_of(policy, Q=SHARES):
@@ -48,6 +56,7 @@ def largest_error(pairs):
 def test_laws_of_the_battery_are_those_of_elimination(length, iterated):
     for family, policy in battery(35, 2, length):
         assert largest_error(laws_of(policy)) < 1e-10, family
+    assert np.concatenate(iterated).mean() > 0.98
 
 
 def test_laws_of_three_words_are_those_of_elimination(iterated):
@@ -55,6 +64,7 @@ def test_laws_of_three_words_are_those_of_elimination(iterated):
     for family, policy in battery(14, 3, 2):
         classes = laws_of(policy, Q)
         assert np.abs(classes[:, 0] - classes[:, 1]).sum(-1).max() < 1e-10, family
+    assert np.concatenate(iterated).mean() > 0.98
 
 
 def hidden_bit(length, leak):
@@ -81,6 +91,33 @@ def test_own_words_alone_would_miss_a_hidden_bit(iterated, monkeypatch):
     """The control: aggregates of own words only leave the hidden bit where the iteration starts."""
     monkeypatch.setattr(_stationary, "LEAKS", ())
     assert largest_error(laws_of(hidden_bit(3, 1e-15))) > 1e-3
+
+
+def rarely_lost_bit():
+    """Three words: a bit is kept as in `hidden_bit`, until the third word is heard, after which it is 0 more often."""
+    own, partner = memories(3, 3)
+    says = ((own[:, 0] + partner[:, 1]) % 2 + partner[:, 0]) % 2
+    kept = (own[:, 2] >= 0) & (own != 2).all(1) & (partner != 2).all(1)
+    q = np.where(kept[:, None], np.eye(3)[says], [0.7, 0.3, 0.0])
+    return meanfield.make_policy(q, ["a", "b", "c"])
+
+
+@pytest.mark.parametrize("rare", [1e-5, 1e-10, 1e-14, 1e-20])
+@pytest.mark.parametrize("eliminated", [True, False])
+def test_what_only_a_rare_word_ends_is_found(rare, eliminated, monkeypatch):
+    """By elimination or, where there are too many flows, by aggregates for those who never hear it."""
+    policy, Q = rarely_lost_bit(), np.array([[0.3, 0.7 - rare, rare]])
+    expected = laws_of(policy, Q)[:, 1]
+    if not eliminated:
+        monkeypatch.setattr(_stationary, "LAST_RESORT_FLOWS", 0)
+    assert np.abs(laws_of(policy, Q)[:, 0] - expected).sum() < 1e-9
+
+
+def test_aggregates_for_what_all_words_leave_alone_would_miss_what_a_rare_one_ends(monkeypatch):
+    """The control."""
+    monkeypatch.setattr(_stationary, "RARE", 0.0)
+    laws = laws_of(rarely_lost_bit(), np.array([[0.3, 0.7, 1e-15]]))
+    assert np.abs(np.diff(laws, axis=1)).sum() > 1e-2
 
 
 def test_elimination_keeps_relative_accuracy():

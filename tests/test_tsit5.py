@@ -1,4 +1,4 @@
-"""The integrator against closed forms, and its batches against one problem at a time."""
+"""Solutions against another integrator, a step against its order, batches against one solution at a time."""
 
 import numpy as np
 import pytest
@@ -35,7 +35,7 @@ def test_errors_follow_the_tolerance():
 def test_one_step_is_of_order_five():
     """dx/dt = zx: after a step of length 1 from 1, a polynomial of degree 6 that is exp(z) to order 5."""
     z = np.linspace(-1, 1, 7)[:, None]
-    after, _ = runge_kutta(lambda y, _: z * y, np.ones((7, 1)), z, 1.0)
+    after = runge_kutta(lambda y, _: z * y, np.ones((7, 1)), z, 1.0)
     series = polyfit(z[:, 0], after[:, 0], 6)
     factorials = np.array([1, 1, 2, 6, 24, 120, 720])
     np.testing.assert_allclose(series[:6], 1 / factorials[:6], atol=1e-13)
@@ -52,7 +52,7 @@ def test_batches_are_single_solutions(monkeypatch):
     """Bit for bit, however they are shared out."""
     policy = random_policy(1, 2, 2)
     starts = np.random.default_rng(0).dirichlet(np.ones(21), size=7)
-    monkeypatch.setattr("meanfield._threads.TOGETHER", 1)
+    monkeypatch.setattr("meanfield._compiled.TOGETHER", 1)
     alone = [meanfield.solve(policy, initial=start)["word_share"].values for start in starts]
     together = meanfield.solve(policy, initial=xr.DataArray(starts, dims=("start", "state")))["word_share"]
     np.testing.assert_array_equal(together.values, alone)
