@@ -69,6 +69,9 @@ def _places(labelled: xr.Dataset | xr.DataArray, dim: str, expected: Sequence[Ha
     given: list[Any] = found.tolist()
     wanted = f"expected {_listed(expected)}, each once"
     known = set(expected)
+    for label in given:
+        if not isinstance(label, Hashable):
+            raise InputError(f"{name} has {dim} = {label!r}: {wanted}")
     for label, times in Counter(given).items():
         if label not in known or isinstance(label, bool):
             raise InputError(f"{name} has {dim} = {label!r}: {wanted}")

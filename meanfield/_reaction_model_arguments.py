@@ -12,7 +12,6 @@ from scipy.sparse import csr_array, eye_array, issparse
 from meanfield._errors import InputError, reason
 from meanfield._labels import real_numbers
 
-LARGEST_RATE = np.finfo(np.float64).max
 ROUNDING = 1e-9  # by which probabilities that sum to 1 may miss it
 
 
@@ -107,6 +106,11 @@ def _nonnegative(name: str, matrix: Any, names: tuple[str, ...]) -> csr_array:
 
 def positive_rate(name: str, value: float) -> float:
     """A positive finite number."""
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not 0 < value <= LARGEST_RATE:
-        raise InputError(f"{name} = {value!r}: expected a positive number")
-    return float(value)
+    number = isinstance(value, (int, float, np.number)) and not isinstance(value, (bool, np.complexfloating))
+    try:
+        known = float(value) if number else np.nan
+    except OverflowError:
+        known = np.inf
+    if not 0 < known < np.inf:
+        raise InputError(f"{name} = {known if number else value!r}: expected a positive number")
+    return known
