@@ -35,8 +35,8 @@ def draw(bias: xr.Dataset, path: str | Path) -> Path:
     Parameters
     ----------
     bias
-        As `validation.collective_bias` returns it. Policies that have no law, or of which nothing was simulated, are
-        not drawn: a line below the panels names them.
+        As `validation.collective_bias` returns it. Policies that have no law or an infinite κ, or of which nothing was
+        simulated, are not drawn: a line below the panels names them.
     path
         Where to write the figure.
 
@@ -48,7 +48,8 @@ def draw(bias: xr.Dataset, path: str | Path) -> Path:
     if not isinstance(bias, xr.Dataset) or bias.attrs.get("kind") != "collective_bias":
         raise InputError("bias: expected what validation.collective_bias returns")
     bias = meanfield.canonical_order(bias, "bias")
-    has_law = bias["applies"].values & bias["simulated"].notnull().all("n_agents").values
+    has_law = bias["applies"].values & np.isfinite(bias["kappa"].values)
+    has_law &= bias["simulated"].notnull().all("n_agents").values
     if not has_law.any():
         raise InputError("bias has no policy with both a group-size law and simulated runs: there is nothing to draw")
     drawn, left_out = bias.isel(pair=has_law), bias.isel(pair=~has_law)
@@ -81,8 +82,6 @@ def _against_size(axis: Axes, drawn: xr.Dataset, one_model: bool) -> None:
 
 
 def _against_noise(axis: Axes, drawn: xr.Dataset) -> None:
-    """Policies with a finite κ; others have a chance of 1 for every number of agents."""
-    drawn = drawn.isel(pair=np.isfinite(drawn["kappa"].values))
     scaled = (drawn["kappa"] * np.sqrt(drawn["n_agents"])).values
     grid = np.geomspace(scaled.min() / 1.1, scaled.max() * 1.1, 400)
     for colour, one in _each(drawn):

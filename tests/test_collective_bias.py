@@ -4,6 +4,8 @@ Error budget: a fraction of 20,000 runs is within 0.0142 (four standard errors) 
 16,000, and 1,000,000 runs show that the law leaves out 0.001 at most.
 """
 
+import itertools
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ import xarray as xr
 from scipy.special import ndtr
 
 import meanfield
+from _battery import battery
 from meanfield import InputError, group_size_law
 from paper_figs import group_size_collapse
 from test_group_size_law import majority
@@ -163,6 +166,17 @@ def test_points_and_curves(bias, drawn):
     (curve,) = (line for line in by_noise.lines if line.get_label() == "Φ(κ√N)")
     np.testing.assert_allclose(curve.get_ydata(), ndtr(curve.get_xdata()))
     assert curve.get_color() == "black"
+
+
+def test_an_infinite_kappa_is_named_and_not_drawn(drawn):
+    """Agents who repeat the majority of a and b for sure, and begin with a for sure."""
+    _, certain = next(itertools.islice(battery(19, 2, 2), 18, None))
+    both = collective_bias([majority(0.53), certain], n_agents=SIZES, runs=200, seed=4)
+    assert np.isinf(both["kappa"]).values.tolist() == [False, True]
+    figure, _ = drawn(both)
+    (curve,) = (line for line in figure.axes[1].lines if line.get_label() == "Φ(κ√N)")
+    assert np.isfinite(curve.get_xdata()).all()
+    assert len(points(figure.axes[0])) == 1
 
 
 def test_error_bars_are_the_intervals(bias, drawn):

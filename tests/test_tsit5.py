@@ -1,5 +1,6 @@
 """Solutions against another integrator, a step against its order, batches against one solution at a time."""
 
+import numba
 import numpy as np
 import pytest
 import xarray as xr
@@ -8,6 +9,7 @@ from scipy.integrate import solve_ivp
 
 import meanfield
 from conftest import random_composition, random_policy
+from meanfield._compiled import compiled
 from meanfield._mixture import Mixture, mixture_drift
 from meanfield._rows import heard_rows, spoken_rows
 from meanfield._trajectory_kernel import drift
@@ -79,3 +81,14 @@ def test_rows_are_the_rate_equation(size):
     found = heard_rows(spoken_rows(x, q.T.copy(), space), x @ q) - x
     mixture = Mixture(q[None], np.ones(1), np.zeros(space.n_words))
     np.testing.assert_allclose(found, [mixture_drift(one[None], mixture, space)[0] for one in x], atol=1e-15)
+
+
+def test_loops_compile_where_no_folder_can_be_written(monkeypatch):
+    def without_folder(cache=False, **options):
+        def refuse(function):
+            raise RuntimeError("cannot cache function: no locator available for file")
+
+        return refuse if cache else numba.njit(**options)
+
+    monkeypatch.setattr("meanfield._compiled.njit", without_folder)
+    assert compiled(lambda x: x + 1)(1) == 2
