@@ -280,12 +280,14 @@ def _over_the_saddle(ends: _Ends, p: Course, step: float = TILT_STEP) -> _Iterat
     bracket = _bracket(beyond)
     if bracket is None:
         return None
-    logarithm = brentq(beyond, *bracket, xtol=1e-13)
+    # What leaves all bounds is beyond
+    logarithm = brentq(lambda at: beyond(at) if np.isfinite(beyond(at)) else 1.0, *bracket, xtol=1e-13)
     x, p = course(logarithm), np.exp(logarithm) * p
     work = np.array([equations.work(*both) for both in zip(halves(x), halves(p), strict=True)])
     strength = float(p[-1] @ ends.left / (ends.left @ ends.left))
     action = remaining(work, step)[0] + max(0.0, work[-1]) / (2 * ends.growth)
-    return _Iterate(x, strength, p, float(np.sqrt(equations.kappa_squared * action)))
+    kappa = float(np.sqrt(equations.kappa_squared * action))
+    return _Iterate(x, strength, p, kappa) if np.isfinite(kappa) and np.isfinite(x).all() else None
 
 
 def _bracket(function: Callable[[float], float]) -> tuple[float, float] | None:
