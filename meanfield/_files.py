@@ -17,7 +17,7 @@ import xarray as xr
 
 from meanfield import _netcdf_trial
 from meanfield._errors import InputError, reason
-from meanfield._netcdf_trial import check_declared_size
+from meanfield._netcdf_trial import check_declared_size, may_hold_more
 from meanfield._policy import validate_policy
 
 CHECKSUM = b"\nmeanfield: SHA-256 of the bytes before this line: %s\n"
@@ -79,9 +79,9 @@ def save(dataset: xr.Dataset, path: str | os.PathLike[str], encoding: dict[str, 
 def load(path: str | os.PathLike[str]) -> xr.Dataset:
     """Read a Dataset from a NetCDF file into memory.
 
-    A file that `save` wrote is held against its checksum, which tells damage and no intent. Others are read by another
-    process before, since the library may hang on damaged ones: this takes half a second, at most 20 s and 1 s for each
-    10 MB.
+    A file that `save` wrote is held against its checksum, which tells damage and no intent. Others, and such with very
+    many strings, are read by another process before, since the library may hang on damaged ones: this takes half a
+    second, at most 20 s and 1 s for each 10 MB.
 
     Raises
     ------
@@ -93,7 +93,7 @@ def load(path: str | os.PathLike[str]) -> xr.Dataset:
     if not path.is_file():
         raise InputError(f"path = {path}: there is no such file")
     try:
-        if not _has_its_checksum(path):
+        if not _has_its_checksum(path) or may_hold_more(path):
             _try_to_read(path)
         check_declared_size(path)
         dataset = xr.load_dataset(path, engine="h5netcdf")

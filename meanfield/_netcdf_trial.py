@@ -17,6 +17,7 @@ import h5py
 
 MEMORY = 2**30  # bytes that reading may take, beside what the file declares
 ROOM = 2**26  # bytes that any file may declare
+A_STRING = 64  # bytes that even an empty string takes in memory
 UNPACKED = 50  # bytes that a file may declare for each that it has
 
 
@@ -24,9 +25,24 @@ def check_declared_size(path: Path) -> None:
     """Raises ValueError if the arrays in the file are far larger than the file, as when they were never written."""
     most = ROOM + UNPACKED * path.stat().st_size
     with h5py.File(path, "r") as file:
-        size = sum(math.prod(array.shape or ()) * array.dtype.itemsize for array in _arrays(file))
+        size = sum(math.prod(array.shape or ()) * _bytes_an_entry(array) for array in _arrays(file))
     if size > most:
         raise ValueError(f"it declares {size} bytes: expected at most {most} in a file of its size")
+
+
+def _bytes_an_entry(array: h5py.Dataset) -> int:
+    if array.dtype.kind != "O":
+        return array.dtype.itemsize
+    unwritten = array.fillvalue
+    return A_STRING + (len(unwritten) if isinstance(unwritten, (bytes, str)) else 0)
+
+
+def may_hold_more(path: Path) -> bool:
+    """Whether strings that many entries share, as those never written share one, may be far larger than the file."""
+    most = ROOM + UNPACKED * path.stat().st_size
+    with h5py.File(path, "r") as file:
+        shapes = [array.shape or () for array in _arrays(file) if array.dtype.kind == "O"]
+    return sum(map(math.prod, shapes)) * path.stat().st_size > most
 
 
 def _arrays(group: h5py.Group) -> Iterator[h5py.Dataset]:
