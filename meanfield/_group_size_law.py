@@ -141,12 +141,12 @@ def law_path(policy: xr.Dataset) -> LawPath | NoPath:
 def _ever_said(policy: xr.Dataset) -> list[str]:
     """The words that a population of agents with empty memories may ever come to say."""
     space, possible = space_of(policy), policy["q"].values > FLOOR
-    reached = np.arange(space.n_states) == 0
+    reached, successors = np.arange(space.n_states) == 0, space.successors()
     while True:
         said = possible[reached].any(0)
         after = reached.copy()
         for own, partner in itertools.product(np.flatnonzero(said), repeat=2):
-            after[space.successors()[reached & possible[:, own]] + space.n_words * own + partner] = True
+            after[successors[reached & possible[:, own]] + space.n_words * own + partner] = True
         if (after == reached).all():
             return [word for word, one in zip(words_of(policy), said, strict=True) if one]
         reached = after
