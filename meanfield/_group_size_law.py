@@ -15,6 +15,7 @@ from meanfield._compositions import consensus
 from meanfield._errors import InputError
 from meanfield._finite_size import validate_sizes
 from meanfield._fixed_points import fixed_points
+from meanfield._least_action import LeastActionPath
 from meanfield._least_noise_path import LeastNoisePath, least_noise_path, unstable_direction
 from meanfield._observables import MIXED
 from meanfield._path_equations import PathEquations
@@ -44,9 +45,9 @@ def group_size_law(
     N = 100 and 0.003 at N = 400 ({tall, short}, 200,000 simulated runs each).
 
     Where no solution of the equations of leading order is found, which happens from κ of about 1/2 on, κ²/2 is the
-    least action, the exact rate at which the chance of the weak word falls with N, or the action of some path, about an
-    upper bound; attrs["reason"] says so. κ is infinite where agents with empty memories only ever say one word,
-    answers of probability below 1e-14 aside.
+    least action, the exact rate at which the chance of the weak word falls with N; attrs["reason"] says so. Answers of
+    probability 0 then count as 1e-14. κ is infinite where agents with empty memories only ever say one word, answers of
+    probability below 1e-14 aside.
 
     Parameters
     ----------
@@ -107,7 +108,7 @@ class LawPath(NamedTuple):
 
     points: xr.Dataset
     strong: int
-    path: LeastNoisePath
+    path: LeastNoisePath | LeastActionPath
 
 
 class NoPath(NamedTuple):
@@ -134,8 +135,7 @@ def law_path(policy: xr.Dataset) -> LawPath | NoPath:
     strong = _reached(policy, points)
     if strong is None:
         return NoPath("the rate equation leads from empty memories to neither of the two attractors")
-    path = _path_to_saddle(policy, points, strong)
-    return NoPath(path) if isinstance(path, str) else path
+    return _path_to_saddle(policy, points, strong)
 
 
 def _ever_said(policy: xr.Dataset) -> list[str]:
@@ -178,9 +178,7 @@ def _law(policy: xr.Dataset, found: LawPath) -> str:
     kinds = found.points["kind"].values.tolist()
     mixed = [_place(policy, found.points.isel(fixed_point=i)) for i in (0, 2) if kinds[i] == MIXED]
     reserve = f"; the attractor {' and that '.join(mixed)} is mixed, and small groups leave it again" if mixed else ""
-    if not found.path.solved:
-        reserve += "; the least-noise path was not found, so that κ is that of some path there, about an upper bound"
-    elif not found.path.leading_order:
+    if isinstance(found.path, LeastActionPath):
         reserve += "; no path of leading order was found, so that κ is that of the least action"
     return f"two attractors with one saddle between them{reserve}"
 
@@ -223,15 +221,15 @@ def _reached(policy: xr.Dataset, points: xr.Dataset) -> int | None:
     return nearest if points["stable"].values[nearest] and away[nearest] < NEAR else None
 
 
-def _path_to_saddle(policy: xr.Dataset, points: xr.Dataset, strong: int) -> LawPath | str:
+def _path_to_saddle(policy: xr.Dataset, points: xr.Dataset, strong: int) -> LawPath | NoPath:
     q, space = policy["q"].values, space_of(policy)
     x = points["composition"].values
     growth, left = unstable_direction(PathEquations(q, space), x[1])
     if growth[1] > 1e-7:
-        return f"the saddle has two unstable directions (eigenvalues {growth[0]:.2g}, {growth[1]:.2g})"
+        return NoPath(f"the saddle has two unstable directions (eigenvalues {growth[0]:.2g}, {growth[1]:.2g})")
     left = left * np.sign(left @ (x[2 - strong] - x[1]))
     path = least_noise_path(q, space, x[1], left, float(growth[0]), MAX_NUMBERS)
-    return path if isinstance(path, str) else LawPath(points, strong, path)
+    return NoPath(path) if isinstance(path, str) else LawPath(points, strong, path)
 
 
 def _unit(policy: xr.Dataset, found: LawPath) -> float:

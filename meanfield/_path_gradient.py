@@ -19,13 +19,13 @@ import numpy as np
 from jaxtyping import Float
 
 from meanfield._anderson import anderson
-from meanfield._least_noise_path import LeastNoisePath, halves, integrate, remaining
-from meanfield._path_equations import LeadingOrder, LeastAction, Vector
+from meanfield._course import Halves, Vector, halves, integrate, remaining
+from meanfield._least_action import LeastActionPath
+from meanfield._least_noise_path import LeastNoisePath
+from meanfield._path_equations import PathEquations
 
 TOLERANCE = 1e-8  # change of b in a turn, against b
 MAX_TURNS = 60
-
-Halves = Float[np.ndarray, "halves states"]
 
 
 class PathGradient(NamedTuple):
@@ -42,7 +42,7 @@ class _Multipliers(NamedTuple):
     b: Halves
 
 
-def path_gradient(path: LeastNoisePath) -> PathGradient:
+def path_gradient(path: LeastNoisePath | LeastActionPath) -> PathGradient:
     """The derivative of κ with respect to the policy.
 
     Raises
@@ -50,12 +50,11 @@ def path_gradient(path: LeastNoisePath) -> PathGradient:
     RuntimeError
         If α and b are not found.
     """
+    if isinstance(path, LeastActionPath):
+        return PathGradient(-path.slopes() / path.kappa, path.weights * path.work() @ path.x)
     x, p = halves(path.x), halves(path.p)
     work = np.array([path.equations.work(*both) for both in zip(x, p, strict=True)])
-    if isinstance(path.equations, LeadingOrder):
-        slopes = _of_leading_order(path, path.equations, x, p)
-    else:
-        slopes = _of_least_action(path, path.equations, x, p)
+    slopes = _of_leading_order(path, path.equations, x, p)
     return PathGradient(slopes / path.kappa, _weights(len(x), path.step) * work @ x)
 
 
@@ -67,14 +66,7 @@ def _weights(n_halves: int, step: float) -> Float[np.ndarray, " halves"]:
     return weights
 
 
-def _of_least_action(path: LeastNoisePath, equations: LeastAction, x: Halves, p: Halves) -> np.ndarray:
-    weights = _weights(len(x), path.step)
-    weights[-1] += 1 / path.growth  # p decays with this rate
-    slopes = np.array([equations.slope(*both) for both in zip(x, p, strict=True)])
-    return -np.tensordot(weights, slopes, axes=1)
-
-
-def _of_leading_order(path: LeastNoisePath, equations: LeadingOrder, x: Halves, p: Halves) -> np.ndarray:
+def _of_leading_order(path: LeastNoisePath, equations: PathEquations, x: Halves, p: Halves) -> np.ndarray:
     alpha, b = solve_multipliers(path, equations, x, p)
     weights = _weights(len(x), path.step)
     total = np.zeros((equations.n_words, x.shape[1]))
@@ -85,18 +77,18 @@ def _of_leading_order(path: LeastNoisePath, equations: LeadingOrder, x: Halves, 
     return total + (_first(equations, *last) + _second(equations, *last, b[-1]) / 2) / path.growth
 
 
-def _first(equations: LeadingOrder, x: Vector, p: Vector, alpha: Vector) -> np.ndarray:
+def _first(equations: PathEquations, x: Vector, p: Vector, alpha: Vector) -> np.ndarray:
     """Derivative by q_a(i) of the part of L that is linear in p, α and b."""
     return x * equations.drift_slope(x, alpha - p)
 
 
-def _second(equations: LeadingOrder, x: Vector, p: Vector, alpha: Vector, b: Vector) -> np.ndarray:
+def _second(equations: PathEquations, x: Vector, p: Vector, alpha: Vector, b: Vector) -> np.ndarray:
     """Derivative by q_a(i) of the rest of L."""
     of_x = equations.noise_slope(x, alpha - p / 2, p) - equations.drift_slope(b, p)
     return x * of_x - b * equations.drift_slope(x, p)
 
 
-def solve_multipliers(path: LeastNoisePath, equations: LeadingOrder, x: Halves, p: Halves) -> _Multipliers:
+def solve_multipliers(path: LeastNoisePath, equations: PathEquations, x: Halves, p: Halves) -> _Multipliers:
     """α and b, each from the other."""
     n_steps, step, last = len(path.x) - 1, path.step, 2 * len(path.x) - 2
     spread = np.array([equations.noise(*both) for both in zip(x, p, strict=True)])  # Dp

@@ -141,8 +141,6 @@ def _kappa(policy: xr.Dataset, space: MemorySpace) -> tuple[float, Columns]:
     law = law_path(policy)
     if isinstance(law, NoPath):
         raise InputError(f"policy has no least-noise path: {law.reason}")
-    if not law.path.solved:
-        raise InputError(f"policy has a least-noise path that was not found, κ is about {law.path.kappa:.3g} at most")
     gradient, passed = path_gradient(law.path)
     derivative = gradient[0] - gradient[1]
     q = policy["q"].values

@@ -1,0 +1,61 @@
+"""Courses of vectors over time, at the nodes of a grid and halfway between."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from jaxtyping import Float
+
+Vector = Float[np.ndarray, " states"]
+Course = Float[np.ndarray, "nodes states"]
+Halves = Float[np.ndarray, "halves states"]
+
+# Weights of six nodes: for the middle between the two in the middle, and for the first two middles
+STENCIL = np.array([3.0, -25.0, 150.0, 150.0, -25.0, 3.0]) / 256
+EDGE = np.array([[63.0, 315.0, -210.0, 126.0, -45.0, 7.0], [-7.0, 105.0, 210.0, -70.0, 21.0, -3.0]]) / 256
+
+
+def integrate(
+    rate: Callable[[int, Vector], Vector],
+    start: Vector,
+    n_steps: int,
+    step: float,
+    held: Callable[[int, Vector], Vector] | None = None,
+) -> Course:
+    """Runge-Kutta of order four; `rate` gets the number of half steps since the start, `held` adjusts each node."""
+    course = np.empty((n_steps + 1, len(start)))
+    course[0] = start
+    for number in range(n_steps):
+        y = course[number]
+        first = rate(2 * number, y)
+        second = rate(2 * number + 1, y + step / 2 * first)
+        third = rate(2 * number + 1, y + step / 2 * second)
+        fourth = rate(2 * number + 2, y + step * third)
+        y = y + step / 6 * (first + 2 * (second + third) + fourth)
+        course[number + 1] = y if held is None else held(number + 1, y)
+    return course
+
+
+def middles(course: Course) -> Float[np.ndarray, "steps states"]:
+    """Halfway between nodes, of order six."""
+    n_steps = len(course) - 1
+    middle = np.empty((n_steps, course.shape[1]))
+    middle[2:-2] = sum(weight * course[k : k + n_steps - 4] for k, weight in enumerate(STENCIL))
+    for number in (0, 1):
+        middle[number] = EDGE[number] @ course[:6]
+        middle[-1 - number] = EDGE[number] @ course[:-7:-1]
+    return middle
+
+
+def halves(course: Course) -> Halves:
+    """Nodes and middles in turn."""
+    both = np.empty((2 * len(course) - 1, course.shape[1]))
+    both[::2], both[1::2] = course, middles(course)
+    return both
+
+
+def remaining(values: Float[np.ndarray, " halves"], step: float) -> Float[np.ndarray, " nodes"]:
+    """∫ from each node to the last one, by Simpson's rule."""
+    pieces = step / 6 * (values[:-2:2] + 4 * values[1::2] + values[2::2])
+    return np.append(np.cumsum(pieces[::-1])[::-1], 0.0)
