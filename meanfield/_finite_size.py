@@ -33,15 +33,15 @@ from jaxtyping import Float
 from scipy.interpolate import make_interp_spline
 from scipy.linalg import block_diag
 
+from meanfield import _moments_kernel as kernel
 from meanfield._errors import InputError
-from meanfield._memory import MemorySpace
 from meanfield._memory_budget import check_memory
 from meanfield._noise import outcomes
+from meanfield._path_equations import PathEquations
 from meanfield._policy import name_of, single_policy, space_of
 from meanfield._provenance import stamp
 from meanfield._rate_equation import TIME_PER_ROUND
-from meanfield._rows import heard_rows, spoken_rows
-from meanfield._tsit5 import STAGE_TIMES, runge_kutta
+from meanfield._tsit5 import STAGE_TIMES
 
 BYTES_A_SIZE = 50  # of a law, as measured
 STEP = 0.2  # of fifth order: halving it changes the moments by less than 2e-5
@@ -111,7 +111,7 @@ def finite_size(
         or sizes and times more than 16 GiB (or what the environment variable MEANFIELD_MEMORY says, in GiB).
     """
     policy = single_policy(policy)
-    q, space = np.ascontiguousarray(policy["q"].values.T), space_of(policy)
+    equations, space = PathEquations(policy["q"].values, space_of(policy)), space_of(policy)
     times = _validate_times(times)
     sizes = None if n_agents is None else validate_sizes(n_agents)
     n_sizes = 0 if sizes is None else len(sizes)
@@ -124,7 +124,7 @@ def finite_size(
             f"times end at {times[-1]:g}: for {space.n_states} states expected {MAX_NUMBERS // space.n_states * STEP:g}"
             " at most"
         )
-    moments = _moments(q, space, n_steps)
+    moments = _moments(equations, n_steps)
     grid = STEP * np.arange(n_steps + 1)
     share, correction, variance = (make_interp_spline(grid, values, k=SPLINE)(times) for values in moments)
     # A variance below the accuracy may come out negative.
@@ -149,84 +149,67 @@ def validate_sizes(n_agents: int | Sequence[int] | np.ndarray) -> np.ndarray:
     return sizes
 
 
-def _moments(q: Float[np.ndarray, "words states"], space: MemorySpace, n_steps: int) -> Moments:
+def _moments(equations: PathEquations, n_steps: int) -> Moments:
     """The moments at the steps; h is kept as rowsᵀ · middle · rows."""
+    q = equations.q.T
     W, S = q.shape
     share, variance, drive = np.empty((n_steps + 1, W)), np.empty((n_steps + 1, W)), np.empty((n_steps + 1, S))
     x = np.zeros(S)
     x[0] = 1.0
     none = (np.empty((0, S)), np.empty((0, 0)))
-    share[0], (drive[0], variance[0]) = q @ x, _observe(x, *none, q, space)
-    rows, weights = _fed(x, q, space)
+    share[0], (drive[0], variance[0]) = q @ x, _observe(x, *none, equations)
+    rows, weights = _fed(x, equations)
     fed, middle, rank = len(rows), END * STEP * weights, 0
     for n in range(1, n_steps + 1):
-        inner, weights = zip(*(_fed_within(x, q, space, part) for part in INNER), strict=True)
-        x, *moved = _advance(np.vstack([x, rows]), q, space, STEP)
+        inner, weights = zip(*(_fed_within(x, equations, part) for part in INNER), strict=True)
+        x, *moved = _advance(np.vstack([x, rows]), equations, STEP)
         rows, middle = np.vstack([*moved, *inner]), block_diag(middle, *weights)
         if len(rows) > ROOM * max(rank, 3 * fed):
             rows, middle = _compress(rows, middle)
             rank = len(rows)
-        after, weights = _fed(x, q, space)
+        after, weights = _fed(x, equations)
         rows, middle = np.vstack([rows, after]), block_diag(middle, END * STEP * weights)
-        share[n], (drive[n], variance[n]) = q @ x, _observe(x, rows, middle, q, space)
+        share[n], (drive[n], variance[n]) = q @ x, _observe(x, rows, middle, equations)
         middle[-fed:, -fed:] *= 2  # which is also the start of the next step
-    return Moments(share, _correction(drive, q, space), variance)
+    return Moments(share, _correction(drive, equations), variance)
 
 
 def _observe(
-    x: np.ndarray, rows: np.ndarray, middle: np.ndarray, q: np.ndarray, space: MemorySpace
+    x: np.ndarray, rows: np.ndarray, middle: np.ndarray, equations: PathEquations
 ) -> tuple[np.ndarray, np.ndarray]:
     """What drives V, ½F''[C] + b - JF, shape (S,), and the diagonal of qᵀCq."""
+    q, F = np.ascontiguousarray(equations.q.T), equations.drift(x)
     said, Q = x * q, q @ x
     Cq = said - Q[:, None] * x + (middle @ (rows @ q.T)).T @ rows
     apart = Q[:, None] * x - said
-    F = _slope(x[None], q, space)
-    JF = _slope(np.vstack([x, F]), q, space)[1]
     # Σ_i Σ_ab weight[b, i] q_a(i) e_Γ(i,a,b): agents in state i hear b with that weight
-    jointly = spoken_rows(Cq + apart, q, space).transpose(2, 1, 0).ravel()
-    return np.concatenate([[0.0], jointly]) - JF, (q * Cq).sum(1)
+    jointly = np.stack([equations.kept(weight) for weight in Cq + apart], axis=-1).ravel()
+    return np.concatenate([[0.0], jointly]) - equations.linearised(x, F), (q * Cq).sum(1)
 
 
-def _fed(x: np.ndarray, q: np.ndarray, space: MemorySpace) -> tuple[np.ndarray, np.ndarray]:
+def _fed(x: np.ndarray, equations: PathEquations) -> tuple[np.ndarray, np.ndarray]:
     """k_ab as rows (W², S), and the symmetric matrix of the weights of their products."""
-    Q, W = q @ x, space.n_words
-    columns = outcomes(x, q.T, space) - x[:, None, None] * Q[None, :, None]
+    Q, W = x @ equations.q, equations.n_words
+    columns = outcomes(x, equations.q, equations.space) - x[:, None, None] * Q[None, :, None]
     swap = np.eye(W * W).reshape(W, W, W, W).transpose(0, 1, 3, 2).reshape(W * W, W * W)  # (a, b) with (b, a)
     heard = np.tile(Q, W)
     return columns.reshape(len(x), W * W).T, swap - 2 * np.outer(heard, heard)
 
 
-def _fed_within(x: np.ndarray, q: np.ndarray, space: MemorySpace, part: float) -> tuple[np.ndarray, np.ndarray]:
+def _fed_within(x: np.ndarray, equations: PathEquations, part: float) -> tuple[np.ndarray, np.ndarray]:
     """What is fed in at that part of a step from x, moved to its end, with the weights of the quadrature."""
-    there = _advance(x[None], q, space, part * STEP)[0]
-    rows, weights = _fed(there, q, space)
-    return _advance(np.vstack([there, rows]), q, space, (1 - part) * STEP)[1:], (0.5 - END) * STEP * weights
+    there = _advance(x[None], equations, part * STEP)[0]
+    rows, weights = _fed(there, equations)
+    return _advance(np.vstack([there, rows]), equations, (1 - part) * STEP)[1:], (0.5 - END) * STEP * weights
 
 
-def _slope(rows: np.ndarray, q: np.ndarray, space: MemorySpace) -> np.ndarray:
-    """F(x) and Jv, for x and perturbations v of it, the rows; in the form that conserves Σv."""
-    said, total = rows @ q.T, rows.sum(1)
-    Q = said[0] / total[0]
-    change = (said - total[:, None] * Q) / total[0]
-    kept = spoken_rows(rows, q, space)
-    slope = heard_rows(kept, Q[None])
-    slope += change @ heard_rows(kept[:1], np.eye(space.n_words))  # the row of x does not change Q
-    slope -= rows
-    return slope
-
-
-def _advance(
-    rows: np.ndarray, q: np.ndarray, space: MemorySpace, step: float, source: np.ndarray | None = None
-) -> np.ndarray:
-    """x and perturbations of it one step further; `source` drives the last, shape (stages, S)."""
-
-    def rate(rows: np.ndarray, stage: int) -> np.ndarray:
-        slope = _slope(rows, q, space)
-        if source is not None:
-            slope[-1] += source[stage]
-        return slope
-
-    return runge_kutta(rate, rows, rate(rows, 0), step)
+def _advance(rows: np.ndarray, equations: PathEquations, step: float, source: np.ndarray | None = None) -> np.ndarray:
+    """x and perturbations of it, the rows, one step further; `source` drives these, shape (stages, S)."""
+    q, memory, after = equations.q, equations.memory, np.empty_like(rows)
+    after[0], kept, said = kernel.step_of(np.ascontiguousarray(rows[0]), q, memory, equations.n_kept, step)
+    driven = np.empty((0, rows.shape[1])) if source is None else source
+    kernel.perturbations(rows[1:], kept, said, q, memory, step, driven, after[1:])
+    return after
 
 
 def _compress(rows: np.ndarray, middle: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -237,14 +220,14 @@ def _compress(rows: np.ndarray, middle: np.ndarray) -> tuple[np.ndarray, np.ndar
     return (basis @ rotation[:, kept]).T, np.diag(s[kept])
 
 
-def _correction(drive: np.ndarray, q: np.ndarray, space: MemorySpace) -> np.ndarray:
+def _correction(drive: np.ndarray, equations: PathEquations) -> np.ndarray:
     """qᵀV at the nodes, shape (nodes, W), from V = 0."""
     spline = make_interp_spline(STEP * np.arange(len(drive)), drive, k=SPLINE)
-    correction, rows = np.zeros((len(drive), len(q))), np.zeros((2, drive.shape[1]))
+    correction, rows = np.zeros((len(drive), equations.n_words)), np.zeros((2, drive.shape[1]))
     rows[0, 0] = 1.0
     for n in range(1, len(drive)):
-        rows = _advance(rows, q, space, STEP, spline(STEP * (n - 1 + STAGE_TIMES)))
-        correction[n] = q @ rows[1]
+        rows = _advance(rows, equations, STEP, spline(STEP * (n - 1 + STAGE_TIMES)))
+        correction[n] = rows[1] @ equations.q
     return correction
 
 

@@ -1,11 +1,10 @@
-"""One step of Tsitouras' pair of orders 5 and 4.
+"""Tsitouras' pair of orders 5 and 4.
 
 Source: Computers & Mathematics with Applications 62, 770 (2011).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -51,19 +50,3 @@ class Tolerances(NamedTuple):
 
     rtol: float
     atol: float
-
-
-def runge_kutta(
-    rate: Callable[[np.ndarray, int], np.ndarray], x: np.ndarray, slope: np.ndarray, step: float
-) -> np.ndarray:
-    """x after one step, from the slope there; `rate` is told the number of the stage."""
-    k = np.empty((len(STAGES), *x.shape))
-    k[0] = slope
-    after = x
-    for stage, weights in enumerate(STAGES, 1):
-        after = (weights @ k[:stage].reshape(stage, -1)).reshape(x.shape)
-        after *= step
-        after += x
-        if stage < len(STAGES):
-            k[stage] = rate(after, stage)
-    return after

@@ -11,9 +11,9 @@ import meanfield
 from conftest import random_composition, random_policy
 from meanfield._compiled import compiled
 from meanfield._mixture import Mixture, mixture_drift
-from meanfield._rows import heard_rows, spoken_rows
+from meanfield._moments_kernel import move, perturbations, step_of
+from meanfield._path_equations import PathEquations
 from meanfield._trajectory_kernel import drift
-from meanfield._tsit5 import runge_kutta
 
 TIMES = np.linspace(0, 30, 50)
 
@@ -36,9 +36,12 @@ def test_errors_follow_the_tolerance():
 
 def test_one_step_is_of_order_five():
     """dx/dt = zx: after a step of length 1 from 1, a polynomial of degree 6 that is exp(z) to order 5."""
-    z = np.linspace(-1, 1, 7)[:, None]
-    after = runge_kutta(lambda y, _: z * y, np.ones((7, 1)), z, 1.0)
-    series = polyfit(z[:, 0], after[:, 0], 6)
+    z = np.linspace(-1, 1, 7)
+    after, slopes = np.ones(7), np.empty((6, 7))
+    for stage in range(6):
+        slopes[stage] = z * after
+        move(np.ones(7), slopes, stage, 1.0, after)
+    series = polyfit(z, after, 6)
     factorials = np.array([1, 1, 2, 6, 24, 120, 720])
     np.testing.assert_allclose(series[:6], 1 / factorials[:6], atol=1e-13)
     assert abs(series[6] * 720 - 1) > 0.01
@@ -74,13 +77,22 @@ def test_compiled_drift_is_the_rate_equation(size, kinds):
 
 
 @pytest.mark.parametrize("size", [(2, 1), (2, 3), (3, 2), (5, 2)])
-def test_rows_are_the_rate_equation(size):
+def test_steps_of_a_solution_and_of_its_perturbations(size):
+    """Perturbations are what the difference of two solutions becomes, to first order; F itself stays F."""
     policy = random_policy(3, *size)
-    q, space = policy["q"].values, meanfield.space_of(policy)
-    x = np.array([random_composition(seed, space.n_states) for seed in range(3)])
-    found = heard_rows(spoken_rows(x, q.T.copy(), space), x @ q) - x
-    mixture = Mixture(q[None], np.ones(1), np.zeros(space.n_words))
-    np.testing.assert_allclose(found, [mixture_drift(one[None], mixture, space)[0] for one in x], atol=1e-15)
+    equations = PathEquations(policy["q"].values, meanfield.space_of(policy))
+    rest = equations.q, equations.memory
+    x, other = (random_composition(seed, len(equations.q)) for seed in range(2))
+    rows, difference = np.array([equations.drift(x), other - x]), 1e-6
+    after, kept, said = step_of(x, *rest, equations.n_kept, 0.2)
+    moved = np.empty_like(rows)
+    perturbations(rows, kept, said, *rest, 0.2, np.empty((0, len(x))), moved)
+    there, back = (step_of(x + sign * difference * rows[1], *rest, equations.n_kept, 0.2)[0] for sign in (1, -1))
+    np.testing.assert_allclose(moved[1], (there - back) / (2 * difference), atol=1e-9)
+    np.testing.assert_allclose(moved[0], equations.drift(after), atol=1e-5)  # of order five
+    driven = np.tile(rows[1], (6, 1))
+    perturbations(np.zeros((1, len(x))), kept, said, *rest, 1e-4, driven, moved[:1])
+    np.testing.assert_allclose(moved[0], 1e-4 * rows[1], atol=1e-7)
 
 
 def test_loops_compile_where_no_folder_can_be_written(monkeypatch):
