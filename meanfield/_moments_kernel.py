@@ -23,8 +23,8 @@ def step_of(x, q, memory, n_kept, step):
     slopes, y = np.empty((n_stages, len(x))), x.copy()
     for stage in range(n_stages):
         kept[stage], said[stage] = keep(y, q, memory, n_kept)
-        slopes[stage] = -y
-        _hear(kept[stage], said[stage] / said[stage].sum(), slopes[stage])
+        Q = said[stage] / said[stage].sum()
+        _slope(y, kept[stage], Q, kept[stage], np.zeros_like(Q), slopes[stage])
         move(x, slopes, stage, step, y)
     return y, kept, said
 
@@ -42,22 +42,23 @@ def perturbations(rows, kept, said, q, memory, step, source, after):
             whole = said[stage].sum()
             Q = said[stage] / whole
             change = (change - change.sum() * Q) / whole
-            slopes[stage] = source[stage] - y if len(source) else -y
-            _hear(kept_too, Q, slopes[stage])
-            _hear(kept[stage], change, slopes[stage])
+            _slope(y, kept_too, Q, kept[stage], change, slopes[stage])
+            if len(source):
+                slopes[stage] += source[stage]
             move(rows[row], slopes, stage, step, y)
         after[row] = y
 
 
 @compiled
 @no_type_check
-def _hear(kept, Q, slope):
-    """Add those who keep a memory and hear a word drawn from Q."""
+def _slope(y, kept, Q, kept_too, change, slope):
+    """Write what comes from agents who keep a memory and hear a word drawn from Q, or from its change, less y."""
+    slope[0] = -y[0]
     j = 1
     for k in range(kept.shape[0]):
         for a in range(kept.shape[1]):
             for b in range(len(Q)):
-                slope[j] += kept[k, a] * Q[b]
+                slope[j] = kept[k, a] * Q[b] + kept_too[k, a] * change[b] - y[j]
                 j += 1
 
 
