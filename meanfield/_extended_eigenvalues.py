@@ -19,6 +19,7 @@ BITS_PER_INTERACTION = 96
 MIN_BITS = 384
 STEPS = (8, 12, 18, 24, 32, 40, 52, 64)
 ENOUGH = 1e-9  # error at which the iteration ends
+NEAR = 1e-4  # eigenvalues that still move by more are not worth an error
 POLISH = 5  # Newton steps, from 30 digits to more than there are
 MARGIN = 10.0  # between the error to first order and the one reported
 
@@ -59,15 +60,17 @@ def extended_eigenvalues(build: Callable[[Any], Any], memory_length: int, k: int
         The first k of them should be accurate.
     """
     with flint.ctx.workprec(max(MIN_BITS, BITS_PER_INTERACTION * memory_length)):
-        iteration = _Lanczos(build(flint.arb))
-        found = None
+        iteration, before = _Lanczos(build(flint.arb)), []
         for steps in STEPS:
             iteration.advance(steps)
-            found = iteration.ritz(k)
-            if iteration.ended or (len(found.errors) >= k and (found.errors[:k] <= ENOUGH).all()):
-                break
-        assert found is not None
-        return found
+            leading = iteration.eigenvalues(k)
+            last, before, previous = iteration.ended or steps == STEPS[-1], leading, before
+            if not last and _apart(leading, previous) > NEAR:
+                continue
+            found = iteration.ritz(leading)
+            if last or (len(found.errors) >= k and (found.errors <= ENOUGH).all()):
+                return found
+        raise AssertionError
 
 
 class _Lanczos:
@@ -112,9 +115,8 @@ class _Lanczos:
             right, left = right - above * self._v[-2], left - below * self._w[-2]
         self._next = _middles(right), _middles(left)
 
-    def ritz(self, k: int) -> Ritz:
-        """Eigenvalues of T, and what they are worth; of the first k by their vectors."""
-        leading = self._eigenvalues(k)
+    def ritz(self, leading: list[Any]) -> Ritz:
+        """What eigenvalues of T are worth, by their vectors."""
         errors = np.full(len(leading), np.inf)
         left, right = np.zeros((2, len(leading), self._matrix.size), complex)
         for i, value in enumerate(leading):
@@ -122,7 +124,7 @@ class _Lanczos:
         exact = np.array([complex(value) for value in leading])
         return Ritz(exact, np.minimum(errors, self._worst_error()), left, right)
 
-    def _eigenvalues(self, k: int) -> list[Any]:
+    def eigenvalues(self, k: int) -> list[Any]:
         """The first k of T: roots of its characteristic polynomial, far faster than by QR iteration."""
         before, polynomial = flint.acb_poly([0]), flint.acb_poly([1])
         for i, (alpha, (below, above)) in enumerate(zip(self._diagonal, self._beside, strict=True)):
@@ -183,6 +185,12 @@ class _Lanczos:
         beside = [entry for pair in self._beside[1:] for entry in pair]
         size = 1 + max(float(abs(entry).mid()) for entry in [*self._diagonal, *beside])
         return float(2 * size * 2.0 ** (-flint.ctx.prec / 2 / n))
+
+
+def _apart(values: list[Any], others: list[Any]) -> float:
+    if len(values) != len(others):
+        return np.inf
+    return max((abs(complex(a) - complex(b)) for a, b in zip(values, others, strict=True)), default=0.0)
 
 
 def _leading(values: list[Any], k: int) -> list[Any]:

@@ -49,10 +49,10 @@ def policy(space: str, seed: int = 1) -> xr.Dataset:
 
 
 def stack(space: str) -> xr.Dataset:
-    first, second = policy(space), policy(space, 2).assign_coords(model="random 1")
+    first = policy(space)
+    second = policy(space, 2).assign_coords(model=first["model"].item())
     words = [word.upper() for word in meanfield.words_of(second)]
     second = second.assign_coords(word_label=("word", words), pair="/".join(words))
-    first = first.assign_coords(model="random 1")
     return xr.concat([first, second], "pair", coords=["word_label"], compat="override").expand_dims("model")
 
 
