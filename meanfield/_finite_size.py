@@ -49,7 +49,6 @@ STEP = 0.2  # of fifth order: halving it changes the moments by less than 2e-5
 END, INNER = 1 / 12, ((1 - 5**-0.5) / 2, (1 + 5**-0.5) / 2)
 # Largest neglected eigenvalue of h, relative to the largest kept. What is neglected may grow again, with the dynamics.
 NEGLECTED = 1e-9
-ROUNDING = 1e-14  # of squares of what spans the rows, relative
 SPLINE = 7  # degree, between the steps
 ROOM = 2  # how many times the rank of h its factors may hold before they are compressed
 MAX_NUMBERS = 2**26  # steps times states: 0.5 GB for what drives V, and another for its spline
@@ -215,12 +214,10 @@ def _advance(rows: np.ndarray, equations: PathEquations, step: float, source: np
 
 def _compress(rows: np.ndarray, middle: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The same rowsᵀ · middle · rows with orthonormal rows and a diagonal, without its negligible eigenvalues."""
-    squares, directions = np.linalg.eigh(rows @ rows.T)
-    spanned = squares > ROUNDING * squares[-1]
-    root, directions = np.sqrt(squares[spanned]), directions[:, spanned].T
-    s, rotation = np.linalg.eigh((directions @ middle @ directions.T) * root * root[:, None])
+    basis, triangle = np.linalg.qr(rows.T)
+    s, rotation = np.linalg.eigh(triangle @ middle @ triangle.T)
     kept = np.abs(s) > NEGLECTED * np.abs(s).max(initial=0.0)
-    return (rotation[:, kept].T / root) @ directions @ rows, np.diag(s[kept])
+    return (basis @ rotation[:, kept]).T, np.diag(s[kept])
 
 
 def _correction(drive: np.ndarray, equations: PathEquations) -> np.ndarray:

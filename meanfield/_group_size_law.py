@@ -29,6 +29,7 @@ MAX_NUMBERS = 2**24  # steps times states: 0.13 GB for each of fifteen courses
 STEADY_RESIDUAL = 1e-8
 NEAR = 1e-2
 MAX_TIME = 2000.0
+KNOWN = 1e-3  # error of κ, relative, above which it is told
 # As in the stability table: agents leave the true consensus states of published policies with chance 4e-5 at most.
 CONSENSUS_RESIDUAL = 1e-3
 
@@ -180,6 +181,8 @@ def _law(policy: xr.Dataset, found: LawPath) -> str:
     reserve = f"; the attractor {' and that '.join(mixed)} is mixed, and small groups leave it again" if mixed else ""
     if isinstance(found.path, LeastActionPath):
         reserve += "; no path of leading order was found, so that κ is that of the least action"
+        if found.path.error > KNOWN:
+            reserve += f", known to {found.path.error:.1%}"
     return f"two attractors with one saddle between them{reserve}"
 
 

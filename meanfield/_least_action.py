@@ -11,8 +11,7 @@ given the messages g_ab(t): W² functions of time are all that is unknown (`_mes
 find them, for agents who hardly ever slip, it starts from agents who with a chance ε say what is said at the saddle,
 and follows the path as ε falls: to 0, or to 1e-14 where there are answers of probability 0.
 
-As h has degree one in x, d(p·x)/dt = p·dx/dt - h, so that κ² = -2 log v of empty memories at time 0 if p·x is 0 at the
-saddle.
+As h has degree one in x, d(p·x)/dt = p·dx/dt - h. So κ² = -2 log v of empty memories at time 0, where p·x goes to 0.
 """
 
 from __future__ import annotations
@@ -29,12 +28,14 @@ from meanfield._path_equations import PathEquations
 from meanfield._path_kernel import over_heard
 
 APPROACHES, LONGER = (32.0, 16.0, 8.0), 1.5  # first T; the next one
-LONGEST = 2000.0  # T, in which a momentum should fade
-SETTLED = 1e-4  # of κ, relative: by less, a longer path or half the step changes what is too little for another
+SLOWEST = 5e-4  # saddle, by its eigenvalue: others are as good as marginal
+FADED = 16.0  # T, in units of the time in which a momentum fades
+FINEST = 64  # parts of a step
+SETTLED = 1e-4  # error of κ, relative, and what half the step may change
 MESSAGE_TOLERANCE = 1e-5  # of their logarithms
 WAITS = (0.2, 0.4, 0.6, 0.8, 1.0)  # where paths may become longer, of T
-NEARLY = 1e-2  # what it may have changed where a longer path is not found, as where it waits near an attractor
-PATIENCE = 2000  # evaluations, from a path that is near
+NEARLY = 1e-2  # error where no longer path is found, as where it waits near an attractor
+LONG_SEARCH = 2000  # evaluations, from a path that is near
 STARTS = (1e-3, 1e-2, 0.1, 0.3)  # ε
 IMPOSSIBLE = 1e-14  # ε instead of 0: messages have logarithms
 NEGLIGIBLE = 0.03  # ε, against the rarest answer
@@ -55,8 +56,10 @@ class LeastActionPath(NamedTuple):
         With what the nodes count in integrals over time.
     kappa
         See the module.
+    error
+        What it may be wrong by, relative.
     equations
-        The policy.
+        The policy, with 1e-14 for answers of probability 0.
     growth
         Positive eigenvalue of the saddle, with which p decays after the last node.
     """
@@ -66,6 +69,7 @@ class LeastActionPath(NamedTuple):
     messages: Messages
     weights: Vector
     kappa: float
+    error: float
     equations: PathEquations
     growth: float
 
@@ -76,7 +80,7 @@ class LeastActionPath(NamedTuple):
 
     @property
     def p(self) -> Float[np.ndarray, "nodes states"]:
-        """Momenta, 0 on average at the saddle."""
+        """Momenta."""
         return np.log(self.v)
 
     def work(self) -> Vector:
@@ -119,45 +123,57 @@ def least_action_path(
     limit
         Number of nodes times states above which the search is given up.
     """
-    if LONGEST * growth < 1:
+    if growth < SLOWEST:
         return f"the saddle is almost marginal (eigenvalue {growth:.2g}): a path there takes too long"
     left = left - left @ saddle
     left = left / np.abs(left).max()
     ends = Ending(left, growth, float(left @ equations.noise(saddle, left)), saddle @ equations.q)
     least = 0.0 if equations.q.min() > 0 else IMPOSSIBLE
+    reason = "no path to the saddle was found"
     for until in APPROACHES:
-        if (n_nodes := mesh_until(until, 1).n_nodes) * len(saddle) > limit:
-            return too_large(n_nodes, len(saddle), growth)
-        problem = MessageProblem(equations, ends, mesh_until(until, 1))
-        if (found := _followed(problem, least)) is not None:
-            break
-    else:
-        return "no path to the saddle was found"
-    return _settled(problem, found, until, least, limit)
+        mesh = mesh_until(until, 1)
+        if mesh.n_nodes * len(saddle) > limit:
+            return too_large(mesh.n_nodes, len(saddle), growth)
+        problem = MessageProblem(equations, ends, mesh)
+        found = _followed(problem, least)
+        if found is None or not found.kappa > 0:
+            continue
+        path = _settled(problem, found, until, least, limit)
+        if isinstance(path, LeastActionPath):
+            return path
+        reason = path
+    return reason
 
 
 def _settled(problem: MessageProblem, found: Found, until: float, least: float, limit: int) -> LeastActionPath | str:
     """The path at as many and as long times as κ needs."""
-    n_states, growth, parts = len(problem.equations.q), problem.ends.growth, 1
-    for longer, finer in ((LONGER, 1), (1.0, 2)):
-        change = np.inf
-        while change > SETTLED:
-            mesh = mesh_until(until * longer, parts * finer)
-            if mesh.n_nodes * n_states > limit:
-                return too_large(mesh.n_nodes, n_states, growth)
-            another = MessageProblem(problem.equations, problem.ends, mesh)
-            starts = [moved(found.logarithms, problem.mesh, mesh, wait) for wait in WAITS]
-            better = another.solve(another.nearest(starts, least), least, MESSAGE_TOLERANCE, PATIENCE)
-            if better is None and change < NEARLY:
-                break
-            if better is None or not better.kappa > 0:
-                return "no path to the saddle was found"
-            change = max(abs(better.kappa / found.kappa - 1), another.end_error(better))
-            found, problem, until, parts = better, another, until * longer, parts * finer
+    equations, ends, parts = problem.equations, problem.ends, 1
+    change, waits = np.inf, WAITS
+    while found.end_error > SETTLED or change > SETTLED:
+        if found.end_error > SETTLED:
+            until *= LONGER
+        else:
+            parts, waits = 2 * parts, WAITS[-1:]
+        if until * ends.growth > FADED or parts > FINEST:
+            return "no path to the saddle was found"
+        mesh = mesh_until(until, parts)
+        if mesh.n_nodes * len(equations.q) > limit:
+            return too_large(mesh.n_nodes, len(equations.q), ends.growth)
+        another, tolerance = MessageProblem(equations, ends, mesh), MESSAGE_TOLERANCE * min(1.0, found.kappa**2)
+        starts = [moved(found.logarithms, problem.mesh, mesh, wait) for wait in waits]
+        better = another.solve(another.nearest(starts, least), least, tolerance, LONG_SEARCH)
+        if better is None and parts == 1 and found.end_error < NEARLY:
+            break
+        if better is None or not better.kappa > 0:
+            return "no path to the saddle was found"
+        if parts > 1:
+            change = abs(better.kappa / found.kappa - 1)
+        found, problem = better, another
     weights = problem.mesh.pace[::2].copy()
     weights[[0, -1]] /= 2
-    messages = np.exp(found.logarithms)
-    return LeastActionPath(found.u, found.v, messages, weights, found.kappa, problem.equations, growth)
+    messages, error = np.exp(found.logarithms), max(found.end_error, 0.0 if np.isinf(change) else change)
+    solved = PathEquations(problem.policy(least), equations.space)
+    return LeastActionPath(found.u, found.v, messages, weights, found.kappa, error, solved, ends.growth)
 
 
 def too_large(n_nodes: int, n_states: int, growth: float) -> str:

@@ -9,7 +9,8 @@ give the messages anew, g_ab = Σ_i u_i q_a(i) v_Γ(i,a,b). The fixed point is f
 logarithms, with GMRES.
 
 At the end T the momentum is s·l, of the left eigenvector l of the saddle's unstable direction, with eigenvalue λ, and
-from there on the equations are linearised: l·(x(T) - saddle) = -s lᵀDl/2λ gives the strength s.
+from there on the equations are linearised: l·(x(T) - saddle) = -s lᵀDl/2λ gives the strength s. What is left of the
+action then, s²lᵀDl/4λ, is added to the momentum of all, so that p·x goes to 0.
 
 The messages change fast at the start, where agents hardly ever say the weak word. Steps are equal in τ,
 τ = t/LONG + log(1 + t/FIRST)/GROWTH.
@@ -31,7 +32,7 @@ from meanfield._path_equations import PathEquations
 
 LONG, GROWTH, FIRST = 0.8, 0.5, 1e-8  # steps: the longest, how fast they grow, and of which time they are at first
 ROUGH = 1e-3  # size of residuals below which the next may be larger
-PATIENCE, MAX_KRYLOV = 300, 150  # evaluations
+SHORT_SEARCH, MAX_KRYLOV = 300, 150  # evaluations
 # Of GMRES: the second where paths that wait near an attractor, for any time, hardly differ, so that convergence is slow
 KRYLOV_TOLERANCES, SLOW = (1e-2, 1e-6), 0.3
 DIFFERENCE = 1e-6  # of logarithms of messages, for their derivatives
@@ -87,14 +88,19 @@ class Ending(NamedTuple):
                 return None
         return float(brentq(beyond, -farthest, farthest, xtol=1e-300, rtol=1e-14))  # pyright: ignore
 
+    def action(self, strength: float) -> float:
+        """From there on."""
+        return strength**2 * self.spread / (4 * self.growth)
+
 
 class Found(NamedTuple):
-    """Logarithms of messages, those that they give, and the courses between."""
+    """Logarithms of messages, those that they give, the courses between, and the action after these."""
 
     logarithms: Messages
     again: Messages
     u: Float[np.ndarray, "nodes states"]
     v: Float[np.ndarray, "nodes states"]
+    rest: float
 
     @property
     def residual(self) -> Messages:
@@ -108,6 +114,14 @@ class Found(NamedTuple):
     def kappa(self) -> float:
         return float(np.sqrt(max(0.0, -2 * np.log(self.v[0, 0]))))
 
+    @property
+    def end_error(self) -> float:
+        """What linearising the end leaves out of κ, relative: of third order in its strength, while that is of second.
+
+        It stays large where p has nothing to work with, as at an attractor, instead of the saddle.
+        """
+        return (2 * self.rest / self.kappa**2) ** 1.5 if self.kappa > 0 else np.inf
+
 
 class MessageProblem:
     """A policy, some of whose answers are at random, a saddle and a mesh."""
@@ -117,13 +131,8 @@ class MessageProblem:
         self.equations, self.ends = equations, ends
 
     def policy(self, at_random: float) -> np.ndarray:
-        """That of agents who answer at random with a chance; never exactly 0."""
+        """That of agents who with a chance say what is said at the saddle."""
         return (1 - at_random) * self.equations.q + at_random * self.ends.said
-
-    def end_error(self, found: Found) -> float:
-        """What a longer path would change of κ, relative: the action changes by -h a unit of time."""
-        messages = np.exp(found.logarithms[-1])
-        return abs((messages * messages.T).sum() - 1) / (2 * self.ends.growth * found.kappa**2)
 
     def evaluate(self, logarithms: Messages, q: np.ndarray) -> Found | None:
         """None where messages leave all bounds."""
@@ -138,30 +147,31 @@ class MessageProblem:
         strength = self.ends.strength(u[-1])
         if strength is None:
             return None
-        v = kernel.backward_course(messages, self.mesh.pace, np.exp(strength * self.ends.left), q, memory)
+        rest = self.ends.action(strength)
+        v = kernel.backward_course(messages, self.mesh.pace, np.exp(strength * self.ends.left + rest), q, memory)
         u /= u[0] @ v[0]
         again = kernel.messages_of(u, v, q, memory, n_kept)
-        return Found(logarithms, np.log(again), u, v) if 0 < again.min() <= again.max() < np.inf else None
+        return Found(logarithms, np.log(again), u, v, rest) if 0 < again.min() <= again.max() < np.inf else None
 
     def nearest(self, starts: list[Messages], at_random: float) -> Messages:
         """The start of the smallest residual."""
         found = [self.evaluate(start, self.policy(at_random)) for start in starts]
         return starts[int(np.argmin([np.inf if one is None else one.size for one in found]))]
 
-    def solve(self, start: Messages, at_random: float, tolerance: float, most: int = PATIENCE) -> Found | None:
+    def solve(self, start: Messages, at_random: float, tolerance: float, most: int = SHORT_SEARCH) -> Found | None:
         """Newton's method, None where it does not converge within about so many evaluations."""
         q, (krylov, exact) = self.policy(at_random), KRYLOV_TOLERANCES
         found, before = self.evaluate(start, q), self.evaluations
-        while self.evaluations < before + most:
-            if found is None or found.size < tolerance:
-                return found
+        while found is not None and found.size >= tolerance:
+            if self.evaluations >= before + most:
+                return None
             nearer = self._nearer(found, self._step(found, q, krylov), q)
             if nearer is None and krylov == exact:
                 return None
             if nearer is None or nearer.size > SLOW * found.size:
                 krylov = exact
             found = found if nearer is None else nearer
-        return None
+        return found
 
     def _step(self, found: Found, q: np.ndarray, tolerance: float) -> Messages:
         shape, size = found.logarithms.shape, found.logarithms.size

@@ -29,18 +29,6 @@ def keep(x, q, memory, n_kept):
 
 @compiled
 @no_type_check
-def release(values, q, memory):
-    """Σ_a q_a(i) values[k, a] for the memory k that each state keeps."""
-    S, W = q.shape
-    out = np.zeros(S)
-    for i in range(S):
-        for a in range(W):
-            out[i] += q[i, a] * values[memory[i], a]
-    return out
-
-
-@compiled
-@no_type_check
 def over_heard(R, weight):
     """Σ_b weight[a, b] R[k, a, b]."""
     K, W, _ = R.shape

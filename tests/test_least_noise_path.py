@@ -83,7 +83,7 @@ def test_least_action_follows_its_hamiltonian(size):
     du, dv = _message_kernel.forwards(u, g, *policy, equations.n_kept), -_message_kernel.backwards(v, g, *policy)
     np.testing.assert_allclose(v * du + u * dv, by_p, atol=1e-13)
     np.testing.assert_allclose(dv / v, -by_x, atol=1e-13)
-    path = LeastActionPath(u[None], v[None], g[None], np.ones(1), np.nan, equations, growth=np.inf)
+    path = LeastActionPath(u[None], v[None], g[None], np.ones(1), np.nan, 0.0, equations, growth=np.inf)
     np.testing.assert_allclose(path.slopes(), by_q.T, atol=1e-13)
     assert path.work()[0] == pytest.approx(float(p @ by_p - h(x, p)), rel=1e-12)
 
@@ -162,16 +162,17 @@ def test_strong_attraction_has_a_path(seed):
     assert 0.2 < path.kappa < 2
     share = -(path.p * path.x).sum(1)[0] * (1 if seed in LEADING else 2)
     assert share == pytest.approx(path.kappa**2, rel=1e-6)
-    assert np.abs(path.x[-1] - law.points["composition"].values[1]).max() < 1e-2, "it ends at the saddle"
+    assert np.abs(path.x[-1] - law.points["composition"].values[1]).max() < 2e-2, "it ends at the saddle"
 
 
-# Newton's method finds the path of the first at once, those of the others by way of agents who answer at random
-STIFF = [(2, 29), (2, 15), (3, 57), (4, 46), pytest.param(4, 22, marks=pytest.mark.slow)]
+# Newton's method finds the path of the first at once, those of the others by way of agents who answer at random,
+# and that of the last waits near an attractor, with a slow saddle.
+SLOW = [pytest.param(*member, marks=pytest.mark.slow) for member in ((3, 57), (4, 22), (5, 57))]
 
 
-@pytest.mark.parametrize(("length", "number"), [*STIFF, pytest.param(5, 57, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("length", "number"), [(2, 29), (2, 15), (4, 46), *SLOW, (2, 67)])
 def test_the_least_action_of_agents_who_hardly_ever_slip(length, number):
-    """h is 0, and κ²/2 the integral of p·dx/dt - h, by which it is not computed. Tilts are of e⁴ to e³⁴."""
+    """h is 0, and κ²/2 the integral of p·dx/dt - h, by which it is not computed. Tilts are of up to e³⁴."""
     law = law_path(member(length, number))
     assert not isinstance(law, NoPath), law
     path = law.path
@@ -182,8 +183,18 @@ def test_the_least_action_of_agents_who_hardly_ever_slip(length, number):
     total = work @ path.weights + work[-1] / (2 * path.growth)
     assert 2 * total == pytest.approx(path.kappa**2, rel=1e-4)
     np.testing.assert_allclose(path.x.sum(1), 1, atol=1e-9)
-    assert path.x.min() >= 0 and np.ptp(path.p) > 4
-    np.testing.assert_allclose(path.x[-1], law.points["composition"].values[1], atol=5e-3)
+    assert path.x.min() >= 0 and np.ptp(path.p) > 1
+    np.testing.assert_allclose(path.x[-1], law.points["composition"].values[1], atol=1e-2)
+
+
+def test_paths_that_stop_at_the_attractor_are_none():
+    """They meet the end condition with a strong momentum, which has no noise to work with there."""
+    q = 0.99 * member(2, 67)["q"].values + 0.01 * np.array([1.0, 0.0])
+    law = law_path(policy_of(q, "mixed"))
+    if isinstance(law, NoPath):
+        assert "no path to the saddle was found" in law.reason
+    else:
+        assert law.path.kappa == pytest.approx(0.986, abs=2e-3)
 
 
 def test_a_finer_and_longer_path_of_least_action(monkeypatch):
@@ -193,12 +204,12 @@ def test_a_finer_and_longer_path_of_least_action(monkeypatch):
     assert group_size_law(member(2, 29))["kappa"].item() == pytest.approx(kappa, rel=2e-5)
 
 
-@pytest.mark.parametrize(("number", "at_least"), [(18, np.inf), (29, 1.5), (67, 0.8), (130, np.inf)])
-def test_agents_who_hardly_ever_slip_have_a_kappa(number, at_least):
+@pytest.mark.parametrize(("number", "kappa"), [(18, np.inf), (29, 1.6132), (67, 0.8161), (130, np.inf)])
+def test_agents_who_hardly_ever_slip_have_a_kappa(number, kappa):
     """Those who can't say the weak word at all an infinite one."""
     policy = member(2, number)
     law, saddle = group_size_law(policy, n_agents=[12]), meanfield.fixed_points(policy)["word_share"].values[1, 0]
-    assert law.attrs["applies"] == 1 and law["kappa"] >= at_least
+    assert law.attrs["applies"] == 1 and law["kappa"].item() == pytest.approx(kappa, rel=2e-4)
     strong_first = meanfield.solve(policy)["word_share"].isel(word=0, time=-1).item() > saddle
     runs = simulate(policy, n_agents=12, runs=4000, seed=1, max_rounds=60, record_rounds=60)["word_share"]
     first = (runs.isel(word=0, round=-1) > saddle).mean().item()

@@ -14,6 +14,7 @@ from meanfield._mixture import Mixture, mixture_drift
 from meanfield._moments_kernel import move, perturbations, step_of
 from meanfield._path_equations import PathEquations
 from meanfield._trajectory_kernel import drift
+from meanfield._tsit5 import STAGE_TIMES
 
 TIMES = np.linspace(0, 30, 50)
 
@@ -90,9 +91,9 @@ def test_steps_of_a_solution_and_of_its_perturbations(size):
     there, back = (step_of(x + sign * difference * rows[1], *rest, equations.n_kept, 0.2)[0] for sign in (1, -1))
     np.testing.assert_allclose(moved[1], (there - back) / (2 * difference), atol=1e-9)
     np.testing.assert_allclose(moved[0], equations.drift(after), atol=1e-5)  # of order five
-    driven = np.tile(rows[1], (6, 1))
+    driven = STAGE_TIMES[:6, None] ** 4 * rows[1]  # with the integral 1/5
     perturbations(np.zeros((1, len(x))), kept, said, *rest, 1e-4, driven, moved[:1])
-    np.testing.assert_allclose(moved[0], 1e-4 * rows[1], atol=1e-7)
+    np.testing.assert_allclose(moved[0], 1e-4 / 5 * rows[1], atol=1e-8)
 
 
 def test_loops_compile_where_no_folder_can_be_written(monkeypatch):
