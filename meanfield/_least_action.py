@@ -35,7 +35,7 @@ SETTLED = 1e-4  # error of κ, relative, and what half the step may change
 MESSAGE_TOLERANCE = 1e-5  # of their logarithms
 WAITS = (0.2, 0.4, 0.6, 0.8, 1.0)  # where paths may become longer, of T
 NEARLY = 1e-2  # error where no longer path is found, as where it waits near an attractor
-LONG_SEARCH = 2000  # evaluations, from a path that is near
+LONG_SEARCH = 10**6  # evaluations times nodes, from a path that is near
 STARTS = (1e-3, 1e-2, 0.1, 0.3)  # ε
 IMPOSSIBLE = 1e-14  # ε instead of 0: messages have logarithms
 NEGLIGIBLE = 0.03  # ε, against the rarest answer
@@ -129,20 +129,15 @@ def least_action_path(
     left = left / np.abs(left).max()
     ends = Ending(left, growth, float(left @ equations.noise(saddle, left)), saddle @ equations.q)
     least = 0.0 if equations.q.min() > 0 else IMPOSSIBLE
-    reason = "no path to the saddle was found"
     for until in APPROACHES:
         mesh = mesh_until(until, 1)
         if mesh.n_nodes * len(saddle) > limit:
             return too_large(mesh.n_nodes, len(saddle), growth)
         problem = MessageProblem(equations, ends, mesh)
         found = _followed(problem, least)
-        if found is None or not found.kappa > 0:
-            continue
-        path = _settled(problem, found, until, least, limit)
-        if isinstance(path, LeastActionPath):
-            return path
-        reason = path
-    return reason
+        if found is not None and found.kappa > 0:
+            return _settled(problem, found, until, least, limit)
+    return "no path to the saddle was found"
 
 
 def _settled(problem: MessageProblem, found: Found, until: float, least: float, limit: int) -> LeastActionPath | str:
@@ -159,9 +154,9 @@ def _settled(problem: MessageProblem, found: Found, until: float, least: float, 
         mesh = mesh_until(until, parts)
         if mesh.n_nodes * len(equations.q) > limit:
             return too_large(mesh.n_nodes, len(equations.q), ends.growth)
-        another, tolerance = MessageProblem(equations, ends, mesh), MESSAGE_TOLERANCE * min(1.0, found.kappa**2)
+        another, tolerance = MessageProblem(equations, ends, mesh), MESSAGE_TOLERANCE * np.clip(found.kappa**2, 1e-3, 1)
         starts = [moved(found.logarithms, problem.mesh, mesh, wait) for wait in waits]
-        better = another.solve(another.nearest(starts, least), least, tolerance, LONG_SEARCH)
+        better = another.solve(another.nearest(starts, least), least, tolerance, LONG_SEARCH // mesh.n_nodes)
         if better is None and parts == 1 and found.end_error < NEARLY:
             break
         if better is None or not better.kappa > 0:
