@@ -108,20 +108,8 @@ def least_action_path(
 ) -> LeastActionPath | str:
     """The path of least action; the reason where none is found.
 
-    It is stationary; that no other has less action is not checked.
-
-    Parameters
-    ----------
-    equations
-        The policy.
-    saddle
-        Composition, shape (S,).
-    left
-        Left eigenvector of its unstable direction, shape (S,), positive towards the side that noise must reach.
-    growth
-        Its eigenvalue, per unit of time.
-    limit
-        Number of nodes times states above which the search is given up.
+    It is stationary; that no other has less action is not checked. `left` points towards the side that noise must
+    reach, and above `limit`, of nodes times states, the search is given up.
     """
     if growth < SLOWEST:
         return f"the saddle is almost marginal (eigenvalue {growth:.2g}): a path there takes too long"
@@ -142,31 +130,29 @@ def least_action_path(
 
 def _settled(problem: MessageProblem, found: Found, until: float, least: float, limit: int) -> LeastActionPath | str:
     """The path at as many and as long times as κ needs."""
-    equations, ends, parts = problem.equations, problem.ends, 1
-    change, waits = np.inf, WAITS
-    while found.end_error > SETTLED or change > SETTLED:
-        if found.end_error > SETTLED:
-            until *= LONGER
-        else:
-            parts, waits = 2 * parts, WAITS[-1:]
-        if until * ends.growth > FADED or parts > FINEST:
+    equations, ends, n_states = problem.equations, problem.ends, len(problem.equations.q)
+    parts, change, longest = 1, np.inf, False
+    while (lengthen := not longest and found.end_error > SETTLED) or change > SETTLED:
+        end, fine = (until * LONGER, parts) if lengthen else (until, 2 * parts)
+        if end * ends.growth > FADED or fine > FINEST:
             return "no path to the saddle was found"
-        mesh = mesh_until(until, parts)
-        if mesh.n_nodes * len(equations.q) > limit:
-            return too_large(mesh.n_nodes, len(equations.q), ends.growth)
+        mesh = mesh_until(end, fine)
+        if mesh.n_nodes * n_states > limit:
+            return too_large(mesh.n_nodes, n_states, ends.growth)
         another, tolerance = MessageProblem(equations, ends, mesh), MESSAGE_TOLERANCE * np.clip(found.kappa**2, 1e-3, 1)
-        starts = [moved(found.logarithms, problem.mesh, mesh, wait) for wait in waits]
+        starts = [moved(found.logarithms, problem.mesh, mesh, wait) for wait in (WAITS if lengthen else WAITS[-1:])]
         better = another.solve(another.nearest(starts, least), least, tolerance, LONG_SEARCH // mesh.n_nodes)
-        if better is None and parts == 1 and found.end_error < NEARLY:
-            break
+        if better is None and lengthen and found.end_error < NEARLY:
+            longest = True
+            continue
         if better is None or not better.kappa > 0:
             return "no path to the saddle was found"
-        if parts > 1:
+        if not lengthen:
             change = abs(better.kappa / found.kappa - 1)
-        found, problem = better, another
+        found, problem, until, parts = better, another, end, fine
     weights = problem.mesh.pace[::2].copy()
     weights[[0, -1]] /= 2
-    messages, error = np.exp(found.logarithms), max(found.end_error, 0.0 if np.isinf(change) else change)
+    messages, error = np.exp(found.logarithms), max(found.end_error, change)
     solved = PathEquations(problem.policy(least), equations.space)
     return LeastActionPath(found.u, found.v, messages, weights, found.kappa, error, solved, ends.growth)
 

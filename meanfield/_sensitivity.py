@@ -36,7 +36,8 @@ def sensitivity(policy: xr.Dataset, *, of: str, fixed_point: int | None = None, 
     policy
         One policy, of two words.
     of
-        - 'kappa': κ of the group-size law, κ ≥ 0 whichever word is strong (derivatives to about 1e-4);
+        - 'kappa': κ of the group-size law, κ ≥ 0 whichever word is strong (derivatives to about 1e-4, or as well as
+          `group_size_law` says that κ is known);
         - 'eigenvalue': leading eigenvalue of a fixed point (its real part), which moves with the policy;
         - 'word_share': share of the first word at a fixed point;
         - 'critical_mass': fraction of agents committed to `word` at which the old state vanishes in a fold.

@@ -167,7 +167,7 @@ def test_strong_attraction_has_a_path(seed):
 
 # Newton's method finds the path of the first at once, those of the others by way of agents who answer at random,
 # and that of the last waits near an attractor, with a slow saddle.
-SLOW = [pytest.param(*member, marks=pytest.mark.slow) for member in ((3, 57), (4, 22), (5, 57))]
+SLOW = [pytest.param(*both, marks=pytest.mark.slow) for both in ((3, 57), (4, 22), (5, 57))]
 
 
 @pytest.mark.parametrize(("length", "number"), [(2, 29), (2, 15), (4, 46), *SLOW, (2, 67)])
