@@ -14,7 +14,7 @@ import matplotlib.pyplot as plt
 import xarray as xr
 from matplotlib.figure import Figure
 
-from meanfield import whole_file
+from meanfield.toolbox import whole_file
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -16,6 +16,7 @@ from scipy.stats import norm
 
 import meanfield
 from meanfield import InputError
+from meanfield.toolbox import canonical_order
 from paper_figs._script import arguments
 from paper_figs._style import FIRST_WORD, SECOND_WORD, model_title, styled, write_figure
 from validation import CONVENTIONS, wilson_interval
@@ -42,7 +43,7 @@ def draw(test: xr.Dataset, path: str | Path) -> Path:
     """
     if not isinstance(test, xr.Dataset) or test.attrs.get("kind") != "generation_test":
         raise InputError("test: expected what policy_extraction.generation_test returns")
-    test = meanfield.canonical_order(test, "test")
+    test = canonical_order(test, "test")
     figure, (values, shares, deviations) = plt.subplots(1, 3, figsize=(10.2, 3.3))
     _p_values(values, test)
     _shares(shares, test)
@@ -152,7 +153,7 @@ def draw_populations(
         raise InputError("panels: expected live populations and a simulation for each panel")
     figure, axes = plt.subplots(1, len(panels), figsize=(3.4 * len(panels) + 0.4, 3.2), sharey=True, squeeze=False)
     for axis, (live, simulation) in zip(axes[0], panels, strict=True):
-        simulation = meanfield.canonical_order(simulation, "simulation").transpose("n_agents", "run", ...)
+        simulation = canonical_order(simulation, "simulation").transpose("n_agents", "run", ...)
         words = simulation["word_label"].values.astype(str).tolist()
         won = np.stack([(simulation["consensus_word"].values == word).mean(1) for word in words])
         sizes = simulation["n_agents"].values

@@ -11,6 +11,7 @@ import xarray as xr
 
 import meanfield
 from meanfield import InputError
+from meanfield.toolbox import canonical_order
 from paper_figs._script import arguments
 from paper_figs._style import FIRST_WORD, SECOND_WORD, grid_of_panels, model_title, styled, write_figure
 
@@ -35,7 +36,7 @@ def draw(solution: xr.Dataset, path: str | Path) -> Path:
         raise InputError(f"solution holds the models {', '.join(solution.model.values)}: select one")
     if solution.sizes["word"] != 2:
         raise InputError(f"solution has {solution.sizes['word']} words: the figure is for two")
-    solution = meanfield.canonical_order(solution, "solution")
+    solution = canonical_order(solution, "solution")
     solution = solution.squeeze([dim for dim in ("model",) if dim in solution.dims])
     panels = solution if "pair" in solution.dims else solution.expand_dims("pair")
     labels = panels["word_label"].broadcast_like(panels["word_share"].isel(time=0))

@@ -13,7 +13,8 @@ from rich.console import Console
 from rich.table import Table
 
 import meanfield
-from meanfield import InputError, whole_file
+from meanfield import InputError
+from meanfield.toolbox import whole_file
 from paper_figs._published import equals_printed, table_s1
 from paper_figs._script import arguments
 

@@ -15,6 +15,7 @@ from matplotlib.axes import Axes
 
 import meanfield
 from meanfield import InputError
+from meanfield.toolbox import MIXED, canonical_order
 from paper_figs._script import arguments
 from paper_figs._style import model_title, styled, write_figure
 
@@ -42,7 +43,7 @@ def draw(comparison: xr.Dataset, path: str | Path) -> Path:
     """
     if comparison.sizes["word"] != 2:
         raise InputError(f"comparison has {comparison.sizes['word']} words: the figure is for two")
-    comparison = meanfield.canonical_order(comparison, "comparison").transpose(..., "n_agents", "word", "bound")
+    comparison = canonical_order(comparison, "comparison").transpose(..., "n_agents", "word", "bound")
     panels = comparison if "pair" in comparison.dims else comparison.expand_dims("pair")
     n_pairs = panels.sizes["pair"]
     rows = 2 + bool(np.isfinite(panels["error_slope"]).any())
@@ -89,7 +90,7 @@ def _outcomes(axis: Axes, one: xr.Dataset) -> None:
     words = _words(one)
     predicted = str(one["predicted_word"].item())
     outcomes = {f"end at '{word}'": (w, word) for w, word in enumerate(words)}
-    outcomes["no consensus"] = (None, meanfield.MIXED)
+    outcomes["no consensus"] = (None, MIXED)
     for marker, (label, (w, name)) in zip("o^s", outcomes.items(), strict=True):
         share, interval = _outcome(one, w)
         if name != predicted and not share.any():

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from meanfield import InputError, stamp, validate_policy
+from meanfield import InputError, validate_policy
+from meanfield.toolbox import stamp
 from policy_extraction._sampling import Choice, Sampling, choose
 from policy_extraction._sampling import check_temperature as check_temperature
 

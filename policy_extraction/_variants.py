@@ -10,16 +10,8 @@ import numpy as np
 import xarray as xr
 from tqdm.auto import tqdm
 
-from meanfield import (
-    InputError,
-    each_policy,
-    group_size_law,
-    name_of,
-    stability_table,
-    stamp,
-    validate_policy,
-    words_of,
-)
+from meanfield import InputError, each_policy, group_size_law, stability_table, validate_policy, words_of
+from meanfield.toolbox import name_of, stamp
 from policy_extraction._extract import extract
 from policy_extraction._template import NAMING_GAME, TEMPLATES, Payoffs, Template
 

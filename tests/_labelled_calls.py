@@ -15,6 +15,17 @@ import meanfield
 import policy_extraction
 import validation
 from conftest import random_composition, random_policy
+from meanfield.toolbox import (
+    as_population,
+    canonical_order,
+    name_of,
+    policy_hash,
+    single_policy,
+    space_of,
+    stamp,
+    validate_composition,
+    word_index,
+)
 
 SPACES = {"two words": (2, 1), "three words": (3, 1), "two attractors": (2, 2)}
 
@@ -128,12 +139,12 @@ CALLS: dict[str, Callable[[Given], Any]] = {
     "meanfield.ReactionModel": lambda g: [
         f(g.mix) for m in [infection()] for f in (m.drift, m.jacobian, m.generator, m.class_masses)
     ],
-    "meanfield.as_population": lambda g: meanfield.as_population(g.policy),
+    "meanfield.toolbox.as_population": lambda g: as_population(g.policy),
     "meanfield.basins": lambda g: meanfield.basins(g.policy, family="dirichlet", starts=4),
     "meanfield.bifurcation": lambda g: meanfield.bifurcation(g.policy, word="b", spacing=0.2),
-    "meanfield.canonical_order": lambda g: [
-        meanfield.canonical_order(g.policy, "policy")["q"].transpose("state", "word"),
-        meanfield.canonical_order(g.compositions, "composition").transpose("component", "state"),
+    "meanfield.toolbox.canonical_order": lambda g: [
+        canonical_order(g.policy, "policy")["q"].transpose("state", "word"),
+        canonical_order(g.compositions, "composition").transpose("component", "state"),
     ],
     "meanfield.consensus": lambda g: meanfield.consensus(g.policy, "b"),
     "meanfield.convention": lambda g: meanfield.convention(
@@ -149,27 +160,30 @@ CALLS: dict[str, Callable[[Given], Any]] = {
     "meanfield.group_size_law": lambda g: meanfield.group_size_law(g.policy),
     "meanfield.load_policy": lambda g: saved_and_loaded(g.stack),
     "meanfield.make_policy": lambda g: meanfield.make_policy(g.policy["q"], meanfield.words_of(g.policy)),
-    "meanfield.name_of": lambda g: meanfield.name_of(g.policy),
-    "meanfield.policy_hash": lambda g: [meanfield.policy_hash(g.policy), meanfield.policy_hash(g.stack)],
+    "meanfield.toolbox.name_of": lambda g: name_of(g.policy),
+    "meanfield.toolbox.policy_hash": lambda g: [
+        policy_hash(g.policy),
+        policy_hash(g.stack),
+    ],
     "meanfield.reaction_fixed_points": lambda g: meanfield.reaction_fixed_points(infection(), initial=g.mix, starts=1),
     "meanfield.sensitivity": lambda g: meanfield.sensitivity(g.policy, of="word_share", fixed_point=0),
-    "meanfield.single_policy": lambda g: meanfield.single_policy(g.policy),
+    "meanfield.toolbox.single_policy": lambda g: single_policy(g.policy),
     "meanfield.solve": lambda g: [meanfield.solve(g.policy, initial=g.starts), meanfield.solve(g.lone)],
     "meanfield.solve for stacks": lambda g: meanfield.solve(g.stack, initial=g.starts),
     "meanfield.solve for populations": lambda g: meanfield.solve(g.population, initial=g.compositions),
     "meanfield.solve_reactions": lambda g: meanfield.solve_reactions(infection(), g.mix, np.arange(3.0)),
-    "meanfield.space_of": lambda g: meanfield.space_of(g.policy),
+    "meanfield.toolbox.space_of": lambda g: space_of(g.policy),
     "meanfield.spectrum": lambda g: [
         meanfield.spectrum(g.policy, g.composition),
         meanfield.spectrum(g.population, g.compositions),
     ],
     "meanfield.stability_table": lambda g: meanfield.stability_table(g.policy),
     "meanfield.stability_table for populations": lambda g: meanfield.stability_table([g.stack, g.population]),
-    "meanfield.stamp": lambda g: meanfield.stamp(xr.Dataset(), "anything", g.policy),
+    "meanfield.toolbox.stamp": lambda g: stamp(xr.Dataset(), "anything", g.policy),
     "meanfield.success_rate": lambda g: meanfield.success_rate(g.solution["word_share"]),
-    "meanfield.validate_composition": lambda g: meanfield.validate_composition(g.compositions, g.population),
+    "meanfield.toolbox.validate_composition": lambda g: validate_composition(g.compositions, g.population),
     "meanfield.validate_policy": lambda g: [meanfield.validate_policy(g.policy), meanfield.validate_policy(g.stack)],
-    "meanfield.word_index": lambda g: meanfield.word_index(g.policy, "b"),
+    "meanfield.toolbox.word_index": lambda g: word_index(g.policy, "b"),
     "meanfield.words_of": lambda g: meanfield.words_of(g.policy),
     "validation.collective_bias": lambda g: validation.collective_bias(g.stack, n_agents=[6, 12], runs=4, seed=1),
     "validation.committed_minority": lambda g: validation.committed_minority(
@@ -238,8 +252,8 @@ LONG_FOR_THREE_WORDS = {
 }
 # They look at no more of a policy than this.
 LOOKED_AT = {
-    "meanfield.space_of": (),
-    **dict.fromkeys(("meanfield.words_of", "meanfield.name_of", "meanfield.word_index"), ("word",)),
+    "meanfield.toolbox.space_of": (),
+    **dict.fromkeys(("meanfield.words_of", "meanfield.toolbox.name_of", "meanfield.toolbox.word_index"), ("word",)),
     **dict.fromkeys(("meanfield.convention", "meanfield.entropy", "meanfield.success_rate"), ("word",)),
 }
 

@@ -11,6 +11,7 @@ import pytest
 import xarray as xr
 
 import meanfield
+from meanfield.toolbox import space_of
 
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
@@ -57,7 +58,7 @@ def relabelled_states(space: meanfield.MemorySpace, order: list[int]) -> np.ndar
 
 def relabelled(policy: xr.Dataset, order: list[int]) -> xr.Dataset:
     """The same policy with its words listed in another order: word w becomes number order[w]."""
-    space = meanfield.space_of(policy)
+    space = space_of(policy)
     q = np.empty_like(policy["q"].values)
     q[np.ix_(relabelled_states(space, order), order)] = policy["q"].values
     words = np.empty(space.n_words, dtype=object)

@@ -18,6 +18,7 @@ import meanfield
 from meanfield import InputError
 from meanfield.datasets import _llm_group_size as source
 from meanfield.datasets._unpickle import unpickle, unpickle_numbers
+from meanfield.toolbox import column_numbers, read_csv, space_of
 
 NAME = "q_dicts/Q_dict_phi_4_ID_191_-50_100_0.5tmp_BLANK_False.pkl"
 
@@ -37,7 +38,7 @@ def test_bits_of_the_key_are_own_and_partner_word_oldest_first(tmp_path):
     table = {key: np.float64(i / 2000) for key, i in memories().items()}
     policies = meanfield.datasets.llm_group_size(archive(tmp_path / "q_dicts.zip", table))
     policy = policies.sel(model="phi_4", pair="his/her")
-    space = meanfield.space_of(policy)
+    space = space_of(policy)
     asked = space.state([(0, 1), (1, 1)])  # said his, heard her; then said her, heard her
     assert policy["q"].values[asked, 0] == table["0111"]
     assert meanfield.words_of(policy) == ("his", "her")
@@ -259,9 +260,9 @@ def test_real_populations(data_folder, tmp_path):
 def test_damaged_tables_of_text_are_refused(tmp_path, content, message):
     (tmp_path / "runs.csv").write_bytes(content)
     with pytest.raises(InputError, match=rf"counts = .*runs.csv: expected a CSV file.*{message}"):
-        meanfield.read_csv(tmp_path / "runs.csv", "counts")
+        read_csv(tmp_path / "runs.csv", "counts")
 
 
 def test_numbers_of_hundreds_of_digits_are_no_hindrance():
     cells = ["1", "x", "", "9" * 400, None, "1e3"]
-    np.testing.assert_array_equal(meanfield.column_numbers(cells), [1, np.nan, np.nan, np.inf, np.nan, 1000])
+    np.testing.assert_array_equal(column_numbers(cells), [1, np.nan, np.nan, np.inf, np.nan, 1000])

@@ -7,8 +7,9 @@ from scipy.sparse.linalg import LinearOperator, eigs
 
 import meanfield
 from _battery import battery, memories
-from meanfield._reduced_jacobian import ReducedJacobian
-from meanfield._spectrum import leading_eigenvalues
+from meanfield._fixed_points.reduced_jacobian import ReducedJacobian
+from meanfield._fixed_points.spectrum import leading_eigenvalues
+from meanfield.toolbox import space_of
 
 
 def planted(random, H):
@@ -52,7 +53,7 @@ def errors_of_planted(number, seed):
     for i in range(number):
         random = np.random.default_rng([seed, i])
         policy, beta = planted(random, 2 + i % 4)
-        space = meanfield.space_of(policy)
+        space = space_of(policy)
         x = meanfield.consensus(policy, "a").values[None]
         found = leading_eigenvalues(meanfield.Population(policy).mixture, x, space)
         true[i] = abs(found.values[0] + 1 - perron_root(beta))
@@ -81,7 +82,7 @@ def test_float64_alone_misses_almost_defective_eigenvalues():
         if family != "nucleus_filtered":
             continue
         x = meanfield.consensus(policy, "a").values[None]
-        mixture, space = meanfield.Population(policy).mixture, meanfield.space_of(policy)
+        mixture, space = meanfield.Population(policy).mixture, space_of(policy)
         matrix = ReducedJacobian(mixture, x, space)
         operator = LinearOperator((matrix.size, matrix.size), matvec=matrix.apply, dtype=float)
         start = np.random.default_rng(0).standard_normal(matrix.size)
@@ -93,7 +94,7 @@ def test_float64_alone_misses_almost_defective_eigenvalues():
 def leading_in_many_bits(policy, x, bits=2000):
     """The leading eigenvalue of the whole matrix in 2,000 bits, without a Krylov space."""
     with flint.ctx.workprec(bits):
-        matrix = ReducedJacobian(meanfield.Population(policy).mixture, x, meanfield.space_of(policy), flint.arb)
+        matrix = ReducedJacobian(meanfield.Population(policy).mixture, x, space_of(policy), flint.arb)
         columns = [matrix.apply(np.array([flint.arb(int(v)) for v in e], dtype=object)) for e in np.eye(matrix.size)]
         dense = flint.acb_mat(matrix.size, matrix.size)
         for j, column in enumerate(columns):
@@ -106,7 +107,7 @@ def leading_in_many_bits(policy, x, bits=2000):
 def test_eigenvalues_of_the_battery_agree_with_the_whole_matrix_in_2000_bits(number, length):
     for family, policy in battery(number, 2, length):
         x = meanfield.consensus(policy, "a").values[None]
-        found = leading_eigenvalues(meanfield.Population(policy).mixture, x, meanfield.space_of(policy))
+        found = leading_eigenvalues(meanfield.Population(policy).mixture, x, space_of(policy))
         exact = max(leading_in_many_bits(policy, x), 0.0)
         # 2,000 bits leave 1e-60 of a tenfold defective zero
         assert abs(found.values[0].real + 1 - exact) <= found.errors[0] + 1e-15, family

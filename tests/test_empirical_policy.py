@@ -7,6 +7,7 @@ from scipy.stats import binom
 
 import meanfield
 from meanfield import InputError, MemorySpace
+from meanfield.toolbox import policy_hash
 from validation._empirical_policy import empirical_policy, posterior_interval, sample_policies, tabulable_space
 
 WORDS = ("A", "B")
@@ -107,14 +108,14 @@ def test_drawn_policies_have_the_mean_and_spread_of_the_posterior():
     # 42 comparisons, 5 standard errors each
     assert (np.abs(drawn.mean(0) - policy["q"].values) < 5 * sd / np.sqrt(2000) + 1e-12).all()
     np.testing.assert_allclose(drawn.std(0), sd, rtol=0.25, atol=1e-4)
-    assert len({meanfield.policy_hash(p) for p in sample_policies(policy, 10, seed=5)}) == 10
+    assert len({policy_hash(p) for p in sample_policies(policy, 10, seed=5)}) == 10
 
 
 def test_drawn_policies_are_those_of_the_seed_however_many_are_drawn():
     policy = empirical_policy(counts_table(np.array([[5, 3], [2, 0], [0, 0], [0, 7], [1, 1]])))
     few, many = sample_policies(policy, 2, seed=9), sample_policies(policy, 4, seed=9)
-    assert [meanfield.policy_hash(p) for p in few] == [meanfield.policy_hash(p) for p in many[:2]]
-    assert meanfield.policy_hash(sample_policies(policy, 1, seed=8)[0]) != meanfield.policy_hash(few[0])
+    assert [policy_hash(p) for p in few] == [policy_hash(p) for p in many[:2]]
+    assert policy_hash(sample_policies(policy, 1, seed=8)[0]) != policy_hash(few[0])
 
 
 def test_posterior_counts_too_small_for_gamma_variates_are_drawn():
@@ -142,7 +143,7 @@ def test_three_words():
 def test_saved_policy_reads_back_with_its_uncertainty(tmp_path):
     policy = empirical_policy(counts_table(np.array([[5, 3], [2, 0], [0, 0], [0, 7], [1, 1]])))
     loaded = meanfield.load(meanfield.save(policy, tmp_path / "policy.nc"))
-    hashes = [meanfield.policy_hash(sample_policies(p, 1, seed=3)[0]) for p in (policy, loaded)]
+    hashes = [policy_hash(sample_policies(p, 1, seed=3)[0]) for p in (policy, loaded)]
     assert hashes[0] == hashes[1]
 
 

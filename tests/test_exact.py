@@ -20,6 +20,7 @@ import meanfield
 import validation
 from conftest import random_policy, relabelled
 from meanfield import InputError, MemorySpace, Population
+from meanfield.toolbox import MIXED, space_of
 from validation._convention import CONVENTIONS, ROUNDS_AVERAGED
 from validation._exact import ExactPopulation, exact_population
 
@@ -43,7 +44,7 @@ NO_END = first_word_policy(0.6, 0.9, 0.35, 0.55, 0.15)
 def with_consensus(seed: int, n_words: int, memory_length: int) -> xr.Dataset:
     """A random policy whose agents keep to a word that they have only ever said and heard."""
     policy = random_policy(seed, n_words, memory_length)
-    space = meanfield.space_of(policy)
+    space = space_of(policy)
     for word in range(n_words):
         policy["q"].values[space.consensus_state(word)] = np.eye(n_words)[word]
     return meanfield.validate_policy(policy)
@@ -102,7 +103,7 @@ def ordered_law(q: list, start: list, space: MemorySpace, interactions: int) -> 
 @pytest.mark.parametrize(("n", "size"), [(2, (2, 1)), (3, (2, 1)), (2, (2, 2)), (3, (3, 1))])
 def test_ordered_agents_have_the_same_law(n, size, committed) -> None:
     policy = random_policy(3, *size)
-    space, always_b = meanfield.space_of(policy), np.zeros_like(policy["q"].values)
+    space, always_b = space_of(policy), np.zeros_like(policy["q"].values)
     always_b[:, 1] = 1
     free = n - sum((committed or {}).values())
     q = [policy["q"].values] * free + [always_b] * (n - free)
@@ -186,7 +187,7 @@ def test_agents_who_keep_their_first_word(n: int) -> None:
     assert sorted(holders) == list(range(n + 1))
     np.testing.assert_allclose(ends["probability"], binom.pmf(holders, n, 0.3), rtol=1e-11)
     words = {0: "B", n: "A"}
-    assert ends["word"].values.tolist() == [words.get(k, meanfield.MIXED) for k in holders.tolist()]
+    assert ends["word"].values.tolist() == [words.get(k, MIXED) for k in holders.tolist()]
     untouched = [comb(n - k, 2) / comb(n, 2) for k in range(1, n + 1)]
     mean = sum((-1) ** k * comb(n, k + 1) / (1 - u) for k, u in enumerate(untouched))
     assert ends["mean_interactions"] == pytest.approx(mean, rel=1e-9)
@@ -209,7 +210,7 @@ def test_words_that_are_handed_on_meet_zealots() -> None:
     np.testing.assert_allclose(law @ law["value"], expected, atol=1e-11)
     last = exact.law_of(held, interactions=1500)
     np.testing.assert_allclose(last[0], binom.pmf(last["value"], 6, 2 / 3), atol=1e-9)
-    assert exact.absorption()["word"].values.tolist() == [meanfield.MIXED]
+    assert exact.absorption()["word"].values.tolist() == [MIXED]
 
 
 def test_time_until_a_committed_word_has_spread() -> None:
@@ -374,7 +375,7 @@ def test_simulated_runs_end_where_they_should(policy) -> None:
     ends = exact_population(policy, n).absorption()
     assert ((share == 0) | (share == 1)).all()
     law = ends.sortby("word")["probability"].values
-    assert ends["word"].values.tolist() != [meanfield.MIXED] * len(law)
+    assert ends["word"].values.tolist() != [MIXED] * len(law)
     assert chi_square_p(share.sum(0), law) > ALPHA
     shifted = law + 0.02 * (np.arange(len(law)) == law.argmin()) - 0.02 * (np.arange(len(law)) == law.argmax())
     assert chi_square_p(share.sum(0), shifted) < ALPHA

@@ -11,9 +11,11 @@ from scipy.sparse import csr_array
 
 import meanfield
 from conftest import random_composition, random_policy, relabelled
-from meanfield import _finite_size, finite_size
-from meanfield._finite_size import STEP
-from meanfield._noise import noise, noise_intensity
+from meanfield import finite_size
+from meanfield._finite_size import moments as _finite_size
+from meanfield._finite_size.moments import STEP
+from meanfield._finite_size.noise import noise, noise_intensity
+from meanfield.toolbox import linearised_drift, space_of
 
 TIMES = np.array([2.0, 4.0, 8.0])  # whole rounds, so that N interactions, 2N, 4N have happened
 
@@ -35,7 +37,7 @@ def exact_moments(policy, n_agents, times):
     The state of the population is how many agents are in each memory state: multisets, for N = 12 and the 5 states of
     H = 1 there are 1,820.
     """
-    q, space = policy["q"].values, meanfield.space_of(policy)
+    q, space = policy["q"].values, space_of(policy)
     successors, words = space.successors(), range(space.n_words)
     multisets = list(itertools.combinations_with_replacement(range(space.n_states), n_agents))
     number = {agents: k for k, agents in enumerate(multisets)}
@@ -100,7 +102,7 @@ def test_predictions_converge_to_the_exact_law_at_their_orders(policy):
 @pytest.mark.parametrize("size", [(2, 1), (2, 2), (3, 1)])
 def test_noise_is_that_of_single_interactions(size):
     policy = random_policy(6, *size)
-    q, space = policy["q"].values, meanfield.space_of(policy)
+    q, space = policy["q"].values, space_of(policy)
     x, w = random_composition(2, space.n_states), np.random.default_rng(3).standard_normal(space.n_states)
     D = interaction_noise(x, q, space)
     assert float(noise_intensity(w, x, q, space)) == pytest.approx(w @ D @ w, rel=1e-12)
@@ -112,13 +114,13 @@ def test_noise_is_that_of_single_interactions(size):
 def test_variance_solves_the_linear_noise_equation(size):
     """qᵀCq of dC/dt = JC + CJᵀ + D, dense, is that of a Poisson process: larger by 2t(qᵀF)²."""
     policy = random_policy(7, *size, concentration=0.3)
-    q, space = policy["q"].values, meanfield.space_of(policy)
+    q, space = policy["q"].values, space_of(policy)
     n = space.n_states
 
     @jax.jit
     def slope(state):
         x, C = state[:n], state[n:].reshape(n, n)
-        JC = jax.vmap(lambda v: meanfield.linearised_drift(v, x, q, space), in_axes=1, out_axes=1)(C)
+        JC = jax.vmap(lambda v: linearised_drift(v, x, q, space), in_axes=1, out_axes=1)(C)
         D = jax.vmap(lambda w: noise(w, x, jnp.asarray(q), space))(jnp.eye(n))
         return jnp.concatenate([meanfield.drift(x, q, space), (JC + JC.T + D).ravel()])
 

@@ -7,15 +7,16 @@ from scipy.stats import dirichlet
 
 import meanfield
 from conftest import majority_policy, random_policy, relabelled
-from meanfield._closed_classes import closed_classes
-from meanfield._roots import all_roots
-from meanfield._stationary import StationaryLaw
-from meanfield._stationary_kernel import eliminate
+from meanfield._fixed_points.closed_classes import closed_classes
+from meanfield._fixed_points.stationary_kernel import eliminate
+from meanfield._fixed_points.stationary_law import StationaryLaw
+from meanfield._numerics.roots import all_roots
+from meanfield.toolbox import space_of
 
 
 def simplex_search(policy, starts, seed=0):
     """Word shares of all fixed points that Newton iteration on the full rate equation meets from random starts."""
-    q, space = policy["q"].values, meanfield.space_of(policy)
+    q, space = policy["q"].values, space_of(policy)
 
     def equations(x):
         drift = np.asarray(meanfield.drift(x, q, space))
@@ -89,7 +90,7 @@ def test_each_closed_class_has_its_branch():
     """Agents who repeat their own last word for ever: two closed classes, and a consensus in each."""
     repeat_own = np.array([0.5, 1.0, 1.0, 0.0, 0.0])
     policy = meanfield.make_policy(repeat_own, ["a", "b"])
-    space = meanfield.space_of(policy)
+    space = space_of(policy)
     assert len(closed_classes(policy["q"].values, space, heard=(0, 1))) == 2
     points = meanfield.fixed_points(policy)
     assert set(points["word_share"].values[:, 0].tolist()) == {0.0, 1.0}
@@ -101,7 +102,7 @@ def test_each_closed_class_has_its_branch():
 def test_stationary_law_is_that_of_the_kernel(size, concentration):
     """p(Q) solves p A(Q) = p on all states, entry by entry, close to a corner too."""
     policy = random_policy(9, *size, concentration=concentration)
-    q, space = policy["q"].values, meanfield.space_of(policy)
+    q, space = policy["q"].values, space_of(policy)
     words = range(space.n_words)
     (flows,) = closed_classes(q, space, heard=tuple(words))
     law = StationaryLaw(q, space, flows)

@@ -8,10 +8,12 @@ from scipy.special import ndtr
 
 import meanfield
 from conftest import relabelled
-from meanfield import _group_size_law, group_size_law
-from meanfield._least_noise_path import unstable_direction
-from meanfield._path_equations import PathEquations
-from meanfield._rate_equation import linearised_drift
+from meanfield import group_size_law
+from meanfield._finite_size import group_size_law as _group_size_law
+from meanfield._finite_size.least_noise_path import unstable_direction
+from meanfield._finite_size.path_equations import PathEquations
+from meanfield._population.drift import linearised_drift
+from meanfield.toolbox import space_of
 
 # κ of GPT-4o, converged in step, end time and iterations. Simulations approach them from N = 100 on: for {woman, man}
 # 0.02588 ± 0.00007 at N = 1,600, for {African, White} 0.2063 ± 0.0005 at N = 100 and 0.2077 ± 0.0009 at N = 200.
@@ -103,7 +105,7 @@ def test_mixed_attractors_are_reserved():
 def test_unstable_direction_is_a_left_eigenvector(published):
     """Dense for 85 states, Arnoldi for 1,365: wᵀJv = λ wᵀv for tangent v."""
     for policy in (majority(0.53), published.sel(model="gpt-4o", pair="African/White")):
-        q, space = policy["q"].values, meanfield.space_of(policy)
+        q, space = policy["q"].values, space_of(policy)
         points = meanfield.fixed_points(policy)
         saddle = points["composition"].values[1]
         values, left = unstable_direction(PathEquations(q, space), saddle)

@@ -18,8 +18,10 @@ from scipy.stats import chi2_contingency, chisquare, ks_2samp
 
 import meanfield
 import validation
-from meanfield import Population, _population_rounds
-from meanfield._population_rounds import choose_pairs, draw_interactions, philox, uniform_below
+from meanfield import Population
+from meanfield._dynamics import population_rounds as _population_rounds
+from meanfield._dynamics.population_rounds import choose_pairs, draw_interactions, philox, uniform_below
+from meanfield.toolbox import as_population, space_of
 from validation import _ensemble, _jax_engine
 from validation._convention import CONVENTIONS
 from validation._ensemble import Ensemble, Recording, Rules
@@ -35,7 +37,7 @@ DRAW = jax.jit(draw_interactions, static_argnums=(3, 4))
 
 def play(policy, n, runs, seed=1, rounds=40, recorded=None, engine=_jax_engine, rules=None, **cast_options) -> Ensemble:
     """An ensemble of one of the engines, as `simulate` asks for it."""
-    population = meanfield.as_population(policy)
+    population = as_population(policy)
     cast = make_cast(population, cast_options.get("committed"), extra=False)
     start = cast.states(n, start_composition(population, cast_options.get("initial")))
     rules = rules or Rules.of(cast.q, population.space)
@@ -195,7 +197,7 @@ def test_control_agents_that_meet_themselves(compiled_anew, monkeypatch) -> None
 
 
 def test_control_shifted_threshold() -> None:
-    rules = Rules.of(NO_END["q"].values[None], meanfield.space_of(NO_END))
+    rules = Rules.of(NO_END["q"].values[None], space_of(NO_END))
     shifted = Rules(rules.q, rules.thresholds + np.uint64(0.02 * 2**63), rules.successors)
     exact = validation.exact_population(NO_END, 5)
     ensemble = play(NO_END, 5, 30_000, rounds=1, recorded=1, rules=shifted)
@@ -256,7 +258,7 @@ def test_ended_runs_are_taken_out(monkeypatch) -> None:
     """Progress is told in full, and what ended runs came to stays, although they may play on."""
     monkeypatch.setattr(_jax_engine, "INTERACTIONS_A_CALL", 1)
     monkeypatch.setattr(_jax_engine, "FEWEST", 60)
-    rules, told = Rules.of(STRONG_A["q"].values[None], meanfield.space_of(STRONG_A)), []
+    rules, told = Rules.of(STRONG_A["q"].values[None], space_of(STRONG_A)), []
     ensemble = _jax_engine.play_ensemble(
         rules, np.zeros(6, int), 200, 1, CONVENTIONS["004"], 300, Recording(), told.append
     )
@@ -282,7 +284,7 @@ def test_floors_are_kept() -> None:
     """A threshold of 1 in 2^63, and the published floor 2.2e-16, are neither never nor always."""
     tiny = np.finfo(float).eps
     policy = meanfield.make_policy(np.array([tiny, 1 - tiny, 1.0, 0.0, 1e-300]), ["A", "B"])
-    thresholds = Rules.of(policy["q"].values[None], meanfield.space_of(policy)).thresholds
+    thresholds = Rules.of(policy["q"].values[None], space_of(policy)).thresholds
     draws = {0: [2**11 - 1, 2**11], 1: [2**63 - 2**11 - 1, 2**63 - 2**11], 2: [0, 2**63 - 1], 3: [0], 4: [0, 1]}
     expected = {0: [0, 1], 1: [0, 1], 2: [0, 0], 3: [1], 4: [0, 1]}
     for state, values in draws.items():

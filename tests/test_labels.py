@@ -32,9 +32,15 @@ from _labelled_calls import (
     Given,
 )
 from meanfield import InputError
+from meanfield.toolbox import stamp
 
 NUMBERED = ("component", "state", "word")
-ROOMS = {"meanfield": meanfield, "validation": validation, "policy_extraction": policy_extraction}
+ROOMS = {
+    "meanfield": meanfield,
+    "meanfield.toolbox": meanfield.toolbox,
+    "validation": validation,
+    "policy_extraction": policy_extraction,
+}
 
 NOTHING_LABELLED = {
     "exceptions and types": """InputError UnparsedError MemorySpace PopulationRuns RoundRecords SpeechRules Convention
@@ -43,7 +49,7 @@ NOTHING_LABELLED = {
         CostLimitError ServerError Limits OpenAIBackend TransformersBackend""",
     "files, which keep what they are given": "cache_folder check_writable load save whole_file open_sweep",
     "arrays by position": "play_rounds select_runs drift linearised_drift all_roots wilson_interval",
-    "what the rooms share": "lazy_door check_memory read_csv column_numbers",
+    "what the rooms share": "lazy_door check_memory read_csv column_numbers ResumableLog",
     "a model, whose states have names": "reaction_protocol",
     "rows of a table": """write_stability_csv write_stability_latex describe_stability stability_report
         empirical_policy individual_bias microscopic_bias validate_real_populations real_populations_report""",
@@ -114,7 +120,8 @@ def assert_aligns_by_label(call: Callable[[Given], Any], space: str, *, rounded:
 def test_no_public_name_is_forgotten(room):
     excepted = {name for names in NOTHING_LABELLED.values() for name in names.split()}
     public = {name for name in names_of(ROOMS[room]) if callable(getattr(ROOMS[room], name))}
-    listed = {name.removeprefix(f"{room}.").partition(" ")[0] for name in CALLS if name.startswith(f"{room}.")}
+    called = (name.partition(" ")[0].rpartition(".") for name in CALLS)
+    listed = {name for where, _, name in called if where == room}
     assert public - excepted == listed
 
 
@@ -151,7 +158,7 @@ def test_foreign_and_repeated_labels_are_refused(name):
                 tried += 1
                 with pytest.raises(InputError):
                     CALLS[name](Given("two words", lambda asked, value, u=used, w=wrong: w if asked == u else value))
-    assert tried or name in ("meanfield.space_of", "policy_extraction.policy_warnings")
+    assert tried or name in ("meanfield.toolbox.space_of", "policy_extraction.policy_warnings")
 
 
 def inputs_of(code: CodeType) -> set[str]:
@@ -162,7 +169,7 @@ def inputs_of(code: CodeType) -> set[str]:
 
 def by_position(g: Given) -> xr.Dataset:
     """A function as it must not be: it takes the numbers of a policy as they stand."""
-    return meanfield.stamp(xr.Dataset(), "anything", meanfield.make_policy(g.policy["q"].values, ["a", "b"]))
+    return stamp(xr.Dataset(), "anything", meanfield.make_policy(g.policy["q"].values, ["a", "b"]))
 
 
 def test_what_works_by_position_is_found():

@@ -17,6 +17,7 @@ import meanfield
 import validation
 from conftest import random_policy
 from meanfield import InputError
+from meanfield.toolbox import space_of
 from validation import LazyPolicy, _lazy_kernel, _lazy_policy
 
 TEN_WORDS = list(string.ascii_lowercase[:10])
@@ -27,7 +28,7 @@ class Table:
 
     def __init__(self, policy: xr.Dataset) -> None:
         self.q = policy["q"].values
-        self.space = meanfield.space_of(policy)
+        self.space = space_of(policy)
         self.calls = []
 
     def __call__(self, memories):

@@ -9,14 +9,23 @@ import pytest
 
 import meanfield
 from _battery import battery, counted, policy_of, softmax
-from meanfield import _least_action, _least_noise_path, _message_kernel, group_size_law, make_policy, sensitivity
-from meanfield._anderson import anderson
-from meanfield._group_size_law import NoPath, law_path
-from meanfield._least_action import LeastActionPath
-from meanfield._least_noise_path import LeastNoisePath
-from meanfield._noise import noise, noise_intensity
-from meanfield._path_equations import PathEquations
-from meanfield._rate_equation import drift
+from meanfield import group_size_law, make_policy, sensitivity
+from meanfield._finite_size import (
+    least_action_path as _least_action,
+)
+from meanfield._finite_size import (
+    least_noise_path as _least_noise_path,
+)
+from meanfield._finite_size import (
+    message_kernel as _message_kernel,
+)
+from meanfield._finite_size.group_size_law import NoPath, law_path
+from meanfield._finite_size.least_action_path import LeastActionPath
+from meanfield._finite_size.least_noise_path import LeastNoisePath
+from meanfield._finite_size.noise import noise, noise_intensity
+from meanfield._finite_size.path_equations import PathEquations
+from meanfield._numerics.anderson import anderson
+from meanfield._population.drift import drift
 from test_group_size_law import majority
 from validation import simulate
 

@@ -7,13 +7,14 @@ import pytest
 
 import meanfield
 from conftest import random_policy
-from meanfield._closed_classes import closed_classes
-from meanfield._response import supports
+from meanfield._fixed_points.closed_classes import closed_classes
+from meanfield._fixed_points.response import supports
+from meanfield.toolbox import space_of
 
 
 def words_of_classes(policy, support):
     """What agents may say for good, for each closed class of those who hear the words of the support."""
-    space, q = meanfield.space_of(policy), policy["q"].values
+    space, q = space_of(policy), policy["q"].values
     return [set((flows % space.n_words).tolist()) for flows in closed_classes(q, space, heard=support)]
 
 

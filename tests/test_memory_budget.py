@@ -14,7 +14,9 @@ from tqdm import tqdm
 import meanfield
 import validation
 from conftest import random_policy
-from meanfield import InputError, _basins
+from meanfield import InputError
+from meanfield._dynamics import basins as _basins
+from meanfield.toolbox import as_population
 from validation import LazyPolicy, simulate
 
 POLICY = random_policy(0)
@@ -124,7 +126,7 @@ def test_estimates_are_those_of_what_is_taken(calculate: Callable[[], object], b
 
 def test_draws_of_basins_are_not_kept(monkeypatch: pytest.MonkeyPatch, unchecked_types: None) -> None:
     """A hundred thousand starts more take less than a byte each; where they end is not kept either, and is made up."""
-    population, bar = meanfield.as_population(POLICY), tqdm(disable=True)
+    population, bar = as_population(POLICY), tqdm(disable=True)
     monkeypatch.setattr(_basins, "_ends", lambda population, compositions, *_: compositions)
     attractors = SimpleNamespace(number=lambda ends: (ends[:, 0, 0] > 0.5).astype(int), composition=[None, None])
     found = {}

@@ -13,6 +13,7 @@ from scipy.sparse.linalg import spsolve
 
 import meanfield
 import theory
+from meanfield import TIME_PER_ROUND
 
 RULES = ("both", "listener")
 CASES = [(0.5, (0, 0)), (0.3, (0.02, 0)), (0.7, (0.05, 0.1)), (0.5, (0.2, 0)), (0, (0.1, 0.05)), (1, (0, 0.2))]
@@ -30,7 +31,7 @@ def test_equation_of_xie_et_al():
     equation = theory.minimal_rate_equation("both")
     (a, b, ab), (c, c_b) = equation.x, equation.committed
     printed = [-a * b + ab**2 + a * ab + sp.Rational(3, 2) * c * ab, -a * b + ab**2 + b * ab - c * b]
-    derived = equation.rhs.subs({equation.p: sp.Rational(1, 2), c_b: 0}) * sp.Rational(meanfield.TIME_PER_ROUND)
+    derived = equation.rhs.subs({equation.p: sp.Rational(1, 2), c_b: 0}) * sp.Rational(TIME_PER_ROUND)
     difference = (derived[:2, 0] - sp.Matrix(printed)).expand()
     assert difference == sp.zeros(2, 1)
 

@@ -10,7 +10,8 @@ import xarray as xr
 
 import meanfield
 from conftest import random_policy
-from meanfield import InputError, _files
+from meanfield import InputError
+from meanfield.toolbox import _files, name_of, policy_hash, single_policy
 
 
 def test_a_column_of_first_word_probabilities_is_enough_for_two_words():
@@ -43,8 +44,8 @@ def test_equal_policies_have_equal_hashes_and_others_do_not():
     policy = random_policy(1)
     changed = policy.copy(deep=True)
     changed["q"][0] = [0.25, 0.75]
-    assert meanfield.policy_hash(policy) == meanfield.policy_hash(random_policy(1))
-    assert meanfield.policy_hash(policy) != meanfield.policy_hash(changed)
+    assert policy_hash(policy) == policy_hash(random_policy(1))
+    assert policy_hash(policy) != policy_hash(changed)
 
 
 def changed(**variables) -> xr.Dataset:
@@ -210,10 +211,10 @@ def test_a_stack_is_taken_apart_and_its_absent_policies_passed_over():
         .assign(q=(("model", "pair", "state", "word"), q))
         .assign_coords(model=["m", "n"], pair=["a/b", "c/d"], word_label=(("pair", "word"), [["a", "b"], ["c", "d"]]))
     )
-    names = [meanfield.name_of(one) for one in meanfield.each_policy(stack)]
+    names = [name_of(one) for one in meanfield.each_policy(stack)]
     assert names == ["m {a, b}", "m {c, d}", "n {c, d}"]
     with pytest.raises(InputError, match="2 models and 2 pairs"):
-        meanfield.single_policy(stack)
+        single_policy(stack)
 
 
 def stack_of(*pairs):
@@ -234,7 +235,7 @@ def test_a_stack_without_any_policy_is_refused():
     empty = stack_of("a/b")
     empty["q"][:] = np.nan
     with pytest.raises(InputError, match="expected a probability"):
-        meanfield.single_policy(empty)
+        single_policy(empty)
     with pytest.raises(InputError, match="holds no policy"):
         meanfield.solve(empty)
     with pytest.raises(InputError, match="policies is empty"):

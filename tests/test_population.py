@@ -10,8 +10,9 @@ import xarray as xr
 import meanfield
 from conftest import random_composition, random_policy, relabelled, relabelled_states
 from meanfield import Population
-from meanfield._mixture import mixture_drift, mixture_linearised_drift, mixture_word_share
-from meanfield._response import responses
+from meanfield._fixed_points.response import responses
+from meanfield._population.mixture import mixture_drift, mixture_linearised_drift, mixture_word_share
+from meanfield.toolbox import space_of
 
 TIMES = np.linspace(0.0, 20.0, 41)
 SHORT = {"times": TIMES, "max_time": 200.0}
@@ -73,7 +74,7 @@ def test_mixture_of_a_policy_with_itself_has_the_same_basins():
 def test_spectrum_of_a_mixture_with_itself_has_that_of_the_policy_and_of_differences_between_its_kinds(seed):
     """Sums of the kinds move as one policy, differences by A(Q)ᵀ - 1, since they leave Q as it is."""
     policy = random_policy(seed)
-    q, space = policy["q"].values, meanfield.space_of(policy)
+    q, space = policy["q"].values, space_of(policy)
     x = random_composition(seed, space.n_states)
     kernel = np.zeros((space.n_states,) * 2)
     for own, partner in itertools.product(range(2), repeat=2):
@@ -213,7 +214,7 @@ def test_drift_is_the_double_sum_over_agents(n_words, length):
 def test_one_policy_has_the_drift_of_the_dense_tensor():
     policy = random_policy(3, 2, 2)
     x, P = random_composition(1, 21), meanfield.dense_tensor(policy)
-    drift = mixture_drift(x[None], Population(policy).mixture, meanfield.space_of(policy))[0]
+    drift = mixture_drift(x[None], Population(policy).mixture, space_of(policy))[0]
     np.testing.assert_allclose(drift, np.einsum("kij,i,j->k", P, x, x) - x, atol=1e-15)
 
 

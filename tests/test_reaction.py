@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import meanfield
 from conftest import random_composition, random_policy, relabelled, relabelled_states
+from meanfield.toolbox import linearised_drift, space_of
 
 seeds = st.integers(0, 2**31)
 sizes = st.sampled_from([(2, 1), (2, 2), (3, 1), (2, 3), (4, 1)])
@@ -20,7 +21,7 @@ small = st.sampled_from([(2, 1), (2, 2), (3, 1)])
 
 def tensor_by_definition(policy):
     """P_k(i, j) from the memories themselves, as [004] Eqs. 7, 8 and 16 define it."""
-    space, q = meanfield.space_of(policy), policy["q"].values
+    space, q = space_of(policy), policy["q"].values
     tensor = np.zeros((space.n_states,) * 3)
     words = range(space.n_words)
     for i, j, own, partner in itertools.product(range(space.n_states), range(space.n_states), words, words):
@@ -44,7 +45,7 @@ def test_factorised_and_dense_drift_agree(seed, size):
     policy = random_policy(seed, *size)
     x = random_composition(seed + 1, policy.sizes["state"])
     dense = np.einsum("kij,i,j->k", meanfield.dense_tensor(policy), x, x) - x
-    drift = meanfield.drift(x, policy["q"].values, meanfield.space_of(policy))
+    drift = meanfield.drift(x, policy["q"].values, space_of(policy))
     np.testing.assert_allclose(drift, dense, atol=1e-15)
 
 
@@ -53,7 +54,7 @@ def test_factorised_and_dense_drift_agree(seed, size):
 def test_number_of_agents_is_conserved_also_off_the_simplex(seed, size, total):
     policy = random_policy(seed, *size)
     x = total * random_composition(seed, policy.sizes["state"])
-    drift = meanfield.drift(x, policy["q"].values, meanfield.space_of(policy))
+    drift = meanfield.drift(x, policy["q"].values, space_of(policy))
     assert abs(drift.sum()) < 1e-13 * total
 
 
@@ -64,7 +65,7 @@ def test_drift_never_leads_out_of_the_simplex(seed, size):
     x = random_composition(seed, policy.sizes["state"])
     x[::2] = 0
     x /= x.sum()
-    assert (meanfield.drift(x, policy["q"].values, meanfield.space_of(policy))[x == 0] >= 0).all()
+    assert (meanfield.drift(x, policy["q"].values, space_of(policy))[x == 0] >= 0).all()
 
 
 @given(seeds, st.sampled_from([(2, 2, (1, 0)), (3, 1, (1, 2, 0)), (3, 2, (2, 0, 1))]))
@@ -72,7 +73,7 @@ def test_drift_never_leads_out_of_the_simplex(seed, size):
 def test_relabelling_the_words_permutes_the_drift(seed, size):
     n_words, length, order = size
     policy = random_policy(seed, n_words, length)
-    space = meanfield.space_of(policy)
+    space = space_of(policy)
     states = relabelled_states(space, list(order))
     x = random_composition(seed, space.n_states)
     permuted = np.empty_like(x)
@@ -87,11 +88,11 @@ def test_relabelling_the_words_permutes_the_drift(seed, size):
 @settings(max_examples=15, deadline=None)
 def test_linearised_drift_is_the_derivative(seed, size):
     policy = random_policy(seed, *size)
-    q, space = policy["q"].values, meanfield.space_of(policy)
+    q, space = policy["q"].values, space_of(policy)
     x = random_composition(seed, space.n_states)
     v = random_composition(seed + 1, space.n_states) - x
     _, derivative = jax.jvp(lambda x: meanfield.drift(x, jnp.asarray(q), space), (jnp.asarray(x),), (jnp.asarray(v),))
-    np.testing.assert_allclose(meanfield.linearised_drift(v, x, q, space), derivative, atol=1e-13)
+    np.testing.assert_allclose(linearised_drift(v, x, q, space), derivative, atol=1e-13)
 
 
 def test_dense_tensor_is_refused_where_it_would_not_fit():

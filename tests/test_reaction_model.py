@@ -13,15 +13,16 @@ import meanfield
 import theory
 from conftest import majority_policy, random_composition, random_policy
 from meanfield import InputError, ReactionModel
-from meanfield._reaction_model_fixed_points import _index_report
-from meanfield._reaction_model_roots import closed_face, closed_faces, only_support, polish
-from meanfield._reaction_model_search import linearised, starts_of
+from meanfield._reactions.fixed_points import _index_report
+from meanfield._reactions.roots import closed_face, closed_faces, only_support, polish
+from meanfield._reactions.search import linearised, starts_of
+from meanfield.toolbox import linearised_drift, space_of
 from validation import simulate_protocol
 
 
 def naming_game(policy):
     """One channel for each pair of words; both memories shift, and an agent takes part once in a unit of time."""
-    q, space = policy["q"].values, meanfield.space_of(policy)
+    q, space = policy["q"].values, space_of(policy)
     W, states = space.n_words, np.arange(space.n_states)
 
     def shift(own, partner):
@@ -106,12 +107,12 @@ def replicator(gain):
 @pytest.mark.parametrize("size", [(2, 1), (2, 2), (3, 1)])
 def test_naming_game_is_a_special_case(size):
     policy = random_policy(3, *size)
-    model, q, space = naming_game(policy), policy["q"].values, meanfield.space_of(policy)
+    model, q, space = naming_game(policy), policy["q"].values, space_of(policy)
     x = random_composition(1, space.n_states)
     np.testing.assert_allclose(model.drift(x), meanfield.drift(x, q, space), atol=1e-16)
     step = np.random.default_rng(2).standard_normal(space.n_states)
     step -= step.mean()
-    np.testing.assert_allclose(model.jacobian(x) @ step, meanfield.linearised_drift(step, x, q, space), atol=1e-14)
+    np.testing.assert_allclose(model.jacobian(x) @ step, linearised_drift(step, x, q, space), atol=1e-14)
 
 
 def test_tensor_of_the_naming_game_is_that_of_eq_16():

@@ -19,6 +19,7 @@ import meanfield
 import validation
 from conftest import random_policy
 from meanfield import InputError, MemorySpace, Population
+from meanfield.toolbox import space_of
 from test_simulate import ALPHA, GENERIC_Q, chi_square_p, last_interaction_policy, two_words
 from validation import LazyPolicy, _ensemble, _lazy_policy, simulate
 
@@ -29,7 +30,7 @@ MIXED = Population([random_policy(0, 3, 2), THREE_WORDS], fractions=[0.4, 0.6])
 
 
 def lazy(policy: xr.Dataset) -> LazyPolicy:
-    q, space = policy["q"].values, meanfield.space_of(policy)
+    q, space = policy["q"].values, space_of(policy)
     function = lambda memories: q[[space.state(m) for m in memories]]  # noqa: E731
     return LazyPolicy(function, meanfield.words_of(policy), space.memory_length, name="random")
 

@@ -6,7 +6,8 @@ from scipy.integrate import solve_ivp
 
 import meanfield
 from conftest import oscillating_pair
-from meanfield._recurrence import LIMIT_CYCLE, SLOW_TRANSIENT, WATCHES, recurrence
+from meanfield._dynamics.recurrence import LIMIT_CYCLE, SLOW_TRANSIENT, WATCHES, recurrence
+from meanfield.toolbox import space_of
 
 TIMES = WATCHES[0]
 
@@ -70,7 +71,7 @@ def cyclic_majority(error):
 
 def turns(policy, start, until, observed):
     """Times between crossings of the middle of the first word's range, upwards, by another integrator."""
-    q, space = policy["q"].values, meanfield.space_of(policy)
+    q, space = policy["q"].values, space_of(policy)
     solution = solve_ivp(
         lambda t, x: meanfield.drift(x, q, space),
         (0, until + observed),

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from meanfield import InputError
-from meanfield._resumable_log import ResumableLog
+from meanfield.toolbox._resumable_log import ResumableLog
 
 KEY = {"game": 1, "seed": 5}
 ROOT = Path(__file__).resolve().parents[1]
@@ -94,7 +94,7 @@ PLAY = """
 import sys
 from pathlib import Path
 from meanfield import InputError
-from meanfield._resumable_log import ResumableLog
+from meanfield.toolbox._resumable_log import ResumableLog
 log = ResumableLog(sys.argv[1], {"game": 1, "seed": 5}, "sorting game", len)
 print("ready", flush=True)
 sys.stdin.readline()

@@ -6,10 +6,13 @@ import xarray as xr
 
 import meanfield
 from conftest import random_policy, relabelled, relabelled_states
-from meanfield import _path_gradient, _poisson, sensitivity
-from meanfield._closed_classes import closed_classes
-from meanfield._critical_mass import critical_mass
-from meanfield._stationary import StationaryLaw
+from meanfield import sensitivity
+from meanfield._finite_size import path_gradient as _path_gradient
+from meanfield._finite_size import poisson as _poisson
+from meanfield._fixed_points.closed_classes import closed_classes
+from meanfield._fixed_points.stationary_law import StationaryLaw
+from meanfield._parameters.critical_mass import critical_mass
+from meanfield.toolbox import space_of
 
 
 def majority(start: float, fidelity: float = 0.97, length: int = 3, seed: int = 1, scatter: float = 0.03) -> xr.Dataset:
@@ -122,7 +125,7 @@ def test_relabelling_the_words_exchanges_memories_and_signs(what):
     policy = majority(0.6)
     there = what | ({"fixed_point": 2 - what["fixed_point"]} if "fixed_point" in what else {})
     ours, theirs = sensitivity(policy, **what), sensitivity(relabelled(policy, [1, 0]), **there)
-    mirrored = relabelled_states(meanfield.space_of(policy), [1, 0])
+    mirrored = relabelled_states(space_of(policy), [1, 0])
     # Of dq, and for the share of the first word of the value too
     sign = 1 if what["of"] == "word_share" else -1
     scale = np.abs(ours["derivative"]).max().item()
@@ -142,7 +145,7 @@ def test_where_memory_does_not_matter_the_derivative_is_the_weight():
 def test_memories_are_labelled_oldest_first(tmp_path):
     policy = majority(0.6, length=2)
     result = sensitivity(policy, of="word_share", fixed_point=0)
-    space = meanfield.space_of(policy)
+    space = space_of(policy)
     assert result["memory"].values[0] == "empty"
     assert result["memory"].values[space.state([(0, 1), (1, 1)])] == "a/b b/b"
     assert result["weight"].sum().item() == pytest.approx(1)
@@ -155,7 +158,7 @@ def test_response_of_an_agent(dense_flows, monkeypatch):
     """Share, slope and gradient at a Q that is no fixed point, by elimination and by Krylov iteration."""
     monkeypatch.setattr(_poisson, "DENSE_FLOWS", dense_flows)
     policy, Q = random_policy(7, 2, 4), np.array([0.3, 0.7])
-    q, space = policy["q"].values, meanfield.space_of(policy)
+    q, space = policy["q"].values, space_of(policy)
 
     def share(q: np.ndarray, Q: np.ndarray) -> float:
         return StationaryLaw(q, space, closed_classes(q, space, heard=(0, 1))[0]).word_share(Q[None])[0, 0]
@@ -224,7 +227,7 @@ def test_published_policy(published):
     assert ours == pytest.approx(theirs, rel=1e-6)
     at_consensus = sensitivity(policy, of="word_share", fixed_point=0)
     q = policy["q"].values[:, 0].copy()
-    state = meanfield.space_of(policy).consensus_state(0)
+    state = space_of(policy).consensus_state(0)
     assert q[state] == 1
     q[state] -= 1e-6
     moved = value_of(meanfield.make_policy(q, ["African", "White"]), "word_share", 0)

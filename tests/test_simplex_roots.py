@@ -11,17 +11,18 @@ from scipy.stats import dirichlet
 
 import meanfield
 from conftest import random_policy, relabelled
-from meanfield._closed_classes import closed_classes
-from meanfield._roots import all_roots
-from meanfield._simplex_roots import _plausibility, faces, simplex_roots
-from meanfield._stationary import StationaryLaw
+from meanfield._fixed_points.closed_classes import closed_classes
+from meanfield._fixed_points.stationary_law import StationaryLaw
+from meanfield._numerics.roots import all_roots
+from meanfield._numerics.simplex_roots import _plausibility, faces, simplex_roots
+from meanfield.toolbox import space_of
 
 INTERIOR = (0, 1, 2)
 BREAKS = np.array([-46.0, -23.0, -6.0, 0.0, 6.0, 23.0, 46.0])
 
 
 def response_of(policy, support=INTERIOR):
-    q, space = policy["q"].values, meanfield.space_of(policy)
+    q, space = policy["q"].values, space_of(policy)
     (flows,) = closed_classes(q, space, heard=support)
     return StationaryLaw(q, space, flows).word_share
 
@@ -29,7 +30,7 @@ def response_of(policy, support=INTERIOR):
 def loyal_policy(seed, length, strength=1.5, concentration=3.0):
     """Random choices, tilted towards the words that are in memory most often: several conventions hold themselves."""
     policy = random_policy(seed, 3, length, concentration)
-    space = meanfield.space_of(policy)
+    space = space_of(policy)
     counts = [np.bincount(np.ravel(space.memory(i)).astype(int), minlength=3) for i in range(space.n_states)]
     q = policy["q"].values * np.exp(strength * np.array(counts))
     return meanfield.make_policy(q / q.sum(1, keepdims=True), ["a", "b", "c"])
@@ -37,7 +38,7 @@ def loyal_policy(seed, length, strength=1.5, concentration=3.0):
 
 def rate_equation_search(policy, starts):
     """Word shares at the ends of Newton iteration on the full rate equation from random compositions."""
-    q, space = policy["q"].values, meanfield.space_of(policy)
+    q, space = policy["q"].values, space_of(policy)
 
     def equations(x):
         return np.append(np.asarray(meanfield.drift(x, q, space))[1:], x.sum() - 1)
@@ -183,7 +184,7 @@ def test_roots_next_to_corners_have_full_relative_accuracy(floor):
 def only_words_in_memory(seed, length):
     """Words that are not in memory are never said, so that each face of the simplex keeps to itself."""
     policy = random_policy(seed, 3, length)
-    q, space = policy["q"].values.copy(), meanfield.space_of(policy)
+    q, space = policy["q"].values.copy(), space_of(policy)
     for i in range(1, space.n_states):
         q[i, np.setdiff1d(INTERIOR, np.ravel(space.memory(i)))] = 0
     return meanfield.make_policy(q / q.sum(1, keepdims=True), ["a", "b", "c"])
@@ -212,7 +213,7 @@ def test_attracting_corners_leave_the_count_of_indices_open():
 
 def test_an_edge_has_the_roots_of_its_two_words():
     policy = only_words_in_memory(5, 2)
-    space = meanfield.space_of(policy)
+    space = space_of(policy)
     small = meanfield.MemorySpace(2, 2)
     rows = [space.state(small.memory(i)) for i in range(small.n_states)]
     q = policy["q"].values[rows, :2]

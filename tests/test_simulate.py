@@ -21,6 +21,7 @@ from scipy.stats import binom, binomtest, chisquare, norm
 import meanfield
 import validation
 from meanfield import InputError, MemorySpace
+from meanfield.toolbox import policy_hash
 from theory._random import GOLDEN, next_bits, seed_streams, splitmix
 from validation import _ensemble
 from validation._convention import CONVENTIONS
@@ -285,7 +286,7 @@ def test_shape_and_trajectories(generic: xr.Dataset) -> None:
     np.testing.assert_allclose(simulation["word_share"].sum("word"), 1, rtol=1e-12)
     np.testing.assert_array_equal(simulation["word_share"].sel(round=0, word=0), 0.6)
     assert simulation.attrs["kind"] == "simulation" and simulation.attrs["option_seed"] == 1
-    assert simulation.attrs["policy_sha256"] == meanfield.policy_hash(generic)
+    assert simulation.attrs["policy_sha256"] == policy_hash(generic)
 
 
 def test_recording_does_not_change_the_runs(generic: xr.Dataset) -> None:

@@ -7,12 +7,13 @@ from scipy.integrate import solve_ivp
 
 import meanfield
 from conftest import majority_policy, random_composition, random_policy, relabelled
+from meanfield.toolbox import space_of, word_index
 
 
 def test_solution_is_that_of_another_integrator():
     policy = random_policy(5, 2, 2)
     times = np.linspace(0, 20, 41)
-    q, space = policy["q"].values, meanfield.space_of(policy)
+    q, space = policy["q"].values, space_of(policy)
     x0 = random_composition(1, space.n_states)
     reference = solve_ivp(
         lambda t, x: meanfield.drift(x, q, space), (0, 20), x0, method="DOP853", t_eval=times, rtol=1e-12, atol=1e-14
@@ -24,7 +25,7 @@ def test_solution_is_that_of_another_integrator():
 def test_one_unit_of_time_is_half_a_round():
     """From empty memories x_0 = exp(-t): each agent leaves after one interaction, of which it has two a round."""
     policy = random_policy(5)
-    q, space = policy["q"].values, meanfield.space_of(policy)
+    q, space = policy["q"].values, space_of(policy)
     x = np.eye(space.n_states)[0]
     assert meanfield.drift(x, q, space)[0] == -1.0
     solution = meanfield.solve(policy, times=np.array([0.0, 2.0]), max_time=2.0)
@@ -44,8 +45,8 @@ def test_relabelling_the_words_mirrors_the_solution():
     order = [2, 0, 1]
     ours, theirs = meanfield.solve(policy), meanfield.solve(relabelled(policy, order))
     for word in meanfield.words_of(policy):
-        a = ours["word_share"][:, meanfield.word_index(ours, word)]
-        b = theirs["word_share"][:, meanfield.word_index(theirs, word)]
+        a = ours["word_share"][:, word_index(ours, word)]
+        b = theirs["word_share"][:, word_index(theirs, word)]
         np.testing.assert_allclose(a, b, atol=1e-7)
     assert ours["attractor"].item() == theirs["attractor"].item()
 

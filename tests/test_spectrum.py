@@ -5,7 +5,8 @@ import pytest
 
 import meanfield
 from conftest import random_composition, random_policy
-from meanfield._spectrum import leading_eigenvalues
+from meanfield._fixed_points.spectrum import leading_eigenvalues
+from meanfield.toolbox import linearised_drift, space_of
 
 
 def jacobian_of_eq_38(policy, n):
@@ -24,7 +25,7 @@ def rightmost(matrix):
 @pytest.mark.parametrize("word", [0, 1])
 def test_candidates_have_the_eigenvalues_of_eq_38(n_words, length, word):
     policy = random_policy(7, n_words, length)
-    space = meanfield.space_of(policy)
+    space = space_of(policy)
     found = meanfield.spectrum(policy, meanfield.consensus(policy, meanfield.words_of(policy)[word]), k=2)
     expected = rightmost(jacobian_of_eq_38(policy, space.consensus_state(word)))
     assert found["eigenvalue"].values[0] == pytest.approx(expected, abs=1e-10)
@@ -32,16 +33,16 @@ def test_candidates_have_the_eigenvalues_of_eq_38(n_words, length, word):
 
 def dense_reduced_jacobian(policy, x):
     """The linearised drift in an orthonormal basis of the tangent space Σε = 0."""
-    space, q = meanfield.space_of(policy), policy["q"].values
+    space, q = space_of(policy), policy["q"].values
     basis = np.linalg.qr(np.column_stack([np.ones(space.n_states), np.eye(space.n_states)[:, 1:]]))[0][:, 1:]
-    image = np.stack([meanfield.linearised_drift(v, x, q, space) for v in basis.T], axis=1)
+    image = np.stack([linearised_drift(v, x, q, space) for v in basis.T], axis=1)
     return basis.T @ image
 
 
 @pytest.mark.parametrize("length", [3, 4])
 def test_arnoldi_finds_what_dense_finds_at_any_composition(length):
     policy = random_policy(3, 2, length, concentration=0.3)
-    space = meanfield.space_of(policy)
+    space = space_of(policy)
     for seed in range(3):
         x = random_composition(seed, space.n_states)
         expected = np.sort(np.linalg.eigvals(dense_reduced_jacobian(policy, x)).real)[::-1]
@@ -54,7 +55,7 @@ def test_arnoldi_finds_what_dense_finds_for_published_policies(published):
         policy = published.sel(model=model, pair=pair)
         x = meanfield.consensus(policy, word).values
         expected = rightmost(dense_reduced_jacobian(policy, x))
-        found = leading_eigenvalues(meanfield.Population(policy).mixture, x[None], meanfield.space_of(policy)).values
+        found = leading_eigenvalues(meanfield.Population(policy).mixture, x[None], space_of(policy)).values
         # QR on a defective matrix of 1,364 rows is itself good to about 1e-6 only
         assert found[0].real == pytest.approx(expected, abs=1e-5)
 

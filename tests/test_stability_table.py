@@ -7,6 +7,7 @@ from rich.console import Console
 
 import meanfield
 from conftest import random_policy
+from meanfield.toolbox import CRITERIA
 from paper_figs import table_s1
 from paper_figs._published import equals_printed
 
@@ -81,7 +82,7 @@ def judged():
     first[0] = 0.4
     first[1:] += 0.004
     policy = meanfield.make_policy(first, ["a_1", "b%"], model="m&m")
-    return meanfield.stability_table(policy, criteria=meanfield.CRITERIA)
+    return meanfield.stability_table(policy, criteria=CRITERIA)
 
 
 def heard_majority(p):

@@ -6,10 +6,11 @@ from scipy.special import expit
 
 import meanfield
 from _battery import battery, memories
-from meanfield import _stationary
-from meanfield._closed_classes import closed_classes
-from meanfield._stationary import StationaryLaw
-from meanfield._stationary_kernel import eliminate, iterate, sweep
+from meanfield._fixed_points import stationary_law as _stationary
+from meanfield._fixed_points.closed_classes import closed_classes
+from meanfield._fixed_points.stationary_kernel import eliminate, iterate, sweep
+from meanfield._fixed_points.stationary_law import StationaryLaw
+from meanfield.toolbox import space_of
 
 LOGITS = np.array([-60.0, -30.0, -12.0, -5.0, -2.0, -0.5, 0.0, 0.3, 1.0, 3.0, 8.0, 20.0, 40.0])
 SHARES = np.stack([expit(LOGITS), expit(-LOGITS)], axis=1)
@@ -32,7 +33,7 @@ def iterated(monkeypatch):
 
 def laws_of(policy, Q=SHARES):
     """For each closed class the iterated and the eliminated laws of flows, shape (classes, 2, laws, flows)."""
-    q, space = policy["q"].values, meanfield.space_of(policy)
+    q, space = policy["q"].values, space_of(policy)
     classes = closed_classes(q, space, heard=tuple(range(space.n_words)))
     laws = [StationaryLaw(q, space, flows) for flows in classes]
     return np.array([(law.flow_law(Q), eliminated(law, Q)) for law in laws])
@@ -137,7 +138,7 @@ def test_a_long_memory_and_a_strong_bond_have_a_law():
     for b in (0.7, 3.0):
         first = expit(b * np.where(remembered, 1 - own - partner, 0).sum(1) + 0.2)
         policy = meanfield.make_policy(first, ["a", "b"])
-        law = StationaryLaw(policy["q"].values, meanfield.space_of(policy), np.arange(2048))
+        law = StationaryLaw(policy["q"].values, space_of(policy), np.arange(2048))
         laws = law.flow_law(SHARES[4:8])
         for found, Q in zip(laws, SHARES[4:8], strict=True):
             moved = found.copy()

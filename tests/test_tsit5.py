@@ -9,12 +9,13 @@ from scipy.integrate import solve_ivp
 
 import meanfield
 from conftest import random_composition, random_policy
-from meanfield._compiled import compiled
-from meanfield._mixture import Mixture, mixture_drift
-from meanfield._moments_kernel import move, perturbations, step_of
-from meanfield._path_equations import PathEquations
-from meanfield._trajectory_kernel import drift
-from meanfield._tsit5 import STAGE_TIMES
+from meanfield._dynamics.trajectory_kernel import drift
+from meanfield._finite_size.moments_kernel import move, perturbations, step_of
+from meanfield._finite_size.path_equations import PathEquations
+from meanfield._numerics.compiled import compiled
+from meanfield._numerics.tsit5 import STAGE_TIMES
+from meanfield._population.mixture import Mixture, mixture_drift
+from meanfield.toolbox import space_of
 
 TIMES = np.linspace(0, 30, 50)
 
@@ -22,7 +23,7 @@ TIMES = np.linspace(0, 30, 50)
 def test_errors_follow_the_tolerance():
     """At steps and in between, against an independent integrator."""
     policy = random_policy(1, 2, 2)
-    q, space = policy["q"].values, meanfield.space_of(policy)
+    q, space = policy["q"].values, space_of(policy)
     start = np.eye(space.n_states)[0]
     mixture = Mixture(q[None], np.ones(1), np.zeros(2))
     options = {"method": "DOP853", "t_eval": TIMES, "rtol": 1e-13, "atol": 1e-15}
@@ -49,7 +50,7 @@ def test_one_step_is_of_order_five():
 
 
 def test_too_many_steps_are_refused(monkeypatch):
-    monkeypatch.setattr("meanfield._integrate.MAX_STEPS", 5)
+    monkeypatch.setattr("meanfield._dynamics.integrate.MAX_STEPS", 5)
     with pytest.raises(meanfield.InputError, match="time 2000 is not reached in 5 steps"):
         meanfield.solve(random_policy(1, 2, 2))
 
@@ -58,7 +59,7 @@ def test_batches_are_single_solutions(monkeypatch):
     """Bit for bit, however they are shared out."""
     policy = random_policy(1, 2, 2)
     starts = np.random.default_rng(0).dirichlet(np.ones(21), size=7)
-    monkeypatch.setattr("meanfield._compiled.TOGETHER", 1)
+    monkeypatch.setattr("meanfield._numerics.compiled.TOGETHER", 1)
     alone = [meanfield.solve(policy, initial=start)["word_share"].values for start in starts]
     together = meanfield.solve(policy, initial=xr.DataArray(starts, dims=("start", "state")))["word_share"]
     np.testing.assert_array_equal(together.values, alone)
@@ -68,7 +69,7 @@ def test_batches_are_single_solutions(monkeypatch):
 @pytest.mark.parametrize("kinds", [1, 2])
 def test_compiled_drift_is_the_rate_equation(size, kinds):
     policies = [random_policy(seed, *size) for seed in range(kinds)]
-    q, space = np.stack([policy["q"].values for policy in policies]), meanfield.space_of(policies[0])
+    q, space = np.stack([policy["q"].values for policy in policies]), space_of(policies[0])
     x = np.array([random_composition(seed, space.n_states) for seed in range(kinds)])
     mixture = Mixture(q, np.full(kinds, 0.8 / kinds), np.full(space.n_words, 0.2 / space.n_words))
     slope, work = np.empty_like(x), np.empty((space.offset(space.memory_length), space.n_words))
@@ -81,7 +82,7 @@ def test_compiled_drift_is_the_rate_equation(size, kinds):
 def test_steps_of_a_solution_and_of_its_perturbations(size):
     """Perturbations are what the difference of two solutions becomes, to first order; F itself stays F."""
     policy = random_policy(3, *size)
-    equations = PathEquations(policy["q"].values, meanfield.space_of(policy))
+    equations = PathEquations(policy["q"].values, space_of(policy))
     rest = equations.q, equations.memory
     x, other = (random_composition(seed, len(equations.q)) for seed in range(2))
     rows, difference = np.array([equations.drift(x), other - x]), 1e-6
@@ -103,5 +104,5 @@ def test_loops_compile_where_no_folder_can_be_written(monkeypatch):
 
         return refuse if cache else numba.njit(**options)
 
-    monkeypatch.setattr("meanfield._compiled.njit", without_folder)
+    monkeypatch.setattr("meanfield._numerics.compiled.njit", without_folder)
     assert compiled(lambda x: x + 1)(1) == 2

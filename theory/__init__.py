@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from meanfield import lazy_door
+from meanfield.toolbox import lazy_door
 
 if TYPE_CHECKING:
     from theory import flag_game as flag_game

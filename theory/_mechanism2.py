@@ -9,7 +9,8 @@ import pandas as pd
 import xarray as xr
 from tqdm.auto import tqdm
 
-from meanfield import InputError, stamp
+from meanfield import InputError
+from meanfield.toolbox import stamp
 from theory._mechanism2_likelihood import (
     Condition,
     at_bound,

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-import meanfield
 from meanfield import InputError
+from meanfield.toolbox import column_numbers, read_csv
 from theory.flag_game._arguments import whole_number
 
 RESPONSES = ("private_evidence", "social_evidence", "other_private_compatible", "other_incompatible")
@@ -134,7 +134,7 @@ def read_memory_conflict(probe: str | os.PathLike[str] | pd.DataFrame) -> pd.Dat
     elif not isinstance(probe, (str, os.PathLike)):
         raise InputError(f"probe is a {type(probe).__name__}: expected the table of memory_conflict_table, or its path")
     else:
-        table = meanfield.read_csv(probe, "probe")
+        table = read_csv(probe, "probe")
     columns = {name: f"{name}_count" for name in RESPONSES}
     missing = [name for name in [*KEYS, "n_trials", *columns.values()] if name not in table]
     if missing or table.empty:
@@ -182,7 +182,7 @@ def _check_told_apart(table: pd.DataFrame) -> None:
 def _whole(table: pd.DataFrame, name: str) -> np.ndarray:
     """A column of whole numbers, of at least 1 where it is the bandwidth."""
     least = 1 if name == "m" else 0
-    values = meanfield.column_numbers(table[name])
+    values = column_numbers(table[name])
     wrong = ~(np.isfinite(values) & (values >= least) & (values == np.round(values)))
     if wrong.any():
         row = int(wrong.argmax())

@@ -1,7 +1,7 @@
 """The minimal naming game in mean field: the interaction, the two-word rate equation and the one for W words.
 
 Everything follows from one enumeration of speaker, hearer and word, `minimal_interactions`; no rate is typed in.
-Time is that of the engine: two units (`meanfield.TIME_PER_ROUND`) are a population round of N interactions, so in one
+Time is that of the engine: two units (`TIME_PER_ROUND`) are a population round of N interactions, so that in one
 unit an agent takes part in one interaction on average. Published equations count rounds and are twice these.
 """
 

@@ -13,6 +13,7 @@ import xarray as xr
 
 import meanfield
 from meanfield import InputError
+from meanfield.toolbox import MIXED, stamp
 from theory._minimal_naming_game import SPECIES, MinimalRateEquation, check_rule, minimal_rate_equation
 
 Number = float | Fraction | sp.Rational
@@ -103,7 +104,7 @@ def minimal_fixed_points(p: Number, committed: tuple[Number, Number] = (0, 0), r
     residual = np.abs(minimal_drift(composition[order], p, committed, rule)).max(axis=-1)
     result["residual"] = ("fixed_point", residual, {"long_name": "max |dx/dt|", "units": "1/time"})
     options = {"p": str(bias), "committed_a": str(minorities[0]), "committed_b": str(minorities[1]), "rule": rule}
-    return meanfield.stamp(result, "minimal_naming_game_fixed_points", **options)
+    return stamp(result, "minimal_naming_game_fixed_points", **options)
 
 
 def minimal_critical_fraction(p: Number, rule: str = "both", committed_b: Number = 0) -> float:
@@ -221,7 +222,12 @@ def _label(composition: np.ndarray, share_of_a: np.ndarray, spectra: np.ndarray)
         "spectrum": ((over, "mode"), spectra.real, "eigenvalues, real parts", "1/time"),
         "stability": ((over,), status, "linear stability", "1"),
         "stable": ((over,), status == "stable", "leading eigenvalue below zero", "1"),
-        "kind": ((over,), np.where(conventions == meanfield.MIXED, meanfield.MIXED, "consensus"), "kind", "1"),
+        "kind": (
+            (over,),
+            np.where(conventions == MIXED, MIXED, "consensus"),
+            "kind",
+            "1",
+        ),
         "convention": ((over,), conventions, "convention", "1"),
     }
     coords = {over: np.arange(len(share)), "species": list(SPECIES), "word": list(WORDS), "mode": [0, 1]}

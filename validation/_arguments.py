@@ -8,7 +8,8 @@ from collections.abc import Iterable, Sequence
 import numba
 import xarray as xr
 
-from meanfield import InputError, canonical_order, check_memory
+from meanfield import InputError
+from meanfield.toolbox import canonical_order, check_memory
 
 LARGEST_POPULATION = 2**32 - 1  # agents are drawn from 32 random bits each
 LARGEST_SEED = 2**63 - 1  # what NetCDF attrs hold
@@ -40,7 +41,7 @@ def integer(name: str, value: object, least: int, most: int | None = None) -> in
 
 
 def check_ensembles(agents: Sequence[int], runs: int, *, records: int = 0, sharing_words: int = 0) -> None:
-    """InputError where ensembles would take more memory than `meanfield.check_memory` allows.
+    """InputError where ensembles would take more memory than `meanfield.toolbox.check_memory` allows.
 
     Parameters
     ----------

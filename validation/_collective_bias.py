@@ -10,7 +10,8 @@ import numpy as np
 import xarray as xr
 from tqdm.auto import tqdm
 
-from meanfield import MIXED, InputError, each_policy, group_size_law, name_of, stamp, words_of
+from meanfield import InputError, each_policy, group_size_law, words_of
+from meanfield.toolbox import MIXED, name_of, stamp
 from validation._arguments import LARGEST_SEED, check_ensembles, check_level, integer, population_sizes
 from validation._intervals import wilson_interval
 from validation._simulate import simulate

@@ -9,7 +9,8 @@ from fractions import Fraction
 import numpy as np
 import xarray as xr
 
-from meanfield import InputError, critical_mass, single_policy, stamp, word_index, words_of
+from meanfield import InputError, critical_mass, words_of
+from meanfield.toolbox import single_policy, stamp, word_index
 from validation._arguments import LARGEST_POPULATION, LARGEST_SEED, integer, population_sizes
 from validation._convention import CONVENTIONS, ROUNDS_AVERAGED, Convention
 from validation._intervals import wilson_interval

@@ -7,7 +7,8 @@ import xarray as xr
 from scipy.interpolate import CubicSpline
 from scipy.stats import t as student
 
-from meanfield import MIXED, TIME_PER_ROUND, InputError, canonical_order, stamp
+from meanfield import TIME_PER_ROUND, InputError
+from meanfield.toolbox import MIXED, canonical_order, stamp
 from validation._arguments import check_level, ensembles
 from validation._error_in_n import error_in_n
 from validation._intervals import wilson_interval

@@ -6,7 +6,8 @@ import numpy as np
 import xarray as xr
 from scipy.stats import ks_2samp
 
-from meanfield import InputError, stamp
+from meanfield import InputError
+from meanfield.toolbox import stamp
 from validation._arguments import check_level, ensembles
 
 TABLES = 99_999  # the smallest p-value is 1e-5

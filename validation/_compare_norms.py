@@ -8,7 +8,8 @@ from dataclasses import fields
 import numpy as np
 import xarray as xr
 
-from meanfield import InputError, stamp
+from meanfield import InputError
+from meanfield.toolbox import stamp
 from theory.norms import NormRates
 from validation._arguments import check_level
 from validation._compare import compare_trajectories

@@ -11,7 +11,8 @@ from scipy.optimize import minimize_scalar
 from scipy.special import gammaln
 from scipy.stats import beta
 
-from meanfield import InputError, MemorySpace, column_numbers, make_policy, single_policy, words_of
+from meanfield import InputError, MemorySpace, make_policy, words_of
+from meanfield.toolbox import column_numbers, single_policy
 from validation._arguments import LARGEST_SEED, integer
 
 COLUMNS = ("model", "options", "memory_length", "state", "choice", "count")

@@ -18,7 +18,8 @@ from scipy.sparse import csc_array, csr_array, diags_array
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import gmres, splu
 
-from meanfield import MIXED, InputError, Population, as_population, stamp
+from meanfield import InputError, Population
+from meanfield.toolbox import MIXED, as_population, stamp
 from validation._arguments import integer
 from validation._roster import combined_successors, make_cast, start_composition
 

@@ -10,8 +10,8 @@ import pandas as pd
 import xarray as xr
 from tqdm.auto import tqdm
 
-import meanfield
-from meanfield import InputError, stamp
+from meanfield import InputError
+from meanfield.toolbox import column_numbers, read_csv, stamp
 from theory._random import splitmix
 from theory.flag_game import FLAGS, Flag, crop_compatibility
 from validation._arguments import LARGEST_SEED, integer
@@ -193,7 +193,7 @@ def compare_composition(prediction: xr.Dataset, measured: str | os.PathLike[str]
 
 def _measured_table(measured: str | os.PathLike[str] | pd.DataFrame, n_agents: int) -> pd.DataFrame:
     """The columns MEASURED, numbers in their ranges, with one row for each α and composition of a team."""
-    table = measured if isinstance(measured, pd.DataFrame) else meanfield.read_csv(measured, "measured")
+    table = measured if isinstance(measured, pd.DataFrame) else read_csv(measured, "measured")
     missing = [name for name in MEASURED if name not in table]
     if missing or table.empty:
         raise InputError(f"measured: expected the columns {', '.join(MEASURED)} and a row for each α and composition")
@@ -214,7 +214,7 @@ def _measured_table(measured: str | os.PathLike[str] | pd.DataFrame, n_agents: i
 def _in_range(name: str, column: np.ndarray, least: float, most: float) -> np.ndarray:
     """The numbers of a column; counts are whole."""
     whole = name in ("gpt54_count", "n_trials")
-    values = meanfield.column_numbers(column)
+    values = column_numbers(column)
     wrong = ~(np.isfinite(values) & (values >= least) & (values <= most))
     if whole:
         wrong |= values != np.round(values)

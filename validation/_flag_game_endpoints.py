@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import xarray as xr
 
-from meanfield import InputError, stamp
+from meanfield import InputError
+from meanfield.toolbox import stamp
 from theory.mechanism1 import ENDPOINTS
 from theory.mechanism1._endpoints import CONSENSUS_PERCENT, POLAR_PERCENT
 from validation._arguments import check_level

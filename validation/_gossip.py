@@ -9,7 +9,8 @@ import numpy as np
 import xarray as xr
 from tqdm.auto import tqdm
 
-from meanfield import InputError, stamp
+from meanfield import InputError
+from meanfield.toolbox import stamp
 from validation._arguments import LARGEST_SEED, integer
 from validation._ensemble import STATE_BYTES
 from validation._gossip_kernel import Rules, first_probe

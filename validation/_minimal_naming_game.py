@@ -12,7 +12,8 @@ from string import ascii_uppercase
 import numpy as np
 import xarray as xr
 
-from meanfield import InputError, stamp
+from meanfield import InputError
+from meanfield.toolbox import stamp
 from theory import MinimalAgent, minimal_interactions
 from theory._minimal_naming_game import check_rule
 from validation._arguments import LARGEST_POPULATION, integer

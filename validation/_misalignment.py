@@ -8,7 +8,8 @@ import numpy as np
 import xarray as xr
 from scipy.special import rel_entr
 
-from meanfield import InputError, canonical_order, each_policy, name_of, stamp, words_of
+from meanfield import InputError, each_policy, words_of
+from meanfield.toolbox import canonical_order, name_of, stamp
 from validation._intervals import wilson_interval
 from validation._microscopic_bias import NEUTRAL_DISTANCE
 

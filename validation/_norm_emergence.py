@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import xarray as xr
 
-from meanfield import InputError, ReactionModel, check_memory, stamp
+from meanfield import InputError, ReactionModel
+from meanfield.toolbox import check_memory, stamp
 from theory.norms import (
     AGENTS,
     CHANNELS,

@@ -13,7 +13,8 @@ import numpy as np
 import xarray as xr
 from tqdm.auto import tqdm
 
-from meanfield import InputError, stamp
+from meanfield import InputError
+from meanfield.toolbox import stamp
 from theory.norms import AGENTS, Behaviour, NormAgent, NormRates, SocietyOperations, norm_fractions
 from theory.norms._rates import rates_of
 from theory.norms._society import agents_of, behaviours_of, behaviours_sha256

@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from meanfield._resumable_log import ResumableLog
+from meanfield.toolbox import ResumableLog
 from theory.norms import NormAgent
 from validation._norm_society_events import Event
 from validation._norm_society_json import answer_to_json, member_from_dict, member_to_dict, names_of, plain

@@ -9,7 +9,8 @@ import numpy as np
 import xarray as xr
 from scipy.special import ndtri
 
-from meanfield import InputError, canonical_order, stamp
+from meanfield import InputError
+from meanfield.toolbox import canonical_order, stamp
 from validation._arguments import check_level, ensembles, integer
 from validation._intervals import wilson_interval
 

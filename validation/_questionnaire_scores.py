@@ -7,7 +7,8 @@ from collections.abc import Iterable
 import numpy as np
 import xarray as xr
 
-from meanfield import InputError, stamp
+from meanfield import InputError
+from meanfield.toolbox import stamp
 from validation._questionnaire_filled import filled_scores
 from validation._questionnaire_form import TASKS, Form
 

@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from meanfield import InputError, column_numbers
+from meanfield import InputError
+from meanfield.toolbox import column_numbers
 from validation._convention import ROUNDS_AVERAGED
 from validation._real_runs import Stop
 

@@ -6,7 +6,8 @@ import numpy as np
 import xarray as xr
 from rich.table import Table
 
-from meanfield import MIXED, InputError, canonical_order
+from meanfield import InputError
+from meanfield.toolbox import MIXED, canonical_order
 from validation._error_in_n import LIMIT_AGREES, LIMIT_DIFFERS, LIMIT_TOO_SMALL, LIMIT_UNKNOWN
 
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 
-from meanfield import InputError, MemorySpace, Population, consensus, empty_memories, validate_composition
+from meanfield import InputError, MemorySpace, Population, consensus, empty_memories
+from meanfield.toolbox import validate_composition
 from validation._arguments import integer
 
 

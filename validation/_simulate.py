@@ -9,7 +9,8 @@ import numpy as np
 import xarray as xr
 from tqdm.auto import tqdm
 
-from meanfield import InputError, Population, as_population, stamp
+from meanfield import InputError, Population
+from meanfield.toolbox import as_population, stamp
 from validation import _ensemble, _jax_engine
 from validation._arguments import LARGEST_POPULATION, LARGEST_SEED, check_ensembles, integer, population_sizes
 from validation._convention import CONVENTIONS, Convention
@@ -54,7 +55,7 @@ def simulate(
     Parameters
     ----------
     policy
-        A single policy of W ≥ 2 words (`meanfield.single_policy`), or a `meanfield.Population`. Fractions of a
+        A single policy of W ≥ 2 words (`meanfield.toolbox.single_policy`), or a `meanfield.Population`. Fractions of a
         population become whole numbers of agents, those closest to them that sum to N (largest remainders). Or a
         `LazyPolicy`, a function that is asked about memories as they occur; `initial` is then None or a word.
     n_agents

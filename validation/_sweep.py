@@ -17,7 +17,8 @@ import xarray as xr
 import zarr
 from tqdm.auto import tqdm
 
-from meanfield import InputError, Population, check_memory, each_policy, policy_hash, stamp, words_of
+from meanfield import InputError, Population, each_policy, words_of
+from meanfield.toolbox import check_memory, policy_hash, stamp
 from validation._arguments import LARGEST_SEED, check_ensembles, integer, population_sizes
 from validation._simulate import ROUNDS_PLAYED, simulate
 

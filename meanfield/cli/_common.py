@@ -11,6 +11,7 @@ from rich.console import Console
 
 import meanfield
 from meanfield import InputError
+from meanfield.toolbox import check_writable
 
 HELP = """The `meanfield` command: each step of the chain, from files to files."""
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode="rich", help=HELP)
@@ -69,7 +70,7 @@ def check_out(*paths: Path | None) -> None:
     """Long work starts only when its results can be written."""
     for path in paths:
         if path is not None:
-            meanfield.check_writable(path)
+            check_writable(path)
 
 
 def saved(result: xr.Dataset, path: Path, note: str = "") -> None:

@@ -25,6 +25,7 @@ from meanfield.cli._common import (
     say,
     select,
 )
+from meanfield.toolbox import CRITERIA, name_of
 
 
 @app.command(epilog="Example: meanfield data llm-group-size --out published.nc")
@@ -87,7 +88,7 @@ def solve(policies: PolicyFile, out: Out, model: Model = None, pair: Pair = None
         place = {dim: one[dim].item() for dim in solution["attractor"].dims}
         end = solution.sel(place)
         note = "" if end["steady"] else f" (not steady: still moving at t = {end['end_time'].item():g})"
-        say(f"{meanfield.name_of(one)}: {end['attractor'].item()}{note}")
+        say(f"{name_of(one)}: {end['attractor'].item()}{note}")
     saved(solution, out)
 
 
@@ -104,7 +105,7 @@ def stability(
     """Candidates, true fixed points and leading eigenvalues: the stability table."""
     check_out(csv, latex, out)
     stacks = [select(read_policies(path), model, pair) for path in policies]
-    criteria = meanfield.CRITERIA if all_criteria else meanfield.CRITERIA[:1]
+    criteria = CRITERIA if all_criteria else CRITERIA[:1]
     table = meanfield.stability_table(stacks, criteria=criteria, progress=sys.stderr.isatty())
     console.print(meanfield.stability_report(table))
     if latex is not None:

@@ -11,7 +11,7 @@ import typer
 import xarray as xr
 
 import meanfield
-from meanfield import InputError
+from meanfield import TIME_PER_ROUND, InputError
 from meanfield.cli._common import (
     MaxRounds,
     Model,
@@ -31,6 +31,7 @@ from meanfield.cli._common import (
     say,
     select,
 )
+from meanfield.toolbox import name_of
 
 
 @app.command(epilog="Example: meanfield simulate published.nc --model gpt-4o --pair his/her -n 24 --out runs.nc")
@@ -72,7 +73,7 @@ def simulate(
             shares = {word: (ended == word).mean().item() for word in meanfield.words_of(result)}
             shares["no consensus"] = ended.isnull().mean().item()
             listed = ", ".join(f"{outcome} {share:.3f}" for outcome, share in shares.items())
-            say(f"{meanfield.name_of(result)}, N = {size:,}: {listed}")
+            say(f"{name_of(result)}, N = {size:,}: {listed}")
     saved(over_pairs(results), out)
 
 
@@ -121,7 +122,7 @@ def compare_policies(
         raise InputError(f"runs = {runs}: expected at least 2, for a standard error")
     if not 1 <= rounds <= max_rounds:
         raise InputError(f"rounds = {rounds}: expected 1 to max_rounds = {max_rounds}")
-    times = np.linspace(0, meanfield.TIME_PER_ROUND * rounds, 4 * rounds + 1)
+    times = np.linspace(0, TIME_PER_ROUND * rounds, 4 * rounds + 1)
     comparisons = []
     for policy in policies:
         solution = meanfield.solve(policy, times=times, max_time=max(2000.0, times[-1]))

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from meanfield._csv import read_csv
-from meanfield._errors import InputError
 from meanfield.datasets._fetch import find_local
+from meanfield.toolbox._csv import read_csv
+from meanfield.toolbox._errors import InputError
 
 COLUMNS = {
     "choice_counts.csv.gz": ("model", "options", "memory_length", "state", "choice", "count"),

@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
-from meanfield._errors import InputError, reason
+from meanfield.toolbox._errors import InputError, reason
 
 LARGEST_ARCHIVE = 2**24  # bytes; the published ones have at most 2.3 million
 METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)

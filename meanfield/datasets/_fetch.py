@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pooch
 
-from meanfield._cache_folder import cache_folder
-from meanfield._errors import InputError, reason
+from meanfield.toolbox._cache_folder import cache_folder
+from meanfield.toolbox._errors import InputError, reason
 
 LARGEST_DOWNLOAD = 2**22  # bytes; the largest published file has 2.3 million
 

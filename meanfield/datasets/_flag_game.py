@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from meanfield._csv import read_csv
-from meanfield._errors import InputError
 from meanfield.datasets._fetch import download, find_local
 from meanfield.datasets._flag_pool import FLAG_POOL
+from meanfield.toolbox._csv import read_csv
+from meanfield.toolbox._errors import InputError
 
 REPOSITORY = "https://github.com/lizardp1/flag_game/raw"
 EXPORTS = "paper/final_charts/paper/exports/data"

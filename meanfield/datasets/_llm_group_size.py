@@ -9,12 +9,12 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 import xarray as xr
 
-from meanfield._errors import InputError
-from meanfield._memory import MemorySpace
-from meanfield._policy import validate_policy
+from meanfield._population.memory import MemorySpace
+from meanfield._population.policy import validate_policy
 from meanfield.datasets._archive import members
 from meanfield.datasets._fetch import download, find_local
 from meanfield.datasets._unpickle import unpickle_numbers
+from meanfield.toolbox._errors import InputError
 
 NAME = "q_dicts.zip"
 URL = "https://github.com/Ariel-Flint-Ashery/LLM-group-size/raw/HEAD/q_dicts.zip"

@@ -7,7 +7,7 @@ import struct
 from collections.abc import Callable
 from typing import Any
 
-from meanfield._errors import InputError, reason
+from meanfield.toolbox._errors import InputError, reason
 
 DEEPEST = 50
 LARGEST_INTEGER = 2**63  # larger ones can be chosen to collide in a dict

@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 import xarray as xr
 
-from meanfield import InputError, each_policy, stamp
+from meanfield import InputError, each_policy
+from meanfield.toolbox import stamp
 from policy_extraction._orders import default_number
 from policy_extraction.checks._fingerprint import find_gap, multiples
 

@@ -8,7 +8,8 @@ from numbers import Real
 import numpy as np
 import xarray as xr
 
-from meanfield import InputError, stamp
+from meanfield import InputError
+from meanfield.toolbox import stamp
 from policy_extraction._arguments import check_games, one_game
 from policy_extraction._backend import Backend
 from policy_extraction._numbers import LARGEST_SEED, check_integer

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import xarray as xr
 
-from meanfield import InputError, MemorySpace, single_policy, space_of, stamp, words_of
+from meanfield import InputError, MemorySpace, words_of
+from meanfield.toolbox import single_policy, space_of, stamp
 from policy_extraction._backend import Backend
 from policy_extraction._numbers import LARGEST_SEED, MANY, check_integer
 from policy_extraction._orders import orders

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from meanfield._resumable_log import ResumableLog
+from meanfield.toolbox import ResumableLog
 
 FORMAT = 1
 

@@ -13,7 +13,8 @@ import numpy as np
 import xarray as xr
 from tqdm.auto import tqdm
 
-from meanfield import InputError, MemorySpace, stamp
+from meanfield import InputError, MemorySpace
+from meanfield.toolbox import stamp
 from policy_extraction._arguments import check_games, one_game
 from policy_extraction._backend import Backend
 from policy_extraction._numbers import LARGEST_SEED, check_integer

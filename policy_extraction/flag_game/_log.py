@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from meanfield import InputError
-from meanfield._resumable_log import ResumableLog
+from meanfield.toolbox import ResumableLog
 
 FORMAT = 1
 

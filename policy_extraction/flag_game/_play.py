@@ -10,7 +10,8 @@ import numpy as np
 import xarray as xr
 from tqdm.auto import tqdm
 
-from meanfield import InputError, stamp
+from meanfield import InputError
+from meanfield.toolbox import stamp
 from policy_extraction._numbers import LARGEST_SEED, check_integer, check_number
 from policy_extraction.flag_game._arguments import check_team
 from policy_extraction.flag_game._asking import Agent, Asker

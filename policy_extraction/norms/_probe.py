@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from meanfield import stamp
+from meanfield.toolbox import stamp
 from policy_extraction._backend import Backend
 from policy_extraction._cache import RecordCache
 from policy_extraction.norms._asking import Probed, probe

@@ -9,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 import xarray as xr
 
-from meanfield import InputError, stamp
+from meanfield import InputError
+from meanfield.toolbox import stamp
 
 LABELS: Mapping[str, tuple[str, ...]] = {
     "type": ("entrepreneur", "ordinary"),

@@ -15,7 +15,8 @@ from rich.table import Table
 
 import meanfield
 from conftest import random_policy
-from meanfield._spectrum import leading_eigenvalues
+from meanfield._fixed_points.spectrum import leading_eigenvalues
+from meanfield.toolbox import linearised_drift, space_of
 
 STEPS = 1000
 
@@ -45,7 +46,7 @@ def test_one_right_hand_side() -> None:
     """dx/dt at H = 3 and H = 5: reshape form against the dense tensor of Eq. 27."""
     for length in (3, 5):
         policy = random_policy(1, 2, length)
-        space, q = meanfield.space_of(policy), jnp.asarray(policy["q"].values)
+        space, q = space_of(policy), jnp.asarray(policy["q"].values)
         x = jnp.full(space.n_states, 1 / space.n_states)
         loop = jax.jit(
             lambda x, q=q, s=space: jax.lax.fori_loop(0, STEPS, lambda _, x: x + 1e-3 * meanfield.drift(x, q, s), x)
@@ -64,16 +65,16 @@ def test_one_right_hand_side() -> None:
 
 def dense(policy: xr.Dataset, x: np.ndarray) -> float:
     """The leading eigenvalue from the whole reduced Jacobian."""
-    space, q = meanfield.space_of(policy), policy["q"].values
+    space, q = space_of(policy), policy["q"].values
     identity = np.eye(space.n_states)
-    columns = [meanfield.linearised_drift(identity[i] - x, x, q, space) for i in range(space.n_states)]
+    columns = [linearised_drift(identity[i] - x, x, q, space) for i in range(space.n_states)]
     return np.linalg.eigvals(np.stack(columns, axis=1)).real.max()
 
 
 @pytest.mark.bench
 def test_leading_eigenvalue(published) -> None:
     policy = published.sel(model="gpt-4o", pair="African/White")
-    space, mixture = meanfield.space_of(policy), meanfield.Population(policy).mixture
+    space, mixture = space_of(policy), meanfield.Population(policy).mixture
     x = meanfield.consensus(policy, "African").values
     rows = [
         ("matrix-free Arnoldi", seconds(lambda: leading_eigenvalues(mixture, x[None], space))),

@@ -7,6 +7,7 @@ import pytest
 from bench_engine import seconds, show
 
 import meanfield
+from meanfield import TIME_PER_ROUND
 from validation import simulate
 
 SIZES = (24, 100, 400)
@@ -34,7 +35,7 @@ def test_finite_size(published) -> None:
     The error falls like 1/N²: measured at one size, it is known at others.
     """
     policy = published.sel(model="gpt-4o", pair="African/White")
-    times = np.array([meanfield.TIME_PER_ROUND * ROUNDS])
+    times = np.array([TIME_PER_ROUND * ROUNDS])
     sizes = (*SIZES, MEASURED_AT)
     theory = meanfield.finite_size(policy, n_agents=sizes, times=times).isel(time=0, word=0)
     error = abs(simulated_mean(policy, MEASURED_AT, 500_000) - theory["mean"].sel(n_agents=MEASURED_AT).item())

@@ -24,6 +24,8 @@ import theory
 sys.path.append(str(Path(__file__).parent / "peers"))
 from environments import BATSS, HERE, MESA, OLD_PPSIM, OWN, PPSIM, REBOP, NotMeasuredError, Peer, interpreter
 
+from meanfield.toolbox import space_of
+
 SEED = 1
 MOST_SECONDS = 400  # that a peer may take for one line
 
@@ -166,7 +168,7 @@ def erring_majority(memory_length: int) -> xr.Dataset:
 def test_naming_game(memory_length: int) -> None:
     """The naming game of many states, too many for a list of reactions: for rules of ordered pairs only."""
     policy = erring_majority(memory_length)
-    space = meanfield.space_of(policy)
+    space = space_of(policy)
     task = {
         **NAMING_GAME,
         "counts": [NAMING_GAME_AGENTS] + [0] * (space.n_states - 1),

@@ -15,6 +15,7 @@ from rich.table import Table
 
 import meanfield
 import validation
+from meanfield.toolbox import space_of
 
 MEMORY_LENGTH = 5
 INTERACTIONS = 2 * 10**8
@@ -51,7 +52,7 @@ def erring_policy():
 @pytest.mark.bench
 def test_interactions_a_second() -> None:
     policy = erring_policy()
-    space = meanfield.space_of(policy)
+    space = space_of(policy)
     successors = space.successors().astype(np.int16)
     q = policy["q"].values
     plain_runs(np.zeros((2, 4), np.int16), q, successors, 1, np.zeros(2))

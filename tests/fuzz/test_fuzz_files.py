@@ -21,6 +21,7 @@ import validation
 from meanfield.datasets import _flag_game
 from meanfield.datasets._llm_group_size import SPACE
 from meanfield.datasets._unpickle import unpickle
+from meanfield.toolbox import read_csv
 
 TABLE = "q_dicts/Q_dict_phi_4_ID_{}_-50_100_0.5tmp_BLANK_False.pkl"
 
@@ -168,7 +169,7 @@ def loads_saved(random):
 
 def loads_foreign(random):
     """Without the checksum, as another program writes it."""
-    data = netcdf("saved.nc")[: -meanfield._files.CHECKSUM_LENGTH]
+    data = netcdf("saved.nc")[: -meanfield.toolbox._files.CHECKSUM_LENGTH]
     meanfield.load(given("policy.nc", mutated(random, data)))
 
 
@@ -229,7 +230,7 @@ def declares_too_much(random):
     if random.random() < 0.5:
         given("raw", content)
         path = Path("raw")
-        content += meanfield._files.CHECKSUM % meanfield._files._digest(path, len(content))
+        content += meanfield.toolbox._files.CHECKSUM % meanfield.toolbox._files._digest(path, len(content))
     meanfield.load(given("policy.nc", content))
 
 
@@ -304,7 +305,7 @@ def reads_tables(random):
     elif reader == 2:
         theory.fit_mechanism2(path)
     else:
-        meanfield.read_csv(path)
+        read_csv(path)
 
 
 CASES = [

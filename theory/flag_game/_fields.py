@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 import xarray as xr
 
-import meanfield
 from meanfield import InputError
+from meanfield.toolbox import stamp
 from theory.flag_game._arguments import check_country, places, whole_number
 from theory.flag_game._crops import SIZES
 
@@ -135,7 +135,7 @@ def crop_fields(compatibility: xr.DataArray, truth: str, rival: str, *, bins: in
     result["surely_truth"] = ((), (values == np.inf).mean(), fraction | {"long_name": "fraction of crops with h = +∞"})
     result["surely_rival"] = ((), (values == -np.inf).mean(), fraction | {"long_name": "fraction of crops with h = -∞"})
     result = result.assign_coords(low=("bin", borders[:-1]), high=("bin", borders[1:]))
-    return meanfield.stamp(result, "flag_game_fields", truth=truth, rival=rival).assign_attrs(field.attrs)
+    return stamp(result, "flag_game_fields", truth=truth, rival=rival).assign_attrs(field.attrs)
 
 
 def _field_map(field: xr.DataArray) -> xr.DataArray:

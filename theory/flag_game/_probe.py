@@ -8,8 +8,8 @@ import numpy as np
 import xarray as xr
 from scipy.stats import beta, kendalltau, spearmanr
 
-import meanfield
 from meanfield import InputError
+from meanfield.toolbox import stamp
 from theory.flag_game._arguments import check_country, places
 from theory.flag_game._compatibility import Counting, crop_compatibility
 from theory.flag_game._drawing import SCALE
@@ -93,7 +93,7 @@ def compare_with_probe(
     )
     text = f"Clopper–Pearson interval of measured, {100 * level:g} % for all crops together"
     result["interval"] = (("crop", "bound"), np.stack([low, high], -1), {"long_name": text, "units": "1"})
-    result = meanfield.stamp(result, "flag_game_probe", noise=noise, counting=counting, level=level)
+    result = stamp(result, "flag_game_probe", noise=noise, counting=counting, level=level)
     spearman, kendall = _rank_correlations(ideal, right / trials)
     return result.assign_attrs(asked.attrs | {"truth": truth, "spearman": spearman, "kendall": kendall})
 

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-import meanfield
 from meanfield import InputError
+from meanfield.toolbox import column_numbers, read_csv
 from theory.mechanism1._endpoints import ENDPOINTS, possible_endpoints
 
 COUNT_COLUMNS = tuple(f"{name}_count" for name in ENDPOINTS)
@@ -106,7 +106,7 @@ def _table(source: Source) -> pd.DataFrame:
         return table if "N" in table.columns else table.rename(columns={"n_agents": "N"})
     if not isinstance(source, (str, os.PathLike)):
         raise InputError(f"counts = {source!r}: expected a path, a DataFrame or a Dataset")
-    return meanfield.read_csv(source, "counts")
+    return read_csv(source, "counts")
 
 
 def _by_size(source: xr.Dataset) -> xr.Dataset:
@@ -132,7 +132,7 @@ def _by_size(source: xr.Dataset) -> xr.Dataset:
 
 
 def _whole(table: pd.DataFrame, name: str, least: int) -> np.ndarray:
-    values = meanfield.column_numbers(table[name])
+    values = column_numbers(table[name])
     wrong = ~(values >= least) | (values != np.round(values)) | ~np.isfinite(values)
     if wrong.any():
         raise InputError(f"{name} = {table[name].to_numpy()[wrong][0]!r}: expected whole numbers of at least {least}")
@@ -141,7 +141,7 @@ def _whole(table: pd.DataFrame, name: str, least: int) -> np.ndarray:
 
 def _numbers(table: pd.DataFrame, name: str) -> np.ndarray:
     """The column's numbers, and NaN where they are missing."""
-    values = meanfield.column_numbers(table[name])
+    values = column_numbers(table[name])
     if (np.isnan(values) & table[name].notna().to_numpy()).any():
         raise InputError(f"{name} = {table[name].tolist()}: expected numbers, or NaN")
     return values

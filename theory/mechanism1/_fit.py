@@ -11,7 +11,8 @@ import xarray as xr
 from scipy.stats import norm
 from tqdm.auto import tqdm
 
-from meanfield import InputError, stamp
+from meanfield import InputError
+from meanfield.toolbox import stamp
 from theory.mechanism1._bootstrap import Refits
 from theory.mechanism1._bootstrap import bootstrap as bootstrap_refits
 from theory.mechanism1._coordinates import Coordinates, interval_of, theta_of

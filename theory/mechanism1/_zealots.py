@@ -27,7 +27,8 @@ from scipy.linalg.blas import dgbmv
 from scipy.special import expit
 from scipy.stats import betabinom, binom
 
-from meanfield import InputError, stamp
+from meanfield import InputError
+from meanfield.toolbox import stamp
 from theory.flag_game._arguments import whole_number
 from theory.mechanism1._counts import EndpointCounts, Source, read_counts
 from theory.mechanism1._endpoints import ENDPOINTS

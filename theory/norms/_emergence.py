@@ -8,7 +8,8 @@ from numbers import Real
 import numpy as np
 import xarray as xr
 
-from meanfield import InputError, solve_reactions, stamp
+from meanfield import InputError, solve_reactions
+from meanfield.toolbox import stamp
 from theory.norms._model import norm_model
 from theory.norms._observables import norm_observables
 from theory.norms._operations import default_operations, operations_sha256

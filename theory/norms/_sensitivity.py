@@ -11,7 +11,8 @@ import pandas as pd
 import xarray as xr
 from tqdm.auto import tqdm
 
-from meanfield import InputError, stamp
+from meanfield import InputError
+from meanfield.toolbox import stamp
 from theory.norms._emergence import emergence, emergence_measures
 from theory.norms._operations import OPERATIONS, default_operations, operations_sha256, validate_operations
 

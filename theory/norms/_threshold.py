@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import xarray as xr
 
-from meanfield import InputError, solve_reactions, stamp
+from meanfield import InputError, solve_reactions
+from meanfield.toolbox import stamp
 from theory.norms._emergence import DAYS
 from theory.norms._model import norm_model
 from theory.norms._observables import norm_observables

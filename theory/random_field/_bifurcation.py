@@ -11,7 +11,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import ArrayLike
 
-from meanfield import all_roots, stamp
+from meanfield.toolbox import all_roots, stamp
 from theory.random_field._field_law import FieldLaw, field_law
 from theory.random_field._fixed_points import check_beta, check_finite
 

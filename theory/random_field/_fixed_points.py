@@ -6,7 +6,8 @@ import numpy as np
 import xarray as xr
 from numpy.typing import ArrayLike
 
-from meanfield import InputError, all_roots, stamp
+from meanfield import InputError
+from meanfield.toolbox import all_roots, stamp
 from theory.random_field._field_law import FieldLaw, field_law
 
 MARGINAL = 1e-7  # of the slope of f(Jm) - m; a fold is approached as the root of the distance

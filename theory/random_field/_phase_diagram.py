@@ -8,7 +8,8 @@ import numpy as np
 import xarray as xr
 from numpy.typing import ArrayLike
 
-from meanfield import InputError, stamp
+from meanfield import InputError
+from meanfield.toolbox import stamp
 from theory.flag_game._arguments import whole_number
 from theory.random_field._field_law import FieldLaw, numbers
 from theory.random_field._fixed_points import check_coupling

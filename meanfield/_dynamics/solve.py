@@ -1,0 +1,252 @@
+"""Solutions of the rate equation."""
+
+from __future__ import annotations
+
+import numpy as np
+import xarray as xr
+
+from meanfield._dynamics.integrate import STEADY_RESIDUAL, Courses, integrate
+from meanfield._dynamics.recurrence import SLOW_TRANSIENT, STEADY, WATCHES, recurrence, turns
+from meanfield._numerics.tsit5 import Tolerances
+from meanfield._population.compositions import empty_memories, validate_fractions
+from meanfield._population.drift import TIME_PER_ROUND
+from meanfield._population.mixture import Mixture
+from meanfield._population.observables import convention, entropy, success_rate
+from meanfield._population.policy import space_of, validate_policy
+from meanfield._population.population import Population
+from meanfield._population.provenance import stamp
+from meanfield.toolbox._errors import InputError
+from meanfield.toolbox._labels import in_order, real_numbers
+from meanfield.toolbox._memory_budget import check_memory
+
+COMPOSITION_DIMS = ("component", "state")
+RESULT_DIMS = ("time", "round", "word")
+# As measured, of each solution
+BYTES_A_SHARE = 40  # for each word and time
+BYTES_A_FRACTION = 90  # for each state
+
+
+def solve(
+    policies: xr.Dataset | Population,
+    *,
+    initial: xr.DataArray | np.ndarray | None = None,
+    times: np.ndarray | None = None,
+    max_time: float = 2000.0,
+    rtol: float = 1e-8,
+    atol: float = 1e-11,
+) -> xr.Dataset:
+    """Integrate the rate equation dx/dt = A(Q)ᵀx - x and report the word share over time and where it ends.
+
+    Adaptive Tsit5. A time of 2 is one population round ([004] Eq. 24 has the factor 2 that Eq. 27 absorbs). A
+    trajectory ends where max|dx/dt| < 1e-8, and stays there, or at `max_time`; `attractor` and `composition` tell
+    where. That may be a saddle, as for a population without any bias. What does not come to rest is watched for another
+    200 units of time, and for 2000 if it then has turned back at least once: `outcome` says whether it repeats itself
+    ('limit cycle') or not ('slow transient').
+
+    Parameters
+    ----------
+    policies
+        One policy, a stack over model and pair, or a population. A stack is solved as one batch.
+    initial
+        Composition to start from: fractions that sum to 1, dims (state), for a population (component, state) or
+        (state), which then holds for each kind of agents. Coordinates of a DataArray count, not positions; its further
+        dims are a batch of starts, and stay in the result. Default: empty memories.
+    times
+        Times at which to save, shape (T,), increasing, from 0. Default: 0 to 200 (100 rounds) in steps of 0.5.
+    max_time
+        Where to stop looking for a steady state. Default 2000, the 1,000 rounds of the papers' simulations.
+    rtol, atol
+        Tolerances of the step size control.
+
+    Returns
+    -------
+    Dataset over model and pair (as in `policies`) and the further dims of `initial`, with `word_share` (time, word),
+    `success_rate` = Σ_w Q_w² and `entropy` = -Σ_w Q_w ln Q_w (time), `composition` (state; of a population component,
+    state) at the end, `residual` = max|dx/dt| there, `end_time`, `outcome` ('steady', 'limit cycle', 'slow
+    transient'), `steady`, `period` of a limit cycle, `attractor`: the word on which agents who are not committed agree
+    at the end, 'mixed' where the success rate among them stays below 0.98.
+
+    Raises
+    ------
+    InputError
+        If an argument is not as described, or policies, starts and times are so many that solving would take more than
+        16 GiB of memory (or what the environment variable MEANFIELD_MEMORY says, in GiB).
+    """
+    saved = _validate_times(times, max_time)
+    for name, tolerance in (("rtol", rtol), ("atol", atol)):
+        if not 0 < tolerance < 1:
+            raise InputError(f"{name} = {tolerance}: expected a number between 0 and 1")
+    stack = _Stack(policies)
+    starts = _starts(stack, empty_memories(policies) if initial is None else initial)
+    measured = stack.measured
+    if not measured.any():
+        raise InputError("policies holds no policy: every combination of model and pair is NaN")
+    _check_memory(int(measured.sum()), starts.size // stack.mixtures.q[..., 0].size, len(saved), stack)
+    mixtures = Mixture(*(values[measured] for values in stack.mixtures))
+    tolerances = Tolerances(rtol, atol)
+    x0 = starts.values.reshape(len(measured), -1, *stack.shape)[measured]
+    courses = integrate(mixtures, x0, saved, float(max_time), tolerances)
+    outcome, period = _outcomes(mixtures, courses, tolerances, stack)
+    solution = _label(stack, starts, saved, courses, outcome, period)
+    options = {
+        "initial": "empty memories" if initial is None else "given",
+        "max_time": max_time,
+        "rtol": rtol,
+        "atol": atol,
+    }
+    return stamp(solution, "solution", policies, **options)
+
+
+class _Stack:
+    """What is solved in one batch: populations along a first axis, some of which may be absent."""
+
+    def __init__(self, policies: xr.Dataset | Population) -> None:
+        if isinstance(policies, Population):
+            self.space = policies.space
+            self.dims: dict[str, int] = {}
+            self.mixtures = Mixture(*(values[None] for values in policies.mixture))
+            self.coords: dict = policies.coords
+            self.words = np.array([policies.words])
+            self.component = True
+        else:
+            policies = validate_policy(policies, "policies")
+            self.space = space_of(policies)
+            self.dims = {str(dim): policies.sizes[dim] for dim in policies["q"].dims[:-2]}
+            q = policies["q"].values.reshape(-1, 1, self.space.n_states, self.space.n_words)
+            self.mixtures = Mixture(q, np.ones((len(q), 1)), np.zeros((len(q), self.space.n_words)))
+            self.coords = dict(policies.coords)
+            shape = (*self.dims.values(), self.space.n_words)
+            self.words = np.broadcast_to(policies["word_label"].values, shape).reshape(-1, self.space.n_words)
+            self.component = False
+        self.shape = self.mixtures.q.shape[1:3]
+        self.measured = ~np.isnan(self.mixtures.q).all((1, 2, 3))
+
+
+def _starts(stack: _Stack, initial: xr.DataArray | np.ndarray) -> xr.DataArray:
+    """Compositions to start from, dims (those of the stack, further ones, component, state)."""
+    if isinstance(initial, str):
+        raise InputError(f"initial = {initial!r}: expected a composition, as consensus(policy, {initial!r})")
+    if not isinstance(initial, xr.DataArray):
+        values = real_numbers(initial, "initial")
+        dims = COMPOSITION_DIMS if stack.component and values.ndim == 2 else ("state",)
+        if values.ndim != len(dims):
+            raise InputError(f"initial has shape {values.shape}: expected ({stack.shape[1]},), or a DataArray for more")
+        initial = xr.DataArray(values, dims=dims)
+    sizes = {**stack.dims, **dict(zip(COMPOSITION_DIMS, stack.shape, strict=True))}
+    _validate_start_dims(initial, stack)
+    labels = {dim: stack.coords[dim].values.tolist() for dim in stack.dims}
+    initial = in_order(initial, labels | {dim: range(sizes[dim]) for dim in COMPOSITION_DIMS}, "initial")
+    initial = initial.transpose(..., "state")
+    plain = xr.DataArray(real_numbers(initial.values, "initial"), dims=initial.dims)
+    validate_fractions(plain.values)
+    further = {str(dim): initial.sizes[dim] for dim in initial.dims if dim not in sizes}
+    kept = {name: values for name, values in initial.coords.items() if values.dims and set(values.dims) <= set(further)}
+    whole = plain.expand_dims({dim: n for dim, n in sizes.items() if dim not in plain.dims})
+    return whole.transpose(*stack.dims, *further, *COMPOSITION_DIMS).assign_coords(kept)
+
+
+def _validate_start_dims(initial: xr.DataArray, stack: _Stack) -> None:
+    if not stack.component and "component" in initial.dims:
+        raise InputError(f"initial has dims {initial.dims}: a component is of a population")
+    if "state" not in initial.dims:
+        raise InputError(f"initial has dims {initial.dims}: expected state among them")
+    if not initial.size:
+        raise InputError(f"initial has shape {initial.shape}: expected at least one start")
+    taken = [str(dim) for dim in initial.dims if dim in RESULT_DIMS]
+    if taken:
+        raise InputError(f"initial has a dim {taken[0]}: expected a batch of starts along another name")
+
+
+def _validate_times(times: np.ndarray | None, max_time: float) -> np.ndarray:
+    saved = np.linspace(0.0, 200.0, 401) if times is None else np.asarray(times, dtype=np.float64)
+    if saved.ndim != 1 or len(saved) < 2 or saved[0] < 0 or not (np.diff(saved) > 0).all() or saved[-1] == np.inf:
+        raise InputError(f"times = {times}: expected at least two increasing times from 0 on")
+    if not saved[-1] <= max_time < np.inf:
+        raise InputError(f"max_time = {max_time}: expected at least the last of times, {saved[-1]}")
+    return saved
+
+
+def _check_memory(n_policies: int, n_starts: int, n_times: int, stack: _Stack) -> None:
+    a_solution = BYTES_A_SHARE * stack.space.n_words * n_times + BYTES_A_FRACTION * int(np.prod(stack.shape))
+    asked = f"policies = {n_policies}, starts = {n_starts}, times = {n_times}"
+    check_memory(n_policies * n_starts * a_solution, asked, "fewer at a time")
+
+
+def _outcomes(
+    mixtures: Mixture, courses: Courses, tolerances: Tolerances, stack: _Stack
+) -> tuple[np.ndarray, np.ndarray]:
+    """What becomes of each solution, and the period of limit cycles (else NaN); shape (populations, starts)."""
+    moving = courses.residual >= STEADY_RESIDUAL
+    outcome = np.full(moving.shape, STEADY, dtype=object)
+    period = np.full(moving.shape, np.nan)
+    for p in np.flatnonzero(moving.any(1)):
+        alone = Mixture(*(values[p : p + 1] for values in mixtures))
+        starts = courses.composition[p : p + 1, moving[p]]
+        outcome[p, moving[p]], period[p, moving[p]] = _watch(alone, starts, tolerances, stack)
+    return outcome, period
+
+
+def _watch(
+    alone: Mixture, compositions: np.ndarray, tolerances: Tolerances, stack: _Stack
+) -> tuple[np.ndarray, np.ndarray]:
+    """What one population does from each of its compositions; longer, where the shorter watch leaves it open."""
+    number = compositions.shape[1]
+    outcome, period = np.full(number, SLOW_TRANSIENT, dtype=object), np.full(number, np.nan)
+    for times in WATCHES:
+        shares = integrate(alone, compositions, times, times[-1], tolerances).word_share[0]
+        for i in np.flatnonzero(outcome == SLOW_TRANSIENT):
+            outcome[i], period[i] = recurrence(times, shares[i])
+        if not any(turns(shares[i]) for i in np.flatnonzero(outcome == SLOW_TRANSIENT)):
+            break
+    return outcome, period
+
+
+def _label(
+    stack: _Stack, starts: xr.DataArray, times: np.ndarray, courses: Courses, outcome: np.ndarray, period: np.ndarray
+) -> xr.Dataset:
+    x, committed = courses.composition, stack.mixtures.committed[stack.measured]
+    said = np.einsum("pims,pmsw->pimw", x, stack.mixtures.q[stack.measured])
+    # What agents say who are not committed
+    final = (
+        np.einsum("pm,pimw->piw", stack.mixtures.share[stack.measured], said) / (1 - committed.sum(-1))[:, None, None]
+    )
+    attractor = np.empty(final.shape[:2], dtype=object)
+    for p, words in enumerate(stack.words[stack.measured].tolist()):
+        attractor[p] = [convention(share, words) for share in final[p]]
+    shares = courses.word_share
+    columns = {
+        "word_share": (("time", "word"), shares, "word share", "1"),
+        "success_rate": (("time",), success_rate(shares), "success rate", "1"),
+        "entropy": (("time",), entropy(shares), "entropy of the word share", "nat"),
+        "composition": (COMPOSITION_DIMS, x, "fraction of agents in each state at the end", "1"),
+        "residual": ((), courses.residual, "max |dx/dt| at the end", "1/time"),
+        "end_time": ((), courses.time, "time at the end", "half rounds"),
+        "outcome": ((), outcome, "what becomes of the trajectory", "1"),
+        "steady": ((), (outcome == STEADY).astype(float), "whether the trajectory ends there", "1"),
+        "period": ((), period, "period of the limit cycle", "half rounds"),
+        "attractor": ((), attractor, "convention at the end", "1"),
+    }
+    outer = {str(dim): size for dim, size in starts.sizes.items() if dim not in COMPOSITION_DIMS}
+    data = {}
+    for name, (own, values, label, units) in columns.items():
+        whole = _scatter(values, stack.measured).reshape((*outer.values(), *values.shape[2:]))
+        data[name] = ((*outer, *own), whole, {"long_name": label, "units": units})
+    coords = {
+        **stack.coords,
+        **starts.coords,
+        "time": ("time", times, {"long_name": "time", "units": "half rounds"}),
+        "round": ("time", times / TIME_PER_ROUND, {"long_name": "population round"}),
+    }
+    solution = xr.Dataset(data, coords=coords)
+    solution["steady"] = (solution["steady"] == 1).assign_attrs(solution["steady"].attrs)
+    for name in ("attractor", "outcome"):
+        solution[name].attrs["missing"] = ""
+    return solution if stack.component else solution.isel(component=0)
+
+
+def _scatter(values: np.ndarray, measured: np.ndarray) -> np.ndarray:
+    """One row for each combination of model and pair; NaN, or None for words, where there is no policy."""
+    missing = None if values.dtype == object else np.nan
+    scattered = np.full((len(measured), *values.shape[1:]), missing, dtype=values.dtype)
+    scattered[measured] = values
+    return scattered

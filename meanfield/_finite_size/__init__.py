@@ -1,0 +1,1 @@
+"""What the size of a population does: moments, noise, the path across a saddle, the group-size law."""

@@ -1,0 +1,196 @@
+"""The path over the saddle that is likeliest among many agents, however unlikely: that of least action.
+
+Noise carries N agents along a path with a chance of exp(-N κ²/2) to leading order in N, where κ²/2 = ∫ p·dx/dt - h dt
+follows from Hamilton's equations of the interactions themselves (Freidlin and Wentzell, ch. 5):
+
+    h(x, p) = ½ [Σ_ab g_ab g_ba / Σx - Σx],   g_ab = Σ_i x_i q_a(i) exp(p_Γ(i,a,b) - p_i).
+
+N·h is the rate at which the mean of exp(N p·x) grows. The rates of this tilted population are as stiff as its noise is
+strong. But u_i = x_i exp(-p_i) and v_i = exp(p_i) are canonical variables too, whose equations are linear and not stiff
+given the messages g_ab(t): W² functions of time are all that is unknown (`_messages`). Where Newton's method does not
+find them, for agents who hardly ever slip, it starts from agents who with a chance ε say what is said at the saddle,
+and follows the path as ε falls: to 0, or to 1e-14 where there are answers of probability 0.
+
+As h has degree one in x, d(p·x)/dt = p·dx/dt - h. So κ² = -2 log v of empty memories at time 0, where p·x goes to 0.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from meanfield._finite_size import message_kernel as kernel
+from meanfield._finite_size.messages import ROUGH, Ending, Found, MessageProblem, Messages, mesh_until, moved
+from meanfield._finite_size.path_equations import PathEquations
+from meanfield._finite_size.path_kernel import over_heard
+from meanfield._numerics.course import Vector
+
+APPROACHES, LONGER = (32.0, 16.0, 8.0), 1.5  # first T; the next one
+SLOWEST = 5e-4  # saddle, by its eigenvalue: others are as good as marginal
+FADED = 16.0  # T, in units of the time in which a momentum fades
+FINEST = 64  # parts of a step
+SETTLED = 1e-4  # error of κ, relative, and what half the step may change
+MESSAGE_TOLERANCE = 1e-5  # of their logarithms
+WAITS = (0.2, 0.4, 0.6, 0.8, 1.0)  # where paths may become longer, of T
+NEARLY = 1e-2  # error where no longer path is found, as where it waits near an attractor
+LONG_SEARCH = 10**6  # evaluations times nodes, from a path that is near
+STARTS = (1e-3, 1e-2, 0.1, 0.3)  # ε
+IMPOSSIBLE = 1e-14  # ε instead of 0: messages have logarithms
+NEGLIGIBLE = 0.03  # ε, against the rarest answer
+FIRST_RATIO, SMALLEST_RATIO, LARGEST_RATIO = 10**0.5, 1.1, 1e4  # of ε to the next
+EASY = 150  # evaluations, below which the ratio grows
+
+
+class LeastActionPath(NamedTuple):
+    """A path and its momentum at nodes.
+
+    Attributes
+    ----------
+    u, v
+        x exp(-p) and exp(p), shape (nodes, S).
+    messages
+        g_ab, shape (nodes, W, W).
+    weights
+        With what the nodes count in integrals over time.
+    kappa
+        See the module.
+    error
+        What it may be wrong by, relative.
+    equations
+        The policy, with 1e-14 for answers of probability 0.
+    growth
+        Positive eigenvalue of the saddle, with which p decays after the last node.
+    """
+
+    u: Float[np.ndarray, "nodes states"]
+    v: Float[np.ndarray, "nodes states"]
+    messages: Messages
+    weights: Vector
+    kappa: float
+    error: float
+    equations: PathEquations
+    growth: float
+
+    @property
+    def x(self) -> Float[np.ndarray, "nodes states"]:
+        """Compositions."""
+        return self.u * self.v
+
+    @property
+    def p(self) -> Float[np.ndarray, "nodes states"]:
+        """Momenta."""
+        return np.log(self.v)
+
+    def work(self) -> Vector:
+        """p·dx/dt - h at the nodes, which is (p·x)'."""
+        q, memory, n_kept = self.equations.q, self.equations.memory, self.equations.n_kept
+        rates = np.empty(len(self.u))
+        for n, (u, v, g) in enumerate(zip(self.u, self.v, self.messages, strict=True)):
+            moved = v * kernel.forwards(u, g, q, memory, n_kept) - u * kernel.backwards(v, g, q, memory)
+            rates[n] = np.log(v) @ moved - ((g * g.T).sum() - 1) / 2
+        return rates
+
+    def slopes(self) -> Float[np.ndarray, "own states"]:
+        """∫ ∂h/∂q_a(i) dt, up to a number for each i."""
+        weights = self.weights.copy()
+        weights[-1] += 1 / self.growth  # p decays with this rate
+        total = np.zeros(self.equations.q.T.shape)
+        for weight, u, v, g in zip(weights, self.u, self.v, self.messages, strict=True):
+            met = over_heard(self.equations.rows(v), g.T)
+            total += weight * u * met[self.equations.memory].T
+        return total
+
+
+def least_action_path(
+    equations: PathEquations, saddle: Vector, left: Vector, growth: float, limit: int
+) -> LeastActionPath | str:
+    """The path of least action; the reason where none is found.
+
+    It is stationary; that no other has less action is not checked. `left` points towards the side that noise must
+    reach, and above `limit`, of nodes times states, the search is given up.
+    """
+    if growth < SLOWEST:
+        return f"the saddle is almost marginal (eigenvalue {growth:.2g}): a path there takes too long"
+    left = left - left @ saddle
+    left = left / np.abs(left).max()
+    ends = Ending(left, growth, float(left @ equations.noise(saddle, left)), saddle @ equations.q)
+    least = 0.0 if equations.q.min() > 0 else IMPOSSIBLE
+    for until in APPROACHES:
+        mesh = mesh_until(until, 1)
+        if mesh.n_nodes * len(saddle) > limit:
+            return too_large(mesh.n_nodes, len(saddle), growth)
+        problem = MessageProblem(equations, ends, mesh)
+        found = _followed(problem, least)
+        if found is not None and found.kappa > 0:
+            return _settled(problem, found, until, least, limit)
+    return "no path to the saddle was found"
+
+
+def _settled(problem: MessageProblem, found: Found, until: float, least: float, limit: int) -> LeastActionPath | str:
+    """The path at as many and as long times as κ needs."""
+    equations, ends, n_states = problem.equations, problem.ends, len(problem.equations.q)
+    parts, change, longest = 1, np.inf, False
+    while (lengthen := not longest and found.end_error > SETTLED) or change > SETTLED:
+        end, fine = (until * LONGER, parts) if lengthen else (until, 2 * parts)
+        if end * ends.growth > FADED or fine > FINEST:
+            return "no path to the saddle was found"
+        mesh = mesh_until(end, fine)
+        if mesh.n_nodes * n_states > limit:
+            return too_large(mesh.n_nodes, n_states, ends.growth)
+        another, tolerance = MessageProblem(equations, ends, mesh), MESSAGE_TOLERANCE * np.clip(found.kappa**2, 1e-3, 1)
+        starts = [moved(found.logarithms, problem.mesh, mesh, wait) for wait in (WAITS if lengthen else WAITS[-1:])]
+        better = another.solve(another.nearest(starts, least), least, tolerance, LONG_SEARCH // mesh.n_nodes)
+        if better is None and lengthen and found.end_error < NEARLY:
+            longest = True
+            continue
+        if better is None or not better.kappa > 0:
+            return "no path to the saddle was found"
+        if not lengthen:
+            change = abs(better.kappa / found.kappa - 1)
+        found, problem, until, parts = better, another, end, fine
+    weights = problem.mesh.pace[::2].copy()
+    weights[[0, -1]] /= 2
+    messages, error = np.exp(found.logarithms), max(found.end_error, change)
+    solved = PathEquations(problem.policy(least), equations.space)
+    return LeastActionPath(found.u, found.v, messages, weights, found.kappa, error, solved, ends.growth)
+
+
+def too_large(n_nodes: int, n_states: int, growth: float) -> str:
+    """Why such a path is not looked for."""
+    path = f"{n_nodes} times in {n_states} states"
+    return f"the path to a saddle with eigenvalue {growth:.2g} needs {path}, more than are kept"
+
+
+def _followed(problem: MessageProblem, least: float) -> Found | None:
+    """With the least chance of random answers; from a larger one where it is not found at once."""
+    start = np.log(np.tile(problem.ends.said[:, None], (problem.mesh.n_nodes, 1, len(problem.ends.said))))
+    if (found := problem.solve(start, least, MESSAGE_TOLERANCE)) is not None:
+        return found
+    for at_random in STARTS:
+        if (found := problem.solve(start, at_random, ROUGH)) is not None:
+            break
+    else:
+        return None
+    smallest = NEGLIGIBLE * problem.equations.q.min() if least == 0 else IMPOSSIBLE
+    logarithm, slope, ratio = np.log(at_random), 0.0, FIRST_RATIO
+    while True:
+        last = at_random / ratio <= smallest
+        following = smallest if last else at_random / ratio
+        problem.evaluations = 0
+        move = np.log(following) - logarithm
+        tried = problem.solve(
+            found.logarithms + move * slope, least if last else following, MESSAGE_TOLERANCE if last else ROUGH
+        )
+        if tried is None:
+            ratio = ratio**0.5
+            if ratio < SMALLEST_RATIO:
+                return None
+            continue
+        if last:
+            return tried
+        slope = (tried.logarithms - found.logarithms) / move
+        found, at_random, logarithm = tried, following, logarithm + move
+        if problem.evaluations < EASY:
+            ratio = min(ratio**1.5, LARGEST_RATIO)

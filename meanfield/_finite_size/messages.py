@@ -1,0 +1,211 @@
+"""The messages of a tilted population, of which the path of least action is the fixed point (`_least_action`).
+
+Given the messages g_ab(t), with G = Σ_ab g_ab g_ba,
+
+    du_j/dt = Σ_(Γ(i,a,b) = j) u_i q_a(i) g_ba - ½(G + 1) u_j,   -dv_i/dt = Σ_ab q_a(i) g_ba v_Γ(i,a,b) - ½(G + 1) v_i
+
+are linear, of bounded rates, and conserve Σuv. u goes forward from empty memories, v backward from the saddle, and both
+give the messages anew, g_ab = Σ_i u_i q_a(i) v_Γ(i,a,b). The fixed point is found by Newton's method for their
+logarithms, with GMRES.
+
+At the end T the momentum is s·l, of the left eigenvector l of the saddle's unstable direction, with eigenvalue λ, and
+from there on the equations are linearised: l·(x(T) - saddle) = -s lᵀDl/2λ gives the strength s. What is left of the
+action then, s²lᵀDl/4λ, is added to the momentum of all, so that p·x goes to 0.
+
+The messages change fast at the start, where agents hardly ever say the weak word. Steps are equal in τ,
+τ = t/LONG + log(1 + t/FIRST)/GROWTH.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+from scipy.optimize import brentq
+from scipy.sparse.linalg import LinearOperator, gmres
+from scipy.special import wrightomega
+
+from meanfield._finite_size import message_kernel as kernel
+from meanfield._finite_size.path_equations import PathEquations
+from meanfield._numerics.course import Vector, halves
+
+LONG, GROWTH, FIRST = 0.8, 0.5, 1e-8  # steps: the longest, how fast they grow, and of which time they are at first
+ROUGH = 1e-3  # size of residuals below which the next may be larger
+SHORT_SEARCH, MAX_KRYLOV = 300, 150  # evaluations
+# Of GMRES: the second where paths that wait near an attractor, for any time, hardly differ, so that convergence is slow
+KRYLOV_TOLERANCES, SLOW = (1e-2, 1e-6), 0.3
+DIFFERENCE = 1e-6  # of logarithms of messages, for their derivatives
+FARTHEST = 3.0  # that logarithms may move in a step
+SMALLEST_PART = 0.03  # of a step
+STRONGEST = 1e9  # of momenta
+
+Messages = Float[np.ndarray, "nodes own partner"]
+
+
+class Mesh(NamedTuple):
+    """Times and dt/dτ at nodes and middles, where τ counts the steps."""
+
+    time: Vector
+    pace: Vector
+
+    @property
+    def n_nodes(self) -> int:
+        return (len(self.time) + 1) // 2
+
+
+def mesh_until(end: float, parts: int) -> Mesh:
+    """From 0 to that time, each step in as many parts."""
+    tau = end / LONG + np.log1p(end / FIRST) / GROWTH
+    n_steps = parts * int(np.ceil(tau))
+    first = GROWTH / LONG * FIRST
+    # z + log z = known, for z = (t + FIRST)·GROWTH/LONG
+    z = wrightomega(GROWTH * tau * np.arange(2 * n_steps + 1) / (2 * n_steps) + first + np.log(first))
+    time = LONG / GROWTH * (z - first)
+    return Mesh(np.maximum(time, 0.0), tau / n_steps / (1 / LONG + 1 / (GROWTH * (time + FIRST))))
+
+
+class Ending(NamedTuple):
+    """Where the path ends: the left eigenvector l, 0 at the saddle, its eigenvalue λ, lᵀDl, and the word share."""
+
+    left: Vector
+    growth: float
+    spread: float
+    said: Float[np.ndarray, " words"]
+
+    def strength(self, u: Vector) -> float | None:
+        """That of the momentum with which u, but for a factor, ends on the linearised path."""
+
+        def beyond(strength: float) -> float:
+            exponent = strength * self.left
+            x = u * np.exp(exponent - exponent.max())
+            return float(self.left @ x / x.sum() + strength * self.spread / (2 * self.growth))
+
+        farthest = 1.0
+        while not beyond(-farthest) < 0 < beyond(farthest):
+            farthest *= 2
+            if farthest > STRONGEST:
+                return None
+        return float(brentq(beyond, -farthest, farthest, xtol=1e-300, rtol=1e-14))  # pyright: ignore
+
+    def action(self, strength: float) -> float:
+        """From there on."""
+        return strength**2 * self.spread / (4 * self.growth)
+
+
+class Found(NamedTuple):
+    """Logarithms of messages, those that they give, the courses between, and the action after these."""
+
+    logarithms: Messages
+    again: Messages
+    u: Float[np.ndarray, "nodes states"]
+    v: Float[np.ndarray, "nodes states"]
+    rest: float
+
+    @property
+    def residual(self) -> Messages:
+        return self.again - self.logarithms
+
+    @property
+    def size(self) -> float:
+        return float(np.sqrt(np.mean(self.residual**2)))
+
+    @property
+    def kappa(self) -> float:
+        return float(np.sqrt(max(0.0, -2 * np.log(self.v[0, 0]))))
+
+    @property
+    def end_error(self) -> float:
+        """What linearising the end leaves out of κ, relative: of third order in its strength, while that is of second.
+
+        It stays large where p has nothing to work with, as at an attractor, instead of the saddle.
+        """
+        return (2 * self.rest / self.kappa**2) ** 1.5 if self.kappa > 0 else np.inf
+
+
+class MessageProblem:
+    """A policy, some of whose answers are at random, a saddle and a mesh."""
+
+    def __init__(self, equations: PathEquations, ends: Ending, mesh: Mesh) -> None:
+        self.mesh, self.evaluations = mesh, 0
+        self.equations, self.ends = equations, ends
+
+    def policy(self, at_random: float) -> np.ndarray:
+        """That of agents who with a chance say what is said at the saddle."""
+        return (1 - at_random) * self.equations.q + at_random * self.ends.said
+
+    def evaluate(self, logarithms: Messages, q: np.ndarray) -> Found | None:
+        """None where messages leave all bounds."""
+        self.evaluations += 1
+        W, memory, n_kept = self.equations.n_words, self.equations.memory, self.equations.n_kept
+        messages = np.exp(halves(logarithms.reshape(len(logarithms), -1))).reshape(-1, W, W)
+        start = np.eye(1, len(q))[0]
+        u = kernel.forward_course(messages, self.mesh.pace, start, q, memory, n_kept)
+        if not (np.isfinite(u).all() and u[-1].max() > 0):
+            return None
+        u /= u[-1].max()
+        strength = self.ends.strength(u[-1])
+        if strength is None:
+            return None
+        rest = self.ends.action(strength)
+        v = kernel.backward_course(messages, self.mesh.pace, np.exp(strength * self.ends.left + rest), q, memory)
+        u /= u[0] @ v[0]
+        again = kernel.messages_of(u, v, q, memory, n_kept)
+        return Found(logarithms, np.log(again), u, v, rest) if 0 < again.min() <= again.max() < np.inf else None
+
+    def nearest(self, starts: list[Messages], at_random: float) -> Messages:
+        """The start of the smallest residual."""
+        found = [self.evaluate(start, self.policy(at_random)) for start in starts]
+        return starts[int(np.argmin([np.inf if one is None else one.size for one in found]))]
+
+    def solve(self, start: Messages, at_random: float, tolerance: float, most: int = SHORT_SEARCH) -> Found | None:
+        """Newton's method, None where it does not converge within about so many evaluations."""
+        q, (krylov, exact) = self.policy(at_random), KRYLOV_TOLERANCES
+        found, before = self.evaluate(start, q), self.evaluations
+        while found is not None and found.size >= tolerance:
+            if self.evaluations >= before + most:
+                return None
+            nearer = self._nearer(found, self._step(found, q, krylov), q)
+            if nearer is None and krylov == exact:
+                return None
+            if nearer is None or nearer.size > SLOW * found.size:
+                krylov = exact
+            found = found if nearer is None else nearer
+        return found
+
+    def _step(self, found: Found, q: np.ndarray, tolerance: float) -> Messages:
+        shape, size = found.logarithms.shape, found.logarithms.size
+
+        def product(direction: np.ndarray) -> np.ndarray:
+            scale = DIFFERENCE / max(np.abs(direction).max(), 1e-300)
+            there = self.evaluate(found.logarithms + scale * direction.reshape(shape), q)
+            return direction * np.nan if there is None else (found.residual - there.residual).ravel() / scale
+
+        matrix = LinearOperator((size, size), matvec=product, dtype=float)
+        step = gmres(matrix, found.residual.ravel(), rtol=tolerance, restart=MAX_KRYLOV, maxiter=1)[0]
+        return step.reshape(shape)
+
+    def _nearer(self, found: Found, step: Messages, q: np.ndarray) -> Found | None:
+        part = min(1.0, FARTHEST / np.abs(step).max())
+        while part > SMALLEST_PART:
+            there = self.evaluate(found.logarithms + part * step, q)
+            if there is not None and there.size < max(ROUGH, (1 - part / 10) * found.size):
+                return there
+            part /= 2
+        return None
+
+
+def moved(logarithms: Messages, before: Mesh, after: Mesh, wait: float) -> Float[np.ndarray, "others own partner"]:
+    """Messages at the times of a longer mesh: those of one time last longer, and those of the end.
+
+    Parameters
+    ----------
+    wait
+        That time, against the last.
+    """
+    at, extra = wait * before.time[-1], (after.time[-1] - before.time[-1]) * (0.5 if wait < 1 else 1.0)
+    time = after.time[::2]
+    source = np.where(time < at, time, np.maximum(at, time - extra))
+    columns = logarithms.reshape(len(logarithms), -1).T
+    there = [np.interp(source, before.time[::2], column) for column in columns]
+    return np.transpose(there).reshape(-1, *logarithms.shape[1:])

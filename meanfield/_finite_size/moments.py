@@ -1,0 +1,259 @@
+"""Mean and variance of the word share among N agents, to order 1/N.
+
+The composition of N agents has mean x + V/N and covariance C/N, up to 1/N², with (Gast and Van Houdt, Proc. ACM Meas.
+Anal. Comput. Syst. 1, 17 (2017); van Kampen, ch. X)
+
+    dx/dt = F(x),   dC/dt = JC + CJᵀ + D - 2FFᵀ,   dV/dt = JV + ½F''[C] + b - JF.
+
+2FFᵀ and JF are there because exactly N/2 interactions happen in a unit of time, as in simulations; at the times of a
+Poisson process C would be larger by 2t FFᵀ and V by t JF. b is there because the two agents who meet are different
+ones: an agent never meets itself, so that its partner says b with Q_b + (Q_b - q_b(i))/N, and
+
+    b(x) = Σ_i x_i Σ_ab q_a(i) (Q_b - q_b(i)) e_Γ(i,a,b).
+
+Two facts keep this at O(S) a step. F is quadratic, F''[C] = 2 Σ_ij C_ij Σ_ab q_a(i) q_b(j) e_Γ(i,a,b), so that only Cq
+enters, S·W numbers. And agents who have not met are independent: C = diag(x) - xxᵀ + h, where the correlation h/N
+between two agents starts from zero and obeys
+
+    dh/dt = Jh + hJᵀ + Σ_ab k_ab k_baᵀ - 2FFᵀ,   k_ab = Σ_i x_i q_a(i) (e_Γ(i,a,b) - x),   F = Σ_ab Q_b k_ab:
+
+what is fed in at a time has rank W² at most, and is forgotten with the memory. So h has a low rank, and is kept in
+factors, which J moves like any perturbation of x; they are compressed to the eigenvectors of h whenever they have
+become twice as many as these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import xarray as xr
+from jaxtyping import Float
+from scipy.interpolate import make_interp_spline
+from scipy.linalg import block_diag
+
+from meanfield._finite_size import moments_kernel as kernel
+from meanfield._finite_size.noise import outcomes
+from meanfield._finite_size.path_equations import PathEquations
+from meanfield._numerics.tsit5 import STAGE_TIMES
+from meanfield._population.drift import TIME_PER_ROUND
+from meanfield._population.policy import name_of, single_policy, space_of
+from meanfield._population.provenance import stamp
+from meanfield.toolbox._errors import InputError
+from meanfield.toolbox._memory_budget import check_memory
+
+BYTES_A_SIZE = 50  # of a law, as measured
+STEP = 0.2  # of fifth order: halving it changes the moments by less than 2e-5
+# Lobatto's rule of four points for what is fed in during a step: the weight of its ends, and the points within
+END, INNER = 1 / 12, ((1 - 5**-0.5) / 2, (1 + 5**-0.5) / 2)
+# Largest neglected eigenvalue of h, relative to the largest kept. What is neglected may grow again, with the dynamics.
+NEGLECTED = 1e-9
+SPLINE = 7  # degree, between the steps
+ROOM = 2  # how many times the rank of h its factors may hold before they are compressed
+MAX_NUMBERS = 2**26  # steps times states: 0.5 GB for what drives V, and another for its spline
+
+
+class Moments(NamedTuple):
+    """What the equations give at the steps.
+
+    Attributes
+    ----------
+    share
+        Word share Q of the rate equation, shape (steps + 1, W).
+    correction
+        qᵀV, shape (steps + 1, W).
+    variance
+        (qᵀCq)_ww, shape (steps + 1, W).
+    """
+
+    share: Float[np.ndarray, "nodes words"]
+    correction: Float[np.ndarray, "nodes words"]
+    variance: Float[np.ndarray, "nodes words"]
+
+
+def finite_size(
+    policy: xr.Dataset, *, n_agents: int | Sequence[int] | np.ndarray | None = None, times: np.ndarray | None = None
+) -> xr.Dataset:
+    """Mean and variance of the word share over time among N agents who start with empty memories, to order 1/N.
+
+    The word share Q of N agents, after N·t/2 interactions of two different agents each, has
+
+        mean Q(t) + qᵀV(t)/N + O(1/N²)  (refined mean field),   variance qᵀC(t)q/N + O(1/N²)  (linear noise).
+
+    This describes populations that follow one path. Where noise decides between two conventions, it holds as long as
+    the standard deviation is small against the distance to the saddle; after that, see `group_size_law`. Close to
+    consensus, where populations differ by how far they have got, the next order is large in relation: for GPT-4o
+    {African, White} the variance is too small by 130/N of itself after four rounds and by 450/N after six.
+
+    Parameters
+    ----------
+    policy
+        One policy, of W ≥ 2 words.
+    n_agents
+        Population sizes N ≥ 2 for which to give `mean` and `variance`.
+    times
+        Increasing times from 0, shape (T,); two units are a round of N interactions. Default: 0 to 60 in steps of 0.5.
+
+    Returns
+    -------
+    Dataset with
+
+    - `word_share` (time, word), that of the rate equation;
+    - `word_share_correction` (time, word), qᵀV, to be divided by N;
+    - `word_share_variance` (time, word), the diagonal of qᵀCq, to be divided by N;
+    - where `n_agents` is given, `mean` and `variance` (n_agents, time, word).
+
+    Raises
+    ------
+    InputError
+        If an argument is not as described, or a course of that many steps in that many states takes too much memory,
+        or sizes and times more than 16 GiB (or what the environment variable MEANFIELD_MEMORY says, in GiB).
+    """
+    policy = single_policy(policy)
+    equations, space = PathEquations(policy["q"].values, space_of(policy)), space_of(policy)
+    times = _validate_times(times)
+    sizes = None if n_agents is None else validate_sizes(n_agents)
+    n_sizes = 0 if sizes is None else len(sizes)
+    # As measured
+    needed = 16 * space.n_words * len(times) * (n_sizes + 2)
+    check_memory(needed, f"n_agents has {n_sizes} sizes and times {len(times)}", "fewer of them")
+    n_steps = max(SPLINE, int(np.ceil(times[-1] / STEP)))
+    if n_steps * space.n_states > MAX_NUMBERS:
+        raise InputError(
+            f"times end at {times[-1]:g}: for {space.n_states} states expected {MAX_NUMBERS // space.n_states * STEP:g}"
+            " at most"
+        )
+    moments = _moments(equations, n_steps)
+    grid = STEP * np.arange(n_steps + 1)
+    share, correction, variance = (make_interp_spline(grid, values, k=SPLINE)(times) for values in moments)
+    # A variance below the accuracy may come out negative.
+    result = _label(policy, times, share, correction, np.maximum(variance, 0.0), sizes)
+    return stamp(result, "finite_size", policy, step=STEP, neglected=NEGLECTED)
+
+
+def _validate_times(times: np.ndarray | None) -> np.ndarray:
+    saved = np.linspace(0.0, 60.0, 121) if times is None else np.asarray(times, dtype=np.float64)
+    if saved.ndim != 1 or not len(saved) or not saved[0] >= 0 or not (np.diff(saved) > 0).all() or saved[-1] == np.inf:
+        raise InputError(f"times = {times}: expected increasing times from 0 on")
+    return saved
+
+
+def validate_sizes(n_agents: int | Sequence[int] | np.ndarray) -> np.ndarray:
+    """Different population sizes of at least 2, as an array; InputError where `n_agents` is something else."""
+    sizes = np.atleast_1d(np.asarray(n_agents))
+    check_memory(BYTES_A_SIZE * sizes.size, f"n_agents has {sizes.size} sizes", "fewer of them")
+    whole = sizes.ndim == 1 and len(sizes) > 0 and sizes.dtype.kind in "iu"
+    if not whole or sizes.min() < 2 or len(np.unique(sizes)) < len(sizes):
+        raise InputError(f"n_agents = {n_agents}: expected different whole numbers of at least 2")
+    return sizes
+
+
+def _moments(equations: PathEquations, n_steps: int) -> Moments:
+    """The moments at the steps; h is kept as rowsᵀ · middle · rows."""
+    q = equations.q.T
+    W, S = q.shape
+    share, variance, drive = np.empty((n_steps + 1, W)), np.empty((n_steps + 1, W)), np.empty((n_steps + 1, S))
+    x = np.zeros(S)
+    x[0] = 1.0
+    none = (np.empty((0, S)), np.empty((0, 0)))
+    share[0], (drive[0], variance[0]) = q @ x, _observe(x, *none, equations)
+    rows, weights = _fed(x, equations)
+    fed, middle, rank = len(rows), END * STEP * weights, 0
+    for n in range(1, n_steps + 1):
+        inner, weights = zip(*(_fed_within(x, equations, part) for part in INNER), strict=True)
+        x, *moved = _advance(np.vstack([x, rows]), equations, STEP)
+        rows, middle = np.vstack([*moved, *inner]), block_diag(middle, *weights)
+        if len(rows) > ROOM * max(rank, 3 * fed):
+            rows, middle = _compress(rows, middle)
+            rank = len(rows)
+        after, weights = _fed(x, equations)
+        rows, middle = np.vstack([rows, after]), block_diag(middle, END * STEP * weights)
+        share[n], (drive[n], variance[n]) = q @ x, _observe(x, rows, middle, equations)
+        middle[-fed:, -fed:] *= 2  # which is also the start of the next step
+    return Moments(share, _correction(drive, equations), variance)
+
+
+def _observe(
+    x: np.ndarray, rows: np.ndarray, middle: np.ndarray, equations: PathEquations
+) -> tuple[np.ndarray, np.ndarray]:
+    """What drives V, ½F''[C] + b - JF, shape (S,), and the diagonal of qᵀCq."""
+    q, F = np.ascontiguousarray(equations.q.T), equations.drift(x)
+    said, Q = x * q, q @ x
+    Cq = said - Q[:, None] * x + (middle @ (rows @ q.T)).T @ rows
+    apart = Q[:, None] * x - said
+    # Σ_i Σ_ab weight[b, i] q_a(i) e_Γ(i,a,b): agents in state i hear b with that weight
+    jointly = np.stack([equations.kept(weight) for weight in Cq + apart], axis=-1).ravel()
+    return np.concatenate([[0.0], jointly]) - equations.linearised(x, F), (q * Cq).sum(1)
+
+
+def _fed(x: np.ndarray, equations: PathEquations) -> tuple[np.ndarray, np.ndarray]:
+    """k_ab as rows (W², S), and the symmetric matrix of the weights of their products."""
+    Q, W = x @ equations.q, equations.n_words
+    columns = outcomes(x, equations.q, equations.space) - x[:, None, None] * Q[None, :, None]
+    swap = np.eye(W * W).reshape(W, W, W, W).transpose(0, 1, 3, 2).reshape(W * W, W * W)  # (a, b) with (b, a)
+    heard = np.tile(Q, W)
+    return columns.reshape(len(x), W * W).T, swap - 2 * np.outer(heard, heard)
+
+
+def _fed_within(x: np.ndarray, equations: PathEquations, part: float) -> tuple[np.ndarray, np.ndarray]:
+    """What is fed in at that part of a step from x, moved to its end, with the weights of the quadrature."""
+    there = _advance(x[None], equations, part * STEP)[0]
+    rows, weights = _fed(there, equations)
+    return _advance(np.vstack([there, rows]), equations, (1 - part) * STEP)[1:], (0.5 - END) * STEP * weights
+
+
+def _advance(rows: np.ndarray, equations: PathEquations, step: float, source: np.ndarray | None = None) -> np.ndarray:
+    """x and perturbations of it, the rows, one step further; `source` drives these, shape (stages, S)."""
+    q, memory, after = equations.q, equations.memory, np.empty_like(rows)
+    after[0], kept, said = kernel.step_of(np.ascontiguousarray(rows[0]), q, memory, equations.n_kept, step)
+    driven = np.empty((0, rows.shape[1])) if source is None else source
+    kernel.perturbations(rows[1:], kept, said, q, memory, step, driven, after[1:])
+    return after
+
+
+def _compress(rows: np.ndarray, middle: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The same rowsᵀ · middle · rows with orthonormal rows and a diagonal, without its negligible eigenvalues."""
+    basis, triangle = np.linalg.qr(rows.T)
+    s, rotation = np.linalg.eigh(triangle @ middle @ triangle.T)
+    kept = np.abs(s) > NEGLECTED * np.abs(s).max(initial=0.0)
+    return (basis @ rotation[:, kept]).T, np.diag(s[kept])
+
+
+def _correction(drive: np.ndarray, equations: PathEquations) -> np.ndarray:
+    """qᵀV at the nodes, shape (nodes, W), from V = 0."""
+    spline = make_interp_spline(STEP * np.arange(len(drive)), drive, k=SPLINE)
+    correction, rows = np.zeros((len(drive), equations.n_words)), np.zeros((2, drive.shape[1]))
+    rows[0, 0] = 1.0
+    for n in range(1, len(drive)):
+        rows = _advance(rows, equations, STEP, spline(STEP * (n - 1 + STAGE_TIMES)))
+        correction[n] = rows[1] @ equations.q
+    return correction
+
+
+def _label(
+    policy: xr.Dataset,
+    times: np.ndarray,
+    share: np.ndarray,
+    correction: np.ndarray,
+    variance: np.ndarray,
+    sizes: np.ndarray | None,
+) -> xr.Dataset:
+    columns = {
+        "word_share": (("time", "word"), share, "word share of the rate equation"),
+        "word_share_correction": (("time", "word"), correction, "N (mean word share - word share), for large N"),
+        "word_share_variance": (("time", "word"), variance, "N times the variance of the word share, for large N"),
+    }
+    coords = {
+        "time": ("time", times, {"long_name": "time", "units": "half rounds"}),
+        "round": ("time", times / TIME_PER_ROUND, {"long_name": "population round"}),
+        **{name: policy[name] for name in ("model", "pair", "word", "word_label") if name in policy.coords},
+    }
+    if sizes is not None:
+        N = sizes[:, None, None]
+        dims = ("n_agents", "time", "word")
+        columns["mean"] = (dims, share + correction / N, "mean word share among N agents")
+        columns["variance"] = (dims, variance / N, "variance of the word share among N agents")
+        coords["n_agents"] = ("n_agents", sizes, {"long_name": "number of agents"})
+    data = {name: (dims, values, {"long_name": label, "units": "1"}) for name, (dims, values, label) in columns.items()}
+    return xr.Dataset(data, coords=coords).assign_attrs(policy=name_of(policy))

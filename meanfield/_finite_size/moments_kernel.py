@@ -1,0 +1,73 @@
+"""Steps of the rate equation and of its perturbations in compiled loops; see `_finite_size`.
+
+`memory` holds the number of the memory that each state keeps; kept[k, a] is indexed by it and by what is said.
+"""
+
+from __future__ import annotations
+
+from typing import no_type_check
+
+import numpy as np
+
+from meanfield._dynamics.trajectory_kernel import WEIGHTS
+from meanfield._finite_size.path_kernel import keep
+from meanfield._numerics.compiled import compiled
+
+
+@compiled
+@no_type_check
+def step_of(x, q, memory, n_kept, step):
+    """x one step further, and at each stage what is kept by agents and what is said."""
+    n_stages = len(WEIGHTS)
+    kept, said = np.empty((n_stages, n_kept, q.shape[1])), np.empty((n_stages, q.shape[1]))
+    slopes, y = np.empty((n_stages, len(x))), x.copy()
+    for stage in range(n_stages):
+        kept[stage], said[stage] = keep(y, q, memory, n_kept)
+        Q = said[stage] / said[stage].sum()
+        _slope(y, kept[stage], Q, kept[stage], np.zeros_like(Q), slopes[stage])
+        move(x, slopes, stage, step, y)
+    return y, kept, said
+
+
+@compiled
+@no_type_check
+def perturbations(rows, kept, said, q, memory, step, source, after):
+    """Write perturbations of x one step further, in which `source` drives them, shape (stages, S) or (0, S)."""
+    n_stages, n_kept, _ = kept.shape
+    slopes, y = np.empty((n_stages, rows.shape[1])), np.empty(rows.shape[1])
+    for row in range(len(rows)):
+        y[:] = rows[row]
+        for stage in range(n_stages):
+            kept_too, change = keep(y, q, memory, n_kept)
+            whole = said[stage].sum()
+            Q = said[stage] / whole
+            change = (change - change.sum() * Q) / whole
+            _slope(y, kept_too, Q, kept[stage], change, slopes[stage])
+            if len(source):
+                slopes[stage] += source[stage]
+            move(rows[row], slopes, stage, step, y)
+        after[row] = y
+
+
+@compiled
+@no_type_check
+def _slope(y, kept, Q, kept_too, change, slope):
+    """Write what comes from agents who keep a memory and hear a word drawn from Q, or from its change, less y."""
+    slope[0] = -y[0]
+    j = 1
+    for k in range(kept.shape[0]):
+        for a in range(kept.shape[1]):
+            for b in range(len(Q)):
+                slope[j] = kept[k, a] * Q[b] + kept_too[k, a] * change[b] - y[j]
+                j += 1
+
+
+@compiled
+@no_type_check
+def move(x, slopes, stage, step, y):
+    """Write the argument of the next stage, after the last one the result."""
+    y[:] = x
+    for j in range(stage + 1):
+        weight = step * WEIGHTS[stage, j]
+        for i in range(len(x)):
+            y[i] += weight * slopes[j, i]

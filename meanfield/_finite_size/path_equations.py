@@ -1,0 +1,86 @@
+"""What moves the least-noise path and its momentum.
+
+With kept[k, a] = Σ_i x_i q_a(i), the sum over the states i that keep the memory k, and R[k, a, b] the value of the
+state that follows k when a is said and b is heard, all products of `_rate_equation` and `_noise` are sums over k. They
+are called thousands of times, so that they are compiled (`_path_kernel`).
+"""
+
+from __future__ import annotations
+
+from typing import no_type_check
+
+import numpy as np
+from jaxtyping import Float
+
+from meanfield._finite_size import path_kernel as kernel
+from meanfield._numerics.course import Vector
+from meanfield._population.memory import MemorySpace
+
+Rows = Float[np.ndarray, "kept own partner"]
+
+
+@no_type_check  # of shapes, under test: products are called thousands of times
+class PathEquations:
+    """Drift and noise of one policy.
+
+    Parameters
+    ----------
+    q
+        The policy, shape (S, W).
+    space
+        Its memories.
+    """
+
+    def __init__(self, q: Float[np.ndarray, "states words"], space: MemorySpace) -> None:
+        self.space = space
+        self.q = np.array(q, order="C")
+        self.n_words = space.n_words
+        self.n_kept = space.offset(space.memory_length)
+        self.memory = (space.successors() - 1) // space.n_digits
+        self._policy = self.q, self.memory, self.n_kept
+
+    def rows(self, w: Vector) -> Rows:
+        """R."""
+        return w[1:].reshape(-1, self.n_words, self.n_words)
+
+    def states(self, flow: Rows) -> Vector:
+        """The composition into which agents come who keep k, say a and hear b."""
+        return np.concatenate([[0.0], flow.ravel()])
+
+    def kept(self, x: Vector) -> Float[np.ndarray, "kept own"]:
+        """kept."""
+        return kernel.keep(x, *self._policy)[0]
+
+    def drift(self, x: Vector) -> Vector:
+        """F(x) of `_rate_equation.drift`."""
+        return kernel.drift(x, *self._policy)
+
+    def transposed(self, x: Vector, w: Vector) -> Vector:
+        """J(x)ᵀw; J(x)x = F(x), since F has degree one."""
+        return kernel.transposed(x, w, *self._policy)
+
+    def linearised(self, x: Vector, v: Vector) -> Vector:
+        """J(x)v."""
+        kept, Q = kernel.keep(x, *self._policy)
+        kept_v, moved = kernel.keep(v, *self._policy)
+        total = Q.sum()
+        Q, moved = Q / total, moved / total
+        flow = kept_v[:, :, None] * Q + kept[:, :, None] * (moved - Q * moved.sum())
+        return self.states(flow) - v
+
+    def noise(self, x: Vector, w: Vector) -> Vector:
+        """D(x)w of `_noise.noise`."""
+        return kernel.noise(x, w, *self._policy)
+
+    def drift_slope(self, x: Vector, w: Vector) -> Float[np.ndarray, "own states"]:
+        """Derivative of w·F by x_i q_a(i), up to a number for each state."""
+        R = self.rows(w)
+        return (R @ (x @ self.q))[self.memory].T + kernel.met(self.kept(x), R).sum(0)[:, None]
+
+    def noise_slope(self, x: Vector, v: Vector, w: Vector) -> Float[np.ndarray, "own states"]:
+        """Derivative of vᵀDw by x_i q_a(i)."""
+        return kernel.noise_slope(x, v, w, *self._policy)
+
+    def work(self, x: Vector, p: Vector) -> float:
+        """pᵀDp, which is -(p·x)' of a solution."""
+        return float(p @ self.noise(x, p))

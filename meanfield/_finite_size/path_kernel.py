@@ -1,0 +1,138 @@
+"""Products of the least-noise path in compiled loops; see `_path_equations` for what they are.
+
+`memory` holds the number of the memory that each state keeps; kept[k, a] and R[k, a, b] are indexed by it, by what is
+said and by what is heard.
+"""
+
+from __future__ import annotations
+
+from typing import no_type_check
+
+import numpy as np
+
+from meanfield._numerics.compiled import compiled
+
+
+@compiled
+@no_type_check
+def keep(x, q, memory, n_kept):
+    """kept[k, a] = Σ_i x_i q_a(i) over the states i that keep k, and its sum over k."""
+    W = q.shape[1]
+    kept, said = np.zeros((n_kept, W)), np.zeros(W)
+    for i in range(len(x)):
+        for a in range(W):
+            one = x[i] * q[i, a]
+            kept[memory[i], a] += one
+            said[a] += one
+    return kept, said
+
+
+@compiled
+@no_type_check
+def over_heard(R, weight):
+    """Σ_b weight[a, b] R[k, a, b]."""
+    K, W, _ = R.shape
+    out = np.zeros((K, W))
+    for k in range(K):
+        for a in range(W):
+            for b in range(W):
+                out[k, a] += weight[a, b] * R[k, a, b]
+    return out
+
+
+@compiled
+@no_type_check
+def met(kept, R):
+    """Σ_k kept[k, a] R[k, a, b]."""
+    K, W, _ = R.shape
+    out = np.zeros((W, W))
+    for k in range(K):
+        for a in range(W):
+            for b in range(W):
+                out[a, b] += kept[k, a] * R[k, a, b]
+    return out
+
+
+@compiled
+@no_type_check
+def rows(w, W):
+    """R[k, a, b], the value of the state that follows k when a is said and b is heard."""
+    return w[1:].reshape(-1, W, W)
+
+
+@compiled
+@no_type_check
+def drift(x, q, memory, n_kept):
+    """F(x)."""
+    W = q.shape[1]
+    kept, said = keep(x, q, memory, n_kept)
+    Q = said / said.sum()
+    out = -x
+    after = rows(out, W)
+    for k in range(n_kept):
+        for a in range(W):
+            for b in range(W):
+                after[k, a, b] += kept[k, a] * Q[b]
+    return out
+
+
+@compiled
+@no_type_check
+def transposed(x, w, q, memory, n_kept):
+    """J(x)ᵀw."""
+    S, W = q.shape
+    kept, Q = keep(x, q, memory, n_kept)
+    total, R = Q.sum(), rows(w, W)
+    effect = met(kept, R).sum(0) / total
+    Q = Q / total
+    effect -= effect @ Q
+    then = over_heard(R, np.ones((W, 1)) * Q)
+    out = -w
+    for i in range(S):
+        for a in range(W):
+            out[i] += q[i, a] * (then[memory[i], a] + effect[a])
+    return out
+
+
+@compiled
+@no_type_check
+def noise(x, w, q, memory, n_kept):
+    """D(x)w."""
+    S, W = q.shape
+    R, weighted = rows(w, W), x * w
+    kept, Q = keep(x, q, memory, n_kept)
+    kept_weighted, said_weighted = keep(weighted, q, memory, n_kept)
+    jump = met(kept, R) - said_weighted.reshape(W, 1)
+    lost = over_heard(R, np.ones((W, 1)) * Q) + jump.sum(0)
+    out = weighted
+    for i in range(S):
+        for a in range(W):
+            out[i] -= x[i] * q[i, a] * lost[memory[i], a]
+    after = rows(out, W)
+    for k in range(n_kept):
+        for a in range(W):
+            for b in range(W):
+                after[k, a, b] += kept[k, a] * (Q[b] * R[k, a, b] + jump[b, a]) - Q[b] * kept_weighted[k, a]
+    return out
+
+
+@compiled
+@no_type_check
+def noise_slope(x, v, w, q, memory, n_kept):
+    """Derivative of vᵀDw by x_i q_a(i), shape (W, S)."""
+    S, W = q.shape
+    Rv, Rw = rows(v, W), rows(w, W)
+    kept, Q = keep(x, q, memory, n_kept)
+    kept_v, said_v = keep(x * v, q, memory, n_kept)
+    kept_w, said_w = keep(x * w, q, memory, n_kept)
+    jump_v, jump_w = met(kept, Rv) - said_v.reshape(W, 1), met(kept, Rw) - said_w.reshape(W, 1)
+    heard = np.ones((W, 1)) * Q
+    lone_v, lone_w = over_heard(Rv, heard) + jump_v.sum(0), over_heard(Rw, heard) + jump_w.sum(0)
+    both = over_heard(Rv * Rw, heard) + over_heard(Rv, jump_w.T) + over_heard(Rw, jump_v.T)
+    partner = met(kept, Rv * Rw).sum(0) - met(kept_w, Rv).sum(0) - met(kept_v, Rw).sum(0) + (x * v) @ w
+    out = np.empty((W, S))
+    for i in range(S):
+        k = memory[i]
+        for a in range(W):
+            out[a, i] = both[k, a] - w[i] * lone_v[k, a] - v[i] * lone_w[k, a] + v[i] * w[i] + partner[a]
+    return out

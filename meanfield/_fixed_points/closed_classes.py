@@ -1,0 +1,55 @@
+"""Closed classes of an agent's Markov chain: sets of memories that, once entered, are never left."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
+
+from meanfield._population.memory import MemorySpace
+
+
+def flow_successors(space: MemorySpace) -> np.ndarray:
+    """The chain of an agent seen just after it speaks, shape (M, W, W): M = W^{2H-1} flows.
+
+    A flow is (the H - 1 interactions kept, the word just said): the partner's word is still open, so an agent in a
+    full memory is a flow and a word heard. Entry [flow, heard, said] is the flow after hearing `heard` and then saying
+    `said`.
+    """
+    W, D = space.n_words, space.n_digits
+    n_kept = D ** (space.memory_length - 1)
+    full = W * np.arange(W * n_kept)[:, None] + np.arange(W)  # flow and word heard → full memory
+    return W * (full % n_kept)[:, :, None] + np.arange(W)
+
+
+def said_next(q: np.ndarray, space: MemorySpace) -> np.ndarray:
+    """P(said | flow, heard), shape (M, W, W): the policy of full memories in the order of `flow_successors`."""
+    return q[space.offset(space.memory_length) :].reshape(-1, space.n_words, space.n_words)
+
+
+def closed_classes(q: np.ndarray, space: MemorySpace, heard: tuple[int, ...]) -> list[np.ndarray]:
+    """The closed classes of flows when partners say each of the words `heard` with positive probability.
+
+    Exact zeros of the policy count: a memory that is left with probability 2e-16 is not closed.
+
+    Returns
+    -------
+    Arrays of flow numbers, one a class.
+    """
+    return classes_of(q, space, heard, 0.0)
+
+
+def classes_of(q: np.ndarray, space: MemorySpace, heard: tuple[int, ...], leak: float) -> list[np.ndarray]:
+    """The classes of flows that are closed but for answers of at most that probability."""
+    successors = flow_successors(space)[:, list(heard), :]
+    possible = said_next(q, space)[:, list(heard), :] > leak
+    n_flows = successors.shape[0]
+    source = np.broadcast_to(np.arange(n_flows)[:, None, None], successors.shape)
+    source, target = source[possible], successors[possible]
+    graph = csr_array((np.ones(len(source), bool), (source, target)), shape=(n_flows, n_flows))
+    n_components, label = connected_components(graph, connection="strong")
+    leaks = np.zeros(n_components, bool)
+    leaks[label[source[label[source] != label[target]]]] = True
+    order = np.argsort(label, kind="stable")
+    members = np.split(order, np.cumsum(np.bincount(label, minlength=n_components))[:-1])
+    return [members[component] for component in np.flatnonzero(~leaks)]

@@ -1,0 +1,231 @@
+"""Fixed points of the rate equation, as roots of the self-consistency of the word share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+import xarray as xr
+from jaxtyping import Float
+from scipy.special import expit
+
+from meanfield._fixed_points.closed_classes import closed_classes
+from meanfield._fixed_points.response import Response, responses, supports
+from meanfield._fixed_points.spectrum import leading_eigenvalues, stability
+from meanfield._fixed_points.stationary_law import TOLERANCE, StationaryLaw
+from meanfield._numerics.roots import all_roots
+from meanfield._numerics.simplex_roots import simplex_roots
+from meanfield._population.compositions import consensus
+from meanfield._population.mixture import mixture_drift, mixture_word_share
+from meanfield._population.observables import MIXED, convention
+from meanfield._population.policy import names_of
+from meanfield._population.population import Population, as_population, without_component
+from meanfield._population.provenance import stamp
+from meanfield.toolbox._errors import InputError
+
+# Policies have floors of 2e-16 ≈ expit(-36), and roots near such a floor; at ±46 a word share is 1e-20.
+LOGITS = np.array([-46.0, -23.0, -12.0, -6.0, -3.0, 0.0, 3.0, 6.0, 12.0, 23.0, 46.0])
+MAX_LOGIT = 300.0
+MAX_SUPPORTS = 64  # faces of the simplex that are searched, some seconds each
+MAX_WORK = 10**7  # multiplications for a Jacobian at one of 400 starts
+FIRST_LOOK = 1e-6  # accuracy of g, which is enough where no two roots are about to merge
+COMPOSITION_ERROR = 1e-12  # relative, of stationary laws and of the root in logit Q
+# Rounding in the stationary law stays orders of magnitude below; a larger residual is no fixed point.
+MAX_RESIDUAL = 1e-9
+
+
+class Root(NamedTuple):
+    """A fixed point: the closed class of memories on which it lives (-1 at an exact corner), and its composition."""
+
+    branch: int
+    composition: Float[np.ndarray, "kinds states"]
+
+
+def fixed_points(policy: xr.Dataset | Population) -> xr.Dataset:
+    """Every fixed point of the rate equation; for more than two words those that a search from many starts finds.
+
+    x is a fixed point exactly when x = p(Q) and Q = F(Q), where p(Q) is the stationary law of an agent whose partners
+    say word w with probability Q_w, and F(Q) what agents then say: qᵀp(Q) for one policy, the sum over kinds of agents
+    and committed agents for a population. For two words this is one equation, here
+    g(ℓ) = log(F_0/F_1) - ℓ = 0 with ℓ = log(Q_0/Q_1). Its piecewise Chebyshev interpolant to 1e-10 gives
+    every sign change, for |ℓ| ≤ 46 and further out until g has reached its asymptote; the corners Q = 0 and 1 are
+    decided exactly. Where an agent's chain has several closed classes of memories, each has its own branch of fixed
+    points (all agents of a kind in that class); mixtures of classes with a matching Q are fixed points too and are not
+    listed.
+
+    For more words Q = F(Q) is solved on the simplex of word shares, and on those of its faces and corners to which
+    agents can keep, by Newton iteration from a grid of starts (see `simplex_roots`). That this finds every root is not
+    guaranteed; where F points inwards on the whole boundary the sum of the indices of the roots is a check, which
+    attrs["completeness"] reports.
+
+    Parameters
+    ----------
+    policy
+        One policy, or a population.
+
+    Returns
+    -------
+    Dataset over `fixed_point`, by falling share of the first word, with `word_share` (word), `eigenvalue` and
+    `eigenvalue_imaginary` of the leading mode (per unit of time), `eigenvalue_error`, a bound of their error for the
+    policy as given, `eigenvalue_floor_shift`, by how much the eigenvalue moves at this composition if entries of the
+    policy below 1e-14 are taken for 0, `stability` (stable, unstable or marginal), `stable`, `oscillatory`, `kind`
+    (consensus or mixed: success rate below 0.98), `convention` (its word, or 'mixed'), `branch`, `residual` =
+    max|dx/dt|, and `composition` (state), for a population (component, state). Of a population, `word_share` is what a
+    random partner says, committed agents included, and `convention` that of all others.
+    attrs["completeness"] says what was searched.
+
+    Raises
+    ------
+    InputError
+        If there are too many words, remembered interactions, or faces to which agents can keep, for a search.
+    """
+    population = as_population(policy)
+    roots, completeness = _all_roots(population) if population.space.n_words == 2 else _searched_roots(population)
+    roots.sort(key=lambda root: tuple(-mixture_word_share(root.composition, population.mixture)))
+    result = without_component(_label(population, roots), policy)
+    result = result.assign_coords(names_of(policy))
+    return stamp(result.assign_attrs(policy=population.name, completeness=completeness), "fixed_points", policy)
+
+
+def _all_roots(population: Population) -> tuple[list[Root], str]:
+    """The fixed points of two words, and what was searched."""
+    roots: list[Root] = []
+    searched = []
+    for branch, response in enumerate(responses(population)):
+        logits, report = interior_roots(response)
+        roots += [Root(branch, response.composition(Q)) for Q in word_shares(logits)]
+        searched.append(f"class {branch}: {report}")
+    roots += exact_corners(population)
+    if len(searched) > 1:
+        searched.append("mixtures of the classes that have the same Q are fixed points too")
+    return roots, "; ".join([*searched, "exact corners decided from the policy's zeros"])
+
+
+def _searched_roots(population: Population) -> tuple[list[Root], str]:
+    """The fixed points of more than two words that are found from many starts, and from how many."""
+    roots: list[Root] = []
+    searched = []
+    n_words, n_flows = population.space.n_words, population.space.n_full // population.space.n_words
+    if n_words**3 * n_flows > MAX_WORK:
+        raise InputError(
+            f"policy has {n_words} words and H = {population.space.memory_length}: the search of the simplex would "
+            "take hours; expected fewer words or a shorter memory"
+        )
+    for support in supports(population, MAX_SUPPORTS):
+        for branch, response in enumerate(responses(population, support)):
+            found = simplex_roots(response, n_words, support=support)
+            number = branch if len(support) > 1 else -1
+            roots += [Root(number, response.composition(Q)) for Q in found.roots]
+            searched.append(f"class {branch}, {found.report}")
+    return roots, "not guaranteed; " + "; ".join(searched)
+
+
+def interior_roots(response: Response) -> tuple[np.ndarray, str]:
+    """logit(Q) of the roots with 0 < Q < 1, and what was searched."""
+
+    def mismatch(logits: np.ndarray, tolerance: float = TOLERANCE) -> np.ndarray:
+        share = response(word_shares(logits), tolerance)
+        return np.log(share[:, 0]) - np.log(share[:, 1]) - logits
+
+    if (response(word_shares(np.zeros(1))) == 0).any():
+        return np.empty(0), "its agents say one word only, so no interior root"
+    breaks = np.concatenate([-_outer(lambda x: -mismatch(-x)), LOGITS[1:-1], _outer(mismatch)])
+    breaks.sort()
+    found = all_roots(partial(mismatch, tolerance=FIRST_LOOK / 100), breaks, FIRST_LOOK, polish=mismatch)
+    if found.closest[0] < 100 * FIRST_LOOK or found.flat:
+        found = all_roots(mismatch, breaks)
+    distance, where = found.closest
+    near = (
+        f", where else |g| turns it is at least {distance:.1g} (at logit Q = {where:.3g})" if distance < np.inf else ""
+    )
+    flat = "".join(f", but every share with {a:.3g} < logit Q < {b:.3g} is a fixed point" for a, b in found.flat)
+    return found.roots, (
+        f"sign changes of g for |logit Q| <= {max(-breaks[0], breaks[-1]):g}, from {found.evaluations} evaluations; "
+        f"g is known to {found.error:.0e}{near}{flat}"
+    )
+
+
+def _outer(mismatch: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    """Breaks from 46 upwards, to where g(ℓ) only moves away from zero or stays: log(f_0/f_1) is n·ℓ + constant there.
+
+    n is 0 where the policy has a floor, so that g falls; an integer where each further minority choice needs n
+    partners of the minority, so that g is constant (n = 1) or rises.
+    """
+    end = LOGITS[-1]
+    breaks = [end]
+    while end < MAX_LOGIT:
+        before, last = mismatch(np.array([end - 1, end]))
+        slope = last - before
+        if abs(slope - round(slope)) < 1e-4 and slope * last >= 0:
+            break
+        end *= 1.5
+        breaks.append(end)
+    return np.array(breaks)
+
+
+def word_shares(logit: np.ndarray) -> np.ndarray:
+    """(Q_0, Q_1) on the last axis, each to full relative accuracy."""
+    return np.stack([expit(logit), expit(-logit)], axis=-1)
+
+
+def exact_corners(population: Population) -> list[Root]:
+    """Consensus states in which nobody ever says the other word: then Q is exactly 0 or 1, and everybody is there."""
+    found = []
+    for w, word in enumerate(population.words):
+        others = np.delete(np.arange(population.space.n_words), w)
+        slips = population.mixture.q[:, population.space.consensus_state(w)][:, others].any(1)
+        if not (slips & (population.mixture.share > 0)).any() and not population.mixture.committed[others].any():
+            x = consensus(population, word).values
+            # Kinds of share 0 may slip: they follow the others, who don't notice.
+            for m in np.flatnonzero(slips):
+                x[m] = _following(population, int(m), w)
+            found.append(Root(-1, x))
+    return found
+
+
+def _following(population: Population, kind: int, word: int) -> np.ndarray:
+    """The stationary composition of agents who hear one word only."""
+    q, space = population.mixture.q[kind], population.space
+    law = StationaryLaw(q, space, closed_classes(q, space, heard=(word,))[0])
+    return law.composition(np.eye(space.n_words)[word])
+
+
+def _label(population: Population, roots: list[Root]) -> xr.Dataset:
+    mixture, space = population.mixture, population.space
+    x = np.array([root.composition for root in roots]).reshape(-1, len(population.policies), space.n_states)
+    share = np.array([mixture_word_share(one, mixture) for one in x]).reshape(-1, space.n_words)
+    found = [leading_eigenvalues(mixture, one, space, x_error=COMPOSITION_ERROR) for one in x]
+    leading = np.array([one.values[0] for one in found], dtype=complex)
+    error = np.array([one.errors[0] for one in found], dtype=float)
+    floor_shift = np.array([one.floor_shifts[0] for one in found], dtype=float)
+    status = np.array([stability(value) for value in leading], dtype=str)
+    conventions = [convention(one, population.words) for one in population.convincible_share(share)]
+    oscillatory = np.abs(leading.imag) > error
+    residual = np.array([np.abs(mixture_drift(one, mixture, space)).max() for one in x])
+    if (residual > MAX_RESIDUAL).any():
+        raise RuntimeError(f"{population.name}: a root has max|dx/dt| = {residual.max():.1e}, so it is no fixed point")
+    over = ("fixed_point",)
+    kind = np.where(np.array(conventions) == MIXED, MIXED, "consensus")
+    branch = np.array([root.branch for root in roots], dtype=int)
+    columns = {
+        "word_share": ((*over, "word"), share, "word share", "1"),
+        "eigenvalue": (over, leading.real, "leading eigenvalue, real part", "1/time"),
+        "eigenvalue_imaginary": (over, leading.imag, "leading eigenvalue, imaginary part", "1/time"),
+        "eigenvalue_error": (over, error, "bound of the error of the leading eigenvalue", "1/time"),
+        "eigenvalue_floor_shift": (over, floor_shift, "shift of the eigenvalue without entries below 1e-14", "1/time"),
+        "stability": (over, status, "linear stability", "1"),
+        "stable": (over, status == "stable", "leading eigenvalue below zero", "1"),
+        "oscillatory": (over, oscillatory, "leading eigenvalue is complex", "1"),
+        "kind": (over, kind, "kind", "1"),
+        "convention": (over, np.array(conventions, dtype=str), "convention", "1"),
+        "branch": (over, branch, "closed class; -1 at an exact corner", "1"),
+        "residual": (over, residual, "max |dx/dt|", "1/time"),
+        "composition": ((*over, "component", "state"), x, "fraction of agents in each state", "1"),
+    }
+    data = {
+        name: (dims, values, {"long_name": label, "units": units})
+        for name, (dims, values, label, units) in columns.items()
+    }
+    return xr.Dataset(data, coords={**population.coords, "fixed_point": np.arange(len(roots))})

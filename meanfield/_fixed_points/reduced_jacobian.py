@@ -1,0 +1,162 @@
+"""The reduced Jacobian on what agents keep and say, where it is half as large and free of trivial modes.
+
+A perturbation v with Σv = 0 enters J + I through u = spoken(v) alone, the weight of agents by the memory that they keep
+and the word that they say (see `spoken`):
+
+    (J + I) v = heard(u, Q) + heard(F, Σ_m s_m Σ_k u_m(k)),   F = spoken(x),
+
+so that B u = spoken(heard(u, Q) + heard(F, Σ_m s_m Σ_k u_m(k))) has the eigenvalues of J + I, but for zeros. Zero is
+always an eigenvalue of J + I: it belongs to differences between agents that the next word does not show.
+
+Works on arrays of any numbers, so that one definition serves float64 and extended precision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from meanfield._population.memory import MemorySpace
+from meanfield._population.mixture import Mixture
+
+Product = Callable[[np.ndarray], np.ndarray]
+Numbers = Any  # numpy.ndarray of float64, or of objects that add and multiply
+
+
+class ReducedJacobian:
+    """B on vectors u of M·K·W numbers, for M kinds of agents and K memories of at most H - 1 interactions.
+
+    Directions that leave the simplex, Σ_k u_m(k) ≠ 0 for a kind m, are projected out, which adds the eigenvalue 0.
+
+    Parameters
+    ----------
+    mixture
+        The population.
+    x
+        The composition, shape (M, S), rows sum to 1.
+    space
+        Its memories.
+    number
+        What turns a float into the numbers to compute with.
+    """
+
+    def __init__(self, mixture: Mixture, x: np.ndarray, space: MemorySpace, number: Any = np.float64) -> None:
+        self._space = space
+        self._n_kept = space.n_full // space.n_digits  # memories of exactly H - 1 interactions
+        # Nobody returns to a memory that is shorter than the shortest one
+        lengths = [h for h in range(space.memory_length) if x[:, space.offset(h) : space.offset(h + 1)].any()]
+        first = space.offset(min([*lengths, space.memory_length - 1]))
+        start = first if lengths else space.offset(space.memory_length)
+        q = _rows_of_one(_converted(mixture.q, number))
+        x = _converted(x[:, start:], number)
+        self.shape = (len(x), space.offset(space.memory_length) - first, space.n_words)
+        self.size = int(np.prod(self.shape))
+        self._spoken = self._kept((x / x.sum(1, keepdims=True))[:, :, None] * q[:, start:])
+        self._share = _converted(mixture.share, number)
+        Q = _rows_of_one(self._said_by_all(self._spoken) + _converted(mixture.committed, number))
+        # What an agent says next, by what it keeps, has just said, and hears; with the chance to hear that, and without
+        self._then = q[:, 1 + space.n_digits * first :].reshape(*self.shape, space.n_words, space.n_words)
+        self._next = self._then * Q[:, None]
+        hears = np.eye(space.n_words, dtype=int)
+        self._answers = [self._moved(self._spoken, self._then * hears[b][:, None]) for b in range(space.n_words)]
+
+    def apply(self, u: Numbers) -> Numbers:
+        """B u, shape (M·K·W,)."""
+        u = u.reshape(self.shape)
+        change = self._said_by_all(u)
+        image = self._moved(u, self._next) + sum(c * answer for c, answer in zip(change, self._answers, strict=True))
+        return (image - self._spoken * image.sum((1, 2), keepdims=True)).ravel()
+
+    def apply_transposed(self, u: Numbers) -> Numbers:
+        """Bᵀu, shape (M·K·W,)."""
+        u = u.reshape(self.shape)
+        u = u - (self._spoken * u).sum((1, 2), keepdims=True)
+        heard = np.array([(answer * u).sum() for answer in self._answers])
+        return ((self._next * self._after(u)).sum((3, 4)) + self._share[:, None, None] * heard).ravel()
+
+    def products(self) -> tuple[Product, Product]:
+        """`apply` and `apply_transposed` of float64 as products with matrices, several times faster."""
+        kinds, rows, W = self.shape
+        children = np.arange(rows * self._space.n_digits)
+        shorter = len(children) - self._space.n_full
+        forgetting = rows - self._n_kept + (children - shorter) % self._n_kept
+        kept = np.where(children < shorter, rows - shorter + children, forgetting)
+        target = (W * kept[:, None] + np.arange(W)).reshape(rows, W, W, W)
+        source = np.broadcast_to(np.arange(rows * W).reshape(rows, W, 1, 1), target.shape)
+        kind = rows * W * np.arange(kinds)[:, None]
+        places = ((kind + target.ravel()).ravel(), (kind + source.ravel()).ravel())
+        step = csr_array((self._next.ravel(), places), shape=(self.size, self.size))
+        step_back = step.T.tocsr()
+        answers = np.stack([answer.ravel() for answer in self._answers], axis=1)
+        says = (self._share[:, None, None, None] * np.eye(W)).repeat(rows, axis=1).reshape(-1, W)
+        ones = np.eye(kinds).repeat(rows * W, axis=0)
+        spoken = ones * self._spoken.reshape(-1, 1)
+
+        def product(u: np.ndarray) -> np.ndarray:
+            image = step @ u + answers @ (u @ says)
+            return image - spoken @ (image @ ones)
+
+        def transposed(u: np.ndarray) -> np.ndarray:
+            u = u - ones @ (u @ spoken)
+            return step_back @ u + says @ (u @ answers)
+
+        return product, transposed
+
+    def between(self, left: Numbers, right: Numbers) -> float:
+        """Re l·Br for complex vectors of float64."""
+        return float(np.real(left @ (self.apply(right.real) + 1j * self.apply(right.imag))))
+
+    def shift(self, left: Numbers, right: Numbers) -> float:
+        """|l·δB r| at most, for a relative change of 1 of each entry of x; l·r = 1.
+
+        x acts through F, entry by entry, and through Q.
+        """
+        left, right = left.reshape(self.shape), right.reshape(self.shape)
+        left = left - (self._spoken * left).sum((1, 2), keepdims=True)
+        value = self._then * self._after(left)
+        through_memories = (self._spoken * np.abs((value.sum(4) * self._said_by_all(right)).sum(3))).sum()
+        through_words = np.abs((right[..., None, None] * self._next * self._after(left)).sum((0, 1, 2, 4))).sum()
+        return float(through_memories + through_words)
+
+    def _after(self, u: Numbers) -> Numbers:
+        """Values by (kind, memory kept, word) where an agent stands next, by what it said, hears and says then."""
+        shorter = self._next[0, ..., 0].size - self._space.n_full
+        longest = np.tile(u[:, -self._n_kept :], (1, self._space.n_digits, 1))
+        return np.concatenate([u[:, u.shape[1] - shorter :], longest], axis=1).reshape(self._next.shape)
+
+    def _moved(self, u: Numbers, then: Numbers) -> Numbers:
+        """Weights by (kind, memory kept, word said) one interaction after `u`."""
+        return self._kept((u[..., None, None] * then).reshape(len(u), -1, self._space.n_words))
+
+    def _kept(self, said: Numbers) -> Numbers:
+        """Weights by (kind, memory, word), of the longest memories or of all, to those by (kind, memory kept, word)."""
+        full, shorter = said[:, -self._space.n_full :], said[:, : -self._space.n_full]
+        kept = full.reshape(len(said), self._space.n_digits, self._n_kept, -1).sum(1)
+        if shorter.shape[1]:
+            kept = np.concatenate([shorter[:, : -self._n_kept], shorter[:, -self._n_kept :] + kept], axis=1)
+        never = said[:, : self.shape[1] - kept.shape[1]] * 0
+        return np.concatenate([never, kept], axis=1)
+
+    def _said_by_all(self, spoken: Numbers) -> Numbers:
+        return (self._share[:, None] * spoken.sum(1)).sum(0)
+
+
+def _converted(values: np.ndarray, number: Any) -> Numbers:
+    if number is np.float64:
+        return np.asarray(values, dtype=np.float64)
+    return np.array([number(float(value)) for value in np.ravel(values)], dtype=object).reshape(np.shape(values))
+
+
+def _rows_of_one(q: Numbers) -> Numbers:
+    """`q` with the largest entry of each row replaced by what the others leave of 1.
+
+    A table's rows sum to 1 up to rounding. Where J is almost defective that rounding would move eigenvalues.
+    """
+    largest = q.argmax(-1)[..., None]
+    excess = q.sum(-1, keepdims=True) - 1
+    q = q.copy()
+    np.put_along_axis(q, largest, np.take_along_axis(q, largest, -1) - excess, -1)
+    return q

@@ -1,0 +1,123 @@
+"""What agents say whose partners say words with fixed probabilities: the response whose fixed points are sought."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+from jaxtyping import Float
+
+from meanfield._fixed_points.closed_classes import closed_classes
+from meanfield._fixed_points.stationary_law import TOLERANCE, StationaryLaw
+from meanfield._population.population import Population
+from meanfield.toolbox._errors import InputError
+
+
+class Response:
+    """F(Q) = Σ_m s_m f_m(Q) + c, with f_m(Q) the stationary word share of agents of kind m.
+
+    Parameters
+    ----------
+    population
+        Its kinds of agents have each one or several closed classes of memories.
+    laws
+        The stationary law of each kind on the closed class that is meant.
+    """
+
+    def __init__(self, population: Population, laws: tuple[StationaryLaw, ...]) -> None:
+        self._laws = laws
+        self._mixture = population.mixture
+
+    def of_kinds(
+        self, Q: Float[np.ndarray, "laws words"], tolerance: float = TOLERANCE
+    ) -> Float[np.ndarray, "kinds laws words"]:
+        """f_m(Q) for each kind m and each row of Q."""
+        return np.stack([law.word_share(Q, tolerance) for law in self._laws])
+
+    def __call__(
+        self, Q: Float[np.ndarray, "laws words"], tolerance: float = TOLERANCE
+    ) -> Float[np.ndarray, "laws words"]:
+        """F(Q) for each row of Q, to the relative accuracy that is asked for, by default that of float64."""
+        said = self.of_kinds(Q, tolerance)
+        return np.einsum("m,mlw->lw", self._mixture.share, said) + self._mixture.committed
+
+    def composition(self, Q: Float[np.ndarray, " words"]) -> Float[np.ndarray, "kinds states"]:
+        """p_m(Q), the stationary law over all states of each kind."""
+        return np.stack([law.composition(Q) for law in self._laws])
+
+
+def responses(population: Population, support: tuple[int, ...] | None = None) -> list[Response]:
+    """The responses of a population, one for each way to choose a closed class for each kind.
+
+    Parameters
+    ----------
+    population
+        Any.
+    support
+        The words that partners say; default all.
+    """
+    words = tuple(range(population.space.n_words)) if support is None else support
+    each_kind = []
+    for q, share in zip(population.mixture.q, population.mixture.share, strict=True):
+        classes = closed_classes(q, population.space, heard=words)
+        if share == 0:
+            classes = classes[:1]  # nobody is there: its classes make no fixed points
+        each_kind.append([StationaryLaw(q, population.space, flows) for flows in classes])
+    return [Response(population, laws) for laws in itertools.product(*each_kind)]
+
+
+def supports(population: Population, most: int) -> list[tuple[int, ...]]:
+    """The sets of words that a population may keep to: faces of the simplex that can hold fixed points.
+
+    On a face the words of its support are heard and, in some closed class of each kind, no others are said. Each such
+    set is a union of smallest ones that contain a given word, and of what follows from hearing them.
+
+    Returns
+    -------
+    Supports from large to small; all words are one of them wherever every word may be said.
+
+    Raises
+    ------
+    InputError
+        If there are more than `most`.
+    """
+    committed = frozenset(np.flatnonzero(population.mixture.committed).tolist())
+    smallest = {kept for word in range(population.space.n_words) for kept in _kept_to(population, committed | {word})}
+    found, pending = set(smallest), list(smallest)
+    while pending:
+        one = pending.pop()
+        new = {kept for other in smallest if not other <= one for kept in _kept_to(population, one | other)} - found
+        found |= new
+        pending += new
+        if len(found) > most:
+            raise InputError(
+                f"policy has more than {most} sets of words to which agents may keep among {population.space.n_words}: "
+                "expected fewer, as each is searched for fixed points"
+            )
+    return sorted((tuple(sorted(kept)) for kept in found), key=lambda kept: (-len(kept), kept))
+
+
+def _kept_to(population: Population, heard: frozenset[int]) -> set[frozenset[int]]:
+    """The smallest sets of words that contain `heard` and what is said by those who hear them."""
+    kept, pending = set(), [heard]
+    while pending:
+        words = pending.pop()
+        for said in _said(population, tuple(sorted(words))):
+            if said <= words:
+                kept.add(words)
+            else:
+                pending.append(words | said)
+    return kept
+
+
+def _said(population: Population, heard: tuple[int, ...]) -> set[frozenset[int]]:
+    """The words that agents may come to say for good who hear these, for each choice of closed classes."""
+    each_kind = [
+        {
+            frozenset((flows % population.space.n_words).tolist())
+            for flows in closed_classes(q, population.space, heard=heard)
+        }
+        for q, share in zip(population.mixture.q, population.mixture.share, strict=True)
+        if share > 0
+    ]
+    return {frozenset().union(*choice) for choice in itertools.product(*each_kind)}

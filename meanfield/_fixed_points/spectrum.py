@@ -1,0 +1,223 @@
+"""Leading eigenvalues of the reduced Jacobian at a composition."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import xarray as xr
+from jaxtyping import Float
+from scipy.linalg import eig
+from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigs
+
+from meanfield._fixed_points.reduced_jacobian import ReducedJacobian
+from meanfield._numerics.extended_eigenvalues import extended_eigenvalues
+from meanfield._population.compositions import validate_composition
+from meanfield._population.memory import MemorySpace
+from meanfield._population.mixture import Mixture
+from meanfield._population.policy import names_of
+from meanfield._population.population import Population, as_population
+from meanfield._population.provenance import stamp
+from meanfield.toolbox._errors import InputError
+
+# A policy that float64 rounds to a floor of 2e-16 has a zero eigenvalue displaced by the root of that floor, 1.5e-8.
+MARGINAL = 1e-7
+DENSE_SIZE = 100  # below, LAPACK is faster than Arnoldi and finds every eigenvalue
+RESTARTS = 15  # of Arnoldi iteration, which takes one to five where float64 suffices
+ENOUGH = 3e-7  # a larger error asks for extended precision
+FLOOR = 1e-14
+TRIALS = 2
+MARGIN = 10.0  # between the error to first order and the one reported
+
+
+def spectrum(policy: xr.Dataset | Population, composition: xr.DataArray | np.ndarray, *, k: int = 4) -> xr.Dataset:
+    """The k leading eigenvalues of the reduced Jacobian, those with the largest real parts.
+
+    J = A(Q)ᵀ - I + (∂A/∂Q ᵀ x) qᵀ, restricted to perturbations with Σε = 0: [004] Eqs. 34-38 for any composition x.
+    Found by matrix-free Arnoldi iteration, or by LAPACK where J is small, with the condition of each. Near λ = -1
+    J is almost defective, since agents forget everything in H interactions; what float64 can't tell there is computed
+    in extended precision, which lists an eigenvalue with several eigenvectors once.
+
+    Parameters
+    ----------
+    policy
+        One policy, or a population; of the kinds of agents in a population each keeps its own Σε = 0.
+    composition
+        Shape (S,), for a population (M, S), or a DataArray, of which coordinates count; rows sum to 1: the fraction
+        of agents of a kind in each state. It need not be a fixed point.
+    k
+        How many eigenvalues, 1 ≤ k ≤ M(S - 1).
+
+    Returns
+    -------
+    Dataset over `mode` with `eigenvalue` and `eigenvalue_imaginary`, per unit of time (two units are a round),
+    `eigenvalue_error`, a bound of the error of each for the table as given, and `eigenvalue_floor_shift`, by how much
+    it moves to first order if entries of the policy below 1e-14 are taken for 0.
+
+    Raises
+    ------
+    InputError
+        If the composition is none, or k is out of range.
+    """
+    population = as_population(policy)
+    x = validate_composition(composition, population)
+    most = x.size - len(x)
+    if not 1 <= k <= most:
+        raise InputError(f"k = {k}: expected 1 to {most} eigenvalues")
+    found = leading_eigenvalues(population.mixture, x, population.space, k)
+    columns = {
+        "eigenvalue": (found.values.real, "eigenvalue of the reduced Jacobian, real part"),
+        "eigenvalue_imaginary": (found.values.imag, "eigenvalue of the reduced Jacobian, imaginary part"),
+        "eigenvalue_error": (found.errors, "bound of the error of the eigenvalue"),
+        "eigenvalue_floor_shift": (found.floor_shifts, "shift of the eigenvalue without entries below 1e-14"),
+    }
+    result = xr.Dataset(
+        {name: ("mode", values, {"units": "1/time", "long_name": label}) for name, (values, label) in columns.items()},
+        coords={"mode": np.arange(k)},
+    )
+    result = result.assign_attrs(policy=population.name).assign_coords(names_of(policy))
+    return stamp(result, "spectrum", policy, k=k)
+
+
+class Eigenvalues(NamedTuple):
+    """Eigenvalues λ of the reduced Jacobian.
+
+    Attributes
+    ----------
+    values
+        By falling real part, complex.
+    errors
+        A bound of the error of each.
+    floor_shifts
+        By how much the real part of each moves, to first order, where entries of the policy below 1e-14 are taken for
+        0: digits to the right of it say nothing about a language model.
+    """
+
+    values: np.ndarray
+    errors: np.ndarray
+    floor_shifts: np.ndarray
+
+
+def leading_eigenvalues(
+    mixture: Mixture, x: Float[np.ndarray, "kinds states"], space: MemorySpace, k: int = 1, *, x_error: float = 0.0
+) -> Eigenvalues:
+    """The k eigenvalues with the largest real parts.
+
+    In float64 where the condition of an eigenvalue allows, in extended precision elsewhere, which finds an eigenvalue
+    with several eigenvectors once.
+
+    Parameters
+    ----------
+    x_error
+        Relative error of the entries of x, which adds to the errors of the eigenvalues.
+    """
+    matrix = ReducedJacobian(mixture, x, space)
+    dense = matrix.size <= max(DENSE_SIZE, 4 * k)
+    pairs = _dense(matrix)[:k] if dense else _arnoldi(matrix, k)
+    errors = np.array([_error(matrix, pair) for pair in pairs])
+    # Stability hangs on how |Re λ| compares with what counts as marginal
+    decided = [abs(abs(pair.value.real - 1) - MARGINAL) > error for pair, error in zip(pairs, errors, strict=True)]
+    if not (errors <= ENOUGH).all() or not all(decided):
+        extended, better = _extended(mixture, x, space, k)
+        if better.max(initial=0.0) < errors.max():
+            pairs, errors = extended, better
+    values = np.array([pair.value for pair in pairs])
+    shifts = np.zeros(len(pairs))
+    if (floors := (mixture.q > 0) & (mixture.q < FLOOR)).any():
+        without = ReducedJacobian(mixture._replace(q=np.where(floors, 0.0, mixture.q)), x, space)
+        shifts = np.array(
+            [without.between(pair.left, pair.right) - matrix.between(pair.left, pair.right) for pair in pairs]
+        )
+    if x_error:
+        errors = errors + _from_composition(matrix, pairs, partial(_extended, mixture), x, space, x_error)
+    # Zero belongs to what the next word does not show: an eigenvalue of J + I, where B has fewer dimensions.
+    zeros = np.zeros(min(k, max(0, x.size - len(x) - matrix.size)))
+    values, errors, shifts = (np.append(column, zeros) for column in (values, errors, shifts))
+    order = np.lexsort((-values.imag, -values.real))[:k]
+    return Eigenvalues(values[order] - 1, errors[order], shifts[order])
+
+
+def _extended(mixture: Mixture, x: np.ndarray, space: MemorySpace, k: int) -> tuple[list[_Pair], np.ndarray]:
+    found = extended_eigenvalues(partial(ReducedJacobian, mixture, x, space), space.memory_length, k)
+    return [_Pair(*pair) for pair in zip(found.values, found.left, found.right, strict=True)], found.errors
+
+
+def _from_composition(
+    matrix: ReducedJacobian, pairs: list[_Pair], again: Any, x: np.ndarray, space: MemorySpace, x_error: float
+) -> np.ndarray:
+    """What relative errors of x make of the eigenvalues: to first order, or by trial where that says too much.
+
+    Eigenvalues of a defective matrix have infinite derivatives, though none may move.
+    """
+    shifts = np.array([x_error * matrix.shift(pair.left, pair.right) for pair in pairs])
+    shifts[np.isnan(shifts)] = np.inf
+    if (shifts <= ENOUGH).all():
+        return shifts
+    random = np.random.default_rng(0)
+    values = np.array([pair.value for pair in pairs])
+    trials = np.zeros((TRIALS, len(pairs)))
+    for trial in trials:
+        moved, _ = again(x * (1 + x_error * random.choice([-1.0, 1.0], size=x.shape)), space, len(pairs))
+        found = np.array([0.0, *(pair.value for pair in moved)])
+        trial[:] = [np.abs(found - value).min() for value in values]
+    return np.minimum(shifts, MARGIN * trials.max(0))
+
+
+class _Pair(NamedTuple):
+    """An eigenvalue and its left and right eigenvectors with l·r = 1, infinite where there are none such."""
+
+    value: complex
+    left: np.ndarray
+    right: np.ndarray
+
+
+def _pair(value: complex, left: np.ndarray, right: np.ndarray) -> _Pair:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        scale = 1 / np.sqrt(complex(left @ right))
+    return _Pair(complex(value), scale * left, scale * right)
+
+
+def _dense(matrix: ReducedJacobian) -> list[_Pair]:
+    """All eigenvalues, by LAPACK."""
+    columns = np.stack([matrix.apply(column) for column in np.eye(matrix.size)], axis=1)
+    found: Any = eig(columns, left=True)
+    values, left, right = found
+    order = np.lexsort((-values.imag, -values.real))
+    return [_pair(values[i], left[:, i].conj(), right[:, i]) for i in order]
+
+
+def _arnoldi(matrix: ReducedJacobian, k: int) -> list[_Pair]:
+    """Those with the largest real parts, by Arnoldi iteration; a value without vectors where it finds none."""
+    start = np.random.default_rng(0).standard_normal(matrix.size)
+    sides: list[Any] = []
+    for product in matrix.products():
+        operator = LinearOperator((matrix.size, matrix.size), matvec=product, dtype=np.float64)
+        size = min(max(40, 2 * k + 2), matrix.size - 1)
+        try:
+            sides.append(eigs(operator, k=k, which="LR", ncv=size, v0=start, maxiter=RESTARTS))
+        except ArpackNoConvergence:
+            return [_Pair(0j, np.full(matrix.size, np.inf), start)]
+    (values, right), (left_values, left) = sides
+    # One of a pair of complex eigenvalues may be missing on the left
+    left_values, left = np.append(left_values, left_values.conj()), np.append(left, left.conj(), axis=1)
+    order = np.lexsort((-values.imag, -values.real))
+    partner = [int(np.abs(left_values - value).argmin()) for value in values]
+    return [_pair(values[i], left[:, partner[i]], right[:, i]) for i in order]
+
+
+def _error(matrix: ReducedJacobian, pair: _Pair) -> float:
+    """How far an eigenvalue of the matrix may be: |l|·|Br - μr| and what rounding may hide of it."""
+    value, left, right = pair
+    if not (np.isfinite(left).all() and np.isfinite(right).all()):
+        return np.inf
+    residual = np.abs(matrix.apply(right.real) + 1j * matrix.apply(right.imag) - value * right)
+    rounding = np.finfo(float).eps * np.linalg.norm(left) * np.linalg.norm(right)
+    return float(MARGIN * (np.abs(left) @ residual + rounding))
+
+
+def stability(eigenvalue: complex) -> str:
+    """'stable', 'unstable' or 'marginal' (|Re λ| ≤ 1e-7), from the leading eigenvalue."""
+    if abs(eigenvalue.real) <= MARGINAL:
+        return "marginal"
+    return "stable" if eigenvalue.real < 0 else "unstable"

@@ -1,0 +1,147 @@
+"""The stationary law of an agent whose partners say words with fixed probabilities Q."""
+
+from __future__ import annotations
+
+import itertools
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from meanfield._fixed_points.closed_classes import classes_of, flow_successors, said_next
+from meanfield._fixed_points.stationary_kernel import eliminated, iterate
+from meanfield._numerics.compiled import in_threads
+from meanfield._population.memory import MemorySpace
+
+ELIMINATED_FLOWS = 64  # below, elimination on all flows is faster than iteration
+LAST_RESORT_FLOWS = 8192  # above, elimination would take minutes and gigabytes for each Q
+FEWEST_CYCLES = 8
+TOLERANCE = 1e-13  # relative error of the word shares; sums of positive terms lose no more than this
+LEAKS = (1e-3, 1e-6, 1e-9, 1e-12)
+RARE = 1e-4  # a word that is heard less
+ONE_AT_A_TIME = 4096  # flows of which a chain takes 0.13 GB; for more, threads don't eliminate together
+
+
+class NoStationaryLawError(RuntimeError):
+    """The iteration for a stationary law did not converge."""
+
+
+class StationaryLaw:
+    """p(Q), the stationary law of the kernel A(Q) on one closed class of memories, for one policy and many Q at once.
+
+    The law of the full memories is p[flow, heard] = f[flow] Q[heard], with f the stationary law of the chain of flows
+    (see `flow_successors`), W^{2H-1} unknowns. Power iteration would need up to 1e16 steps on policies in which an
+    agent hardly ever changes its habit, so steps of it alternate with an exact solution of the chain between
+    aggregates of flows (iterative aggregation and disaggregation; Stewart, Introduction to the Numerical Solution of
+    Markov Chains, 1994, ch. 6). What is heard is independent from interaction to interaction, so that what is
+    remembered for long is remembered by own words: these are the aggregates, together with the sets of flows that
+    agents hardly ever leave. What has not converged when that has cost about as much as elimination on all flows
+    without subtraction is solved by elimination, so that the cost is bounded for any policy: with 512 flows (W = 2,
+    H = 5) it takes a millisecond, since it leaves most of the chain sparse. So are, of more than two words, laws for
+    which a word is hardly ever heard, since sets may be left by that alone. Memory O(S) for each Q, and O(S²) for each
+    thread that eliminates.
+
+    Parameters
+    ----------
+    q
+        Choice probabilities, shape (S, W).
+    closed_class
+        The flows of the class.
+    """
+
+    def __init__(
+        self, q: Float[np.ndarray, "states words"], space: MemorySpace, closed_class: Int[np.ndarray, " class"]
+    ) -> None:
+        self.space = space
+        self._said = np.array(said_next(q, space), order="C")  # one type of array, for which loops are compiled once
+        self._successors = flow_successors(space)
+        self._class = closed_class
+        self._q = q
+
+    @cached_property
+    def _aggregates(self) -> Int[np.ndarray, " flows"]:
+        words = range(self.space.n_words)
+        heard = [tuple(words)]
+        if len(self._class) > LAST_RESORT_FLOWS:
+            heard += [some for k in words[2:] for some in itertools.combinations(words, k)]
+        return own_words(self._q, self.space, heard)
+
+    def flow_law(
+        self, Q: Float[np.ndarray, "laws words"], tolerance: float = TOLERANCE
+    ) -> Float[np.ndarray, "laws flows"]:
+        """f(Q) for each row of Q; rows sum to 1.
+
+        `tolerance` bounds the estimated relative error of what is said, and the estimated error of f, Σ|δf|.
+
+        Raises
+        ------
+        NoStationaryLawError
+            If the iteration does not converge, and there are more than 8,192 flows.
+        """
+        Q, laws = np.array(Q, order="C"), np.empty((len(Q), len(self._said)))
+        if len(self._class) <= ELIMINATED_FLOWS or self.space.memory_length == 1:
+            self._eliminate(Q, laws)
+            return laws
+        start = np.zeros(len(self._said))
+        start[self._class] = 1 / len(self._class)
+        max_cycles = FEWEST_CYCLES + len(self._class) // 16  # then they have cost about what elimination does
+        fixed = (start, self._said, self._successors, self._aggregates)
+        converged = np.zeros(len(Q), bool)
+
+        def solve(rows: slice) -> None:
+            converged[rows] = iterate(Q[rows], *fixed, tolerance, max_cycles, laws[rows])
+
+        in_threads(solve, len(Q), len(start))
+        if len(self._class) <= LAST_RESORT_FLOWS and self.space.n_words > 2:
+            converged &= ~((Q > 0) & (Q < RARE)).any(1)
+        if not converged.all():
+            if len(self._class) > LAST_RESORT_FLOWS:
+                raise NoStationaryLawError(f"no stationary law at Q = {Q[~converged][0]} after {max_cycles} cycles")
+            slow = laws[~converged]
+            self._eliminate(Q[~converged], slow)
+            laws[~converged] = slow
+        return laws
+
+    def _eliminate(self, Q: np.ndarray, laws: np.ndarray) -> None:
+        """Write the laws by elimination on all flows of the class, O(M³) for each Q."""
+        n = len(self._class)
+
+        def solve(rows: slice) -> None:
+            eliminated(Q[rows], self._said, self._successors, self._class, laws[rows])
+
+        in_threads(solve, len(Q), n**2, 1 if n > ONE_AT_A_TIME else None)
+
+    def word_share(
+        self, Q: Float[np.ndarray, "laws words"], tolerance: float = TOLERANCE
+    ) -> Float[np.ndarray, "laws words"]:
+        """f_w(Q) = Σ_i p_i(Q) q_w(i): what an agent with such partners says."""
+        return self.flow_law(Q, tolerance).reshape(len(Q), -1, self.space.n_words).sum(1)
+
+    def composition(self, Q: Float[np.ndarray, " words"]) -> Float[np.ndarray, " states"]:
+        """p(Q) over all states."""
+        full = self.flow_law(Q[None])[0][:, None] * Q
+        return np.concatenate([np.zeros(self.space.offset(self.space.memory_length)), full.ravel()])
+
+
+def own_words(
+    q: Float[np.ndarray, "states words"], space: MemorySpace, heard: list[tuple[int, ...]]
+) -> Int[np.ndarray, " flows"]:
+    """A label for each flow: the own words that it remembers, and the sets that agents leave only by rare answers.
+
+    A set is closed but for answers of probability below 1e-3, 1e-6, 1e-9 or 1e-12, to partners who say the words of one
+    of the tuples `heard` only.
+    """
+    W, H = space.n_words, space.memory_length
+    flow = np.arange(space.n_digits ** (H - 1) * W)
+    label = flow % W
+    for k in range(H - 1):
+        label = label * W + flow // W // space.n_digits**k % space.n_digits // W
+    for words, leak in itertools.product(heard, (0.0, *LEAKS) if len(heard) > 1 else LEAKS):
+        classes = classes_of(q, space, words, leak)
+        if sum(len(np.unique(label[flows])) for flows in classes) == len(np.unique(label[np.concatenate(classes)])):
+            continue  # own words tell these sets apart
+        label = label * (len(flow) + 1)
+        for number, flows in enumerate(classes, start=1):
+            label[flows] += number
+        label = np.unique(label, return_inverse=True)[1]
+    return label

@@ -1,0 +1,150 @@
+"""Bifurcation diagrams of committed minorities and of second models."""
+
+from __future__ import annotations
+
+import itertools
+from typing import NamedTuple
+
+import numpy as np
+import xarray as xr
+from jaxtyping import Float
+
+from meanfield._fixed_points.fixed_points import exact_corners, word_shares
+from meanfield._fixed_points.response import responses
+from meanfield._fixed_points.spectrum import leading_eigenvalues, stability
+from meanfield._parameters.equilibria import EquilibriumCurve, Line, Stop, parameter_line
+from meanfield._population.mixture import mixture_word_share
+from meanfield._population.policy import names_of
+from meanfield._population.population import Population, as_population
+from meanfield._population.provenance import stamp
+from meanfield.toolbox._errors import InputError
+
+SAMPLES = 200  # for the length of a stretch
+
+
+class _Point(NamedTuple):
+    """An equilibrium at a value of the parameter."""
+
+    parameter: float
+    composition: Float[np.ndarray, "kinds states"]
+    branch: int
+    arc: int
+    fold: bool
+
+
+def bifurcation(
+    population: xr.Dataset | Population,
+    *,
+    parameter: str = "committed",
+    word: str | None = None,
+    spacing: float = 0.02,
+) -> xr.Dataset:
+    """All equilibria of a two-word population as a committed minority, or the fraction of a second model, grows.
+
+    With a fraction c of committed agents the word share of an equilibrium obeys Q = (1 - c) f(Q) + c e_w, so that
+    c(Q) = (Q - f(Q)) / (e_w - f(Q)) gives the whole diagram without continuation; a mixture with a fraction c of a
+    second policy has c(Q) = (Q - f_0(Q)) / (f_1(Q) - f_0(Q)). The curve is resolved for 1e-20 ≤ Q ≤ 1 - 1e-20; an exact
+    consensus that stays one is a branch of its own.
+
+    Parameters
+    ----------
+    population
+        A policy or a population. Its own value of the parameter does not matter, but that of three policies or more the
+        last may not have all.
+    parameter
+        'committed': the fraction of all agents who are committed to `word`. 'fraction': that of the last policy among
+        the agents who are not committed; the others keep their proportions.
+    word
+        To which agents are committed. May be left out where the population has agents committed to one word only.
+    spacing
+        Of neighbouring points of the diagram in the plane of c and Q.
+
+    Returns
+    -------
+    Dataset over `point`, arc by arc, along the curve, with `parameter`, `word_share` (point, word) of all agents,
+    `eigenvalue` (real part of the leading one, per unit of time), `stability`, `stable`, `fold`, `arc` (number of the
+    connected piece) and `branch` (closed class as in `fixed_points`; -1 for an exact consensus). An equilibrium that is
+    one at every c, as equal shares where neither model prefers a word, is an arc of its own.
+
+    Raises
+    ------
+    InputError
+        If there are more than two words, the parameter or the word is not one, `spacing` is not in (0, 1), or the
+        second model responds exactly as the first.
+    """
+    given, population = population, as_population(population)
+    if not 0 < spacing < 1:
+        raise InputError(f"spacing = {spacing}: expected a number between 0 and 1")
+    word, line = parameter_line(population, parameter, word)
+    points: list[_Point] = []
+    lasting: list[tuple[int, np.ndarray]] = []
+    arcs = 0
+    for branch, response in enumerate(responses(population)):
+        curve = EquilibriumCurve(line, response)
+        for arc in curve.arcs:
+            points += _sample(curve, arc, branch, arcs, spacing)
+            arcs += 1
+        lasting += [(branch, curve.composition(crossing)) for crossing in curve.crossings]
+    lasting += [(-1, corner) for corner in lasting_corners(population, parameter, word)]
+    for branch, x in lasting:
+        values = np.linspace(0.0, line.end, 1 + round(1 / spacing), endpoint=parameter == "fraction")
+        points += [_Point(float(c), x, branch, arcs, False) for c in values]
+        arcs += 1
+    result = _label(population, line, points)
+    attrs = {"policy": population.name, "parameter": parameter, "word": word or ""}
+    result = result.assign_attrs(attrs).assign_coords(names_of(given))
+    return stamp(result, "bifurcation", given, spacing=spacing)
+
+
+def lasting_corners(population: Population, parameter: str, word: str | None) -> list[np.ndarray]:
+    """Exact consensus states that are fixed points whatever the parameter."""
+    if word is None:
+        between = population.with_fraction(0.5)
+    else:
+        free = 1 - sum(share for other, share in population.committed.items() if other != word)
+        between = population.with_committed(word, free / 2)
+    return [root.composition for root in exact_corners(between)]
+
+
+def _sample(curve: EquilibriumCurve, arc: list[Stop], branch: int, number: int, spacing: float) -> list[_Point]:
+    """Points along an arc at equal distances in the plane of c and Q; its ends and folds among them."""
+    logits, folds = [arc[0].logit], [False]
+    for left, right in itertools.pairwise(arc):
+        fine = np.linspace(left.logit, right.logit, SAMPLES)
+        steps = np.hypot(np.diff(curve.parameter(fine)), np.diff(word_shares(fine)[:, 0]))
+        length = np.concatenate([[0.0], np.cumsum(steps)])
+        wanted = np.linspace(0.0, length[-1], 2 + int(length[-1] / spacing))[1:-1]
+        logits += [*np.interp(wanted, length, fine), right.logit]
+        folds += [False] * len(wanted) + [right.fold]
+    values = curve.parameter(np.array(logits))
+    values[[0, -1]] = arc[0].parameter, arc[-1].parameter  # 0 or the largest, where rounding would miss them
+    return [
+        _Point(float(c), curve.composition(logit), branch, number, fold)
+        for c, logit, fold in zip(values, logits, folds, strict=True)
+    ]
+
+
+def _label(population: Population, line: Line, points: list[_Point]) -> xr.Dataset:
+    leading = [
+        complex(leading_eigenvalues(line.at(point.parameter), point.composition, population.space).values[0])
+        for point in points
+    ]
+    status = np.array([stability(value) for value in leading], dtype=str)
+    share = np.array([mixture_word_share(point.composition, line.at(point.parameter)) for point in points])
+    over = ("point",)
+    columns = {
+        "parameter": (over, np.array([point.parameter for point in points]), "parameter", "1"),
+        "word_share": ((*over, "word"), share.reshape(-1, 2), "word share", "1"),
+        "eigenvalue": (over, np.array([value.real for value in leading]), "leading eigenvalue, real part", "1/time"),
+        "stability": (over, status, "linear stability", "1"),
+        "stable": (over, status == "stable", "leading eigenvalue below zero", "1"),
+        "fold": (over, np.array([point.fold for point in points], dtype=bool), "the parameter turns here", "1"),
+        "arc": (over, np.array([point.arc for point in points], dtype=int), "connected piece", "1"),
+        "branch": (over, np.array([point.branch for point in points], dtype=int), "closed class", "1"),
+    }
+    data = {
+        name: (dims, values, {"long_name": label, "units": units})
+        for name, (dims, values, label, units) in columns.items()
+    }
+    coords = {"word": [0, 1], "word_label": ("word", np.array(population.words, dtype=str))}
+    return xr.Dataset(data, coords={**coords, "point": np.arange(len(points))})

@@ -1,0 +1,201 @@
+"""Critical masses: where an old state vanishes as a committed minority, or the fraction of a second model, grows."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import xarray as xr
+from jaxtyping import Float
+
+from meanfield._dynamics.solve import solve
+from meanfield._fixed_points.fixed_points import fixed_points, word_shares
+from meanfield._fixed_points.response import responses
+from meanfield._parameters.bifurcation import lasting_corners
+from meanfield._parameters.equilibria import EquilibriumCurve, Line, Stop, parameter_line
+from meanfield._population.policy import names_of
+from meanfield._population.population import Population, as_population
+from meanfield._population.provenance import stamp
+from meanfield.toolbox._errors import InputError
+
+EDGE = 45.9  # |logit Q| beyond which an equilibrium is taken for the consensus at which the curve ends
+NOTHING = 1e-9  # what is called 0 of a parameter known to 1e-10
+SAME_SHARE = 1e-6
+NEAR = 1e-2  # Σ|x - y| within which a trajectory ends at a fixed point
+GRID = 4000
+
+
+class _Old(NamedTuple):
+    """The old state: its word share, and the number of the closed class on which it lives (-1 at an exact corner)."""
+
+    word_share: Float[np.ndarray, " two"]
+    branch: int
+
+    @property
+    def logit(self) -> float:
+        with np.errstate(divide="ignore"):
+            return float(np.clip(np.log(self.word_share[0]) - np.log(self.word_share[1]), -46.0, 46.0))
+
+
+class _Fate(NamedTuple):
+    """Where the old state vanishes (None: nowhere), by what transition, and why."""
+
+    end: Stop | None
+    transition: str
+    reason: str
+
+
+def critical_mass(
+    population: xr.Dataset | Population,
+    *,
+    parameter: str = "committed",
+    word: str | None = None,
+    old: str | None = None,
+) -> xr.Dataset:
+    """The fraction of committed agents, or of a second model, at which an old state of a two-word population vanishes.
+
+    The old state is followed along c(Q) (see `bifurcation`) from c = 0 to where c turns back: the fold, beyond which
+    the population leaves it. A state that turns unstable before is not noticed here; `bifurcation` shows it.
+
+    Parameters
+    ----------
+    population, parameter, word
+        As in `bifurcation`.
+    old
+        Which state to follow: the fixed point without the newcomers, stable or marginal, at which a random partner says
+        this word most often, and more often than the other. Default: for committed agents the one at which `word` is
+        rarest, for a second model the one that the rest reaches from empty memories.
+
+    Returns
+    -------
+    Dataset with `critical_mass` (NaN where the old state never vanishes), `word_share` (word) there and at the start,
+    `old_word_share` (word), and all folds of the diagram, `fold_parameter` (fold) and `fold_word_share` (fold, word).
+    attrs["transition"] is 'fold'; 'continuous' where the state merges with the new consensus; 'pitchfork' where it
+    meets a state that is an equilibrium at every fraction, or is that state and turns unstable; or 'none'.
+    attrs["reason"] says why.
+
+    Raises
+    ------
+    InputError
+        As `bifurcation`, or if `old` is not a word of the population.
+    """
+    given, population = population, as_population(population)
+    word, line = parameter_line(population, parameter, word)
+    curves = [EquilibriumCurve(line, response) for response in responses(population)]
+    start = _old_state(_at_zero(population, word), word, old)
+    if isinstance(start, str):
+        found = _Fate(None, "none", start)
+    else:
+        lasting = lasting_corners(population, parameter, word)
+        found = _follow(curves, start, line, lasting_corner=bool(len(lasting)))
+    end, transition, reason = found
+    folds = sorted((stop for curve in curves for arc in curve.arcs for stop in arc if stop.fold), key=lambda s: s.logit)
+    share = np.full(2, np.nan) if end is None else word_shares(np.array(end.logit))
+    if transition == "continuous":
+        share = share.round()  # the curve ends at a consensus, and is followed to 1e-20 of it
+    before = np.full(2, np.nan) if isinstance(start, str) else start.word_share
+    columns = {
+        "critical_mass": ((), np.nan if end is None else end.parameter, "fraction at which the old state vanishes"),
+        "word_share": (("word",), share, "word share there"),
+        "old_word_share": (("word",), before, "word share of the old state at fraction 0"),
+        "fold_parameter": (("fold",), np.array([stop.parameter for stop in folds]), "fraction at the fold"),
+        "fold_word_share": (
+            ("fold", "word"),
+            word_shares(np.array([stop.logit for stop in folds])).reshape(-1, 2),
+            "word share at the fold",
+        ),
+    }
+    data = {name: (dims, values, {"long_name": label, "units": "1"}) for name, (dims, values, label) in columns.items()}
+    coords = {"word": [0, 1], "word_label": ("word", np.array(population.words, dtype=str))}
+    attrs = {
+        "policy": population.name,
+        "parameter": parameter,
+        "word": word or "",
+        "old": old or "",
+        "transition": transition,
+        "reason": reason,
+    }
+    result = xr.Dataset(data, coords={**coords, **names_of(given)}).assign_attrs(attrs)
+    return stamp(result, "critical_mass", given)
+
+
+def _at_zero(population: Population, word: str | None) -> Population:
+    return population.with_fraction(0.0) if word is None else population.with_committed(word, 0.0)
+
+
+def _old_state(rest: Population, word: str | None, old: str | None) -> _Old | str:
+    """The state to follow, among the fixed points without the newcomers; or why there is none."""
+    if old is not None and old not in rest.words:
+        raise InputError(f"old = {old!r}: expected one of {', '.join(rest.words)}")
+    points = fixed_points(rest)
+    # A marginal consensus is left so slowly that it may well be where a population is.
+    stable = points.isel(fixed_point=points["stability"].values != "unstable")
+    if not stable.sizes["fixed_point"]:
+        return "without the newcomers every fixed point is unstable"
+    shares = stable["word_share"].values
+    if old is not None:
+        chosen = int(np.argmax(shares[:, rest.words.index(old)]))
+        if shares[chosen, rest.words.index(old)] <= 0.5:
+            return f"without the newcomers there is no attractor at which most say {old!r}"
+    elif word is not None:
+        chosen = int(np.argmin(shares[:, rest.words.index(word)]))
+    else:
+        end = solve(rest, times=np.array([0.0, 1.0]))["composition"].values
+        away = np.abs(stable["composition"].values - end).sum((1, 2))
+        chosen = int(np.argmin(away))
+        if away[chosen] > NEAR:
+            return (
+                "without the newcomers the rate equation leads from empty memories to no attractor; name one by `old`"
+            )
+    return _Old(shares[chosen], int(stable["branch"].values[chosen]))
+
+
+def _follow(curves: list[EquilibriumCurve], old: _Old, line: Line, *, lasting_corner: bool) -> _Fate:
+    """What becomes of the old state with rising c."""
+
+    def away(stop: Stop) -> float:
+        return float(np.abs(word_shares(np.array(stop.logit)) - old.word_share).max())
+
+    its_own = curves if old.branch < 0 else curves[old.branch : old.branch + 1]
+    for curve in its_own:
+        for crossing in curve.crossings:
+            if np.abs(word_shares(np.array(crossing)) - old.word_share).max() < SAME_SHARE:
+                return _at_crossing(curve, crossing, line)
+    paths = [(curve, path) for curve in its_own for arc in curve.arcs for path in (arc, arc[::-1])]
+    beginning = [(curve, path) for curve, path in paths if path[0].parameter <= NOTHING]
+    curve, path = min(beginning, key=lambda both: away(both[1][0]), default=(None, []))
+    if curve is None or away(path[0]) > SAME_SHARE:
+        if lasting_corner:
+            return _Fate(None, "none", "the old state is a consensus that stays one at every fraction")
+        return _Fate(None, "none", "the old state is on no curve of equilibria with 1e-20 < Q < 1 - 1e-20")
+    end = path[1]
+    if end.fold:
+        if end.logit in curve.crossings:
+            return _Fate(end, "pitchfork", "the old state meets one that is an equilibrium at every fraction")
+        return _Fate(end, "fold", "the old state meets a saddle")
+    inwards = end.logit - np.sign(end.logit) * 2
+    merges = end.parameter < line.end * (1 - SAME_SHARE)
+    if merges and abs(end.logit) > EDGE and abs(end.parameter - curve.parameter(np.array([inwards]))[0]) < NOTHING:
+        return _Fate(end, "continuous", "the old state merges with a consensus")
+    return _Fate(None, "none", _gradual(curve, path[0], end))
+
+
+def _at_crossing(curve: EquilibriumCurve, crossing: float, line: Line) -> _Fate:
+    """The fate of a state that is an equilibrium at every c, of which others branch off where the curve crosses it."""
+    c = float(curve.parameter(np.array([crossing]))[0])
+    if 0 < c < line.end:
+        reason = "the old state is an equilibrium at every fraction, and turns unstable where others branch off"
+        return _Fate(Stop(crossing, c, fold=True), "pitchfork", reason)
+    return _Fate(None, "none", "the old state is an equilibrium at every fraction, and stays stable")
+
+
+def _gradual(curve: EquilibriumCurve, start: Stop, end: Stop) -> str:
+    """How a state changes that never vanishes: from which fraction on the others say the other word."""
+    logits = np.linspace(start.logit, end.logit, GRID)
+    c, others = curve.parameter(logits), curve.said_by_others(logits)
+    say_old = others[:, int(np.argmax(others[0]))]
+    turn = int(np.argmax(say_old < 0.5))
+    where = "at no fraction"
+    if turn:
+        where = f"from {np.interp(0.5, say_old[[turn, turn - 1]], c[[turn, turn - 1]]):.3f} on"
+    return f"the old state changes gradually and never vanishes; most others say the other word {where}"

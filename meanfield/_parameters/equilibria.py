@@ -1,0 +1,242 @@
+"""Equilibria of a population along a parameter, explicitly: the parameter as a function of the word share.
+
+Shares of kinds and of committed agents change linearly with the parameter c, so that what agents say whose partners say
+Q does too: F(Q; c) = F(Q; 0) + c B(Q). At an equilibrium F(Q; c) = Q, hence
+
+    c(Q) = (Q - F(Q; 0)) / B(Q),
+
+one curve for all equilibria, on which folds are the extrema of c.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+from numpy.polynomial import Chebyshev
+
+from meanfield._fixed_points.fixed_points import LOGITS, word_shares
+from meanfield._fixed_points.response import Response
+from meanfield._numerics.piecewise import interpolate
+from meanfield._population.mixture import Mixture
+from meanfield._population.policy import word_index
+from meanfield._population.population import Population
+from meanfield.toolbox._errors import InputError
+
+PARAMETERS = ("committed", "fraction")
+TOLERANCE = 1e-10
+ROUNDING = 1e-13
+SAME_STOP = 1e-9  # of logit Q
+ALIKE = 1e-12  # what policies that respond alike differ by, from rounding
+SMALLEST_FOLD = 1e-8  # between two folds the parameter changes by more than its interpolant may err
+
+
+class Line(NamedTuple):
+    """Populations along a parameter c from 0 to `end`: share + c · share_slope, and so for committed agents.
+
+    Attributes
+    ----------
+    q
+        Choice probabilities of each kind, shape (M, S, W).
+    share, share_slope
+        Of each kind among all agents, shape (M,).
+    committed, committed_slope
+        Of agents who always say a word, shape (W,).
+    end
+        Largest value of the parameter.
+    """
+
+    q: Float[np.ndarray, "kinds states words"]
+    share: Float[np.ndarray, " kinds"]
+    share_slope: Float[np.ndarray, " kinds"]
+    committed: Float[np.ndarray, " words"]
+    committed_slope: Float[np.ndarray, " words"]
+    end: float
+
+    def at(self, c: float) -> Mixture:
+        """The population at c."""
+        return Mixture(self.q, self.share + c * self.share_slope, self.committed + c * self.committed_slope)
+
+
+def committed_line(population: Population, word: str) -> Line:
+    """c is the fraction of all agents who are committed to `word`, in place of that in `population`."""
+    base = population.with_committed(word, 0.0)
+    slope = np.array([float(word == other) for other in base.words])
+    end = 1 - float(base.mixture.committed.sum())
+    return Line(*base.mixture[:2], -np.array(base.fractions), base.mixture.committed, slope, end)
+
+
+def fraction_line(population: Population) -> Line:
+    """c is the fraction of the last policy among agents who are not committed."""
+    base = population.with_fraction(0.0)
+    last = np.eye(len(base.policies))[-1]
+    slope = base.mixture.share.sum() * (last - np.array(base.fractions))
+    return Line(*base.mixture[:2], slope, base.mixture.committed, np.zeros(len(base.words)), 1.0)
+
+
+def parameter_line(population: Population, parameter: str, word: str | None) -> tuple[str | None, Line]:
+    """The word to which agents are committed, and the populations along the parameter."""
+    if population.space.n_words != 2:
+        raise InputError(f"population has {population.space.n_words} words: equilibria are followed for two")
+    if parameter not in PARAMETERS:
+        raise InputError(f"parameter = {parameter!r}: expected one of {', '.join(PARAMETERS)}")
+    if parameter == "fraction":
+        if word is not None:
+            raise InputError(f"word = {word!r}: only committed agents have one; expected none for parameter 'fraction'")
+        return None, fraction_line(population)
+    if word is None:
+        bound = [w for w, share in population.committed.items() if share > 0] or list(population.committed)
+        if len(bound) != 1:
+            raise InputError(
+                f"word = None with agents committed to {bound or 'no word'}: expected one of "
+                f"{', '.join(population.words)}"
+            )
+        (word,) = bound
+    word_index(population.policies[0], word)
+    return word, committed_line(population, word)
+
+
+class Stop(NamedTuple):
+    """A point of the curve: logit of the first word's share, the parameter there, and whether it is a fold."""
+
+    logit: float
+    parameter: float
+    fold: bool
+
+
+class EquilibriumCurve:
+    """The curve c(Q) of two words on one closed class of memories of each kind.
+
+    `arcs` are its stretches with 0 ≤ c ≤ end, `crossings` the logit(Q) at which it crosses an equilibrium for every c.
+
+    Parameters
+    ----------
+    line
+        The populations.
+    response
+        What their kinds say, on the closed classes that are meant.
+    """
+
+    def __init__(self, line: Line, response: Response) -> None:
+        self._line, self._response = line, response
+        self.crossings: list[float] = []
+        self.arcs = [_without_ripples(arc) for arc in self._find_arcs()]
+
+    def parameter(self, logits: Float[np.ndarray, " points"]) -> Float[np.ndarray, " points"]:
+        """c at each logit(Q); at a crossing its limit."""
+        top, bottom = self._sides(logits)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            c = top / bottom
+        for crossing in self.crossings:
+            here = np.abs(logits - crossing) < 1e-6
+            if here.any():
+                c[here] = self._limit(crossing)
+        return c
+
+    def said_by_others(self, logits: Float[np.ndarray, " points"]) -> Float[np.ndarray, "points words"]:
+        """What agents who are not committed say at points of the curve."""
+        c = self.parameter(logits)[:, None]
+        if self._line.committed_slope.any():
+            c = np.zeros_like(
+                c
+            )  # committed agents take the places of all kinds alike, up to c = 1, where nobody is left
+        share = self._line.share + c * self._line.share_slope
+        said = np.einsum("lm,mlw->lw", share, self._response.of_kinds(word_shares(logits)))
+        return said / said.sum(1, keepdims=True)
+
+    def _limit(self, crossing: float) -> float:
+        """c at a crossing, from both sides, by extrapolation in the square of the distance."""
+        near, far = (self.parameter(crossing + h * np.array([-1.0, 1.0])).mean() for h in (0.01, 0.02))
+        return float((4 * near - far) / 3)
+
+    def composition(self, logit: float) -> Float[np.ndarray, "kinds states"]:
+        """The composition at a point of the curve."""
+        return self._response.composition(word_shares(np.array(logit)))
+
+    def _sides(self, logits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Q - F(Q; 0) and B(Q), from the rarer word, which has both to full relative accuracy."""
+        Q = word_shares(logits)
+        said = self._response.of_kinds(Q)
+        rest = np.einsum("m,mlw->lw", self._line.share, said) + self._line.committed
+        slope = np.einsum("m,mlw->lw", self._line.share_slope, said) + self._line.committed_slope
+        rarer = (logits > 0).astype(int)[:, None]
+        return np.take_along_axis(Q - rest, rarer, 1)[:, 0], np.take_along_axis(slope, rarer, 1)[:, 0]
+
+    def _normalised(self, logits: np.ndarray) -> np.ndarray:
+        """Both sides as a unit vector: bounded, and smooth where c has a pole."""
+        top, bottom = self._sides(logits)
+        sign = np.where(logits > 0, -1.0, 1.0)  # the rarer word changes at 0, and with it the sign of both sides
+        return sign * np.stack([top, bottom]) / np.hypot(top, bottom)
+
+    def _find_crossings(self, stops: np.ndarray) -> list[float]:
+        """Where Q = F(Q; c) for every c, as at equal shares if neither kind of agent prefers a word."""
+        top, bottom = self._sides(stops)
+        return stops[np.hypot(top, bottom) < ROUNDING * word_shares(stops).min(1)].tolist()
+
+    def _changes_something(self) -> bool:
+        """Whether c matters for what agents say; without it a curve c(Q) does not exist."""
+        top, bottom = self._sides(LOGITS)
+        return bool((np.abs(bottom) > ALIKE * np.hypot(top, bottom)).any())
+
+    def _find_arcs(self) -> list[list[Stop]]:
+        """Stretches of the curve on which 0 ≤ c ≤ end, each as its ends and the extrema of c between them."""
+        if not self._changes_something():
+            if self._line.committed_slope.any():
+                return []  # agents of this class say the word anyway
+            raise InputError("parameter = 'fraction': the last policy responds as the others do, expected it to differ")
+        pieces = sorted(interpolate(self._normalised, LOGITS, TOLERANCE).pieces, key=lambda piece: piece[0].domain[0])
+        stops = _distinct(np.concatenate([self._stops(*piece) for piece in pieces]))
+        self.crossings = self._find_crossings(stops)
+        middles = (stops[1:] + stops[:-1]) / 2
+        inside = self.parameter(middles)
+        within = (inside >= 0) & (inside <= self._line.end)
+        values = np.clip(self.parameter(stops), 0.0, self._line.end)
+        arcs: list[list[Stop]] = []
+        for i in np.flatnonzero(within):
+            if not arcs or arcs[-1][-1].logit != stops[i]:
+                arcs.append([Stop(stops[i], values[i], False)])
+            arcs[-1].append(Stop(stops[i + 1], values[i + 1], False))
+        return arcs
+
+    def _stops(self, top: Chebyshev, bottom: Chebyshev) -> np.ndarray:
+        """Where c on this piece turns, is 0 or the largest, or has a pole; and the ends of the piece."""
+        turning = top.deriv() * bottom - top * bottom.deriv()
+        special = [turning, top, top - self._line.end * bottom, bottom]
+        return np.concatenate([top.domain, *(_real_roots(polynomial) for polynomial in special)])
+
+
+def _distinct(stops: np.ndarray) -> np.ndarray:
+    """`stops` in rising order, of those too close to tell apart one; a break of the grid, where there is one."""
+    apart = np.abs(stops[:, None] - LOGITS).min(1) > SAME_STOP
+    rest = np.sort(stops[apart])
+    rest = rest[np.diff(rest, prepend=-np.inf) > SAME_STOP]
+    return np.sort(np.concatenate([LOGITS, rest]))
+
+
+def _real_roots(polynomial: Chebyshev) -> np.ndarray:
+    left, right = polynomial.domain
+    roots = polynomial.trim(1e-15).roots()
+    real = roots[np.abs(roots.imag) < 1e-9 * (right - left)].real
+    return real[(real > left) & (real < right)]
+
+
+def _without_ripples(arc: list[Stop]) -> list[Stop]:
+    """The ends of an arc and its folds: extrema of c that differ from the next by more than the interpolant may err."""
+    turns = list(arc)
+    while True:
+        turns = [
+            stop
+            for before, stop, after in zip([None, *turns[:-1]], turns, [*turns[1:], None], strict=True)
+            if before is None
+            or after is None
+            or (stop.parameter - before.parameter) * (after.parameter - stop.parameter) < 0
+        ]
+        steps = [abs(b.parameter - a.parameter) for a, b in itertools.pairwise(turns)]
+        smallest = int(np.argmin(steps))
+        if len(turns) == 2 or steps[smallest] > SMALLEST_FOLD:
+            return [turns[0], *(stop._replace(fold=True) for stop in turns[1:-1]), turns[-1]]
+        # Ends stay; of two extrema that hardly differ both go.
+        doomed = {i for i in (smallest, smallest + 1) if 0 < i < len(turns) - 1}
+        turns = [stop for i, stop in enumerate(turns) if i not in doomed]

@@ -1,0 +1,66 @@
+"""Compositions to start from: the fraction of agents in each memory state."""
+
+from __future__ import annotations
+
+import numpy as np
+import xarray as xr
+
+from meanfield._population.policy import space_of, validate_policy, word_index
+from meanfield._population.population import Population, as_population
+from meanfield.toolbox._errors import InputError
+from meanfield.toolbox._labels import values_in_order
+
+
+def empty_memories(policy: xr.Dataset | Population) -> xr.DataArray:
+    """The composition in which nobody has interacted yet, dims (state); for a population (component, state)."""
+    return _all_in(0, policy)
+
+
+def consensus(policy: xr.Dataset | Population, word: str) -> xr.DataArray:
+    """The composition in which every agent has said and heard only `word` in its last H interactions, [π]^2H.
+
+    Dims (state), for a population (component, state).
+
+    Raises
+    ------
+    InputError
+        If the policy does not have the word.
+    """
+    population = as_population(policy)
+    return _all_in(population.space.consensus_state(word_index(population.policies[0], word)), policy)
+
+
+def validate_composition(composition: xr.DataArray | np.ndarray, population: Population) -> np.ndarray:
+    """`composition` as an array of shape (M, S); InputError where a row is not on the simplex to 1e-6.
+
+    Shape (S,) stands for the same composition in each of the M kinds of agents. A DataArray has the dims `state` and,
+    of a population, `component`; its coordinates say which is which.
+    """
+    shape = (len(population.policies), population.space.n_states)
+    labels = {"component": range(shape[0]), "state": range(shape[1])}
+    x = values_in_order(composition, labels, "composition")
+    if x.shape not in (shape, shape[1:]):
+        expected = f"({shape[1]},)" if shape[0] == 1 else f"{shape} or ({shape[1]},)"
+        raise InputError(f"composition has shape {x.shape}: expected {expected}")
+    validate_fractions(x)
+    return np.array(np.broadcast_to(x, shape))
+
+
+def validate_fractions(x: np.ndarray) -> None:
+    """InputError where a row of `x` (states on the last axis) is not on the simplex to 1e-6."""
+    sums = x.sum(-1)
+    wrong = ~(np.isfinite(sums) & (x.min(-1) >= -1e-6) & (np.abs(sums - 1) <= 1e-6))
+    if wrong.any():
+        first = tuple(np.argwhere(wrong)[0])
+        raise InputError(
+            f"composition sums to {sums[first]} with minimum {x[first].min()}: expected fractions that sum to 1"
+        )
+
+
+def _all_in(state: int, policy: xr.Dataset | Population) -> xr.DataArray:
+    alone = not isinstance(policy, Population)
+    space = space_of(validate_policy(policy)) if alone else policy.space
+    x = np.zeros(space.n_states if alone else (len(policy.policies), space.n_states))
+    x[..., state] = 1.0
+    dims = ("state",) if alone else ("component", "state")
+    return xr.DataArray(x, dims=dims, coords={"state": np.arange(space.n_states)}, name="composition")

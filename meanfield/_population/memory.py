@@ -1,0 +1,131 @@
+"""The memory space: every memory of up to H interactions, numbered."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from meanfield.toolbox._errors import InputError
+
+MOST_DIGITS = 1000  # of the number of states, which is computed and told exactly
+Memory = Sequence[tuple[int, int]]
+
+
+@dataclass(frozen=True)
+class MemorySpace:
+    """All memories of up to `memory_length` interactions with `n_words` words.
+
+    A memory lists interactions (own word, partner's word), oldest first. States are numbered by memory length, then by
+    the base-W² digits ``W·own + partner``, oldest most significant; the empty memory is state 0. In this order the
+    states form a heap: an agent in state i whose memory is not full goes to ``1 + W²·i + W·own + partner``.
+
+    Parameters
+    ----------
+    n_words
+        W ≥ 2.
+    memory_length
+        H ≥ 1, in interactions.
+
+    Raises
+    ------
+    InputError
+        If they are not whole numbers, W < 2 or H < 1, or they have 10^1000 states or more.
+    """
+
+    n_words: int
+    memory_length: int
+
+    def __post_init__(self) -> None:
+        for name in ("n_words", "memory_length"):
+            # Numbers of NumPy would overflow in powers of W.
+            object.__setattr__(self, name, _whole(name, getattr(self, name)))
+        if self.n_words < 2:
+            raise InputError(f"n_words = {self.n_words}: at least two words are needed")
+        if self.memory_length < 1:
+            raise InputError(f"memory_length = {self.memory_length}: at least one interaction must be remembered")
+        if self.memory_length > MOST_DIGITS / (2 * math.log10(self.n_words)):
+            raise InputError(
+                f"n_words = {self.n_words}, memory_length = {self.memory_length}: expected fewer than 10^{MOST_DIGITS} "
+                "states"
+            )
+
+    @classmethod
+    def from_sizes(cls, n_states: int, n_words: int) -> MemorySpace:
+        """The space with `n_states` states, S = Σ_{h≤H} W^{2h}; InputError where no H fits."""
+        if n_words < 2:
+            raise InputError(f"n_words = {n_words}: at least two words are needed")
+        length = 1
+        while (space := cls(n_words, length)).n_states < n_states:
+            length += 1
+        if space.n_states != n_states:
+            sizes = ", ".join(f"{cls(n_words, h).n_states} (H = {h})" for h in (1, 2, 3, 4, 5))
+            raise InputError(f"{n_states} states with {n_words} words: expected Σ_h W^(2h) states, that is {sizes}, …")
+        return space
+
+    @property
+    def n_digits(self) -> int:
+        """W², the number of outcomes of one interaction."""
+        return self.n_words**2
+
+    def offset(self, length: int) -> int:
+        """The first state that remembers `length` interactions."""
+        return (self.n_digits**length - 1) // (self.n_digits - 1)
+
+    @property
+    def n_states(self) -> int:
+        """S, the number of states."""
+        return self.offset(self.memory_length + 1)
+
+    @property
+    def n_full(self) -> int:
+        """W^{2H}, the number of states with a full memory; they are the last ones."""
+        return self.n_digits**self.memory_length
+
+    def state(self, memory: Memory) -> int:
+        """The number of a memory, a sequence of pairs (own word, partner's word), oldest first."""
+        if len(memory) > self.memory_length:
+            raise InputError(f"memory of {len(memory)} interactions: at most H = {self.memory_length} are remembered")
+        state = 0
+        for own, partner in memory:
+            for word in (own, partner):
+                if not 0 <= word < self.n_words:
+                    raise InputError(f"word {word} in memory {list(memory)}: expected 0 to {self.n_words - 1}")
+            state = 1 + self.n_digits * state + self.n_words * own + partner
+        return state
+
+    def memory(self, state: int) -> tuple[tuple[int, int], ...]:
+        """The memory with number `state`, as pairs (own word, partner's word), oldest first."""
+        if not 0 <= state < self.n_states:
+            raise InputError(f"state {state}: expected 0 to {self.n_states - 1}")
+        pairs = []
+        while state > 0:
+            state, digit = divmod(state - 1, self.n_digits)
+            pairs.append(divmod(digit, self.n_words))
+        return tuple(reversed(pairs))
+
+    def consensus_state(self, word: int) -> int:
+        """The state [π]^{2H} of an agent who has only ever said and heard `word`."""
+        return self.state([(word, word)] * self.memory_length)
+
+    def successors(self) -> np.ndarray:
+        """Γ without its digit, shape (S,): who says a and hears b goes from state i to ``successors[i] + W·a + b``."""
+        states = np.arange(self.n_states)
+        full = self.offset(self.memory_length)
+        without_oldest = self.offset(self.memory_length - 1) + (states - full) % self.n_digits ** (
+            self.memory_length - 1
+        )
+        return 1 + self.n_digits * np.where(states < full, states, without_oldest)
+
+
+def _whole(name: str, value: object) -> int:
+    try:
+        number = operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        number = None
+    if number is None or isinstance(value, bool):
+        raise InputError(f"{name} = {value!r}: expected a whole number")
+    return number

@@ -1,0 +1,37 @@
+"""Numbers that summarise a word share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import xarray as xr
+from scipy import special
+
+from meanfield.toolbox._labels import canonical_order
+
+# The simulations of [004] have converged when 98 % of the last 3N interactions succeeded.
+CONSENSUS_SUCCESS_RATE = 0.98
+MIXED = "mixed"
+
+
+def success_rate(word_share: np.ndarray | xr.DataArray) -> np.ndarray | np.float64:
+    """Σ_w Q_w², the chance that two agents drawn at random say the same; the words are on the last axis, or `word`."""
+    return (_words_last(word_share) ** 2).sum(-1)
+
+
+def entropy(word_share: np.ndarray | xr.DataArray) -> np.ndarray | np.float64:
+    """-Σ_w Q_w ln Q_w, in nats, of what a random agent says; the words are on the last axis, or `word`."""
+    return special.entr(np.clip(_words_last(word_share), 0.0, None)).sum(-1)
+
+
+def convention(word_share: np.ndarray | xr.DataArray, words: Sequence[str]) -> str:
+    """The word on which a population of this word share agrees (success rate at least 0.98), or 'mixed'."""
+    Q = _words_last(word_share)
+    return words[int(np.argmax(Q))] if success_rate(Q) >= CONSENSUS_SUCCESS_RATE else MIXED
+
+
+def _words_last(word_share: np.ndarray | xr.DataArray) -> np.ndarray:
+    if isinstance(word_share, xr.DataArray):
+        word_share = canonical_order(word_share, "word_share").transpose(..., "word").values
+    return np.asarray(word_share)

@@ -1,0 +1,190 @@
+"""Populations: agents of one or several policies, and agents who always say one word."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from functools import cached_property, partial
+from numbers import Real
+from types import MappingProxyType
+
+import numpy as np
+import xarray as xr
+
+from meanfield._population.memory import MemorySpace
+from meanfield._population.mixture import Mixture
+from meanfield._population.policy import policy_hash, single_policy, space_of, words_of
+from meanfield.toolbox._errors import InputError
+from meanfield.toolbox._labels import values_in_order
+
+ROUNDING = 1e-9
+
+
+class Population:
+    """Agents of several policies in given fractions, and committed agents.
+
+    With M policies, agents of kind m have the composition x_m, Σ_i x_m(i) = 1, and a random partner says word w with
+
+        Q_w = (1 - Σ_v c_v) Σ_m φ_m Σ_i x_m(i) q_m(i, w) + c_w.
+
+    Parameters
+    ----------
+    policies
+        One policy, or several over the same words and of the same memory length.
+    fractions
+        φ, the fraction of each policy among the agents who are not committed; they sum to 1. A DataArray counts by its
+        coordinate `component`. May be left out for one policy.
+    committed
+        c, the fraction of all agents who always say a word, by word. Their sum is below 1. Default: nobody.
+
+    Raises
+    ------
+    InputError
+        If policies differ in words or memory length, or fractions are out of range or do not sum to 1.
+    """
+
+    def __init__(
+        self,
+        policies: xr.Dataset | Sequence[xr.Dataset],
+        *,
+        fractions: Sequence[float] | np.ndarray | xr.DataArray | None = None,
+        committed: Mapping[str, float] | None = None,
+    ) -> None:
+        if not isinstance(policies, (xr.Dataset, Sequence)) or isinstance(policies, str):
+            raise InputError(f"policies is a {type(policies).__name__}: expected an xarray.Dataset or several")
+        given = [policies] if isinstance(policies, xr.Dataset) else list(policies)
+        if not given:
+            raise InputError("policies is empty: expected at least one policy")
+        self.policies = tuple(single_policy(policy, f"policies[{m}]") for m, policy in enumerate(given))
+        self.words = words_of(self.policies[0])
+        self.space: MemorySpace = space_of(self.policies[0])
+        for m, policy in enumerate(self.policies):
+            if words_of(policy) != self.words or space_of(policy) != self.space:
+                raise InputError(
+                    f"policies[{m}] is over the words {', '.join(words_of(policy))} with H = "
+                    f"{space_of(policy).memory_length}: expected {', '.join(self.words)} with H = "
+                    f"{self.space.memory_length}, as policies[0]"
+                )
+        self.fractions = _validate_fractions(fractions, len(self.policies))
+        self.committed = MappingProxyType(_validate_committed({} if committed is None else committed, self.words))
+
+    def __repr__(self) -> str:
+        return f"Population({self.name})"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # A read-only mapping can't be pickled, and a cluster must.
+        return partial(Population, fractions=self.fractions, committed=dict(self.committed)), (self.policies,)
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """A name for each policy: its model, numbered where several have the same or none."""
+        models = [str(policy["model"].item()) if "model" in policy.coords else "policy" for policy in self.policies]
+        return tuple(name if models.count(name) == 1 else f"{name} {m}" for m, name in enumerate(models))
+
+    @property
+    def model(self) -> str:
+        """The models of the policies, their fractions and who is committed, without the words; '' if it has no name."""
+        kinds = " + ".join(f"{f:.3g} {name}" for f, name in zip(self.fractions, self.kinds, strict=True))
+        if len(self.kinds) == 1:
+            (policy,) = self.policies
+            kinds = str(policy["model"].item()) if "model" in policy.coords else ""
+        bound = [f"{share:.3g} committed to '{word}'" for word, share in self.committed.items() if share > 0]
+        return ", ".join([part for part in (kinds, *bound) if part])
+
+    @property
+    def name(self) -> str:
+        """The models, who is committed, and the words, for messages and titles."""
+        return f"{self.model} {{{', '.join(self.words)}}}".strip()
+
+    @cached_property
+    def mixture(self) -> Mixture:
+        """The numbers of the population, as arrays."""
+        committed = np.array([self.committed.get(word, 0.0) for word in self.words])
+        q = np.stack([policy["q"].values for policy in self.policies])
+        return Mixture(q, (1 - committed.sum()) * np.array(self.fractions), committed)
+
+    @property
+    def coords(self) -> dict[str, object]:
+        """Coordinates of results: words, states, and the policy and fraction of each component."""
+        return {
+            "state": np.arange(self.space.n_states),
+            "word": np.arange(self.space.n_words),
+            "word_label": ("word", np.array(self.words, dtype=str)),
+            "component": np.arange(len(self.policies)),
+            "component_policy": ("component", np.array(self.kinds, dtype=str)),
+            "component_fraction": ("component", np.array(self.fractions)),
+            "committed": ("word", self.mixture.committed),
+        }
+
+    def convincible_share(self, word_share: np.ndarray) -> np.ndarray:
+        """What agents who are not committed say, from what all agents say; words on the last axis."""
+        return (word_share - self.mixture.committed) / (1 - self.mixture.committed.sum())
+
+    @property
+    def sha256(self) -> str:
+        """SHA-256 over policies, fractions and committed fractions, hexadecimal."""
+        digest = hashlib.sha256("".join(policy_hash(policy) for policy in self.policies).encode())
+        for numbers in (self.mixture.share, self.mixture.committed):
+            digest.update(np.ascontiguousarray(numbers, dtype="<f8").tobytes())
+        return digest.hexdigest()
+
+    def with_committed(self, word: str, fraction: float) -> Population:
+        """The same population with this fraction of all agents committed to `word`."""
+        committed = {**self.committed, word: fraction}
+        return Population(self.policies, fractions=self.fractions, committed=committed)
+
+    def with_fraction(self, fraction: float) -> Population:
+        """The same population with this fraction of the last policy; the others keep their proportions.
+
+        Raises
+        ------
+        InputError
+            If there is one policy only, or several others have no proportions because the last has the fraction 1.
+        """
+        others = np.array(self.fractions[:-1])
+        if len(others) == 1:
+            others = np.ones(1)
+        if not others.sum() > 0:
+            raise InputError(f"fractions = {self.fractions}: expected another policy beside the last, with a fraction")
+        fractions = [*((1 - fraction) * others / others.sum()), fraction]
+        return Population(self.policies, fractions=fractions, committed=self.committed)
+
+
+def as_population(policy: xr.Dataset | Population) -> Population:
+    """A population of one policy, where a policy is given."""
+    return policy if isinstance(policy, Population) else Population(single_policy(policy))
+
+
+def without_component(result: xr.Dataset, policy: xr.Dataset | Population) -> xr.Dataset:
+    """`result` without the dim `component` and what describes it, where a single policy was given."""
+    if isinstance(policy, Population):
+        return result
+    alone = result.isel(component=0)
+    return alone.drop_vars(["component", "component_policy", "component_fraction", "committed"], errors="ignore")
+
+
+def _validate_fractions(
+    fractions: Sequence[float] | np.ndarray | xr.DataArray | None, n_policies: int
+) -> tuple[float, ...]:
+    if fractions is None and n_policies == 1:
+        return (1.0,)
+    labels = {"component": range(n_policies)}
+    values = np.empty(0) if fractions is None else values_in_order(fractions, labels, "fractions")
+    good = values.shape == (n_policies,) and bool((values >= 0).all()) and abs(values.sum() - 1) <= ROUNDING
+    if not good:
+        raise InputError(f"fractions = {fractions}: expected {n_policies} numbers of at least 0 that sum to 1")
+    return tuple((values / values.sum()).tolist())  # rounding errors of the sum would not conserve Σx
+
+
+def _validate_committed(committed: Mapping[str, float], words: tuple[str, ...]) -> dict[str, float]:
+    if not isinstance(committed, Mapping):
+        raise InputError(f"committed = {committed!r}: expected a mapping of words to fractions")
+    for word, share in committed.items():
+        if word not in words:
+            raise InputError(f"committed has the word {word!r}: expected some of {', '.join(words)}")
+        if not isinstance(share, Real) or isinstance(share, bool) or not 0 <= share <= 1:
+            raise InputError(f"committed[{word!r}] = {share!r}: expected a fraction of at least 0 and below 1")
+    total = float(sum(committed.values()))
+    if not total < 1:
+        raise InputError(f"committed sums to {total}: expected less than 1, so that somebody is left to convince")
+    return {word: float(share) for word, share in committed.items()}

@@ -1,0 +1,38 @@
+"""Where a result comes from: versions, policy and options, in its attrs."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+
+import numpy as np
+import xarray as xr
+
+from meanfield._population.policy import policy_hash, space_of
+from meanfield._population.population import Population
+
+Option = str | int | float | bool | None
+
+# Looked up here since each look-up reads a file, and the first one imports a reader of e-mail.
+VERSIONS = {f"version_{name.replace('-', '_')}": version(name) for name in ("meanfield-llm", "jax", "numpy")}
+
+
+def stamp(
+    result: xr.Dataset, kind: str, policy: xr.Dataset | Population | None = None, **options: Option
+) -> xr.Dataset:
+    """`result` with attrs that say what it is (`kind`), what made it, from which policy and under which options."""
+    attrs: dict[str, object] = {"kind": kind, **VERSIONS}
+    if isinstance(policy, Population):
+        attrs |= {"policy_sha256": policy.sha256, "memory_length": policy.space.memory_length}
+    elif policy is not None:
+        attrs |= {"policy_sha256": policy_hash(policy), "memory_length": space_of(policy).memory_length}
+    attrs |= {f"option_{name}": _plain(value) for name, value in options.items()}
+    return result.assign_attrs(attrs)
+
+
+def _plain(value: Option) -> str | int | float:
+    """NetCDF attrs hold numbers and strings only."""
+    if value is None:
+        return "none"
+    if isinstance(value, (bool, np.bool_)):
+        return int(value)
+    return value

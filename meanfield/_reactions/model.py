@@ -1,0 +1,249 @@
+"""Reaction models of low rank: agents in finitely many states who meet in pairs and act only through what they show.
+
+An encounter of initiator i and responder j takes channel m with probability α_m(i) β_m(j); then each of the two moves
+by a stochastic matrix of its own, given m. With x the composition, P_m and R_m these matrices, S the rates of moves
+alone and ε the encounters that an agent initiates per unit of time,
+
+    dx/dt = ε Σ_m [(β_m·x)(P_mᵀ - 1)(α_m∘x) + (α_m·x)(R_mᵀ - 1)(β_m∘x)] + (Sᵀ - diag(S1)) x.
+
+So an agent is a Markov jump process with dx/dt = G(y) x, whose generator G is affine in the fields y = (ε β_m·x,
+ε α_m·x). The naming game is the case m = (a, b), α_m = q_a, β_m = q_b and ε = 1/2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy.sparse import coo_array, csr_array
+from scipy.sparse.csgraph import connected_components
+
+from meanfield._reactions.arguments import (
+    acting_pairs,
+    positive_rate,
+    probabilities,
+    state_names,
+    stochastic_matrices,
+    transition_rates,
+)
+from meanfield.toolbox._errors import InputError
+from meanfield.toolbox._labels import values_in_order
+
+MAX_TENSOR_STATES = 64  # 64⁴ float64 are 134 MB
+
+
+class Moves(NamedTuple):
+    """All moves of one agent, E of them: from `source` to `target` at the rate `rate` times the field `field`.
+
+    Attributes
+    ----------
+    source, target, field
+        Shape (E,).
+    rate
+        Shape (E,), positive.
+    fields
+        Shape (F, K), and `offset` (F,): the fields are fields @ x + offset.
+    """
+
+    source: Any
+    target: Any
+    field: Any
+    rate: Any
+    fields: Any
+    offset: Any
+
+
+class ReactionModel:
+    """A pairwise reaction model whose channels are products of what the initiator and the responder show.
+
+    Parameters
+    ----------
+    states
+        K ≥ 1 different labels: strings, or tuples of strings and integers.
+    alpha, beta
+        Shape (M, K). Channel m is taken with probability alpha[m, i] · beta[m, j] by initiator i and responder j; the
+        sum over m is at most 1, and what is left to 1 is the probability that nothing happens.
+    first, second
+        M row-stochastic matrices of shape (K, K), sparse or dense, by which initiator and responder move in channel m,
+        independently of each other. None, for one of them or all, is the identity.
+    spontaneous
+        Shape (K, K), sparse or dense, zero diagonal: rates of moves alone, from row to column, per unit of time.
+    encounter_rate
+        ε > 0, encounters that an agent initiates per unit of time; it responds in as many on average.
+    time_unit
+        The unit of time, for labels.
+
+    Attributes
+    ----------
+    states
+        Tuple of the K labels; `names` are the same as strings, tuples joined by ", ".
+    moves
+        The moves of one agent (`Moves`): between different states, in channels that some pair takes.
+    classes
+        Shape (K,), the conserved class of each state, 0 … C - 1: states between which agents move, directly or through
+        others, whatever the composition. The fraction of agents in a class never changes.
+
+    Raises
+    ------
+    InputError
+        If an argument is not as described.
+    """
+
+    def __init__(
+        self,
+        states: Sequence[Hashable],
+        alpha: Any,
+        beta: Any,
+        first: Any = None,
+        second: Any = None,
+        spontaneous: Any = None,
+        encounter_rate: float = 1.0,
+        time_unit: str = "1",
+    ) -> None:
+        if isinstance(states, str) or not isinstance(states, Iterable):
+            raise InputError(f"states = {states!r}: expected a sequence of labels")
+        self.states = tuple(states)
+        self.names = state_names(self.states)
+        size = len(self.states)
+        self.alpha = probabilities("alpha", alpha, size)
+        self.beta = probabilities("beta", beta, size)
+        acting_pairs(self.alpha, self.beta, self.names)
+        self.first = stochastic_matrices("first", first, len(self.alpha), self.names)
+        self.second = stochastic_matrices("second", second, len(self.alpha), self.names)
+        self.spontaneous = transition_rates("spontaneous", spontaneous, self.names)
+        self.encounter_rate = positive_rate("encounter_rate", encounter_rate)
+        if not isinstance(time_unit, str) or not time_unit:
+            raise InputError(f"time_unit = {time_unit!r}: expected the name of a unit")
+        self.time_unit = time_unit
+        self.moves = self._moves()
+        edges = coo_array((self.moves.rate, (self.moves.source, self.moves.target)), shape=(size, size))
+        self.classes: Int[np.ndarray, " states"] = connected_components(edges, directed=False)[1].astype(np.int64)
+
+    @property
+    def n_states(self) -> int:
+        """K, the number of states."""
+        return len(self.states)
+
+    @property
+    def n_classes(self) -> int:
+        """C, the number of conserved classes."""
+        return int(self.classes.max()) + 1
+
+    @property
+    def fastest(self) -> float:
+        """A bound on the rate at which an agent changes its state, per unit of time; positive.
+
+        Encounters that nothing comes of do not count: models with the same rate equation have the same bound.
+        """
+        moves = self.moves
+        peak = moves.fields.max(axis=1, initial=0.0) + moves.offset
+        rates = np.bincount(moves.source, weights=moves.rate * peak[moves.field], minlength=self.n_states)
+        return float(rates.max()) or self.encounter_rate
+
+    def index(self, state: Hashable) -> int:
+        """The place of a state among `states`; InputError where there is none of this label."""
+        if state not in self.states:
+            raise InputError(f"state = {state!r}: expected one of {', '.join(map(repr, self.states))}")
+        return self.states.index(state)
+
+    def class_masses(self, x: Any) -> Float[np.ndarray, " classes"]:
+        """The fraction of agents in each conserved class, at the composition x and whatever follows from it."""
+        return np.bincount(self.classes, weights=self._composition(x), minlength=self.n_classes)
+
+    def drift(self, x: Any) -> Float[np.ndarray, " states"]:
+        """dx/dt at the composition x, shape (K,), per unit of time."""
+        x, moves = self._composition(x), self.moves
+        flux = moves.rate * (moves.fields @ x + moves.offset)[moves.field] * x[moves.source]
+        return self._gained(moves.target, flux) - self._gained(moves.source, flux)
+
+    def generator(self, x: Any) -> Float[np.ndarray, "states states"]:
+        """G(y) with dx/dt = G(y) x, dense: what agents do whose partners have the composition x. Columns sum to 0."""
+        x, moves = self._composition(x), self.moves
+        rate = moves.rate * (moves.fields @ x + moves.offset)[moves.field]
+        G = coo_array((rate, (moves.target, moves.source)), shape=(self.n_states, self.n_states)).toarray()
+        return G - np.diag(G.sum(axis=0))
+
+    def jacobian(self, x: Any) -> Float[np.ndarray, "states states"]:
+        """The derivative of `drift` at x, dense: G(y) + (∂G/∂y x) ∂y/∂x. Columns sum to 0, class by class."""
+        x, moves = self._composition(x), self.moves
+        flux = moves.rate * x[moves.source]
+        shape = (self.n_states, len(moves.fields))
+        gained, lost = (coo_array((flux, (to, moves.field)), shape=shape) for to in (moves.target, moves.source))
+        return self.generator(x) + (csr_array(gained) - csr_array(lost)) @ moves.fields
+
+    def tensor(self) -> Float[np.ndarray, "states states states states"]:
+        """P[i, j, i', j'], the probability that an encounter of initiator i and responder j makes them i' and j'.
+
+        Moves alone are not part of it; `reaction_protocol` mixes them in.
+
+        Raises
+        ------
+        InputError
+            If the model has more than 64 states.
+        """
+        if self.n_states > MAX_TENSOR_STATES:
+            raise InputError(f"the model has {self.n_states} states: expected at most {MAX_TENSOR_STATES} for a tensor")
+        one = np.eye(self.n_states)
+        idle = np.maximum(1 - self.alpha.T @ self.beta, 0)
+        P = np.einsum("ij,ik,jl->ijkl", idle, one, one)
+        for a, b, first, second in zip(self.alpha, self.beta, self.first, self.second, strict=True):
+            P += np.einsum("ik,jl->ijkl", a[:, None] * first.toarray(), b[:, None] * second.toarray())
+        return P
+
+    def _gained(self, to: np.ndarray, flux: np.ndarray) -> np.ndarray:
+        # bincount of nothing is of integers
+        return np.bincount(to, weights=flux, minlength=self.n_states).astype(np.float64)
+
+    def _composition(self, x: Any) -> np.ndarray:
+        x = values_in_order(x, {"state": self.names}, "x")
+        if x.shape != (self.n_states,):
+            raise InputError(f"x has shape {x.shape}: expected ({self.n_states},), one number for each state")
+        return x
+
+    def _moves(self) -> Moves:
+        """A field that is zero for every composition moves nobody."""
+        ways = [*zip(self.alpha, self.beta, self.first, strict=True)]
+        ways += [*zip(self.beta, self.alpha, self.second, strict=True)]
+        parts = []
+        for field, (own, partner, matrix) in enumerate(ways):
+            step = coo_array(matrix)
+            moving = (step.row != step.col) & (step.data * own[step.row] > 0) & partner.any()
+            source, target = step.row[moving], step.col[moving]
+            parts.append((source, target, np.full(len(source), field), step.data[moving] * own[source]))
+        alone = coo_array(self.spontaneous)
+        parts.append((alone.row, alone.col, np.full(len(alone.row), len(ways)), alone.data))
+        source, target, field, rate = map(np.concatenate, zip(*parts, strict=True))
+        fields = np.vstack(
+            [self.encounter_rate * self.beta, self.encounter_rate * self.alpha, np.zeros((1, self.n_states))]
+        )
+        offset = np.append(np.zeros(len(ways)), 1.0)
+        return Moves(source.astype(np.int64), target.astype(np.int64), field, rate, fields, offset)
+
+
+def reaction_protocol(model: ReactionModel) -> tuple[Float[np.ndarray, "states states states states"], float]:
+    """The model as a population protocol, for exact simulation of finite populations.
+
+    Moves alone become interactions: with s the largest total rate of moves alone, an interaction is an encounter with
+    probability ε/(ε + s), and otherwise its initiator alone moves, with probabilities S/s.
+
+    Returns
+    -------
+    P[i, j, i', j'], and how many interactions an agent initiates per unit of time, ε + s: N interactions of N agents
+    take 1/(ε + s) units of time.
+
+    Raises
+    ------
+    InputError
+        If the model has more than 64 states.
+    """
+    P = model.tensor()
+    total = model.spontaneous.sum(axis=1)
+    most = float(total.max())
+    rate = model.encounter_rate + most
+    if most == 0:
+        return P, rate
+    alone = (model.spontaneous.toarray() + np.diag(most - total)) / most
+    moved = np.einsum("ik,jl->ijkl", alone, np.eye(model.n_states))
+    return (model.encounter_rate * P + most * moved) / rate, rate

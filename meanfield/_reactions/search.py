@@ -1,0 +1,234 @@
+"""The search for fixed points of a reaction model: where it starts, and what of its finds is new."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float
+from scipy.linalg import null_space
+from tqdm.auto import tqdm
+
+from meanfield._fixed_points.spectrum import MARGINAL, stability
+from meanfield._numerics.tsit5 import Tolerances
+from meanfield._reactions.model import ReactionModel
+from meanfield._reactions.roots import MAX_RESIDUAL, ClosedFaces, on_face, polish
+from meanfield._reactions.solve import courses
+
+SAME = 1e-6  # fixed points whose compositions differ by less are one
+MARGINAL_SAME = 1e-3  # marginal ones; where the drift has a cubic zero its size tells little of the distance
+COURSE_LENGTH = 1000.0  # in units of the fastest rate
+MOST_COURSES = 40  # until a solution is given up that does not come to rest
+BATCH = 8  # solutions that are followed at once
+REST = 1e-9  # of max|dx/dt|, in units of the fastest rate
+RANDOM_COURSES = 15  # of the random starts those from which solutions are followed
+MAX_PAIRS = 64  # of fixed points between which others are looked for
+# A fixed point belongs to a continuum where another one lies about this far along a direction in which it is marginal.
+ASIDE = 1e-2
+NEAR = 0.25  # of the way between two points of a continuum: how far from its middle the continuum may pass
+
+
+class Root(NamedTuple):
+    """A fixed point, and of its spectrum on the perturbations that keep the masses the leading eigenvalue.
+
+    That is in units of the fastest rate, and -∞ where there is no such perturbation; `mode` is its eigenvector, of the
+    plane of a complex one some direction.
+    """
+
+    x: Float[np.ndarray, " states"]
+    leading: complex
+    mode: Float[np.ndarray, " states"]
+    zero_modes: int
+    continuum: bool
+
+
+class Found(NamedTuple):
+    """What the search found.
+
+    Attributes
+    ----------
+    roots
+        Isolated fixed points, and of each continuum one or more.
+    tried, converged
+        How many starts there were, and how many led to a fixed point.
+    merged
+        Points of continua, or next to marginal fixed points, that are not listed.
+    cut
+        Whether there were more pairs to look between than were tried.
+    """
+
+    roots: list[Root]
+    tried: int
+    converged: int
+    merged: int
+    cut: bool
+
+
+def search(
+    model: ReactionModel,
+    mass: Float[np.ndarray, " classes"],
+    faces: ClosedFaces,
+    initial: Float[np.ndarray, "starts states"],
+    number: int,
+    rng: np.random.Generator,
+    progress: bool,
+) -> Found:
+    """Fixed points from `initial` and `number` random starts, from unstable ones downhill, and from between them."""
+    starts = [*starts_of(model, mass, faces, initial, number, rng)]
+    found, converged = _polished(model, mass, starts, [], progress)
+    roots = distinct(model, mass, found, [])
+    pairs = [(a, b) for a, b in itertools.combinations(roots, 2) if not a.continuum & b.continuum]
+    more = [*_downhill(model, mass, faces, roots), *_between(pairs[:MAX_PAIRS])]
+    new, converged_too = _polished(model, mass, more, found, progress)
+    roots = distinct(model, mass, new, roots)
+    merged = len(found) + len(new) - len(roots)
+    return Found(roots, len(starts) + len(more), converged + converged_too, merged, len(pairs) > MAX_PAIRS)
+
+
+def starts_of(
+    model: ReactionModel,
+    mass: np.ndarray,
+    faces: ClosedFaces,
+    initial: np.ndarray,
+    number: int,
+    rng: np.random.Generator,
+) -> Iterator[np.ndarray]:
+    """Ends of solutions first, so that of a continuum a point is listed that solutions reach."""
+    whole, *others = faces.faces
+    centre = on_face(model, mass, whole, np.ones(model.n_states))
+    spread = [on_face(model, mass, whole, _weights(model, rng)) for _ in range(number)]
+    yield from _rests(model, mass, whole, np.array([*initial, centre, *spread[:RANDOM_COURSES]]))
+    yield from (centre, *spread)
+    for face in others:
+        yield on_face(model, mass, face, np.ones(model.n_states))
+    wide = [face for face in others if face.sum() > np.count_nonzero(mass)]
+    for face in itertools.islice(itertools.cycle(wide), number if wide else 0):
+        yield on_face(model, mass, face, _weights(model, rng))
+
+
+def distinct(model: ReactionModel, mass: np.ndarray, found: list[np.ndarray], roots: list[Root]) -> list[Root]:
+    """`roots` and what of `found` adds to them: isolated fixed points, and points of continua that are not there yet.
+
+    Two points of one support, stability and number of zero modes are one if they are so near that a marginal point is
+    not known better, and of one continuum if there is another such point about half way between them.
+    """
+    listed = list(roots)
+    for x in found:
+        root, sides = linearised(model, mass, x)
+        if root.zero_modes and any(_same(model, mass, root, one) for one in listed):
+            continue
+        listed.append(root._replace(continuum=any(_aside(model, mass, x, side) for side in sides)))
+    return listed
+
+
+def linearised(model: ReactionModel, mass: np.ndarray, x: np.ndarray) -> tuple[Root, list[np.ndarray]]:
+    """The spectrum at x, and both senses of the directions in which x is marginal."""
+    tangent = tangent_space(model, mass[model.classes] > 0)
+    reduced = tangent.T @ model.jacobian(x) @ tangent / model.fastest
+    if not reduced.size:
+        return Root(x, complex(-np.inf), np.zeros_like(x), 0, False), []
+    values, vectors = np.linalg.eig(reduced)
+    first = np.lexsort((-values.imag, -values.real))[0]
+    flat = null_space(reduced, rcond=MARGINAL)
+    if np.abs(reduced).max() <= MARGINAL:
+        flat = np.eye(len(reduced))
+    mode = tangent @ vectors[:, first].real
+    sides = [sign * tangent @ v for v in flat.T for sign in (1, -1)]
+    return Root(x, complex(values[first]), mode, flat.shape[1], False), sides
+
+
+def tangent_space(model: ReactionModel, face: Bool[np.ndarray, " states"]) -> Float[np.ndarray, "states directions"]:
+    """An orthonormal basis of the perturbations on a face that keep the mass of each class."""
+    blocks = []
+    for c in np.unique(model.classes[face]):
+        members = np.flatnonzero(face & (model.classes == c))
+        block = np.zeros((model.n_states, len(members) - 1))
+        block[members] = null_space(np.ones((1, len(members))))
+        blocks.append(block)
+    return np.hstack(blocks)
+
+
+def _rests(
+    model: ReactionModel,
+    mass: np.ndarray,
+    face: Bool[np.ndarray, " states"],
+    starts: Float[np.ndarray, "starts states"],
+) -> Iterator[np.ndarray]:
+    """Where solutions come to rest; where they do not, where they are when they are given up."""
+    for first in range(0, len(starts), BATCH):
+        batch = starts[first : first + BATCH]
+        ends = np.resize(batch, (BATCH, model.n_states))  # one shape, so that the solver is compiled once
+        for _ in range(MOST_COURSES):
+            course, speed = courses(model, ends, np.array([COURSE_LENGTH / model.fastest]), Tolerances(1e-8, 1e-11))
+            ends = np.maximum(np.asarray(course)[:, -1], 0)
+            if np.asarray(speed).max() <= REST * model.fastest:
+                break
+        for end in ends[: len(batch)]:
+            # The solver leaves less than its tolerance in states that have emptied; small classes have small fractions.
+            yield on_face(model, mass, face, np.where(end > SAME * mass[model.classes], end, 0.0))
+
+
+def _downhill(model: ReactionModel, mass: np.ndarray, faces: ClosedFaces, roots: list[Root]) -> Iterator[np.ndarray]:
+    """Where solutions end that leave the unstable fixed points, to both sides."""
+    sides = []
+    for root in roots:
+        if stability(root.leading) == "unstable":
+            push = ASIDE * root.mode / np.abs(root.mode).max()
+            sides += [np.maximum(root.x + sign * push, 0) for sign in (1, -1)]
+    if sides:
+        starts = np.array([on_face(model, mass, side > 0, side) for side in sides])
+        yield from _rests(model, mass, faces.faces[0], starts)
+
+
+def _between(pairs: list[tuple[Root, Root]]) -> Iterator[np.ndarray]:
+    """Between fixed points there may be a saddle; between two points of continua are mostly more of these."""
+    for one, other in pairs:
+        yield from (one.x + part * (other.x - one.x) for part in (0.25, 0.5, 0.75))
+
+
+def _polished(
+    model: ReactionModel, mass: np.ndarray, starts: list[np.ndarray], known: list[np.ndarray], progress: bool
+) -> tuple[list[np.ndarray], int]:
+    """The different fixed points beside those `known` that starts lead to, and how many starts lead to any."""
+    found, converged = [], 0
+    for start in tqdm(starts, disable=not progress, unit="start", leave=False):
+        x = polish(model, mass, start)
+        if x is not None:
+            converged += 1
+            if all(np.abs(x - other).max() > SAME for other in known + found):
+                found.append(x)
+    return found, converged
+
+
+def _weights(model: ReactionModel, rng: np.random.Generator) -> np.ndarray:
+    """Positive, and so uneven that starts near all faces occur."""
+    return rng.gamma(0.5, size=model.n_states) + 1e-12
+
+
+def _aside(model: ReactionModel, mass: np.ndarray, x: np.ndarray, side: np.ndarray) -> bool:
+    """Whether another fixed point lies that way."""
+    start = np.maximum(x + ASIDE * side / np.abs(side).max(), 0)
+    other = polish(model, mass, on_face(model, mass, start > 0, start))
+    return other is not None and bool(ASIDE / 10 < np.abs(other - x).max() < 10 * ASIDE)
+
+
+def _same(model: ReactionModel, mass: np.ndarray, one: Root, other: Root) -> bool:
+    near = _kind(one) == _kind(other) and bool(np.abs(one.x - other.x).max() < MARGINAL_SAME)
+    return near or (other.continuum and _connected(model, mass, one, other))
+
+
+def _connected(model: ReactionModel, mass: np.ndarray, one: Root, other: Root) -> bool:
+    if _kind(one) != _kind(other):
+        return False
+    middle = (one.x + other.x) / 2
+    still = np.abs(model.drift(middle)).max() <= MAX_RESIDUAL * model.fastest
+    x = middle if still else polish(model, mass, middle)  # which moves along a continuum even from one of its points
+    if x is None or np.abs(x - middle).max() > NEAR * np.abs(one.x - other.x).max():
+        return False
+    return _kind(linearised(model, mass, x)[0]) == _kind(one)
+
+
+def _kind(root: Root) -> tuple:
+    return (root.x > SAME).tobytes(), root.zero_modes, stability(root.leading)

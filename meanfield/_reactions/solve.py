@@ -1,0 +1,156 @@
+"""Solutions of the rate equation of a reaction model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import diffrax
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import xarray as xr
+from jaxtyping import Array, Float
+
+from meanfield._numerics.tsit5 import MAX_STEPS, Tolerances
+from meanfield._population.compositions import validate_fractions
+from meanfield._population.provenance import stamp
+from meanfield._reactions.model import Moves, ReactionModel
+from meanfield.toolbox._errors import InputError
+from meanfield.toolbox._labels import in_order, real_numbers
+
+
+def solve_reactions(
+    model: ReactionModel,
+    initial: xr.DataArray | np.ndarray,
+    times: np.ndarray,
+    *,
+    rtol: float = 1e-8,
+    atol: float = 1e-11,
+) -> xr.Dataset:
+    """Integrate the rate equation of a reaction model from time 0.
+
+    Adaptive Tsit5, which keeps the fraction of agents in each conserved class to rounding.
+
+    Parameters
+    ----------
+    model
+        The reaction model.
+    initial
+        Composition at time 0: fractions that sum to 1, dims (state), in the order of `model.states` or, for a DataArray
+        with a coordinate `state`, by name. Further dims of a DataArray are a batch of starts, and stay in the result.
+    times
+        Times at which to save, shape (T,), increasing, from 0, in the model's unit of time.
+    rtol, atol
+        Tolerances of the step size control.
+
+    Returns
+    -------
+    Dataset over the further dims of `initial` with `composition` (time, state), and `residual` = max|dx/dt| (time). The
+    coordinate `conserved_class` (state) is the class of `model.classes`.
+
+    Raises
+    ------
+    InputError
+        If an argument is not as described.
+    """
+    saved = numbers("times", times)
+    if saved.ndim != 1 or not len(saved) or not saved[0] >= 0 or not (np.diff(saved) > 0).all() or saved[-1] == np.inf:
+        raise InputError(f"times = {times}: expected increasing times from 0 on")
+    for name, tolerance in (("rtol", rtol), ("atol", atol)):
+        if not 0 < tolerance < 1:
+            raise InputError(f"{name} = {tolerance}: expected a number between 0 and 1")
+    starts = initial_compositions(model, initial)
+    x0 = starts.values.reshape(-1, model.n_states)
+    x, residual = map(np.asarray, courses(model, x0, saved, Tolerances(rtol, atol)))
+    outer = {str(dim): size for dim, size in starts.sizes.items() if dim != "state"}
+    unit = model.time_unit
+    composition = x.reshape(*outer.values(), len(saved), model.n_states)
+    result = xr.Dataset(
+        {
+            "composition": ((*outer, "time", "state"), composition, {"long_name": "fraction of agents", "units": "1"}),
+            "residual": (
+                (*outer, "time"),
+                residual.reshape(composition.shape[:-1]),
+                {"long_name": "max |dx/dt|", "units": f"1/{unit}"},
+            ),
+        },
+        coords={
+            **starts.coords,
+            **state_coords(model),
+            "time": ("time", saved, {"long_name": "time", "units": unit}),
+        },
+    )
+    return stamp(result, "reaction_solution", None, rtol=rtol, atol=atol)
+
+
+def numbers(name: str, values: Any) -> Float[np.ndarray, ...]:
+    """The values as numbers, InputError where they are none."""
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} = {values!r}: expected numbers") from None
+
+
+def state_coords(model: ReactionModel) -> dict[str, Any]:
+    """The names of the states, and which class they belong to."""
+    return {
+        "state": ("state", np.array(model.names, dtype=str), {"long_name": "state of an agent"}),
+        "conserved_class": ("state", model.classes, {"long_name": "class of states that agents never leave"}),
+    }
+
+
+def courses(
+    model: ReactionModel, starts: Float[np.ndarray, "starts states"], times: np.ndarray, tolerances: Tolerances
+) -> tuple[Float[Array, "starts times states"], Float[Array, "starts times"]]:
+    """Solutions from each start at each time, and max|dx/dt| there."""
+    moves = Moves(*map(jnp.asarray, model.moves))
+    return _integrate(moves, jnp.asarray(starts), jnp.asarray(times), tolerances)
+
+
+@eqx.filter_jit
+def _integrate(
+    moves: Moves,
+    starts: Float[Array, "starts states"],
+    times: Float[Array, " times"],
+    tolerances: Tolerances,
+) -> tuple[Float[Array, "starts times states"], Float[Array, "starts times"]]:
+    options: Any = {
+        "terms": diffrax.ODETerm(lambda t, x, moves: _drift(x, moves)),
+        "solver": diffrax.Tsit5(),
+        "stepsize_controller": diffrax.PIDController(rtol=tolerances.rtol, atol=tolerances.atol),
+        "max_steps": MAX_STEPS,
+    }
+
+    def one(x0: Array) -> tuple[Array, Array]:
+        # The time scale is the model's own, so that the first step is the controller's to choose.
+        course: Any = diffrax.diffeqsolve(
+            t0=0.0, t1=times[-1], dt0=None, y0=x0, args=moves, saveat=diffrax.SaveAt(ts=times), **options
+        )
+        return course.ys, jax.vmap(lambda x: jnp.abs(_drift(x, moves)).max())(course.ys)
+
+    return jax.vmap(one)(starts)
+
+
+def _drift(x: Float[Array, " states"], moves: Moves) -> Float[Array, " states"]:
+    flux = moves.rate * (moves.fields @ x + moves.offset)[moves.field] * x[moves.source]
+    return jnp.zeros_like(x).at[moves.target].add(flux).at[moves.source].add(-flux)
+
+
+def initial_compositions(model: ReactionModel, initial: xr.DataArray | np.ndarray) -> xr.DataArray:
+    """Compositions to start from, dims (further ones, state), states in the order of the model."""
+    if not isinstance(initial, xr.DataArray):
+        values = real_numbers(initial, "initial")
+        if values.shape != (model.n_states,):
+            raise InputError(f"initial has shape {values.shape}: expected ({model.n_states},), or a DataArray for more")
+        initial = xr.DataArray(values, dims=("state",))
+    if "state" not in initial.dims or initial.sizes["state"] != model.n_states or not initial.size:
+        raise InputError(f"initial has sizes {dict(initial.sizes)}: expected {model.n_states} along state")
+    initial = in_order(initial, {"state": model.names}, "initial")
+    if "time" in initial.dims:
+        raise InputError("initial has a dim time: expected a batch of starts along another name")
+    starts = initial.transpose(..., "state")
+    starts = starts.copy(data=real_numbers(starts.values, "initial"))
+    validate_fractions(starts.values)
+    kept = {name: values for name, values in starts.coords.items() if "state" not in values.dims}
+    return starts.drop_vars(list(starts.coords)).assign_coords(kept)

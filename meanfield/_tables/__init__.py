@@ -1,0 +1,1 @@
+"""Tables as the papers print them."""

@@ -1,0 +1,98 @@
+"""The stability table for people: printed, and said in words."""
+
+from __future__ import annotations
+
+import pandas as pd
+import xarray as xr
+from rich.box import SIMPLE_HEAD
+from rich.markup import escape
+from rich.table import Table
+
+from meanfield._population.observables import MIXED
+
+
+def stability_report(table: xr.Dataset) -> Table:
+    """A stability table (see `stability_table`) as a `rich` table of 80 columns.
+
+    Each policy has a heading with its strong word, below it what other criteria say, where they were asked for, and
+    whether they disagree; λ has the three digits of [004] Table S1.
+    """
+    report = Table(
+        title="Candidates \\[π]^2H and true fixed points",
+        caption="λ per unit of time, half a round; residual: 1 - q of a candidate",
+        box=SIMPLE_HEAD,
+    )
+    report.add_column("", no_wrap=True)
+    for column in ("share", "λ", "residual"):
+        report.add_column(column, justify="right", no_wrap=True)
+    report.add_column("", no_wrap=True)
+    for _, rows in table.to_dataframe().groupby("policy"):
+        strong = rows["strong"].iloc[0]
+        report.add_section()
+        heading = f"{rows['model'].iloc[0]} {{{rows['pair'].iloc[0].replace('/', ', ')}}}".strip()
+        report.add_row(f"[bold]{escape(heading)}[/bold]", "", "", "", f"[bold]→ {escape(strong)}[/bold]")
+        for label, share, word in other_criteria(rows):
+            note = "[bold]disagrees[/bold]" if word not in ("", strong) else ""
+            report.add_row(f" {label:<16}{escape(word)}", share, "", "", note)
+        for row in rows.itertuples():
+            kind = "candidate" if row.row == "candidate" else f"{row.kind} point"
+            note = row.stability if row.is_fixed_point else "not fixed"
+            numbers = (share_text(row.word_share), f"{row.eigenvalue:.3g}", f"{row.residual:.0e}")
+            report.add_row(f" {kind:<16}{escape(row.word)}", *numbers, note)
+    return report
+
+
+def other_criteria(rows: pd.DataFrame) -> list[tuple[str, str, str]]:
+    """What the criteria beside the trajectory say of a policy, from its rows: label, share of the family, word."""
+    first = rows.iloc[0]
+    lines = []
+    if "strong_by_basin" in rows:
+        lines.append(("largest basin", f"{first['basin']:.4f}", first["strong_by_basin"]))
+    if "strong_by_law" in rows:
+        label = f"κ = {first['kappa']:.4f}" if first["strong_by_law"] else "no size law"
+        lines.append((label, "", first["strong_by_law"]))
+    return lines
+
+
+def share_text(share: float) -> str:
+    """Four digits, and the distance from 1 where they would hide it."""
+    return f"{share:.4f}" if share <= 0.9999 or share == 1 else f"1-{1 - share:.0e}"
+
+
+def describe_stability(table: xr.Dataset) -> list[str]:
+    """One sentence a policy: what a large population does from empty memories, and why.
+
+    Parameters
+    ----------
+    table
+        As `stability_table` returns it.
+    """
+    frame = table.to_dataframe()
+    return [_sentence(rows) for _, rows in frame.groupby("policy")]
+
+
+def _sentence(rows: pd.DataFrame) -> str:
+    words = "{" + rows["pair"].iloc[0].replace("/", ", ") + "}"
+    strong = rows["strong"].iloc[0]
+    outcome = "ends in a mixed state, without a convention" if strong == MIXED else f"settles on '{strong}'"
+    return f"{rows['model'].iloc[0]} {words}: a large population {outcome}; {_landscape(rows)}{_dissent(rows)}."
+
+
+def _dissent(rows: pd.DataFrame) -> str:
+    """What criteria say that disagree with the trajectory."""
+    others = [(label, word) for label, _, word in other_criteria(rows) if word not in ("", rows["strong"].iloc[0])]
+    return "".join(f"; the {label} is that of '{word}'" for label, word in others)
+
+
+def _landscape(rows: pd.DataFrame) -> str:
+    roots = rows[rows["row"] == "fixed_point"]
+    attractors = roots[roots["stability"] == "stable"]
+    listed = " and ".join(f"'{row.word}' at a share of {row.word_share:.3g}" for row in attractors.itertuples())
+    if len(attractors) > 1:
+        return f"{len(attractors)} attractors compete ({listed}), so small groups can end at either"
+    if len(attractors) == 1 and len(roots) == 1:
+        return f"the only fixed point has {listed}"
+    marginal = roots[roots["stability"] == "marginal"]["word"].tolist()
+    if marginal:
+        return f"the fixed point at '{marginal[0]}' is marginal, so it is approached or left without a rate"
+    return f"it has {len(roots)} fixed points and {len(attractors)} of them attract"

@@ -1,0 +1,184 @@
+"""The stability table: the paper's candidates and the true fixed points, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+import xarray as xr
+from tqdm import tqdm
+
+from meanfield._dynamics.basins import basins
+from meanfield._dynamics.solve import solve
+from meanfield._finite_size.group_size_law import group_size_law
+from meanfield._fixed_points.fixed_points import fixed_points
+from meanfield._fixed_points.spectrum import leading_eigenvalues, stability
+from meanfield._population.compositions import consensus
+from meanfield._population.policy import each_policy
+from meanfield._population.population import Population, as_population
+from meanfield._population.provenance import stamp
+from meanfield.toolbox._errors import InputError
+
+# True consensus states of the published policies leave [π]^2H with probability 4e-5 at most, the two that are none with
+# 0.06 and 0.14.
+CANDIDATE_TOLERANCE = 1e-3
+
+
+CRITERIA = ("trajectory", "basin", "law")
+# Published policies that come to rest do so within 300; what takes longer has no attractor to count.
+BASIN_MAX_TIME = 500.0
+TIE = 1e-6  # separatrices are known to 1e-7
+
+Policies = xr.Dataset | Population
+
+
+def stability_table(
+    policies: Policies | Iterable[Policies], *, criteria: Sequence[str] = ("trajectory",), progress: bool = False
+) -> xr.Dataset:
+    """Candidates, fixed points, their leading eigenvalues and the strong word, for a set of policies.
+
+    For each policy there is a `candidate` row for each word π, the composition [π]^2H that [004] Table S1 evaluates
+    whether it is a fixed point or not, then a `fixed_point` row for each root that `fixed_points` finds.
+
+    Parameters
+    ----------
+    policies
+        One policy, a stack over model and pair, a population, or several of these.
+    criteria
+        By which to tell the strong word: 'trajectory', where the rate equation leads from empty memories; 'basin',
+        the attractor of the largest part of the family 'consensus' of `basins`; 'law', the word that groups of any
+        size are likelier to end at by `group_size_law`, which is that of the trajectory wherever there is such a law:
+        it adds κ, and that a second attractor competes. The last two take about a second a policy, and are for two
+        words; the last is for single policies.
+    progress
+        Show a progress bar.
+
+    Returns
+    -------
+    Dataset over `entry` with
+
+    - `policy`, the number of the policy, from 0, `model`, `pair`, `row` (candidate or fixed_point);
+    - `word`, that of the candidate or the one with the largest share at the fixed point, and `word_share`, its share;
+    - `eigenvalue`, real part of the leading eigenvalue of the reduced Jacobian ([004] Eq. 38), per unit of time, and
+      `stability` (stable, unstable, marginal), `stable`, `eigenvalue_error` and `eigenvalue_floor_shift` (see
+      `fixed_points`);
+    - `residual`: max|dx/dt| of a fixed point, 1 - Q of a candidate, which is 1 - q(word | [π]^2H) for a single policy
+      ([004] Eq. 30 asks for 0), and `is_fixed_point`, for a candidate whether its residual is at most 1e-3;
+    - `kind` (consensus or mixed: success rate below 0.98);
+    - `strong`, the strong word by the trajectory, or 'mixed'; with 'basin' also `strong_by_basin` ('' for a tie) and
+      `basin`, the fraction of the family; with 'law' `strong_by_law` ('' where there is no such law) and `kappa`; with
+      any of them `disagreement`, whether those that name anything name different words, 'mixed' being one. They are the
+      same in every row of a policy.
+
+    Raises
+    ------
+    InputError
+        If a policy is not valid, there is none, or a criterion is unknown.
+    """
+    unknown = [name for name in criteria if name not in CRITERIA]
+    if unknown or isinstance(criteria, str):
+        raise InputError(f"criteria = {criteria!r}: expected some of {', '.join(CRITERIA)}, in a list")
+    stacks = [policies] if isinstance(policies, Policies) else list(policies)
+    total = sum(1 for stack in stacks for _ in _each(stack))
+    if total == 0:
+        raise InputError("policies is empty: expected at least one policy")
+    rows: list[dict[str, object]] = []
+    with tqdm(total=total, desc="fixed points", unit="policy", disable=not progress, leave=False) as bar:
+        for number, (policy, strong) in enumerate(_with_strong_word(stacks)):
+            population = as_population(policy)
+            labels = {"model": population.model, "pair": _pair(policy)}
+            words = {"strong": strong, **_other_criteria(policy, strong, criteria)}
+            rows += [
+                {"policy": number, **labels, **row, **words} for row in (*_candidates(population), *_roots(policy))
+            ]
+            bar.update()
+    columns = {name: ("entry", np.array([row[name] for row in rows])) for name in rows[0]}
+    table = xr.Dataset(columns, coords={"entry": np.arange(len(rows))})
+    table["eigenvalue"].attrs["units"] = "1/time, two units of time are a population round"
+    table["strong"].attrs["criterion"] = "rate equation from empty memories"
+    return stamp(table, "stability_table", candidate_tolerance=CANDIDATE_TOLERANCE, criteria=", ".join(criteria))
+
+
+def _each(stack: Policies) -> Iterator[Policies]:
+    if isinstance(stack, Population):
+        yield stack
+    else:
+        yield from each_policy(stack)
+
+
+def _pair(policy: Policies) -> str:
+    if isinstance(policy, Population):
+        return "/".join(policy.words)
+    return str(policy["pair"].item()) if "pair" in policy.coords else ""
+
+
+def _with_strong_word(stacks: Iterable[Policies]) -> Iterator[tuple[Policies, str]]:
+    for stack in stacks:
+        attractor = solve(stack)["attractor"]
+        for policy in _each(stack):
+            place = {dim: policy[dim].item() for dim in attractor.dims} if isinstance(policy, xr.Dataset) else {}
+            yield policy, str(attractor.sel(place).item())
+
+
+def _other_criteria(policy: Policies, strong: str, criteria: Sequence[str]) -> dict[str, object]:
+    """The strong word by basin and by group-size law, and whether they contradict the trajectory."""
+    columns: dict[str, object] = {}
+    if "basin" in criteria:
+        found = basins(policy, max_time=BASIN_MAX_TIME)
+        order = np.argsort(-found["fraction"].values)
+        largest, *others = found["fraction"].values[order]
+        tied = len(others) > 0 and largest - others[0] < TIE
+        columns["strong_by_basin"] = "" if tied else str(found["convention"].values[order[0]])
+        columns["basin"] = float(largest)
+    if "law" in criteria:
+        law = None if isinstance(policy, Population) else group_size_law(policy)
+        columns["strong_by_law"] = "" if law is None else str(law["strong_word"].item())
+        columns["kappa"] = np.nan if law is None else float(law["kappa"].item())
+    if columns:
+        named = {strong, columns.get("strong_by_basin", ""), columns.get("strong_by_law", "")} - {""}
+        columns["disagreement"] = len(named) > 1
+    return columns
+
+
+def _candidates(population: Population) -> Iterator[dict[str, object]]:
+    mixture = population.mixture
+    for w, word in enumerate(population.words):
+        x = consensus(population, word).values
+        found = leading_eigenvalues(mixture, x, population.space)
+        leading = complex(found.values[0])
+        said = mixture.q[:, population.space.consensus_state(w)]
+        share = mixture.share @ said + mixture.committed
+        # 1 - q, as the sum of the others: exact where q is within an ulp of 1
+        residual = float(np.delete(share, w).sum())
+        yield {
+            "row": "candidate",
+            "word": word,
+            "word_share": float(share[w]),
+            "eigenvalue": leading.real,
+            "eigenvalue_error": float(found.errors[0]),
+            "eigenvalue_floor_shift": float(found.floor_shifts[0]),
+            "stability": stability(leading),
+            "stable": stability(leading) == "stable",
+            "residual": residual,
+            "is_fixed_point": residual <= CANDIDATE_TOLERANCE,
+            "kind": "consensus",
+        }
+
+
+def _roots(policy: Policies) -> Iterator[dict[str, object]]:
+    found = fixed_points(policy)
+    words = as_population(policy).words
+    for i in range(found.sizes["fixed_point"]):
+        point = found.isel(fixed_point=i)
+        majority = int(np.argmax(point["word_share"].values))
+        yield {
+            "row": "fixed_point",
+            "word": words[majority],
+            "word_share": point["word_share"].values[majority],
+            **{name: point[name].item() for name in ("eigenvalue", "eigenvalue_error", "eigenvalue_floor_shift")},
+            "stability": point["stability"].item(),
+            "stable": point["stable"].item(),
+            "residual": point["residual"].item(),
+            "is_fixed_point": True,
+            "kind": point["kind"].item(),
+        }

@@ -1,0 +1,35 @@
+"""What the other rooms of this project share with the engine; users need none of it."""
+
+from typing import TYPE_CHECKING
+
+from meanfield.toolbox._lazy_door import lazy_door as lazy_door
+
+if TYPE_CHECKING:
+    from meanfield._dynamics.population_rounds import PopulationRuns as PopulationRuns
+    from meanfield._dynamics.population_rounds import RoundRecords as RoundRecords
+    from meanfield._dynamics.population_rounds import SpeechRules as SpeechRules
+    from meanfield._dynamics.population_rounds import play_rounds as play_rounds
+    from meanfield._dynamics.population_rounds import select_runs as select_runs
+    from meanfield._numerics.roots import all_roots as all_roots
+    from meanfield._population.compositions import validate_composition as validate_composition
+    from meanfield._population.drift import linearised_drift as linearised_drift
+    from meanfield._population.observables import MIXED as MIXED
+    from meanfield._population.policy import each_policy as each_policy
+    from meanfield._population.policy import name_of as name_of
+    from meanfield._population.policy import policy_hash as policy_hash
+    from meanfield._population.policy import single_policy as single_policy
+    from meanfield._population.policy import space_of as space_of
+    from meanfield._population.policy import word_index as word_index
+    from meanfield._population.policy import words_of as words_of
+    from meanfield._population.population import as_population as as_population
+    from meanfield._population.provenance import stamp as stamp
+    from meanfield._tables.stability_table import CRITERIA as CRITERIA
+    from meanfield.toolbox._csv import column_numbers as column_numbers
+    from meanfield.toolbox._csv import read_csv as read_csv
+    from meanfield.toolbox._files import check_writable as check_writable
+    from meanfield.toolbox._files import whole_file as whole_file
+    from meanfield.toolbox._labels import canonical_order as canonical_order
+    from meanfield.toolbox._memory_budget import check_memory as check_memory
+    from meanfield.toolbox._resumable_log import ResumableLog as ResumableLog
+else:
+    __getattr__, __dir__, __all__ = lazy_door(__name__, __file__)

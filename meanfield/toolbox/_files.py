@@ -1,0 +1,152 @@
+"""Results and policies as NetCDF files."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from meanfield.toolbox import _netcdf_trial
+from meanfield.toolbox._errors import InputError, reason
+from meanfield.toolbox._netcdf_trial import check_declared_size, may_hold_more
+
+CHECKSUM = b"\nmeanfield: SHA-256 of the bytes before this line: %s\n"
+PATIENCE, READ_A_SECOND = 20.0, 1e7  # seconds to read any file, and bytes
+CHECKSUM_LENGTH = len(CHECKSUM % bytes(64))
+
+
+def check_writable(path: str | os.PathLike[str]) -> Path:
+    """`path` as a Path, if a file can be written there; InputError if not, so that work need not start in vain."""
+    path = Path(path)
+    if not path.parent.is_dir():
+        raise InputError(f"path = {path}: the folder {path.parent} does not exist")
+    if path.is_dir():
+        raise InputError(f"path = {path}: it is a folder, expected the name of a file")
+    if not os.access(path.parent, os.W_OK):
+        raise InputError(f"path = {path}: the folder {path.parent} can't be written to")
+    return path
+
+
+@contextmanager
+def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Gives a temporary path with the same ending, which becomes `path` if the block succeeds and vanishes if not.
+
+    Raises
+    ------
+    InputError
+        If `path` can't be written.
+    """
+    path = check_writable(path)
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
+        temporary = Path(folder) / path.name
+        yield temporary
+        temporary.replace(path)
+
+
+def save(dataset: xr.Dataset, path: str | os.PathLike[str], encoding: dict[str, dict[str, Any]] | None = None) -> Path:
+    """Write a Dataset to a NetCDF file, whole or not at all; returns the path.
+
+    The last line of the file, which NetCDF's libraries pass over, is a checksum of what is before it. `encoding` is as
+    in `xarray.Dataset.to_netcdf`, by variable.
+
+    Raises
+    ------
+    InputError
+        If `path` can't be written, or the Dataset has attributes or values that NetCDF can't hold.
+    """
+    with whole_file(path) as temporary:
+        # An encoding that came from another file would cut longer strings to the length that they had there.
+        try:
+            dataset.drop_encoding().to_netcdf(temporary, engine="h5netcdf", encoding=encoding)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"dataset: expected what NetCDF holds ({reason(error)})") from None
+        digest = _digest(temporary, temporary.stat().st_size)
+        with temporary.open("ab") as file:
+            file.write(CHECKSUM % digest)
+    return Path(path)
+
+
+def load(path: str | os.PathLike[str]) -> xr.Dataset:
+    """Read a Dataset from a NetCDF file into memory.
+
+    A file that `save` wrote is held against its checksum, which tells damage and no intent. Others, and such with very
+    many strings, are read by another process before, since the library may hang on damaged ones: this takes half a
+    second, at most 20 s and 1 s for each 10 MB.
+
+    Raises
+    ------
+    InputError
+        If there is no such file, it is not NetCDF, is damaged, or its arrays are far larger than itself: more than
+        64 MiB and 50 times its size.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise InputError(f"path = {path}: there is no such file")
+    try:
+        if not _has_its_checksum(path) or may_hold_more(path):
+            _try_to_read(path)
+        check_declared_size(path)
+        dataset = xr.load_dataset(path, engine="h5netcdf")
+    except Exception as error:  # the libraries raise almost anything
+        raise InputError(f"path = {path}: expected a NetCDF file, and it can't be read ({reason(error)})") from None
+    return _with_missing_strings(dataset.drop_encoding())
+
+
+def _has_its_checksum(path: Path) -> bool:
+    """False for a file without one, as other programs write or change it."""
+    length = max(path.stat().st_size - CHECKSUM_LENGTH, 0)
+    with path.open("rb") as file:
+        file.seek(length)
+        last = file.read()
+    if not last.startswith(CHECKSUM[: -len(b"%s\n")]):
+        return False
+    if last != CHECKSUM % _digest(path, length):
+        raise ValueError("it is damaged: its bytes are not those that were saved")
+    return True
+
+
+def _digest(path: Path, length: int) -> bytes:
+    """SHA-256 of the first `length` bytes, hexadecimal."""
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while length > 0:
+            piece = file.read(min(length, 2**20))
+            digest.update(piece)
+            length -= len(piece)
+    return digest.hexdigest().encode()
+
+
+def _try_to_read(path: Path) -> None:
+    """Raises if another process can't read the file in time."""
+    deadline = PATIENCE + path.stat().st_size / READ_A_SECOND
+    command = [sys.executable, "-P", _netcdf_trial.__file__, str(path)]
+    # Each of its threads would claim memory of its own.
+    environment = os.environ | {"OPENBLAS_NUM_THREADS": "1"}
+    try:
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=deadline, env=environment, check=False
+        )
+    except subprocess.TimeoutExpired:
+        raise ValueError(f"it is damaged: reading it takes more than {deadline:.0f} s") from None
+    if done.returncode:
+        lines = done.stderr.decode(errors="replace").splitlines()
+        raise ValueError(lines[-1] if lines else f"reading it ends a process with {done.returncode}")
+
+
+def _with_missing_strings(dataset: xr.Dataset) -> xr.Dataset:
+    """NetCDF has no missing string: it comes back as '', which stands for None in a variable that says so."""
+    for name, variable in dataset.data_vars.items():
+        if np.array_equal(variable.attrs.get("missing"), ""):
+            values = variable.values.astype(object)
+            values[values == ""] = None
+            dataset[name] = variable.copy(data=values)
+    return dataset

@@ -1,0 +1,134 @@
+"""Labels count, not positions: what comes from outside is put in the order in which arrays are read, or refused.
+
+`state`, `word` and `component` are numbered from 0. Users permute them (``isel``, ``sortby``, ``transpose``) and the
+labels move along, so alignment by label is what xarray's own arithmetic does. Where a dim has no coordinate, position
+counts.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from meanfield.toolbox._errors import InputError
+
+NUMBERED_DIMS = ("component", "state", "word")
+
+Labelled = TypeVar("Labelled", xr.Dataset, xr.DataArray)
+
+
+def canonical_order(labelled: Labelled, name: str) -> Labelled:
+    """A policy or a result with `component`, `state` and `word` numbered from 0 upwards.
+
+    Parameters
+    ----------
+    labelled
+        Labels along these dims may be permuted. Other dims, and the order of dims, stay as they are.
+    name
+        What messages call it.
+
+    Raises
+    ------
+    InputError
+        If the labels along one of the three are not 0 to n - 1, each once.
+    """
+    sizes = labelled.sizes
+    return in_order(labelled, {dim: range(sizes[dim]) for dim in NUMBERED_DIMS if dim in sizes}, name)
+
+
+def in_order(labelled: Labelled, labels: Mapping[str, Sequence[Hashable]], name: str) -> Labelled:
+    """`labelled` with these labels in this order along each of these dims, of those that it has.
+
+    Raises
+    ------
+    InputError
+        If a label is missing, foreign or there twice; without a coordinate, if their number is another.
+    """
+    for dim, expected in labels.items():
+        if dim in labelled.dims and (places := _places(labelled, dim, expected, name)) is not None:
+            labelled = labelled.isel({dim: places})
+    return labelled
+
+
+def _places(labelled: xr.Dataset | xr.DataArray, dim: str, expected: Sequence[Hashable], name: str) -> list[int] | None:
+    """Where the expected labels are along a dim; None where they are in order, or there are none."""
+    number = labelled.sizes[dim]
+    if dim not in labelled.coords:
+        if number != len(expected):
+            raise InputError(f"{name} has {number} along {dim}: expected {len(expected)}")
+        return None
+    in_place = np.arange(len(expected)) if isinstance(expected, range) else np.asarray(expected)
+    found = labelled[dim].values
+    if found.dtype.kind != "b" and np.array_equal(found, in_place):
+        return None
+    given: list[Any] = found.tolist()
+    wanted = f"expected {_listed(expected)}, each once"
+    known = set(expected)
+    for label in given:
+        if not isinstance(label, Hashable):
+            raise InputError(f"{name} has {dim} = {label!r}: {wanted}")
+    for label, times in Counter(given).items():
+        if label not in known or isinstance(label, bool):
+            raise InputError(f"{name} has {dim} = {label!r}: {wanted}")
+        if times > 1:
+            raise InputError(f"{name} has {times} times {dim} = {label!r}: {wanted}")
+    place = {label: i for i, label in enumerate(given)}
+    for label in expected:
+        if label not in place:
+            raise InputError(f"{name} lacks {dim} = {label!r}: {wanted}")
+    return [place[label] for label in expected]
+
+
+def _listed(labels: Sequence[Hashable]) -> str:
+    return f"0 to {len(labels) - 1}" if isinstance(labels, range) else ", ".join(map(str, labels))
+
+
+def values_in_order(values: Any, labels: Mapping[str, Sequence[Hashable]], name: str) -> np.ndarray:
+    """Real numbers as an array: those of a DataArray in the order of these labels, those of an array as they stand.
+
+    Parameters
+    ----------
+    values
+        A DataArray over some of these dims, or anything that NumPy takes for an array.
+    labels
+        The labels along each dim, dims in the order of the axes.
+    name
+        What messages call it.
+
+    Raises
+    ------
+    InputError
+        If a DataArray has another dim or other labels, or the values are no real numbers (see `real_numbers`).
+    """
+    if not isinstance(values, xr.DataArray):
+        return real_numbers(values, name)
+    foreign = [str(dim) for dim in values.dims if dim not in labels]
+    if foreign:
+        raise InputError(f"{name} has a dim {foreign[0]}: expected {', '.join(labels)}")
+    return real_numbers(in_order(values, labels, name).transpose(*labels, missing_dims="ignore").values, name)
+
+
+def real_numbers(values: Any, name: str) -> np.ndarray:
+    """`values` as a float64 array in C order.
+
+    Raises
+    ------
+    InputError
+        If they are not integers or floating-point numbers throughout, some are masked, or they have labels of pandas.
+    """
+    if isinstance(values, (pd.Series, pd.DataFrame)):
+        raise InputError(f"{name} is a pandas {type(values).__name__}: expected an array or an xarray.DataArray")
+    try:
+        array = values if type(values) is np.ndarray else np.ma.asarray(values)
+    except (TypeError, ValueError):
+        raise InputError(f"{name}: expected an array of real numbers") from None
+    if array.dtype.kind not in "iuf":
+        raise InputError(f"{name} has dtype {array.dtype}: expected real numbers")
+    if np.ma.is_masked(array):
+        raise InputError(f"{name} has {np.ma.count_masked(array)} masked values: expected none")
+    return np.asarray(array, dtype=np.float64, order="C")
