@@ -24,8 +24,12 @@ import numpy as np
 
 import meanfield
 from theory.flag_game import crop_compatibility, crop_fields, signed_field, strongest_rival
-from theory.mechanism1 import APPENDIX_E, Mechanism1, fit_copying, fit_mechanism1
-from theory.random_field import random_field_bifurcation, random_field_fixed_points, random_field_phase_diagram
+from theory.flag_game.mechanism1 import APPENDIX_E, Mechanism1, fit_copying, fit_mechanism1
+from theory.flag_game.random_field import (
+    random_field_bifurcation,
+    random_field_fixed_points,
+    random_field_phase_diagram,
+)
 from validation import wilson_interval
 
 counts = meanfield.datasets.flag_game("population_scaling_gpt4o")

@@ -19,7 +19,7 @@ from scipy.stats import betabinom, chisquare
 
 import meanfield
 from meanfield import InputError
-from theory._gossip import gossip_decay_rate, gossip_drift, gossip_fixation, gossip_heterozygosity
+from theory.flag_game.gossip import gossip_decay_rate, gossip_drift, gossip_fixation, gossip_heterozygosity
 from validation._gossip import simulate_gossip
 
 ALPHA = 1e-5

@@ -15,11 +15,21 @@ import pytest
 import xarray as xr
 from scipy.special import logit
 from scipy.stats import binom, chisquare, multinomial, norm
+from theory.flag_game.mechanism1._agents import votes_of
+from theory.flag_game.mechanism1._bootstrap import bootstrap, measured_again
+from theory.flag_game.mechanism1._coordinates import Coordinates, interval_of, theta_of
+from theory.flag_game.mechanism1._information import describe, differences, information, scale_of
+from theory.flag_game.mechanism1._likelihood import log_likelihood, scoring_parts
+from theory.flag_game.mechanism1._parameters import component_weights
+from theory.flag_game.mechanism1._search import climb, corrected, transferred
+from theory.flag_game.mechanism1._simulated import moments_of_laws, simulated_moments
+from theory.flag_game.mechanism1._surrogate import make_draws, surrogate_moments
+from theory.flag_game.mechanism1._zealots import likeliest_copying
 
 import meanfield
 from meanfield import InputError
 from paper_figs.mechanism1 import draw
-from theory.mechanism1 import (
+from theory.flag_game.mechanism1 import (
     APPENDIX_E,
     PARAMETERS,
     EndpointCounts,
@@ -31,17 +41,7 @@ from theory.mechanism1 import (
     play,
     read_counts,
 )
-from theory.mechanism1._agents import votes_of
-from theory.mechanism1._bootstrap import bootstrap, measured_again
-from theory.mechanism1._coordinates import Coordinates, interval_of, theta_of
-from theory.mechanism1._information import describe, differences, information, scale_of
-from theory.mechanism1._likelihood import log_likelihood, scoring_parts
-from theory.mechanism1._parameters import component_weights
-from theory.mechanism1._search import climb, corrected, transferred
-from theory.mechanism1._simulated import moments_of_laws, simulated_moments
-from theory.mechanism1._surrogate import make_draws, surrogate_moments
-from theory.mechanism1._zealots import likeliest_copying
-from theory.random_field import random_field_phase_diagram
+from theory.flag_game.random_field import random_field_phase_diagram
 from validation._mechanism1 import compare_mechanism1, simulate_mechanism1
 
 pytestmark = pytest.mark.filterwarnings("ignore:runs = ")
@@ -396,7 +396,7 @@ def test_what_bootstrap_refits_gain_is_the_number_of_parameters(monkeypatch) -> 
     found = bootstrap(coordinates, point, moments, draws, measured, 40, 2, lambda done: None)
     assert (found.gains >= 0).all()
     assert found.effective_parameters == pytest.approx(2, abs=4 * 2 / 40**0.5)
-    monkeypatch.setattr("theory.mechanism1._bootstrap.STEPS", 0)
+    monkeypatch.setattr("theory.flag_game.mechanism1._bootstrap.STEPS", 0)
     cut = bootstrap(coordinates, point, moments, draws, measured, 40, 2, lambda done: None)
     assert cut.effective_parameters < 2 - 4 * 2 / 40**0.5
 

@@ -20,10 +20,10 @@ import meanfield
 from meanfield import InputError
 from paper_figs.flag_game_composition import draw
 from policy_extraction.flag_game import StandIn, probe_memory_conflict
-from theory._mechanism2 import fit_mechanism2
-from theory._memory_conflict import RESPONSES, STRONG, memory_conflict_response
-from theory._memory_conflict_table import memory_conflict_table
 from theory.flag_game import crop_compatibility, flag_of, png, render_crop
+from theory.flag_game.mechanism2._fit import fit_mechanism2
+from theory.flag_game.mechanism2._memory_conflict import RESPONSES, STRONG, memory_conflict_response
+from theory.flag_game.mechanism2._memory_conflict_table import memory_conflict_table
 from validation._flag_game_composition import compare_composition, predict_composition, sample_crops
 from validation._gossip import simulate_gossip
 

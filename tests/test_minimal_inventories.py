@@ -22,7 +22,7 @@ from scipy.stats import chi2_contingency, chisquare, ks_2samp
 import meanfield
 import theory
 from meanfield import InputError
-from theory._random import seed_streams
+from theory.streams import seed_streams
 from validation import _minimal_inventories, simulate_minimal_naming_game, simulate_protocol
 from validation._minimal_inventories_kernel import draw_word, n_held, number_of, play_round
 

@@ -20,7 +20,7 @@ from scipy.stats import betabinom, binom, chisquare, hypergeom, ks_2samp
 import meanfield
 import theory
 from meanfield import InputError
-from theory._random import seed_streams
+from theory.streams import seed_streams
 from validation import _batches, _epochs, _protocol
 from validation._protocol import Transition, simulate_protocol
 from validation._protocol_kernel import safe_length

@@ -10,8 +10,8 @@ from scipy.optimize import brentq
 from scipy.stats import norm
 
 from meanfield import InputError
-from theory.mechanism1 import APPENDIX_E
-from theory.random_field import (
+from theory.flag_game.mechanism1 import APPENDIX_E
+from theory.flag_game.random_field import (
     FieldLaw,
     bimodal_fields,
     normal_fields,
@@ -20,7 +20,7 @@ from theory.random_field import (
     random_field_phase_diagram,
     random_field_pitchfork,
 )
-from theory.random_field._phase_diagram import GRID, MOST, _solutions, sample_fields
+from theory.flag_game.random_field._phase_diagram import GRID, MOST, _solutions, sample_fields
 
 LAW = APPENDIX_E.field_law()
 

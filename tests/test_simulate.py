@@ -22,7 +22,7 @@ import meanfield
 import validation
 from meanfield import InputError, MemorySpace
 from meanfield.toolbox import policy_hash
-from theory._random import GOLDEN, next_bits, seed_streams, splitmix
+from theory.streams import GOLDEN, next_bits, seed_streams, splitmix
 from validation import _ensemble
 from validation._convention import CONVENTIONS
 from validation._thresholds import word_thresholds

@@ -16,7 +16,7 @@ import math
 import numpy as np
 from numba import njit
 
-from theory._random import HALF_BITS, HALF_MASK, ONE, next_bits
+from theory.streams import HALF_BITS, HALF_MASK, ONE, next_bits
 
 ALL_BITS = np.uint64(2**64 - 1)
 UNIT_SHIFT = np.uint64(11)

@@ -11,7 +11,7 @@ import numba
 import numpy as np
 
 from meanfield import MemorySpace
-from theory._random import seed_streams
+from theory.streams import seed_streams
 from validation._collection_paused import collection_paused
 from validation._convention import ROUNDS_AVERAGED, Convention
 from validation._kernel import advance

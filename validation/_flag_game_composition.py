@@ -12,8 +12,8 @@ from tqdm.auto import tqdm
 
 from meanfield import InputError
 from meanfield.toolbox import column_numbers, read_csv, stamp
-from theory._random import splitmix
 from theory.flag_game import FLAGS, Flag, crop_compatibility
+from theory.streams import splitmix
 from validation._arguments import LARGEST_SEED, integer
 from validation._flag_game_endpoints import flag_game_accuracy
 from validation._gossip import simulate_gossip

@@ -9,8 +9,8 @@ import xarray as xr
 
 from meanfield import InputError
 from meanfield.toolbox import stamp
-from theory.mechanism1 import ENDPOINTS
-from theory.mechanism1._endpoints import CONSENSUS_PERCENT, POLAR_PERCENT
+from theory.flag_game.mechanism1 import ENDPOINTS
+from theory.toolbox import CONSENSUS_PERCENT, POLAR_PERCENT
 from validation._arguments import check_level
 from validation._intervals import wilson_interval
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from theory._random import seed_streams, splitmix
+from theory.streams import seed_streams, splitmix
 from validation._ensemble import INTERACTIONS_A_CALL
 from validation._gossip_kernel import PAIRWISE, Rules, Runs, Team, advance
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from meanfield.toolbox import PopulationRuns, RoundRecords, SpeechRules, play_rounds, select_runs
-from theory._random import splitmix
+from theory.streams import splitmix
 from validation._convention import ROUNDS_AVERAGED, Convention
 from validation._ensemble import Ensemble, Recording, Rules
 

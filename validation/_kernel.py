@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, prange
 
-from theory._random import ONE, next_bits, next_pair, pair_limits
+from theory.streams import ONE, next_bits, next_pair, pair_limits
 from validation._convention import ROUNDS_AVERAGED
 
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit, prange
 
-from theory._random import GOLDEN, HALF_BITS, ONE, next_bits, next_pair, pair_limits
+from theory.streams import GOLDEN, HALF_BITS, ONE, next_bits, next_pair, pair_limits
 from validation._convention import ROUNDS_AVERAGED
 from validation._kernel import agreed_word, draw_word, mean_word_share
 from validation._thresholds import word_thresholds

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from meanfield import InputError, MemorySpace
-from theory._random import seed_streams
+from theory.streams import seed_streams
 from validation._arguments import integer
 from validation._convention import ROUNDS_AVERAGED, Convention
 from validation._ensemble import INTERACTIONS_A_CALL, STATE_BYTES, Ensemble, Recording

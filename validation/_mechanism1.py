@@ -11,8 +11,17 @@ from tqdm.auto import tqdm
 
 from meanfield import InputError
 from meanfield.toolbox import stamp
-from theory.mechanism1 import APPENDIX_E, ENDPOINTS, Ends, Mechanism1, Source, endpoints_of_votes, play, read_counts
-from theory.mechanism1._counts import INTERVAL_LEVEL
+from theory.flag_game.mechanism1 import (
+    APPENDIX_E,
+    ENDPOINTS,
+    Ends,
+    Mechanism1,
+    Source,
+    endpoints_of_votes,
+    play,
+    read_counts,
+)
+from theory.toolbox import INTERVAL_LEVEL
 from validation._arguments import LARGEST_SEED, check_level, integer, population_sizes
 from validation._intervals import wilson_interval
 

@@ -9,7 +9,7 @@ import numba
 import numpy as np
 from tqdm.auto import tqdm
 
-from theory._random import seed_streams
+from theory.streams import seed_streams
 from validation._arguments import LARGEST_SEED, check_protocol_runs, integer
 from validation._ensemble import INTERACTIONS_A_CALL, STATE_BYTES
 from validation._minimal_inventories_kernel import advance

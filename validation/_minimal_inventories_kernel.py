@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, prange
 
-from theory._random import HALF_BITS, HALF_MASK, ONE, next_bits, next_pair, pair_limits
+from theory.streams import HALF_BITS, HALF_MASK, ONE, next_bits, next_pair, pair_limits
 
 NO_WORD = np.uint64(0)
 TWO_WORDS = np.uint64(3)

@@ -15,7 +15,7 @@ import xarray as xr
 from meanfield import InputError
 from meanfield.toolbox import stamp
 from theory import MinimalAgent, minimal_interactions
-from theory._minimal_naming_game import check_rule
+from theory.toolbox import check_rule
 from validation._arguments import LARGEST_POPULATION, integer
 from validation._minimal_inventories import MOST_WORDS, play_inventories
 from validation._protocol import (

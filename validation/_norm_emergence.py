@@ -22,10 +22,7 @@ from theory.norms import (
     norm_observables,
     norm_start,
 )
-from theory.norms._emergence import DAYS
-from theory.norms._observables import EVENTS
-from theory.norms._operations import operations_sha256
-from theory.norms._start import fractions_text, mixture_of
+from theory.toolbox import DAYS, EVENTS, fractions_text, mixture_of, operations_sha256
 from validation._arguments import LARGEST_SEED, integer, population_sizes
 from validation._reaction_events import ReactionRuns, interaction_rate, most_agents, play_reactions
 

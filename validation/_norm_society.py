@@ -16,8 +16,7 @@ from tqdm.auto import tqdm
 from meanfield import InputError
 from meanfield.toolbox import stamp
 from theory.norms import AGENTS, Behaviour, NormAgent, NormRates, SocietyOperations, norm_fractions
-from theory.norms._rates import rates_of
-from theory.norms._society import agents_of, behaviours_of, behaviours_sha256
+from theory.toolbox import agents_of, behaviours_of, behaviours_sha256, rates_of
 from validation._arguments import LARGEST_SEED, integer
 from validation._norm_society_events import Event, Rules
 from validation._norm_society_log import EventLog

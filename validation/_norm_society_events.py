@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from meanfield import InputError, UnparsedError
-from theory.norms import Behaviour, NormRates, PersonalNorm
-from theory.norms._contract import Action, Information, Norms, Observation, Plan, SocietyOperations
+from theory.norms import Action, Behaviour, Information, NormRates, Observation, PersonalNorm, Plan, SocietyOperations
+from theory.toolbox import Norms
 from validation._norm_society_answers import check_answer
 from validation._norm_society_filing import file_norm
 from validation._norm_society_json import plain

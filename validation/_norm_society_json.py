@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from theory.norms import STANDARDS, NormAgent, NormDatabase, PersonalNorm
-from theory.norms._contract import Action, Information, Plan
+from theory.norms import STANDARDS, Action, Information, NormAgent, NormDatabase, PersonalNorm, Plan
 from validation._norm_society_member import Member, Standard
 
 RECORDS = {"identify": Information, "plan": Plan, "act": Action}

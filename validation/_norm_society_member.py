@@ -10,8 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from theory.norms import NormAgent, NormDatabase, PersonalNorm
-from theory.norms._contract import Plan
+from theory.norms import NormAgent, NormDatabase, PersonalNorm, Plan
 
 Standard = tuple[str, str]
 OPPOSITE = {"for": "against", "against": "for"}

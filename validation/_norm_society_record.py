@@ -9,8 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 import xarray as xr
 
-from theory.norms import STANDARDS, Behaviour
-from theory.norms._contract import SocietyOperations
+from theory.norms import STANDARDS, Behaviour, SocietyOperations
 from validation._norm_society_events import Event
 from validation._norm_society_json import member_to_dict
 from validation._norm_society_member import Member

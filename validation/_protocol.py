@@ -12,7 +12,7 @@ from tqdm.auto import tqdm
 
 from meanfield import InputError
 from meanfield.toolbox import stamp
-from theory._random import seed_streams
+from theory.streams import seed_streams
 from validation._arguments import LARGEST_POPULATION, LARGEST_SEED, check_protocol_runs, integer
 from validation._ensemble import INTERACTIONS_A_CALL, STATE_BYTES
 from validation._epochs import log_survival

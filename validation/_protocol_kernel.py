@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit, prange
 
-from theory._random import next_bits, next_pair, pair_limits
+from theory.streams import next_bits, next_pair, pair_limits
 from validation._batches import chosen_row, draw_entry, play_batch
 from validation._epochs import collide, draw_length, play_epoch
 from validation._thresholds import word_thresholds

@@ -14,7 +14,7 @@ import xarray as xr
 from numba import njit, prange
 
 from meanfield import Population
-from theory._random import next_bits, next_pair, pair_limits, seed_streams
+from theory.streams import next_bits, next_pair, pair_limits, seed_streams
 from validation._convention import ROUNDS_AVERAGED
 from validation._ensemble import Rules
 from validation._kernel import draw_word

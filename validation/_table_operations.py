@@ -9,11 +9,21 @@ import numpy as np
 import xarray as xr
 
 from meanfield import InputError
-from theory.norms import BEHAVIOURS, STANDARDS, Behaviour, NormAgent, NormRates, default_operations
-from theory.norms._contract import Action, Information, Norms, Observation, Plan
-from theory.norms._operations import LABELS, OPERATIONS, operations_sha256, validate_operations
-from theory.norms._rates import rates_of
-from theory.norms._society import behaviours_of, behaviours_sha256
+from theory.norms import (
+    BEHAVIOURS,
+    OPERATIONS,
+    STANDARDS,
+    Action,
+    Behaviour,
+    Information,
+    NormAgent,
+    NormRates,
+    Observation,
+    Plan,
+    default_operations,
+    validate_operations,
+)
+from theory.toolbox import LABELS, Norms, behaviours_of, behaviours_sha256, operations_sha256, rates_of
 
 
 class Topic(NamedTuple):

@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 from scipy.stats import binomtest
 
-from theory.mechanism1 import APPENDIX_E, fit_mechanism1
+from theory.flag_game.mechanism1 import APPENDIX_E, fit_mechanism1
 from validation._mechanism1 import simulate_mechanism1
 
 SIZES = (4, 8, 16, 32, 64, 128)

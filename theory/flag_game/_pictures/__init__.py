@@ -1,0 +1,1 @@
+"""Flags, their crops, and how far each crop favours each country."""

@@ -1,0 +1,121 @@
+"""What an ideal observer makes of a crop: how compatible each country is with it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, get_args
+
+import numpy as np
+import xarray as xr
+
+from meanfield import InputError
+from theory.flag_game._pictures.crops import CANVAS, CROP, SIZES, Layout, Pictures, check_layout, pictures
+from theory.flag_game._pictures.drawing import SCALE
+from theory.flag_game._pictures.flags import COLOURS, FLAGS, Flag, check_pool, flag_of
+
+Counting = Literal["positions", "countries"]
+
+
+def crop_compatibility(
+    country: str,
+    *,
+    flags: Sequence[Flag] = FLAGS,
+    noise: float = 0.0,
+    counting: Counting = "positions",
+    canvas: tuple[int, int] = CANVAS,
+    crop: tuple[int, int] = CROP,
+    scale: int = SCALE,
+) -> xr.DataArray:
+    """Crop compatibility p_i(k) of an ideal observer, for every crop i of a country's flag.
+
+    The observer knows the pool and sees the crop, not where it was cut. The likelihood of country k is
+
+        L_i(k) = mean over j of (1 - ε)^(n - d(i, j)) (ε / (C - 1))^d(i, j),
+
+    with n the cells of a crop, C the colours, and d(i, j) the cells in which crop i differs from what is seen at
+    position j of k's flag: each cell is misread with probability ε, as any other colour alike. A cell that differs in
+    a part of its pixels counts that part in d, as if its pixels were misread together. p_i = L_i / Σ_k L_i is the
+    posterior under equal priors for countries and for positions. At ε = 0 it is in proportion to the number of
+    positions at which k's flag shows exactly this picture, and no guess from a crop is right more often than its
+    largest entry. Source: [002] Sec. 4, which says no more than that p_i(k) is large where k is compatible with the
+    crop; likelihood and noise are ours.
+
+    Parameters
+    ----------
+    country
+        Whose flag is hidden.
+    flags
+        The pool: what the observer holds for possible.
+    noise
+        ε, 0 ≤ ε < 1. Without noise p is exactly 0 for countries whose flags never show the crop; with noise it is
+        small there, but positive, so that fields are finite.
+    counting
+        'positions' is the posterior. 'countries' takes the largest term over j instead of the mean: at ε = 0 it is
+        uniform over the countries whose flags contain the picture, however often. The posterior is the default because
+        it alone makes Peru the strongest rival of France, as [002] has it; 'countries' has Italy tie with Peru.
+    canvas, crop
+        (width, height) in cells.
+    scale
+        Pixels along a side of a cell; at 1 flags are drawn cell by cell.
+
+    Returns
+    -------
+    DataArray `compatibility` (crop, country); rows sum to 1. Coordinates over `crop`: `left` and `top`, in cells, and
+    `picture`, a number that crops with the same pixels share.
+
+    Raises
+    ------
+    InputError
+        If the country is not in the pool, the crop is larger than the canvas, or an argument is out of range.
+    """
+    pool = check_pool(flags)
+    layout = check_layout(canvas, crop, scale)
+    hidden = pool.index(flag_of(country, pool))
+    if isinstance(noise, bool) or not isinstance(noise, (int, float, np.number)) or not 0 <= noise < 1:
+        raise InputError(f"noise = {noise!r}: expected a probability, 0 ≤ noise < 1")
+    if counting not in get_args(Counting):
+        raise InputError(f"counting = {counting!r}: expected {' or '.join(map(repr, get_args(Counting)))}")
+    seen = pictures(pool, layout)
+    own, picture = np.unique(seen.number[hidden], return_inverse=True)
+    p = _compatibility(seen, own, float(noise), counting)[picture]
+    attrs = {"hidden": country, "noise": float(noise), "counting": counting, "observer": "ideal"}
+    return _labelled(p, [flag.country for flag in pool], layout, picture, attrs)
+
+
+def _compatibility(seen: Pictures, own: np.ndarray, noise: float, counting: Counting) -> np.ndarray:
+    """Shape (own pictures, countries). Likelihoods are relative to that of a crop read without error."""
+    odds = noise / (1 - noise) / (len(COLOURS) - 1)
+    weight = odds ** _distances(seen, own)  # 0 ** 0 is 1: without noise equal pictures only
+    if counting == "positions":
+        likelihood = weight @ seen.occurrences
+    else:
+        likelihood = np.stack([weight[:, shown > 0].max(axis=1) for shown in seen.occurrences.T], axis=1)
+    return likelihood / likelihood.sum(axis=1, keepdims=True)
+
+
+def _distances(seen: Pictures, some: np.ndarray) -> np.ndarray:
+    """In how many cells each of some pictures differs from each of all."""
+    total = np.zeros((len(some), len(seen.cells)))
+    for kinds, all_kinds in zip(seen.cells[some].T, seen.cells.T, strict=True):
+        total += seen.distance[np.ix_(kinds, all_kinds)]
+    return total
+
+
+def _labelled(
+    p: np.ndarray, countries: list[str], layout: Layout, picture: np.ndarray, attrs: dict[str, str | float]
+) -> xr.DataArray:
+    left, top = layout.positions.T
+    sizes = dict(zip(SIZES, (*layout.canvas, *layout.crop), strict=True))
+    return xr.DataArray(
+        p,
+        dims=("crop", "country"),
+        coords={
+            "crop": np.arange(len(p)),
+            "country": countries,
+            "left": ("crop", left, {"units": "cells"}),
+            "top": ("crop", top, {"units": "cells"}),
+            "picture": ("crop", picture, {"long_name": "equal for crops with the same pixels"}),
+        },
+        name="compatibility",
+        attrs={"long_name": "crop compatibility", "units": "1", "scale": layout.scale} | sizes | attrs,
+    )

@@ -1,0 +1,136 @@
+"""Every crop of every flag of a pool: which are the same picture, and how far apart the others are."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from meanfield import InputError
+from theory.flag_game._arguments import two_whole_numbers, whole_number
+from theory.flag_game._pictures.drawing import HEIGHT, PALETTE, SCALE, WIDTH, draw
+from theory.flag_game._pictures.flags import Flag
+
+CANVAS, CROP = (WIDTH, HEIGHT), (6, 4)  # width and height, [002] Appendix C
+# How results tell them; where they do not, they are those of the game
+SIZES = {"canvas_width": CANVAS[0], "canvas_height": CANVAS[1], "crop_width": CROP[0], "crop_height": CROP[1]}
+
+
+class Layout(NamedTuple):
+    """Sizes of a game: canvas and crop (width, height) in cells, and pixels along a side of a cell."""
+
+    canvas: tuple[int, int]
+    crop: tuple[int, int]
+    scale: int
+
+    @property
+    def positions(self) -> np.ndarray:
+        """(left, top) of each crop in cells, row by row from the top left; shape (crops, 2)."""
+        (width, height), (crop_width, crop_height) = self.canvas, self.crop
+        top, left = np.mgrid[: height - crop_height + 1, : width - crop_width + 1]
+        return np.stack([left.ravel(), top.ravel()], axis=-1)
+
+
+class Pictures(NamedTuple):
+    """The crops of a pool.
+
+    Attributes
+    ----------
+    number
+        Shape (countries, crops): the picture that each crop shows, as a number.
+    occurrences
+        Shape (pictures, countries): at how many positions of its flag a picture is seen.
+    cells
+        Shape (pictures, cells of a crop): the kind of each cell.
+    distance
+        Shape (kinds, kinds): the share of the pixels in which two kinds of cells differ.
+    """
+
+    number: np.ndarray
+    occurrences: np.ndarray
+    cells: np.ndarray
+    distance: np.ndarray
+
+
+def check_layout(canvas: tuple[int, int], crop: tuple[int, int], scale: int) -> Layout:
+    """The sizes, once they are found to fit."""
+    layout = Layout(two_whole_numbers("canvas", canvas), two_whole_numbers("crop", crop), whole_number("scale", scale))
+    if layout.crop[0] > layout.canvas[0] or layout.crop[1] > layout.canvas[1]:
+        raise InputError(f"crop = {layout.crop}: expected at most the canvas, {layout.canvas} (width, height)")
+    return layout
+
+
+@lru_cache(maxsize=8)
+def pictures(flags: tuple[Flag, ...], layout: Layout) -> Pictures:
+    """All crops of all flags; made once for each pool and layout, and not to be changed."""
+    kinds, distance = _kinds_of_cells(flags, layout)
+    crop_width, crop_height = layout.crop
+    windows = np.lib.stride_tricks.sliding_window_view(kinds, (crop_height, crop_width), axis=(1, 2))
+    cells, number = np.unique(windows.reshape(-1, crop_height * crop_width), axis=0, return_inverse=True)
+    number = number.reshape(len(flags), -1)
+    occurrences = np.zeros((len(cells), len(flags)), dtype=int)
+    np.add.at(occurrences, (number, np.arange(len(flags))[:, None]), 1)
+    found = Pictures(number, occurrences, cells, distance)
+    for array in found:
+        array.flags.writeable = False
+    return found
+
+
+def _kinds_of_cells(flags: tuple[Flag, ...], layout: Layout) -> tuple[np.ndarray, np.ndarray]:
+    """The kind of each cell, shape (countries, height, width), and the share of pixels in which two kinds differ.
+
+    Cells of one picture are one kind. At scale 1 the kinds are the colours.
+    """
+    (width, height), scale = layout.canvas, layout.scale
+    numbers: dict[bytes, int] = {}
+    kinds = np.empty((len(flags), height * width), dtype=np.int64)
+    for i, flag in enumerate(flags):
+        pixels = draw(flag, width * scale, height * scale)
+        cells = pixels.reshape(height, scale, width, scale).swapaxes(1, 2).reshape(height * width, scale * scale)
+        kinds[i] = [numbers.setdefault(cell.tobytes(), len(numbers)) for cell in cells]
+    drawn = np.frombuffer(b"".join(numbers), dtype=np.uint8).reshape(len(numbers), scale * scale)
+    distance = np.stack([(drawn != one).mean(axis=1) for one in drawn])
+    return kinds.reshape(len(flags), height, width), distance
+
+
+def render_crop(
+    flag: Flag,
+    left: int,
+    top: int,
+    *,
+    canvas: tuple[int, int] = CANVAS,
+    crop: tuple[int, int] = CROP,
+    scale: int = SCALE,
+) -> np.ndarray:
+    """A picture of one crop: what an agent of the game sees.
+
+    Parameters
+    ----------
+    flag
+        What is hidden from it.
+    left, top
+        Where the crop begins, in cells from the top left, ≥ 0.
+    canvas, crop
+        (width, height) in cells.
+    scale
+        Pixels along a side of a cell.
+
+    Returns
+    -------
+    Shape (crop height × scale, crop width × scale, 3), uint8.
+
+    Raises
+    ------
+    InputError
+        If the crop does not lie on the canvas, or as `draw`.
+    """
+    layout = check_layout(canvas, crop, scale)
+    left, top = whole_number("left", left, 0), whole_number("top", top, 0)
+    (width, height), (crop_width, crop_height) = layout.canvas, layout.crop
+    for name, begin, length, most in (("left", left, crop_width, width), ("top", top, crop_height, height)):
+        if begin + length > most:
+            raise InputError(f"{name} = {begin}: expected 0 to {most - length}, so that the crop lies on the canvas")
+    pixels = draw(flag, width * scale, height * scale)
+    rows, columns = slice(top * scale, (top + crop_height) * scale), slice(left * scale, (left + crop_width) * scale)
+    return PALETTE[pixels[rows, columns]]

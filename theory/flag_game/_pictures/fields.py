@@ -1,0 +1,174 @@
+"""Signed crop fields: how far a crop favours the truth over its strongest rival."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import xarray as xr
+
+from meanfield import InputError
+from meanfield.toolbox import stamp
+from theory.flag_game._arguments import check_country, places, whole_number
+from theory.flag_game._pictures.crops import SIZES
+
+TIE = 1e-9  # means of up to thousands of posteriors differ by rounding, 1e-13, where they are equal
+
+
+class Rival(NamedTuple):
+    """The country that crops of the truth speak for most, other than the truth.
+
+    Attributes
+    ----------
+    country
+        Its name; of several that are equally strong, the first in the pool.
+    mean_compatibility
+        The mean of p_i(country) over the crops.
+    tied
+        The others that are equally strong; () where it is alone.
+    """
+
+    country: str
+    mean_compatibility: float
+    tied: tuple[str, ...]
+
+
+def strongest_rival(compatibility: xr.DataArray, truth: str) -> Rival:
+    """The strongest rival R of the truth: the country with the largest mean p_i over the crops, other than the truth.
+
+    An ideal observer of all crops finds Peru for France, as [002] Appendix E has it.
+
+    Parameters
+    ----------
+    compatibility
+        (crop, country), as `crop_compatibility` and `measured_compatibility` return it.
+    truth
+        T.
+
+    Raises
+    ------
+    InputError
+        If `compatibility` is something else, or the truth is not in it or alone in it.
+    """
+    compatibility = check_compatibility(compatibility)
+    check_country("truth", truth, compatibility)
+    if compatibility.sizes["country"] == 1:
+        raise InputError(f"compatibility has no country but {truth}: expected a rival")
+    means = compatibility.mean("crop").drop_sel(country=truth)
+    best = float(means.max())
+    first, *tied = (str(one) for one in means["country"].values[means.values >= best * (1 - TIE)])
+    return Rival(first, best, tuple(tied))
+
+
+def signed_field(compatibility: xr.DataArray, truth: str, rival: str) -> xr.DataArray:
+    """The signed crop field h_i = log(p_i(T) / p_i(R)) of each crop ([002] Eq. 7).
+
+    Parameters
+    ----------
+    compatibility
+        (crop, country), as `crop_compatibility` and `measured_compatibility` return it.
+    truth, rival
+        T and R, two of its countries.
+
+    Returns
+    -------
+    DataArray `field` (crop). Where one of the two is impossible, as for an observer without noise or a measurement
+    without a pseudo-count, it is +inf (R is) or -inf (T is); attrs `infinite` tells of how many crops.
+
+    Raises
+    ------
+    InputError
+        If a country is not there, the two are one, or both are impossible for a crop, where the field has no value.
+    """
+    compatibility = check_compatibility(compatibility)
+    check_country("truth", truth, compatibility)
+    check_country("rival", rival, compatibility)
+    if truth == rival:
+        raise InputError(f"rival = {rival!r}: expected another country than truth")
+    for_truth, for_rival = (compatibility.sel(country=one, drop=True) for one in (truth, rival))
+    neither = (for_truth.values == 0) & (for_rival.values == 0)
+    if neither.any():
+        crop = compatibility["crop"].values[neither][0]
+        raise InputError(
+            f"compatibility: neither {truth} nor {rival} is compatible with crop {crop}, so its field has no value: "
+            "expected noise or a pseudo-count above 0, or other countries"
+        )
+    with np.errstate(divide="ignore"):  # infinite fields are meant, and counted
+        field = np.log(for_truth) - np.log(for_rival)
+    attrs = {"long_name": "signed crop field", "truth": truth, "rival": rival, "infinite": int(np.isinf(field).sum())}
+    return field.rename("field").assign_attrs(compatibility.attrs | attrs)
+
+
+def crop_fields(compatibility: xr.DataArray, truth: str, rival: str, *, bins: int | Sequence[float] = 21) -> xr.Dataset:
+    """The field at each place of the flag, and its distribution P(h) over crops ([002] Fig. 5a and b).
+
+    Parameters
+    ----------
+    compatibility, truth, rival
+        As `signed_field` takes them.
+    bins
+        How many, ≥ 1, of equal width from -max|h| to max|h| over finite h: an odd number has 0 in the middle of a bin.
+        Or their borders, rising, between which all finite h lie.
+
+    Returns
+    -------
+    Dataset with
+
+    - `field` (top, left), h of the crop that begins there, in cells; NaN where there is none, ±inf as `signed_field`;
+    - `probability` (bin), the fraction of crops in each bin, with the coordinates `low` and `high` (bin); the last bin
+      includes its upper border, the others their lower one;
+    - `surely_truth` and `surely_rival`, the fractions of crops with h = +inf and -inf. The three sum to 1.
+
+    Raises
+    ------
+    InputError
+        As `signed_field`; or if there is a field outside the bins, or the places of the crops are not told or repeat.
+    """
+    field = signed_field(compatibility, truth, rival)
+    values = field.values
+    borders = _borders(values[np.isfinite(values)], bins)
+    counts, _ = np.histogram(values[np.isfinite(values)], borders)
+    result = _field_map(field).to_dataset()
+    fraction = {"long_name": "fraction of crops", "units": "1"}
+    result["probability"] = ("bin", counts / values.size, fraction)
+    result["surely_truth"] = ((), (values == np.inf).mean(), fraction | {"long_name": "fraction of crops with h = +∞"})
+    result["surely_rival"] = ((), (values == -np.inf).mean(), fraction | {"long_name": "fraction of crops with h = -∞"})
+    result = result.assign_coords(low=("bin", borders[:-1]), high=("bin", borders[1:]))
+    return stamp(result, "flag_game_fields", truth=truth, rival=rival).assign_attrs(field.attrs)
+
+
+def _field_map(field: xr.DataArray) -> xr.DataArray:
+    """The field at (top, left), for all rows and columns from the first to the last that has a crop."""
+    left, top = np.array(places("compatibility", field)).T
+    columns, rows = np.arange(left.min(), left.max() + 1), np.arange(top.min(), top.max() + 1)
+    values = np.full((len(rows), len(columns)), np.nan)
+    values[top - rows[0], left - columns[0]] = field.values
+    cells = {"units": "cells"}
+    coords = {"top": ("top", rows, cells), "left": ("left", columns, cells)}
+    return xr.DataArray(values, dims=("top", "left"), coords=coords, name="field", attrs=field.attrs)
+
+
+def _borders(finite: np.ndarray, bins: int | Sequence[float]) -> np.ndarray:
+    if isinstance(bins, (str, bytes)) or np.ndim(bins) > 1:
+        raise InputError(f"bins = {bins!r}: expected a number of bins or their borders")
+    if np.ndim(bins) == 0:
+        most = float(np.abs(finite).max()) if finite.any() else 1.0
+        return np.linspace(-most, most, whole_number("bins", bins) + 1)
+    borders = np.asarray(bins, dtype=float)
+    if len(borders) < 2 or not np.isfinite(borders).all() or not (np.diff(borders) > 0).all():
+        raise InputError(f"bins = {bins!r}: expected at least two borders, rising")
+    outside = finite[(finite < borders[0]) | (finite > borders[-1])]
+    if outside.size:
+        raise InputError(f"bins reach from {borders[0]:g} to {borders[-1]:g}: expected that {outside[0]:g} lies within")
+    return borders
+
+
+def check_compatibility(compatibility: xr.DataArray) -> xr.DataArray:
+    """The compatibility as (crop, country), or InputError where it is something else."""
+    if not isinstance(compatibility, xr.DataArray) or set(compatibility.dims) != {"crop", "country"}:
+        raise InputError("compatibility: expected a DataArray over crop and country, as crop_compatibility returns it")
+    values = compatibility.transpose("crop", "country")
+    if not (values.values >= 0).all() or not np.allclose(values.sum("country"), 1, rtol=0, atol=1e-9):
+        raise InputError("compatibility: expected probabilities, each row of which sums to 1")
+    return values.assign_attrs(SIZES | values.attrs)

@@ -1,0 +1,127 @@
+"""Crop compatibility of an agent that was asked: from counts of its answers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from meanfield import InputError
+from theory.flag_game._pictures.crops import SIZES
+
+PSEUDO_COUNT = 0.5  # Jeffreys' prior where there are two answers; for B = 50, |h| stays below log(101) = 4.6
+COLUMNS = ("left", "top", "width", "height", "truth_count", "rival_count", "B_valid")
+
+
+def probe_counts(table: pd.DataFrame, truth: str, rival: str) -> xr.DataArray:
+    """Counts of answers, from a probe of crops whose answers were restricted to two countries.
+
+    Parameters
+    ----------
+    table
+        A row a crop: `left`, `top`, `width`, `height` in cells; `truth_count` and `rival_count` of `B_valid` answers,
+        as `meanfield.datasets.flag_game("yemen_crop_probe")` has them.
+    truth, rival
+        The two countries; the table does not name them.
+
+    Returns
+    -------
+    DataArray `counts` (crop, country), integers, with coordinates `left` and `top` (crop).
+
+    Raises
+    ------
+    InputError
+        If a column is missing, a count is no whole number ≥ 0, the two do not add up to `B_valid`, a crop is there
+        twice, crops differ in size, or truth and rival are one.
+    """
+    missing = [column for column in COLUMNS if column not in table.columns]
+    if missing:
+        raise InputError(f"table lacks the column {', '.join(missing)}: expected {', '.join(COLUMNS)}")
+    if truth == rival:
+        raise InputError(f"rival = {rival!r}: expected another country than truth")
+    if table.empty:
+        raise InputError("table has no row: expected at least one crop")
+    counts = _whole(table[["truth_count", "rival_count"]].to_numpy(), "truth_count and rival_count")
+    trials = _whole(table["B_valid"].to_numpy(), "B_valid")
+    place = _whole(table[["left", "top"]].to_numpy(), "left and top")
+    wrong = np.flatnonzero(counts.sum(1) != trials)
+    if wrong.size:
+        row = wrong[0]
+        raise InputError(
+            f"table, row {row}: truth_count + rival_count = {counts[row].sum()}, B_valid = {trials[row]}: "
+            "expected that all answers, and no more, are counted"
+        )
+    repeated = table.duplicated(["left", "top"]).to_numpy()
+    if repeated.any():
+        left, top = place[repeated][0]
+        raise InputError(f"table has the crop at left = {left}, top = {top} twice: expected one row a crop")
+    sizes = np.unique(_whole(table[["width", "height"]].to_numpy(), "width and height"), axis=0)
+    if len(sizes) > 1:
+        raise InputError(f"table has crops of {len(sizes)} sizes: expected one")
+    return xr.DataArray(
+        counts,
+        dims=("crop", "country"),
+        coords={
+            "crop": np.arange(len(counts)),
+            "country": [truth, rival],
+            "left": ("crop", place[:, 0], {"units": "cells"}),
+            "top": ("crop", place[:, 1], {"units": "cells"}),
+        },
+        name="counts",
+        attrs={"long_name": "answers", "units": "1", "hidden": truth}
+        | SIZES
+        | dict(zip(("crop_width", "crop_height"), sizes[0].tolist(), strict=True)),
+    )
+
+
+def measured_compatibility(counts: xr.DataArray, pseudo_count: float = PSEUDO_COUNT) -> xr.DataArray:
+    """Crop compatibility p_i(k) from how often country k was the answer to crop i: p = (n + a) / Σ (n + a).
+
+    Parameters
+    ----------
+    counts
+        (crop, country), whole numbers ≥ 0; countries that were offered and never named belong in it, with zeros. Its
+        attrs `canvas_width`, `canvas_height`, `crop_width` and `crop_height`, in cells, are those of the game (24, 16,
+        6, 4) where they are missing.
+    pseudo_count
+        a ≥ 0, the same for each country. At 0 p is the share of answers, and fields of crops that were always answered
+        alike are infinite. [002] Appendix E does not say how it treats them.
+
+    Returns
+    -------
+    DataArray `compatibility` (crop, country); rows sum to 1. The coordinates are those of `counts`.
+
+    Raises
+    ------
+    InputError
+        If `counts` has other dims, a count is no whole number ≥ 0, the pseudo-count is negative, or it is 0 and a crop
+        has no answer.
+    """
+    counts = check_counts(counts)
+    if not 0 <= pseudo_count < np.inf:
+        raise InputError(f"pseudo_count = {pseudo_count}: expected a number ≥ 0")
+    weight = counts + float(pseudo_count)
+    total = weight.sum("country")
+    if (total == 0).any():
+        crop = counts["crop"].values[total.values == 0][0]
+        raise InputError(f"counts: no answer to crop {crop}: expected at least one, or a pseudo_count above 0")
+    attrs = {"long_name": "crop compatibility", "observer": "measured", "pseudo_count": float(pseudo_count)}
+    return (weight / total).rename("compatibility").assign_attrs(counts.attrs | attrs)
+
+
+def check_counts(counts: xr.DataArray) -> xr.DataArray:
+    """`counts` as integers (crop, country) with the sizes of the game in its attrs, or InputError."""
+    if not isinstance(counts, xr.DataArray) or set(counts.dims) != {"crop", "country"}:
+        raise InputError("counts: expected a DataArray over crop and country")
+    counts = counts.transpose("crop", "country")
+    return counts.copy(data=_whole(counts.values, "counts")).assign_attrs(SIZES | counts.attrs)
+
+
+def _whole(values: np.ndarray, name: str) -> np.ndarray:
+    """Whole numbers ≥ 0 as integers; InputError names the first that is none."""
+    numbers = np.asarray(pd.to_numeric(np.ravel(values), errors="coerce"), dtype=float)
+    good = np.isfinite(numbers)
+    good[good] = (numbers[good] >= 0) & (numbers[good] % 1 == 0)
+    if not good.all():
+        raise InputError(f"{name}: found {np.ravel(values)[~good][0]}, expected whole numbers ≥ 0")
+    return numbers.astype(int).reshape(np.shape(values))

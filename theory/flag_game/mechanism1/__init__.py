@@ -1,0 +1,16 @@
+"""Mechanism 1 of [002]: its parameters, its simulator, and fits to the endpoints of populations of several sizes."""
+
+from theory.flag_game.mechanism1._agents import Ends as Ends
+from theory.flag_game.mechanism1._agents import play as play
+from theory.flag_game.mechanism1._counts import EndpointCounts as EndpointCounts
+from theory.flag_game.mechanism1._counts import Source as Source
+from theory.flag_game.mechanism1._counts import read_counts as read_counts
+from theory.flag_game.mechanism1._endpoints import ENDPOINTS as ENDPOINTS
+from theory.flag_game.mechanism1._endpoints import endpoints_of_votes as endpoints_of_votes
+from theory.flag_game.mechanism1._fit import fit_mechanism1 as fit_mechanism1
+from theory.flag_game.mechanism1._models import compare_mechanism1_models as compare_mechanism1_models
+from theory.flag_game.mechanism1._parameters import APPENDIX_E as APPENDIX_E
+from theory.flag_game.mechanism1._parameters import PARAMETERS as PARAMETERS
+from theory.flag_game.mechanism1._parameters import Mechanism1 as Mechanism1
+from theory.flag_game.mechanism1._zealots import copying_law as copying_law
+from theory.flag_game.mechanism1._zealots import fit_copying as fit_copying

@@ -1,0 +1,126 @@
+"""Mechanism 1 agent by agent: [002] Appendix E as it stands there, many runs side by side.
+
+A run draws in a fixed order, and how much it draws does not depend on the parameters: for each agent the component,
+then the normal deviate of its field; for each interaction the pair, then the message. So runs of the same number under
+two sets of parameters share their luck, and their difference is due to the parameters (common random numbers).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit, prange
+
+from theory.flag_game.mechanism1._parameters import Mechanism1
+from theory.streams import next_bits, next_pair, pair_limits, seed_streams
+
+MANTISSA = np.uint64(11)
+INTERACTIONS_A_CALL = 2 * 10**7  # a call into compiled code can't be interrupted
+
+
+class Ends(NamedTuple):
+    """How runs of one population size end, each of shape (runs,)."""
+
+    truth_votes: np.ndarray  # agents who vote for the truth; the others vote for the rival
+    m: np.ndarray  # mean of s_i = tanh(β ℓ_i), [002] Eq. 8
+    q: np.ndarray  # mean of s_i²
+
+
+def play(
+    parameters: Mechanism1,
+    n_agents: int,
+    runs: int,
+    seed: int,
+    report: Callable[[int], object] = lambda done: None,
+) -> Ends:
+    """`runs` runs among N agents; a run depends on (parameters, seed, N, its number) only, not on threads.
+
+    `report` is told how many more runs are done.
+    """
+    ends = Ends(np.empty((1, runs), np.int64), np.empty((1, runs)), np.empty((1, runs)))
+    _play([parameters], n_agents, seed, ends, report)
+    return Ends(*(one[0] for one in ends))
+
+
+def votes_of(points: Sequence[Mechanism1], n_agents: int, runs: int, seed: int) -> np.ndarray:
+    """`truth_votes` of `play` under each of the parameters, shape (points, runs); random numbers are drawn once."""
+    votes, unwanted = np.empty((len(points), runs), np.int64), np.empty((0, runs))
+    _play(points, n_agents, seed, Ends(votes, unwanted, unwanted), lambda done: None)
+    return votes
+
+
+def _play(points: Sequence[Mechanism1], n_agents: int, seed: int, ends: Ends, report: Callable[[int], object]) -> None:
+    """Writes the ends (points, runs), or for none of the points where they are empty."""
+    if len({one.interactions_per_agent for one in points}) > 1:
+        raise ValueError("points differ in interactions_per_agent")
+    n_interactions = points[0].interactions_per_agent * n_agents
+    means = np.array([[one.mean_T, one.mean_R, one.mean_0] for one in points])
+    widths = np.array([[one.sd_T, one.sd_R, one.sd_0] for one in points])
+    limits = np.array([np.cumsum(one.weights(n_agents)[:2]) for one in points])
+    rules = np.array([[one.J, one.beta, one.alpha] for one in points]).T.copy()
+    runs = ends.truth_votes.shape[1]
+    portion = max(1, INTERACTIONS_A_CALL // (len(points) * max(n_interactions, n_agents)))
+    for first in range(0, runs, portion):
+        part = slice(first, min(first + portion, runs))
+        streams = seed_streams(seed, n_agents, np.arange(part.start, part.stop))
+        found = [np.empty((len(all_), part.stop - part.start), all_.dtype) for all_ in ends]
+        play_runs(streams, n_agents, n_interactions, limits, means, widths, rules, *found)
+        for all_, some in zip(ends, found, strict=True):
+            all_[:, part] = some
+        report(part.stop - part.start)
+
+
+@njit(cache=True)
+def next_uniform(s0, s1, s2, s3):
+    """A number strictly between 0 and 1, and the stream after it."""
+    bits, s0, s1, s2, s3 = next_bits(s0, s1, s2, s3)
+    return (np.float64(bits >> MANTISSA) + 0.5) * 2.0**-53, s0, s1, s2, s3
+
+
+@njit(cache=True)
+def draw_fields(h, stream, limits, means, sds):
+    """Writes the private fields into `h` (N, points); normal deviates by Box and Muller 1958."""
+    s0, s1, s2, s3 = stream[0], stream[1], stream[2], stream[3]
+    for i in range(h.shape[0]):
+        u, s0, s1, s2, s3 = next_uniform(s0, s1, s2, s3)
+        radius, s0, s1, s2, s3 = next_uniform(s0, s1, s2, s3)
+        angle, s0, s1, s2, s3 = next_uniform(s0, s1, s2, s3)
+        z = np.sqrt(-2.0 * np.log(radius)) * np.cos(2.0 * np.pi * angle)
+        for p in range(h.shape[1]):
+            component = np.int64(u >= limits[p, 0]) + np.int64(u >= limits[p, 1])
+            h[i, p] = means[p, component] + sds[p, component] * z
+    stream[0], stream[1], stream[2], stream[3] = s0, s1, s2, s3
+
+
+@njit(cache=True)
+def interact(belief, h, stream, n_interactions, rules):
+    """Plays the interactions on the beliefs ℓ (N, points)."""
+    s0, s1, s2, s3 = stream[0], stream[1], stream[2], stream[3]
+    J, beta, alpha = rules[0], rules[1], rules[2]
+    pairs = pair_limits(h.shape[0])
+    for _ in range(n_interactions):
+        speaker, listener, s0, s1, s2, s3 = next_pair(pairs, s0, s1, s2, s3)
+        u, s0, s1, s2, s3 = next_uniform(s0, s1, s2, s3)
+        # u < (1 + tanh(βℓ))/2 where 2βℓ is above this number
+        sharp = np.log(u / (1.0 - u))
+        for p in range(h.shape[1]):
+            said = J[p] if 2.0 * beta[p] * belief[speaker, p] > sharp else -J[p]
+            belief[listener, p] += alpha[p] * (h[listener, p] + said - belief[listener, p])
+    stream[0], stream[1], stream[2], stream[3] = s0, s1, s2, s3
+
+
+@njit(cache=True, parallel=True)
+def play_runs(streams, n_agents, n_interactions, limits, means, sds, rules, truth_votes, m, q):
+    """Writes the ends of the runs of `streams` (runs, 4) into the last three arrays (points, or 0, runs)."""
+    for run in prange(streams.shape[0]):
+        h = np.empty((n_agents, limits.shape[0]))
+        draw_fields(h, streams[run], limits, means, sds)
+        belief = h.copy()
+        interact(belief, h, streams[run], n_interactions, rules)
+        for p in range(truth_votes.shape[0]):
+            truth_votes[p, run] = np.sum(belief[:, p] > 0.0)
+        for p in range(m.shape[0]):
+            lean = np.tanh(rules[1, p] * belief[:, p])
+            m[p, run], q[p, run] = np.mean(lean), np.mean(lean * lean)

@@ -1,0 +1,309 @@
+"""Mechanism 1 fitted to the endpoints and accuracies of populations of several sizes."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import xarray as xr
+from scipy.stats import norm
+from tqdm.auto import tqdm
+
+from meanfield import InputError
+from meanfield.toolbox import stamp
+from theory.flag_game.mechanism1._bootstrap import Refits
+from theory.flag_game.mechanism1._bootstrap import bootstrap as bootstrap_refits
+from theory.flag_game.mechanism1._coordinates import Coordinates, interval_of, theta_of
+from theory.flag_game.mechanism1._counts import EndpointCounts, Source, read_counts
+from theory.flag_game.mechanism1._endpoints import ENDPOINTS
+from theory.flag_game.mechanism1._information import KNOWN, Information, describe, differences, information, scale_of
+from theory.flag_game.mechanism1._likelihood import log_likelihood
+from theory.flag_game.mechanism1._parameters import APPENDIX_E, PARAMETERS, Mechanism1
+from theory.flag_game.mechanism1._search import Summit, climb, search, transferred
+from theory.flag_game.mechanism1._simulated import Moments, simulated_moments
+from theory.flag_game.mechanism1._smooth_agents import side_by_side
+from theory.flag_game.mechanism1._surrogate import make_draws, surrogate_moments
+from theory.flag_game.mechanism1._zealots import judgement
+
+LEAST_RUNS = 4000  # as in [002] Appendix E
+FEW_RUNS = 1000
+RUNS_A_SEED = 3  # simulated; estimates are then 1 + 1/3 times as variable as with infinitely many
+CHECK = 5  # times as many runs, with other random numbers, say how likely the outcome is
+SPREAD = 0.7  # of the starts, in coordinates
+CLIMBS = 2
+# Agents drawn for each N, for the surrogate of the refits: other draws of 2¹⁴ agents move what refits gain by as much
+# as going from 2¹⁴ to 2¹² does, a fifth of its Monte-Carlo error with 20 replicates.
+REFIT_SLOTS = 2**12
+TOGETHER = 6  # steps tried in a call of the simulator, which takes hardly longer than for one
+LARGEST_SEED = 2**61 - 1  # the simulator takes 64 bits, and five seeds are made of one
+# Random numbers of the climb, the two Jacobians, the check and the bootstrap are unrelated.
+CLIMBED, LEFT, RIGHT, CHECKED, RESAMPLED = range(5)
+
+
+class Fit(NamedTuple):
+    """What a fit finds, before it is labelled."""
+
+    coordinates: Coordinates
+    point: np.ndarray  # (free,)
+    moments: Moments
+    information: Information
+    refits: Refits
+
+
+def fit_mechanism1(
+    counts: Source,
+    *,
+    free: Sequence[str] = PARAMETERS,
+    start: Mechanism1 = APPENDIX_E,
+    starts: int = 3,
+    runs: int | None = None,
+    bootstrap: int = 20,
+    level: float = 0.95,
+    seed: int = 0,
+    progress: bool = False,
+) -> xr.Dataset:
+    """The likeliest parameters of Mechanism 1, what the data determine of them, and how they compare with the paper's.
+
+    Endpoints are multinomial, mean accuracies normal with their measured standard errors. The search follows the
+    gradient of a smooth surrogate from several starts; then damped Fisher scoring, with the surrogate's derivatives
+    carried over, climbs on the exact simulator, whose random numbers are the same for all parameters. Standard errors
+    are Godambe's, since endpoints and accuracies come from the same seeds, and take the simulator's own luck into
+    account. Source: [002] Section 4, Appendix E.
+
+    Parameters
+    ----------
+    counts
+        A CSV file or a table with the columns N, seeds, correct_consensus_count, wrong_consensus_count,
+        polarization_count, fragmentation_count, and final_mean with final_standard_error or with the ends final_ci_low
+        and final_ci_high of its 95 % interval; or without accuracies, or with NaN where they were not measured. Or a
+        Dataset over `n_agents`: what `validation.simulate_mechanism1` returns, and what `validation.flag_game_accuracy`
+        returns, for one N or with several N joined by `xr.concat(..., "n_agents")`.
+    free
+        Names of the parameters to fit; the others stay at the values of `start`.
+    start
+        Where the first search starts; a free parameter must not be at the end of its range.
+    starts
+        Number of searches on the surrogate; all but the first start at random around `start`. With 0 the climb on the
+        simulator starts at `start`.
+    runs
+        Runs of the simulator at each N. Default: 4,000, or three times the seeds where that is more. With fewer than
+        1,000 a warning says that the list of what the data determine is noisy.
+    bootstrap
+        Number of parametric bootstrap replicates, 0 for none: as many seeds drawn again at the fit, and refitted on the
+        surrogate corrected there until the climb has converged. They also give `effective_parameters`.
+    level
+        Of the intervals.
+    seed
+        0 to 2^61 - 1, of everything random; the same seed gives the same result.
+    progress
+        Show a progress bar.
+
+    Returns
+    -------
+    Dataset with
+
+    - over `parameter`: `estimate`, `free`, `standard_error`, `interval` (bound; symmetric in means, in logits of
+      the weights and of alpha, and in logarithms of all else), `identified` (known within a factor of e, or one nat for
+      means), and `bootstrap_standard_error` (`bootstrap` refits, NaN where a parameter is not identified: refits start
+      at the fit, and where nothing pulls they stay there);
+    - over `direction`, combinations of the free parameters from the best to the least known: `direction_error`, the
+      standard error along it by curvature alone, `loading` (free_parameter), `direction_determined`, `direction_text`.
+      They are directions in the coordinates ln(w/w_0) of a weight w, with w_0 = 1 - weight_T - weight_R (weight_0 in
+      the text), logit of alpha, means as they are, and logarithms of all else;
+    - over `n_agents`: `measured`, `fitted` and `paper` (endpoint), fractions of runs, and `measured_accuracy`,
+      `measured_accuracy_error`, `fitted_accuracy`, `paper_accuracy`.
+
+    `Mechanism1.of` makes parameters of it. attrs hold `log_likelihood` and `log_likelihood_paper`, both from fresh
+    simulations with the same random numbers; `log_likelihood_error`, their Monte-Carlo standard error at the fit;
+    `effective_parameters`, twice what bootstrap refits gain in log-likelihood on average (the number of free ones, were
+    the likelihood complete and regular), with its Monte-Carlo error `effective_parameters_error`; `aic` and `bic`, with
+    that number in place of the number of free ones (all NaN with fewer than 2 replicates); `determined` and
+    `not_determined`, the directions in words.
+
+    Raises
+    ------
+    InputError
+        If the counts or an argument are not as described.
+    """
+    measured = read_counts(counts)
+    if not isinstance(start, Mechanism1):
+        raise InputError(
+            f"start = {start!r}: expected a Mechanism1, as dataclasses.replace(APPENDIX_E, J=2.0) makes one"
+        )
+    coordinates = Coordinates.of(free, start)
+    runs = _checked("runs", max(LEAST_RUNS, RUNS_A_SEED * int(measured.seeds.max())) if runs is None else runs, 100)
+    if runs < FEW_RUNS:
+        warnings.warn(
+            f"runs = {runs}: with fewer than {FEW_RUNS} the curvature is noisy, and with it standard errors and "
+            "the list of directions that the data determine",
+            stacklevel=2,
+        )
+    starts, replicates = _checked("starts", starts, 0), _checked("bootstrap", bootstrap, 0)
+    _checked("seed", seed, 0, LARGEST_SEED)
+    if not 0 < level < 1:
+        raise InputError(f"level = {level}: expected a probability between 0 and 1")
+    total = starts + min(CLIMBS, starts + 1) + 2 + replicates
+    with tqdm(total=total, desc="Mechanism 1", disable=not progress, leave=False) as bar:
+        fit = _fit(coordinates, measured, start, starts, runs, replicates, seed, bar.update)
+    (paper,) = simulated_moments([APPENDIX_E], measured.sizes, CHECK * runs, 5 * seed + CHECKED)
+    result = _label(fit, paper, measured, level)
+    options = {"start": str(start), "interactions_per_agent": start.interactions_per_agent, "starts": starts}
+    options |= {"runs": runs, "bootstrap": replicates, "level": level, "seed": seed}
+    return stamp(result, "mechanism1_fit", None, free=" ".join(coordinates.free), **options).assign_attrs(
+        _judged(fit, paper, measured, CHECK * runs)
+    )
+
+
+def _checked(name: str, value: int, least: int, most: int | None = None) -> int:
+    too_large = most is not None and value > most
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least or too_large:
+        expected = f"of at least {least}" if most is None else f"from {least} to {most}"
+        raise InputError(f"{name} = {value!r}: expected a whole number {expected}")
+    return int(value)
+
+
+def _fit(
+    coordinates: Coordinates,
+    measured: EndpointCounts,
+    start: Mechanism1,
+    starts: int,
+    runs: int,
+    replicates: int,
+    seed: int,
+    report: Callable[[int], object],
+) -> Fit:
+    sizes = measured.sizes
+    draws = make_draws(sizes, start.interactions_per_agent, seed)
+
+    def simulate(points: list[np.ndarray], numbers: int) -> list[Moments]:
+        return simulated_moments([coordinates.parameters(point) for point in points], sizes, runs, numbers)
+
+    def climbed(points: list[np.ndarray]) -> list[np.ndarray]:
+        return [moments.values for moments in simulate(points, 5 * seed + CLIMBED)]
+
+    def smooth(point: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return surrogate_moments(coordinates.theta, point, draws, slopes=True)
+
+    def slopes(point: np.ndarray, moments: np.ndarray) -> np.ndarray:
+        surrogate, jacobian = smooth(point)
+        return transferred(jacobian, surrogate, moments, measured.possible)
+
+    first = coordinates.from_parameters(start)
+    rng = np.random.default_rng(seed)
+    away = [SPREAD * rng.standard_normal(len(first)) if k else np.zeros(len(first)) for k in range(starts)]
+    candidates = [first]
+    for found in side_by_side(lambda move: search(smooth, first + move, measured), away):
+        candidates.append(found)
+        report(1)
+    values = [log_likelihood(moments, measured) for moments in climbed(candidates)]
+    candidates = [candidates[k] for k in np.argsort(-np.array(values), kind="stable")]
+    summits: list[Summit] = []
+    for point in candidates[:CLIMBS]:
+        summits.append(climb(climbed, slopes, point, measured, together=TOGETHER))
+        report(1)
+    point = max(summits, key=lambda summit: summit.log_likelihood).coordinates
+    jacobians = []
+    for numbers in (LEFT, RIGHT):
+        jacobians.append(differences(simulate, point, 5 * seed + numbers))
+        report(1)
+    (moments,) = simulated_moments([coordinates.parameters(point)], sizes, CHECK * runs, 5 * seed + CHECKED)
+    known = information(moments, *jacobians, measured, runs)
+    fewer = make_draws(sizes, start.interactions_per_agent, seed, REFIT_SLOTS)
+    again = bootstrap_refits(coordinates, point, moments, fewer, measured, replicates, 5 * seed + RESAMPLED, report)
+    return Fit(coordinates, point, moments, known, again)
+
+
+def _judged(fit: Fit, paper: Moments, measured: EndpointCounts, checked_runs: int) -> dict[str, float | str]:
+    """How likely the fit is, by itself and against the paper's parameters, and what it determines."""
+    value = log_likelihood(fit.moments.values, measured)
+    names = fit.coordinates.free
+    texts = [describe(row, names, tuple(map(scale_of, names))) for row in fit.information.directions]
+    known = fit.information.eigenvalues > KNOWN**-2
+    return {
+        **judgement(value, fit.refits.effective_parameters, measured),
+        "effective_parameters_error": fit.refits.effective_parameters_error,
+        "log_likelihood_paper": log_likelihood(paper.values, measured),
+        "log_likelihood_error": _monte_carlo_error(fit.moments, measured, checked_runs),
+        "determined": "; ".join(text for text, one in zip(texts, known, strict=True) if one),
+        "not_determined": "; ".join(text for text, one in zip(texts, known, strict=True) if not one),
+    }
+
+
+def _monte_carlo_error(moments: Moments, measured: EndpointCounts, runs: int) -> float:
+    """Standard error of the log-likelihood that comes from `runs` simulated runs at each N."""
+    slope = np.c_[measured.counts / moments.values[:, :4].clip(1 / runs), np.zeros(len(measured.counts))]
+    seen = np.isfinite(measured.accuracy)
+    slope[seen, 4] = ((measured.accuracy - moments.values[:, 4]) / measured.standard_error**2)[seen]
+    return float(np.sqrt(np.einsum("ki,kij,kj->", slope, moments.covariances, slope) / runs))
+
+
+def _label(fit: Fit, paper: Moments, measured: EndpointCounts, level: float) -> xr.Dataset:
+    parameters = _parameter_columns(fit, level)
+    found = fit.information
+    names = fit.coordinates.free
+    scales = tuple(scale_of(name) for name in names)
+    eigenvalues = np.maximum(found.eigenvalues, 0.0)
+    with np.errstate(divide="ignore"):
+        errors = eigenvalues**-0.5
+    texts = np.array([describe(row, names, scales) for row in found.directions], dtype=str)
+    seen = measured.counts / measured.seeds[:, None]
+    columns = {
+        **parameters,
+        "direction_error": (("direction",), errors, "standard error along the direction, by curvature", "1"),
+        "direction_determined": (("direction",), errors < KNOWN, "whether the data determine the direction", "1"),
+        "direction_text": (("direction",), texts, "the direction in words", "1"),
+        "loading": (("direction", "free_parameter"), found.directions, "loading of the coordinate", "1"),
+        "measured": (("n_agents", "endpoint"), seen, "fraction of runs, measured", "1"),
+        "fitted": (("n_agents", "endpoint"), fit.moments.values[:, :4], "fraction of runs, fitted", "1"),
+        "paper": (("n_agents", "endpoint"), paper.values[:, :4], "fraction of runs, Appendix E", "1"),
+        "seeds": (("n_agents",), measured.seeds, "runs measured", "1"),
+        "measured_accuracy": (("n_agents",), measured.accuracy, "collective mean accuracy, measured", "1"),
+        "measured_accuracy_error": (("n_agents",), measured.standard_error, "its standard error", "1"),
+        "fitted_accuracy": (("n_agents",), fit.moments.values[:, 4], "collective mean accuracy, fitted", "1"),
+        "paper_accuracy": (("n_agents",), paper.values[:, 4], "collective mean accuracy, Appendix E", "1"),
+    }
+    coords = {
+        "parameter": list(PARAMETERS),
+        "free_parameter": list(names),
+        "bound": ["low", "high"],
+        "direction": np.arange(len(names)),
+        "endpoint": list(ENDPOINTS),
+        "n_agents": measured.n_agents,
+    }
+    return xr.Dataset(
+        {
+            name: (dims, values, {"long_name": text, "units": unit})
+            for name, (dims, values, text, unit) in columns.items()
+        },
+        coords,
+    )
+
+
+def _parameter_columns(fit: Fit, level: float) -> dict[str, tuple]:
+    """Columns over all parameters; NaN for what is held."""
+    places = [PARAMETERS.index(name) for name in fit.coordinates.free]
+    estimate = theta_of(fit.coordinates.parameters(fit.point))
+    slope = fit.coordinates.derivative(fit.point)
+    errors = np.sqrt(np.diag(slope @ fit.information.covariance @ slope.T))
+    z = float(norm.ppf((1 + level) / 2))
+    column = np.full((len(PARAMETERS), 4), np.nan)
+    column[places, 0] = errors
+    for place, name, error in zip(places, fit.coordinates.free, errors, strict=True):
+        column[place, 1:3] = interval_of(name, estimate[place], error, z)
+    is_free = np.isin(np.arange(len(PARAMETERS)), places)
+    identified = np.zeros(len(PARAMETERS), dtype=bool)
+    identified[places] = np.sqrt(np.diag(fit.information.covariance)) < KNOWN
+    if len(fit.refits.points) > 1:
+        again = np.array([theta_of(fit.coordinates.parameters(point)) for point in fit.refits.points])
+        column[:, 3] = np.where(identified, again.std(axis=0, ddof=1), np.nan)
+    over, bounds = ("parameter",), ("parameter", "bound")
+    return {
+        "estimate": (over, estimate, "likeliest value, or the value held", "1"),
+        "free": (over, is_free, "whether it was fitted", "1"),
+        "standard_error": (over, column[:, 0], "standard error, Godambe", "1"),
+        "interval": (bounds, column[:, 1:3], f"{100 * level:g} % interval, Godambe", "1"),
+        "identified": (over, identified, "whether it is known within a factor of e, or a nat", "1"),
+        "bootstrap_standard_error": (over, column[:, 3], "standard deviation of bootstrap replicates", "1"),
+    }

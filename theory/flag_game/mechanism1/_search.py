@@ -1,0 +1,119 @@
+"""The search for the likeliest parameters on the surrogate, climbs, and what carries slopes to the simulator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from theory.flag_game.mechanism1._coordinates import FARTHEST
+from theory.flag_game.mechanism1._counts import EndpointCounts
+from theory.flag_game.mechanism1._likelihood import log_likelihood, score, scoring_parts
+from theory.flag_game.mechanism1._surrogate import LEAST_PROBABILITY
+
+SEARCH_STEPS = 60
+FIRST_STEP = 0.1  # of the search, in coordinates; it falls to 0 along a cosine
+MEMORIES = (0.9, 0.999)  # of the gradient, and of its square
+TINY = 1e-8
+CLIMB_STEPS = 20
+SMALL_GAIN = 2e-3  # in log-likelihood; two gains in a row below it end a climb
+DAMPING = (1e-2, 1e7)  # first, and the one at which a climb gives up
+FASTER, SLOWER = 0.2, 6.0  # times the damping after a step up, and after one that was none
+
+Evaluate = Callable[[list[np.ndarray]], Sequence[np.ndarray]]  # points (P,) to moments (K, 5)
+
+Differentiate = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]  # a point to moments and slopes (K, 5, P)
+
+
+class Summit(NamedTuple):
+    """Where a climb ends."""
+
+    coordinates: np.ndarray
+    moments: np.ndarray  # (K, 5)
+    log_likelihood: float
+
+
+def search(both_at: Differentiate, start: np.ndarray, measured: EndpointCounts) -> np.ndarray:
+    """The best point that Adam (Kingma and Ba 2015) meets on the log-likelihood; `both_at` gives moments and slopes.
+
+    From far away its steps of a fixed size pass ridges on which Fisher scoring comes to rest.
+    """
+    point, best, highest = start, start, -np.inf
+    mean, square = np.zeros_like(start), np.zeros_like(start)
+    for step in range(SEARCH_STEPS):
+        moments, jacobian = both_at(point)
+        value, gradient = score(moments, jacobian, measured)
+        if not np.isfinite(value) or not np.isfinite(gradient).all():
+            break
+        if value > highest:
+            best, highest = point, value
+        mean = MEMORIES[0] * mean + (1 - MEMORIES[0]) * gradient
+        square = MEMORIES[1] * square + (1 - MEMORIES[1]) * gradient**2
+        unbiased, scale = (x / (1 - memory ** (step + 1)) for x, memory in zip((mean, square), MEMORIES, strict=True))
+        rate = FIRST_STEP * 0.5 * (1 + np.cos(np.pi * step / SEARCH_STEPS))
+        point = point + rate * unbiased / (np.sqrt(scale) + TINY)
+        point = np.clip(point, start - FARTHEST, start + FARTHEST)
+    return best
+
+
+def climb(
+    moments_at: Evaluate,
+    slopes_at: Callable[[np.ndarray, np.ndarray], np.ndarray],
+    start: np.ndarray,
+    measured: EndpointCounts,
+    steps: int = CLIMB_STEPS,
+    together: int = 1,
+) -> Summit:
+    """Damped Fisher scoring: up the log-likelihood of `moments_at` with the Jacobian `slopes_at(point, moments)`.
+
+    Directions about which the data say nothing stay where they started, since damping favours short steps. So many
+    steps are tried `together`, in one call; the way is the same however many they are.
+    """
+
+    def reached(points: list[np.ndarray]) -> list[Summit]:
+        found = moments_at(points)
+        return [
+            Summit(at, moments, log_likelihood(moments, measured)) for at, moments in zip(points, found, strict=True)
+        ]
+
+    (here,) = reached([start])
+    damping, small = DAMPING[0], 0
+    for _ in range(steps):
+        gradient, curvature = scoring_parts(here.moments, slopes_at(here.coordinates, here.moments), measured)
+        there = here
+        while there is here and damping < DAMPING[1]:
+            tried = damping * SLOWER ** np.arange(together)
+            moves = [np.linalg.solve(curvature + one * np.eye(len(start)), gradient) for one in tried]
+            points = [np.clip(here.coordinates + move, start - FARTHEST, start + FARTHEST) for move in moves]
+            found = reached(points)
+            better = [one.log_likelihood > here.log_likelihood for one in found]
+            if any(better):
+                there, damping = found[better.index(True)], FASTER * tried[better.index(True)]
+            else:
+                damping = SLOWER * tried[-1]
+        if there is here:
+            break
+        small = small + 1 if there.log_likelihood - here.log_likelihood < SMALL_GAIN else 0
+        here = there
+        if small == 2:
+            break
+    return here
+
+
+def transferred(jacobian: np.ndarray, surrogate: np.ndarray, moments: np.ndarray, possible: np.ndarray) -> np.ndarray:
+    """The surrogate's Jacobian (K, 5, P), carried over to other moments (K, 5) of the same parameters.
+
+    Space mapping (Bandler et al. 1994, IEEE Trans. Microw. Theory Tech. 42, 2536): the ratio of each endpoint's
+    probability to the surrogate's is taken to change little, before all are normalised; so is the difference of means.
+    """
+    relative = jacobian[:, :4] / np.maximum(surrogate[:, :4], LEAST_PROBABILITY)[..., None]
+    relative = np.where(possible[..., None], relative, 0.0)
+    mean = np.einsum("ki,kip->kp", moments[:, :4], relative)
+    return np.concatenate([moments[:, :4, None] * (relative - mean[:, None]), jacobian[:, 4:]], axis=1)
+
+
+def corrected(surrogate: np.ndarray, ratio: np.ndarray, offset: np.ndarray) -> np.ndarray:
+    """The surrogate's moments (K, 5) with endpoints times `ratio` (K, 4), normalised, and means plus `offset` (K,)."""
+    raised = np.maximum(surrogate[:, :4], LEAST_PROBABILITY) * ratio
+    return np.c_[raised / raised.sum(axis=1, keepdims=True), surrogate[:, 4] + offset]

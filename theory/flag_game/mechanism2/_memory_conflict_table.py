@@ -1,0 +1,79 @@
+"""Memory-conflict probes that were played, as the table that Mechanism 2 is fitted to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from meanfield import InputError
+from theory.flag_game.mechanism2._memory_conflict import EVIDENCE, KEYS, RELATIONS, RESPONSES
+
+WEAK, STRONG = EVIDENCE
+
+
+def memory_conflict_table(probes: Sequence[xr.Dataset], compatibility: Sequence[xr.DataArray]) -> pd.DataFrame:
+    """The table that `fit_mechanism2` takes, from probes that `policy_extraction.flag_game` played.
+
+    A country is compatible with the crop that was shown where p > 0. Evidence is strong where the target alone is, and
+    otherwise weak. Probes of the same condition are taken together. Source: [002] Appendix D.
+
+    Parameters
+    ----------
+    probes
+        What `probe_memory_conflict` returns, one probe or several.
+    compatibility
+        For each of them p over `country` for its crop, as `crop_compatibility(target).isel(crop=…)` without noise: with
+        noise no country is quite incompatible.
+
+    Returns
+    -------
+    DataFrame, a row for each model, m, strength of evidence, relation of the lure and number of its entries, with the
+    columns of the published `memory_conflict_probe.csv` that `fit_mechanism2` reads.
+
+    Raises
+    ------
+    InputError
+        If there is not one row of compatibility for each probe, an answer is not among its countries, or the target is
+        not compatible with its crop.
+    """
+    if not probes or len(probes) != len(compatibility):
+        raise InputError(f"compatibility: there are {len(compatibility)} rows, expected one for each of {len(probes)}")
+    rows = pd.concat([_rows(probe, p) for probe, p in zip(probes, compatibility, strict=True)])
+    return rows.groupby(KEYS, sort=False).sum().reset_index()
+
+
+def _rows(probe: xr.Dataset, compatibility: xr.DataArray) -> pd.DataFrame:
+    if not isinstance(probe, xr.Dataset) or probe.attrs.get("kind") != "memory_conflict":
+        raise InputError(f"probes holds a {type(probe).__name__}: expected what probe_memory_conflict returns")
+    if not isinstance(compatibility, xr.DataArray) or compatibility.dims != ("country",):
+        raise InputError("compatibility: expected for each probe a DataArray over country, the row of its crop")
+    countries = compatibility["country"].values.astype(str)
+    fits = compatibility.values > 0
+    target, lure = (str(probe.attrs[f"option_{name}"]) for name in ("target", "lure"))
+    answers = probe["answer"].values.astype(str)
+    unknown = sorted(({target, lure} | set(answers.ravel())) - set(countries))
+    if unknown:
+        raise InputError(f"compatibility lacks {unknown[0]}: expected a value for each country that is named")
+    compatible = set(countries[fits])
+    if target not in compatible:
+        raise InputError(f"compatibility of {target}, the target, is 0: expected the row of the crop that was shown")
+    entries = probe["social_entries"].values
+    fitting = np.isin(answers, sorted(compatible))
+    is_target, is_lure = answers == target, answers == lure
+    other = ~is_target & ~is_lure
+    counts = (is_target, is_lure, other & fitting, other & ~fitting)
+    return pd.DataFrame(
+        {
+            "model": str(probe["model"].item()),
+            "m": int(probe.attrs["option_m"]),
+            "private_evidence_strength": WEAK if len(compatible) > 1 else STRONG,
+            "social_evidence_relation": RELATIONS[0] if lure in compatible else RELATIONS[1],
+            "target_memory_entries": int(probe.attrs["option_entries"]) - entries,
+            "social_memory_entries": entries,
+            "n_trials": answers.shape[1],
+        }
+        | {f"{name}_count": which.sum(1) for name, which in zip(RESPONSES, counts, strict=True)}
+    )

@@ -1,0 +1,111 @@
+"""Where solutions of [002] Eq. 9 appear and vanish as the coupling J changes.
+
+With the social field x = J m the equation is m = f(x), so that J = x/f(x): every x belongs to one J (or to none), and
+the whole diagram needs no continuation. Solutions meet where dJ/dx = 0, that is f = x f'. In a symmetric law f is odd
+and m = 0 always is a solution; there the branch J = x/f(x) begins, at J = 1/f'(0), the pitchfork.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import xarray as xr
+from numpy.typing import ArrayLike
+
+from meanfield.toolbox import all_roots, stamp
+from theory.flag_game.random_field._field_law import FieldLaw, field_law
+from theory.flag_game.random_field._fixed_points import check_beta, check_finite
+
+POINTS = 801
+INTERVALS = 16
+BESIDE = 1e-2  # social field in widths of f, too small for a fold, at which the cubic part of f still shows
+
+
+def random_field_bifurcation(fields: FieldLaw | ArrayLike, *, beta: float, max_J: float = 10.0) -> xr.Dataset:
+    """The solutions of [002] Eq. 9 for all couplings 0 < J ≤ `max_J`, their folds and their pitchfork.
+
+    Parameters
+    ----------
+    fields
+        Sampled fields, shape (N,), or a law of fields.
+    beta
+        β > 0, finite.
+    max_J
+        Largest coupling of interest.
+
+    Returns
+    -------
+    Dataset with, over `point` by rising social field: `social_field` x = J m, `m`, `J` (NaN where no J ≥ 0 belongs to
+    x) and `stable`; over `fold`: `fold_J`, `fold_m`; and `pitchfork_J`, `pitchfork_kind` ('supercritical' where the new
+    solutions are stable, 'subcritical', 'none' for a law that is not symmetric, with NaN for J). Of a symmetric law
+    m = 0, stable below the pitchfork, is not among the points.
+
+    Raises
+    ------
+    InputError
+        If an argument is out of range.
+    """
+    law = field_law(fields)
+    check_finite(beta=beta, max_J=max_J)
+    x = np.linspace(-max_J, max_J, POINTS)
+    m, slope = law.response(x, beta), law.slope(x, beta)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        coupling = np.where((x * m > 0) & (x / m <= max_J), x / m, np.nan)
+    fold_x = _folds(law, beta, max_J)
+    fold_m = law.response(fold_x, beta)
+    pitchfork, kind = random_field_pitchfork(law, beta=beta)
+    over = ("point",)
+    columns = {
+        "social_field": (over, x, "social field J m", "nat"),
+        "m": (over, m, "truth minus rival, [002] Eq. 9", "1"),
+        "J": (over, coupling, "coupling to which the point belongs", "nat"),
+        "stable": (over, coupling * slope < 1, "whether the solution is stable", "1"),
+        "fold_J": (("fold",), fold_x / fold_m, "coupling at a fold", "nat"),
+        "fold_m": (("fold",), fold_m, "m at a fold", "1"),
+        "pitchfork_J": ((), pitchfork, "coupling at the pitchfork", "nat"),
+        "pitchfork_kind": ((), kind, "kind of the pitchfork", "1"),
+    }
+    result = xr.Dataset(
+        {
+            name: (dims, values, {"long_name": text, "units": unit})
+            for name, (dims, values, text, unit) in columns.items()
+        },
+        {"point": np.arange(len(x)), "fold": np.arange(len(fold_x))},
+    )
+    return stamp(result, "random_field_bifurcation", None, beta=beta, max_J=max_J)
+
+
+def _folds(law: FieldLaw, beta: float, max_J: float) -> np.ndarray:
+    """Social fields at which f = x f' with 0 < J ≤ max_J, but for the pitchfork at x = 0 of a symmetric law."""
+
+    def tangent(x: np.ndarray) -> np.ndarray:
+        return law.response(x, beta) - x * law.slope(x, beta)
+
+    if law.symmetric:
+        # f - x f' has a triple root at the pitchfork; to divide it away would raise rounding to roots without end.
+        smallest = BESIDE * law.width(beta)
+        if smallest >= max_J:
+            return np.empty(0)
+        found = all_roots(tangent, np.linspace(smallest, max_J, INTERVALS), tolerance=1e-9).roots
+        x = np.concatenate([-found[::-1], found])
+    else:
+        x = all_roots(tangent, np.linspace(-max_J, max_J, 2 * INTERVALS), tolerance=1e-9).roots
+    m = law.response(x, beta)
+    exists = (x * m > 0) & (np.abs(x) <= max_J * np.abs(m))
+    return x[exists]
+
+
+def random_field_pitchfork(fields: FieldLaw | ArrayLike, *, beta: float) -> tuple[float, str]:
+    """(J, kind) at which m = 0 loses its stability in a symmetric law of fields: J = 1/f'(0) = 1/(β E sech²(βh)).
+
+    The kind is 'supercritical' where f is concave on the right of 0 (f''' < 0), so that two stable solutions grow out
+    of m = 0, otherwise 'subcritical': they appear in folds before. (NaN, 'none') where -h has another law than h; J is
+    inf where f'(0) is below the smallest of numbers.
+    β may be infinite for a law without single values: J = 1/(2 p(0)) with the density p of h.
+    """
+    law = field_law(fields)
+    check_beta(beta)
+    if not law.symmetric:
+        return float("nan"), "none"
+    slope = float(law.slope(np.zeros(()), beta))
+    curved = float(law.slope(np.array(BESIDE * law.width(beta)), beta)) - slope
+    return 1 / slope if slope > 0 else np.inf, "supercritical" if curved < 0 else "subcritical"

@@ -1,0 +1,96 @@
+"""All self-consistent m of the random-field mean field, [002] Eq. 9."""
+
+from __future__ import annotations
+
+import numpy as np
+import xarray as xr
+from numpy.typing import ArrayLike
+
+from meanfield import InputError
+from meanfield.toolbox import all_roots, stamp
+from theory.flag_game.random_field._field_law import FieldLaw, field_law
+
+MARGINAL = 1e-7  # of the slope of f(Jm) - m; a fold is approached as the root of the distance
+BREAKS = 9
+
+
+def random_field_fixed_points(fields: FieldLaw | ArrayLike, *, J: float, beta: float) -> xr.Dataset:
+    """Every solution m* of m = E tanh(β(h + J m)), with its stability.
+
+    For a sample of N fields the mean is over the agents, as [002] Eq. 9 is printed; for a `FieldLaw` it is the limit
+    N → ∞, by quadrature. The function f(Jm) - m is resolved by a piecewise Chebyshev interpolant on [-1, 1], whose sign
+    changes are all found. A solution is stable where f(Jm) - m falls, which is stability under m ← f(Jm) and under
+    dm/dt = f(Jm) - m.
+
+    Parameters
+    ----------
+    fields
+        Sampled fields h_i, shape (N,), or a law of fields.
+    J
+        Coupling ≥ 0.
+    beta
+        β > 0; inf for a law without single values, where agents decide by the sign of h + J m.
+
+    Returns
+    -------
+    Dataset over `fixed_point`, by rising m: `m`, `q` = E tanh²(β(h + J m)) ([002] Eq. 8), `slope` = J f'(Jm) - 1,
+    `stability` (stable, unstable, marginal), `residual` = |f(Jm) - m|. attrs["completeness"] says what was searched.
+
+    Raises
+    ------
+    InputError
+        If an argument is out of range.
+    """
+    law = field_law(fields)
+    check_coupling(J, beta)
+    if not np.isfinite(beta) and (law.sds == 0).any():
+        raise InputError("beta = inf: fields of single values respond in steps; expected a finite beta")
+
+    def mismatch(m: np.ndarray) -> np.ndarray:
+        return law.response(J * m, beta) - m
+
+    # |f| < 1, and a little room lets m = ±1, which rounding makes of large fields, be found as well
+    found = all_roots(mismatch, np.linspace(-1.001, 1.001, BREAKS), tolerance=1e-12)
+    m = found.roots
+    slope = J * law.slope(J * m, beta) - 1
+    status = np.where(np.abs(slope) < MARGINAL, "marginal", np.where(slope < 0, "stable", "unstable"))
+    over = ("fixed_point",)
+    columns = {
+        "m": (m, "truth minus rival, [002] Eq. 9"),
+        "q": (law.commitment(J * m, beta), "commitment, [002] Eq. 8"),
+        "slope": (slope, "d/dm of f(Jm) - m"),
+        "stability": (status.astype(str), "stability"),
+        "residual": (np.abs(mismatch(m)), "|f(Jm) - m|"),
+    }
+    result = xr.Dataset(
+        {name: (over, values, {"long_name": text, "units": "1"}) for name, (values, text) in columns.items()},
+        {"fixed_point": np.arange(len(m))},
+    )
+    distance, where = found.closest
+    near = (
+        f"; elsewhere it turns at {distance:.1g} from zero or more, at m = {where:.4g}" if np.isfinite(distance) else ""
+    )
+    completeness = f"sign changes of f(Jm) - m on [-1, 1], known to {found.error:.0e}{near}"
+    return stamp(result.assign_attrs(completeness=completeness), "random_field_fixed_points", None, J=J, beta=beta)
+
+
+def check_coupling(J: float, beta: float) -> None:
+    if not (_is_number(J) and np.isfinite(J) and J >= 0):
+        raise InputError(f"J = {J!r}: expected a finite number of at least 0")
+    check_beta(beta)
+
+
+def check_beta(beta: float) -> None:
+    if not (_is_number(beta) and beta > 0):
+        raise InputError(f"beta = {beta!r}: expected a number above 0")
+
+
+def check_finite(**values: float) -> None:
+    """InputError unless all are finite numbers above 0."""
+    for name, value in values.items():
+        if not (_is_number(value) and 0 < value < np.inf):
+            raise InputError(f"{name} = {value!r}: expected a finite number above 0")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float, np.number)) and not isinstance(value, bool)

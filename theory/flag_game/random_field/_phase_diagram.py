@@ -1,0 +1,146 @@
+"""The phase diagram of [002] Eq. 9 over population size and coupling, through sampled fields."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import xarray as xr
+from numpy.typing import ArrayLike
+
+from meanfield import InputError
+from meanfield.toolbox import stamp
+from theory.flag_game._arguments import whole_number
+from theory.flag_game.random_field._field_law import FieldLaw, numbers
+from theory.flag_game.random_field._fixed_points import check_coupling
+
+GRID = 801  # values of m between which solutions are counted
+MOST = 1.001  # the largest of them: beyond 1, because large fields are rounded to m = ±1
+NEUTRAL = 1e-12  # f(0) below it is 0 as far as rounding tells
+BLOCK = 2**22  # numbers held at once
+
+
+def random_field_phase_diagram(
+    fields_of: FieldLaw | Callable[[int], FieldLaw],
+    *,
+    n_agents: Sequence[int],
+    J: ArrayLike,
+    beta: float,
+    samples: int = 200,
+    seed: int = 0,
+) -> xr.Dataset:
+    """What solutions [002] Eq. 9 has for samples of N fields, by N and coupling.
+
+    For each sample and coupling the stable solutions are counted as the falls of f(Jm) - m through zero between the
+    values of a grid of 801 from m = -1.001 to 1.001: a stable solution that is closer than 1/400 to an unstable one can
+    be missed.
+
+    Parameters
+    ----------
+    fields_of
+        The law of an agent's field among N, as `Mechanism1.field_law`; or one law for all N.
+    n_agents
+        Population sizes, all different.
+    J
+        Couplings above 0, shape (couplings,), at least one.
+    beta
+        β > 0, finite.
+    samples
+        Samples of N fields at each N, at least 1.
+    seed
+        Of the samples, at least 0; a sample depends on the seed, N and its number only.
+
+    Returns
+    -------
+    Dataset over `n_agents` and `J`: `bistable`, the fraction of samples with stable solutions on both sides of m = 0;
+    `truth_only` and `rival_only`, with all stable solutions on one side; `several`, with more than one stable solution;
+    `m` and `q`, means over samples at the solution that is reached from m = mean tanh(βh_i), what the agents say before
+    they listen ([002] Eq. 8). A stable m = 0 is on neither side, so that the first three can sum to less than 1.
+
+    Raises
+    ------
+    InputError
+        If an argument is out of range.
+    """
+    sizes = [whole_number("n_agents", n) for n in n_agents]
+    if not sizes or len(set(sizes)) < len(sizes):
+        raise InputError(f"n_agents = {sizes}: expected one population size or several different ones")
+    samples, seed = whole_number("samples", samples), whole_number("seed", seed, 0)
+    couplings = np.atleast_1d(numbers("J", J))
+    if couplings.ndim != 1 or couplings.size == 0:
+        raise InputError(f"J has shape {couplings.shape}: expected a row of at least one coupling")
+    for coupling in couplings:
+        check_coupling(float(coupling), beta)
+    if not np.isfinite(beta) or not (couplings > 0).all():
+        raise InputError(f"beta = {beta}, J = {couplings.tolist()}: expected finite numbers above 0")
+    names = ("bistable", "truth_only", "rival_only", "several", "m", "q")
+    values = {name: np.empty((len(sizes), len(couplings))) for name in names}
+    for k, n in enumerate(sizes):
+        h = sample_fields(_law_among(n, fields_of), n, samples, seed)
+        for name, column in zip(names, _counted(h, couplings, beta), strict=True):
+            values[name][k] = column
+    texts = ("fraction of samples with stable solutions on both sides", "fraction for the truth only")
+    texts += ("fraction for the rival only", "fraction with several stable solutions", "mean m", "mean q")
+    over = ("n_agents", "J")
+    result = xr.Dataset(
+        {
+            name: (over, values[name], {"long_name": text, "units": "1"})
+            for name, text in zip(names, texts, strict=True)
+        },
+        {"n_agents": sizes, "J": ("J", couplings, {"long_name": "coupling", "units": "nat"})},
+    )
+    return stamp(result, "random_field_phase_diagram", None, beta=beta, samples=samples, seed=seed)
+
+
+def _law_among(n_agents: int, fields_of: FieldLaw | Callable[[int], FieldLaw]) -> FieldLaw:
+    law = fields_of(n_agents) if callable(fields_of) else fields_of
+    if not isinstance(law, FieldLaw):
+        raise InputError(f"fields_of = {fields_of!r}: expected a FieldLaw, or a function that makes one of N")
+    return law
+
+
+def sample_fields(law: FieldLaw, n_agents: int, samples: int, seed: int) -> np.ndarray:
+    """Fields (samples, N) drawn from a law; the first samples are the same however many follow."""
+    h = np.empty((samples, n_agents))
+    for k in range(samples):
+        rng = np.random.default_rng([seed, n_agents, k])
+        component = rng.choice(len(law.weights), size=n_agents, p=law.weights / law.weights.sum())
+        h[k] = law.means[component] + law.sds[component] * rng.standard_normal(n_agents)
+    return h
+
+
+def _counted(h: np.ndarray, couplings: np.ndarray, beta: float) -> tuple[np.ndarray, ...]:
+    """The columns of the diagram, each (couplings,), for fields (samples, N)."""
+    samples, n_agents = h.shape
+    m = np.linspace(-MOST, MOST, GRID)
+    rows = max(1, BLOCK // (GRID * n_agents))
+    columns = []
+    for coupling in couplings:
+        parts = [_solutions(h[first : first + rows], m, coupling, beta) for first in range(0, samples, rows)]
+        columns.append(np.concatenate(parts, axis=1).mean(axis=1))
+    return tuple(np.array(columns).T)
+
+
+def _solutions(h: np.ndarray, m: np.ndarray, coupling: float, beta: float) -> np.ndarray:
+    """For each sample: bistable, truth only, rival only, several, m, q; shape (6, samples)."""
+    mismatch = np.tanh(beta * (h[:, None, :] + coupling * m[:, None])).mean(axis=-1) - m
+    falls = (mismatch[:, :-1] > 0) & (mismatch[:, 1:] <= 0)  # stable solutions lie there; one at least exists
+    middle = (m[:-1] + m[1:]) / 2
+    # m = 0 is a value of the grid: where it is a solution, rounding decides on which side of it the fall is seen.
+    centre = GRID // 2
+    neutral = np.abs(mismatch[:, centre]) < NEUTRAL
+    beside = np.isin(np.arange(GRID - 1), (centre - 1, centre)) & neutral[:, None]
+    on_neither = (falls & beside).any(1)
+    truth, rival = ((falls & ~beside & side).any(1) for side in (middle > 0, middle < 0))
+    reached = _settled(h, coupling, beta)
+    q = (np.tanh(beta * (h + coupling * reached[:, None])) ** 2).mean(1)
+    alone = [one & ~other & ~on_neither for one, other in ((truth, rival), (rival, truth))]
+    return np.stack([truth & rival, *alone, falls.sum(1) > 1, reached, q])
+
+
+def _settled(h: np.ndarray, coupling: float, beta: float, iterations: int = 200) -> np.ndarray:
+    """m after iterating m ← f(Jm) from what the agents say at first; monotone, so it reaches the next solution."""
+    m = np.tanh(beta * h).mean(1)
+    for _ in range(iterations):
+        m = np.tanh(beta * (h + coupling * m[:, None])).mean(1)
+    return m

@@ -1,0 +1,14 @@
+"""The minimal naming game of inventories: its rate equations, fixed points and critical committed fractions."""
+
+from theory.minimal_naming_game._fixed_points import minimal_critical_fraction as minimal_critical_fraction
+from theory.minimal_naming_game._fixed_points import minimal_critical_polynomial as minimal_critical_polynomial
+from theory.minimal_naming_game._fixed_points import minimal_drift as minimal_drift
+from theory.minimal_naming_game._fixed_points import minimal_fixed_points as minimal_fixed_points
+from theory.minimal_naming_game._rate_equation import MinimalAgent as MinimalAgent
+from theory.minimal_naming_game._rate_equation import MinimalInteraction as MinimalInteraction
+from theory.minimal_naming_game._rate_equation import MinimalManyWords as MinimalManyWords
+from theory.minimal_naming_game._rate_equation import MinimalRateEquation as MinimalRateEquation
+from theory.minimal_naming_game._rate_equation import minimal_interactions as minimal_interactions
+from theory.minimal_naming_game._rate_equation import minimal_many_words as minimal_many_words
+from theory.minimal_naming_game._rate_equation import minimal_rate_equation as minimal_rate_equation
+from theory.minimal_naming_game._rate_equation import minimal_two_word_agents as minimal_two_word_agents

@@ -1,0 +1,255 @@
+"""Fixed points and critical committed fractions of the two-word minimal naming game, by exact elimination."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import cache
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import sympy as sp
+import xarray as xr
+
+import meanfield
+from meanfield import InputError
+from meanfield.toolbox import MIXED, stamp
+from theory.minimal_naming_game._rate_equation import SPECIES, MinimalRateEquation, check_rule, minimal_rate_equation
+
+Number = float | Fraction | sp.Rational
+Exact = Any  # sp.Rational: sympy annotates every quotient of two as possibly NaN or infinite
+WORDS = ("A", "B")
+# Isolating intervals of the roots are refined to WIDTH. A pair of roots that solves both equations then has residuals
+# of its order, any other pair far larger ones: SAME lies between.
+WIDTH = sp.Rational(1, 10**40)
+SAME = sp.Rational(1, 10**30)
+# Eigenvalues carry the rounding of float64, about 1e-16; a fold is approached as the root of the distance.
+MARGINAL = 1e-10
+
+
+def minimal_drift(
+    x: np.ndarray, p: Number, committed: tuple[Number, Number] = (0, 0), rule: str = "both"
+) -> np.ndarray:
+    """dx/dt of the two-word minimal naming game, per unit of time (two units are a round).
+
+    Parameters
+    ----------
+    x
+        Shape (..., 3): fractions of all agents that are uncommitted and hold A, B, and both. They sum to
+        1 - sum(committed); the equation is quadratic, and off that plane it does not come back to it.
+    p
+        Probability that an agent with both words utters A.
+    committed
+        (c_A, c_B), fractions of agents who always utter A or B and never change.
+    rule
+        Who updates on success: 'both' or 'listener'.
+
+    Returns
+    -------
+    Shape (..., 3).
+
+    Raises
+    ------
+    InputError
+        If x has another shape, or p, committed or rule is out of range.
+    """
+    x = np.asarray(x, dtype=float)
+    if x.shape[-1:] != (len(SPECIES),):
+        raise InputError(f"x has shape {x.shape}: expected (..., {len(SPECIES)}), for {', '.join(SPECIES)}")
+    bias, minorities = _exact_parameters(p, committed, rule)
+    values = _numeric_rhs(rule)(*np.moveaxis(x, -1, 0), float(bias), *map(float, minorities))
+    return np.stack(np.broadcast_arrays(*values), axis=-1)
+
+
+@cache
+def _numeric_rhs(rule: str):
+    equation = minimal_rate_equation(rule)
+    return sp.lambdify((*equation.x, equation.p, *equation.committed), list(equation.rhs), "numpy")
+
+
+def minimal_fixed_points(p: Number, committed: tuple[Number, Number] = (0, 0), rule: str = "both") -> xr.Dataset:
+    """Every fixed point of the two-word minimal naming game, with its spectrum.
+
+    The resultants of dx_A/dt and dx_B/dt (x_AB eliminated) are polynomials with rational coefficients in x_A and in
+    x_B alone. Their real roots are isolated exactly, so none is missed, however close to another.
+
+    Parameters
+    ----------
+    p, committed, rule
+        As `minimal_drift` takes them. A float stands for the decimal that it prints: 0.1 is 1/10.
+
+    Returns
+    -------
+    Dataset over `fixed_point`, by falling share of A: `composition` (species), fractions of all agents; `word_share`
+    (word), which includes the committed; `eigenvalue` and `eigenvalue_imaginary`, the leading one of the reduced
+    Jacobian, and `spectrum` (mode) with both real parts, per unit of time; `stability` (stable, unstable, marginal),
+    `stable`, `kind` (consensus or mixed: success rate below 0.98), `convention` (its word, or 'mixed'), and
+    `residual` = max|dx/dt|.
+
+    Raises
+    ------
+    InputError
+        If p, committed or rule is out of range.
+    """
+    bias, minorities = _exact_parameters(p, committed, rule)
+    equation = minimal_rate_equation(rule)
+    values = {equation.p: bias, **dict(zip(equation.committed, minorities, strict=True))}
+    points = _solutions(equation, values)
+    spectra = [_eigenvalues(equation, values, point) for point in points]
+    free = 1 - sum(minorities)
+    composition = np.clip(np.array([(a, b, free - a - b) for a, b in points], dtype=float), 0, None)
+    share_of_a = composition @ [1, 0, float(bias)] + float(minorities[0])
+    order = np.argsort(-share_of_a, kind="stable")
+    result = _label(composition[order], share_of_a[order], np.array(spectra)[order])
+    residual = np.abs(minimal_drift(composition[order], p, committed, rule)).max(axis=-1)
+    result["residual"] = ("fixed_point", residual, {"long_name": "max |dx/dt|", "units": "1/time"})
+    options = {"p": str(bias), "committed_a": str(minorities[0]), "committed_b": str(minorities[1]), "rule": rule}
+    return stamp(result, "minimal_naming_game_fixed_points", **options)
+
+
+def minimal_critical_fraction(p: Number, rule: str = "both", committed_b: Number = 0) -> float:
+    """The fraction of agents committed to A above which the state that favours B is gone.
+
+    There that state meets a saddle: a fold, hence a root of `minimal_critical_polynomial`. For the rule 'listener' and
+    committed_b = 0 it is ((1 - √(1 - p + p²))/p)²; at p = ½ that is 7 - 4√3 = 0.0718, against 0.0979 for 'both'
+    (Xie et al. 2011, Phys. Rev. E 84, 011130). For agents committed to B instead, swap the words: p → 1 - p.
+
+    Parameters
+    ----------
+    p
+        Probability that an agent with both words utters A. At p = 1 the result is 0 if committed_b is: any agent
+        committed to A suffices.
+    rule
+        'both' or 'listener'.
+    committed_b
+        Fraction of agents committed to B, held fixed.
+
+    Returns
+    -------
+    A fraction of all agents; NaN where no state is lost in a fold, however large the committed fraction, because
+    those committed to B are many and the share of A rises continuously.
+
+    Raises
+    ------
+    InputError
+        If p, committed_b or rule is out of range.
+    """
+    fold = _fold(p, rule, committed_b)
+    return float("nan") if fold is None else float(fold[0])
+
+
+def minimal_critical_polynomial(p: Number, rule: str = "both", committed_b: Number = 0) -> sp.Poly | None:
+    """The irreducible polynomial in c_A over the rationals whose root is `minimal_critical_fraction`; None for NaN.
+
+    At p = ½ and committed_b = 0: 2c³ + 3c² + 204c - 20 for 'both' and c² - 14c + 1 for 'listener'. Arguments and
+    refusals as in `minimal_critical_fraction`.
+    """
+    fold = _fold(p, rule, committed_b)
+    return None if fold is None else fold[1]
+
+
+def _fold(p: Number, rule: str, committed_b: Number) -> tuple[Exact, sp.Poly] | None:
+    """The critical fraction, to WIDTH, and its polynomial.
+
+    Fixed points appear, vanish or cross where two roots of the resultant meet, so their number and stability are
+    constant between the roots of its discriminant, and one sample between two of them decides.
+    """
+    bias, _ = _exact_parameters(p, (0, 0), rule)
+    minority = _exact(committed_b)
+    if minority is None or not 0 <= minority <= 1:
+        raise InputError(f"committed_b = {committed_b}: expected a fraction, 0 to 1")
+    equation = minimal_rate_equation(rule)
+    c = equation.committed[0]
+    if bias == 1 and minority == 0:
+        return sp.Integer(0), sp.Poly(c, c)  # consensus on B is marginal already without committed agents
+    reduced = equation.reduced.subs({equation.p: bias, equation.committed[1]: minority})
+    candidates = _meetings(reduced, equation, 1 - minority)
+    edges = [sp.Integer(0), *(root for root, _ in candidates), 1 - minority]
+    samples = [(low + high) / 2 for low, high in pairwise(edges)]
+    bistable = [int(minimal_fixed_points(bias, (s, minority), rule)["stable"].sum()) > 1 for s in samples]
+    losses = [k for k in range(len(candidates)) if bistable[k] and not bistable[k + 1]]
+    return candidates[losses[-1]] if losses else None
+
+
+def _meetings(reduced: sp.Matrix, equation: MinimalRateEquation, largest: Exact) -> list[tuple[Exact, sp.Poly]]:
+    """Committed fractions, rising, in (0, largest) at which two roots of the resultant meet, and their polynomials."""
+    (a, b, _), c = equation.x, equation.committed[0]
+    factors = [factor for factor, _ in sp.factor_list(sp.resultant(*reduced, b), a, c)[1]]
+    # each factor once: a repeated one would make the discriminant vanish everywhere
+    discriminant = sp.discriminant(sp.prod(factors), a)
+    polynomials = [factor for factor, _ in sp.Poly(discriminant, c).factor_list()[1]]
+    found = [(root, f) for f in polynomials for root in _real_roots(f) if 0 < root < largest]
+    return sorted(found, key=lambda pair: pair[0])
+
+
+def _solutions(equation: MinimalRateEquation, values: dict) -> list[tuple[Exact, Exact]]:
+    """(x_A, x_B), to WIDTH, of the real solutions on the simplex."""
+    a, b, _ = equation.x
+    f, g = (sp.Poly(row.subs(values), a, b) for row in equation.reduced)
+    free = 1 - sum(values[c] for c in equation.committed)
+    roots_a, roots_b = (
+        [root for root in _real_roots(sp.Poly(sp.resultant(f, g, other), kept)) if -SAME <= root <= free + SAME]
+        for kept, other in ((a, b), (b, a))
+    )
+    pairs = ((u, v) for u in roots_a for v in roots_b if u + v <= free + SAME)
+    return [pair for pair in pairs if abs(f(*pair)) < SAME and abs(g(*pair)) < SAME]
+
+
+def _real_roots(polynomial: sp.Poly) -> list[Exact]:
+    """Distinct real roots, to WIDTH; rational ones may be exact."""
+    intervals: Any = polynomial.sqf_part().intervals(eps=WIDTH, sqf=True)
+    return [(low + high) / 2 for low, high in intervals]
+
+
+def _eigenvalues(equation: MinimalRateEquation, values: dict, point: tuple[Exact, Exact]) -> np.ndarray:
+    """Both eigenvalues of the reduced Jacobian, complex, the leading one first."""
+    at_point = values | dict(zip(equation.x[:2], point, strict=True))
+    found = np.linalg.eigvals(np.array(equation.jacobian.subs(at_point), dtype=float)).astype(complex)
+    return found[np.argsort(-found.real)]
+
+
+def _label(composition: np.ndarray, share_of_a: np.ndarray, spectra: np.ndarray) -> xr.Dataset:
+    share = np.stack([share_of_a, 1 - share_of_a], axis=-1)
+    leading = spectra[:, 0]
+    status = np.where(np.abs(leading.real) <= MARGINAL, "marginal", np.where(leading.real < 0, "stable", "unstable"))
+    over = "fixed_point"
+    conventions = np.array([meanfield.convention(one, WORDS) for one in share], dtype=str)
+    columns = {
+        "composition": ((over, "species"), composition, "fraction of all agents, uncommitted", "1"),
+        "word_share": ((over, "word"), share, "word share", "1"),
+        "eigenvalue": ((over,), leading.real, "leading eigenvalue, real part", "1/time"),
+        "eigenvalue_imaginary": ((over,), leading.imag, "leading eigenvalue, imaginary part", "1/time"),
+        "spectrum": ((over, "mode"), spectra.real, "eigenvalues, real parts", "1/time"),
+        "stability": ((over,), status, "linear stability", "1"),
+        "stable": ((over,), status == "stable", "leading eigenvalue below zero", "1"),
+        "kind": (
+            (over,),
+            np.where(conventions == MIXED, MIXED, "consensus"),
+            "kind",
+            "1",
+        ),
+        "convention": ((over,), conventions, "convention", "1"),
+    }
+    coords = {over: np.arange(len(share)), "species": list(SPECIES), "word": list(WORDS), "mode": [0, 1]}
+    labelled = {name: (dims, v, {"long_name": text, "units": unit}) for name, (dims, v, text, unit) in columns.items()}
+    return xr.Dataset(labelled, coords, {"completeness": "every real root of the resultants, isolated exactly"})
+
+
+def _exact_parameters(p: Number, committed: tuple[Number, Number], rule: str) -> tuple[Exact, tuple[Exact, ...]]:
+    """p and the committed fractions as rationals, once they and the rule are found to be in range."""
+    check_rule(rule)
+    bias = _exact(p)
+    if bias is None or not 0 <= bias <= 1:
+        raise InputError(f"p = {p}: expected a probability, 0 to 1")
+    minorities = tuple(_exact(fraction) for fraction in committed)
+    if len(minorities) != 2 or any(c is None or c < 0 for c in minorities) or sum(minorities) > 1:
+        raise InputError(f"committed = {committed}: expected two fractions, none negative, that sum to at most 1")
+    return bias, minorities
+
+
+def _exact(value: Number) -> Exact | None:
+    """The number that `value` prints as, or None where that is none."""
+    try:
+        return sp.Rational(value if isinstance(value, (int, Fraction, sp.Rational)) else repr(float(value)))
+    except (TypeError, ValueError):  # nan and inf
+        return None
