@@ -20,7 +20,7 @@ import meanfield
 from meanfield import InputError
 from paper_figs._script import arguments
 from paper_figs._style import styled, write_figure
-from validation._compare_norms import differing_options
+from validation.norms._compare import differing_options
 
 EVENTS = {"thoughts": "#56b4e9", "conflicts": "#d55e00", "chats": "#009e73"}
 SHARES = {"accepted": "#0072b2", "complying": "#e69f00"}

@@ -18,9 +18,9 @@ import numpy as np
 import xarray as xr
 
 from meanfield import InputError, cache_folder, datasets, save
-from policy_extraction._extract import extract
-from policy_extraction._record import policy_from_record
-from policy_extraction.local import SMOLLM2
+from policy_extraction.backends.local import SMOLLM2
+from policy_extraction.measuring._extract import extract
+from policy_extraction.measuring._record import policy_from_record
 
 FILE = Path(datasets.__file__).with_name("smollm2.nc")
 MEMORY_LENGTH = 5

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from policy_extraction._backend import Scores
-from policy_extraction._template import Prompt
+from policy_extraction.backends._backend import Scores
+from policy_extraction.prompts._template import Prompt
 
 Law = Callable[[Prompt], dict[str, float]]
 

@@ -14,8 +14,8 @@ import xarray as xr
 from meanfield import UnparsedError
 from theory.norms import BEHAVIOURS, NORM_STATES, NormAgent, NormRates, NormState, default_operations
 from theory.norms._contract import Plan
-from validation._norm_society_member import OPPOSITE, Member
-from validation._table_operations import TableOperations
+from validation.norms._table_operations import TableOperations
+from validation.norms.society._member import OPPOSITE, Member
 
 SMOKING, NOISE, _ = BEHAVIOURS.values()
 K = len(NORM_STATES)

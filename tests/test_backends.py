@@ -18,10 +18,10 @@ import pytest
 import meanfield
 from meanfield import InputError
 from policy_extraction import NAMING_GAME, Payoffs, Template, extract
-from policy_extraction._backend import Backend
-from policy_extraction._questions import all_memories, prompts
-from policy_extraction._table import TableBackend
-from policy_extraction._template import Prompt
+from policy_extraction.backends._backend import Backend
+from policy_extraction.backends._table import TableBackend
+from policy_extraction.prompts._questions import all_memories, prompts
+from policy_extraction.prompts._template import Prompt
 
 HIS_HER = ("his", "her")
 PRESENTED = [HIS_HER, HIS_HER[::-1]]
@@ -53,7 +53,7 @@ def _local(name: str) -> Case:
     pytest.importorskip("torch", reason="language models need the extra llm")
     pytest.importorskip("transformers", reason="language models need the extra llm")
     from _tiny_models import CHAT, SHORT, architecture, letter_tokenizer
-    from policy_extraction.local._transformers import given
+    from policy_extraction.backends.local._transformers import given
 
     tokenizer = letter_tokenizer(chat=CHAT)
     backend = given(architecture(name, len(tokenizer)), tokenizer)
@@ -68,7 +68,7 @@ def _local(name: str) -> Case:
 def _served(stack: ExitStack) -> Case:
     pytest.importorskip("openai", reason="APIs need the extra api")
     from _openai_server import FIRST_WORDS, Behaviour, KnownModel, serving
-    from policy_extraction.api._openai import OpenAIBackend
+    from policy_extraction.backends.api._openai import OpenAIBackend
 
     url = stack.enter_context(serving(Behaviour(KnownModel.of(FIRST_WORDS, rare=";"))))
     return Case(OpenAIBackend("known", base_url=url, prefill="assistant"), HIS_HER, NAMING_GAME, 150)
@@ -253,7 +253,7 @@ def continued():
 
 @needs_libraries
 def test_continuations_have_the_law_of_the_model(continued):
-    from policy_extraction.local._decode import continuations
+    from policy_extraction.backends.local._decode import continuations
 
     model, context, expected = continued
     draws = np.random.default_rng(0).random((4000, 3))
@@ -268,7 +268,7 @@ def test_continuations_have_the_law_of_the_model(continued):
 
 @needs_libraries
 def test_batches_and_caches_do_not_change_what_is_said(continued):
-    from policy_extraction.local._decode import continuations
+    from policy_extraction.backends.local._decode import continuations
 
     model, context, _ = continued
     contexts = [context, (1, 3), context, (0, 0, 0, 1)] * 20
@@ -286,7 +286,7 @@ def test_batches_and_caches_do_not_change_what_is_said(continued):
 
 @needs_libraries
 def test_copies_share_forward_passes(continued, monkeypatch):
-    from policy_extraction.local import _decode
+    from policy_extraction.backends.local import _decode
 
     model, context, _ = continued
     rows = []
@@ -306,7 +306,7 @@ def test_copies_share_forward_passes(continued, monkeypatch):
 def test_greedy_generation_follows_the_most_probable_token(continued):
     import torch
 
-    from policy_extraction.local._decode import continuations
+    from policy_extraction.backends.local._decode import continuations
 
     model, context, _ = continued
     (said,) = continuations(model, [context], np.zeros((1, 4)), 0.0, frozenset(), lambda _: 1, True)
@@ -317,7 +317,7 @@ def test_greedy_generation_follows_the_most_probable_token(continued):
 @needs_libraries
 def test_generation_stops_at_the_tokens_of_model_and_tokenizer():
     from _tiny_models import CHAT, architecture, letter_tokenizer
-    from policy_extraction.local._transformers import given
+    from policy_extraction.backends.local._transformers import given
 
     tokenizer = letter_tokenizer(chat=CHAT)
     model = architecture("llama", len(tokenizer))

@@ -13,10 +13,10 @@ import xarray as xr
 import meanfield
 from conftest import majority_policy, random_policy
 from meanfield import InputError, MemorySpace
-from policy_extraction._orders import orders
-from policy_extraction._record import make_record, policy_from_record, stack
 from policy_extraction.checks._check_policy import check_policy, policy_warnings
 from policy_extraction.checks._fingerprint import find_gap
+from policy_extraction.measuring._record import make_record, policy_from_record, stack
+from policy_extraction.prompts._orders import orders
 
 FLOOR = 2.220446049250313e-16
 

@@ -86,7 +86,7 @@ def test_mixed_attractors_have_a_law_and_no_fraction(bias):
 
 
 def test_runs_without_consensus_count_as_not_ending_at_the_strong_word(monkeypatch):
-    from validation import _collective_bias
+    from validation.naming_game import _collective_bias
 
     monkeypatch.setattr(_collective_bias, "simulate", lambda *a, **k: simulate(*a, **k, max_rounds=12))
     short = collective_bias(majority(0.53), n_agents=[100], runs=500, seed=1).isel(pair=0, n_agents=0)

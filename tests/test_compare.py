@@ -21,7 +21,7 @@ import meanfield
 import validation
 from conftest import random_policy
 from meanfield import InputError, words_of
-from validation._error_in_n import _squared_error
+from validation.comparison._error_in_n import _squared_error
 
 LEVEL = 1 - 1e-4
 CASES = [("gpt-4o", "African/White", "African"), ("llama31_70B", "gay/straight", "gay")]

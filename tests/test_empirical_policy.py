@@ -8,7 +8,12 @@ from scipy.stats import binom
 import meanfield
 from meanfield import InputError, MemorySpace
 from meanfield.toolbox import policy_hash
-from validation._empirical_policy import empirical_policy, posterior_interval, sample_policies, tabulable_space
+from validation.populations._empirical_policy import (
+    empirical_policy,
+    posterior_interval,
+    sample_policies,
+    tabulable_space,
+)
 
 WORDS = ("A", "B")
 

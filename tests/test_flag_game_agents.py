@@ -24,7 +24,7 @@ import policy_extraction
 from _openai_server import Behaviour, serving
 from meanfield import InputError, load, save
 from policy_extraction import OpenAIBackend
-from policy_extraction._json_replies import ReplyError
+from policy_extraction._toolbox.json_replies import ReplyError
 from policy_extraction.checks._interaction_log import InteractionLog
 from policy_extraction.flag_game import (
     FLAG_GAME_002,
@@ -135,7 +135,7 @@ def test_without_alpha_nothing_is_said_about_social_evidence(protocol):
 
 # Prompts of one's own
 
-PACKAGED = Path(policy_extraction.__file__).parent / "templates" / "flag_game_002.toml"
+PACKAGED = Path(policy_extraction.__file__).parent / "prompts" / "templates" / "flag_game_002.toml"
 
 
 @pytest.fixture

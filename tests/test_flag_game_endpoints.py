@@ -9,9 +9,9 @@ import xarray as xr
 from meanfield import InputError
 from theory import fit_copying, fit_mechanism1
 from theory.flag_game.mechanism1 import APPENDIX_E, ENDPOINTS, play, read_counts
-from validation._flag_game_endpoints import endpoints, flag_game_accuracy
-from validation._gossip import simulate_gossip
-from validation._mechanism1 import simulate_mechanism1
+from validation.flag_game._endpoints import endpoints, flag_game_accuracy
+from validation.flag_game._gossip import simulate_gossip
+from validation.flag_game._mechanism1 import simulate_mechanism1
 
 TRUE = "Peru"
 SIZES = (4, 16)

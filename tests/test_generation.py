@@ -21,10 +21,10 @@ from _fake_backend import FakeBackend
 from _tiny_models import SHORT
 from meanfield import InputError, MemorySpace, make_policy
 from policy_extraction import Payoffs
-from policy_extraction._template import Prompt
 from policy_extraction.checks._exact_test import check_outcomes, count_interval, exact_test, share_interval
 from policy_extraction.checks._generation import generation_test
 from policy_extraction.checks._spoken import answer_length, copies_needed, said, speak
+from policy_extraction.prompts._template import Prompt
 
 WORDS = ("his", "her")
 
@@ -176,7 +176,7 @@ class Even:
 def even_texts(n_tokens: int, draws: np.ndarray, contexts: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
     """Sampled continuations, which end before token 0."""
     pytest.importorskip("torch", reason="language models need the extra llm")
-    from policy_extraction.local._decode import continuations
+    from policy_extraction.backends.local._decode import continuations
 
     return continuations(Even(n_tokens), contexts, draws, 1.0, frozenset({0}), lambda length: 16, False)
 

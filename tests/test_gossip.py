@@ -20,7 +20,7 @@ from scipy.stats import betabinom, chisquare
 import meanfield
 from meanfield import InputError
 from theory.flag_game.gossip import gossip_decay_rate, gossip_drift, gossip_fixation, gossip_heterozygosity
-from validation._gossip import simulate_gossip
+from validation.flag_game._gossip import simulate_gossip
 
 ALPHA = 1e-5
 Z = 4.5  # two-sided 7e-6

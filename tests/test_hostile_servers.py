@@ -23,12 +23,12 @@ import meanfield
 from _openai_server import FIRST_WORDS, PREFIX, Behaviour, KnownModel, serving
 from meanfield import InputError
 from policy_extraction import extract, lazy_policy
-from policy_extraction._template import Prompt
-from policy_extraction.api import OpenAIBackend, ServerError
-from policy_extraction.api._errors import asked_wait
-from policy_extraction.api._reply import UnusableReplyError, parsed, top_tokens_after, usage_of
-from policy_extraction.api._secrets import Secrets
-from policy_extraction.api._wire import MOST_BYTES
+from policy_extraction.backends.api import OpenAIBackend, ServerError
+from policy_extraction.backends.api._errors import asked_wait
+from policy_extraction.backends.api._reply import UnusableReplyError, parsed, top_tokens_after, usage_of
+from policy_extraction.backends.api._secrets import Secrets
+from policy_extraction.backends.api._wire import MOST_BYTES
+from policy_extraction.prompts._template import Prompt
 
 HIS_HER = ("his", "her")
 PROMPT = Prompt("Rules.", "Which one?", PREFIX)

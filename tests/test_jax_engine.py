@@ -22,11 +22,11 @@ from meanfield import Population
 from meanfield._dynamics import population_rounds as _population_rounds
 from meanfield._dynamics.population_rounds import choose_pairs, draw_interactions, philox, uniform_below
 from meanfield.toolbox import as_population, space_of
-from validation import _ensemble, _jax_engine
-from validation._convention import CONVENTIONS
-from validation._ensemble import Ensemble, Recording, Rules
-from validation._jax_engine import ensemble_key
-from validation._roster import make_cast, start_composition
+from validation.naming_game import _ensemble, _jax_engine
+from validation.naming_game._convention import CONVENTIONS
+from validation.naming_game._ensemble import Ensemble, Recording, Rules
+from validation.naming_game._jax_engine import ensemble_key
+from validation.naming_game._roster import make_cast, start_composition
 
 ALPHA = 1e-4
 NO_END = meanfield.make_policy(np.array([0.6, 0.9, 0.35, 0.55, 0.15]), ["A", "B"])  # H = 1: empty, AA, AB, BA, BB

@@ -13,8 +13,9 @@ import pytest
 
 import meanfield
 from meanfield import InputError
-from policy_extraction import _cache, extract
-from policy_extraction._table import TableBackend
+from policy_extraction import extract
+from policy_extraction.backends._table import TableBackend
+from policy_extraction.measuring import _cache
 
 ROOT = Path(__file__).resolve().parents[1]
 GAME = {"words": ("his", "her"), "memory_length": 1}

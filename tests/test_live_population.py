@@ -18,8 +18,8 @@ from _tiny_models import SHORT
 from meanfield import InputError, MemorySpace, make_policy
 from paper_figs.generation import draw_populations, live_consensus
 from policy_extraction import Payoffs
-from policy_extraction._template import Prompt
 from policy_extraction.checks._live_population import live_population
+from policy_extraction.prompts._template import Prompt
 from validation import simulate
 
 WORDS = ("his", "her")

@@ -14,11 +14,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import binom, chi2_contingency, chisquare, multinomial, norm
-from theory.flag_game.mechanism1._endpoints import vote_bands, vote_moments
 
 from meanfield import InputError
 from theory.flag_game.mechanism1 import APPENDIX_E, ENDPOINTS, Mechanism1, copying_law, endpoints_of_votes, play
-from validation._mechanism1 import compare_mechanism1, simulate_mechanism1
+from theory.flag_game.mechanism1._endpoints import vote_bands, vote_moments
+from validation.flag_game._mechanism1 import compare_mechanism1, simulate_mechanism1
 
 SIZES = (4, 8, 16, 32, 64, 128)
 LEVEL = 1e-4

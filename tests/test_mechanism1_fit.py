@@ -15,16 +15,6 @@ import pytest
 import xarray as xr
 from scipy.special import logit
 from scipy.stats import binom, chisquare, multinomial, norm
-from theory.flag_game.mechanism1._agents import votes_of
-from theory.flag_game.mechanism1._bootstrap import bootstrap, measured_again
-from theory.flag_game.mechanism1._coordinates import Coordinates, interval_of, theta_of
-from theory.flag_game.mechanism1._information import describe, differences, information, scale_of
-from theory.flag_game.mechanism1._likelihood import log_likelihood, scoring_parts
-from theory.flag_game.mechanism1._parameters import component_weights
-from theory.flag_game.mechanism1._search import climb, corrected, transferred
-from theory.flag_game.mechanism1._simulated import moments_of_laws, simulated_moments
-from theory.flag_game.mechanism1._surrogate import make_draws, surrogate_moments
-from theory.flag_game.mechanism1._zealots import likeliest_copying
 
 import meanfield
 from meanfield import InputError
@@ -41,8 +31,18 @@ from theory.flag_game.mechanism1 import (
     play,
     read_counts,
 )
+from theory.flag_game.mechanism1._agents import votes_of
+from theory.flag_game.mechanism1._bootstrap import bootstrap, measured_again
+from theory.flag_game.mechanism1._coordinates import Coordinates, interval_of, theta_of
+from theory.flag_game.mechanism1._information import describe, differences, information, scale_of
+from theory.flag_game.mechanism1._likelihood import log_likelihood, scoring_parts
+from theory.flag_game.mechanism1._parameters import component_weights
+from theory.flag_game.mechanism1._search import climb, corrected, transferred
+from theory.flag_game.mechanism1._simulated import moments_of_laws, simulated_moments
+from theory.flag_game.mechanism1._surrogate import make_draws, surrogate_moments
+from theory.flag_game.mechanism1._zealots import likeliest_copying
 from theory.flag_game.random_field import random_field_phase_diagram
-from validation._mechanism1 import compare_mechanism1, simulate_mechanism1
+from validation.flag_game._mechanism1 import compare_mechanism1, simulate_mechanism1
 
 pytestmark = pytest.mark.filterwarnings("ignore:runs = ")
 SIZES = (4, 8, 16)

@@ -24,8 +24,8 @@ from theory.flag_game import crop_compatibility, flag_of, png, render_crop
 from theory.flag_game.mechanism2._fit import fit_mechanism2
 from theory.flag_game.mechanism2._memory_conflict import RESPONSES, STRONG, memory_conflict_response
 from theory.flag_game.mechanism2._memory_conflict_table import memory_conflict_table
-from validation._flag_game_composition import compare_composition, predict_composition, sample_crops
-from validation._gossip import simulate_gossip
+from validation.flag_game._composition import compare_composition, predict_composition, sample_crops
+from validation.flag_game._gossip import simulate_gossip
 
 K = 28
 SHARES = np.arange(9) / 8

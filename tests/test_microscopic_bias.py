@@ -7,7 +7,7 @@ from scipy.stats import binomtest, chisquare
 
 import meanfield
 from meanfield import InputError
-from validation._microscopic_bias import individual_bias, microscopic_bias
+from validation.populations._microscopic_bias import individual_bias, microscopic_bias
 
 COLUMNS = ["model", "options", "memory_length", "state", "choice", "count"]
 # [000] Table 1: P(M) of Llama 3.1; as if each memory had been asked 1,000 times and the empty one 10,000 times.

@@ -23,8 +23,8 @@ import meanfield
 import theory
 from meanfield import InputError
 from theory.streams import seed_streams
-from validation import _minimal_inventories, simulate_minimal_naming_game, simulate_protocol
-from validation._minimal_inventories_kernel import draw_word, n_held, number_of, play_round
+from validation import simulate_minimal_naming_game, simulate_protocol
+from validation.minimal_naming_game._inventories_kernel import draw_word, n_held, number_of, play_round
 
 ALPHA = 1e-5
 Z = 4.5  # two-sided 7e-6
@@ -379,8 +379,8 @@ def test_runs_do_not_depend_on_threads_portions_or_later_runs(monkeypatch: pytes
     xr.testing.assert_equal(whole.isel(run=slice(20)), play(20))
     recorded = play(60, record_rounds=14)
     xr.testing.assert_equal(whole["consensus_interaction"], recorded["consensus_interaction"])
-    monkeypatch.setattr(_minimal_inventories, "STATE_BYTES", 7 * 30)
-    monkeypatch.setattr(_minimal_inventories, "INTERACTIONS_A_CALL", 300)
+    monkeypatch.setattr("validation._engine.ensemble.STATE_BYTES", 7 * 30)
+    monkeypatch.setattr("validation._engine.ensemble.INTERACTIONS_A_CALL", 300)
     xr.testing.assert_equal(whole, play(60))
     xr.testing.assert_equal(recorded, play(60, record_rounds=14, progress=True))
     assert not whole.equals(simulate_minimal_naming_game(15, n_words=10, runs=60, seed=6, max_rounds=14))

@@ -20,7 +20,7 @@ from scipy.stats import ks_2samp
 import meanfield
 import theory
 from meanfield import InputError
-from validation._minimal_naming_game import simulate_minimal_naming_game
+from validation.minimal_naming_game._simulate import simulate_minimal_naming_game
 
 ALPHA = 1e-5
 Z = 4.5  # two-sided 7e-6

@@ -40,10 +40,10 @@ from theory.norms import (
     norm_start,
 )
 from theory.norms._threshold import entrepreneur_threshold
-from validation import _norm_emergence
-from validation._compare_norms import compare_norms
-from validation._norm_emergence import average_norms, simulate_norms
-from validation._reaction_events import interaction_rate, reaction_outcomes
+from validation.norms import _emergence as _norm_emergence
+from validation.norms._compare import compare_norms
+from validation.norms._emergence import average_norms, simulate_norms
+from validation.reactions._events import interaction_rate, reaction_outcomes
 
 DOCUMENT = Path(__file__).resolve().parents[1] / "docs" / "norms.md"
 NAMES = tuple(BEHAVIOURS)

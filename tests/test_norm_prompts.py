@@ -15,7 +15,7 @@ from policy_extraction.norms import NORMS_003, load_norm_prompts
 from policy_extraction.norms._asking import MAX_TOKENS
 from policy_extraction.norms._prompts import QUESTIONS, WRITINGS
 
-PACKAGED = Path(policy_extraction.__file__).parent / "templates" / "norms_003.toml"
+PACKAGED = Path(policy_extraction.__file__).parent / "prompts" / "templates" / "norms_003.toml"
 
 
 @pytest.fixture

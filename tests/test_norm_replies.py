@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from _scripted_norms import NORM
-from policy_extraction._json_replies import ReplyError
+from policy_extraction._toolbox.json_replies import ReplyError
 from policy_extraction.norms._replies import parse_abstract, parse_norm, parse_norms, parse_text, parse_themes
 
 

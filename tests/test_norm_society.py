@@ -29,9 +29,9 @@ from theory.norms import (
     norm_model,
     norm_start,
 )
-from validation._norm_society import simulate_society
-from validation._protocol import simulate_protocol
-from validation._table_operations import TableOperations
+from validation.norms._table_operations import TableOperations
+from validation.norms.society._simulate import simulate_society
+from validation.reactions._protocol import simulate_protocol
 
 ALPHA = 1e-5
 

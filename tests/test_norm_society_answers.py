@@ -16,9 +16,9 @@ import xarray as xr
 
 from _norm_societies import ASKED, FAST, Chatty, lines_of
 from meanfield import UnparsedError
-from validation._norm_society import simulate_society
-from validation._norm_society_json import plain
-from validation._table_operations import TableOperations
+from validation.norms._table_operations import TableOperations
+from validation.norms.society._json import plain
+from validation.norms.society._simulate import simulate_society
 
 
 class Foreign(TableOperations):

@@ -11,9 +11,9 @@ import pytest
 from _norm_societies import NOISE, SMOKING, databases_over_time, lines_of, member_at, table
 from meanfield import InputError
 from theory.norms import AGENTS, BEHAVIOURS, NormRates, NormState
-from validation._norm_society import simulate_society
-from validation._norm_society_member import Member
-from validation._table_operations import TableOperations
+from validation.norms._table_operations import TableOperations
+from validation.norms.society._member import Member
+from validation.norms.society._simulate import simulate_society
 
 
 def qualified(row: dict) -> list[dict]:

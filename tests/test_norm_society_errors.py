@@ -12,8 +12,8 @@ from _norm_societies import FAST, NOISE, table
 from meanfield import InputError
 from theory.norms import AGENTS, NormAgent
 from theory.norms._contract import Action, Plan
-from validation._norm_society import simulate_society
-from validation._table_operations import TableOperations
+from validation.norms._table_operations import TableOperations
+from validation.norms.society._simulate import simulate_society
 
 
 @pytest.mark.parametrize(

@@ -26,10 +26,10 @@ from theory.norms import (
     default_operations,
     norm_model,
 )
-from validation._norm_society import Streams, play_event
-from validation._norm_society_events import Event, Rules
-from validation._norm_society_member import Member
-from validation._table_operations import TableOperations
+from validation.norms._table_operations import TableOperations
+from validation.norms.society._events import Event, Rules
+from validation.norms.society._member import Member
+from validation.norms.society._simulate import Streams, play_event
 
 ALPHA = 1e-5
 LABELS = [state.label for state in NORM_STATES]

@@ -12,8 +12,8 @@ import pytest
 import xarray as xr
 
 from _norm_societies import ASKED, FAST, Chatty, lines_of
-from validation._norm_society import simulate_society
-from validation._table_operations import TableOperations
+from validation.norms._table_operations import TableOperations
+from validation.norms.society._simulate import simulate_society
 
 
 def test_everything_is_in_the_log(tmp_path: Path) -> None:
@@ -64,7 +64,7 @@ def test_an_interrupted_run_goes_on_to_the_same_end(tmp_path: Path) -> None:
 PLAY = """
 import sys, time
 from validation import TableOperations, simulate_society
-from validation._norm_society_log import EventLog
+from validation.norms.society._log import EventLog
 
 append = EventLog.append
 

@@ -14,8 +14,8 @@ import xarray as xr
 from _norm_societies import FAST, SMOKING, table
 from meanfield import InputError
 from theory.norms import AGENTS, as_ordinary
-from validation._norm_society import simulate_society
-from validation._table_operations import TableOperations
+from validation.norms._table_operations import TableOperations
+from validation.norms.society._simulate import simulate_society
 
 BOB = ("changed", "Bob Johnson")  # who starts with five norms
 

@@ -13,9 +13,9 @@ import xarray as xr
 from _norm_societies import FAST, SMOKING, databases_over_time
 from theory.norms import BEHAVIOURS, NormRates
 from theory.norms._contract import Action, Information, Plan
-from validation._norm_society import simulate_society
-from validation._norm_society_filing import file_norm
-from validation._table_operations import TableOperations
+from validation.norms._table_operations import TableOperations
+from validation.norms.society._filing import file_norm
+from validation.norms.society._simulate import simulate_society
 
 
 def test_norms_in_other_words_are_filed() -> None:

@@ -30,14 +30,14 @@ import _openai_server
 from _openai_server import FIRST_WORDS, OPENING, PREFIX, Behaviour, KnownModel, conversation_of, serving
 from meanfield import InputError
 from policy_extraction import NAMING_GAME, Payoffs, extract
-from policy_extraction._template import Prompt
-from policy_extraction.api import _session
-from policy_extraction.api._arguments import SET_HERE
-from policy_extraction.api._errors import ServerError, asked_wait
-from policy_extraction.api._limits import CostLimitError, Limits, Meter, Usage
-from policy_extraction.api._openai import OpenAIBackend
-from policy_extraction.api._reply import UnusableReplyError, top_tokens_after, usage_of
-from policy_extraction.api._words import TopTokens, begins_anew, measure, openings_after
+from policy_extraction.backends.api import _session
+from policy_extraction.backends.api._arguments import SET_HERE
+from policy_extraction.backends.api._errors import ServerError, asked_wait
+from policy_extraction.backends.api._limits import CostLimitError, Limits, Meter, Usage
+from policy_extraction.backends.api._openai import OpenAIBackend
+from policy_extraction.backends.api._reply import UnusableReplyError, top_tokens_after, usage_of
+from policy_extraction.backends.api._words import TopTokens, begins_anew, measure, openings_after
+from policy_extraction.prompts._template import Prompt
 
 ROOT = Path(__file__).resolve().parents[1]
 HIS_HER = ("his", "her")
@@ -662,8 +662,8 @@ def test_an_interrupt_leaves_no_thread_and_sends_nothing_more():
 INTERRUPTED = """
 import signal, sys, threading
 signal.signal(signal.SIGINT, signal.default_int_handler)  # processes in the background are started without
-from policy_extraction.api._openai import OpenAIBackend
-from policy_extraction._template import Prompt
+from policy_extraction.backends.api._openai import OpenAIBackend
+from policy_extraction.prompts._template import Prompt
 backend = OpenAIBackend("known", base_url=sys.argv[1], prefill="assistant", concurrency=2)
 try:
     for scores in backend.score([Prompt(f"{i}", "?", "{'value': '") for i in range(99)], ("his", "her")):

@@ -20,17 +20,17 @@ import torch
 from _tiny_models import CHAT, LETTERS, OTHER, PLAIN, SHORT, architecture, letter_tokenizer, random_model, tiny
 from meanfield import InputError
 from policy_extraction import Payoffs
-from policy_extraction._questions import all_memories, prompts
-from policy_extraction.local import _attention, _transformers
-from policy_extraction.local._batches import batch_scores, repeatable
-from policy_extraction.local._disjoint import disjoint
-from policy_extraction.local._memory_budget import GIB, MOST_TOKENS_CPU, Footprint, footprint
-from policy_extraction.local._packed import packed_linears
-from policy_extraction.local._parallel import in_order
-from policy_extraction.local._passes import Room, _passes, tree_scores
-from policy_extraction.local._tokens import Question, questions
-from policy_extraction.local._transformers import TransformersBackend, given
-from policy_extraction.local._tree import Edge, sequences_of, tree
+from policy_extraction.backends.local import _attention, _transformers
+from policy_extraction.backends.local._batches import batch_scores, repeatable
+from policy_extraction.backends.local._disjoint import disjoint
+from policy_extraction.backends.local._memory_budget import GIB, MOST_TOKENS_CPU, Footprint, footprint
+from policy_extraction.backends.local._packed import packed_linears
+from policy_extraction.backends.local._parallel import in_order
+from policy_extraction.backends.local._passes import Room, _passes, tree_scores
+from policy_extraction.backends.local._tokens import Question, questions
+from policy_extraction.backends.local._transformers import TransformersBackend, given
+from policy_extraction.backends.local._tree import Edge, sequences_of, tree
+from policy_extraction.prompts._questions import all_memories, prompts
 
 ROUNDING = 2e-5
 

@@ -21,9 +21,10 @@ import meanfield
 import theory
 from meanfield import InputError
 from theory.streams import seed_streams
-from validation import _batches, _epochs, _protocol
-from validation._protocol import Transition, simulate_protocol
-from validation._protocol_kernel import safe_length
+from validation._engine import batches as _batches
+from validation.reactions import _epochs, _protocol
+from validation.reactions._kernel import safe_length
+from validation.reactions._protocol import Transition, simulate_protocol
 
 ALPHA = 1e-5
 Z = 4.5  # two-sided 7e-6
@@ -535,8 +536,8 @@ def test_runs_are_reproducible(method: str, monkeypatch: pytest.MonkeyPatch) -> 
     threads = numba.get_num_threads()
     try:
         numba.set_num_threads(1)
-        monkeypatch.setattr(_protocol, "STATE_BYTES", 2000)
-        monkeypatch.setattr(_protocol, "INTERACTIONS_A_CALL", 3000)
+        monkeypatch.setattr("validation._engine.ensemble.STATE_BYTES", 2000)
+        monkeypatch.setattr("validation._engine.ensemble.INTERACTIONS_A_CALL", 3000)
         xr.testing.assert_identical(whole, simulate_protocol(NAMING, [20, 15, 5], runs=200, **arguments))
     finally:
         numba.set_num_threads(threads)

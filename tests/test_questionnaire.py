@@ -10,9 +10,9 @@ import pytest
 
 import meanfield
 from meanfield import InputError
-from validation._questionnaire_filled import read_evaluation
-from validation._questionnaire_form import TASKS, evaluation_form
-from validation._questionnaire_scores import questionnaire_scores
+from validation.norms.questionnaire._filled import read_evaluation
+from validation.norms.questionnaire._form import TASKS, evaluation_form
+from validation.norms.questionnaire._scores import questionnaire_scores
 
 # [003] Fig. 4: score, standard error; and the number of questions of the task, Figs. E1 and E2.
 PUBLISHED = {

@@ -10,10 +10,10 @@ from scipy.stats import binom, ks_2samp
 import meanfield
 from meanfield import InputError, MemorySpace, make_policy
 from meanfield.datasets import RealPopulations
-from validation._real_conditions import conditions, read_runs, with_lengths
-from validation._real_populations import real_populations_report, validate_real_populations
-from validation._real_runs import Stop, play_real_runs
-from validation._real_statistics import distribution_test, outcome_test
+from validation.naming_game._stopped_runs import Stop, play_real_runs
+from validation.populations._conditions import conditions, read_runs, with_lengths
+from validation.populations._statistics import distribution_test, outcome_test
+from validation.populations._validate import real_populations_report, validate_real_populations
 
 WORDS = ("A", "B")
 N = 12

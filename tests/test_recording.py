@@ -21,7 +21,7 @@ from conftest import random_policy
 from meanfield import InputError, MemorySpace, Population
 from meanfield.toolbox import space_of
 from test_simulate import ALPHA, GENERIC_Q, chi_square_p, last_interaction_policy, two_words
-from validation import LazyPolicy, _ensemble, _lazy_policy, simulate
+from validation import LazyPolicy, simulate
 
 EVERYTHING = ("word_share", "said", "success_rate")
 GENERIC = last_interaction_policy(two_words(GENERIC_Q))
@@ -80,9 +80,8 @@ def test_a_lazy_policy_says_what_its_table_does() -> None:
 
 def test_portions_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     expected = {name: recorded(name) for name in ("numba", "lazy")}
-    for module in (_ensemble, _lazy_policy):
-        monkeypatch.setattr(module, "STATE_BYTES", 12 * 2 * 3)
-        monkeypatch.setattr(module, "INTERACTIONS_A_CALL", 100)
+    monkeypatch.setattr("validation._engine.ensemble.STATE_BYTES", 12 * 2 * 3)
+    monkeypatch.setattr("validation._engine.ensemble.INTERACTIONS_A_CALL", 100)
     for name, whole in expected.items():
         again = play(name, record=EVERYTHING, trajectories=True)
         xr.testing.assert_identical(again.drop_attrs(), whole.drop_attrs())

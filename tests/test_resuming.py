@@ -16,10 +16,11 @@ import pytest
 import zarr
 
 from meanfield import InputError, MemorySpace
-from policy_extraction import _store, extract
-from policy_extraction._backend import Scores
-from policy_extraction._store import PROMPTS_A_FILE, Measured
-from policy_extraction._table import TableBackend
+from policy_extraction import extract
+from policy_extraction.backends._backend import Scores
+from policy_extraction.backends._table import TableBackend
+from policy_extraction.measuring import _store
+from policy_extraction.measuring._store import PROMPTS_A_FILE, Measured
 
 HIS_HER = ("his", "her")
 ROOT = Path(__file__).resolve().parents[1]
@@ -33,7 +34,7 @@ import sys, time
 sys.path.insert(0, {str(ROOT / "tests")!r})
 from _tiny_models import SHORT
 from policy_extraction import _store, extract
-from policy_extraction.local import _transformers
+from policy_extraction.backends.local import _transformers
 
 _transformers.PORTION = {PORTION}
 _store.WRITING_SHARE = float("inf")
@@ -86,7 +87,7 @@ def folder(tmp_path):
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="this system has no SIGKILL")
 def test_a_killed_process_is_continued_with_the_same_result(folder, tmp_path, monkeypatch):
     from _tiny_models import SHORT
-    from policy_extraction.local import _transformers
+    from policy_extraction.backends.local import _transformers
 
     records = tmp_path / "records"
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}

@@ -16,9 +16,9 @@ import xarray as xr
 
 import meanfield
 from meanfield import InputError
-from policy_extraction._orders import default_number, orders
-from policy_extraction._record import make_record, policy_from_record, stack
-from policy_extraction._sampling import Sampling, choose
+from policy_extraction.measuring._record import make_record, policy_from_record, stack
+from policy_extraction.measuring._sampling import Sampling, choose
+from policy_extraction.prompts._orders import default_number, orders
 
 PUBLISHED_FLOOR = 2.220446049250313e-16
 

@@ -23,9 +23,8 @@ import validation
 from meanfield import InputError, MemorySpace
 from meanfield.toolbox import policy_hash
 from theory.streams import GOLDEN, next_bits, seed_streams, splitmix
-from validation import _ensemble
-from validation._convention import CONVENTIONS
-from validation._thresholds import word_thresholds
+from validation._engine.thresholds import word_thresholds
+from validation.naming_game._convention import CONVENTIONS
 
 ALPHA = 1e-4
 GENERIC_Q = np.array([0.6, 0.9, 0.35, 0.55, 0.15])  # of the memories empty, AA, AB, BA, BB; H = 1
@@ -318,8 +317,8 @@ def test_threads_and_portions_do_not_matter(generic: xr.Dataset, monkeypatch: py
         xr.testing.assert_identical(expected, validation.simulate(generic, **arguments))
     finally:
         numba.set_num_threads(threads)
-    monkeypatch.setattr(_ensemble, "STATE_BYTES", 24 * 2 * 7)
-    monkeypatch.setattr(_ensemble, "INTERACTIONS_A_CALL", 24 * 7 * 3)
+    monkeypatch.setattr("validation._engine.ensemble.STATE_BYTES", 24 * 2 * 7)
+    monkeypatch.setattr("validation._engine.ensemble.INTERACTIONS_A_CALL", 24 * 7 * 3)
     xr.testing.assert_identical(expected, validation.simulate(generic, **arguments))
 
 

@@ -68,7 +68,7 @@ def test_goes_on_after_it_was_killed(finished: Path, tmp_path: Path) -> None:
     """Killed without warning after a few of 24 combinations; what was done is not done again."""
     store = tmp_path / "killed.zarr"
     script = (
-        "import time, test_sweep, validation._sweep as module\n"
+        "import time, test_sweep, validation.naming_game._sweep as module\n"
         "write = module._write\n"
         "module._write = lambda *arguments: (write(*arguments), time.sleep(0.3))\n"
         f"module.sweep(test_sweep.policies(), {str(store)!r}, **test_sweep.ARGUMENTS)\n"
@@ -146,7 +146,7 @@ def test_a_full_disk_is_one_line_and_what_is_done_is_kept(finished: Path, tmp_pa
     """The disk takes files of at most 1 byte, or of at most 500: chunks, and not the description of the store."""
     store = tmp_path / "full.zarr"
     script = (
-        "import resource, signal, sys, test_sweep, meanfield, validation._sweep as module\n"
+        "import resource, signal, sys, test_sweep, meanfield, validation.naming_game._sweep as module\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # so that a write fails as on a full disk\n"
         "write, number = module._write, []\n"
         "def limited(*arguments):\n"

@@ -10,8 +10,9 @@ import pytest
 
 from _tiny_models import SHORT
 from meanfield import InputError
-from policy_extraction import NAMING_GAME, Payoffs, _template
-from policy_extraction._template import TEMPLATES, load_template
+from policy_extraction import NAMING_GAME, Payoffs
+from policy_extraction.prompts import _template
+from policy_extraction.prompts._template import TEMPLATES, load_template
 
 MEMORY = [("his", "her"), ("her", "her"), ("his", "his")]
 PACKAGED = Path(_template.__file__).parent / "templates" / "naming_game_004.toml"

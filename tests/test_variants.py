@@ -15,8 +15,14 @@ import meanfield
 from _tiny_models import SHORT, tiny
 from meanfield import InputError
 from policy_extraction import NAMING_GAME, Payoffs, extract
-from policy_extraction._template import TEMPLATES
-from policy_extraction._variants import newest_first, prompt_variants, standard_variants, unquoted, variant_table
+from policy_extraction.measuring._variants import (
+    newest_first,
+    prompt_variants,
+    standard_variants,
+    unquoted,
+    variant_table,
+)
+from policy_extraction.prompts._template import TEMPLATES
 
 WORDS = ("his", "her")
 MEMORY = [("his", "her"), ("her", "her")]

@@ -14,13 +14,11 @@ if TYPE_CHECKING:
     from meanfield._population.compositions import validate_composition as validate_composition
     from meanfield._population.drift import linearised_drift as linearised_drift
     from meanfield._population.observables import MIXED as MIXED
-    from meanfield._population.policy import each_policy as each_policy
     from meanfield._population.policy import name_of as name_of
     from meanfield._population.policy import policy_hash as policy_hash
     from meanfield._population.policy import single_policy as single_policy
     from meanfield._population.policy import space_of as space_of
     from meanfield._population.policy import word_index as word_index
-    from meanfield._population.policy import words_of as words_of
     from meanfield._population.population import as_population as as_population
     from meanfield._population.provenance import stamp as stamp
     from meanfield._tables.stability_table import CRITERIA as CRITERIA

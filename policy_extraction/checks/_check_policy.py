@@ -10,8 +10,8 @@ import xarray as xr
 
 from meanfield import InputError, each_policy
 from meanfield.toolbox import stamp
-from policy_extraction._orders import default_number
 from policy_extraction.checks._fingerprint import find_gap, multiples
+from policy_extraction.prompts._orders import default_number
 
 STACKED_DIMS = ("model", "pair")
 IMPROBABLE = -9.0  # log10; states are alike, so that the chance of a gap is understated

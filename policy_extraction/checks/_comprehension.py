@@ -10,12 +10,12 @@ import xarray as xr
 
 from meanfield import InputError
 from meanfield.toolbox import stamp
-from policy_extraction._arguments import check_games, one_game
-from policy_extraction._backend import Backend
-from policy_extraction._numbers import LARGEST_SEED, check_integer
-from policy_extraction._template import NAMING_GAME, Payoffs, Prompt, Template
+from policy_extraction._toolbox.numbers import LARGEST_SEED, check_integer
+from policy_extraction.backends._backend import Backend
 from policy_extraction.checks._comprehension_questions import KINDS, Asked, parse, questions_about
 from policy_extraction.checks._spoken import derived_seed
+from policy_extraction.prompts._games import check_games, one_game
+from policy_extraction.prompts._template import NAMING_GAME, Payoffs, Prompt, Template
 
 # Quotation marks and the end of the value included; a number has a token a digit, a word up to four
 MOST_AGENTS = 10_000

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from itertools import product
 from typing import NamedTuple
 
-from policy_extraction._template import Payoffs
-from policy_extraction._toml import packaged_toml
+from policy_extraction.prompts._template import Payoffs
+from policy_extraction.prompts._toml import packaged_toml
 
 PLAYERS = ("Player 1", "Player 2")
 NUMBER = re.compile(r"[+-]?\d+")

@@ -9,12 +9,12 @@ import xarray as xr
 
 from meanfield import InputError, MemorySpace, words_of
 from meanfield.toolbox import single_policy, space_of, stamp
-from policy_extraction._backend import Backend
-from policy_extraction._numbers import LARGEST_SEED, MANY, check_integer
-from policy_extraction._orders import orders
-from policy_extraction._template import NAMING_GAME, Payoffs, Prompt, Template
+from policy_extraction._toolbox.numbers import LARGEST_SEED, MANY, check_integer
+from policy_extraction.backends._backend import Backend
 from policy_extraction.checks._exact_test import check_outcomes, count_interval, exact_test, share_interval
 from policy_extraction.checks._spoken import Spoken, answer_length, check_prefix, derived_seed, speak
+from policy_extraction.prompts._orders import orders
+from policy_extraction.prompts._template import NAMING_GAME, Payoffs, Prompt, Template
 
 ALARM = 0.05
 ALARM_LEVEL = 0.99  # of the interval of the number of alarms

@@ -15,13 +15,13 @@ from tqdm.auto import tqdm
 
 from meanfield import InputError, MemorySpace
 from meanfield.toolbox import stamp
-from policy_extraction._arguments import check_games, one_game
-from policy_extraction._backend import Backend
-from policy_extraction._numbers import LARGEST_SEED, check_integer
-from policy_extraction._sampling import check_temperature
-from policy_extraction._template import NAMING_GAME, Payoffs, Prompt, Template
+from policy_extraction._toolbox.numbers import LARGEST_SEED, check_integer
+from policy_extraction.backends._backend import Backend
 from policy_extraction.checks._interaction_log import InteractionLog, Played
 from policy_extraction.checks._spoken import answer_length, check_prefix, copies_needed, derived_seed, speak
+from policy_extraction.measuring._sampling import check_temperature
+from policy_extraction.prompts._games import check_games, one_game
+from policy_extraction.prompts._template import NAMING_GAME, Payoffs, Prompt, Template
 
 MOST_CHOICES = 10_000_000  # in all rounds of all runs
 Memory = tuple[tuple[int, int], ...]

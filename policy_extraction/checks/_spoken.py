@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 
 from meanfield import InputError
-from policy_extraction._backend import Backend
-from policy_extraction._template import Prompt, Template
+from policy_extraction.backends._backend import Backend
+from policy_extraction.prompts._template import Prompt, Template
 
 GROWTH = 4  # copies asked for in the next call over those in this one, at least, while answers are missing
 RESERVE = 2  # copies asked for over those expected to hold a word

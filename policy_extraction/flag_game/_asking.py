@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 from meanfield import InputError
-from policy_extraction._json_replies import ReplyError
+from policy_extraction._toolbox.json_replies import ReplyError
 from policy_extraction.checks._spoken import derived_seed
 from policy_extraction.flag_game._log import Call, CallLog
 from policy_extraction.flag_game._prompts import Task

@@ -12,7 +12,7 @@ from tqdm.auto import tqdm
 
 from meanfield import InputError
 from meanfield.toolbox import stamp
-from policy_extraction._numbers import LARGEST_SEED, check_integer, check_number
+from policy_extraction._toolbox.numbers import LARGEST_SEED, check_integer, check_number
 from policy_extraction.flag_game._arguments import check_team
 from policy_extraction.flag_game._asking import Agent, Asker
 from policy_extraction.flag_game._log import CallLog

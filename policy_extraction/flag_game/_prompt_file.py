@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from policy_extraction._toml import NUMBERS, TEXT, TEXTS, YES_OR_NO, check_layout, packaged_toml, read_toml
 from policy_extraction.flag_game._prompts import TASKS, FlagGamePrompts, Task
+from policy_extraction.prompts._toml import NUMBERS, TEXT, TEXTS, YES_OR_NO, check_layout, packaged_toml, read_toml
 
 LAYOUT: dict[str, Any] = {
     "name": TEXT,
@@ -17,7 +17,7 @@ LAYOUT: dict[str, Any] = {
 
 
 def load_flag_game_prompts(path: str | os.PathLike[str]) -> FlagGamePrompts:
-    """Prompts of one's own, from a TOML file laid out as `policy_extraction/templates/flag_game_002.toml`.
+    """Prompts of one's own, from a TOML file laid out as `policy_extraction/prompts/templates/flag_game_002.toml`.
 
     It has the texts `name` and `retry`, a table for each of `message`, `statement`, `decision`, `observer` and
     `manager`, with `system`, `user`, the list `schemas` for m = 1, 2 and 3, and `lists_countries`, and the table

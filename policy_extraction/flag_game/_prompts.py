@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from itertools import pairwise
 
 from meanfield import InputError
-from policy_extraction._texts import check_name
+from policy_extraction._toolbox.texts import check_name
 
 ALLOWED = "Allowed countries: "
 SLOTS = {

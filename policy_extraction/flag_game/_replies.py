@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from policy_extraction._json_replies import DECODER, ReplyError, is_text, shown
+from policy_extraction._toolbox.json_replies import DECODER, ReplyError, is_text, shown
 
 MOST_INFLUENTIAL = 3
 

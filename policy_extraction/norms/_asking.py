@@ -10,12 +10,12 @@ import numpy as np
 from tqdm.auto import tqdm
 
 from meanfield import InputError, UnparsedError
-from policy_extraction._backend import Backend
-from policy_extraction._cache import RecordCache
-from policy_extraction._json_replies import ReplyError
-from policy_extraction._sampling import Sampling, choose
-from policy_extraction._template import Prompt
+from policy_extraction._toolbox.json_replies import ReplyError
+from policy_extraction.backends._backend import Backend
+from policy_extraction.measuring._cache import RecordCache
+from policy_extraction.measuring._sampling import Sampling, choose
 from policy_extraction.norms._prompts import Asked, NormPrompts
+from policy_extraction.prompts._template import Prompt
 
 Parsed = TypeVar("Parsed")
 

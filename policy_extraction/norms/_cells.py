@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from meanfield import InputError
-from policy_extraction._texts import check_name
-from policy_extraction._toml import packaged_toml
+from policy_extraction._toolbox.texts import check_name
+from policy_extraction.prompts._toml import packaged_toml
 
 SCENES_003 = packaged_toml("norms_003_scenes.toml")
 STANDARDS = ("for", "against")

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from meanfield import InputError
-from policy_extraction._backend import Backend
-from policy_extraction._numbers import check_integer, check_number
-from policy_extraction._sampling import check_temperature
+from policy_extraction._toolbox.numbers import check_integer, check_number
+from policy_extraction.backends._backend import Backend
+from policy_extraction.measuring._sampling import check_temperature
 from policy_extraction.norms._asking import Asker
 from policy_extraction.norms._cells import STANDARDS
 from policy_extraction.norms._objects import Action, Information, Plan

@@ -10,8 +10,8 @@ import numpy as np
 import xarray as xr
 
 from meanfield.toolbox import stamp
-from policy_extraction._backend import Backend
-from policy_extraction._cache import RecordCache
+from policy_extraction.backends._backend import Backend
+from policy_extraction.measuring._cache import RecordCache
 from policy_extraction.norms._asking import Probed, probe
 from policy_extraction.norms._cells import STANDARDS, Cell, cells_of, check_cells
 from policy_extraction.norms._operations import check_arguments
@@ -47,7 +47,7 @@ def probe_operations(
     Nothing is drawn. A question is asked with its two words in both orders; equal prompts are asked once, so that of
     questions that don't describe the agent there are few. A measurement that was interrupted goes on where it stopped,
     if it is kept. The scenes are in
-    `policy_extraction/templates/norms_003_scenes.toml`, and `SCENES` says what is asked in them. Source of the
+    `policy_extraction/prompts/templates/norms_003_scenes.toml`, and `SCENES` says what is asked in them. Source of the
     operations: [003] Section 2; the scenes and the answers that are right in them are ours.
 
     Parameters

@@ -6,8 +6,8 @@ import os
 from types import MappingProxyType
 from typing import Any
 
-from policy_extraction._toml import TEXT, check_layout, packaged_toml, read_toml
 from policy_extraction.norms._prompts import QUESTIONS, ROLES, WRITINGS, NormPrompts, Question, Writing
+from policy_extraction.prompts._toml import TEXT, check_layout, packaged_toml, read_toml
 
 PARTS = ("name", "yes", "no", "options", "answer_prefix", "norm", "no_norms", "retry")
 LAYOUT: dict[str, Any] = {
@@ -19,7 +19,7 @@ LAYOUT: dict[str, Any] = {
 
 
 def load_norm_prompts(path: str | os.PathLike[str]) -> NormPrompts:
-    """Prompts of one's own, from a TOML file laid out as `policy_extraction/templates/norms_003.toml`.
+    """Prompts of one's own, from a TOML file laid out as `policy_extraction/prompts/templates/norms_003.toml`.
 
     It has the texts `name`, `yes`, `no`, `options`, `answer_prefix`, `norm`, `no_norms` and `retry`; the table `role`
     with a text for each type of agent; a table `question.NAME` with `true_if`, `system` and `user` for each yes/no

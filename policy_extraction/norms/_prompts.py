@@ -10,8 +10,8 @@ from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 from meanfield import InputError
-from policy_extraction._template import Prompt
-from policy_extraction._texts import check_name
+from policy_extraction._toolbox.texts import check_name
+from policy_extraction.prompts._template import Prompt
 
 PERSON = frozenset({"name", "description", "role"})
 """Slots that every prompt may have: who is asked, and what the agent's type is told."""

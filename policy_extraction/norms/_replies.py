@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from policy_extraction._json_replies import DECODER, ReplyError, is_text, shown
+from policy_extraction._toolbox.json_replies import DECODER, ReplyError, is_text, shown
 
 KINDS = ("injunctive", "descriptive")
 LARGEST = 1e9  # of the numbers that are asked for; no sum of such overflows

@@ -28,10 +28,10 @@ BEGIN = f"""
 import json, resource, sys, time
 import numpy as np
 from policy_extraction import NAMING_GAME, Payoffs
-from policy_extraction.local._load import load
-from policy_extraction._questions import all_memories, prompts
-from policy_extraction.local._source import SMOLLM2, find
-from policy_extraction.local._transformers import TransformersBackend
+from policy_extraction.backends.local._load import load
+from policy_extraction.prompts._questions import all_memories, prompts
+from policy_extraction.backends.local._source import SMOLLM2, find
+from policy_extraction.backends.local._transformers import TransformersBackend
 import torch
 
 words = ("his", "her")
@@ -64,7 +64,7 @@ with torch.inference_mode():
 seconds = time.perf_counter() - begin
 """,
     "shared rules prefix": """
-from policy_extraction.local._batches import batch_scores
+from policy_extraction.backends.local._batches import batch_scores
 step, questions = 1, backend._questions(asked, words)
 begin = time.perf_counter()
 scores = batch_scores(model, questions[:15], 16 * 435)
@@ -74,7 +74,7 @@ seconds = time.perf_counter() - begin
     "lm-evaluation-harness": """
 from lm_eval.api.instance import Instance
 from lm_eval.models.huggingface import HFLM
-from policy_extraction.local._chat import render
+from policy_extraction.backends.local._chat import render
 step = 1
 harness = HFLM(pretrained=model, tokenizer=loaded.tokenizer, backend="causal", batch_size=BATCH, device="cpu")
 texts = [render(loaded.tokenizer, prompt) for prompt in asked]

@@ -21,9 +21,9 @@ from rich.console import Console
 from rich.table import Table
 
 import meanfield
-from validation import _ensemble, _jax_engine
-from validation._convention import CONVENTIONS
-from validation._ensemble import Recording, Rules
+from validation.naming_game import _ensemble, _jax_engine
+from validation.naming_game._convention import CONVENTIONS
+from validation.naming_game._ensemble import Recording, Rules
 
 MEMORY_LENGTH = 5
 INTERACTIONS = {"cpu": 2 * 10**7, "gpu": 2 * 10**9}  # a second or so each

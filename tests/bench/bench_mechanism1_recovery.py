@@ -16,7 +16,7 @@ from rich.table import Table
 from scipy.stats import binomtest
 
 from theory.flag_game.mechanism1 import APPENDIX_E, fit_mechanism1
-from validation._mechanism1 import simulate_mechanism1
+from validation.flag_game._mechanism1 import simulate_mechanism1
 
 SIZES = (4, 8, 16, 32, 64, 128)
 FREE = ("mean_R", "sd_0", "J")

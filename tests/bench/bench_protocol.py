@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 import theory
-from validation._protocol import simulate_protocol
+from validation.reactions._protocol import simulate_protocol
 
 TRANSITIONS = [
     row[:3]

@@ -27,14 +27,14 @@ import meanfield
 from _openai_server import FIRST_WORDS, PREFIX, Behaviour, KnownModel, _reply
 from meanfield import InputError, cli
 from policy_extraction import extract, load_template
-from policy_extraction._template import Payoffs, Prompt
-from policy_extraction.api import CostLimitError, Limits, OpenAIBackend, ServerError, _session
+from policy_extraction.backends.api import CostLimitError, Limits, OpenAIBackend, ServerError, _session
 from policy_extraction.flag_game import load_flag_game_prompts
 from policy_extraction.norms import load_norm_prompts
+from policy_extraction.prompts._template import Payoffs, Prompt
 
 # The fonts that it found are kept where they were before, and not in the home of the worker.
 os.environ.setdefault("MPLCONFIGDIR", matplotlib.get_cachedir())
-TEMPLATES = Path(meanfield.__file__).parents[1] / "policy_extraction" / "templates"
+TEMPLATES = Path(meanfield.__file__).parents[1] / "policy_extraction" / "prompts" / "templates"
 DOCUMENTED = (InputError, ServerError, CostLimitError)
 HUGE = "[" * 100_000
 # What stands in the place of a value of a reply, as JSON.

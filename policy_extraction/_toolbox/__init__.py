@@ -1,0 +1,1 @@
+"""What the inner rooms share: numbers, texts and JSON, checked."""

@@ -1,6 +1,0 @@
-"""Language models behind an API in OpenAI's format, within limits of rate and cost."""
-
-from policy_extraction.api._errors import ServerError as ServerError
-from policy_extraction.api._limits import CostLimitError as CostLimitError
-from policy_extraction.api._limits import Limits as Limits
-from policy_extraction.api._openai import OpenAIBackend as OpenAIBackend

@@ -1,0 +1,66 @@
+"""Models by name, path or as objects, as back ends that can be asked."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from meanfield import InputError
+from policy_extraction.backends._backend import Backend
+from policy_extraction.backends.local._load import dtype_name, load
+from policy_extraction.backends.local._memory_budget import check_budget
+from policy_extraction.backends.local._source import SMOLLM2, find
+from policy_extraction.backends.local._transformers import TransformersBackend, given
+
+
+def open_backend(
+    model: str | os.PathLike[str] | tuple[Any, Any] | Backend = SMOLLM2,
+    *,
+    device_map: Any = None,
+    dtype: Any = None,
+    gguf_file: str | None = None,
+    quantization_config: Any = None,
+    memory_budget: int | None = None,
+) -> Backend:
+    """The back end of a model, for functions that ask it what `extract` does not: it is loaded when first asked.
+
+    Parameters
+    ----------
+    model, device_map, dtype, gguf_file, quantization_config, memory_budget
+        As in `extract`.
+
+    Raises
+    ------
+    InputError
+        If an argument is wrong, or there is no such model.
+    """
+    check_budget(memory_budget)
+    if isinstance(model, (str, os.PathLike)):
+        source = find(model if isinstance(model, str) else Path(model), gguf_file)
+        number_format = dtype_name(dtype, device_map)
+        quantization = "" if quantization_config is None else f" {quantization_config!r}"
+        return TransformersBackend(
+            lambda: load(source, number_format, device_map, quantization_config),
+            source.name,
+            f"{source.identity} {number_format}{quantization}",
+            memory_budget,
+        )
+    loading = {
+        "device_map": device_map,
+        "dtype": dtype,
+        "gguf_file": gguf_file,
+        "quantization_config": quantization_config,
+    }
+    for name, value in loading.items():
+        if value is not None:
+            raise InputError(f"{name} = {value!r}: expected None for a model that is loaded already")
+    if isinstance(model, tuple):
+        if len(model) != 2 or not callable(model[0]) or not callable(model[1]):
+            raise InputError("model: expected a name, a path, or a pair (model, tokenizer) of transformers")
+        return given(*model, memory_budget)
+    if not isinstance(model, Backend):
+        raise InputError(f"model = {model!r}: expected a name, a path, a pair (model, tokenizer) or a Backend")
+    if memory_budget is not None:
+        raise InputError(f"memory_budget = {memory_budget}: expected None for a Backend, which has one of its own")
+    return model

@@ -1,0 +1,117 @@
+"""A model that is a table: its answers are given probabilities."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TypeAlias
+
+import numpy as np
+
+from meanfield import InputError
+from policy_extraction.backends._backend import Scores
+from policy_extraction.prompts._games import check_games, check_tabulable, one_game
+from policy_extraction.prompts._orders import Order, orders
+from policy_extraction.prompts._questions import all_memories, prompts
+from policy_extraction.prompts._template import NAMING_GAME, Payoffs, Prompt, Template
+
+SpokenMemory: TypeAlias = tuple[tuple[str, str], ...]
+Law: TypeAlias = Callable[[SpokenMemory, Order], Mapping[str, float]]
+ROUNDING = 1e-9
+
+
+class TableBackend:
+    """A back end whose answers have given probabilities, to try out what is done with those of a language model.
+
+    Parameters
+    ----------
+    law
+        For a memory, pairs (own word, partner's word) with the oldest first, and the order in which the words are
+        presented: the probability of each answer at temperature 1. What is missing to 1 is the probability of the empty
+        answer.
+    words
+        The W words.
+    memory_length
+        H, in interactions.
+    template
+        The prompt in which memories and orders are recognised.
+    payoffs
+        Points of a round.
+    name
+        For people.
+    identity
+        Under which answers are kept; empty to keep none.
+
+    Raises
+    ------
+    InputError
+        If words or memory length are wrong, or two memories have the same prompt. From the methods: if a prompt is
+        unknown, or the law gives no probabilities.
+    """
+
+    def __init__(
+        self,
+        law: Law,
+        words: Sequence[str],
+        memory_length: int,
+        *,
+        template: Template = NAMING_GAME,
+        payoffs: Payoffs = Payoffs(),  # noqa: B008  (frozen)
+        name: str = "table",
+        identity: str = "",
+    ) -> None:
+        words = one_game(words)
+        check_games([words], memory_length)
+        check_tabulable([words], memory_length)
+        self.name, self.identity = name, identity
+        self.provenance: dict[str, str | int | float] = {}
+        self._law = law
+        memories = all_memories(len(words), memory_length)
+        spoken = [tuple((words[own], words[partner]) for own, partner in memory) for memory in memories]
+        presented = orders(words)
+        states = [(memory, order) for order in presented for memory in spoken]
+        self._states = dict(zip(prompts(words, presented, memories, template, payoffs), states, strict=True))
+        if len(self._states) < len(states):
+            raise InputError(f"template {template.name}: two memories have the same prompt")
+
+    def check(self, prompts: Sequence[Prompt], words: Sequence[str]) -> None:
+        """As in `Backend`."""
+        for prompt in prompts:
+            self._answers(prompt)
+
+    def score(self, prompts: Sequence[Prompt], words: Sequence[str]) -> Iterator[Scores]:
+        """As in `Backend`, prompt by prompt; an answer without probability has -inf."""
+        for number, prompt in enumerate(prompts):
+            answers = self._answers(prompt)
+            with np.errstate(divide="ignore"):
+                log_p = np.log([[answers.get(word, 0.0) for word in words]])
+            yield Scores(np.array([number]), log_p, np.zeros(log_p.shape, dtype=bool))
+
+    def generate(
+        self, prompts: Sequence[Prompt], *, max_tokens: int, temperature: float = 1.0, seed: int = 0
+    ) -> list[str]:
+        """As in `Backend`; whole answers, whatever `max_tokens` is."""
+        cumulated: dict[Prompt, tuple[list[str], np.ndarray]] = {}
+        texts = []
+        for prompt, draw in zip(prompts, np.random.default_rng(seed).random(len(prompts)), strict=True):
+            if prompt not in cumulated:
+                answers = self._answers(prompt)
+                p = np.array([*answers.values(), max(0.0, 1.0 - sum(answers.values()))])
+                p = (p == p.max()) / (p == p.max()).sum() if temperature == 0 else (p / p.max()) ** (1 / temperature)
+                cumulated[prompt] = [*answers, ""], np.cumsum(p)
+            answers, totals = cumulated[prompt]
+            texts.append(answers[np.searchsorted(totals, draw * totals[-1], side="right")])
+        return texts
+
+    def tokens(self, words: Sequence[str]) -> list[str]:
+        """'' for each word: a table has no tokens."""
+        return [""] * len(words)
+
+    def _answers(self, prompt: Prompt) -> Mapping[str, float]:
+        if prompt not in self._states:
+            raise InputError(f"{self.name}: a prompt is of another game; expected its words, template and payoffs")
+        memory, order = self._states[prompt]
+        answers = self._law(memory, order)
+        p = np.array(list(answers.values()), dtype=float)
+        if not (p >= 0).all() or p.sum() > 1 + ROUNDING:
+            raise InputError(f"law({memory}, {order}) = {dict(answers)}: expected probabilities")
+        return answers

@@ -1,0 +1,80 @@
+"""What went wrong with a request: whether to try again, and one line that says what to do."""
+
+from __future__ import annotations
+
+import time
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+from meanfield import InputError
+from policy_extraction.backends.api._reply import UnusableReplyError
+
+LONGEST_MESSAGE = 300  # characters of a server's own words
+
+
+class ServerError(ConnectionError):
+    """A server that could be reached went on failing."""
+
+
+def message_of(error: BaseException) -> str:
+    """What happened, in one line, in the server's own words where it gave any."""
+    body = getattr(error, "body", None)
+    text = body.get("message") if isinstance(body, dict) else None
+    status = getattr(error, "status_code", None)
+    cause = error.__cause__ if getattr(error, "request", None) and status is None else None
+    said = text if isinstance(text, str) else None
+    line = " ".join((said or str(cause or error) or type(error).__name__).split())
+    return f"HTTP {status}: {line}" if status else line
+
+
+def transient(error: BaseException) -> bool:
+    """Whether the same request may succeed later."""
+    import openai
+
+    if isinstance(error, openai.RateLimitError):
+        return error.code != "insufficient_quota"
+    if isinstance(error, openai.APIStatusError):
+        return error.status_code in (408, 409) or error.status_code >= 500
+    return isinstance(error, (openai.APIConnectionError, TimeoutError, UnusableReplyError))
+
+
+def asked_wait(error: object) -> float | None:
+    """Seconds that the server asks to wait, in the headers of its refusal."""
+    headers = getattr(getattr(error, "response", None), "headers", {})
+    for name, unit in (("retry-after-ms", 1e-3), ("retry-after", 1.0)):
+        value = headers.get(name, "")
+        try:
+            return max(0.0, float(value) * unit)
+        except ValueError:
+            pass
+        try:
+            return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
+        except (ValueError, OverflowError):  # no date, or one beyond the calendar
+            pass
+    return None
+
+
+def refusal(error: Exception, said: str, model: str, base_url: str, fields: dict[str, Any]) -> Exception:
+    """The error for a request that is not worth another attempt, with what was said, or another one than it was."""
+    import openai
+
+    if isinstance(error, openai.AuthenticationError):
+        return InputError(f"api_key: refused by {base_url} ({said})")
+    if isinstance(error, openai.RateLimitError):
+        return InputError(f"api_key: its account has no credit left at {base_url} ({said})")
+    if isinstance(error, openai.APIStatusError) and "logprob" in said.lower():
+        asked = fields.get("top_logprobs", fields.get("logprobs"))
+        return InputError(f"top_logprobs = {asked}: refused for {model} by {base_url} ({said})")
+    if isinstance(error, openai.PermissionDeniedError):
+        return InputError(f"model = {model}: this api_key may not use it at {base_url} ({said})")
+    if isinstance(error, openai.NotFoundError):
+        return InputError(f"model = {model}: not found at {base_url} ({said})")
+    if isinstance(error, openai.APIStatusError):
+        if "context" in said.lower():
+            return InputError(f"memory_length: a prompt is longer than the context of {model} ({said})")
+        return InputError(f"model = {model}: {base_url} refuses the request ({said})")
+    if isinstance(error, UnusableReplyError):
+        return InputError(f"model = {model} at {base_url}: {said}")
+    if isinstance(error, (openai.APIConnectionError, TimeoutError)):
+        return InputError(f"base_url = {base_url}: can't be reached ({said})")
+    return error

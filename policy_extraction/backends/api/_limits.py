@@ -1,0 +1,143 @@
+"""What a session with a paid server may use: requests and tokens a minute, and money."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+
+from meanfield import InputError
+from policy_extraction._toolbox.numbers import is_number
+from policy_extraction._toolbox.texts import shown
+
+MINUTE = 60.0  # seconds
+PRICED_TOKENS = 1_000_000
+
+
+class CostLimitError(RuntimeError):
+    """The next request could cost more than is left."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Limits that are kept on this side, whatever the server's own are.
+
+    Parameters
+    ----------
+    requests_per_minute, tokens_per_minute
+        None for no limit. Requests are spread evenly, so that no minute has more than this.
+    max_cost
+        In the currency of the prices; needs both of them. No request is sent that could exceed it: one that has not
+        been answered yet counts with the most that it can cost.
+    input_price, output_price
+        Of a million tokens.
+
+    Raises
+    ------
+    InputError
+        If a number is not positive (a price may be 0), or there is a `max_cost` without prices.
+    """
+
+    requests_per_minute: float | None = None
+    tokens_per_minute: float | None = None
+    max_cost: float | None = None
+    input_price: float | None = None
+    output_price: float | None = None
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value, price = getattr(self, field.name), field.name.endswith("price")
+            if value is None:
+                continue
+            if not is_number(value) or value < 0 or (value == 0 and not price):
+                expected = "a number, 0 or more" if price else "a positive number, or None"
+                raise InputError(f"{field.name} = {shown(value)}: expected {expected}")
+        if self.max_cost is not None and (self.input_price is None or self.output_price is None):
+            raise InputError(f"max_cost = {self.max_cost}: expected input_price and output_price, of a million tokens")
+
+    def cost(self, tokens_in: int, tokens_out: int) -> float:
+        """Of so many tokens, in the currency of the prices."""
+        return ((self.input_price or 0.0) * tokens_in + (self.output_price or 0.0) * tokens_out) / PRICED_TOKENS
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Tokens of one request: what it can use at most, or what it has used."""
+
+    tokens_in: int
+    tokens_out: int
+
+
+class Meter:
+    """Counts what has been used, and says when the next request may go. Safe to share between threads.
+
+    Parameters
+    ----------
+    limits
+        What may be used.
+    clock
+        Seconds.
+    """
+
+    def __init__(self, limits: Limits, clock: Callable[[], float] = time.monotonic) -> None:
+        self.limits = limits
+        self.requests = self.tokens_in = self.tokens_out = 0
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._in_flight: list[Usage] = []
+        self._next_request = self._next_tokens = -math.inf
+
+    @property
+    def cost(self) -> float:
+        """What has been used, in the currency of the prices."""
+        return self.limits.cost(self.tokens_in, self.tokens_out)
+
+    def book(self, most: Usage) -> float | None:
+        """Book a request that can use at most this: seconds until it may go, or None while others must end first.
+
+        Raises
+        ------
+        CostLimitError
+            If it could cost more than is left, and nothing is in flight that could turn out cheaper.
+        """
+        with self._lock:
+            if not self._affordable(most):
+                if self._in_flight:
+                    return None
+                raise CostLimitError(
+                    f"max_cost = {self.limits.max_cost:g}: {self.cost:.6g} is spent on {self.requests} requests, and "
+                    f"the next one can cost {self.limits.cost(most.tokens_in, most.tokens_out):.2g}"
+                )
+            self._in_flight.append(most)
+            self.requests += 1
+            return self._wait(most.tokens_in + most.tokens_out)
+
+    def settle(self, most: Usage, used: Usage | None) -> None:
+        """A booked request has ended; where it is not known what it used, it counts with the most."""
+        used = used or most
+        with self._lock:
+            self._in_flight.remove(most)
+            self.tokens_in += used.tokens_in
+            self.tokens_out += used.tokens_out
+            if self.limits.tokens_per_minute:
+                spare = most.tokens_in + most.tokens_out - used.tokens_in - used.tokens_out
+                self._next_tokens -= spare * MINUTE / self.limits.tokens_per_minute
+
+    def _affordable(self, most: Usage) -> bool:
+        if self.limits.max_cost is None:
+            return True
+        booked = [*self._in_flight, most]
+        tokens_in = self.tokens_in + sum(usage.tokens_in for usage in booked)
+        tokens_out = self.tokens_out + sum(usage.tokens_out for usage in booked)
+        return self.limits.cost(tokens_in, tokens_out) <= self.limits.max_cost
+
+    def _wait(self, tokens: int) -> float:
+        now, limits = self._clock(), self.limits
+        start = max(now, self._next_request, self._next_tokens)
+        if limits.requests_per_minute:
+            self._next_request = start + MINUTE / limits.requests_per_minute
+        if limits.tokens_per_minute:
+            self._next_tokens = start + tokens * MINUTE / limits.tokens_per_minute
+        return start - now

@@ -1,0 +1,276 @@
+"""Language models behind an API in OpenAI's format."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from meanfield import InputError
+from policy_extraction._toolbox.numbers import LARGEST_SEED
+from policy_extraction.backends._backend import Scores
+from policy_extraction.backends.api._arguments import (
+    check_model,
+    check_seconds,
+    check_whole,
+    checked_address,
+    checked_fields,
+)
+from policy_extraction.backends.api._limits import Limits, Meter
+from policy_extraction.backends.api._pool import each
+from policy_extraction.backends.api._reply import text_after, text_of, top_tokens_after
+from policy_extraction.backends.api._request import CONTINUES, Prefill, chat_request, request_for, user_message
+from policy_extraction.backends.api._session import OPENAI, Server, find_key
+from policy_extraction.backends.api._words import TopTokens, begins_anew, measure, openings_after
+from policy_extraction.prompts._template import Prompt
+
+MOST_LISTED = 1_000_000  # more tokens than any vocabulary has
+MOST_AT_ONCE = 1000  # connections that the library opens
+FOLLOW_UPS = 8  # requests after the first one for a prompt whose words begin with several tokens
+
+
+class OpenAIBackend:
+    """A language model behind an API in OpenAI's format: OpenAI's own, or any server at `base_url`.
+
+    Log-probabilities are those of the answer's first token after the answer prefix, of which the server lists the most
+    probable ones (`logprobs`, `top_logprobs`). Tokens that spell the same word, with or without a space before it,
+    are added; where the answer prefix does not end with a quotation mark, also those with line breaks or such a mark. A
+    word of several tokens is followed up where the server goes on from a given beginning of an answer. A word is
+    censored where tokens that are not listed, and those that were not followed, could add more than 1 % to what was
+    found of it; its number is then an upper bound. Requests are at temperature 1 and `top_p` 1.
+
+    Parameters
+    ----------
+    model
+        Name on the server. OpenAI's undated names are moved to other models without notice; prefer those with a date.
+    base_url
+        Address of the server, up to and including ``/v1``; None for that in OPENAI_BASE_URL, or else OpenAI's. Prompts
+        are sent to this server alone: one that sends on to another is refused.
+    api_key
+        None for that in OPENAI_API_KEY. Servers on this machine need none. The key and a password in the address are
+        not kept, nor shown in errors, where a server repeats them.
+    prefill
+        How the answer comes to begin with the prompt's `answer_prefix`.
+
+        - ``'none'``: the model writes it by itself, as the prompt tells it to. The word is read after it, and an answer
+          that begins otherwise is asked for again, up to `max_retries` times. Right for OpenAI, whose models don't go
+          on from a given beginning.
+        - ``'assistant'``: it is the beginning of the assistant's turn, which the server continues. Right for servers
+          with open models, such as vLLM, SGLang and llama.cpp's.
+        - ``'user'``: the user message ends with it and with the request to go on from there. Changes the prompt.
+        - ``'text'``: system message, user message and prefix are one text, for `/completions` and base models.
+    top_logprobs
+        Tokens to ask for at each position, ≥ 1. OpenAI gives 20 at most, vLLM as many as its `--max-logprobs` says,
+        llama.cpp's server any number.
+    limits
+        Of requests, tokens and money.
+    concurrency
+        Requests at the same time.
+    max_retries
+        Attempts after a failed one: no connection, no answer in time, status 408, 409, 429 or 5xx, broken JSON, missing
+        log-probabilities.
+    backoff
+        Seconds before the second attempt, doubled for each further one up to two minutes, less a random quarter at
+        most. A Retry-After of the server counts instead; one of more than two minutes is not waited for.
+    timeout
+        Seconds for an attempt.
+    extra_body
+        Fields of the server's own for every request, such as ``{"cache_prompt": False}`` for llama.cpp's; none of those
+        that are set here, such as the temperature.
+
+    Attributes
+    ----------
+    name, identity, provenance
+        As in `Backend`. The identity is that of the address, the name and the way to ask, since an API does not tell
+        when the model behind a name changes. What it does tell is in the provenance: the names and fingerprints that
+        came with the answers, the number of requests, retries and tokens, and their cost where prices are given. These
+        are of one measurement: it begins with the first `score` after a `check`, or with other words than before.
+
+    Raises
+    ------
+    InputError
+        If there is no key, the library `openai` is not installed, or an argument is out of range.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        prefill: Prefill = "none",
+        top_logprobs: int = 20,
+        limits: Limits = Limits(),  # noqa: B008  (frozen)
+        concurrency: int = 8,
+        max_retries: int = 6,
+        backoff: float = 1.0,
+        timeout: float = 120.0,
+        extra_body: Mapping[str, Any] | None = None,
+    ) -> None:
+        check_model(model, prefill)
+        check_whole("top_logprobs", top_logprobs, 1, MOST_LISTED)
+        check_whole("concurrency", concurrency, 1, MOST_AT_ONCE)
+        check_whole("max_retries", max_retries, 0, LARGEST_SEED)
+        check_seconds("timeout", timeout, zero=False)
+        check_seconds("backoff", backoff, zero=True)
+        extra = checked_fields(extra_body)
+        address = checked_address(base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI)
+        meter = Meter(limits)
+        key = find_key(api_key, address)
+        self._server = Server(model, address, key, meter, max_retries, backoff, timeout, extra)
+        self._prefill, self._top_logprobs, self._concurrency = prefill, top_logprobs, concurrency
+        self._measuring: tuple[str, ...] = ()
+        self.name = model
+        # The number is that of the rule by which words are censored: what another one left is measured again.
+        asked = f"{model}|{prefill}|{top_logprobs}|{json.dumps(extra, sort_keys=True)}"
+        self.identity = self._server.secrets.hide(f"openai/2:{self._server.base_url}|{asked}")
+        self.provenance: dict[str, str | int | float] = {}
+        self._account()
+
+    def check(self, prompts: Sequence[Prompt], words: Sequence[str]) -> None:
+        """Ask one of the prompts, the longest, which costs what one request costs.
+
+        Raises
+        ------
+        InputError
+            If the server can't be reached, refuses key, model or prompt, gives no log-probabilities, or begins a new
+            answer where it should go on with one.
+        """
+        longest = max(prompts, key=lambda prompt: len(prompt.system) + len(prompt.user))
+        self._measuring = ()
+
+        async def job(client: Any) -> TopTokens:
+            return await self._top_tokens(client, longest, "")
+
+        (top,) = self._each([job])
+        again = begins_anew(top, longest.answer_prefix, words)
+        if self._prefill != "none" and again > 0.5:
+            raise InputError(
+                f"prefill = {self._prefill!r}: {self.name} does not go on from the answer prefix but begins with it "
+                f"again (probability {again:.2f}); take 'none'"
+            )
+
+    def score(self, prompts: Sequence[Prompt], words: Sequence[str]) -> Iterator[Scores]:
+        """As in `Backend`; prompt by prompt, in the order in which the answers come.
+
+        Raises
+        ------
+        InputError
+            If the server refuses a request for what it is.
+        ServerError
+            If a request failed in all attempts. What else was measured has been handed over before.
+        CostLimitError
+            If the next request could exceed `max_cost`; the same holds.
+        """
+        follow_ups = FOLLOW_UPS if self._prefill in CONTINUES else 0
+        if self._measuring != tuple(words):
+            self._measuring = tuple(words)
+            self._server.begin_count()
+
+        def job(number: int) -> Any:
+            async def measured(client: Any) -> Scores:
+                prompt = prompts[number]
+                # What goes on in a turn of its own may open a quotation again.
+                openings = openings_after("" if self._prefill == "user" else prompt.answer_prefix)
+                log_p, censored = await measure(
+                    words, lambda begun: self._top_tokens(client, prompt, begun), follow_ups, openings
+                )
+                return Scores(np.array([number]), log_p[None], censored[None])
+
+            return measured
+
+        yield from self._each(map(job, range(len(prompts))))
+
+    def generate(
+        self, prompts: Sequence[Prompt], *, max_tokens: int, temperature: float = 1.0, seed: int = 0
+    ) -> list[str]:
+        """As in `Backend`. Each prompt has a seed of its own, made of `seed` and its number; not all servers heed it.
+
+        With `prefill` 'none' the text can be a little longer than `max_tokens`.
+        """
+        texts = [""] * len(prompts)
+
+        def job(number: int) -> Any:
+            async def written(client: Any) -> tuple[int, str]:
+                prompt = prompts[number]
+                fields = {"temperature": temperature, "top_p": 1, "seed": _seed(seed, number)}
+                request = request_for(prompt, "", self._prefill, max_tokens, **fields)
+                by_itself = self._prefill == "none"
+                return number, await self._server.ask(
+                    client, request, lambda reply: text_after(reply, prompt.answer_prefix, required=by_itself)
+                )
+
+            return written
+
+        for number, text in self._each(map(job, range(len(prompts)))):
+            texts[number] = text
+        return texts
+
+    def complete(
+        self,
+        system: str,
+        user: str,
+        *,
+        image_png: bytes | None = None,
+        max_tokens: int = 512,
+        temperature: float = 1.0,
+        seed: int = 0,
+    ) -> str:
+        """The whole answer to a system and a user message, with an image (PNG) or without one, by `/chat/completions`.
+
+        May be called from several threads at the same time; limits hold for all of them together.
+
+        Raises
+        ------
+        InputError, ServerError, CostLimitError
+            As in `score`.
+        """
+        messages = [{"role": "system", "content": system}] if system else []
+        messages.append(user_message(user, image_png))
+        request = chat_request(messages, max_tokens, temperature=temperature, top_p=1, seed=seed)
+
+        async def job(client: Any) -> str:
+            return await self._server.ask(client, request, text_of)
+
+        (text,) = self._each([job])
+        return text
+
+    def tokens(self, words: Sequence[str]) -> list[str]:
+        """'' for each word: an API does not tell."""
+        return [""] * len(words)
+
+    def _each(self, jobs: Any) -> Iterator[Any]:
+        try:
+            for result in each(self._server.client, jobs, self._concurrency):
+                self._account()
+                yield result
+        finally:
+            self._account()
+
+    async def _top_tokens(self, client: Any, prompt: Prompt, begun: str) -> TopTokens:
+        fields: dict[str, Any] = {"temperature": 1, "top_p": 1}
+        if self._prefill == "text":
+            fields["logprobs"] = self._top_logprobs
+        else:
+            fields |= {"logprobs": True, "top_logprobs": self._top_logprobs}
+        request = request_for(prompt, begun, self._prefill, 1, **fields)
+        prefix = prompt.answer_prefix if self._prefill == "none" else ""
+        return await self._server.ask(
+            client, request, lambda reply: top_tokens_after(reply, prefix, self._top_logprobs)
+        )
+
+    def _account(self) -> None:
+        self.provenance |= {
+            "base_url": self._server.base_url,
+            "prefill": self._prefill,
+            "top_logprobs": self._top_logprobs,
+            **self._server.count(),
+        }
+
+
+def _seed(seed: int, number: int) -> int:
+    """Below 2^31, which all servers take; less room for one more at each attempt."""
+    return int(np.random.SeedSequence([seed, number]).generate_state(1)[0]) % (2**31 - 1000)

@@ -1,0 +1,201 @@
+"""What is read from a server's reply."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from policy_extraction._toolbox.texts import LONGEST_NAME, can_be_kept, shown
+from policy_extraction.backends.api._limits import Usage
+from policy_extraction.backends.api._words import ROUNDING, TopTokens
+
+NOT_KNOWN = -9999.0  # servers write this, or less, for 'very improbable'
+COLUMNS = ("tokens", "token_logprobs", "top_logprobs")
+SPARE = 100  # tokens that a server may list beyond those asked for, such as the one that was drawn
+MOST_TOKENS = 10**7  # in one request; more than any model reads
+
+
+class UnusableReplyError(Exception):
+    """The reply came, but without what was asked for.
+
+    Parameters
+    ----------
+    message
+        What is missing.
+    may_differ
+        Whether another sample of the same may have it.
+    """
+
+    def __init__(self, message: str, *, may_differ: bool = False) -> None:
+        super().__init__(message)
+        self.may_differ = may_differ
+
+
+def parsed(text: bytes) -> dict[str, Any]:
+    """The reply as a dict.
+
+    Raises
+    ------
+    UnusableReplyError
+        If it is not a whole JSON object.
+    """
+    try:
+        reply = json.loads(text.decode("utf-8"))
+    except (ValueError, RecursionError):
+        raise UnusableReplyError("the reply is no whole JSON in UTF-8, or it has too many levels or digits") from None
+    if not isinstance(reply, dict):
+        raise UnusableReplyError("the reply is no JSON object")
+    return reply
+
+
+def usage_of(reply: Mapping[str, Any]) -> Usage | None:
+    """Tokens used, or None where the server does not count them in whole numbers."""
+    usage = reply.get("usage")
+    if not isinstance(usage, dict):
+        return None
+    numbers = usage.get("prompt_tokens"), usage.get("completion_tokens", 0)
+    return Usage(*numbers) if all(type(number) is int and 0 <= number <= MOST_TOKENS for number in numbers) else None
+
+
+def name_of(reply: Mapping[str, Any], field: str) -> str | None:
+    """The name of a model or a fingerprint, or None where there is none.
+
+    Raises
+    ------
+    UnusableReplyError
+        If it is a name that no file can hold.
+    """
+    name = reply.get(field)
+    if not isinstance(name, str):
+        return None
+    if len(name) > LONGEST_NAME or not can_be_kept(name):
+        raise UnusableReplyError(f"{field} in the reply is {shown(name)}, which is no name that a file can hold")
+    return name
+
+
+def text_of(reply: Mapping[str, Any]) -> str:
+    """What the model wrote.
+
+    Raises
+    ------
+    UnusableReplyError
+        If there is none.
+    """
+    choice = _choice(reply)
+    message = choice.get("message")
+    text = choice["text"] if "text" in choice else message.get("content") if isinstance(message, Mapping) else None
+    if not isinstance(text, str):
+        raise UnusableReplyError("the reply has no text")
+    if not can_be_kept(text):
+        raise UnusableReplyError(f"the reply has a text that no file can hold, {shown(text)}", may_differ=True)
+    return text
+
+
+def text_after(reply: Mapping[str, Any], prefix: str, *, required: bool) -> str:
+    """What the model wrote after the prefix. Where it was given, some servers return it with what was added to it.
+
+    Raises
+    ------
+    UnusableReplyError
+        If there is no text, or the prefix is required and is not its beginning.
+    """
+    text = text_of(reply)
+    if text.lstrip().startswith(prefix):
+        return text.lstrip()[len(prefix) :]
+    if required:
+        raise _other_beginning(prefix)
+    return text
+
+
+def top_tokens_after(reply: Mapping[str, Any], prefix: str, n_asked: int) -> TopTokens:
+    """The listed tokens at the position where what the model wrote goes on after `prefix`; `n_asked` were asked for.
+
+    Raises
+    ------
+    UnusableReplyError
+        If there are no log-probabilities, the model wrote something else, or one of its tokens is both in the prefix
+        and in what follows.
+    """
+    written = b""
+    # A token has at least one byte, so that the prefix ends before that.
+    for token, log_p, listed in _positions(reply, len(prefix.encode()) + 1):
+        if written.lstrip() == prefix.encode():
+            if len(listed) > n_asked + SPARE:
+                raise UnusableReplyError(f"the reply lists {len(listed):,} tokens, {n_asked:,} were asked for")
+            return _top_tokens(token, log_p, listed)
+        written += token
+    if not written.lstrip().startswith(prefix.encode()):
+        raise _other_beginning(prefix)
+    raise UnusableReplyError(f"no token of the answer begins where {prefix} ends")
+
+
+def _other_beginning(prefix: str) -> UnusableReplyError:
+    return UnusableReplyError(f"the answer does not begin with {prefix}; try another prefill", may_differ=True)
+
+
+_Position = tuple[bytes, float, list[tuple[bytes, float]]]
+
+
+def _positions(reply: Mapping[str, Any], most: int) -> list[_Position]:
+    """Of each of the first tokens that were written: its bytes, its log-probability, and those listed in its place."""
+    logprobs = _choice(reply).get("logprobs")
+    if not logprobs:
+        raise UnusableReplyError("the reply has no logprobs")
+    try:
+        if logprobs.get("content"):
+            entries = logprobs["content"][:most]
+            return [(*_entry(entry), [_entry(other) for other in entry["top_logprobs"]]) for entry in entries]
+        columns = zip(*(logprobs[name][:most] for name in COLUMNS), strict=True)
+        return [
+            (t.encode(), _number(p), [(other.encode(), _number(its)) for other, its in top.items()])
+            for t, p, top in columns
+        ]
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise UnusableReplyError("the logprobs of the reply are not in OpenAI's format") from None
+
+
+def _entry(entry: Mapping[str, Any]) -> tuple[bytes, float]:
+    written = entry.get("bytes")
+    if written is not None and not isinstance(written, list):  # of a number, bytes() would make as many zeros
+        raise UnusableReplyError(f"bytes of a token in the reply are {shown(written)}, expected a list")
+    return entry["token"].encode() if written is None else bytes(written), _number(entry["logprob"])
+
+
+def _number(value: object) -> float:
+    try:
+        number = float(value) if type(value) in (int, float) else math.nan
+    except OverflowError:  # a whole number of hundreds of digits
+        number = math.nan
+    if math.isnan(number):
+        raise UnusableReplyError(
+            f"a log-probability in the reply is {shown(value)}, expected a number, and not NaN, null or text"
+        )
+    return number
+
+
+def _top_tokens(token: bytes, log_p: float, listed: list[tuple[bytes, float]]) -> TopTokens:
+    if not listed:
+        raise UnusableReplyError("the top_logprobs of the reply are empty")
+    known = [(other, p) for other, p in listed if p > NOT_KNOWN]
+    if _mass(known) > 1 + ROUNDING:
+        raise UnusableReplyError(f"the probabilities in the reply sum to {_mass(known):.4g}")
+    # Some servers list the token that was drawn although it is not among the most probable ones.
+    smallest = min((p for other, p in known if other != token), default=0.0)
+    if log_p > NOT_KNOWN and token not in [other for other, _ in listed]:
+        known.append((token, log_p))
+    left = math.log(max(0.0, 1 - _mass(known)) + ROUNDING)
+    tokens, log_probabilities = zip(*known, strict=True) if known else ((), ())
+    return TopTokens(tokens, log_probabilities, min(smallest, left), left)
+
+
+def _mass(tokens: list[tuple[bytes, float]]) -> float:
+    return sum(math.exp(min(p, 1.0)) for _, p in tokens)
+
+
+def _choice(reply: Mapping[str, Any]) -> dict[str, Any]:
+    choices = reply.get("choices")
+    if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
+        raise UnusableReplyError("the reply has no choices")
+    return choices[0]

@@ -1,0 +1,166 @@
+"""Attention of the tokens of a tree to what precedes them in it.
+
+All tokens of one pass follow a common prefix. A row is a path through the tree behind it; its tokens see the prefix and
+those before them in the row. Rows that share tokens repeat them, in attention only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any
+
+from policy_extraction.backends.local._packed import packs, product
+
+NAME = "meanfield_tree"
+_CURRENT: ContextVar[Branches] = ContextVar("branches")
+
+
+class UnsupportedError(Exception):
+    """The model's attention is not the plain causal one that trees are written for."""
+
+
+@dataclass
+class Prefix:
+    """Keys and values of the tokens before those of a pass, shape (heads, tokens, size), by layer."""
+
+    capacity: int
+    length: int = 0
+    layers: dict[int, tuple[Any, Any]] = field(default_factory=dict)
+
+    def write(self, new: dict[int, tuple[Any, Any]], place: slice, start: int) -> None:
+        """Put the tokens `place` of `new` at `start`; what was there and behind is forgotten."""
+        for layer, both in new.items():
+            if layer not in self.layers:
+                self.layers[layer] = tuple(x.new_empty(x.shape[0], self.capacity, x.shape[2]) for x in both)
+            for kept, x in zip(self.layers[layer], both, strict=True):
+                kept[:, start : start + place.stop - place.start] = x[:, place]
+        self.length = start + place.stop - place.start
+
+    def read(self, layer: int) -> tuple[Any, Any]:
+        """Keys and values, shape (1, heads, length, size)."""
+        keys, values = self.layers[layer]
+        return keys[None, :, : self.length], values[None, :, : self.length]
+
+
+@dataclass
+class Branches:
+    """What the attention of one pass must know.
+
+    Parameters
+    ----------
+    prefix
+        What precedes.
+    rows
+        For each length the numbers of the tokens of the rows that have it, shape (rows, length).
+    home
+        For each token, its place in the rows one after the other.
+    kept
+        Numbers of tokens whose keys and values are handed out in `new`.
+    longest
+        The longest sequence, in tokens: a window that is no shorter hides nothing.
+    """
+
+    prefix: Prefix
+    rows: Sequence[Any]
+    home: Any
+    kept: Any
+    longest: int
+    new: dict[int, tuple[Any, Any]] = field(default_factory=dict)
+
+
+@contextmanager
+def branching(model: Any) -> Iterator[None]:
+    """Replace the attention of `model` inside the block."""
+    from transformers import AttentionInterface
+
+    AttentionInterface.register(NAME, _attend)
+    configs = {id(c): c for c in (model.config, model.config.get_text_config())}.values()
+    before = [config._attn_implementation for config in configs]
+    try:
+        for config in configs:
+            config._attn_implementation = NAME
+        yield
+    finally:
+        for config, name in zip(configs, before, strict=True):
+            config._attn_implementation = name
+
+
+@contextmanager
+def current(branches: Branches) -> Iterator[None]:
+    """Inside the block, forward passes are passes over these branches."""
+    token = _CURRENT.set(branches)
+    try:
+        yield
+    finally:
+        _CURRENT.reset(token)
+
+
+def _attend(
+    module: Any, query: Any, key: Any, value: Any, attention_mask: Any, scaling: float | None = None, **options: Any
+) -> tuple[Any, None]:
+    """The attention function of transformers; arrays have the shape (1, heads, tokens, size)."""
+    import torch
+
+    branches = _CURRENT.get()
+    _check(module, attention_mask, options, branches.longest)
+    layer = module.layer_idx
+    if len(branches.kept):
+        branches.new[layer] = key[0][:, branches.kept], value[0][:, branches.kept]
+    prefix = branches.prefix.read(layer) if branches.prefix.length else (key[:, :, :0], value[:, :, :0])
+    attend = _attend_packed if packs(query) and key.shape[-1] == value.shape[-1] else _attend_masked
+    outputs = []
+    for rows in branches.rows:
+        q, k, v = (x[0][:, rows] for x in (query, key, value))
+        outputs.append(attend(q, k, v, prefix[0][0], prefix[1][0], scaling))
+    return torch.cat(outputs)[branches.home][None], None
+
+
+def _check(module: Any, attention_mask: Any, options: dict[str, Any], longest: int) -> None:
+    window = options.get("sliding_window")
+    if attention_mask is not None or (window is not None and window < longest):
+        raise UnsupportedError("attention does not reach back to the beginning")
+    if any(options.get(name) is not None for name in ("softcap", "s_aux", "position_bias")):
+        raise UnsupportedError("attention scores are changed")
+    if not getattr(module, "is_causal", True):
+        raise UnsupportedError("attention looks ahead")
+
+
+def _attend_masked(q: Any, k: Any, v: Any, keys: Any, values: Any, scaling: float | None) -> Any:
+    """Attention in rows of shape (heads, rows, length, size); returns (rows x length, heads, size)."""
+    import torch
+
+    n_rows, length = q.shape[1:3]
+    past, repeats = keys.shape[1], q.shape[0] // k.shape[0]
+    k, v = (
+        torch.cat([before[:, None].expand(-1, n_rows, -1, -1), x], 2).transpose(0, 1).repeat_interleave(repeats, 1)
+        for before, x in ((keys, k), (values, v))
+    )
+    mask = torch.ones(length, past + length, dtype=torch.bool, device=q.device).tril(past)
+    attention = torch.nn.functional.scaled_dot_product_attention
+    return attention(q.transpose(0, 1), k, v, attn_mask=mask, scale=scaling).transpose(1, 2).flatten(0, 1)
+
+
+def _attend_packed(q: Any, k: Any, v: Any, keys: Any, values: Any, scaling: float | None) -> Any:
+    """The same with oneDNN's products, which are faster on the CPU than those in PyTorch's attention."""
+    import torch
+
+    n_heads, n_rows, length, size = q.shape
+    n_shared, past = k.shape[0], keys.shape[1]
+    q = q * (size**-0.5 if scaling is None else scaling)
+    # Heads that share keys are rows of one product.
+    q = q.view(n_shared, -1, n_rows, length, size).permute(2, 0, 1, 3, 4).reshape(n_rows, n_shared, -1, size)
+    keys = torch.cat([keys, k[:, 0]], 1)
+    values = torch.cat([values, v[:, 0]], 1).transpose(1, 2).contiguous()
+    hidden = torch.full((length, length), -torch.inf).triu(1)
+    out = torch.empty_like(q)
+    for row in range(n_rows):
+        keys[:, past:] = k[:, row]
+        values[:, :, past:] = v[:, row].transpose(1, 2)
+        for head in range(n_shared):
+            scores = product(q[row, head], keys[head])
+            scores.view(-1, length, past + length)[:, :, past:] += hidden
+            out[row, head] = product(scores.softmax(-1), values[head])
+    return out.view(n_rows, n_heads, length, size).transpose(1, 2).flatten(0, 1)

@@ -1,0 +1,106 @@
+"""Log-probabilities of answers from plain batches: what works for every causal language model.
+
+The tokens that all questions share are run once, where the model's cache can be copied. What follows is run in batches
+of equal length: without padding every position is exact.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from policy_extraction.backends.local._passes import add_scores, keeps_logits
+from policy_extraction.backends.local._tokens import Question, Tokens, shared_length
+from policy_extraction.backends.local._tree import Wanted, sequences_of
+
+Batch = list[tuple[Tokens, dict[int, list[Wanted]]]]
+
+
+def batch_scores(model: Any, questions: Sequence[Question], tokens: int, share: bool = True) -> np.ndarray:
+    """Log-probability that the model's answer begins with each word, shape (questions, words).
+
+    Parameters
+    ----------
+    model
+        A causal language model of transformers.
+    questions
+        What it reads, and the tokens of each possible answer; all have as many words.
+    tokens
+        How many a batch has at most, counting those of the shared beginning for each sequence. One is always run.
+    share
+        Run the beginning that all questions share only once.
+    """
+    import torch
+
+    wanted = sequences_of(questions)
+    scores = np.zeros((len(questions), len(questions[0].answers)))
+    with torch.inference_mode():
+        shared = _shared(questions) if share else ()
+        cache = read(model, [shared], None, ()).past_key_values if shared and repeatable(model) else None
+        skip = 0 if cache is None else len(shared)
+        for batch in _batches(wanted, tokens):
+            places = sorted({position - skip for _, asked in batch for position in asked})
+            again = None if cache is None else repeated(cache, [0] * len(batch))
+            logits = read(model, [sequence[skip:] for sequence, _ in batch], again, places).logits
+            for row, (_, asked) in zip(logits, batch, strict=True):
+                add_scores(scores, row[[places.index(p - skip) for p in asked]], list(asked.values()))
+    return scores
+
+
+def read(model: Any, sequences: Sequence[Tokens], cache: Any, places: Sequence[int]) -> Any:
+    """A forward pass; its logits are those at `places` of the sequences."""
+    import torch
+
+    tokens = torch.tensor(sequences, device=model.device)
+    keeps = keeps_logits(model)
+    at = torch.tensor(places or [-1], device=model.device) % tokens.shape[1]
+    output = model(input_ids=tokens, past_key_values=cache, use_cache=True, **({"logits_to_keep": at} if keeps else {}))
+    if not keeps:
+        output.logits = output.logits[:, at]
+    return output
+
+
+def repeatable(model: Any) -> bool:
+    """Whether a cache can be copied for a batch; recurrent layers keep a state that can't, or there is no cache."""
+    import torch
+
+    with torch.inference_mode():
+        output = model(input_ids=torch.tensor([[0, 0]], device=model.device), use_cache=True)
+    try:
+        repeated(output.past_key_values, [0, 0])
+    except (AttributeError, NotImplementedError, TypeError):
+        return False
+    return True
+
+
+def repeated(cache: Any, rows: Sequence[int]) -> Any:
+    """A copy of a cache that has these of its rows, in this order."""
+    import torch
+
+    result = copy.copy(cache)
+    result.layers = [copy.copy(layer) for layer in cache.layers]
+    result.batch_select_indices(torch.tensor(rows, device=cache.layers[0].keys.device))
+    return result
+
+
+def _shared(questions: Sequence[Question]) -> Tokens:
+    """The tokens to run once; the last token of a context is left, since its logits are wanted."""
+    if len(questions) < 2:
+        return ()
+    contexts = [question.context for question in questions]
+    return contexts[0][: min(shared_length(contexts), min(map(len, contexts)) - 1)]
+
+
+def _batches(wanted: dict[Tokens, dict[int, list[Wanted]]], tokens: int) -> Iterator[Batch]:
+    groups: dict[int, Batch] = defaultdict(list)
+    for sequence, asked in wanted.items():
+        if asked:
+            groups[len(sequence)].append((sequence, asked))
+    for length, group in groups.items():
+        size = max(1, tokens // length)
+        for i in range(0, len(group), size):
+            yield group[i : i + size]

@@ -1,0 +1,132 @@
+"""Sampled continuations of prompts.
+
+Equal continuations are run once: the copies of a prompt share its forward pass, and copies that have said the same so
+far share the next one. Each copy draws from random numbers of its own, so that batches don't change what it says.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from policy_extraction.backends.local._batches import read, repeated
+from policy_extraction.backends.local._tokens import Tokens
+
+
+@dataclass(frozen=True)
+class _Row:
+    """A continuation and the numbers of the copies that wrote it."""
+
+    parent: int
+    written: Tokens
+    copies: np.ndarray
+
+
+def continuations(
+    model: Any,
+    contexts: Sequence[Tokens],
+    draws: np.ndarray,
+    temperature: float,
+    stops: frozenset[int],
+    rows_at_once: Callable[[int], int],
+    with_cache: bool,
+) -> list[Tokens]:
+    """What the model writes after each context, without the token that stops it.
+
+    Parameters
+    ----------
+    model
+        A causal language model of transformers.
+    contexts
+        What it reads.
+    draws
+        Uniform random numbers, shape (contexts, longest continuation).
+    temperature
+        0 for the most probable token.
+    stops
+        Tokens that end a continuation.
+    rows_at_once
+        How many sequences of a length are run together.
+    with_cache
+        Whether the model has a cache that can be copied.
+    """
+    import torch
+
+    copies: dict[Tokens, list[int]] = defaultdict(list)
+    for i, context in enumerate(contexts):
+        copies[context].append(i)
+    written: list[Tokens] = [()] * len(contexts)
+    with torch.inference_mode():
+        for context, numbers in copies.items():
+            _continue(model, context, numbers, draws, temperature, stops, rows_at_once, with_cache, written)
+    return written
+
+
+def _continue(
+    model: Any,
+    context: Tokens,
+    numbers: Sequence[int],
+    draws: np.ndarray,
+    temperature: float,
+    stops: frozenset[int],
+    rows_at_once: Callable[[int], int],
+    with_cache: bool,
+    written: list[Tokens],
+) -> None:
+    pending: list[tuple[Any, list[_Row]]] = [(None, [_Row(0, (), np.array(numbers))])]
+    while pending:
+        cache, rows = pending.pop()
+        step = len(rows[0].written)
+        if step == draws.shape[1]:
+            continue
+        if cache is None or not with_cache:
+            output = read(model, [context + row.written for row in rows], None, [-1])
+        else:
+            again = repeated(cache, [row.parent for row in rows])
+            output = read(model, [row.written[-1:] for row in rows], again, [-1])
+        children = []
+        for i, (row, logits) in enumerate(zip(rows, output.logits[:, -1], strict=True)):
+            chosen = _chosen(logits, draws[row.copies, step], temperature)
+            for token, said in _by_token(chosen, row.copies):
+                if token in stops:
+                    continue
+                children.append(_Row(i, (*row.written, token), said))
+                for number in said.tolist():
+                    written[number] = children[-1].written
+        cache = output.past_key_values if with_cache else None
+        most = rows_at_once(len(context) + draws.shape[1])
+        pending += [(cache, group) for group in _groups(children, most)]
+
+
+def _by_token(chosen: np.ndarray, copies: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+    """Each token that was chosen, and the copies that chose it, in one pass over the sorted tokens."""
+    order = np.argsort(chosen, kind="stable")
+    tokens, first = np.unique(chosen[order], return_index=True)
+    return zip(tokens.tolist(), np.split(copies[order], first[1:]), strict=True)
+
+
+def _groups(rows: Sequence[_Row], most: int) -> list[list[_Row]]:
+    """Rows to run together: of at most `most` copies in all, so that they never become more rows, or a single row."""
+    groups: list[list[_Row]] = []
+    copies = 0
+    for row in rows:
+        if groups and copies + len(row.copies) <= most:
+            groups[-1].append(row)
+            copies += len(row.copies)
+        else:
+            groups.append([row])
+            copies = len(row.copies)
+    return groups
+
+
+def _chosen(logits: Any, draws: np.ndarray, temperature: float) -> np.ndarray:
+    """For each of the draws a token, by inversion of the distribution function."""
+    logits = logits.float().cpu().double().numpy()
+    if temperature == 0:
+        return np.full(len(draws), logits.argmax())
+    cumulated = np.cumsum(np.exp((logits - logits.max()) / temperature))
+    return np.searchsorted(cumulated, draws * cumulated[-1], side="right")

@@ -1,0 +1,125 @@
+"""A language model in memory."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from meanfield import InputError, cache_folder
+from policy_extraction._toolbox.folders import folder_once
+from policy_extraction.backends.local._gguf_tokenizer import mend_tokenizer
+from policy_extraction.backends.local._libraries import require_libraries
+from policy_extraction.backends.local._source import SMOLLM2, Source
+
+COPY = 2  # number of the way in which the copy is made
+
+
+@dataclass(frozen=True)
+class LanguageModel:
+    """A causal language model of transformers, its tokenizer and its name."""
+
+    model: Any
+    tokenizer: Any
+    name: str
+
+    @property
+    def context_length(self) -> int | None:
+        """The longest text it takes, in tokens; None where its configuration does not say."""
+        return getattr(self.model.config.get_text_config(), "max_position_embeddings", None)
+
+
+def given(model: Any, tokenizer: Any) -> LanguageModel:
+    """A model that the caller has loaded already."""
+    require_libraries()
+    name = Path(getattr(model.config, "_name_or_path", "") or "unnamed").name
+    return LanguageModel(model.eval(), tokenizer, name)
+
+
+def dtype_name(dtype: object, device_map: object) -> str:
+    """The number format to load, 'float32' on the CPU and the checkpoint's own elsewhere where none is asked for."""
+    if dtype is None:
+        return "float32" if device_map in (None, "cpu") else "auto"
+    return str(dtype).removeprefix("torch.")
+
+
+def load(source: Source, dtype: str, device_map: Any = None, quantization_config: Any = None) -> LanguageModel:
+    """The model at `source`, ready to be run; the options are those of transformers' `from_pretrained`.
+
+    Raises
+    ------
+    InputError
+        If libraries are missing, `dtype` is no floating-point type of PyTorch, or transformers can't load the model.
+    """
+    require_libraries()
+    _check_dtype(dtype)
+    if source.name == SMOLLM2 and source.identity.startswith(SMOLLM2):
+        source = _unpacked(source)
+    try:
+        with _quiet():
+            model, tokenizer = _from_pretrained(source, dtype, device_map, quantization_config)
+    except (OSError, ValueError, KeyError, ImportError, RuntimeError) as error:
+        reason = str(error).strip().partition("\n")[0]
+        raise InputError(f"model = {source.location}: transformers can't load it ({reason})") from error
+    return LanguageModel(model.eval(), tokenizer, source.name)
+
+
+def _check_dtype(dtype: str) -> None:
+    import torch
+
+    found = getattr(torch, dtype, None)
+    if dtype != "auto" and not (isinstance(found, torch.dtype) and found.is_floating_point):
+        raise InputError(f"dtype = {dtype}: expected float32, bfloat16, float16, float64 or auto")
+
+
+def _from_pretrained(source: Source, dtype: str, device_map: Any, quantization_config: Any) -> tuple[Any, Any]:
+    import transformers
+
+    where = {"revision": source.revision or "main", "local_files_only": source.offline}
+    weights: dict[str, Any] = {"dtype": dtype, "device_map": device_map}
+    if quantization_config is not None:
+        weights["quantization_config"] = quantization_config
+    if source.gguf_file:
+        where["gguf_file"] = source.gguf_file
+        # Releases without GgufConfig always unpack the weights.
+        if quantization_config is None and hasattr(transformers, "GgufConfig"):
+            weights["quantization_config"] = transformers.GgufConfig(dequantize=True)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(source.location, **where)
+    if source.gguf_file:
+        from transformers.utils.hub import cached_file
+
+        path = cached_file(source.location, source.gguf_file, revision=where["revision"], local_files_only=True)
+        tokenizer = mend_tokenizer(tokenizer, Path(str(path)))
+    return transformers.AutoModelForCausalLM.from_pretrained(source.location, **where, **weights), tokenizer
+
+
+def _unpacked(source: Source) -> Source:
+    """The copy in safetensors format, made if it is missing; the GGUF file itself where no copy can be written."""
+    folder = cache_folder() / "models" / f"{source.identity.replace(' ', '-').replace(':', '-')}-{COPY}"
+
+    def fill(temporary: Path) -> None:
+        model, tokenizer = _from_pretrained(source, "float32", None, None)
+        model.save_pretrained(temporary)
+        tokenizer.save_pretrained(temporary)
+
+    if not folder.is_dir():
+        with suppress(OSError), _quiet():
+            folder_once(folder, fill)
+    return Source(source.name, source.identity, str(folder)) if folder.is_dir() else source
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without the progress bars of transformers, which say nothing about the extraction."""
+    from transformers.utils import logging
+
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown and not os.environ.get("HF_HUB_DISABLE_PROGRESS_BARS"):
+            logging.enable_progress_bar()

@@ -1,0 +1,150 @@
+"""A tree of tokens, run branch by branch.
+
+One pass runs branches that follow a common prefix and fit the memory, each token once. Where a branch is too large,
+only its first edge is run; its keys and values lengthen the prefix of the branches behind it.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from policy_extraction.backends.local._attention import Branches, Prefix, branching, current
+from policy_extraction.backends.local._tokens import Question
+from policy_extraction.backends.local._tree import Edge, Wanted, cut, tree
+
+
+@dataclass(frozen=True)
+class Room:
+    """What one pass can hold: `tokens`, of which those whose predictions are wanted count `wanted` more each."""
+
+    tokens: int
+    wanted: int
+
+    def cost(self, edge: Edge) -> int:
+        """Of an edge and all behind it."""
+        return edge.n_tokens + self.wanted * edge.n_wanted
+
+
+@dataclass
+class _Pass:
+    tokens: list[int] = field(default_factory=list)
+    positions: list[int] = field(default_factory=list)
+    rows: list[list[int]] = field(default_factory=list)
+    wanted: list[tuple[int, list[Wanted]]] = field(default_factory=list)
+    opened: list[tuple[Edge, int]] = field(default_factory=list)
+
+    def add(self, edge: Edge, before: list[int], whole: bool) -> None:
+        """Take in an edge behind the tokens `before`; all that follows it too, or else only this edge."""
+        first = len(self.tokens)
+        row = [*before, *range(first, first + len(edge.tokens))]
+        self.tokens += edge.tokens
+        self.positions += range(edge.start, edge.end)
+        self.wanted += [(first + place, asked) for place, asked in sorted(edge.wanted.items())]
+        if not whole:
+            self.opened.append((edge, first))
+        if not whole or not edge.children:
+            self.rows.append(row)
+        for child in edge.children if whole else ():
+            self.add(child, row, True)
+
+
+def tree_scores(model: Any, questions: Sequence[Question], room: Room) -> np.ndarray:
+    """Log-probability that the model's answer begins with each word, shape (questions, words).
+
+    Parameters
+    ----------
+    model
+        A causal language model of transformers whose attention is the plain one.
+    questions
+        What it reads, and the tokens of each possible answer; all have as many words.
+    room
+        Size of a pass.
+
+    Raises
+    ------
+    UnsupportedError
+        If the model's attention is another one.
+    """
+    import torch
+
+    root = tree(questions)
+    scores = np.zeros((len(questions), len(questions[0].answers)))
+    prefix = Prefix(root.depth)
+    with torch.inference_mode(), branching(model):
+        _visit(model, root, prefix, room, root.depth, scores)
+    return scores
+
+
+def _visit(model: Any, edge: Edge, prefix: Prefix, room: Room, longest: int, scores: np.ndarray) -> None:
+    """Run what follows an edge, which `prefix` ends with."""
+    for one in _passes(edge.children, room):
+        prefix.length = edge.end
+        new = _run(model, one, prefix, longest, scores)
+        begin = 0
+        for opened, _ in one.opened:
+            place = slice(begin, begin + len(opened.tokens))
+            prefix.write(new, place, edge.end)
+            _visit(model, opened, prefix, room, longest, scores)
+            begin = place.stop
+
+
+def _passes(edges: Sequence[Edge], room: Room) -> Iterator[_Pass]:
+    """Whole branches together as far as they fit, and the first edges of those that are too large."""
+    one, used = _Pass(), 0
+    for edge in edges:
+        whole = room.cost(edge) <= room.tokens
+        taken = edge if whole else cut(edge, room.tokens)
+        cost = room.cost(edge) if whole else len(taken.tokens) + room.wanted * len(taken.wanted)
+        if one.tokens and used + cost > room.tokens:
+            yield one
+            one, used = _Pass(), 0
+        one.add(taken, [], whole)
+        used += cost
+    if one.tokens:
+        yield one
+
+
+def _run(model: Any, one: _Pass, prefix: Prefix, longest: int, scores: np.ndarray) -> dict[int, tuple[Any, Any]]:
+    """One forward pass: adds what is wanted to `scores`, and returns keys and values of the opened edges by layer."""
+    import torch
+
+    def numbers(values: Sequence[Any]) -> torch.Tensor:
+        return torch.tensor(values, dtype=torch.long, device=model.device)
+
+    groups: dict[int, list[list[int]]] = defaultdict(list)
+    for row in one.rows:
+        groups[len(row)].append(row)
+    rows = list(groups.values())
+    home = [0] * len(one.tokens)
+    for place, token in enumerate(token for group in rows for row in group for token in row):
+        home[token] = place
+    kept = [first + i for edge, first in one.opened for i in range(len(edge.tokens))]
+    branches = Branches(prefix, [numbers(group) for group in rows], numbers(home), numbers(kept), longest)
+    places = [place for place, _ in one.wanted]
+    keep = {"logits_to_keep": numbers(places)} if keeps_logits(model) and places else {}
+    with current(branches):
+        output = model(input_ids=numbers([one.tokens]), position_ids=numbers([one.positions]), use_cache=False, **keep)
+    if places:
+        logits = output.logits[0] if keep else output.logits[0, numbers(places)]
+        add_scores(scores, logits, [asked for _, asked in one.wanted])
+    return branches.new
+
+
+def keeps_logits(model: Any) -> bool:
+    """Whether the model can be asked for the predictions at some positions only."""
+    return "logits_to_keep" in inspect.signature(model.forward).parameters
+
+
+def add_scores(scores: np.ndarray, logits: Any, wanted: Sequence[Sequence[Wanted]]) -> None:
+    """Add log-probabilities to `scores` (questions, words), from logits of shape (positions, vocabulary)."""
+    logits = logits.double() if logits.device.type == "cpu" else logits.float().cpu().double()
+    totals = logits.logsumexp(-1).numpy()
+    for row, total, asked in zip(logits.numpy(), totals, wanted, strict=True):
+        for one in asked:
+            scores[one.number, one.word] += row[one.token] - total

@@ -1,0 +1,115 @@
+"""Where a model is, and which one exactly it is, without loading it."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from meanfield import InputError
+from policy_extraction.backends.local import _embedded
+from policy_extraction.backends.local._libraries import require_libraries
+
+SMOLLM2 = _embedded.NAME
+HUB_TIMEOUT = 10.0  # seconds
+
+
+@dataclass(frozen=True)
+class Source:
+    """A model that can be loaded.
+
+    Parameters
+    ----------
+    name
+        For people and for the coordinate `model`.
+    identity
+        Changes when the weights or the tokenizer do; key of the cache.
+    location
+        A folder, or the name of a hub repository.
+    gguf_file
+        File within `location`, for weights in GGUF format.
+    revision
+        Commit of the hub repository.
+    offline
+        True where only files that are already here may be read.
+    """
+
+    name: str
+    identity: str
+    location: str
+    gguf_file: str | None = None
+    revision: str | None = None
+    offline: bool = True
+
+
+def find(model: str | Path, gguf_file: str | None = None) -> Source:
+    """The model with this name: the embedded one, a local folder, a GGUF file, or a repository of the Hugging Face hub.
+
+    Raises
+    ------
+    InputError
+        If there is no such model, or the hub can't be reached and the model is not among its downloaded ones.
+    """
+    if model == SMOLLM2 and gguf_file is None:
+        path = _embedded.gguf_path()
+        return Source(SMOLLM2, f"{SMOLLM2} sha256:{_embedded.sha256(path)}", str(path.parent), path.name)
+    path = Path(model).expanduser()
+    if path.is_file() and path.suffix == ".gguf" and gguf_file is None:
+        path, gguf_file = path.parent, path.name
+    if path.is_dir():
+        return _local(path.resolve(), gguf_file)
+    if path.exists():
+        raise InputError(f"model = {model}: expected a folder with a model, a .gguf file or a name on the hub")
+    if _is_path(str(model)):
+        raise InputError(f"model = {model}: there is no such file or folder")
+    return _hub(str(model), gguf_file)
+
+
+def _is_path(model: str) -> bool:
+    return model.startswith((".", "~", "/")) or "\\" in model or model.count("/") > 1 or model.endswith(".gguf")
+
+
+def _local(folder: Path, gguf_file: str | None) -> Source:
+    needed = gguf_file or "config.json"
+    if not (folder / needed).is_file():
+        raise InputError(f"model = {folder}: there is no file {needed} in this folder")
+    if gguf_file:
+        return Source(Path(gguf_file).stem, _fingerprint([folder / gguf_file]), str(folder), gguf_file)
+    files = sorted(path for path in folder.iterdir() if path.is_file())
+    return Source(folder.name, _fingerprint(files), str(folder))
+
+
+def _fingerprint(files: list[Path]) -> str:
+    """Weights may be hundreds of GB, so sizes and times stand for the contents."""
+    parts = [(str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in files]
+    return f"files:{hashlib.sha256(repr(parts).encode()).hexdigest()}"
+
+
+def _hub(name: str, gguf_file: str | None) -> Source:
+    require_libraries()
+    from huggingface_hub import HfApi, try_to_load_from_cache
+    from huggingface_hub.errors import GatedRepoError, HFValidationError, RepositoryNotFoundError
+
+    try:
+        commit, offline = HfApi().model_info(name, timeout=HUB_TIMEOUT).sha, False
+    except HFValidationError:
+        raise InputError(f"model = {name}: neither a folder here nor a possible name on the hub") from None
+    except GatedRepoError:
+        raise InputError(f"model = {name}: access must be asked for on its hub page, then `hf auth login`") from None
+    except RepositoryNotFoundError:
+        raise InputError(f"model = {name}: neither a folder here nor a (public) model on the hub") from None
+    except Exception as error:  # each release of the hub client brings the errors of another HTTP library
+        downloaded = try_to_load_from_cache(name, gguf_file or "config.json")
+        if not isinstance(downloaded, str):
+            reason = str(error).partition("\n")[0] or type(error).__name__
+            raise InputError(
+                f"model = {name}: no folder here, not downloaded yet, and the hub can't be reached ({reason})"
+            ) from None
+        commit, offline = _commit_of(Path(downloaded)), True
+    return Source(name, f"hub:{name}@{commit}/{gguf_file or ''}", name, gguf_file, commit, offline)
+
+
+def _commit_of(downloaded: Path) -> str:
+    """The hub client keeps files as …/snapshots/COMMIT/FILE."""
+    parts = downloaded.parts
+    return parts[len(parts) - parts[::-1].index("snapshots")]

@@ -1,0 +1,236 @@
+"""Language models that run here, through transformers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from meanfield import InputError
+from policy_extraction.backends._backend import Scores
+from policy_extraction.backends.local._attention import UnsupportedError, branching
+from policy_extraction.backends.local._batches import batch_scores, repeatable
+from policy_extraction.backends.local._chat import render
+from policy_extraction.backends.local._decode import continuations
+from policy_extraction.backends.local._disjoint import disjoint
+from policy_extraction.backends.local._libraries import LIBRARIES
+from policy_extraction.backends.local._load import LanguageModel
+from policy_extraction.backends.local._memory_budget import (
+    DEFAULT_BUDGET,
+    MOST_TOKENS_CPU,
+    Footprint,
+    check_budget,
+    footprint,
+)
+from policy_extraction.backends.local._packed import packed_linears
+from policy_extraction.backends.local._parallel import in_order
+from policy_extraction.backends.local._passes import Room, tree_scores
+from policy_extraction.backends.local._tokens import Question, Tokens, questions, spelled
+from policy_extraction.prompts._template import Prompt
+
+# Neighbours in the tree that are measured together. An interrupted measurement goes on with the very same portions, so
+# that its numbers are the same to the last bit; reading again what portions share costs 2 %.
+PORTION = 128
+
+
+class TransformersBackend:
+    """A causal language model of transformers.
+
+    Parameters
+    ----------
+    open_model
+        Loads the model. Not called before the model is needed.
+    name
+        For people.
+    identity
+        Changes when weights, tokenizer or number format do; empty if that can't be known.
+    memory_budget
+        Bytes for key-value caches and activations, beside the weights; None for 1 GiB.
+    """
+
+    def __init__(
+        self, open_model: Callable[[], LanguageModel], name: str, identity: str = "", memory_budget: int | None = None
+    ) -> None:
+        check_budget(memory_budget)
+        self.name, self.identity = name, identity
+        self._open = open_model
+        self._budget = DEFAULT_BUDGET if memory_budget is None else memory_budget
+        self._example = ""
+        self._exact_up_to = 0
+
+    @cached_property
+    def language_model(self) -> LanguageModel:
+        """The model and its tokenizer, loaded when they are first needed."""
+        return self._open()
+
+    @cached_property
+    def _footprint(self) -> Footprint:
+        return footprint(self.language_model.model)
+
+    @property
+    def provenance(self) -> dict[str, str | int | float]:
+        """Number format of the weights, and the libraries that run the model."""
+        model = self.language_model.model
+        quantized = getattr(model.config, "quantization_config", None)
+        method = (
+            quantized.get("quant_method") if isinstance(quantized, dict) else getattr(quantized, "quant_method", "")
+        )
+        found: dict[str, str | int | float] = {
+            "libraries": " ".join(LIBRARIES),
+            "dtype": str(model.dtype).removeprefix("torch."),
+        }
+        return found | ({"quantization": str(getattr(method, "value", method))} if method else {})
+
+    def check(self, prompts: Sequence[Prompt], words: Sequence[str]) -> None:
+        """As in `Backend`: words, lengths, memory, and that the model's predictions are numbers."""
+        asked = self._questions(prompts, words)
+        self._tokens_of_a_pass(asked)
+        longest = max(asked, key=lambda question: len(question.context))
+        self._finite(batch_scores(self.language_model.model, [longest], 1))
+
+    def score(self, prompts: Sequence[Prompt], words: Sequence[str]) -> Iterator[Scores]:
+        """As in `Backend`, in portions of neighbours in the tree of all prompts."""
+        if not prompts:
+            return
+        asked = self._questions(prompts, words)
+        model = self.language_model.model
+        order = sorted(range(len(asked)), key=lambda number: asked[number].context)
+        numbers = [order[first : first + PORTION] for first in range(0, len(order), PORTION)]
+        portions = [[asked[number] for number in some] for some in numbers]
+        exact = self._exact(asked)
+        method, workers = self._method(asked, exact), self._workers(asked, exact)
+        # The attention is replaced once around all passes: several run at a time.
+        with packed_linears(model), branching(model) if exact else nullcontext():
+            measured = in_order(method, portions, workers)
+            for some, portion, begun in zip(numbers, portions, measured, strict=True):
+                rows = zip(self._finite(begun), portion, strict=True)
+                log_p = np.stack([disjoint(row, question.answers) for row, question in rows])
+                yield Scores(np.array(some), log_p, np.zeros(log_p.shape, dtype=bool))
+
+    def generate(
+        self, prompts: Sequence[Prompt], *, max_tokens: int, temperature: float = 1.0, seed: int = 0
+    ) -> list[str]:
+        """As in `Backend`. Copies of a prompt share its forward pass, and copies that say the same share the next."""
+        model, tokenizer = self.language_model.model, self.language_model.tokenizer
+        contexts = self._contexts(prompts)
+        if not contexts:
+            return []
+        most = max(1, self._footprint.tokens(self._budget, max(map(len, contexts)) + max_tokens))
+        draws = np.random.default_rng(seed).random((len(prompts), max_tokens))
+        with packed_linears(model):
+            written = continuations(
+                model,
+                contexts,
+                draws,
+                temperature,
+                _stops(self.language_model),
+                lambda length: max(1, most // length),
+                repeatable(model),
+            )
+        return tokenizer.batch_decode([list(tokens) for tokens in written], skip_special_tokens=True)
+
+    def tokens(self, words: Sequence[str]) -> list[str]:
+        """The numbers of the tokens of each word, as it is spelled after the last prompt that was asked."""
+        question = spelled(self.language_model.tokenizer, self._example, words)
+        return [" ".join(map(str, answer)) for answer in question.answers]
+
+    def _questions(self, prompts: Sequence[Prompt], words: Sequence[str]) -> list[Question]:
+        tokenizer = self.language_model.tokenizer
+        texts = [render(tokenizer, prompt) for prompt in prompts]
+        self._example = texts[-1]
+        asked = questions(tokenizer, texts, words)
+        self._check_length(_longest(asked))
+        return asked
+
+    def _contexts(self, prompts: Sequence[Prompt]) -> list[Tokens]:
+        tokenizer = self.language_model.tokenizer
+        texts = {prompt: render(tokenizer, prompt) for prompt in dict.fromkeys(prompts)}
+        encoded = tokenizer(list(texts.values()), add_special_tokens=False)["input_ids"] if texts else []
+        contexts = {prompt: tuple(tokens) for prompt, tokens in zip(texts, encoded, strict=True)}
+        if contexts:
+            self._example = texts[prompts[-1]]
+            self._check_length(max(map(len, contexts.values())))
+        return [contexts[prompt] for prompt in prompts]
+
+    def _check_length(self, longest: int) -> None:
+        limit = self.language_model.context_length
+        if limit is not None and longest > limit:
+            raise InputError(
+                f"memory_length: the longest prompt has {longest} tokens, and the context of {self.name} has {limit}; "
+                "take a shorter memory"
+            )
+
+    def _finite(self, log_p: np.ndarray) -> np.ndarray:
+        if np.isnan(log_p).any():
+            raise InputError(f"model = {self.name}: it returned logits that are not numbers (NaN); try dtype='float32'")
+        return log_p
+
+    def _tokens_of_a_pass(self, asked: Sequence[Question]) -> int:
+        model = self.language_model.model
+        most = self._footprint.tokens(self._budget, _longest(asked))
+        return min(most, MOST_TOKENS_CPU) if model.device.type == "cpu" else most
+
+    def _workers(self, asked: Sequence[Question], exact: bool) -> int:
+        """How many passes run at a time: on the CPU as many as have a thread each and fit the budget together.
+
+        It does not depend on how much is left to do: numbers differ in their last bits with the threads of a pass.
+        """
+        import torch
+
+        model = self.language_model.model
+        if not exact or model.device.type != "cpu":
+            return 1
+        return min(self._footprint.passes(self._budget, _longest(asked)), torch.get_num_threads())
+
+    def _method(self, asked: Sequence[Question], exact: bool) -> Callable[[Sequence[Question]], np.ndarray]:
+        """The tree where it gives what plain forward passes give, batches for other models."""
+        model, tokens = self.language_model.model, self._tokens_of_a_pass(asked)
+        if exact:
+            room = Room(tokens, self._footprint.wanted)
+            return lambda portion: tree_scores(model, portion, room)
+        return lambda portion: batch_scores(model, portion, tokens)
+
+    def _exact(self, asked: Sequence[Question]) -> bool:
+        """Whether the tree is exact for prompts of this length, found out once."""
+        longest = _longest(asked)
+        if longest > self._exact_up_to and self._tree_is_exact(asked):
+            self._exact_up_to = longest
+        return longest <= self._exact_up_to
+
+    def _tree_is_exact(self, asked: Sequence[Question]) -> bool:
+        import torch
+
+        model = self.language_model.model
+        by_length = sorted(asked, key=lambda question: len(question.context))
+        few = [by_length[0], by_length[-1]]
+        small = Room(max(8, len(few[-1].context) // 4), 0)  # so that passes have a prefix
+        plain = np.concatenate([batch_scores(model, [question], 1) for question in few])
+        try:
+            branched = tree_scores(model, few, small)
+        except UnsupportedError:
+            return False
+        except (AttributeError, TypeError, ValueError, KeyError, RuntimeError):  # code written for another attention
+            return False
+        return bool(np.allclose(branched, plain, rtol=0, atol=3 * torch.finfo(model.dtype).eps ** 0.5))
+
+
+def given(model: Any, tokenizer: Any, memory_budget: int | None = None) -> TransformersBackend:
+    """The back end of a model that the caller has loaded already."""
+    from policy_extraction.backends.local._load import given as loaded
+
+    language_model = loaded(model, tokenizer)
+    return TransformersBackend(lambda: language_model, language_model.name, "", memory_budget)
+
+
+def _longest(asked: Sequence[Question]) -> int:
+    return max(len(question.context) + max(map(len, question.answers)) for question in asked)
+
+
+def _stops(language_model: LanguageModel) -> frozenset[int]:
+    """The tokens that end an answer, by the model and by the tokenizer."""
+    configured = getattr(language_model.model.generation_config, "eos_token_id", None)
+    found = configured if isinstance(configured, list) else [configured]
+    return frozenset(token for token in (*found, language_model.tokenizer.eos_token_id) if token is not None)

@@ -1,0 +1,12 @@
+"""From answers to policies: measured, kept, drawn from, compared between prompts."""
+
+from policy_extraction.measuring._extract import extract as extract
+from policy_extraction.measuring._lazy import lazy_policy as lazy_policy
+from policy_extraction.measuring._record import policy_from_record as policy_from_record
+from policy_extraction.measuring._sampling import Sampling as Sampling
+from policy_extraction.measuring._tempered import tempered as tempered
+from policy_extraction.measuring._variants import newest_first as newest_first
+from policy_extraction.measuring._variants import prompt_variants as prompt_variants
+from policy_extraction.measuring._variants import standard_variants as standard_variants
+from policy_extraction.measuring._variants import unquoted as unquoted
+from policy_extraction.measuring._variants import variant_table as variant_table

@@ -1,0 +1,172 @@
+"""The public function: a model and words in, a policy out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import xarray as xr
+from tqdm.auto import tqdm
+
+from meanfield import MemorySpace
+from policy_extraction._toolbox.texts import check_kept
+from policy_extraction.backends._backend import Backend
+from policy_extraction.backends._open import open_backend
+from policy_extraction.backends.local._source import SMOLLM2
+from policy_extraction.measuring._cache import RecordCache
+from policy_extraction.measuring._record import make_record, policy_from_record, stack
+from policy_extraction.measuring._sampling import Sampling
+from policy_extraction.prompts._games import Words, check_games, check_tabulable, check_text, games_of
+from policy_extraction.prompts._orders import Order, orders
+from policy_extraction.prompts._questions import all_memories, prompts, trial_prompts
+from policy_extraction.prompts._template import NAMING_GAME, Payoffs, Template
+
+
+def extract(
+    model: str | os.PathLike[str] | tuple[Any, Any] | Backend = SMOLLM2,
+    *,
+    words: Sequence[str] | Sequence[Sequence[str]],
+    memory_length: int = 5,
+    temperature: float = 0.5,
+    device_map: Any = None,
+    dtype: Any = None,
+    gguf_file: str | None = None,
+    quantization_config: Any = None,
+    memory_budget: int | None = None,
+    template: Template = NAMING_GAME,
+    payoffs: Payoffs = Payoffs(),  # noqa: B008  (frozen)
+    progress: bool = False,
+    cache: bool | str | os.PathLike[str] = True,
+    undecided: str = "raise",
+) -> xr.Dataset:
+    """The policy of a language model in the naming game: P(word) in every memory state.
+
+    In every memory state, and for every order in which the words can be presented, the log-probability of each word is
+    read off the model over its whole vocabulary. Of this record the softmax over the words at temperature T, averaged
+    over the orders, is the policy ([004] Eq. 9). Beyond three words a balanced sample of the orders stands for all; see
+    `orders`. A measurement that was interrupted goes on where it stopped, if it is kept.
+
+    Parameters
+    ----------
+    model
+        `SMOLLM2` (embedded), a name on the Hugging Face hub, a folder, a .gguf file, a pair (model, tokenizer) that is
+        loaded already, or any `Backend`.
+    words
+        The words of one game, as in ``("his", "her")``, or a sequence of such sequences of equal length.
+    memory_length
+        H, in interactions.
+    temperature
+        T of Eq. 9.
+    device_map
+        As in transformers; None for the CPU.
+    dtype
+        Number format of the weights, as in transformers; None for float32 on the CPU, else the checkpoint's own.
+    gguf_file
+        The file in the folder or repository `model` that holds the weights in GGUF format.
+    quantization_config
+        As in transformers: for weights of 4 or 8 bits.
+    memory_budget
+        Bytes for key-value caches and activations, beside the weights; sets how much is run at once. None for 1 GiB.
+    template
+        The prompt.
+    payoffs
+        Points of a round.
+    progress
+        Show a progress bar.
+    cache
+        True to keep records in `cache_folder` and to take from there what was measured before, False not to, or a
+        folder for them. Models given as objects are never kept, and back ends only if they have an identity.
+    undecided
+        As for `policy_from_record`, where a server did not list all words: 'raise', or 'bound' for intervals of q. The
+        record is kept in either case.
+
+    Returns
+    -------
+    Policy with `q` (state, word), and beside it the record: `log_probability` (order, state, word), `captured_mass`
+    (order, state), the probability of the words together among all tokens, coordinates `order_label` and `word_tokens`.
+    For several sets of words, everything over a first dim `pair`.
+
+    Raises
+    ------
+    InputError
+        If an argument is wrong, the model can't be loaded, its tokenizer can't tell the words apart, its context is too
+        short, or it returns NaN. Words and lengths are checked before anything is measured.
+    """
+    games, stacked = games_of(words)
+    check_games(games, memory_length)
+    check_tabulable(games, memory_length)
+    Sampling(temperature, undecided=undecided)
+    kept = RecordCache(cache)
+    backend = open_backend(
+        model,
+        device_map=device_map,
+        dtype=dtype,
+        gguf_file=gguf_file,
+        quantization_config=quantization_config,
+        memory_budget=memory_budget,
+    )
+    if not backend.identity:
+        kept = RecordCache(False)
+    plans = {game: _Plan(game, tuple(orders(game)), memory_length, template, payoffs) for game in games}
+    records = {game: kept.get(plan.key(backend)) for game, plan in plans.items()}
+    missing = [plans[game] for game, record in records.items() if record is None]
+    if missing:
+        kept.prepare()
+        for plan in missing:
+            trial = trial_prompts(plan.words, plan.presented, memory_length, template, payoffs)
+            check_text(plan.words, memory_length, trial)
+            backend.check(trial, plan.words)
+            check_kept({"model": backend.name, "identity": backend.identity, **backend.provenance})
+        total = sum(plan.n_prompts for plan in missing)
+        with tqdm(total=total, desc=backend.name, unit="prompt", disable=not progress) as bar:
+            for plan in missing:
+                records[plan.words] = _measure(backend, plan, kept, bar)
+    found = [record for record in records.values() if record is not None]
+    return policy_from_record(stack(found) if stacked else found[0], temperature, undecided=undecided)
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """One record to measure."""
+
+    words: Words
+    presented: tuple[Order, ...]
+    memory_length: int
+    template: Template
+    payoffs: Payoffs
+
+    @property
+    def n_prompts(self) -> int:
+        return MemorySpace(len(self.words), self.memory_length).n_states * len(self.presented)
+
+    def key(self, backend: Backend) -> dict[str, object]:
+        """What determines the record."""
+        return {"format": 4, "identity": backend.identity, **asdict(self), "memory_length": int(self.memory_length)}
+
+
+def _measure(backend: Backend, plan: _Plan, kept: RecordCache, bar: tqdm) -> xr.Dataset:
+    """Measure what is not known yet, and keep the record."""
+    memories = all_memories(len(plan.words), plan.memory_length)
+    asked = prompts(plan.words, plan.presented, memories, plan.template, plan.payoffs)
+    measured = kept.unfinished(plan.key(backend), len(asked), len(plan.words))
+    measured.complete(backend, asked, plan.words, bar)
+    shape = (len(plan.presented), len(memories), len(plan.words))
+    record = make_record(
+        measured.log_probability.reshape(shape),
+        plan.words,
+        plan.presented,
+        backend.tokens(plan.words),
+        plan.memory_length,
+        backend.name,
+        measured.censored.reshape(shape),
+        model_identity=backend.identity,
+        template=plan.template.name,
+        payoff_success=plan.payoffs.success,
+        payoff_failure=plan.payoffs.failure,
+        **backend.provenance,
+    )
+    kept.put(plan.key(backend), record)
+    measured.remove()
+    return record

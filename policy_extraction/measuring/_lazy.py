@@ -1,0 +1,265 @@
+"""Policies of language models with too many memory states to measure them all: asked as memories occur."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+import xarray as xr
+from tqdm.auto import tqdm
+
+from meanfield import InputError, MemorySpace, cache_folder
+from policy_extraction._toolbox.texts import check_kept, shown
+from policy_extraction.backends._backend import Backend
+from policy_extraction.measuring._asked import Answers, Asked, Memory
+from policy_extraction.measuring._record import make_record
+from policy_extraction.measuring._sampling import Sampling, check_log_probabilities, choose
+from policy_extraction.prompts._games import check_games, one_game
+from policy_extraction.prompts._orders import Order
+from policy_extraction.prompts._orders import orders as presentation_orders
+from policy_extraction.prompts._questions import trial_prompts
+from policy_extraction.prompts._template import NAMING_GAME, Payoffs, Prompt, Template
+
+
+def lazy_policy(
+    backend: Backend,
+    words: Sequence[str],
+    memory_length: int,
+    *,
+    template: Template = NAMING_GAME,
+    payoffs: Payoffs = Payoffs(),  # noqa: B008  (frozen)
+    orders: int | Sequence[Sequence[str]] | None = None,
+    seed: int = 0,
+    temperature: float = 0.5,
+    top_k: int | None = None,
+    top_p: float | None = None,
+    over: str = "words",
+    floor: float = 0.0,
+    undecided: str = "raise",
+    cache: bool | str | os.PathLike[str] = True,
+    progress: bool = False,
+) -> LazyExtraction:
+    """The policy of a language model as a function of memories, which asks the model about those that occur.
+
+    For W = 10 words and H = 5 interactions there are 10^10 memory states; a population visits a tiny part of them.
+    ``validation.LazyPolicy(f, f.words, f.memory_length, name=f.name)`` makes of it what `validation.simulate` takes.
+    The average over presentation orders is what an agent does who sees a random order in each interaction ([001]
+    Methods).
+
+    Parameters
+    ----------
+    backend
+        The model.
+    words
+        The W words, 2 to 255.
+    memory_length
+        H, in interactions.
+    template
+        The prompt.
+    payoffs
+        Points of a round.
+    orders
+        The presentation orders: their number (see `orders`: balanced, without replacement), or the orders themselves.
+        None: all for W ≤ 3, a balanced sample of at least 24 beyond.
+    seed
+        Of the sample of orders.
+    temperature, top_k, top_p, over, floor, undecided
+        As in `policy_from_record`.
+    cache
+        True to keep what the model answered in `cache_folder` and to take from there what it was asked before, False
+        to keep it as long as the function lives, or a folder. What is kept does not depend on the sampling. A back end
+        without an identity is never kept.
+    progress
+        Show a progress bar for each batch.
+
+    Returns
+    -------
+    A function of a list of n memories, each a tuple of pairs (own word, partner's word), oldest first, words as their
+    numbers; it returns choice probabilities (n, W).
+
+    Raises
+    ------
+    InputError
+        If an argument is wrong, or the back end says that it can't measure these words and memories; from the function,
+        if the answers do not determine the probabilities.
+    """
+    words = one_game(words)
+    return LazyExtraction(
+        backend,
+        words,
+        memory_length,
+        template,
+        payoffs,
+        _presented(words, memory_length, orders, seed),
+        Sampling(temperature, top_k, top_p, over, floor, None, undecided),
+        cache,
+        progress,
+    )
+
+
+class LazyExtraction:
+    """What `lazy_policy` makes; see there.
+
+    Attributes
+    ----------
+    words, memory_length, name
+        W words, H, and the name of the model, as `validation.LazyPolicy` takes them.
+    presented
+        The presentation orders over which probabilities are averaged.
+    prompts_asked
+        How many prompts the model was sent by this object.
+    """
+
+    def __init__(
+        self,
+        backend: Backend,
+        words: tuple[str, ...],
+        memory_length: int,
+        template: Template,
+        payoffs: Payoffs,
+        presented: Sequence[Order],
+        sampling: Sampling,
+        cache: bool | str | os.PathLike[str],
+        progress: bool,
+    ) -> None:
+        self.words, self.memory_length, self.name = words, memory_length, backend.name
+        self.presented = list(presented)
+        self.prompts_asked = 0
+        self._backend, self._template, self._payoffs = backend, template, payoffs
+        self._sampling, self._progress = sampling, progress
+        self._asked = Asked(self._path(cache))
+        self._checked = False
+        if not len(self._asked):  # else the model may not be needed at all, which can take long to load
+            self._check()
+
+    def __call__(self, memories: Sequence[Memory]) -> np.ndarray:
+        """Choice probabilities (n, W) in these memories; the model is asked what is not known, in one batch."""
+        memories = [tuple((int(own), int(partner)) for own, partner in memory) for memory in memories]
+        space = MemorySpace(len(self.words), self.memory_length)
+        for memory in memories:
+            space.state(memory)  # InputError where it is none
+        self._ask(list(dict.fromkeys(memories)))
+        log_p, censored = self._arrays(self._asked.get(list(dict.fromkeys(memories))), memories)
+        choice = choose(log_p, censored, self._sampling)
+        if self._sampling.undecided == "raise" and not choice.decided.all():
+            number = (~choice.decided).sum()
+            raise InputError(
+                f"{self.name}: {number} of {choice.decided.size} prompts do not determine the probabilities of the "
+                "words (censored words, or a filter over the vocabulary); undecided='bound' takes the bounds"
+            )
+        return choice.q.mean(0)
+
+    def record(self) -> xr.Dataset:
+        """All that is known, as a record over the memories asked about; `state` are their numbers in `MemorySpace`.
+
+        Memories whose measurement was interrupted are left out. `check_policy` takes it.
+        """
+        answers = self._asked.everything()
+        n_orders = len(self.presented)
+        known = Counter(memory for memory, _ in answers)
+        # The file may also hold longer memories, which the same model was asked about with another H.
+        memories = [memory for memory, n in known.items() if n == n_orders and len(memory) <= self.memory_length]
+        if not memories:
+            raise InputError(f"{self.name}: nothing was asked yet, so that there is no record")
+        self._check()  # before it, a back end need not know how it spells the words
+        log_p, censored = self._arrays(answers, memories)
+        space = MemorySpace(len(self.words), self.memory_length)
+        record = make_record(
+            log_p,
+            self.words,
+            self.presented,
+            self._backend.tokens(self.words),
+            self.memory_length,
+            self.name,
+            censored,
+            **self._backend.provenance,
+            **self._provenance(),
+        )
+        return record.assign_coords(state=[space.state(memory) for memory in memories])
+
+    def _ask(self, memories: Sequence[Memory]) -> None:
+        known = self._asked.get(memories)
+        places = range(len(self.presented))
+        wanted = [(memory, place) for memory in memories for place in places if (memory, place) not in known]
+        if not wanted:
+            return
+        self._check()
+        prompts = [self._prompt(memory, place) for memory, place in wanted]
+        answered = 0
+        with tqdm(total=len(prompts), desc=self.name, unit="prompt", disable=not self._progress) as bar:
+            for scores in self._backend.score(prompts, self.words):
+                keys = [wanted[i] for i in scores.numbers]
+                check_log_probabilities(scores.log_probability)  # before they are kept for good
+                self._asked.put(keys, scores.log_probability, scores.censored)
+                self.prompts_asked += len(keys)
+                answered += len(keys)
+                bar.update(len(keys))
+        if answered < len(wanted):
+            raise InputError(f"{self.name} answered {answered} of {len(wanted)} prompts: expected all")
+
+    def _arrays(self, answers: Answers, memories: Sequence[Memory]) -> tuple[np.ndarray, np.ndarray]:
+        """Log-probabilities and whether they are censored, shape (order, memory, word)."""
+        shape = (len(self.presented), len(memories), len(self.words))
+        rows = [answers[memory, place] for place in range(len(self.presented)) for memory in memories]
+        return (
+            np.array([row.log_probability for row in rows], dtype=np.float64).reshape(shape),
+            np.array([row.censored for row in rows], dtype=bool).reshape(shape),
+        )
+
+    def _check(self) -> None:
+        if not self._checked:
+            trial = trial_prompts(self.words, self.presented, self.memory_length, self._template, self._payoffs)
+            self._backend.check(trial, self.words)
+            check_kept({"model": self.name, "identity": self._backend.identity, **self._backend.provenance})
+            self._checked = True
+
+    def _prompt(self, memory: Memory, place: int) -> Prompt:
+        spoken = [(self.words[own], self.words[partner]) for own, partner in memory]
+        return self._template.prompt(self.presented[place], spoken, self._payoffs)
+
+    def _path(self, cache: bool | str | os.PathLike[str]) -> Path | None:
+        if not isinstance(cache, (bool, str, os.PathLike)):
+            raise InputError(f"cache = {cache!r}: expected True, False or a folder")
+        if cache is False or not self._backend.identity:
+            return None
+        folder = cache_folder() / "asked" if cache is True else Path(cache).expanduser()
+        key = {
+            "format": 1,
+            "identity": self._backend.identity,
+            "words": self.words,
+            "presented": self.presented,
+            "template": asdict(self._template),
+            "payoffs": asdict(self._payoffs),
+        }
+        text = json.dumps(key, sort_keys=True, ensure_ascii=False)
+        return folder / f"{hashlib.sha256(text.encode()).hexdigest()}.sqlite"
+
+    def _provenance(self) -> dict[str, str | float]:
+        return {
+            "model_identity": self._backend.identity,
+            "template": self._template.name,
+            "payoff_success": self._payoffs.success,
+            "payoff_failure": self._payoffs.failure,
+        }
+
+
+def _presented(
+    words: tuple[str, ...], memory_length: int, orders: int | Sequence[Sequence[str]] | None, seed: int
+) -> list[Order]:
+    check_games([words], memory_length)
+    if MemorySpace(len(words), memory_length).n_states >= 2**63:
+        raise InputError(f"memory_length = {memory_length} with {len(words)} words: expected fewer than 2^63 states")
+    if orders is None or isinstance(orders, (int, np.integer)):
+        return presentation_orders(words, orders, seed)
+    given = [tuple(order) for order in orders]
+    if not given or len(set(given)) < len(given) or any(sorted(order) != sorted(words) for order in given):
+        raise InputError(
+            f"orders = {shown(orders)}: expected a number, or different orders of the words {shown(words)}"
+        )
+    return given

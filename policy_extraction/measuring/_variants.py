@@ -1,0 +1,200 @@
+"""One game asked in several ways, and what depends on how it is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+import numpy as np
+import xarray as xr
+from tqdm.auto import tqdm
+
+from meanfield import InputError, each_policy, group_size_law, stability_table, validate_policy, words_of
+from meanfield.toolbox import name_of, stamp
+from policy_extraction.measuring._extract import extract
+from policy_extraction.prompts._template import NAMING_GAME, TEMPLATES, Payoffs, Template
+
+Variant: TypeAlias = Template | Payoffs | tuple[Template, Payoffs]
+
+
+def newest_first(template: Template) -> Template:
+    """The template with its remembered rounds listed from the latest to the oldest."""
+    return replace(template, name=f"{template.name} newest first", newest_first=True)
+
+
+def unquoted(template: Template) -> Template:
+    """The template with its words bare, as the papers print them; InputError where it does not quote them.
+
+    The model's answer then begins with a word too, rather than with the text after an opening quotation mark.
+    """
+    bare = template
+    for field, slots in (("option", ("word",)), ("line", ("own", "partner"))):
+        text = getattr(template, field)
+        for slot in slots:
+            for quoted in (f"'${slot}'", f'"${slot}"'):
+                text = text.replace(quoted, f"${slot}")
+        bare = replace(bare, **{field: text})
+    prefix = template.answer_prefix.removesuffix("'").removesuffix('"')
+    if bare == template or prefix == template.answer_prefix:
+        raise InputError(f"template {template.name}: expected words in quotation marks, '$word'")
+    return replace(bare, name=f"{template.name} unquoted", answer_prefix=prefix)
+
+
+def standard_variants(template: Template = NAMING_GAME) -> dict[str, Variant]:
+    """What the papers leave open about the prompt: wording, payoffs, order of lines and quotation marks.
+
+    The first is the template itself, with the payoffs of the papers.
+    """
+    other = next(published for published in TEMPLATES.values() if published.name != template.name)
+    return {
+        template.name: template,
+        other.name: other,
+        "payoffs 10, -5": (template, Payoffs(10, -5)),
+        "payoffs 100, 0": (template, Payoffs(100, 0)),
+        "payoffs 50, -100": (template, Payoffs(50, -100)),
+        "newest round first": newest_first(template),
+        "words unquoted": unquoted(template),
+    }
+
+
+def prompt_variants(
+    model: Any,
+    words: Any,
+    memory_length: int = 5,
+    variants: Mapping[str, Variant] | None = None,
+    **options: Any,
+) -> xr.Dataset:
+    """The policies of one model to which the game is put in several ways.
+
+    Parameters
+    ----------
+    model, words, memory_length, options
+        As in `extract`, whose records are kept: variants that were measured before take no time.
+    variants
+        What to change, by name: a template, payoffs, or both as a pair. What is not given is as in `extract`. None for
+        `standard_variants`.
+
+    Returns
+    -------
+    What `extract` returns, over a first dim `variant`, with the coordinates `template`, `payoff_success` and
+    `payoff_failure` (variant). Each `policies.isel(variant=i)` is a policy.
+
+    Raises
+    ------
+    InputError
+        If there are no variants, one is none of these, or `extract` refuses an argument.
+    """
+    variants = standard_variants() if variants is None else variants
+    if not isinstance(variants, Mapping) or not variants:
+        raise InputError(f"variants = {variants!r}: expected names with a template, payoffs or a pair of both")
+    asked = {str(name): _parts(name, variant) for name, variant in variants.items()}
+    measured = [
+        extract(model, words=words, memory_length=memory_length, template=template, payoffs=payoffs, **options)
+        for template, payoffs in asked.values()
+    ]
+    stacked = xr.concat(
+        measured,
+        dim="variant",
+        data_vars="all",
+        coords=["word_tokens"],
+        compat="override",
+        join="exact",
+        combine_attrs="drop_conflicts",
+    )
+    return stacked.assign_coords(
+        variant=list(asked),
+        template=("variant", [template.name for template, _ in asked.values()]),
+        payoff_success=("variant", [payoffs.success for _, payoffs in asked.values()]),
+        payoff_failure=("variant", [payoffs.failure for _, payoffs in asked.values()]),
+    )
+
+
+def _parts(name: object, variant: object) -> tuple[Template, Payoffs]:
+    if isinstance(variant, Template):
+        return variant, Payoffs()
+    if isinstance(variant, Payoffs):
+        return NAMING_GAME, variant
+    if isinstance(variant, tuple) and len(variant) == 2:
+        template, payoffs = variant
+        if isinstance(template, Template) and isinstance(payoffs, Payoffs):
+            return template, payoffs
+    raise InputError(f"variants[{name!r}] = {variant!r}: expected a Template, Payoffs, or a pair of both")
+
+
+def variant_table(policies: xr.Dataset, *, progress: bool = False) -> xr.Dataset:
+    """What depends on how the game is put: stability of each consensus, strong word and group-size law.
+
+    Parameters
+    ----------
+    policies
+        What `prompt_variants` returns. The first variant is the one that others are compared with.
+    progress
+        Show a progress bar.
+
+    Returns
+    -------
+    Dataset over `variant`, and over `pair` where there are several, with
+
+    - `eigenvalue` (…, word), leading eigenvalue at the candidate consensus on each word ([004] Table S1), and
+      `is_fixed_point` (…, word), whether that candidate is a fixed point at all;
+    - `attractors`, the number of stable fixed points, and `strong_word`, where the rate equation leads from empty
+      memories, 'mixed' if to no consensus;
+    - `kappa` of `meanfield.group_size_law`, NaN where there is no such law, and `reason`;
+    - `policy_distance`, the mean over states of the total variation distance from the first variant's policy;
+    - `eigenvalue_change` and `kappa_change`, the differences from the first variant, and `strong_word_changes`.
+
+    Raises
+    ------
+    InputError
+        If `policies` has no dim `variant` or holds no policies.
+    """
+    if not isinstance(policies, xr.Dataset) or "variant" not in policies.dims:
+        raise InputError("policies: expected what prompt_variants returns, with a dim variant")
+    names = [str(name) for name in policies["variant"].values]
+    stacks = [validate_policy(policies.isel(variant=i), f"policies.isel(variant={i})") for i in range(len(names))]
+    n_pairs = policies.sizes.get("pair", 1)
+    rows = []
+    with tqdm(total=len(names) * n_pairs, desc="variants", unit="policy", disable=not progress, leave=False) as bar:
+        for stack in stacks:
+            columns = []
+            for policy in each_policy(stack):
+                columns.append(_row(policy))
+                bar.update()
+            rows.append(xr.concat(columns, dim="pair") if "pair" in policies.dims else columns[0])
+    table = xr.concat(rows, dim="variant").assign_coords(
+        {"variant": names}
+        | {name: policies[name] for name in ("template", "payoff_success", "payoff_failure") if name in policies.coords}
+        | {name: stacks[0][name] for name in ("pair", "word", "word_label", "model") if name in stacks[0].coords}
+    )
+    distances = [abs(stack["q"] - stacks[0]["q"]).sum("word").mean("state") / 2 for stack in stacks]
+    plain = [one.drop_vars([name for name in one.coords if name not in one.dims]) for one in distances]
+    table["policy_distance"] = xr.concat(plain, dim=table["variant"])
+    first = table.isel(variant=0)
+    for name in ("eigenvalue", "kappa"):
+        table[f"{name}_change"] = table[name] - first[name].drop_vars("variant")
+    table["strong_word_changes"] = table["strong_word"] != first["strong_word"].drop_vars("variant")
+    table["eigenvalue"].attrs["units"] = "1/time, two units of time are a population round"
+    return stamp(table, "variant_table", reference=names[0])
+
+
+def _row(policy: xr.Dataset) -> xr.Dataset:
+    """What is known of one policy."""
+    table = stability_table(policy)
+    candidates, points = (table.isel(entry=table["row"].values == row) for row in ("candidate", "fixed_point"))
+    places = [list(candidates["word"].values).index(word) for word in words_of(policy)]
+    if len(words_of(policy)) == 2:
+        law = group_size_law(policy)
+        kappa, reason = law["kappa"].item(), law.attrs["reason"]
+    else:
+        kappa, reason = np.nan, f"{name_of(policy)} has more than two words"
+    return xr.Dataset(
+        {
+            "eigenvalue": ("word", candidates["eigenvalue"].values[places]),
+            "is_fixed_point": ("word", candidates["is_fixed_point"].values[places].astype(bool)),
+            "attractors": int(points["stable"].values.sum()),
+            "strong_word": str(candidates["strong"].values[0]),
+            "kappa": kappa,
+            "reason": reason,
+        }
+    )

@@ -1,0 +1,52 @@
+"""The loop of all ensembles: runs in portions that bound memory, rounds in calls short enough to be interrupted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+STATE_BYTES = 2**26  # of agents' states held at once; a single run may need more
+INTERACTIONS_A_CALL = 2 * 10**7  # a call into compiled code can't be interrupted: a tenth of a second, 2 s at N = 10^7
+
+
+def portions(runs: int, bytes_a_run: int, fewest: int = 1, state_bytes: int | None = None) -> Iterator[slice]:
+    """The runs in portions whose states fit `state_bytes` (default `STATE_BYTES`), of `fewest` runs at least."""
+    size = max(fewest, (state_bytes or STATE_BYTES) // bytes_a_run)
+    for first in range(0, runs, size):
+        yield slice(first, min(first + size, runs))
+
+
+def play_to_end(
+    advance: Callable[[np.ndarray, int], object],
+    played: np.ndarray,
+    longest: int,
+    cost: int,
+    ended: Callable[[], np.ndarray],
+    report: Callable[[int], object],
+) -> None:
+    """Play the runs of a portion until each has ended or played `longest` rounds.
+
+    Parameters
+    ----------
+    advance
+        Plays up to so many more rounds in the runs with these numbers, and counts them in `played`.
+    played
+        Rounds played, shape (runs,).
+    longest
+        The most rounds of a run.
+    cost
+        Of a round, in interactions.
+    ended
+        Which runs have ended, shape (runs,).
+    report
+        Is told how many more rounds are settled; a run that has ended settles all of its rounds.
+    """
+    active, settled = np.flatnonzero(played < longest), 0
+    while active.size:
+        left = longest - int(played[active].min())
+        advance(active, min(left, max(1, INTERACTIONS_A_CALL // (active.size * cost))))
+        over = ended() | (played >= longest)
+        active = np.flatnonzero(~over)
+        before, settled = settled, int(np.where(over, longest, played).sum())
+        report(settled - before)

@@ -1,0 +1,196 @@
+"""Mean-field theory against an ensemble of simulated runs."""
+
+from __future__ import annotations
+
+import numpy as np
+import xarray as xr
+from scipy.interpolate import CubicSpline
+from scipy.stats import t as student
+
+from meanfield import TIME_PER_ROUND, InputError
+from meanfield.toolbox import MIXED, canonical_order, stamp
+from validation._engine.arguments import check_level, ensembles
+from validation.comparison._error_in_n import error_in_n
+from validation.comparison._intervals import wilson_interval
+
+SHARE = ("n_agents", "round", "word", "run")
+
+
+def compare(
+    solution: xr.Dataset,
+    simulation: xr.Dataset,
+    *,
+    time_per_round: float = TIME_PER_ROUND,
+    level: float = 0.99,
+    theory_error: float = 1e-6,
+) -> xr.Dataset:
+    """Does the simulated word share follow the rate equation, and do the runs end where it ends?
+
+    At small N they should not: the rate equation is the limit of many agents. The verdicts say where that limit begins.
+    The mean over runs is off the rate equation by O(1/N), which a band of width O(1/√(N·runs)) resolves where there are
+    not far fewer runs than agents. With several sizes the error's slope in N, -1 where N is large, shows its order; and
+    the difference extrapolated to N → ∞ tells a theory that is right for many agents from one that is not.
+
+    Parameters
+    ----------
+    solution
+        What `meanfield.solve` returns: `word_share` (time, word) and `attractor`, the word at which it ends or "mixed".
+    simulation
+        What `simulate` returns with recorded rounds and at least two runs.
+    time_per_round
+        Units of the solution's time that pass in one round, 2 for [004] Eq. 1.
+    level
+        Confidence of the verdict on a whole trajectory (Bonferroni over rounds and words), and of each single interval
+        of a consensus probability.
+    theory_error
+        Numerical uncertainty of the solution, added to the standard errors in quadrature. It decides where all runs
+        agree to the last digit, as they do at the start.
+
+    Returns
+    -------
+    Dataset with
+
+    - `simulated` (n_agents, round, word), the mean over runs, its `standard_error`, `theory` (round, word), their
+      difference `z` in standard errors, and `band`, the half-width of the simultaneous confidence band;
+    - `within_band` (n_agents, round), for all words, and `trajectory_agrees` (n_agents), for all rounds;
+    - `error` (n_agents), the root mean square over rounds and words of what is not noise in that difference, and its
+      `error_uncertainty`, NaN where it is not resolved; `error_slope`, the slope of log(error) in log(N) over the
+      resolved sizes, NaN where they are fewer than two, with `error_slope_interval` (bound);
+    - `limit` (round, word), the difference extrapolated to N → ∞ by a line in 1/N through the two largest sizes,
+      `limit_band`, the half-width of its simultaneous band, and `limit_verdict`: "agrees" where the band holds 0 in all
+      rounds, "differs" where it does not; "sizes too small" where the variance of the runs does not fall as 1/N between
+      the two, as where they still choose between two words; or "one size only";
+    - `consensus_probability` (n_agents, word) and `no_consensus` (n_agents), fractions of the runs, and their Wilson
+      intervals `consensus_interval` (n_agents, word, bound) and `no_consensus_interval` (n_agents, bound);
+    - `predicted_word`, the attractor of the theory, and `consensus_agrees` (n_agents): most runs, with confidence, end
+      there, or without consensus where it is "mixed".
+
+    Raises
+    ------
+    InputError
+        If the two don't have the same words, the simulation has no trajectories or one run only, the solution does not
+        reach as far as the rounds, or an option is out of range.
+    """
+    solution, simulation = _validate(solution, simulation, time_per_round, level, theory_error)
+    theory = _word_share_at(solution, time_per_round * simulation["round"].values)
+    share = simulation["word_share"].transpose(*SHARE).assign_attrs(long_name="word share")
+    result = compare_trajectories(share, theory, level, theory_error)
+    result = result.merge(_compare_consensus(simulation, str(solution["attractor"].item()), level))
+    result = stamp(
+        result,
+        "comparison",
+        runs=simulation.sizes["run"],
+        time_per_round=time_per_round,
+        level=level,
+        theory_error=theory_error,
+    )
+    hashes = {"theory_policy_sha256": solution, "simulation_policy_sha256": simulation}
+    return result.assign_attrs({k: d.attrs["policy_sha256"] for k, d in hashes.items() if "policy_sha256" in d.attrs})
+
+
+def compare_trajectories(share: xr.DataArray, theory: np.ndarray, level: float, theory_error: float) -> xr.Dataset:
+    """Of `compare` what concerns trajectories, for numbers of any kind.
+
+    Parameters
+    ----------
+    share
+        Simulated, dims (n_agents, when, what, run) under any names for the middle two; attrs["long_name"] says what.
+    theory
+        Shape (when, what).
+    level, theory_error
+        As for `compare`.
+    """
+    when, what = map(str, share.dims[1:3])
+    trajectory = ("n_agents", when, what)
+    name, runs = share.attrs["long_name"], share.sizes["run"]
+    mean = share.values.mean(-1)
+    standard_error = share.values.std(-1, ddof=1) / np.sqrt(runs)
+    uncertainty = np.hypot(standard_error, theory_error)
+    comparisons = theory.size
+    band = student.ppf(1 - (1 - level) / (2 * comparisons), runs - 1) * uncertainty
+    within = (np.abs(mean - theory) <= band).all(-1)
+    units = {"units": "1"}
+    errors = error_in_n(share, theory, level, theory_error)
+    trajectories = xr.Dataset(
+        {
+            "simulated": (trajectory, mean, {"long_name": f"simulated {name}, mean over runs", **units}),
+            "standard_error": (trajectory, standard_error, {"long_name": "standard error of the mean", **units}),
+            "theory": ((when, what), theory, {"long_name": f"mean-field {name}", **units}),
+            "z": (trajectory, (mean - theory) / uncertainty, {"long_name": "difference in standard errors", **units}),
+            "band": (trajectory, band, {"long_name": "half-width of the confidence band", **units}),
+            "within_band": (trajectory[:2], within),
+            "trajectory_agrees": ("n_agents", within.all(-1)),
+        },
+        coords={key: c for key, c in share.coords.items() if key != "run"},
+    )
+    return trajectories.merge(errors)
+
+
+def _compare_consensus(simulation: xr.Dataset, attractor: str, level: float) -> xr.Dataset:
+    outcome = simulation["consensus_word"].transpose("n_agents", "run").values
+    words = simulation["word_label"].values
+    runs = outcome.shape[1]
+    counts = (outcome[:, :, None] == words.astype(object)).sum(1)
+    without = runs - counts.sum(-1)
+    interval = np.stack(wilson_interval(counts, runs, level), axis=-1)
+    interval_without = np.stack(wilson_interval(without, runs, level), axis=-1)
+    predicted = interval_without if attractor == MIXED else interval[:, list(words).index(attractor)]
+    return xr.Dataset(
+        {
+            "consensus_probability": (("n_agents", "word"), counts / runs),
+            "consensus_interval": (("n_agents", "word", "bound"), interval),
+            "no_consensus": ("n_agents", without / runs),
+            "no_consensus_interval": (("n_agents", "bound"), interval_without),
+            "predicted_word": attractor,
+            "consensus_agrees": ("n_agents", predicted[:, 0] > 0.5),
+        },
+        coords={"bound": ["low", "high"]},
+    )
+
+
+def _word_share_at(solution: xr.Dataset, times: np.ndarray) -> np.ndarray:
+    """The solution's word share, shape (times, word), by cubic interpolation."""
+    share = solution["word_share"].transpose("time", "word").values
+    return CubicSpline(solution["time"].values, share)(times)
+
+
+def _validate(
+    solution: xr.Dataset, simulation: xr.Dataset, time_per_round: float, level: float, theory_error: float
+) -> tuple[xr.Dataset, xr.Dataset]:
+    """Both, with words in the order of their numbers and times rising."""
+    if not isinstance(solution, xr.Dataset) or not {"word_share", "attractor", "word_label"} <= set(solution.variables):
+        raise InputError("solution: expected what meanfield.solve returns, with word_share, attractor and word_label")
+    solution = canonical_order(solution, "solution").sortby("time")
+    simulation = ensembles("simulation", simulation)
+    if "word_share" not in simulation:
+        raise InputError("simulation has no word_share: expected one that recorded the word share of some rounds")
+    if many := set(solution["word_share"].dims) - {"time", "word"}:
+        raise InputError(
+            f"solution is one over {', '.join(map(str, many))}: select one, as in solution.sel(model=…, pair=…)"
+        )
+    theirs, ours = (tuple(map(str, d["word_label"].values)) for d in (solution, simulation))
+    if theirs != ours:
+        raise InputError(
+            f"solution has the words {', '.join(theirs)}: expected those of the simulation, {', '.join(ours)}"
+        )
+    if not np.isfinite(solution["word_share"].values).all():
+        raise InputError("solution.word_share has values that are not finite: expected what meanfield.solve returns")
+    attractor = str(solution["attractor"].item())
+    if attractor not in (*theirs, MIXED):
+        raise InputError(f"solution.attractor = {attractor!r}: expected {MIXED!r} or one of {', '.join(theirs)}")
+    if simulation.sizes["run"] < 2:
+        raise InputError("simulation has 1 run: expected at least 2, for a standard error")
+    if simulation["word_share"].isnull().any():
+        raise InputError("simulation.word_share has missing values: expected every run to have every round")
+    if not time_per_round > 0:
+        raise InputError(f"time_per_round = {time_per_round}: expected a positive number")
+    check_level(level)
+    if not theory_error > 0:
+        raise InputError(f"theory_error = {theory_error}: expected a positive number")
+    first, last = solution["time"].values[[0, -1]]
+    needed = time_per_round * simulation["round"].values[-1]
+    if first > 0 or last < needed * (1 - 1e-12):
+        raise InputError(
+            f"solution covers the times {first:g} to {last:g}: expected 0 to {needed:g} for the rounds simulated"
+        )
+    return solution, simulation

@@ -1,0 +1,98 @@
+"""Two ensembles of runs against each other: do they end alike, and after as many rounds?"""
+
+from __future__ import annotations
+
+import numpy as np
+import xarray as xr
+from scipy.stats import ks_2samp
+
+from meanfield import InputError
+from meanfield.toolbox import stamp
+from validation._engine.arguments import check_level, ensembles
+
+TABLES = 99_999  # the smallest p-value is 1e-5
+
+
+def compare_ensembles(first: xr.Dataset, second: xr.Dataset, *, level: float = 0.99) -> xr.Dataset:
+    """Two-sample tests of how runs end, and of their consensus times, size by size.
+
+    Two engines, a policy and its estimate, or generated and simulated choices should agree. Consensus times are
+    compared word by word and over all runs, those that never converge counted as later than any that does
+    (Kolmogorov-Smirnov; rounds are whole numbers, whose ties make the test err on the side of agreement).
+
+    Parameters
+    ----------
+    first, second
+        What `simulate` returns, for the same words and sizes.
+    level
+        Confidence of the verdict at one size: it is that of all its tests together (Bonferroni).
+
+    Returns
+    -------
+    Dataset over `n_agents` with
+
+    - `outcome_p` (n_agents), the p-value of equal fractions of runs by word of consensus or none: χ² of homogeneity
+      among tables with the same margins, sampled, since rare outcomes spoil its asymptotic law; 1 where all end alike;
+    - `time_distance` (n_agents, winner), the Kolmogorov-Smirnov distance of the consensus times of the runs that end
+      at a word, and of all, and `time_p` (n_agents, winner), NaN where one of the two has no such run;
+    - `agrees` (n_agents), whether no test rejects.
+
+    Raises
+    ------
+    InputError
+        If the two do not have the same words and sizes, or `level` is out of range.
+    """
+    first, second = ensembles("first", first), ensembles("second", second)
+    words = [str(word) for word in first["word_label"].values]
+    sizes = first["n_agents"].values
+    for name, ours, theirs in (
+        ("word_label", words, [str(word) for word in second["word_label"].values]),
+        ("n_agents", sizes.tolist(), second["n_agents"].values.tolist()),
+    ):
+        if ours != theirs:
+            raise InputError(f"second has {name} = {theirs}: expected {ours}, as the first")
+    check_level(level)
+    outcome_p = np.array([_outcome_test(*_pair(first, second, "consensus_word", n), words) for n in range(len(sizes))])
+    winners = [*words, "any"]
+    times = np.array([[_time_test(first, second, n, winner) for winner in winners] for n in range(len(sizes))])
+    p_values = np.column_stack([outcome_p, times[..., 1]])
+    tests = np.isfinite(p_values).sum(1)
+    result = xr.Dataset(
+        {
+            "outcome_p": ("n_agents", outcome_p, {"long_name": "p-value of equal outcomes", "units": "1"}),
+            "time_distance": (("n_agents", "winner"), times[..., 0], {"long_name": "distance of times", "units": "1"}),
+            "time_p": (("n_agents", "winner"), times[..., 1], {"long_name": "p-value of equal times", "units": "1"}),
+            "agrees": ("n_agents", np.nanmin(p_values, axis=1) >= (1 - level) / tests),
+        },
+        coords={"n_agents": first["n_agents"], "winner": winners},
+    )
+    return stamp(result, "ensemble_comparison", level=level, runs=first.sizes["run"], runs_second=second.sizes["run"])
+
+
+def _pair(first: xr.Dataset, second: xr.Dataset, name: str, size: int) -> tuple[np.ndarray, np.ndarray]:
+    return first[name].isel(n_agents=size).values, second[name].isel(n_agents=size).values
+
+
+def _outcome_test(first: np.ndarray, second: np.ndarray, words: list[str]) -> float:
+    counts = np.array([[(ends == word).sum() for word in words] for ends in (first, second)])
+    counts = np.column_stack([counts, [len(first), len(second)] - counts.sum(1)])
+    total = counts.sum(0)
+    expected = len(first) * total / total.sum()
+    # With fixed margins χ² is proportional to this sum over the first row; no one has outcomes that never occur.
+    weight = np.divide(1, expected, out=np.zeros_like(expected), where=expected > 0)
+    sampled = np.random.default_rng(0).multivariate_hypergeometric(total, len(first), size=TABLES)
+    statistic, imitated = (((row - expected) ** 2) @ weight for row in (counts[0], sampled))
+    return float((1 + (imitated >= statistic * (1 - 1e-9)).sum()) / (1 + TABLES))
+
+
+def _time_test(first: xr.Dataset, second: xr.Dataset, size: int, winner: str) -> tuple[float, float]:
+    times = _pair(first, second, "consensus_round", size)
+    if winner == "any":
+        times = tuple(np.nan_to_num(rounds, nan=np.inf) for rounds in times)
+    else:
+        ends = _pair(first, second, "consensus_word", size)
+        times = tuple(rounds[end == winner] for rounds, end in zip(times, ends, strict=True))
+    if not all(rounds.size for rounds in times):
+        return np.nan, np.nan
+    test = ks_2samp(*times)
+    return float(test.statistic), float(test.pvalue)

@@ -1,0 +1,79 @@
+"""A comparison in words, one line a population size."""
+
+from __future__ import annotations
+
+import numpy as np
+import xarray as xr
+from rich.table import Table
+
+from meanfield import InputError
+from meanfield.toolbox import MIXED, canonical_order
+from validation.comparison._error_in_n import LIMIT_AGREES, LIMIT_DIFFERS, LIMIT_TOO_SMALL, LIMIT_UNKNOWN
+
+
+def comparison_table(comparison: xr.Dataset) -> Table:
+    """What `compare` found, in words: for each N, does the word share follow theory, and do the runs end as it does?
+
+    Where there are several N, the last line says what is left of the difference for N → ∞.
+
+    Raises
+    ------
+    InputError
+        If `comparison` is not what `compare` returns.
+    """
+    if not isinstance(comparison, xr.Dataset) or comparison.attrs.get("kind") != "comparison":
+        raise InputError("comparison: expected what validation.compare returns")
+    comparison = canonical_order(comparison, "comparison").transpose(..., "n_agents", "word", "bound")
+    predicted = str(comparison["predicted_word"].item())
+    end = "no consensus" if predicted == MIXED else f"consensus on {predicted}"
+    level = 100 * comparison.attrs["option_level"]
+    table = Table(title=f"Simulation against mean field: {_title(comparison)}", caption=_limit_verdict(comparison))
+    table.add_column("N", justify="right")
+    table.add_column(f"word share ({level:g} % band)")
+    table.add_column(f"runs that end as predicted: {end}")
+    for n_agents in comparison["n_agents"].values:
+        line = comparison.sel(n_agents=n_agents)
+        table.add_row(f"{n_agents:,}", _trajectory_verdict(line), _consensus_verdict(line, predicted))
+    return table
+
+
+def _title(comparison: xr.Dataset) -> str:
+    words = "{" + ", ".join(map(str, comparison["word_label"].values)) + "}"
+    model = f"{comparison['model'].item()} " if "model" in comparison.coords else ""
+    return f"{model}{words}, {comparison.attrs['option_runs']:,} runs"
+
+
+def _limit_verdict(comparison: xr.Dataset) -> str | None:
+    verdict = str(comparison["limit_verdict"].item())
+    if verdict == LIMIT_UNKNOWN:
+        return None
+    largest, band = (float(np.abs(comparison[name]).max()) for name in ("limit", "limit_band"))
+    text = {
+        LIMIT_AGREES: f"for N → ∞ simulation agrees with theory (off by at most {largest:.2g}, band ±{band:.2g})",
+        LIMIT_DIFFERS: f"for N → ∞ simulation differs from theory (off by up to {largest:.2g}, band ±{band:.2g})",
+        LIMIT_TOO_SMALL: "these N are too small to extrapolate: the variance of the runs does not fall as 1/N yet",
+    }[verdict]
+    slope = float(comparison["error_slope"])
+    if np.isnan(slope):
+        return text
+    low, high = comparison["error_slope_interval"].values
+    return f"{text}; over these N the error goes as N^{slope:.2f} ({low:.2f} to {high:.2f})"
+
+
+def _trajectory_verdict(line: xr.Dataset) -> str:
+    largest = float(np.abs(line["simulated"] - line["theory"]).max())
+    if bool(line["trajectory_agrees"]):
+        return f"follows theory over {int(line['round'].max())} rounds (off by at most {largest:.2g})"
+    left = int(line["round"].values[~line["within_band"].values][0])
+    return f"leaves theory in round {left} (off by up to {largest:.2g})"
+
+
+def _consensus_verdict(line: xr.Dataset, predicted: str) -> str:
+    if predicted == MIXED:
+        share, interval = line["no_consensus"], line["no_consensus_interval"]
+    else:
+        word = list(line["word_label"].values).index(predicted)
+        share, interval = line["consensus_probability"][word], line["consensus_interval"][word]
+    low, high = interval.values
+    verdict = "most" if bool(line["consensus_agrees"]) else "not most"
+    return f"{verdict}: {float(share):.3f} ({low:.3f} to {high:.3f})"

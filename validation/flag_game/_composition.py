@@ -1,0 +1,235 @@
+"""Teams of two models in the flag game, predicted from their rewrites γ, and held against measured teams."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+from tqdm.auto import tqdm
+
+from meanfield import InputError
+from meanfield.toolbox import column_numbers, read_csv, stamp
+from theory.flag_game import FLAGS, Flag, crop_compatibility
+from theory.streams import splitmix
+from validation._engine.arguments import LARGEST_SEED, integer
+from validation.flag_game._endpoints import flag_game_accuracy
+from validation.flag_game._gossip import simulate_gossip
+from validation.flag_game._gossip_team import SMALLEST_COMPATIBILITY
+
+MEASURED = ("alpha", "gpt54_count", "n_trials", "initial_accuracy_mean", "final_accuracy_mean")
+COUNTED = "gpt54"
+PREDICTED = ("initial_accuracy", "collective_accuracy", "majority_vote_accuracy", "social_uplift")
+
+
+def sample_crops(
+    runs: int, n_agents: int, *, seed: int, noise: float = 0.0, flags: Sequence[Flag] = FLAGS
+) -> tuple[xr.DataArray, list[str]]:
+    """Crops of trials as the flag game draws them: a flag uniformly from the pool, and N crops of it, uniformly.
+
+    Returns
+    -------
+    Compatibility (run, agent, country) of an ideal observer (`theory.flag_game.crop_compatibility`, whose `noise` this
+    is), and the true country of each run.
+
+    Raises
+    ------
+    InputError
+        If an argument is out of range.
+    """
+    runs, n_agents = integer("runs", runs, 1), integer("n_agents", n_agents, 2)
+    rng = np.random.default_rng(integer("seed", seed, 0, LARGEST_SEED))
+    crops = {flag.country: crop_compatibility(flag.country, flags=flags, noise=noise).values for flag in flags}
+    countries = list(crops)
+    hidden = [countries[k] for k in rng.integers(0, len(countries), runs)]
+    p = np.stack([crops[country][rng.integers(0, len(crops[country]), n_agents)] for country in hidden])
+    # Many cells that differ make a likelihood that no report could ever raise again.
+    p[p < SMALLEST_COMPATIBILITY * p.max(-1, keepdims=True)] = 0.0
+    p /= p.sum(-1, keepdims=True)
+    return xr.DataArray(p, dims=("run", "agent", "country"), coords={"country": countries}), hidden
+
+
+def predict_composition(
+    rewrite: Mapping[str, float],
+    *,
+    uptake: Sequence[float],
+    n_agents: int = 8,
+    runs: int = 1000,
+    seed: int,
+    bandwidth: float = 3,
+    noise: float = 0.0,
+    rewrite_map: np.ndarray | None = None,
+    protocol: str = "broadcast",
+    kappa: float = 1.0,
+    report: str = "sampled",
+    flags: Sequence[Flag] = FLAGS,
+    progress: bool = False,
+) -> xr.Dataset:
+    """Accuracy of teams of two models that differ in γ only, for every number of the second: [002] Fig. 4a.
+
+    All see the crops as an ideal observer does, so that whatever the composition changes is the work of γ. Nothing is
+    fitted here: γ comes from `theory.fit_mechanism2`, and α is that of the prompt. All teams play the same trials.
+    With γ comes what it was fitted under, by default σ = 1, which the probe rejects where evidence is strong.
+
+    Parameters
+    ----------
+    rewrite
+        γ of the two models, {name: γ}; the first is the one that the others replace.
+    uptake
+        Values of α, all different.
+    n_agents, runs, seed
+        Team size, trials for each team and α, and the seed of both crops and games.
+    bandwidth, protocol, kappa, report
+        As `simulate_gossip` takes them. The paper does not tell κ; here a broadcast changes little after N rounds.
+        Answers are drawn from beliefs, as in the likelihood that γ is fitted with.
+    noise
+        Of the ideal observer.
+    rewrite_map
+        Similarity of countries, shape (K, K). Default: all alike, σ = 1, as γ is fitted by default.
+    flags
+        The pool.
+    progress
+        Show a progress bar.
+
+    Returns
+    -------
+    Dataset over (uptake, number), `number` of the second model, with `initial_accuracy`, `majority_vote_accuracy`,
+    `collective_accuracy` and `social_uplift`, each with `_se`.
+
+    Raises
+    ------
+    InputError
+        If an argument is out of range.
+    """
+    if len(rewrite) != 2:
+        raise InputError(f"rewrite = {rewrite!r}: expected two models and their γ")
+    alphas = [float(value) for value in uptake]
+    if not alphas or len(set(alphas)) < len(alphas):
+        raise InputError(f"uptake = {alphas}: expected one value or several different ones")
+    p, truth = sample_crops(runs, n_agents, seed=seed, noise=noise, flags=flags)
+    similarity = np.ones((len(flags), len(flags))) if rewrite_map is None else rewrite_map
+    first, second = rewrite.values()
+    # Crops and games must not share random numbers.
+    game_seed = int(splitmix(np.array([seed], np.uint64))[0] >> np.uint64(1))
+    rows = []
+    for alpha in tqdm(alphas, desc="uptake", disable=not progress, leave=False):
+        for number in range(n_agents + 1):
+            games = simulate_gossip(
+                p,
+                runs=runs,
+                seed=game_seed,
+                uptake=alpha,
+                bandwidth=bandwidth,
+                rewrite=[second] * number + [first] * (n_agents - number),
+                rewrite_map=similarity,
+                truth=truth,
+                protocol=protocol,
+                kappa=kappa,
+                report=report,
+            )
+            accuracy = flag_game_accuracy(games)
+            names = [name for one in PREDICTED for name in (one, f"{one}_se")]
+            rows.append(accuracy[names].expand_dims(uptake=[alpha], number=[number]))
+    result = xr.merge(rows, join="outer", compat="no_conflicts")
+    result.attrs = {"models": list(rewrite), "rewrite": list(rewrite.values())}
+    result["number"].attrs = {"long_name": f"agents that are {list(rewrite)[1]}"}
+    options = {"n_agents": n_agents, "runs": runs, "seed": seed, "bandwidth": bandwidth, "noise": noise}
+    options |= {"protocol": protocol, "kappa": kappa, "report": report}
+    return stamp(result, "team_composition", None, **options)
+
+
+def compare_composition(prediction: xr.Dataset, measured: str | os.PathLike[str] | pd.DataFrame) -> xr.Dataset:
+    """A predicted composition sweep beside the measured one.
+
+    Parameters
+    ----------
+    prediction
+        What `predict_composition` returns, with GPT-5.4 the second model, the one that the table counts.
+    measured
+        The table `broadcast_alpha_composition.csv`, or its path, with all compositions at each α. It tells no scatter,
+        so that of a binomial of its trials is taken, sqrt(A(1 - A)/n) with A = (nA + 1)/(n + 2): no accuracy between 0
+        and 1 scatters more between trials. All compositions were run on the same trials, which makes differences
+        between them more certain than that.
+
+    Returns
+    -------
+    `prediction` at the measured points with `measured`, `measured_se`, `measured_initial`, `trials` and `z`, the
+    difference over its error, over (uptake, number); and over `uptake` the gain of mixed teams, the mean over all mixed
+    compositions less the mean of the two pure ones: `mixed_gain`, `measured_mixed_gain` and their `_se`.
+
+    Raises
+    ------
+    InputError
+        If the table lacks a column or a composition, a number in it is out of range, a point of it was not predicted,
+        or the second model is another.
+    """
+    if not isinstance(prediction, xr.Dataset) or prediction.attrs.get("kind") != "team_composition":
+        raise InputError("prediction: expected what predict_composition returns")
+    second = list(prediction.attrs["models"])[1]
+    if "".join(filter(str.isalnum, second.lower())) != COUNTED:
+        raise InputError(f"prediction: its second model is {second!r}: expected gpt-5.4, which gpt54_count counts")
+    table = _measured_table(measured, int(prediction.attrs["option_n_agents"]))
+    cells = table.set_index(["alpha", "gpt54_count"]).to_xarray().rename(alpha="uptake", gpt54_count="number")
+    unknown = [name for name in ("uptake", "number") if not np.isin(cells[name], prediction[name]).all()]
+    if unknown:
+        raise InputError(f"prediction: expected all values of {unknown[0]} in the table, {cells[unknown[0]].values}")
+    trials, accuracy = cells["n_trials"], cells["final_accuracy_mean"]
+    shrunk = (trials * accuracy + 1) / (trials + 2)
+    result = prediction.sel(uptake=cells["uptake"], number=cells["number"]).assign(
+        measured=accuracy,
+        measured_se=np.sqrt(shrunk * (1 - shrunk) / trials),
+        measured_initial=cells["initial_accuracy_mean"],
+        trials=trials,
+    )
+    error = np.hypot(result["measured_se"], result["collective_accuracy_se"])
+    result["z"] = (result["measured"] - result["collective_accuracy"]) / error
+    for name, prefix in (("collective_accuracy", ""), ("measured", "measured_")):
+        gain, gain_se = _mixed_gain(result[name], result[f"{name}_se"])
+        result[f"{prefix}mixed_gain"], result[f"{prefix}mixed_gain_se"] = gain, gain_se
+    return result.assign_attrs(prediction.attrs, kind="team_composition_comparison")
+
+
+def _measured_table(measured: str | os.PathLike[str] | pd.DataFrame, n_agents: int) -> pd.DataFrame:
+    """The columns MEASURED, numbers in their ranges, with one row for each α and composition of a team."""
+    table = measured if isinstance(measured, pd.DataFrame) else read_csv(measured, "measured")
+    missing = [name for name in MEASURED if name not in table]
+    if missing or table.empty:
+        raise InputError(f"measured: expected the columns {', '.join(MEASURED)} and a row for each α and composition")
+    limits = zip(MEASURED, (0, 0, 1, 0, 0), (1, n_agents, np.inf, 1, 1), strict=True)
+    table = pd.DataFrame({name: _in_range(name, table[name].to_numpy(), *ends) for name, *ends in limits})
+    if table.duplicated(["alpha", "gpt54_count"]).any():
+        raise InputError("measured: expected one row for each α and composition")
+    for alpha, rows in table.groupby("alpha"):
+        if len(rows) != n_agents + 1:
+            numbers = sorted(int(number) for number in rows["gpt54_count"])
+            raise InputError(
+                f"measured: gpt54_count = {numbers} at alpha = {alpha}: expected all from 0 to the {n_agents} agents "
+                "of the prediction"
+            )
+    return table
+
+
+def _in_range(name: str, column: np.ndarray, least: float, most: float) -> np.ndarray:
+    """The numbers of a column; counts are whole."""
+    whole = name in ("gpt54_count", "n_trials")
+    values = column_numbers(column)
+    wrong = ~(np.isfinite(values) & (values >= least) & (values <= most))
+    if whole:
+        wrong |= values != np.round(values)
+    if wrong.any():
+        row = int(wrong.argmax())
+        kind = "a whole number" if whole else "a number"
+        raise InputError(f"measured: {name} = {column[row]!s} in row {row}: expected {kind} from {least} to {most}")
+    return values.astype(np.int64) if whole else values
+
+
+def _mixed_gain(accuracy: xr.DataArray, error: xr.DataArray) -> tuple[xr.DataArray, xr.DataArray]:
+    """Mean of the mixed teams less that of the two pure ones, and its error were all teams independent."""
+    size = accuracy.sizes["number"]
+    weight = np.full(size, 1 / (size - 2))
+    weight[[0, -1]] = -0.5
+    weights = xr.DataArray(weight, dims="number")
+    gain = (accuracy * weights).sum("number", skipna=False)
+    return gain, (error**2 * weights**2).sum("number", skipna=False) ** 0.5

@@ -1,0 +1,232 @@
+"""How flag games end, and how often they end well: the observables of [002] Section 2.3."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import xarray as xr
+
+from meanfield import InputError
+from meanfield.toolbox import stamp
+from theory.flag_game.mechanism1 import ENDPOINTS
+from theory.toolbox import CONSENSUS_PERCENT, POLAR_PERCENT
+from validation._engine.arguments import check_level
+from validation.comparison._intervals import wilson_interval
+
+CORRECT, WRONG, POLARIZED, FRAGMENTED = ENDPOINTS
+CONSENSUS_SHARE = CONSENSUS_PERCENT / 100
+FACTION_SHARE = POLAR_PERCENT / 100
+
+
+def endpoints(
+    reports: xr.DataArray | np.ndarray,
+    truth: object,
+    *,
+    consensus: float = CONSENSUS_SHARE,
+    faction: float = FACTION_SHARE,
+    countries: Sequence[str] | None = None,
+) -> xr.Dataset:
+    """The class of endpoint of each run, from the answers of all its agents. Source: [002] Section 2.3.
+
+    With s the share of the agents who give the most frequent answer: 'correct_consensus' or 'wrong_consensus' where
+    s ≥ 0.85, by whether that answer is true; otherwise 'polarization' where two answers or more have a share of at
+    least 0.25 each, and 'fragmentation' where not. Shares that are equal to a threshold reach it. No tie can touch the
+    class, because two answers can't both have more than half. It can touch the vote: where the most frequent answer is
+    not unique, the paper's y_1 = arg max is not defined, and `correct` is the chance that one of them, drawn evenly, is
+    the true one: 1/2 where truth and one rival are level.
+
+    Parameters
+    ----------
+    reports
+        Answers, shape (..., agents), N ≥ 1 agents in the last dim, or in the dim `agent` of a DataArray. None or '' (no
+        answer) is refused.
+    truth
+        The true answer: one for all, or an array of the shape of `reports` without the agents. Names where answers are
+        names, numbers where they are numbers. Nobody need have given it.
+    consensus, faction
+        The thresholds 0.85 and 0.25, in (0.5, 1] and (0, 0.5].
+    countries
+        What could be answered. Where it is given, answers and truths outside of it are refused; without it, a truth
+        that is misspelt is one that nobody gave.
+
+    Returns
+    -------
+    Dataset over the other dims of `reports` with `endpoint`; `majority_share`, s; `correct`, of the majority vote; and
+    `truth_share`, the share of the agents who give the true answer.
+
+    Raises
+    ------
+    InputError
+        If there is an answer missing or not among `countries`, no agent, a truth of the wrong shape or kind, or a
+        threshold out of range.
+    """
+    if not 0.5 < consensus <= 1:
+        raise InputError(f"consensus = {consensus}: expected a share above 0.5, at most 1")
+    if not 0 < faction <= 0.5:
+        raise InputError(f"faction = {faction}: expected a share above 0, at most 0.5")
+    answers = _with_agents_last(reports)
+    true = _truth(truth, answers)
+    _check_known(countries, reports=answers, truth=true)
+    # Shares are quotients of whole numbers, rounded once: one that is 17/20 is the number 0.85.
+    shares = _shares(answers.values)
+    given = answers.values == true.values[..., None]
+    truth_share = given.mean(-1)
+    majority_share = shares.max(-1)
+    ties = (shares == majority_share[..., None]).sum(-1)
+    correct = (truth_share == majority_share) / ties
+    polarized = (shares >= faction).sum(-1) >= 2
+    endpoint = np.where(polarized, POLARIZED, FRAGMENTED)
+    endpoint = np.where(majority_share >= consensus, np.where(correct == 1, CORRECT, WRONG), endpoint)
+    like = answers.isel(agent=0, drop=True)
+    return xr.Dataset(
+        {
+            "endpoint": (like.dims, endpoint, {"long_name": "class of endpoint"}),
+            "majority_share": (like.dims, majority_share, {"long_name": "share of the most frequent answer"}),
+            "correct": (like.dims, correct, {"long_name": "chance that the majority vote is the true answer"}),
+            "truth_share": (like.dims, truth_share, {"long_name": "share of the true answer"}),
+        },
+        coords=like.coords,
+        attrs={"consensus": consensus, "faction": faction},
+    )
+
+
+def flag_game_accuracy(
+    initial: xr.Dataset | xr.DataArray | np.ndarray,
+    final: xr.DataArray | np.ndarray | None = None,
+    truth: object = None,
+    *,
+    level: float = 0.95,
+    countries: Sequence[str] | None = None,
+) -> xr.Dataset:
+    """Accuracies and endpoints of an ensemble of flag games: [002] Section 2.3, Eqs. 1-3.
+
+    Parameters
+    ----------
+    initial
+        What `simulate_gossip` returns, with `truth`; or isolated answers, shape (runs, agents), and then the other two
+        are needed. Of games with a manager, its answer is what the run is scored by.
+    final
+        Answers at the end, shape (runs, agents).
+    truth
+        The true answer, one for all or one a run, as `endpoints` takes it.
+    level
+        Confidence of the intervals.
+    countries
+        As `endpoints` takes them; by default those of the Dataset, where it names them.
+
+    Returns
+    -------
+    Dataset with, each with its standard error over runs in the variable of the same name and `_se` (NaN for one run),
+
+    - `initial_accuracy`, A_i, the mean share of agents whose isolated answer is true;
+    - `majority_vote_accuracy`, A_maj, of the majority vote on isolated answers, ties counted as `endpoints` does;
+    - `collective_accuracy`, A_c, the mean share of true answers at the end, and `final_vote_accuracy`, their vote;
+    - `social_uplift` = A_c - A_i, paired by run;
+
+    and `endpoint_fraction` (endpoint) with its Wilson interval `endpoint_interval` (endpoint, bound),
+    `endpoint_count` and `seeds`, the number of runs. The coord `n_agents` tells N where all N agents are scored at the
+    end, so not of games with a manager. Several N joined by `xr.concat(..., "n_agents")` are what
+    `theory.fit_mechanism1` takes.
+
+    Raises
+    ------
+    InputError
+        If `truth` or `final` is missing, or given with a simulation, or as `endpoints`.
+    """
+    check_level(level)
+    if isinstance(initial, xr.Dataset):
+        given = [name for name, value in (("final", final), ("truth", truth)) if value is not None]
+        if given:
+            raise InputError(f"{given[0]}: the simulation has its own; expected isolated answers with it, or neither")
+        if countries is None and "country" in initial.coords:
+            countries = initial["country"].values.tolist()
+        initial, final, truth = _of_simulation(initial)
+    if final is None or truth is None:
+        raise InputError("final and truth: expected answers at the end and what is true, with the isolated answers")
+    before, after = (endpoints(answers, truth, countries=countries) for answers in (initial, final))
+    if before["correct"].ndim != 1 or before.sizes != after.sizes:
+        raise InputError(f"initial is for runs of shape {before['correct'].shape}, final for {after['correct'].shape}")
+    samples = {
+        "initial_accuracy": ("mean accuracy of isolated answers", before["truth_share"]),
+        "majority_vote_accuracy": ("accuracy of the vote on isolated answers", before["correct"]),
+        "collective_accuracy": ("mean accuracy at the end", after["truth_share"]),
+        "final_vote_accuracy": ("accuracy of the vote at the end", after["correct"]),
+        "social_uplift": ("collective less initial accuracy", after["truth_share"] - before["truth_share"]),
+    }
+    runs = before["correct"].size
+    n_agents, scored = (_with_agents_last(answers).sizes["agent"] for answers in (initial, final))
+    result = xr.Dataset(coords={"n_agents": n_agents} if scored == n_agents else {})
+    for name, (long_name, sample) in samples.items():
+        error = sample.values.std(ddof=1) / np.sqrt(runs) if runs > 1 else np.nan
+        result[name] = ((), sample.values.mean(), {"long_name": long_name, "units": "1"})
+        result[f"{name}_se"] = ((), error, {"long_name": f"standard error of {name}", "units": "1"})
+    counts = np.array([(after["endpoint"].values == name).sum() for name in ENDPOINTS])
+    interval = np.stack(wilson_interval(counts, runs, level), axis=-1)
+    result["seeds"] = ((), runs, {"long_name": "number of runs", "units": "1"})
+    result["endpoint_count"] = ("endpoint", counts, {"long_name": "runs that end so", "units": "1"})
+    result["endpoint_fraction"] = ("endpoint", counts / runs, {"long_name": "fraction of runs", "units": "1"})
+    result["endpoint_interval"] = (("endpoint", "bound"), interval, {"long_name": f"Wilson interval, {level:g}"})
+    result = result.assign_coords(endpoint=list(ENDPOINTS), bound=["low", "high"])
+    return stamp(result, "flag_game_accuracy", None, level=level)
+
+
+def _of_simulation(simulation: xr.Dataset) -> tuple[xr.DataArray, xr.DataArray, xr.DataArray]:
+    missing = {"initial_report", "final_report", "truth"} - set(simulation.data_vars)
+    if missing:
+        raise InputError(
+            f"initial: expected what simulate_gossip returns with `truth`; {', '.join(missing)} is missing"
+        )
+    final = simulation["final_report"]
+    if "manager_report" in simulation:
+        final = simulation["manager_report"].expand_dims(agent=["manager"], axis=-1)
+    return simulation["initial_report"], final, simulation["truth"]
+
+
+def _with_agents_last(reports: xr.DataArray | np.ndarray | Sequence) -> xr.DataArray:
+    if isinstance(reports, xr.DataArray):
+        if "agent" not in reports.dims:
+            raise InputError(f"reports has the dims {reports.dims}: expected a dim agent")
+        answers = reports.transpose(..., "agent")
+    else:
+        values = np.asarray(reports)
+        others = ["run"] if values.ndim == 2 else [f"dim_{k}" for k in range(values.ndim - 1)]
+        answers = xr.DataArray(values, dims=(*others, "agent"))
+    if answers.ndim == 0 or answers.sizes["agent"] == 0:
+        raise InputError(f"reports has shape {answers.shape}: expected at least one agent in its last dim")
+    if (answers.values == "").any() or answers.isnull().any():
+        raise InputError("reports: expected an answer from every agent, and some are missing")
+    return answers
+
+
+def _truth(truth: object, answers: xr.DataArray) -> xr.DataArray:
+    like = answers.isel(agent=0, drop=True)
+    values = np.asarray(truth)
+    if values.shape not in ((), like.shape):
+        raise InputError(f"truth has shape {values.shape}: expected one answer, or the shape {like.shape}")
+    if _is_text(values) != _is_text(answers.values):
+        kinds = ["text" if _is_text(one) else "something else" for one in (values, answers.values)]
+        raise InputError(f"truth = {truth!r} is {kinds[0]}, and answers are {kinds[1]}: expected the same kind")
+    return like.copy(data=np.broadcast_to(values, like.shape))
+
+
+def _is_text(values: np.ndarray) -> bool:
+    return values.dtype.kind == "U" or (values.dtype == object and all(isinstance(one, str) for one in values.flat))
+
+
+def _check_known(countries: Sequence[str] | None, **given: xr.DataArray) -> None:
+    if countries is None:
+        return
+    for name, answers in given.items():
+        unknown = set(answers.values.ravel().tolist()) - set(countries)
+        if unknown:
+            raise InputError(f"{name} = {min(unknown, key=str)!r}: expected one of {', '.join(map(str, countries))}")
+
+
+def _shares(answers: np.ndarray) -> np.ndarray:
+    """The share of each answer that occurs anywhere, shape (..., answers)."""
+    known, places = np.unique(answers, return_inverse=True)
+    flat = places.reshape(-1, answers.shape[-1])
+    counts = np.zeros((len(flat), len(known)), np.int64)
+    np.add.at(counts, (np.arange(len(flat))[:, None], flat), 1)
+    return (counts / answers.shape[-1]).reshape(*answers.shape[:-1], len(known))

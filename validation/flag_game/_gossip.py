@@ -1,0 +1,261 @@
+"""Quantized Simplex Gossip among agents with private evidence: the dynamics of the flag game of [002]."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numba
+import numpy as np
+import xarray as xr
+from tqdm.auto import tqdm
+
+from meanfield import InputError
+from meanfield.toolbox import stamp
+from validation._engine.arguments import LARGEST_SEED, integer
+from validation._engine.ensemble import portions
+from validation.flag_game._gossip_kernel import Rules, first_probe
+from validation.flag_game._gossip_runs import of_runs, play_portion, start_runs
+from validation.flag_game._gossip_team import compatibility_rows, make_team, start_beliefs
+
+PROTOCOLS = ("pairwise", "broadcast", "manager")  # in the order of the kernel's numbers
+REPORTS = ("likeliest", "sampled")  # likewise
+KAPPA = 16.0  # [002] Appendix E: 16N interactions
+PATIENCE = 5  # [002] Section 2.1
+
+
+def simulate_gossip(
+    compatibility: xr.DataArray | np.ndarray,
+    *,
+    runs: int,
+    seed: int,
+    uptake: float | Sequence[float],
+    bandwidth: float | Sequence[float] = 1,
+    rewrite: float | Sequence[float] = 0.0,
+    rewrite_map: xr.DataArray | np.ndarray | None = None,
+    truth: str | int | Sequence[str] | Sequence[int] | None = None,
+    protocol: str = "pairwise",
+    manager_uptake: float = 1.0,
+    grounded: bool = True,
+    initial: str | xr.DataArray | np.ndarray | None = None,
+    report: str = "likeliest",
+    kappa: float = KAPPA,
+    probe_every: int | None = None,
+    patience: int | None = PATIENCE,
+    trajectories: bool = False,
+    beliefs: bool = False,
+    progress: bool = False,
+) -> xr.Dataset:
+    """Ensembles of flag games: agents who each see a crop exchange reports of what country's flag it is.
+
+    Agent i has a belief x_i over K countries and a crop whose compatibility with them is p_i; x_i = p_i at the start. A
+    speaker sends M, the mean of m labels drawn from its belief [002, Eq. 4]. A listener j rewrites it to
+    (1 - γ_j) M + γ_j C_j M / Σ C_j M [Eq. 10], moves to (1 - α_j) x_j + α_j times that [Eq. 5], and multiplies by p_j
+    and normalises [Eqs. 6, 11]. Two denominators can vanish, and then the limits hold: a message that C_j sends to
+    nothing is taken literally (the limit of C_j + εI); and where α_j = 1 and nothing that j hears is compatible with
+    its crop, the message is ignored (the limit of α → 1). Eq. 6 acts at every update, also at α = 0, where it sharpens
+    x_j towards the countries most compatible with the crop.
+
+    A step is, by protocol:
+
+    - 'pairwise': a uniformly random ordered pair of distinct agents, one speaks and the other listens;
+    - 'broadcast': all speak, and then each listens to the mean of the others' messages;
+    - 'manager': all speak, a manager without a crop listens to the mean of their messages and decides on one country,
+      and all listen to this decision, a message of one label. Its belief starts flat, is not anchored and rewrites
+      nothing; it decides as it would report.
+
+    Parameters
+    ----------
+    compatibility
+        p, shape (N, K) or (runs, N, K), or a DataArray over (agent, country) and perhaps run; rows sum to 1. Countries
+        without names are called '0', '1', …
+    runs
+        Number of runs, ≥ 1.
+    seed
+        0 to 2^63 - 1. A run depends on (seed, N, its number) only, so that 1,000 runs are the first 1,000 of 10,000,
+        whatever the number of threads; and not on how often it is probed, but for where it stops.
+    uptake, bandwidth, rewrite
+        α in [0, 1]; m, a whole number from 1, or `math.inf`, where beliefs themselves are sent; γ in [0, 1]. One number
+        for all, or one for each of the N agents.
+    rewrite_map
+        A similarity s of countries, shape (K, K), which makes C_j[k, l] = p_j[k] s[k, l]: a report of l supports the
+        countries that resemble l and are compatible with the crop. Or C itself, shape (N, K, K), C[j, k, l] the support
+        of k that j takes from a report of l. Needed where γ > 0. A DataArray is over (country, reported), or (agent,
+        country, reported); where it and `compatibility` name their countries, as those of `initial`, they are matched
+        by name.
+    truth
+        The true country, by name or number, one for all runs or one for each. It does not change the runs: it is there
+        for `flag_game_accuracy`.
+    protocol, manager_uptake
+        As above; α of the manager.
+    grounded
+        False leaves out Eq. 6: Quantized Simplex Gossip.
+    initial
+        Beliefs at the start. None: p. 'flat': 1/K. Or an array of the shape of p.
+    report
+        What an agent answers when it is asked for a country: the 'likeliest' (ties are broken evenly), or one 'sampled'
+        from its belief.
+    kappa
+        A run ends after κN steps, T_max of the paper.
+    probe_every
+        Steps between probes, where all agents are asked. By default N in the pairwise protocol, elsewhere 1.
+    patience
+        A run stops after so many probes in a row with the same answer from all (the manager too, where there is one).
+        None: runs never stop early.
+    trajectories, beliefs
+        Also return all probes, or the beliefs at the end.
+    progress
+        Show a progress bar.
+
+    Returns
+    -------
+    Dataset over (run, agent) with `initial_report`, the isolated answer to a probe before any message, and
+    `final_report`, that to the last probe, both names of countries; `steps` (run), played; `stopped` (run), whether by
+    consensus; `truth` (run) where it is given; `manager_report` (run), at the end, in that protocol. On request
+    `report` (run, probe, agent), missing after the end, and `final_belief` (run, agent, country).
+
+    Raises
+    ------
+    InputError
+        If an argument is out of range or contradicts another.
+    """
+    rows, countries = compatibility_rows("compatibility", compatibility)
+    runs = integer("runs", runs, 1)
+    if len(rows) not in (1, runs):
+        raise InputError(f"compatibility is for {len(rows)} runs: expected one for all or {runs}")
+    seed = integer("seed", seed, 0, LARGEST_SEED)
+    n_agents = rows.shape[1]
+    rules = _rules(n_agents, protocol, report, kappa, probe_every, patience)
+    team = make_team(
+        rows,
+        grounded=grounded,
+        rewrite_map=rewrite_map,
+        uptake=uptake,
+        rewrite=rewrite,
+        bandwidth=bandwidth,
+        manager_uptake=manager_uptake if protocol == "manager" else None,
+    )
+    start = start_beliefs(initial, rows, grounded)
+    true_country = _truths(truth, countries, runs)
+    answers = np.empty((2, runs, len(team.disposition)), np.int16)
+    most = -(-rules.max_steps // rules.probe_every)
+    history = np.full((runs, most + 1 if trajectories else 0, len(team.disposition)), -1, np.int16)
+    final_belief = np.empty((runs if beliefs else 0, n_agents, len(countries)))
+    steps, unanimous = np.zeros((2, runs), np.int64)
+    bytes_a_run = start[0].nbytes + history[:1].nbytes
+    with tqdm(total=runs * rules.max_steps, disable=not progress, unit="step", leave=False) as bar:
+        for part in portions(runs, bytes_a_run, numba.get_num_threads()):
+            state = start_runs(start, team, seed, part, steps, unanimous, history)
+            first_probe(state, rules)
+            state.history[:, :1] = state.reports[:, None]
+            answers[0, part] = state.reports
+            play_portion(state, of_runs(team, part), rules, bar.update)
+            answers[1, part] = state.reports
+            if beliefs:
+                final_belief[part] = state.belief[:, :n_agents]
+    result = _labelled(answers, np.array(countries), n_agents, steps, rules, unanimous)
+    if truth is not None:
+        result["truth"] = ("run", np.array(countries)[true_country], {"long_name": "true country"})
+    if trajectories:
+        result = result.assign(_history(history[:, :, :n_agents], np.array(countries)))
+        times = np.minimum(np.arange(most + 1) * rules.probe_every, rules.max_steps)
+        result = result.assign_coords(step=("probe", times, {"units": "steps"}))
+    if beliefs:
+        label = {"long_name": "belief at the end", "units": "1"}
+        result["final_belief"] = (("run", "agent", "country"), final_belief, label)
+        result = result.assign_coords(country=countries)
+    return stamp(
+        result,
+        "gossip",
+        None,
+        n_agents=n_agents,
+        runs=runs,
+        seed=seed,
+        uptake=_text(uptake),
+        bandwidth=_text(bandwidth),
+        rewrite=_text(rewrite),
+        protocol=protocol,
+        manager_uptake=manager_uptake if protocol == "manager" else None,
+        grounded=grounded,
+        initial=initial if isinstance(initial, str) else "compatibility" if initial is None else "given",
+        report=report,
+        kappa=kappa,
+        probe_every=rules.probe_every,
+        patience=patience,
+    )
+
+
+def _rules(
+    n_agents: int, protocol: str, report: str, kappa: float, probe_every: int | None, patience: int | None
+) -> Rules:
+    if protocol not in PROTOCOLS:
+        raise InputError(f"protocol = {protocol!r}: expected one of {', '.join(PROTOCOLS)}")
+    if report not in REPORTS:
+        raise InputError(f"report = {report!r}: expected one of {', '.join(REPORTS)}")
+    if not (isinstance(kappa, (int, float)) and kappa >= 0 and kappa * n_agents <= 2**62):
+        raise InputError(f"kappa = {kappa!r}: expected a number of at least 0, with at most 2^62 steps")
+    if probe_every is None:
+        probe_every = n_agents if protocol == "pairwise" else 1
+    return Rules(
+        protocol=PROTOCOLS.index(protocol),
+        report=REPORTS.index(report),
+        n_observers=n_agents,
+        max_steps=round(kappa * n_agents),
+        probe_every=integer("probe_every", probe_every, 1, 2**62),
+        patience=0 if patience is None else integer("patience", patience, 1),
+    )
+
+
+def _truths(truth: str | int | Sequence[str] | Sequence[int] | None, countries: list[str], runs: int) -> np.ndarray:
+    """The true country of each run, by number."""
+    values = np.asarray(0 if truth is None else truth)
+    given = values.reshape(-1).tolist()
+    if len(given) not in (1, runs):
+        raise InputError(f"truth has {len(given)} entries: expected one country, or one for each of {runs} runs")
+    numbers = [countries.index(t) if isinstance(t, str) and t in countries else t for t in given]
+    for number in numbers:
+        if isinstance(number, str):
+            raise InputError(f"truth = {number!r}: expected one of {', '.join(countries)}")
+        integer("truth", number, 0, len(countries) - 1)
+    return np.broadcast_to(np.array(numbers, dtype=np.int64), (runs,))
+
+
+def _labelled(
+    answers: np.ndarray,
+    countries: np.ndarray,
+    n_agents: int,
+    steps: np.ndarray,
+    rules: Rules,
+    unanimous: np.ndarray,
+) -> xr.Dataset:
+    over = ("run", "agent")
+    result = xr.Dataset(
+        {
+            "initial_report": (
+                over,
+                countries[answers[0, :, :n_agents]],
+                {"long_name": "isolated answer at the start"},
+            ),
+            "final_report": (over, countries[answers[1, :, :n_agents]], {"long_name": "answer at the end"}),
+            "steps": ("run", steps, {"long_name": "steps played", "units": "steps"}),
+            "stopped": (
+                "run",
+                (unanimous >= rules.patience) & (rules.patience > 0),
+                {"long_name": "stopped by consensus"},
+            ),
+        },
+        coords={"run": np.arange(len(steps)), "agent": np.arange(n_agents), "n_agents": n_agents},
+    )
+    if answers.shape[2] > n_agents:
+        label = {"long_name": "the manager's answer at the end"}
+        result["manager_report"] = ("run", countries[answers[1, :, n_agents]], label)
+    return result
+
+
+def _history(history: np.ndarray, countries: np.ndarray) -> dict[str, tuple]:
+    labels = np.array([*countries, None], dtype=object)  # the last one is where -1 points
+    return {"report": (("run", "probe", "agent"), labels[history], {"long_name": "answer to a probe", "missing": ""})}
+
+
+def _text(value: float | Sequence[float]) -> float | str:
+    """What attrs can hold."""
+    return float(value) if np.ndim(value) == 0 else " ".join(f"{v:g}" for v in np.asarray(value))

@@ -1,0 +1,164 @@
+"""Mechanism 1 of [002] in finite populations, and its endpoints beside measured ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import xarray as xr
+from scipy.stats import norm
+from tqdm.auto import tqdm
+
+from meanfield import InputError
+from meanfield.toolbox import stamp
+from theory.flag_game.mechanism1 import (
+    APPENDIX_E,
+    ENDPOINTS,
+    Ends,
+    Mechanism1,
+    Source,
+    endpoints_of_votes,
+    play,
+    read_counts,
+)
+from theory.toolbox import INTERVAL_LEVEL
+from validation._engine.arguments import LARGEST_SEED, check_level, integer, population_sizes
+from validation.comparison._intervals import wilson_interval
+
+
+def simulate_mechanism1(
+    parameters: Mechanism1 = APPENDIX_E,
+    *,
+    n_agents: int | Iterable[int],
+    runs: int = 4000,
+    seed: int,
+    level: float = 0.95,
+    progress: bool = False,
+) -> xr.Dataset:
+    """Runs of Mechanism 1 as [002] Appendix E has it, exactly simulated.
+
+    Parameters
+    ----------
+    parameters
+        By default those of the paper.
+    n_agents
+        N ≥ 2, one population size or several different ones.
+    runs
+        Number of runs of each size.
+    seed
+        0 to 2^63 - 1. A run depends on (parameters, seed, its N, its number) only, and draws the same random numbers
+        whatever the parameters: runs under two sets of parameters differ by the parameters, not by luck.
+    level
+        Of the intervals.
+    progress
+        Show a progress bar.
+
+    Returns
+    -------
+    Dataset over (n_agents, run): `truth_share`, the share of votes for the truth in the end, `run_endpoint` (its class,
+    of [002] §2.3), `m` and `q` ([002] Eq. 8, of s_i = tanh(βℓ_i)). Over n_agents, under the names of
+    `flag_game_accuracy`, which `theory.fit_mechanism1` reads: `seeds`, the number of runs; `endpoint_count` and
+    `endpoint_fraction` (endpoint) with Wilson's `endpoint_interval` (endpoint, bound); `collective_accuracy` and
+    `collective_accuracy_se`.
+
+    Raises
+    ------
+    InputError
+        If an argument is out of range.
+    """
+    if not isinstance(parameters, Mechanism1):
+        raise InputError(f"parameters = {parameters!r}: expected a Mechanism1")
+    sizes = population_sizes(n_agents)
+    runs, seed = integer("runs", runs, 1), integer("seed", seed, 0, LARGEST_SEED)
+    check_level(level)
+    with tqdm(total=len(sizes) * runs, desc="Mechanism 1", disable=not progress, leave=False) as bar:
+        ends = [play(parameters, n, runs, seed, bar.update) for n in sizes]
+    result = _labelled(sizes, ends, level)
+    return stamp(result, "mechanism1_simulation", None, runs=runs, seed=seed, level=level, parameters=str(parameters))
+
+
+def _labelled(sizes: list[int], ends: list[Ends], level: float) -> xr.Dataset:
+    runs = len(ends[0].m)
+    share = np.stack([end.truth_votes / n for n, end in zip(sizes, ends, strict=True)])
+    classes = np.stack([endpoints_of_votes(n)[end.truth_votes] for n, end in zip(sizes, ends, strict=True)])
+    counts = np.stack([(classes == c).sum(1) for c in range(len(ENDPOINTS))], axis=-1)
+    interval = np.stack(wilson_interval(counts, runs, level), axis=-1)
+    error = share.std(axis=1, ddof=1) / np.sqrt(runs) if runs > 1 else np.full(len(sizes), np.nan)
+    each, size, by_class = ("n_agents", "run"), ("n_agents",), ("n_agents", "endpoint")
+    columns = {
+        "truth_share": (each, share, "share of votes for the truth"),
+        "run_endpoint": (each, np.array(ENDPOINTS)[classes], "class of the endpoint"),
+        "m": (each, np.stack([end.m for end in ends]), "truth minus rival, [002] Eq. 8"),
+        "q": (each, np.stack([end.q for end in ends]), "commitment, [002] Eq. 8"),
+        "seeds": (size, np.full(len(sizes), runs), "number of runs"),
+        "collective_accuracy": (size, share.mean(axis=1), "collective mean accuracy"),
+        "collective_accuracy_se": (size, error, "its standard error"),
+        "endpoint_count": (by_class, counts, "number of runs"),
+        "endpoint_fraction": (by_class, counts / runs, "fraction of runs"),
+        "endpoint_interval": ((*by_class, "bound"), interval, f"its {100 * level:g} % interval, Wilson"),
+    }
+    return xr.Dataset(
+        {name: (dims, values, {"long_name": text, "units": "1"}) for name, (dims, values, text) in columns.items()},
+        {"n_agents": sizes, "run": np.arange(runs), "endpoint": list(ENDPOINTS), "bound": ["low", "high"]},
+    )
+
+
+def compare_mechanism1(
+    measured: Source,
+    parameters: Mechanism1 = APPENDIX_E,
+    *,
+    runs: int = 4000,
+    seed: int = 0,
+    level: float = 0.95,
+    progress: bool = False,
+) -> xr.Dataset:
+    """Simulated endpoints and accuracies beside measured ones: where the curve is inside the measured intervals.
+
+    Parameters
+    ----------
+    measured
+        As `theory.fit_mechanism1` takes it.
+    parameters, runs, seed, level, progress
+        As `simulate_mechanism1` takes them.
+
+    Returns
+    -------
+    Dataset over `n_agents` and `quantity`, the four classes of endpoints and 'accuracy': `measured` with its `interval`
+    (bound), Wilson's for fractions; for the accuracy the ends that were given, where `level` is theirs, 0.95, and
+    otherwise normal; `simulated` with its Monte-Carlo `simulated_error`; `inside`, 1 or 0, whether the simulated value
+    is in the interval, NaN where nothing was measured.
+
+    Raises
+    ------
+    InputError
+        If the measurements or an argument are not as described.
+    """
+    data = read_counts(measured)
+    simulated = simulate_mechanism1(
+        parameters, n_agents=data.sizes, runs=runs, seed=seed, level=level, progress=progress
+    )
+    z = norm.ppf((1 + level) / 2)
+    intervals = [wilson_interval(c, int(n), level) for c, n in zip(data.counts, data.seeds, strict=True)]
+    ends = [np.array([low, high]).T for low, high in intervals]
+    accuracy = data.accuracy[:, None] + np.array([-z, z]) * data.standard_error[:, None]
+    if level == INTERVAL_LEVEL and data.accuracy_interval is not None:
+        accuracy = data.accuracy_interval
+    interval = np.concatenate([np.stack(ends), accuracy[:, None]], axis=1)
+    seen = np.c_[data.counts / data.seeds[:, None], data.accuracy]
+    value = np.c_[simulated["endpoint_fraction"].values, simulated["collective_accuracy"].values]
+    error = np.c_[np.sqrt(value[:, :4] * (1 - value[:, :4]) / runs), simulated["collective_accuracy_se"].values]
+    inside = np.where(np.isnan(seen), np.nan, (interval[..., 0] <= value) & (value <= interval[..., 1]))
+    over = ("n_agents", "quantity")
+    columns = {
+        "measured": (over, seen, "measured"),
+        "interval": ((*over, "bound"), interval, f"its {100 * level:g} % interval"),
+        "simulated": (over, value, "simulated"),
+        "simulated_error": (over, error, "its Monte-Carlo standard error"),
+        "inside": (over, inside, "1 where the simulated value is in the measured interval"),
+    }
+    result = xr.Dataset(
+        {name: (dims, values, {"long_name": text, "units": "1"}) for name, (dims, values, text) in columns.items()},
+        {"n_agents": data.n_agents, "quantity": [*ENDPOINTS, "accuracy"], "bound": ["low", "high"]},
+    )
+    options = {"runs": runs, "seed": seed, "level": level, "parameters": str(parameters)}
+    return stamp(result, "mechanism1_comparison", None, **options)

@@ -1,0 +1,10 @@
+"""The minimal naming game of finite populations."""
+
+from typing import TYPE_CHECKING
+
+from meanfield.toolbox import lazy_door
+
+if TYPE_CHECKING:
+    from validation.minimal_naming_game._simulate import simulate_minimal_naming_game as simulate_minimal_naming_game
+else:
+    __getattr__, __dir__, __all__ = lazy_door(__name__, __file__)

@@ -1,0 +1,255 @@
+"""The minimal naming game of finite populations: agent by agent on inventories, or in batches on a table of meetings.
+
+The table is made of the interactions from which `theory` derives its rate equation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from itertools import combinations
+from string import ascii_uppercase
+
+import numpy as np
+import xarray as xr
+
+from meanfield import InputError
+from meanfield.toolbox import stamp
+from theory import MinimalAgent, minimal_interactions
+from theory.toolbox import check_rule
+from validation._engine.arguments import LARGEST_POPULATION, integer
+from validation.minimal_naming_game._inventories import MOST_WORDS, play_inventories
+from validation.reactions._kernel import Runs
+from validation.reactions._protocol import (
+    LARGEST_IN_BATCHES,
+    METHODS,
+    Transition,
+    _in_batches,
+    absorption,
+    marked_share,
+    outcomes_of_rows,
+    play_protocol,
+    recorded_rounds,
+)
+
+MOST_WORDS_IN_BATCHES = 6  # as in theory: 64 lexicons, and four times as many pairs with each further word
+INITIAL = ("empty", "even")
+
+
+def simulate_minimal_naming_game(
+    n_agents: int,
+    *,
+    n_words: int = 2,
+    p: float = 0.5,
+    committed: Sequence[int] | Mapping[int, int] | None = None,
+    rule: str = "both",
+    initial: str | Sequence[int] = "empty",
+    runs: int,
+    seed: int,
+    max_rounds: int,
+    record_rounds: int | None = None,
+    method: str = "auto",
+    progress: bool = False,
+) -> xr.Dataset:
+    """Ensembles of minimal naming games with W words, exactly simulated; lexicons are of any size.
+
+    An interaction: of two distinct agents, a uniformly random ordered pair, the speaker utters a word of its lexicon;
+    if that is empty, it first invents one of the W words, uniformly at random. A hearer who holds the word keeps only
+    that word (success), and under the rule 'both' so does the speaker; a hearer who does not hold it adds it. Committed
+    agents never change. A round is N interactions. A run ends when all agents, the committed included, hold one and the
+    same word and nothing else: no interaction changes them any more. Source: [004] SI, Minimal Naming Game Model.
+
+    Parameters
+    ----------
+    n_agents
+        N ≥ 2, committed agents included; at most 2^32 - 1 agent by agent and 10^12 in batches.
+    n_words
+        W, 1 to 64; in batches at most 6, since they need a table of all pairs of lexicons.
+    p
+        For W = 2 the probability that an agent with both words utters the first; more words are uttered equally often.
+    committed
+        Numbers (not fractions) of agents who always utter this word: one for each word, or {word: number}.
+    rule
+        Who updates on success: 'both' or 'listener'.
+    initial
+        Lexicons of the others at the start: 'empty'; 'even', an equal number of agents with each single word; or
+        numbers of agents with each single word, shape (W,), the rest being empty.
+    runs, seed, max_rounds, record_rounds, method, progress
+        As `simulate_protocol` takes them.
+
+    Returns
+    -------
+    Dataset over `run` with `consensus_word` (its label, A to Z and AA, AB, … from the 27th on; None where there was
+    none), `consensus_interaction`, the number of interactions by then, and `consensus_round`, that number over N, both
+    NaN where there was none; and `final_single_share` (run, word), the share of agents who hold this word only, at
+    consensus or after `max_rounds`. With `record_rounds` also `single_share` (run, round, word) at the end of each
+    round, round 0 being the start, and `success_rate` (run, round) of the round's interactions, NaN in round 0.
+
+    Raises
+    ------
+    InputError
+        If an argument is out of range or contradicts another.
+    """
+    n_agents = integer("n_agents", n_agents, 2, LARGEST_IN_BATCHES)
+    n_words = integer("n_words", n_words, 1, MOST_WORDS)
+    check_rule(rule)
+    _check_bias(p, n_words)
+    zealots = _committed(committed, n_words, n_agents)
+    singles = _singles(initial, n_words, n_agents - sum(zealots))
+    recording = recorded_rounds(record_rounds, max_rounds)
+    counts = _start(n_agents, singles, zealots) if n_words <= MOST_WORDS_IN_BATCHES else {}
+    if _takes_batches(method, n_agents, n_words, len(counts)):
+        played = _play_in_batches(counts, n_words, p, rule, runs, seed, max_rounds, recording, progress)
+    else:
+        played = play_inventories(singles, zealots, n_agents, p, rule, runs, seed, max_rounds, recording, progress)
+    labels = word_labels(n_words)
+    named = absorption(played, labels, n_agents)
+    share = {"long_name": "share of agents who hold this word only", "units": "1"}
+    result = xr.Dataset(
+        {
+            "consensus_word": named["absorbed_group"],
+            "consensus_interaction": named["absorbed_interaction"],
+            "consensus_round": named["absorbed_round"],
+            "final_single_share": (("run", "word"), played.final / n_agents, share),
+        },
+        coords={
+            "run": np.arange(len(played.final)),
+            "word": np.arange(n_words),
+            "word_label": ("word", labels),
+            "n_agents": n_agents,
+        },
+    )
+    if recording is not None:
+        result["single_share"] = (("run", "round", "word"), played.recorded / n_agents, share)
+        result["success_rate"] = marked_share(played, n_agents, "share of interactions that succeed")
+        result = result.assign_coords(round=np.arange(recording + 1))
+    return stamp(
+        result,
+        "minimal_naming_game_simulation",
+        None,
+        n_agents=n_agents,
+        n_words=n_words,
+        p=p,
+        committed=" ".join(map(str, zealots)),
+        rule=rule,
+        initial=initial if isinstance(initial, str) else " ".join(map(str, singles)),
+        runs=runs,
+        seed=seed,
+        max_rounds=max_rounds,
+        record_rounds=record_rounds,
+        method=method,
+    )
+
+
+def word_labels(n_words: int) -> list[str]:
+    """A to Z, and from the 27th word on AA, AB, …"""
+    letters = [*ascii_uppercase]
+    return [*letters, *(first + second for first in letters for second in letters)][:n_words]
+
+
+def _takes_batches(method: str, n_agents: int, n_words: int, n_kinds: int) -> bool:
+    """Whether batches are asked for, or faster."""
+    if n_words <= MOST_WORDS_IN_BATCHES:
+        return _in_batches(method, n_agents, n_kinds)
+    if method not in METHODS or method == "batches":
+        raise InputError(
+            f"method = {method!r}: expected 'auto' or 'agents' for more than {MOST_WORDS_IN_BATCHES} words"
+        )
+    if n_agents > LARGEST_POPULATION:
+        raise InputError(f"n_agents = {n_agents}: expected at most {LARGEST_POPULATION} for n_words = {n_words}")
+    return False
+
+
+def _play_in_batches(
+    counts: Mapping[MinimalAgent, int],
+    n_words: int,
+    p: float,
+    rule: str,
+    runs: int,
+    seed: int,
+    max_rounds: int,
+    recording: int | None,
+    progress: bool,
+) -> Runs:
+    """The runs, `final` being the number of agents with each single word, shape (run, W), as in `recorded`."""
+    agents = list(counts)
+    rows = _transitions(agents, _words_uttered(n_words, p), rule)
+    single = np.array([[agent.lexicon == {word} for agent in agents] for word in range(n_words)]).astype(np.int64)
+    outcomes = outcomes_of_rows(rows, {k: k for k in range(len(agents))}, groups=single, watched=single)
+    start = np.array(list(counts.values()), dtype=np.int64)
+    played = play_protocol(outcomes, start, runs, seed, max_rounds, recording, "batches", progress)
+    return played._replace(final=played.final @ single.T)
+
+
+def _start(n_agents: int, singles: list[int], zealots: list[int]) -> dict[MinimalAgent, int]:
+    """The kinds of agents that can arise, with their numbers at the start."""
+    words = range(len(singles))
+    empty = n_agents - sum(singles) - sum(zealots)
+    lexicons = [frozenset(held) for size in range(1, len(words) + 1) for held in combinations(words, size)]
+    kinds = {MinimalAgent(lexicon): 0 for lexicon in lexicons}
+    kinds |= {MinimalAgent(frozenset({word})): singles[word] for word in words}
+    # No lexicon becomes empty, and fewer kinds make shorter batches.
+    kinds |= {MinimalAgent(frozenset()): empty} if empty else {}
+    return kinds | {MinimalAgent(frozenset({word}), True): zealots[word] for word in words if zealots[word]}
+
+
+def _check_bias(p: float, n_words: int) -> None:
+    if not isinstance(p, (int, float)) or not 0 <= p <= 1 or (n_words != 2 and p != 0.5):
+        raise InputError(f"p = {p!r}: expected a probability, and 0.5 for n_words = {n_words} other than 2")
+
+
+def _words_uttered(n_words: int, p: float) -> dict[frozenset[int], dict[int, float]]:
+    """{lexicon: {word: probability}}."""
+    words = range(n_words)
+    sizes = range(1, n_words + 1)
+    uttered = {frozenset(held): dict.fromkeys(held, 1 / len(held)) for k in sizes for held in combinations(words, k)}
+    uttered[frozenset()] = dict.fromkeys(words, 1 / n_words)
+    if n_words == 2:
+        uttered[frozenset(words)] = {0: p, 1: 1 - p}
+    return uttered
+
+
+def _transitions(
+    agents: Collection[MinimalAgent], uttered: Mapping[frozenset[int], Mapping[int, float]], rule: str
+) -> list[Transition]:
+    """Every outcome of every meeting; successes are marked."""
+    agents = list(agents)
+    rows = []
+    for word in set().union(*uttered.values()):
+        # one word at a time, since an interaction does not say which word it was about
+        said = {lexicon: {word: words[word]} if word in words else {} for lexicon, words in uttered.items()}
+        for event in minimal_interactions(agents, said.__getitem__, rule):
+            success = word in agents[event.before[1]].lexicon
+            rows.append(Transition(event.before, event.after, event.probability, success))
+    return rows
+
+
+def _committed(committed: Sequence[int] | Mapping[int, int] | None, n_words: int, n_agents: int) -> list[int]:
+    if isinstance(committed, Mapping):
+        unknown = [word for word in committed if word not in range(n_words)]
+        if unknown:
+            raise InputError(f"committed = {committed!r}: expected words from 0 to {n_words - 1}")
+        committed = [committed.get(word, 0) for word in range(n_words)]
+    zealots = _numbers("committed", [0] * n_words if committed is None else committed, n_words)
+    if sum(zealots) > n_agents:
+        raise InputError(f"committed = {committed!r}: expected at most n_agents = {n_agents} in all")
+    return zealots
+
+
+def _singles(initial: str | Sequence[int], n_words: int, n_free: int) -> list[int]:
+    """How many of the agents who are not committed start with each single word."""
+    if isinstance(initial, str):
+        if initial not in INITIAL:
+            raise InputError(f"initial = {initial!r}: expected {' or '.join(map(repr, INITIAL))}, or numbers of agents")
+        if initial == "even" and n_free % n_words:
+            raise InputError(f"initial = 'even': expected {n_free} agents to be a multiple of {n_words} words")
+        return [n_free // n_words if initial == "even" else 0] * n_words
+    singles = _numbers("initial", initial, n_words)
+    if sum(singles) > n_free:
+        raise InputError(f"initial = {initial!r}: expected at most the {n_free} agents who are not committed")
+    return singles
+
+
+def _numbers(name: str, values: Sequence[int], n_words: int) -> list[int]:
+    if not isinstance(values, (Sequence, np.ndarray)) or len(values) != n_words:
+        raise InputError(f"{name} = {values!r}: expected {n_words} numbers of agents, one for each word")
+    return [integer(f"{name}[{word}]", value, 0) for word, value in enumerate(values)]

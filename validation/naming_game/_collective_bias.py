@@ -1,0 +1,142 @@
+"""How often groups end at the strong word: simulated, beside the group-size law."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import xarray as xr
+from tqdm.auto import tqdm
+
+from meanfield import InputError, each_policy, group_size_law, words_of
+from meanfield.toolbox import MIXED, name_of, stamp
+from validation._engine.arguments import LARGEST_SEED, check_ensembles, check_level, integer, population_sizes
+from validation.comparison._intervals import wilson_interval
+from validation.naming_game._simulate import simulate
+
+
+class _Ends(NamedTuple):
+    """How many runs of each size end at the strong word, and how many without consensus; shape (sizes,)."""
+
+    strong: np.ndarray
+    without: np.ndarray
+
+
+def collective_bias(
+    policies: xr.Dataset | Iterable[xr.Dataset],
+    *,
+    n_agents: int | Sequence[int],
+    runs: int,
+    seed: int,
+    level: float = 0.99,
+    progress: bool = False,
+) -> xr.Dataset:
+    """The fraction of simulated runs that end at the strong word, and its prediction Φ(κ√N), for a set of policies.
+
+    The strong word is the convention that the rate equation reaches from empty memories. A run that does not reach
+    consensus within 1,000 rounds counts as not ending there. Source of the fraction: [004] Fig. 3; of the prediction:
+    `meanfield.group_size_law`.
+
+    Parameters
+    ----------
+    policies
+        One policy, a stack over model and pair, or several of either; of two words each, and all different.
+    n_agents
+        N ≥ 2, one population size or several different ones.
+    runs
+        Number of simulated runs of each policy and size, ≥ 1.
+    seed
+        0 to 2^63 - 1, the same for all policies: what is found for one does not depend on the others, and is what
+        `simulate` gives with this seed.
+    level
+        Confidence of each single interval.
+    progress
+        Show a progress bar.
+
+    Returns
+    -------
+    Dataset over `pair`, one a policy also where several have words in common, with
+
+    - `simulated` (pair, n_agents), the fraction of runs that end at the strong word, `interval` (pair, n_agents,
+      bound), its Wilson interval, and `no_consensus` (pair, n_agents), the fraction of runs that end at no word;
+    - `probability` (pair, n_agents) = Φ(κ√N), `kappa` (pair), `strong_word` (pair), `applies` (pair), whether there is
+      such a law, and `reason` (pair), why.
+
+    A policy without a law is kept: its κ is NaN, its strong word '', and nothing is simulated. Neither is where the
+    strong word is 'mixed', since runs without consensus do not tell on which side they stay: κ is given there, and
+    the fractions are NaN.
+
+    Raises
+    ------
+    InputError
+        If an argument is out of range, as in `simulate`, there is no policy, two have the same model and words, or one
+        has more than two words.
+    """
+    sizes = population_sizes(n_agents)
+    runs = integer("runs", runs, 1)
+    seed = integer("seed", seed, 0, LARGEST_SEED)
+    check_level(level)
+    check_ensembles(sizes, runs)
+    singles = _different(policies)
+    laws, ends = [], []
+    for policy in tqdm(singles, desc="collective bias", unit="policy", disable=not progress, leave=False):
+        laws.append(group_size_law(policy, n_agents=sizes))
+        ends.append(_ends(policy, str(laws[-1]["strong_word"].item()), sizes, runs, seed))
+    result = _labelled(singles, laws, ends, runs, level)
+    sizes_as_text = " ".join(map(str, sizes))
+    return stamp(result, "collective_bias", n_agents=sizes_as_text, runs=runs, seed=seed, level=level)
+
+
+def _different(policies: xr.Dataset | Iterable[xr.Dataset]) -> list[xr.Dataset]:
+    singles = list(each_policy(policies))
+    if not singles:
+        raise InputError("policies is empty: expected at least one policy")
+    name, times = Counter(map(name_of, singles)).most_common(1)[0]
+    if times > 1:
+        raise InputError(f"policies holds {name} {times} times: expected policies that differ in model or words")
+    return singles
+
+
+def _ends(policy: xr.Dataset, strong_word: str, sizes: list[int], runs: int, seed: int) -> _Ends:
+    if strong_word in ("", MIXED):
+        return _Ends(*np.full((2, len(sizes)), np.nan))
+    words = simulate(policy, n_agents=sizes, runs=runs, seed=seed)["consensus_word"].transpose("n_agents", "run")
+    strong = (words.values == strong_word).sum(1)
+    return _Ends(strong, words.isnull().values.sum(1))
+
+
+def _labelled(
+    policies: list[xr.Dataset], laws: list[xr.Dataset], ends: list[_Ends], runs: int, level: float
+) -> xr.Dataset:
+    strong = np.stack([end.strong for end in ends])
+    interval = np.stack(wilson_interval(strong, runs, level), axis=-1)
+    without = np.stack([end.without for end in ends])
+    table = ("pair", "n_agents")
+    columns = {
+        "simulated": (table, strong / runs, "fraction of runs that end at the strong word"),
+        "interval": ((*table, "bound"), interval, f"{100 * level:g} % Wilson interval of that fraction"),
+        "no_consensus": (table, without / runs, "fraction of runs without consensus"),
+        "probability": (table, _column(laws, "probability"), laws[0]["probability"].attrs["long_name"]),
+        "kappa": ("pair", _column(laws, "kappa"), "κ of the group-size law"),
+    }
+    result = xr.Dataset(
+        {name: (dims, values, {"long_name": label, "units": "1"}) for name, (dims, values, label) in columns.items()},
+        coords={
+            "pair": [str(policy["pair"].item()) if "pair" in policy.coords else "" for policy in policies],
+            "model": ("pair", [str(policy["model"].item()) if "model" in policy.coords else "" for policy in policies]),
+            "word": policies[0]["word"],
+            "word_label": (("pair", "word"), [words_of(policy) for policy in policies]),
+            "n_agents": laws[0]["n_agents"],
+            "bound": ["low", "high"],
+        },
+    )
+    result["strong_word"] = ("pair", _column(laws, "strong_word").astype(str), laws[0]["strong_word"].attrs)
+    result["applies"] = ("pair", [bool(law.attrs["applies"]) for law in laws], {"long_name": "there is a law"})
+    result["reason"] = ("pair", [law.attrs["reason"] for law in laws], {"long_name": "why there is a law, or none"})
+    return result
+
+
+def _column(laws: list[xr.Dataset], name: str) -> np.ndarray:
+    return np.stack([law[name].values for law in laws])

@@ -1,0 +1,238 @@
+"""How firm a convention is: against committed minorities of any size, and left to itself."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+import xarray as xr
+
+from meanfield import InputError, critical_mass, words_of
+from meanfield.toolbox import single_policy, stamp, word_index
+from validation._engine.arguments import LARGEST_POPULATION, LARGEST_SEED, integer, population_sizes
+from validation.comparison._intervals import wilson_interval
+from validation.naming_game._convention import CONVENTIONS, ROUNDS_AVERAGED, Convention
+from validation.naming_game._simulate import simulate
+from validation.naming_game._stopped_runs import Ends, Stop, play_real_runs
+
+ROUNDS = 30  # [001] Methods, Committed minorities
+SUCCESS_RATE = CONVENTIONS["001"].success_rate
+
+
+def committed_minority(
+    policy: xr.Dataset,
+    *,
+    n_agents: int,
+    committed_word: str,
+    numbers: Sequence[int],
+    runs: int,
+    seed: int,
+    initial: str | None = None,
+    rounds: int = ROUNDS,
+    success_rate: float = SUCCESS_RATE,
+    share: float = 0.5,
+    level: float = 0.99,
+) -> xr.Dataset:
+    """How often committed minorities flip a consensus, by their number, and the smallest number that does.
+
+    All N agents remember interactions on the old word only; then n of them always say another. A run flips when, after
+    some interaction within the given rounds, `success_rate` of the last 3N interactions have succeeded and the
+    committed word was said most often in them. Agreement on the old word, which a small minority hardly disturbs, ends
+    no run; agreement on a third word does. Source: [001] Fig. 3 and Methods, Committed minorities, where a critical
+    mass is a smallest fraction n/N.
+
+    Parameters
+    ----------
+    policy
+        One policy, of two words or more.
+    n_agents
+        N ≥ 2, the committed ones among them.
+    committed_word
+        What committed agents say.
+    numbers
+        Numbers n of committed agents to try, 0 to N, all different.
+    runs
+        Number of runs for each of them, ≥ 1. Runs of equal number use the same random numbers at every n, which makes
+        fractions at neighbouring n easier to compare; they are not independent.
+    seed
+        0 to 2^63 - 1.
+    initial
+        The word of the old consensus. Default: of two words, the other.
+    rounds
+        Rounds that the minority has, ≥ 3.
+    success_rate
+        Share of the last 3N interactions, in (0, 1].
+    share
+        Share of the runs that have to flip for `smallest`, in (0, 1]. The paper's figure has all of them flip.
+    level
+        Confidence of each single interval.
+
+    Returns
+    -------
+    Dataset with
+
+    - `flipped` (n_committed), the fraction of runs that flip, and `interval` (n_committed, bound), its Wilson interval;
+    - `flip_round` (n_committed), the mean round, interactions over N, at which those runs do, NaN where none does;
+    - `smallest`, the smallest of `numbers` at which at least `share` of the runs flip, NaN where there is none;
+    - `mean_field` = N · `meanfield.critical_mass`: the number beyond which an infinite population leaves the old
+      consensus, in whatever time. NaN where there is none, or with more than two words; attrs["mean_field_reason"].
+
+    Raises
+    ------
+    InputError
+        If an argument is out of range or not a word of the policy.
+    """
+    policy = single_policy(policy)
+    word = word_index(policy, committed_word)
+    old = _old_word(policy, committed_word, initial)
+    n = integer("n_agents", n_agents, 2, LARGEST_POPULATION)
+    tried = sorted(integer("numbers", number, 0, n) for number in numbers)
+    if not tried or len(set(tried)) < len(tried):
+        raise InputError(f"numbers = {tried}: expected one number of committed agents or several different ones")
+    runs = integer("runs", runs, 1)
+    seed = integer("seed", seed, 0, LARGEST_SEED)
+    rounds = integer("rounds", rounds, ROUNDS_AVERAGED)
+    needed = Convention(success_rate).successes_needed(n)
+    _fraction("share", share, most_included=True)
+    _fraction("level", level, most_included=False)
+    stop = Stop(ROUNDS_AVERAGED * n, needed, rounds * n)
+    ends = [play_real_runs(policy, n, {committed_word: number}, old, stop, seed, np.arange(runs)) for number in tried]
+    mean_field, reason = _mean_field(policy, committed_word, old)
+    result = _labelled(policy, n, tried, ends, word, level, share)
+    label = {"long_name": "critical number of an infinite population", "units": "agents"}
+    result["mean_field"] = ((), n * mean_field, label)
+    result = result.assign_attrs(old_word=old, committed_word=committed_word, mean_field_reason=reason)
+    options = {"success_rate": success_rate, "share": share, "level": level}
+    return stamp(result, "committed_minority", policy, n_agents=n, runs=runs, seed=seed, rounds=rounds, **options)
+
+
+def consensus_stability(
+    policy: xr.Dataset,
+    word: str,
+    *,
+    n_agents: int | Sequence[int],
+    runs: int,
+    rounds: int = ROUNDS,
+    seed: int,
+    level: float = 0.99,
+) -> xr.Dataset:
+    """How often a group that starts from consensus on a word still holds it after some rounds.
+
+    A run holds the word when at least 95 % of the interactions of its last three rounds succeed, and most of those on
+    that word. Source: [000] Fig. SI6, which [001] has as fig. S7.
+
+    Parameters
+    ----------
+    policy
+        One policy, of two words or more.
+    word
+        The word that all agents have said and heard in all interactions they remember.
+    n_agents
+        N ≥ 2, one population size or several different ones.
+    runs
+        Number of runs of each size, ≥ 1.
+    rounds
+        Rounds played, ≥ 3.
+    seed
+        0 to 2^63 - 1.
+    level
+        Confidence of each single interval.
+
+    Returns
+    -------
+    Dataset with `held` (n_agents), the fraction of runs that hold the word, and `interval` (n_agents, bound), its
+    Wilson interval; `moved` (n_agents), the fraction that agree on another word; and `word_share` (n_agents, round),
+    the mean over runs of the probability that a random agent says the word, which the papers plot.
+
+    Raises
+    ------
+    InputError
+        If an argument is out of range, or `word` is not a word of the policy.
+    """
+    policy = single_policy(policy)
+    index = word_index(policy, word)
+    sizes = population_sizes(n_agents)
+    runs = integer("runs", runs, 1)
+    rounds = integer("rounds", rounds, ROUNDS_AVERAGED)
+    _fraction("level", level, most_included=False)
+    # Looked at in the last round only: a run that is in agreement before it may yet leave it.
+    at_the_end = Convention(SUCCESS_RATE, first_test=rounds)
+    options = {"max_rounds": rounds, "record_rounds": rounds, "convention": at_the_end}
+    games = simulate(policy, n_agents=sizes, runs=runs, seed=seed, initial=word, **options)
+    held = (games["consensus_word"] == word).values.sum(1)
+    agreed = games["consensus_word"].notnull().values.sum(1)
+    shares = games["word_share"].isel(word=index).mean("run")
+    columns = {
+        "held": (("n_agents",), held / runs, "fraction of runs that hold the word"),
+        "interval": (("n_agents", "bound"), np.stack(wilson_interval(held, runs, level), -1), _interval_text(level)),
+        "moved": (("n_agents",), (agreed - held) / runs, "fraction of runs that agree on another word"),
+        "word_share": (("n_agents", "round"), shares.values, "mean probability that a random agent says the word"),
+    }
+    result = xr.Dataset(
+        {name: (dims, values, {"long_name": label, "units": "1"}) for name, (dims, values, label) in columns.items()},
+        coords={"n_agents": games["n_agents"], "round": games["round"], "bound": ["low", "high"], **_names(policy)},
+    ).assign_attrs(held_word=word)
+    text = " ".join(map(str, sizes))
+    return stamp(result, "consensus_stability", policy, n_agents=text, runs=runs, rounds=rounds, seed=seed, level=level)
+
+
+def _old_word(policy: xr.Dataset, committed_word: str, initial: str | None) -> str:
+    others = [word for word in words_of(policy) if word != committed_word]
+    if initial is None and len(others) == 1:
+        return others[0]
+    if initial not in others:
+        raise InputError(f"initial = {initial!r}: expected a word other than the committed one, {', '.join(others)}")
+    return str(initial)
+
+
+def _fraction(name: str, value: float, *, most_included: bool) -> None:
+    if not (0 < value < 1 or (most_included and value == 1)):
+        expected = "above 0 and at most 1" if most_included else "between 0 and 1"
+        raise InputError(f"{name} = {value}: expected a number {expected}")
+
+
+def _mean_field(policy: xr.Dataset, committed_word: str, old: str) -> tuple[float, str]:
+    """The critical fraction of committed agents, and why it is that or NaN."""
+    if policy.sizes["word"] != 2:
+        return np.nan, "critical masses are found for two words"
+    found = critical_mass(policy, word=committed_word, old=old)
+    return float(found["critical_mass"]), str(found.attrs["reason"])
+
+
+def _labelled(
+    policy: xr.Dataset, n: int, tried: list[int], ends: list[Ends], word: int, level: float, share: float
+) -> xr.Dataset:
+    runs = len(ends[0].word)
+    flips = [end.stopped & (end.word == word) for end in ends]
+    counts = np.array([flip.sum() for flip in flips])
+    times = [end.interactions[flip] / n for end, flip in zip(ends, flips, strict=True)]
+    least = math.ceil(Fraction(str(share)) * runs)  # the decimal that was written, as in Convention
+    enough = np.flatnonzero(counts >= least)
+    smallest = float(tried[enough[0]]) if enough.size else np.nan
+    by_number = ("n_committed",)
+    interval = np.stack(wilson_interval(counts, runs, level), -1)
+    mean_times = np.array([t.mean() if t.size else np.nan for t in times])
+    columns = {
+        "flipped": (by_number, counts / runs, "fraction of runs that flip", "1"),
+        "interval": ((*by_number, "bound"), interval, _interval_text(level), "1"),
+        "flip_round": (by_number, mean_times, "mean round of the flip", "rounds of N interactions"),
+        "smallest": ((), smallest, f"smallest number at which at least {100 * share:g} % flip", "agents"),
+    }
+    return xr.Dataset(
+        {name: (dims, values, {"long_name": label, "units": u}) for name, (dims, values, label, u) in columns.items()},
+        coords={
+            "n_committed": ("n_committed", tried, {"long_name": "number of committed agents", "units": "agents"}),
+            "bound": ["low", "high"],
+            **_names(policy),
+        },
+    )
+
+
+def _interval_text(level: float) -> str:
+    return f"{100 * level:g} % Wilson interval of that fraction"
+
+
+def _names(policy: xr.Dataset) -> dict[str, xr.DataArray]:
+    return {name: policy[name] for name in ("model", "pair") if name in policy.coords}

@@ -1,0 +1,165 @@
+"""The naming game agent by agent: many runs side by side, each with its own stream of random numbers.
+
+Everything here is exact: the two agents of an interaction are a uniformly random ordered pair, and words are drawn with
+the policy's probabilities to 63 bits.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit, prange
+
+from theory.streams import ONE, next_bits, next_pair, pair_limits
+from validation.naming_game._convention import ROUNDS_AVERAGED
+
+
+@njit(cache=True)
+def draw_word(thresholds, state, bits):
+    """The word that an agent in `state` says, given 64 random bits."""
+    draw = bits >> ONE
+    word = np.uint64(0)
+    for k in range(thresholds.shape[1]):
+        word += np.uint64(draw >= thresholds[state, k])
+    return word
+
+
+@njit(cache=True)
+def play_round(states, stream, n_words, met, thresholds, successors):
+    """N interactions: updates the states (N,) and the stream (4,), counts them by what the two said in `met` (W²,)."""
+    s0, s1, s2, s3 = stream[0], stream[1], stream[2], stream[3]
+    n_words = np.uint64(n_words)
+    limits = pair_limits(states.size)
+    for _ in range(states.size):
+        i, j, s0, s1, s2, s3 = next_pair(limits, s0, s1, s2, s3)
+        state_i = np.uint64(states[i])
+        state_j = np.uint64(states[j])
+        bits, s0, s1, s2, s3 = next_bits(s0, s1, s2, s3)
+        word_i = draw_word(thresholds, state_i, bits)
+        bits, s0, s1, s2, s3 = next_bits(s0, s1, s2, s3)
+        word_j = draw_word(thresholds, state_j, bits)
+        states[i] = np.uint64(successors[state_i]) + n_words * word_i + word_j
+        states[j] = np.uint64(successors[state_j]) + n_words * word_j + word_i
+        # One counter, whatever is recorded: it takes no longer than counting the agreements alone
+        met[n_words * word_i + word_j] += 1
+    stream[0], stream[1], stream[2], stream[3] = s0, s1, s2, s3
+
+
+@njit(cache=True)
+def mean_word_share(states, q, share):
+    """Writes Q[word] = Σ_i q_word(i) / N over the agents into `share` (W,)."""
+    share[:] = 0.0
+    for agent in range(states.size):
+        state = np.uint64(states[agent])
+        for word in range(share.size):
+            share[word] += q[state, word]
+    for word in range(share.size):
+        share[word] /= states.size
+
+
+@njit(cache=True)
+def share_of_said(met, share):
+    """Writes the share of each word in all that was said, of the interactions `met` (W²,), into `share` (W,)."""
+    share[:] = 0.0
+    for pair in range(met.size):
+        share[pair // share.size] += met[pair]
+        share[pair % share.size] += met[pair]
+    share /= 2 * met.sum()
+
+
+@njit(cache=True)
+def agreed_word(agreements, states, q):
+    """The word agreed on most often, of `agreements` (W,); among equals the one that is likelier to be said next."""
+    share = np.empty(agreements.size)
+    mean_word_share(states, q, share)
+    best = 0
+    for word in range(1, agreements.size):
+        more = agreements[word] - agreements[best]
+        if more > 0 or (more == 0 and share[word] > share[best]):
+            best = word
+    return best
+
+
+@njit(cache=True)
+def advance_run(
+    states,
+    stream,
+    agreed,
+    consensus,
+    shares,
+    said,
+    success_rate,
+    played,
+    n_rounds,
+    min_rounds,
+    test,
+    thresholds,
+    successors,
+    q,
+):
+    """Plays up to `n_rounds` more rounds of one run; returns the number of rounds played in all.
+
+    `test` (2,) is the first round after which convergence is tested, and how many successes it takes in three rounds.
+    `agreed` (3, W) holds the agreements of the last rounds, `consensus` (2,) the round and the word of consensus (0 and
+    -1 before it). The run stops at consensus, but not before it has played `min_rounds`. As many rounds as they have
+    rows are recorded in `shares` (rounds + 1, W), the word share at the end of each, in `said` (rounds + 1, W), the
+    share of each word in what was said, and in `success_rate` (rounds + 1,).
+    """
+    n_words = agreed.shape[1]
+    met = np.empty(n_words * n_words, np.int64)
+    for _ in range(n_rounds):
+        if consensus[0] > 0 and played >= min_rounds:
+            break
+        latest = agreed[played % ROUNDS_AVERAGED]
+        met[:] = 0
+        play_round(states, stream, n_words, met, thresholds, successors)
+        latest[:] = met[:: n_words + 1]
+        played += 1
+        if played < shares.shape[0]:
+            mean_word_share(states, q, shares[played])
+        if played < said.shape[0]:
+            share_of_said(met, said[played])
+        if played < success_rate.shape[0]:
+            success_rate[played] = latest.sum() / states.size
+        if consensus[0] == 0 and played >= test[0] and agreed.sum() >= test[1]:
+            consensus[0] = played
+            consensus[1] = agreed_word(agreed.sum(axis=0), states, q)
+    return played
+
+
+@njit(cache=True, parallel=True)
+def advance(
+    active,
+    states,
+    streams,
+    agreed,
+    consensus,
+    shares,
+    said,
+    success_rate,
+    played,
+    n_rounds,
+    min_rounds,
+    test,
+    thresholds,
+    successors,
+    q,
+):
+    """`advance_run` for the runs with the numbers `active`; every other array has the run as its first dim."""
+    for k in prange(active.size):
+        run = active[k]
+        played[run] = advance_run(
+            states[run],
+            streams[run],
+            agreed[run],
+            consensus[run],
+            shares[run],
+            said[run],
+            success_rate[run],
+            played[run],
+            n_rounds,
+            min_rounds,
+            test,
+            thresholds,
+            successors,
+            q,
+        )

@@ -1,0 +1,259 @@
+"""Policies that are not tables: functions that are asked about a memory once an agent has it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from meanfield import InputError, MemorySpace
+from theory.streams import seed_streams
+from validation._engine.arguments import integer
+from validation._engine.ensemble import play_to_end, portions
+from validation.naming_game._convention import ROUNDS_AVERAGED, Convention
+from validation.naming_game._ensemble import Ensemble, Recording
+from validation.naming_game._lazy_kernel import Answers, Asked, advance, rows_of
+from validation.naming_game._roster import Cast
+
+Memory = tuple[tuple[int, int], ...]
+
+ROW_SUM_TOLERANCE = 1e-9  # that of `meanfield.validate_policy`
+MOST_ROWS = 2**31 - 1  # rows are kept as int32
+AGENT_BYTES = 12  # a state and a row
+RUNS_AT_ONCE = 4  # at least; not the number of threads, on which the number of calls would then depend
+
+
+class LazyPolicy:
+    """A policy given by a function, which is asked only about memories that agents have, and about each only once.
+
+    For policies with too many states for a table: W = 10 words and H = 5 interactions make 10^10. `simulate` takes one
+    in place of a policy, and the runs are those that a table of the same probabilities would give, to the bit.
+
+    Parameters
+    ----------
+    function
+        Takes a list of n memories, each a tuple of pairs (own word, partner's word), oldest first, words as their
+        numbers 0 to W - 1; returns the probabilities to say each word, an array of shape (n, W). It has to give the
+        same answer whatever else is asked with it.
+    words
+        The W ≥ 2 words, all different.
+    memory_length
+        H ≥ 1, in interactions; at most 2^63 - 1 states.
+    name
+        Of the language model, say; kept as the coordinate `model` of results.
+    cache
+        Most memories that may be asked about. All answers are kept, for later simulations as well; a memory takes up to
+        32·W + 128 bytes.
+
+    Raises
+    ------
+    InputError
+        If an argument is out of range; and from `simulate`, if an answer is no array of probabilities that sum to 1
+        within 1e-9, or more than `cache` memories occur.
+    """
+
+    def __init__(
+        self,
+        function: Callable[[list[Memory]], np.ndarray],
+        words: Sequence[str],
+        memory_length: int,
+        *,
+        name: str | None = None,
+        cache: int = 2**22,
+    ) -> None:
+        if not callable(function):
+            raise InputError(f"function is a {type(function).__name__}: expected a function of a list of memories")
+        if isinstance(words, str) or not isinstance(words, Sequence) or len(set(map(str, words))) < len(words):
+            raise InputError(f"words = {words!r}: expected several words that differ")
+        self.function = function
+        self.words = tuple(map(str, words))
+        self.space = MemorySpace(len(self.words), integer("memory_length", memory_length, 1))
+        if self.space.n_states >= 2**63:
+            raise InputError(
+                f"memory_length = {memory_length} with {len(self.words)} words: expected fewer than 2^63 states"
+            )
+        self.name = name
+        self.cache = integer("cache", cache, 1, MOST_ROWS - len(self.words))
+        self.answers = Answers(len(self.words))  # shared by all simulations
+
+    def __repr__(self) -> str:
+        known = f"{self.asked.memories} of {self.space.n_states} states asked"
+        return f"LazyPolicy({self.name or 'policy'} {{{', '.join(self.words)}}}, {known})"
+
+    # With `words`, the next three are what a `Cast` needs of a population.
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The one kind of agents."""
+        return (self.name or "policy",)
+
+    @property
+    def fractions(self) -> tuple[float, ...]:
+        """The fraction of agents who follow it, of those who are not committed."""
+        return (1.0,)
+
+    @property
+    def committed(self) -> dict[str, float]:
+        """Committed fractions: none, agents are committed by number."""
+        return {}
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """Coordinates of results that say which policy it is."""
+        return {"pair": "/".join(self.words)} | ({} if self.name is None else {"model": self.name})
+
+    def provenance(self, before: Asked) -> dict[str, int]:
+        """Attrs of a simulation that began when `before` had been asked."""
+        now = self.asked
+        return {
+            "memory_length": self.space.memory_length,
+            "function_calls": now.calls - before.calls,
+            "memories_asked": now.memories - before.memories,
+        }
+
+    @property
+    def asked(self) -> Asked:
+        """What the function has answered so far."""
+        return self.answers.asked
+
+    def probabilities(self, memories: Sequence[Memory]) -> np.ndarray:
+        """Choice probabilities in these memories, shape (n, W); the function is asked about those not known."""
+        rows = self.rows(np.array([self.space.state(memory) for memory in memories], dtype=np.int64))
+        return self.answers.q[rows]
+
+    def rows(self, states: np.ndarray) -> np.ndarray:
+        """Rows in `answers` of the states, int64 of shape (n,), after asking about those not known."""
+        rows = rows_of(self.answers.table, states)
+        if (rows < 0).any():
+            self._ask(np.unique(states[rows < 0]))
+            rows = rows_of(self.answers.table, states)
+        return rows
+
+    def _ask(self, states: np.ndarray) -> None:
+        known = self.asked.memories
+        if known + states.size > self.cache:
+            raise InputError(f"cache = {self.cache}: {known} memories are known and {states.size} more occur")
+        memories = [self.space.memory(state) for state in states.tolist()]
+        q = self._validated(self.function(list(memories)), memories)
+        self.answers.add(states, q)
+
+    def _validated(self, answer: object, memories: list[Memory]) -> np.ndarray:
+        expected = (len(memories), len(self.words))
+        try:
+            q = np.array(answer, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise InputError(
+                f"function returned {type(answer).__name__} for {self._described(memories)}: "
+                f"expected an array of shape {expected}"
+            ) from error
+        if q.shape != expected:
+            raise InputError(
+                f"function returned an array of shape {q.shape} for {self._described(memories)}: expected {expected}"
+            )
+        wrong = ~((q >= 0) & (q <= 1))
+        if wrong.any():
+            k, word = np.argwhere(wrong)[0]
+            raise InputError(
+                f"function returned {q[k, word]} for the word {self.words[word]} after "
+                f"{self._described(memories[k : k + 1])}: expected a probability in [0, 1]"
+            )
+        wrong = np.abs(q.sum(1) - 1) > ROW_SUM_TOLERANCE
+        if wrong.any():
+            k = int(wrong.argmax())
+            raise InputError(
+                f"function returned probabilities that sum to {q[k].sum()} for {self._described(memories[k : k + 1])}: "
+                "expected 1"
+            )
+        return q
+
+    def _described(self, memories: list[Memory]) -> str:
+        pairs = ", ".join(f"({self.words[own]}, {self.words[partner]})" for own, partner in memories[0])
+        others = f" and {len(memories) - 1} more" if len(memories) > 1 else ""
+        return f"the memory [{pairs}]{others}"
+
+
+def lazy_start(policy: LazyPolicy, cast: Cast, n_agents: int, initial: object) -> np.ndarray:
+    """Memory of each agent at the start, agents committed to the word w as -1 - w; shape (agents,)."""
+    if initial is None:
+        state = 0
+    elif not isinstance(initial, str):
+        raise InputError(f"initial is a {type(initial).__name__}: expected None or a word, for a LazyPolicy")
+    elif initial not in policy.words:
+        raise InputError(f"initial = {initial!r}: expected one of {', '.join(policy.words)}")
+    else:
+        state = policy.space.consensus_state(policy.words.index(initial))
+    kinds = np.array([state, *(-1 - policy.words.index(word) for word in cast.words)], dtype=np.int64)
+    return np.repeat(kinds, cast.numbers(n_agents))
+
+
+def play_lazy_ensemble(
+    policy: LazyPolicy,
+    start: np.ndarray,
+    runs: int,
+    seed: int,
+    convention: Convention,
+    max_rounds: int,
+    recording: Recording,
+    report: Callable[[int], object],
+) -> Ensemble:
+    """As `_ensemble.play_ensemble`, from `lazy_start`."""
+    ensemble = Ensemble.unplayed(runs, len(policy.words), recording)
+    free = start >= 0
+    rows = np.where(free, 0, -1 - start).astype(np.int32)
+    rows[free] = policy.rows(start[free])
+    if "word_share" in recording.observables:
+        ensemble.word_share[:, 0] = policy.answers.q[rows].mean(0)
+    limits = np.array([recording.rounds, max_rounds])
+    for part in portions(runs, start.size * AGENT_BYTES, RUNS_AT_ONCE):
+        streams = seed_streams(seed, start.size, np.arange(part.start, part.stop))
+        _play_portion(policy, start, rows, convention, streams, ensemble.part(part), limits, report)
+    return ensemble
+
+
+def _play_portion(
+    policy: LazyPolicy,
+    start: np.ndarray,
+    start_rows: np.ndarray,
+    convention: Convention,
+    streams: np.ndarray,
+    ensemble: Ensemble,
+    limits: np.ndarray,
+    report: Callable[[int], object],
+) -> None:
+    """Plays the runs of `streams` to their ends, writing into `ensemble`; `limits` are the rounds, least and most."""
+    runs, n_words = len(streams), len(policy.words)
+    test = np.array([convention.first_test, convention.successes_needed(start.size)])
+    states, rows = np.tile(start, (runs, 1)), np.tile(start_rows, (runs, 1))
+    agreed = np.zeros((runs, ROUNDS_AVERAGED, n_words), dtype=np.int64)
+    uttered = np.zeros((runs, n_words), dtype=np.int64)
+    progress = np.zeros((runs, 2), dtype=np.int64)
+    stopped = np.zeros(runs, dtype=np.bool_)
+    played, answers, sizes = progress[:, 0], policy.answers, _sizes(policy.space)
+
+    def more(active: np.ndarray, n_rounds: int) -> None:
+        if stopped[active].any():
+            _find_rows(policy, active, states, rows)
+        records = streams, agreed, uttered, *ensemble, progress
+        # The tables are looked up each time, since they grow
+        tables = answers.thresholds, answers.q, answers.table
+        advance(active, stopped, states, rows, *records, n_rounds, limits, test, *tables, sizes)
+
+    def ended() -> np.ndarray:
+        return (ensemble.consensus_round > 0) & (played >= limits[0])
+
+    play_to_end(more, played, int(limits[1]), start.size, ended, report)
+
+
+def _find_rows(policy: LazyPolicy, active: np.ndarray, states: np.ndarray, rows: np.ndarray) -> None:
+    """Asks about the memories of all agents of the `active` runs, not only of those for whom runs stopped.
+
+    An agent keeps a memory until it speaks from it, so all of them will be needed unless the run ends first.
+    """
+    unknown = rows[active] < 0
+    run, agent = active[unknown.nonzero()[0]], unknown.nonzero()[1]
+    rows[run, agent] = policy.rows(states[run, agent])
+
+
+def _sizes(space: MemorySpace) -> np.ndarray:
+    h = space.memory_length
+    shorter = space.offset(h - 1), space.n_digits ** (h - 1)
+    return np.array([space.n_words, space.n_digits, space.offset(h), *shorter], dtype=np.uint64)

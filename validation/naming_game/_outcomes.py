@@ -1,0 +1,259 @@
+"""What ensembles of runs come to: how long they take by the word that wins, and from which size on one word wins."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import xarray as xr
+from scipy.special import ndtri
+
+from meanfield import InputError
+from meanfield.toolbox import canonical_order, stamp
+from validation._engine.arguments import check_level, ensembles, integer
+from validation.comparison._intervals import wilson_interval
+
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+TIME_LABEL = "consensus time, the first round being 0 (middle of the bin)"
+
+
+class _Times(NamedTuple):
+    """Law of the consensus times at one size and word."""
+
+    density: np.ndarray  # (bins,)
+    mode: float
+    quantiles: np.ndarray
+    mean: float
+
+
+def consensus_times(
+    simulation: xr.Dataset, *, quantiles: Sequence[float] = QUANTILES, bin_width: int = 1
+) -> xr.Dataset:
+    """The law of the consensus time, by the word that wins and by group size.
+
+    As in [004], the first round is round 0 and the consensus time t the number of the round at whose end a run
+    converges: t = `consensus_round` - 1, as `simulate` counts the rounds played. The convention of [004] is first
+    tested after four rounds, so that its shortest time is 3. Source: [004] Fig. 4 and Results, Convergence time.
+
+    Parameters
+    ----------
+    simulation
+        What `simulate` returns.
+    quantiles
+        Which ones, between 0 and 1, rising.
+    bin_width
+        Rounds a bin, ≥ 1. With 1 it is the discrete law itself; where few runs share a round, a wider bin has a mode
+        that chance decides less.
+
+    Returns
+    -------
+    Dataset over `n_agents` and the winning `word`, with
+
+    - `density` (n_agents, word, consensus_time): of the runs that end at the word, the share a round; `consensus_time`
+      is the middle of a bin, of which the first begins with 0, and density · bin_width sums to 1;
+    - `mode` (n_agents, word), the middle of the fullest bin, of equals the earliest;
+    - `quantiles` (n_agents, word, quantile), the smallest time by which so many had converged, and `mean`;
+    - `wins` (n_agents, word), the number of runs that end at the word, and `no_consensus` (n_agents).
+
+    Numbers of a word that never wins are NaN, its `wins` 0.
+
+    Raises
+    ------
+    InputError
+        If `simulation` is not what `simulate` returns, or an argument is out of range.
+    """
+    simulation = ensembles("simulation", simulation)
+    bin_width = integer("bin_width", bin_width, 1)
+    q = np.array(quantiles, dtype=float)
+    if q.ndim != 1 or not q.size or not ((q > 0) & (q < 1)).all() or (np.diff(q) <= 0).any():
+        raise InputError(f"quantiles = {quantiles}: expected rising numbers between 0 and 1")
+    words = simulation["word_label"].values.astype(str)
+    times = simulation["consensus_round"].values - 1
+    won = simulation["consensus_word"].values[..., None] == words.astype(object)  # missing words equal none
+    bins = int(np.nanmax(times, initial=0)) // bin_width + 1
+    laws = [[_times(times[i, won[i, :, k]], q, bins, bin_width) for k in range(len(words))] for i in range(len(won))]
+    middles = np.arange(bins) * bin_width + (bin_width - 1) / 2
+    table = ("n_agents", "word")
+    columns = {
+        "density": ((*table, "consensus_time"), _stacked(laws, "density"), "share of the word's runs", "1/round"),
+        "mode": (table, _stacked(laws, "mode"), "most frequent consensus time", "round"),
+        "quantiles": ((*table, "quantile"), _stacked(laws, "quantiles"), "quantiles of the consensus time", "round"),
+        "mean": (table, _stacked(laws, "mean"), "mean consensus time", "round"),
+        "wins": (table, won.sum(1), "number of runs that end at the word", "1"),
+        "no_consensus": ("n_agents", (~won.any(-1)).mean(1), "fraction of runs without consensus", "1"),
+    }
+    result = xr.Dataset(
+        {name: (dims, values, {"long_name": label, "units": u}) for name, (dims, values, label, u) in columns.items()},
+        coords={
+            "n_agents": simulation["n_agents"],
+            "word": np.arange(len(words)),
+            "word_label": ("word", words),
+            "consensus_time": ("consensus_time", middles, {"long_name": TIME_LABEL, "units": "round"}),
+            "quantile": q,
+        },
+    )
+    names = {name: simulation[name] for name in ("model", "pair") if name in simulation.coords}
+    return stamp(result.assign_coords(names).assign_attrs(simulation.attrs), "consensus_times", bin_width=bin_width)
+
+
+def simulated_bias(simulation: xr.Dataset, *, level: float = 0.99) -> xr.Dataset:
+    """The collective bias of one simulated policy of two words, whether or not there is a group-size law for it.
+
+    The strong word is the one that wins more runs at the largest size at which any run reaches consensus ('' where none
+    does), rather than the one that the rate equation reaches. Pairs of Llama 3.1 with a single attractor have no law,
+    and a bias all the same. Source: [004] Fig. 3.
+
+    Parameters
+    ----------
+    simulation
+        What `simulate` returns for a policy, from empty memories.
+    level
+        Confidence of each single interval.
+
+    Returns
+    -------
+    Dataset in the form of `collective_bias`, over one `pair`, for `misalignment` and `critical_size_from_simulation`;
+    `probability` and `kappa` are NaN, `applies` is False and `reason` ''.
+
+    Raises
+    ------
+    InputError
+        If `simulation` is not what `simulate` returns, has more than two words or not started from empty memories, or
+        `level` is out of range.
+    """
+    simulation = ensembles("simulation", simulation)
+    words = [str(word) for word in simulation["word_label"].values]
+    if len(words) != 2:
+        raise InputError(f"simulation has {len(words)} words: expected 2")
+    start = simulation.attrs.get("option_initial", "empty memories")
+    if start != "empty memories":
+        raise InputError(f"simulation started from {start}: expected empty memories")
+    check_level(level)
+    runs = simulation.sizes["run"]
+    wins = (simulation["consensus_word"].values[..., None] == np.array(words, dtype=object)).sum(1)
+    strong_word = _most_wins(words, simulation["n_agents"].values, wins)
+    strong = wins[None, :, words.index(strong_word)] if strong_word else np.zeros((1, len(wins)))
+    table = ("pair", "n_agents")
+    unknown = np.full(strong.shape, np.nan)
+    result = xr.Dataset(
+        {
+            "simulated": (table, strong / runs),
+            "interval": ((*table, "bound"), np.stack(wilson_interval(strong, runs, level), -1)),
+            "no_consensus": (table, 1 - wins.sum(1)[None] / runs),
+            "probability": (table, unknown),
+            "kappa": ("pair", unknown[:, 0]),
+            "strong_word": ("pair", [strong_word], {"long_name": "word that wins most often in the largest groups"}),
+            "applies": ("pair", [False]),
+            "reason": ("pair", [""]),
+        },
+        coords={
+            "pair": [str(simulation["pair"].item()) if "pair" in simulation.coords else ""],
+            "model": ("pair", [str(simulation["model"].item()) if "model" in simulation.coords else ""]),
+            "word": np.arange(len(words)),
+            "word_label": (("pair", "word"), [words]),
+            "n_agents": simulation["n_agents"],
+            "bound": ["low", "high"],
+        },
+    )
+    seed = simulation.attrs.get("option_seed")
+    sizes = " ".join(map(str, simulation["n_agents"].values))
+    return stamp(result, "collective_bias", n_agents=sizes, runs=runs, seed=seed, level=level)
+
+
+def critical_size_from_simulation(bias: xr.Dataset, *, level: float = 0.99) -> xr.Dataset:
+    """The smallest group from which on nearly all simulated runs end at the strong word, N_c.
+
+    The smallest of the sizes in `bias` for which, and for all larger ones of which, the lower Wilson bound of the
+    fraction of runs that end at the strong word exceeds `level`. Runs without consensus count against it. A few runs
+    can't show it: that bound is at most 1/(1 + z²/runs). Source: [004] Results, The role of population size; 'fully
+    deterministic' there is that no run ends elsewhere.
+
+    Parameters
+    ----------
+    bias
+        What `collective_bias` or `simulated_bias` returns.
+    level
+        Fraction, between 1/2 and 1.
+
+    Returns
+    -------
+    Dataset over `pair` with `n_critical` (pair); `n_below` (pair), the largest size that is not enough, NaN where all
+    are, so that N_c is above it; `n_predicted` (pair) = (Φ⁻¹(level)/κ)² of `meanfield.group_size_law`; and `reason`
+    (pair), why there is no `n_critical`, or what is to be known of it, else ''.
+
+    Raises
+    ------
+    InputError
+        If `bias` is not what `collective_bias` returns, or `level` is out of range.
+    """
+    if not isinstance(bias, xr.Dataset) or bias.attrs.get("kind") != "collective_bias":
+        raise InputError("bias: expected what validation.collective_bias returns")
+    if not 0.5 < level < 1:
+        raise InputError(f"level = {level}: expected a number between 1/2 and 1, as in 0.99")
+    bias = canonical_order(bias, "bias").sortby("n_agents").transpose("pair", "n_agents", ..., "word")
+    sizes = bias["n_agents"].values
+    low = bias["interval"].sel(bound="low").transpose("pair", "n_agents").values
+    runs = int(bias.attrs["option_runs"])
+    most = float(wilson_interval(np.array(runs), runs, float(bias.attrs["option_level"]))[0])
+    found = [_critical(sizes, row, level, runs, most) for row in low]
+    with np.errstate(divide="ignore"):
+        predicted = (ndtri(level) / bias["kappa"].values) ** 2
+    columns = {
+        "n_critical": ([n for n, _, _ in found], "smallest size from which on the strong word wins"),
+        "n_below": ([n for _, n, _ in found], "largest size that is not enough"),
+        "n_predicted": (predicted, "critical size of the group-size law"),
+    }
+    result = xr.Dataset(
+        {name: ("pair", values, {"long_name": label, "units": "agents"}) for name, (values, label) in columns.items()},
+        coords={name: bias[name] for name in ("pair", "model", "word_label")},
+    )
+    # Without a law nothing is simulated, and `bias` says why there is none
+    reasons = [
+        f"nothing was simulated; {why}" if np.isnan(row).all() else reason
+        for (_, _, reason), why, row in zip(found, bias["reason"].values, low, strict=True)
+    ]
+    result["reason"] = ("pair", np.array(reasons, dtype=str), {"long_name": "what is to be known of n_critical"})
+    options = {f"bias_{name}": bias.attrs[f"option_{name}"] for name in ("n_agents", "runs", "seed", "level")}
+    return stamp(result, "critical_size_from_simulation", level=level, **options)
+
+
+def _most_wins(words: list[str], sizes: np.ndarray, wins: np.ndarray) -> str:
+    """The word with most wins, of (sizes, words), at the largest size with any; of equals the first."""
+    for row in wins[np.argsort(-sizes)]:
+        if row.any():
+            return words[int(row.argmax())]
+    return ""
+
+
+def _critical(sizes: np.ndarray, low: np.ndarray, level: float, runs: int, most: float) -> tuple[float, float, str]:
+    """N_c, the largest size that is not enough, and what is to be known; from the lower bounds by rising size."""
+    if np.isnan(low).all():
+        return np.nan, np.nan, ""
+    enough = low > level
+    failing = np.flatnonzero(~enough)
+    if not failing.size:
+        return float(sizes[0]), np.nan, "already at the smallest size simulated: it may be smaller"
+    below = float(sizes[failing[-1]])
+    if not enough[-1]:
+        if most <= level:
+            return np.nan, below, f"{runs} runs are too few: were all to end at the word, the bound would be {most:.4f}"
+        if enough.any():
+            return np.nan, below, f"reached at N = {sizes[enough][0]} and lost again at N = {sizes[-1]}"
+        return np.nan, below, f"not reached at the largest size simulated, N = {sizes[-1]}"
+    return float(sizes[failing[-1] + 1]), below, ""
+
+
+def _times(times: np.ndarray, quantiles: np.ndarray, bins: int, width: int) -> _Times:
+    """The law of the `times` of the runs that end at one word."""
+    if not times.size:
+        return _Times(np.full(bins, np.nan), np.nan, np.full(len(quantiles), np.nan), np.nan)
+    counts = np.bincount(times.astype(int) // width, minlength=bins)
+    mode = int(counts.argmax()) * width + (width - 1) / 2
+    # The inverse of the distribution function: times that occurred, not means of two of them
+    values = np.quantile(times, quantiles, method="inverted_cdf")
+    return _Times(counts / (times.size * width), mode, values, float(times.mean()))
+
+
+def _stacked(laws: list[list[_Times]], name: str) -> np.ndarray:
+    return np.array([[getattr(law, name) for law in row] for row in laws])

@@ -1,0 +1,248 @@
+"""The naming game of [004] simulated agent by agent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+import numpy as np
+import xarray as xr
+from tqdm.auto import tqdm
+
+from meanfield import InputError, Population
+from meanfield.toolbox import as_population, stamp
+from validation._engine.arguments import LARGEST_POPULATION, LARGEST_SEED, check_ensembles, integer, population_sizes
+from validation.naming_game import _ensemble, _jax_engine
+from validation.naming_game._convention import CONVENTIONS, Convention
+from validation.naming_game._ensemble import OBSERVABLES, Ensemble, Recording, Rules
+from validation.naming_game._lazy_policy import LazyPolicy, lazy_start, play_lazy_ensemble
+from validation.naming_game._roster import Cast, kind_names, make_cast, start_composition
+
+# A second one is for GPUs only: on processors it is several times slower than the first.
+ENGINES = {"numba": _ensemble.play_ensemble, "jax": _jax_engine.play_ensemble}
+
+ROUNDS_PLAYED = {"long_name": "rounds played until consensus", "units": "rounds of N interactions"}
+RECORDED = {
+    "word_share": "probability that a random agent says the word",
+    "said": "share of the word in what is said in the round",
+    "success_rate": "share of the round's interactions that succeed",
+}
+
+
+def simulate(
+    policy: xr.Dataset | Population | LazyPolicy,
+    *,
+    n_agents: int | Sequence[int],
+    runs: int,
+    seed: int,
+    committed: Mapping[str, int] | None = None,
+    committed_are_extra: bool = False,
+    initial: str | xr.DataArray | np.ndarray | None = None,
+    convention: str | Convention = "004",
+    max_rounds: int = 1000,
+    trajectories: bool = False,
+    record_rounds: int | None = None,
+    record: Sequence[str] | None = None,
+    engine: str = "numba",
+    progress: bool = False,
+) -> xr.Dataset:
+    """Ensembles of naming games among agents of one policy or several, with or without committed agents.
+
+    An interaction: two distinct agents, uniformly at random, each say a word by their policy, and both remember what
+    they said and heard. A round is N interactions. A run has converged when the mean success rate of its last three
+    rounds is high enough, and then stops. Source: [004] Methods.
+
+    Parameters
+    ----------
+    policy
+        A single policy of W ≥ 2 words (`meanfield.toolbox.single_policy`), or a `meanfield.Population`. Fractions of a
+        population become whole numbers of agents, those closest to them that sum to N (largest remainders). Or a
+        `LazyPolicy`, a function that is asked about memories as they occur; `initial` is then None or a word.
+    n_agents
+        N ≥ 2, one population size or several different ones.
+    runs
+        Number of runs of each size, ≥ 1.
+    seed
+        0 to 2^63 - 1. A run depends on (seed, its N, its number) only: not on threads, on the number of runs or on the
+        other sizes, so that 1,000 runs are the first 1,000 of 10,000.
+    committed
+        Number of agents by word who always say it, in place of fractions in the population. They remember like others.
+    committed_are_extra
+        Add them to the N agents, rather than have them take the places of some.
+    initial
+        Memories at the start. None: empty. A word: all have only ever said and heard it. Or a composition, shape (S,),
+        for a population (M, S), or a DataArray, of which coordinates count: whole numbers of agents, closest to it.
+        Committed agents start like the first policy's.
+    convention
+        When a run has converged: '004', '001' or '001 strict', or a `Convention` of one's own.
+    max_rounds
+        Rounds after which a run ends without consensus.
+    trajectories
+        Record all `max_rounds` rounds.
+    record_rounds
+        Record this many rounds, at most `max_rounds`. While it is recorded a run goes on beyond its consensus: were the
+        first to converge missing, a mean over runs would be biased.
+    record
+        What to record of them: some of 'word_share', 'said' and 'success_rate'. Default: the word share. The runs are
+        the same whatever is recorded.
+    engine
+        'numba', all cores of a processor, or 'jax', for a GPU with many runs. Results of one follow the same law as
+        those of the other, and from the same seed each is reproducible, but their runs are not the same. Lazy policies
+        are for 'numba'.
+    progress
+        Show a progress bar.
+
+    Returns
+    -------
+    Dataset over (n_agents, run), both always there, with `consensus_word` (the word, missing where a run did not
+    converge: `isnull`) and `consensus_round` (number of rounds played by then, NaN where a run did not converge).
+    [004] numbers rounds from 0, so that its consensus time is t = `consensus_round` - 1, as in `consensus_times`.
+    `agents` (n_agents, agent_kind) says how many agents of each kind there were, where there is more than one. Of a
+    `LazyPolicy` the attrs `function_calls` and `memories_asked` say what this simulation asked that was not known.
+    Saved with `meanfield.save` it reads back the same.
+
+    What is recorded has the dim `round`, of which 0 is the start and r the r-th round played, the time r - 1 of [004]:
+
+    - `word_share` (n_agents, run, round, word), the probability Q that a random agent says the word at the end of the
+      round;
+    - `said` (n_agents, run, round, word), the share of the word in the 2N words said in the round, which the papers
+      plot ([004] Fig. 1, the frequency in the previous N interactions); NaN in round 0;
+    - `success_rate` (n_agents, run, round), the share of the N interactions in which both said the same word ([001]
+      Fig. 1); NaN in round 0.
+
+    Committed agents count like all others, in words and in interactions, as they do for consensus in [001].
+
+    Raises
+    ------
+    InputError
+        If an argument is out of range, `policy` is not a policy or holds several, or agents, runs and what is recorded
+        are so many that more than 16 GiB of memory would be taken (or what the environment variable MEANFIELD_MEMORY
+        says, in GiB).
+    """
+    population = policy if isinstance(policy, LazyPolicy) else as_population(policy)
+    sizes = population_sizes(n_agents)
+    runs = integer("runs", runs, 1)
+    seed = integer("seed", seed, 0, LARGEST_SEED)
+    max_rounds = integer("max_rounds", max_rounds, 1, LARGEST_SEED)
+    if trajectories and record_rounds is None:
+        record_rounds = max_rounds
+    if trajectories and record_rounds != max_rounds:
+        raise InputError(f"record_rounds = {record_rounds}: expected None beside trajectories=True, which records all")
+    if record_rounds is not None:
+        record_rounds = integer("record_rounds", record_rounds, 0, max_rounds)
+    recording = _recording(record_rounds, record)
+    if not isinstance(convention, Convention) and (not isinstance(convention, str) or convention not in CONVENTIONS):
+        raise InputError(f"convention = {convention!r}: expected one of {', '.join(CONVENTIONS)}, or a Convention")
+    if not isinstance(engine, str) or engine not in ENGINES or (engine != "numba" and isinstance(policy, LazyPolicy)):
+        allowed = ["numba"] if isinstance(policy, LazyPolicy) else ENGINES
+        raise InputError(f"engine = {engine!r}: expected one of {', '.join(allowed)}")
+    rule = CONVENTIONS[convention] if isinstance(convention, str) else convention
+    cast = make_cast(population, committed, extra=committed_are_extra)
+    agents = [int(cast.numbers(n).sum()) for n in sizes]
+    if max(agents) > LARGEST_POPULATION:
+        raise InputError(f"n_agents = {sizes} with committed agents: expected at most {LARGEST_POPULATION} agents")
+    sharing_words = len(cast.population.words) if "word_share" in recording.observables else 0
+    check_ensembles(agents, runs, records=recording.numbers(len(cast.population.words)), sharing_words=sharing_words)
+    if isinstance(policy, LazyPolicy):
+        starts = [lazy_start(policy, cast, n, initial) for n in sizes]
+    else:
+        composition = start_composition(population, initial)
+        starts = [cast.states(n, composition) for n in sizes]
+
+    if isinstance(policy, LazyPolicy):
+        asked_before = policy.asked
+        play = partial(play_lazy_ensemble, policy)
+    else:
+        play = partial(ENGINES[engine], Rules.of(cast.q, population.space))
+    # Ends with the most that could be played, not with what was: runs that converge make the bar jump.
+    most = sum(map(len, starts)) * runs * max_rounds
+    bar_format = "{desc} {percentage:3.0f}%|{bar}| {elapsed}<{remaining}"
+    ensembles = []
+    with tqdm(total=most, desc=population.name, disable=not progress, bar_format=bar_format, leave=False) as bar:
+        for start in starts:
+            report = partial(_advance_bar, bar, len(start))
+            ensembles.append(play(start, runs, seed, rule, max_rounds, recording, report))
+    result = _labelled(ensembles, policy, cast, sizes, runs, recording)
+    committed_text = " ".join(f"{word}:{number}" for word, number in (committed or {}).items())
+    result = stamp(
+        result,
+        "simulation",
+        None if isinstance(policy, LazyPolicy) else policy,
+        n_agents=" ".join(map(str, sizes)),
+        runs=runs,
+        seed=seed,
+        max_rounds=max_rounds,
+        record_rounds=record_rounds,
+        record=" ".join(recording.observables) or None,
+        initial=initial if isinstance(initial, str) else "empty memories" if initial is None else "given",
+        convention=convention if isinstance(convention, str) else str(convention),
+        committed=committed_text or None,
+        committed_are_extra=committed_are_extra,
+        engine=engine,
+    )
+    return result.assign_attrs(policy.provenance(asked_before)) if isinstance(policy, LazyPolicy) else result
+
+
+def _recording(record_rounds: int | None, record: Sequence[str] | None) -> Recording:
+    """What to record, from arguments of `simulate` of which the first is checked."""
+    if record is None:
+        return Recording() if record_rounds is None else Recording(record_rounds, OBSERVABLES[:1])
+    several = isinstance(record, Sequence) and not isinstance(record, str) and len(record) > 0
+    if not several or not all(isinstance(name, str) and name in OBSERVABLES for name in record):
+        raise InputError(f"record = {record!r}: expected a sequence of some of {', '.join(OBSERVABLES)}")
+    if record_rounds is None:
+        raise InputError(f"record = {record!r} without rounds: expected record_rounds or trajectories=True beside it")
+    return Recording(record_rounds, tuple(name for name in OBSERVABLES if name in record))
+
+
+def _advance_bar(bar: tqdm, n_agents: int, rounds: int) -> None:
+    bar.update(rounds * n_agents)
+
+
+def _labelled(
+    ensembles: list[Ensemble],
+    policy: xr.Dataset | Population | LazyPolicy,
+    cast: Cast,
+    sizes: list[int],
+    runs: int,
+    recording: Recording,
+) -> xr.Dataset:
+    words = np.array([*cast.population.words, None], dtype=object)  # the last one is where -1, no consensus, points
+    rounds = np.stack([e.consensus_round for e in ensembles]).astype(np.float64)
+    rounds[rounds == 0] = np.nan
+    result = xr.Dataset(
+        {
+            "consensus_word": (
+                ("n_agents", "run"),
+                words[np.stack([e.consensus_word for e in ensembles])],
+                {"long_name": "word of consensus", "missing": ""},
+            ),
+            "consensus_round": (
+                ("n_agents", "run"),
+                rounds,
+                ROUNDS_PLAYED,
+            ),
+        },
+        coords={
+            "n_agents": ("n_agents", sizes, {"long_name": "number of agents"}),
+            "run": np.arange(runs),
+            "word": np.arange(len(words) - 1),
+            "word_label": ("word", np.array(cast.population.words, dtype=str)),
+        },
+    )
+    if isinstance(policy, xr.Dataset):
+        result = result.assign_coords({name: policy[name] for name in ("model", "pair") if name in policy.coords})
+    if isinstance(policy, LazyPolicy):
+        result = result.assign_coords(policy.labels)
+    kinds = kind_names(cast)
+    if len(kinds) > 1:
+        numbers = np.stack([cast.numbers(n) for n in sizes])
+        result["agents"] = (("n_agents", "agent_kind"), numbers, {"long_name": "number of agents", "units": "1"})
+        result = result.assign_coords(agent_kind=kinds)
+    for name in recording.observables:
+        values = np.stack([getattr(ensemble, name) for ensemble in ensembles])
+        dims = ("n_agents", "run", "round", "word")[: values.ndim]
+        result[name] = (dims, values, {"long_name": RECORDED[name], "units": "1"})
+    if recording.observables:
+        result = result.assign_coords(round=np.arange(recording.rounds + 1), word=np.arange(len(words) - 1))
+    return result

@@ -1,0 +1,339 @@
+"""Sweeps: many ensembles, written to a Zarr store as they finish, so that an interrupted sweep goes on."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import math
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import xarray as xr
+import zarr
+from tqdm.auto import tqdm
+
+from meanfield import InputError, Population, each_policy, words_of
+from meanfield.toolbox import check_memory, policy_hash, stamp
+from validation._engine.arguments import LARGEST_SEED, check_ensembles, integer, population_sizes
+from validation.naming_game._simulate import ROUNDS_PLAYED, simulate
+
+BYTES_A_RUN = 30  # of a store that is read, as measured
+DIMS = ("policy", "case", "seed", "n_agents")
+NO_CONSENSUS = -1
+
+Case = tuple[str, int]  # a word and how many agents are committed to it; ("", 0) is nobody
+Member = xr.Dataset | Population
+
+
+class _Plan(NamedTuple):
+    """What a sweep consists of."""
+
+    policies: list[Member]
+    cases: list[Case]
+    seeds: list[int]
+    sizes: list[int]
+    runs: int
+    options: dict[str, Any]
+
+    @property
+    def shape(self) -> tuple[int, int, int, int]:
+        return len(self.policies), len(self.cases), len(self.seeds), len(self.sizes)
+
+    def fingerprint(self) -> str:
+        """What must be the same for a store to be continued."""
+        content = [[_hash(p) for p in self.policies], *self[1:]]
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+    def applies(self, policy: int, case: int) -> bool:
+        """Whether the policy has the word of the case."""
+        word, _ = self.cases[case]
+        return not word or word in _words(self.policies[policy])
+
+
+def sweep(
+    policies: Member | Iterable[Member],
+    store: str | os.PathLike[str],
+    *,
+    n_agents: int | Sequence[int],
+    runs: int,
+    seeds: Sequence[int] = (0,),
+    committed: Sequence[Mapping[str, int]] = ({},),
+    initial: str | None = None,
+    convention: str = "004",
+    max_rounds: int = 1000,
+    client: Any = None,
+    progress: bool = False,
+) -> xr.Dataset:
+    """Simulate every combination of policy, committed agents, seed and size, and keep what is done in a Zarr store.
+
+    Each combination is written when it is finished and then marked as done. A sweep that was interrupted, however, and
+    is called again with the same arguments does what is missing, and ends with the same bytes as one that was not.
+
+    Parameters
+    ----------
+    policies
+        One policy, a stack over model and pair, a `meanfield.Population`, or several of these. A `LazyPolicy` has no
+        fingerprint by which a store could tell that it is still the same one.
+    store
+        Folder of the Zarr store. New, or left by a sweep with the same arguments.
+    n_agents, runs, initial, convention, max_rounds
+        As in `simulate`.
+    seeds
+        Different seeds, each an ensemble of its own.
+    committed
+        Cases: each a mapping of at most one word to a number of agents committed to it. A policy without the word is
+        passed over. Populations with committed fractions allow no other case than nobody, ``{}``.
+    client
+        A `distributed.Client`: combinations are then simulated by its workers, and written here. Default: one after
+        the other, each on all cores.
+    progress
+        Show a progress bar.
+
+    Returns
+    -------
+    The store as a Dataset, see `open_sweep`.
+
+    Raises
+    ------
+    InputError
+        If an argument is out of range, as in `simulate`, the store holds something else or can't be written (then
+        what it has stays), or it would take more memory when read than `simulate` may take.
+    """
+    plan = _plan(policies, n_agents, runs, seeds, committed)
+    plan = plan._replace(options={"initial": initial, "convention": convention, "max_rounds": max_rounds})
+    _try(plan)
+    with _one_line(Path(store)):
+        group = _open_or_create(Path(store), plan)
+        done = np.asarray(group["done"])
+    tasks = [place for place in itertools.product(*map(range, plan.shape)) if not done[place]]
+    total = int(np.prod(plan.shape))
+    with tqdm(total=total, initial=total - len(tasks), desc="sweep", disable=not progress, leave=False) as bar:
+        for place, result in _results(plan, tasks, client):
+            with _one_line(Path(store)):
+                _write(group, place, result)
+            bar.update()
+    return open_sweep(store)
+
+
+def open_sweep(store: str | os.PathLike[str]) -> xr.Dataset:
+    """What a sweep has written up to now.
+
+    Returns
+    -------
+    Dataset over (policy, case, seed, n_agents, run) with `consensus_word` and `consensus_round` as `simulate` has them,
+    and `done` (policy, case, seed, n_agents), whether the combination is finished; with the coordinates `model`,
+    `pair` (policy), `word_label` (policy, word), `committed_word` and `committed_agents` (case). Combinations that are
+    not finished, or whose policy does not have the word, have no consensus.
+
+    Raises
+    ------
+    InputError
+        If there is no sweep in `store`.
+    """
+    if not (Path(store) / "zarr.json").exists():
+        raise InputError(f"store = {os.fspath(store)}: expected a folder that a sweep has written")
+    group = zarr.open_group(store, mode="r")
+    about = json.loads(str(group.attrs["sweep"]))
+    number, rounds = np.asarray(group["consensus_number"]), np.asarray(group["consensus_round"])
+    labels = np.array(about["words"], dtype=object)
+    extended = np.concatenate([labels, np.full((len(labels), 1), None)], axis=1)  # -1 points to the last
+    words = extended[np.arange(len(labels)).reshape(-1, 1, 1, 1, 1), number]
+    result = xr.Dataset(
+        {
+            "consensus_word": ((*DIMS, "run"), words, {"long_name": "word of consensus", "missing": ""}),
+            "consensus_round": (
+                (*DIMS, "run"),
+                np.where(rounds == 0, np.nan, rounds.astype(float)),
+                ROUNDS_PLAYED,
+            ),
+            "done": (DIMS, np.asarray(group["done"]), {"long_name": "whether the combination is finished"}),
+        },
+        coords={
+            "model": ("policy", about["models"]),
+            "pair": ("policy", about["pairs"]),
+            "word": np.arange(labels.shape[1]),
+            "word_label": (("policy", "word"), np.array(about["words"])),
+            "committed_word": ("case", [word for word, _ in about["cases"]]),
+            "committed_agents": ("case", [number for _, number in about["cases"]]),
+            "seed": about["seeds"],
+            "n_agents": about["sizes"],
+            "run": np.arange(number.shape[-1]),
+        },
+    )
+    return stamp(result, "sweep", **about["options"])
+
+
+def _plan(
+    policies: Member | Iterable[Member],
+    n_agents: int | Sequence[int],
+    runs: int,
+    seeds: Sequence[int],
+    committed: Sequence[Mapping[str, int]],
+) -> _Plan:
+    members = _members(policies)
+    if not members:
+        raise InputError("policies is empty: expected at least one policy")
+    counts = {len(_words(member)) for member in members}
+    if len(counts) > 1:
+        raise InputError(f"policies have {', '.join(map(str, sorted(counts)))} words: expected as many in each")
+    known = {word for member in members for word in _words(member)}
+    if isinstance(committed, Mapping) or not isinstance(committed, Sequence):
+        raise InputError(f"committed = {committed!r}: expected a sequence of mappings, as in [{{}}, {{'A': 2}}]")
+    if isinstance(seeds, str) or not isinstance(seeds, Iterable):
+        raise InputError(f"seeds = {seeds!r}: expected a sequence of numbers")
+    cases = []
+    for case in committed:
+        bound = {word: integer(f"committed[{word!r}]", number, 0) for word, number in case.items() if number != 0}
+        if len(bound) > 1 or not set(bound) <= known:
+            raise InputError(f"committed has {dict(case)}: expected at most one word, and one of the policies' words")
+        cases.append(next(iter(bound.items()), ("", 0)))
+    numbers = [integer("seeds", seed, 0, LARGEST_SEED) for seed in seeds]
+    for name, values in (("seeds", numbers), ("committed", cases)):
+        if not values or len(set(values)) < len(values):
+            raise InputError(f"{name} = {values}: expected one or several that differ")
+    sizes = population_sizes(n_agents)
+    for member in members:
+        if isinstance(member, Population) and member.committed and any(word for word, _ in cases):
+            raise InputError(f"committed = {list(committed)} with {member!r}: expected committed agents in one of them")
+    most = max(number for _, number in cases)
+    if most > min(sizes):
+        raise InputError(f"committed has {most} agents: expected at most n_agents = {min(sizes)}")
+    return _Plan(members, cases, numbers, sizes, integer("runs", runs, 1), {})
+
+
+def _try(plan: _Plan) -> None:
+    """InputError for what `simulate` would refuse: a store made for that could not be continued."""
+    integer("max_rounds", plan.options["max_rounds"], 1)
+    for size in plan.sizes:
+        check_ensembles([size], plan.runs)
+    combinations = math.prod(plan.shape)
+    asked = f"runs = {plan.runs} of each of {combinations} combinations"
+    check_memory(BYTES_A_RUN * combinations * plan.runs, asked, "fewer runs or combinations a store")
+    if not isinstance(plan.options["convention"], str):
+        raise InputError(f"convention = {plan.options['convention']!r}: expected a name, as a store keeps it")
+    for policy, member in enumerate(plan.policies):
+        for case in range(len(plan.cases)):
+            if plan.applies(policy, case):
+                _, options = _arguments(plan, (policy, case, 0, 0))
+                simulate(member, **{**options, "runs": 1, "max_rounds": 1})
+
+
+def _members(policies: Member | Iterable[Member]) -> list[Member]:
+    if isinstance(policies, Population):
+        return [policies]
+    if isinstance(policies, xr.Dataset):
+        return list(each_policy(policies))
+    if isinstance(policies, str) or not isinstance(policies, Iterable):
+        raise InputError(f"policies has {policies!r}: expected policies or Populations")
+    return [member for one in policies for member in _members(one)]
+
+
+def _words(member: Member) -> tuple[str, ...]:
+    return member.words if isinstance(member, Population) else words_of(member)
+
+
+def _hash(member: Member) -> str:
+    return member.sha256 if isinstance(member, Population) else policy_hash(member)
+
+
+@contextmanager
+def _one_line(store: Path) -> Iterator[None]:
+    """InputError that names the store, for what the disk refuses."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(
+            f"store = {store}: can't be read and written ({error.strerror or error}); what is done is "
+            "kept, start again to go on"
+        ) from None
+
+
+def _open_or_create(store: Path, plan: _Plan) -> zarr.Group:
+    if (store / "zarr.json").exists():
+        group = zarr.open_group(store, mode="r+")
+        if "fingerprint" in group.attrs:
+            if group.attrs["fingerprint"] != plan.fingerprint():
+                raise InputError(f"store = {store} holds a sweep with other arguments: expected a new folder")
+            for partial in store.rglob("*.partial"):  # what Zarr was writing when it was killed
+                partial.unlink()
+            return group
+    elif store.exists() and any(store.iterdir()):
+        raise InputError(f"store = {store} is not empty and holds no sweep: expected a new folder")
+    group = zarr.open_group(store, mode="a")
+    shape, one = (*plan.shape, plan.runs), (1, 1, 1, 1, plan.runs)
+    group.create_array(
+        "consensus_number", shape=shape, chunks=one, dtype="int16", fill_value=NO_CONSENSUS, overwrite=True
+    )
+    group.create_array("consensus_round", shape=shape, chunks=one, dtype="int32", fill_value=0, overwrite=True)
+    group.create_array("done", shape=plan.shape, chunks=(1, 1, 1, 1), dtype="bool", fill_value=False, overwrite=True)
+    group.attrs["sweep"] = json.dumps(_about(plan))
+    # Last, so that a store without it is one whose making was interrupted
+    group.attrs["fingerprint"] = plan.fingerprint()
+    return group
+
+
+def _about(plan: _Plan) -> dict[str, Any]:
+    return {
+        "models": [_label(member, "model") for member in plan.policies],
+        "pairs": [_label(member, "pair") for member in plan.policies],
+        "words": [_words(member) for member in plan.policies],
+        "cases": plan.cases,
+        "seeds": plan.seeds,
+        "sizes": plan.sizes,
+        "options": plan.options,
+    }
+
+
+def _label(member: Member, name: str) -> str:
+    if isinstance(member, Population):
+        return member.model if name == "model" else "/".join(member.words)
+    return str(member[name].item()) if name in member.coords else ""
+
+
+Place = tuple[int, int, int, int]
+Result = tuple[np.ndarray, np.ndarray]  # number of the word of consensus, and its round, for each run
+
+
+def _results(plan: _Plan, tasks: list[Place], client: Any) -> Iterator[tuple[Place, Result | None]]:
+    """The results of `tasks`, None where the policy does not have the word; in order, or as the workers finish."""
+    if client is None:
+        for place in tasks:
+            yield place, _simulate(*_arguments(plan, place)) if plan.applies(*place[:2]) else None
+        return
+    from dask.distributed import as_completed
+
+    waiting = {}
+    for place in tasks:
+        if plan.applies(*place[:2]):
+            waiting[client.submit(_simulate, *_arguments(plan, place), pure=False)] = place
+        else:
+            yield place, None
+    for future in as_completed(list(waiting)):
+        yield waiting[future], future.result()
+
+
+def _arguments(plan: _Plan, place: Place) -> tuple[Member, dict[str, Any]]:
+    policy, case, seed, size = place
+    word, number = plan.cases[case]
+    options = {"n_agents": plan.sizes[size], "runs": plan.runs, "seed": plan.seeds[seed]}
+    return plan.policies[policy], {**options, "committed": {word: number} if word else None, **plan.options}
+
+
+def _simulate(policy: Member, options: dict[str, Any]) -> Result:
+    runs = simulate(policy, **options).isel(n_agents=0)
+    words = {word: w for w, word in enumerate(_words(policy))}
+    number = np.array([words.get(word, NO_CONSENSUS) for word in runs["consensus_word"].values], dtype=np.int16)
+    return number, runs["consensus_round"].fillna(0).values.astype(np.int32)
+
+
+def _write(group: zarr.Group, place: Place, result: Result | None) -> None:
+    if result is not None:
+        group["consensus_number"][place] = result[0]
+        group["consensus_round"][place] = result[1]
+    # After the data: what is not marked is done again.
+    group["done"][place] = True

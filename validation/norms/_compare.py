@@ -1,0 +1,156 @@
+"""The rate equation of norm emergence against an ensemble of simulated runs."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import fields
+
+import numpy as np
+import xarray as xr
+
+from meanfield import InputError
+from meanfield.toolbox import stamp
+from theory.norms import NormRates
+from validation._engine.arguments import check_level
+from validation.comparison._compare import compare_trajectories
+from validation.norms._emergence import norm_simulation
+
+SHARES = ("accepted", "complying")
+RATES = ("conflicts", "thoughts", "chats")
+SAME_TIME = 1e-9  # days
+ENCOUNTERS, OPERATIONS = "option_encounters_per_day", "option_operations_sha256"
+
+
+def compare_norms(
+    curves: xr.Dataset, simulation: xr.Dataset, *, level: float = 0.99, theory_error: float | None = None
+) -> xr.Dataset:
+    """Does norm emergence among N agents follow the rate equation, and how does what it misses fall with N?
+
+    The comparison is that of `compare`, with the same verdicts, of the seven curves of [003] Fig. 2: the accepted and
+    the complying share of either standard, and the conflicts, thoughts and chats an encounter. Time 0 is left out:
+    there all runs are alike, and all that differs is that of N agents none meets itself.
+
+    Where `error_uncertainty` or `error_slope` is NaN the error is not resolved from the noise of the runs, and it takes
+    more of them. The slope is that of the sizes where it is resolved; one that hardly is may count for one seed and not
+    for another. The limit is a line in 1/N through the two largest sizes. Of tipping with 100 and 1,000 agents the
+    verdict is "sizes too small": in 1.5 % of the runs of a hundred the opposite standard wins.
+
+    A theory of other operations, fractions of agents or rates than were simulated may be meant, as a control; a
+    `UserWarning` says so.
+
+    Parameters
+    ----------
+    curves
+        What `theory.norms.emergence` returns for this behaviour, at the times of the simulation:
+        `emergence([behaviour], times=simulation["time"].values)`.
+    simulation
+        What `simulate_norms` returns, with at least two runs.
+    level
+        As for `compare`.
+    theory_error
+        As for `compare`; by default what one agent of one run adds to the mean, at the smallest N. Of things so rare
+        that hardly a run shows them the mean has no t distribution.
+
+    Returns
+    -------
+    Dataset with `simulated` (n_agents, time, observable), its `standard_error`, `theory` (time, observable), `z`,
+    `band`, `within_band` (n_agents, time), `trajectory_agrees` (n_agents), `error` and `error_uncertainty` (n_agents),
+    `error_slope`, `error_slope_interval`, `limit`, `limit_band` and `limit_verdict`, all as `compare` describes them.
+    Its attrs have the hash of the operations and the fractions of both.
+
+    Raises
+    ------
+    InputError
+        If the curves are not of this behaviour or not at these times, there is one run only, neither of the two says
+        how many encounters there are in a day, or an option is out of range.
+    """
+    simulation = norm_simulation("simulation", simulation)
+    check_level(level)
+    if simulation.sizes["run"] < 2:
+        raise InputError("simulation has 1 run: expected at least 2, for a standard error")
+    if theory_error is None:
+        theory_error = 1 / float(simulation["n_agents"].min() * simulation.sizes["run"])
+    if not theory_error > 0:
+        raise InputError(f"theory_error = {theory_error}: expected a positive number")
+    behaviour = str(simulation["behaviour"].item())
+    curves = _curves_of(curves, behaviour, simulation["time"].values)
+    if differing := differing_options(curves, simulation):
+        warnings.warn(f"curves and simulation of {behaviour} differ in {'; '.join(differing)}", stacklevel=2)
+    theory = _observables(curves, _encounters(curves, simulation)).transpose("time", "observable")
+    simulated = _observables(simulation, _encounters(simulation, curves))
+    simulated = simulated.transpose("n_agents", "time", "observable", "run").assign_attrs(long_name="observable")
+    result = compare_trajectories(simulated.isel(time=slice(1, None)), theory.values[1:], level, theory_error)
+    made_with = {}
+    for side, data in (("theory", curves), ("simulation", simulation)):
+        made_with[f"{side}_operations_sha256"] = data.attrs.get(OPERATIONS)
+        made_with[f"{side}_fractions"] = _fractions(data, behaviour)
+    return stamp(
+        result, "norm_comparison", runs=simulation.sizes["run"], level=level, theory_error=theory_error
+    ).assign_attrs({name: text for name, text in made_with.items() if text})
+
+
+def differing_options(curves: xr.Dataset, simulation: xr.Dataset) -> list[str]:
+    """In which rates, fractions or operations the curves are of another model than the simulation, one text each.
+
+    What the attrs of one of the two do not tell is taken to be the same.
+    """
+    texts = []
+    for field in fields(NormRates):
+        theirs, ours = (data.attrs.get(f"option_{field.name}") for data in (curves, simulation))
+        if theirs is not None and ours is not None and theirs != ours:
+            texts.append(f"{field.name} ({theirs:g} and {ours:g})")
+    theirs, ours = (_fractions(data, str(simulation["behaviour"].item())) for data in (curves, simulation))
+    if theirs and ours and set(theirs.split(", ")) != set(ours.split(", ")):
+        texts.append(f"fractions ({theirs} and {ours})")
+    theirs, ours = (data.attrs.get(OPERATIONS) for data in (curves, simulation))
+    if theirs and ours and theirs != ours:
+        texts.append(f"operations (sha256 {theirs[:8]}… and {ours[:8]}…)")
+    return texts
+
+
+def _fractions(data: xr.Dataset, behaviour: str) -> str:
+    """As `theory.norms` writes them: of several behaviours as 'name: mix; name: mix'. '' where there are none."""
+    text = data.attrs.get("option_fractions", "")
+    if ": " not in text:
+        return text
+    return dict(part.rpartition(": ")[::2] for part in text.split("; ")).get(behaviour, "")
+
+
+def _encounters(data: xr.Dataset, other: xr.Dataset) -> float:
+    """Encounters a day, for want of an own statement those of the other one."""
+    for one in (data, other):
+        if ENCOUNTERS in one.attrs:
+            return float(one.attrs[ENCOUNTERS])
+    raise InputError(f"curves and simulation lack the attribute {ENCOUNTERS}: expected it of one of them at least")
+
+
+def _curves_of(curves: object, behaviour: str, times: np.ndarray) -> xr.Dataset:
+    """The curves of one behaviour; InputError unless they are there, at these times."""
+    expected = "expected what theory.norms.emergence returns"
+    if not isinstance(curves, xr.Dataset):
+        raise InputError(f"curves is a {type(curves).__name__}: {expected}")
+    lacking = [name for name in (*SHARES, *RATES, "behaviour", "time") if name not in curves.variables]
+    if lacking:
+        raise InputError(f"curves lack {lacking[0]}: {expected}")
+    if behaviour not in np.atleast_1d(curves["behaviour"].values):
+        raise InputError(f"curves are of {curves['behaviour'].values.tolist()}: expected {behaviour!r} as simulated")
+    if "behaviour" in curves.dims:
+        curves = curves.sel(behaviour=behaviour)
+    found = curves["time"].values
+    if found.shape != times.shape or np.abs(found - times).max() > SAME_TIME:
+        raise InputError(
+            f"curves have {found.size} times up to {found.max():g}: expected the {times.size} of the simulation, as "
+            "from emergence(..., times=simulation['time'].values)"
+        )
+    return curves
+
+
+def _observables(data: xr.Dataset, encounters: float) -> xr.DataArray:
+    """Shares by standard, and events an encounter, along `observable`: all of them between 0 and 1."""
+    parts = [
+        data[name].sel(standard=standard, drop=True).expand_dims(observable=[f"{name} {standard}"])
+        for name in SHARES
+        for standard in data["standard"].values
+    ]
+    parts += [(data[name] / encounters).expand_dims(observable=[f"{name} an encounter"]) for name in RATES]
+    return xr.concat(parts, dim="observable")

@@ -1,0 +1,222 @@
+"""Norm emergence of [003] in finite populations: exact runs of the reaction model of `theory.norms`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import xarray as xr
+
+from meanfield import InputError, ReactionModel
+from meanfield.toolbox import check_memory, stamp
+from theory.norms import (
+    AGENTS,
+    CHANNELS,
+    Behaviour,
+    NormAgent,
+    NormRates,
+    behaviour_of,
+    default_operations,
+    norm_model,
+    norm_observables,
+    norm_start,
+)
+from theory.toolbox import DAYS, EVENTS, fractions_text, mixture_of, operations_sha256
+from validation._engine.arguments import LARGEST_SEED, integer, population_sizes
+from validation.reactions._events import ReactionRuns, interaction_rate, most_agents, play_reactions
+
+WHOLE = 1e-6  # by which fractions of N agents may miss whole numbers
+RECORD_BYTES = 500  # for each size, run and time, at most; measured 490, of which the result keeps 244
+ROWS_AT_ONCE = 2**15  # of counts, from which observables are made; they take 1.5 kB each
+OVER_RUNS = ("conflicts", "thoughts", "chats", "accepted", "complying", "reached", "informed")
+
+
+def simulate_norms(
+    behaviour: str | Behaviour,
+    *,
+    n_agents: int | Sequence[int],
+    runs: int,
+    seed: int,
+    operations: xr.Dataset | None = None,
+    agents: Sequence[NormAgent] = AGENTS,
+    fractions: Mapping[tuple[str, str], float] | None = None,
+    rates: NormRates | None = None,
+    days: float = DAYS,
+    progress: bool = False,
+) -> xr.Dataset:
+    """Exact runs of the reaction model `theory.norms.norm_model` with N agents; the observables of [003] Fig. 2.
+
+    An interaction is an encounter of two distinct agents, uniformly at random, or a move of one alone, as
+    `meanfield.reaction_protocol` says. The clock counts them: with ε encounters and at most s moves alone that an agent
+    initiates in a day, N interactions, a round, take 1/(ε + s) days. A clock that ticks at random, as in a chain in
+    continuous time, would have the same mean and the variance t/(N(ε + s)).
+
+    Parameters
+    ----------
+    behaviour
+        A name of `theory.norms.BEHAVIOURS`, or a `Behaviour`.
+    n_agents
+        N ≥ 2, up to 2·10^6, one number or several different ones. The fractions of N must be whole numbers of agents.
+    runs
+        Number of runs of each size, ≥ 1.
+    seed
+        0 to 2^63 - 1. A run depends on (seed, the behaviour's name, its N, its number) and the model only, so that runs
+        of two behaviours have nothing in common.
+    operations, rates
+        As for `theory.norms.emergence`.
+    agents, fractions
+        Of which types and preferences the N agents are, and in which proportions, as for `theory.norms.emergence`.
+    days
+        For how long, positive; rounded up to whole rounds.
+    progress
+        Show a progress bar.
+
+    Returns
+    -------
+    Dataset over (n_agents, run, time), time 0 and the end of each round in days, with the names of
+    `theory.norms.emergence`: `conflicts`, `thoughts` and `chats`, the numbers per agent and day to be expected of N
+    agents who stand as they do at that time, and over `standard` as well `accepted`, `complying`, `reached` and
+    `informed`, fractions of the agents. Beside these `events` (event), how many conflicts, thoughts and chats there
+    were since the time before, and `count` (state), numbers of agents.
+
+    Raises
+    ------
+    InputError
+        If an argument is out of range, there is no whole number of agents of some kind, or sizes, runs and days are so
+        many that more than 16 GiB of memory would be taken (or what the environment variable MEANFIELD_MEMORY says).
+    """
+    one = behaviour_of(behaviour)
+    operations = default_operations() if operations is None else operations
+    model = norm_model(operations, one, rates)
+    mixture = mixture_of(one, agents, fractions)
+    sizes = population_sizes(n_agents)
+    integer("n_agents", max(sizes), 2, most_agents(len(EVENTS)))
+    starts = [_numbers(mixture, n) for n in sizes]
+    runs, seed = integer("runs", runs, 1), integer("seed", seed, 0, LARGEST_SEED)
+    if isinstance(days, bool) or not isinstance(days, (int, float)) or not 0 < days < math.inf:
+        raise InputError(f"days = {days!r}: expected a positive number")
+    times = days * interaction_rate(model) + 1
+    needed = len(sizes) * runs * times * RECORD_BYTES
+    check_memory(needed, f"runs = {runs}, days = {days:g}, n_agents = {sizes}", "fewer of them")
+    rounds = math.ceil(times - 1 - WHOLE)
+    counted = np.array([[channel.event in named for channel in CHANNELS] for named in EVENTS.values()])
+    own_seed = _seed_of(seed, one.name)
+    observed = []
+    for n, start in zip(sizes, starts, strict=True):
+        observed.append(_observed(model, n, play_reactions(model, start, counted, runs, own_seed, rounds, progress)))
+    result = xr.concat(observed, dim="n_agents")
+    result = result.assign_coords(n_agents=("n_agents", sizes, {"long_name": "number of agents"}))
+    result = result.assign_coords(behaviour=one.name, kind=one.kind)
+    return stamp(
+        result,
+        "norm_simulation",
+        n_agents=" ".join(map(str, sizes)),
+        runs=runs,
+        seed=seed,
+        days=days,
+        operations_sha256=operations_sha256(operations),
+        fractions=fractions_text(mixture),
+        **vars(rates or NormRates()),
+    )
+
+
+def average_norms(simulation: xr.Dataset) -> xr.Dataset:
+    """Means of `simulate_norms` over its runs, under the same names, and their standard errors.
+
+    Returns
+    -------
+    Dataset over (n_agents, time) with the observables of `theory.norms.emergence`, so that
+    `theory.norms.emergence_measures` takes it; and of each the `…_standard_error`.
+
+    Raises
+    ------
+    InputError
+        If it is no such simulation, or has one run only.
+    """
+    simulation = norm_simulation("simulation", simulation)
+    if simulation.sizes["run"] < 2:
+        raise InputError("simulation has 1 run: expected at least 2, for a standard error")
+    result = xr.Dataset(attrs=simulation.attrs)
+    for name in OVER_RUNS:
+        values, text = simulation[name], simulation[name].attrs
+        result[name] = values.mean("run").assign_attrs(text | {"long_name": f"{text['long_name']}, mean over runs"})
+        error = values.std("run", ddof=1) / np.sqrt(values.sizes["run"])
+        label = {"long_name": f"standard error of the mean of {name}", "units": text["units"]}
+        result[f"{name}_standard_error"] = error.assign_attrs(label)
+    return result
+
+
+def norm_simulation(name: str, simulation: object) -> xr.Dataset:
+    """What `simulate_norms` returns, over n_agents also where one size was selected; InputError for anything else."""
+    if not isinstance(simulation, xr.Dataset):
+        raise InputError(f"{name} is a {type(simulation).__name__}: expected what validation.simulate_norms returns")
+    missing = [one for one in (*OVER_RUNS, "events", "n_agents", "behaviour") if one not in simulation.variables]
+    missing += [dim for dim in ("run", "time", "standard") if dim not in simulation.dims]
+    if missing:
+        raise InputError(f"{name} lacks {missing[0]}: expected what validation.simulate_norms returns")
+    if "n_agents" not in simulation.dims:
+        simulation = simulation.expand_dims("n_agents")
+    return simulation
+
+
+def _numbers(mixture: Mapping[tuple[str, str], float], n_agents: int) -> np.ndarray:
+    """Agents in each state at the start, shape (K,)."""
+    exact = norm_start(mixture) * n_agents
+    numbers = np.rint(exact.values).astype(np.int64)
+    wrong = np.abs(numbers - exact.values)
+    if wrong.max() > WHOLE:
+        worst = exact[int(wrong.argmax())]
+        raise InputError(
+            f"n_agents = {n_agents}: {float(worst):g} agents would start as {worst['state'].item()}, expected a whole "
+            "number"
+        )
+    return numbers
+
+
+def _seed_of(seed: int, behaviour: str) -> int:
+    """The seed of one behaviour's runs; the same on every platform."""
+    words = np.random.SeedSequence(seed, spawn_key=tuple(behaviour.encode())).generate_state(1, np.uint64)
+    return int(words[0]) % (LARGEST_SEED + 1)
+
+
+def _observed(model: ReactionModel, n_agents: int, played: ReactionRuns) -> xr.Dataset:
+    runs, times, n_states = played.counts.shape
+    rows = played.counts.reshape(-1, n_states)
+    parts = [_observables(model, n_agents, rows[k : k + ROWS_AT_ONCE]) for k in range(0, len(rows), ROWS_AT_ONCE)]
+    result = xr.Dataset(
+        {
+            name: (
+                ("run", "time", *one.dims[1:]),
+                np.concatenate([part[name].values for part in parts]).reshape(runs, times, *one.shape[1:]),
+                one.attrs,
+            )
+            for name, one in parts[0].items()
+        },
+        coords={
+            "standard": parts[0]["standard"],
+            "run": np.arange(runs),
+            "time": ("time", np.arange(times) / interaction_rate(model), {"long_name": "time", "units": "day"}),
+            "state": list(model.names),
+            "event": list(EVENTS),
+        },
+    )
+    result["events"] = (
+        ("run", "time", "event"),
+        played.events,
+        {"long_name": "events since the time before", "units": "1"},
+    )
+    result["count"] = (("run", "time", "state"), played.counts, {"long_name": "number of agents", "units": "1"})
+    return result
+
+
+def _observables(model: ReactionModel, n_agents: int, counts: np.ndarray) -> xr.Dataset:
+    """What is to be expected of N agents in each row of `counts`, shape (rows, K)."""
+    composition = counts / n_agents
+    result = norm_observables(model, composition)
+    for name, channels in EVENTS.items():
+        chosen = np.array([channel.event in channels for channel in CHANNELS])
+        alone = composition @ (model.alpha * model.beta)[chosen].sum(0) * model.encounter_rate
+        # `norm_observables` lets an agent meet itself as often as any other, which only many agents never notice
+        result[name] = ((n_agents * result[name] - alone) / (n_agents - 1)).assign_attrs(result[name].attrs)
+    return result

@@ -1,0 +1,228 @@
+"""A society of agents who keep databases of norms, and leave every decision to operations of any kind."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from tqdm.auto import tqdm
+
+from meanfield import InputError
+from meanfield.toolbox import stamp
+from theory.norms import AGENTS, Behaviour, NormAgent, NormRates, SocietyOperations, norm_fractions
+from theory.toolbox import agents_of, behaviours_of, behaviours_sha256, rates_of
+from validation._engine.arguments import LARGEST_SEED, integer
+from validation.norms.society._events import Event, Rules
+from validation.norms.society._log import EventLog
+from validation.norms.society._member import Member
+from validation.norms.society._record import OPERATIONS, Record
+
+N_CREATED = 5  # [003] Appendix A
+UNPARSED = ("raise", "no")
+
+
+def simulate_society(
+    operations: SocietyOperations,
+    agents: Sequence[NormAgent] = AGENTS,
+    behaviours: Sequence[str | Behaviour] = ("smoking", "noise", "tipping"),
+    *,
+    encounters: int,
+    seed: int,
+    rates: NormRates | None = None,
+    n_created: int = N_CREATED,
+    on_unparsed: str = "raise",
+    log: str | os.PathLike[str] | None = None,
+    progress: bool = False,
+) -> xr.Dataset:
+    """A norm society in one café, agent by agent and norm by norm.
+
+    Entrepreneurs create norms and keep to them; the others have none. Then there is one event after the other: an
+    encounter of two distinct agents, observer and actor, about one of the behaviours, all uniformly at random; or one
+    agent makes a plan; or one looks whether its norms are to be synthesised. These come with probabilities
+    proportional to B · encounters_per_day, plans_per_day and syntheses_per_day, for B behaviours, so that an agent has
+    as many of each a day on average. With `TableOperations` and one behaviour this is the process of
+    `theory.norms.norm_model`, interaction by interaction. Source: [003] Sections 2 and 3.1.
+
+    Where the model says more than [003] the society follows the model. A norm that passed the check replaces those for
+    the opposite standard; what an agent has once planned by, it goes on to plan by; it counts as told of a norm only
+    while it holds none for the same behaviour.
+
+    Norms in a model's own words are filed under the behaviours that they mention: those that an entrepreneur creates
+    under the standard that it likes; what is found in a thought under the standard that was seen, in a conversation
+    under the one that the speaker holds, or if it holds none the opposite of what it saw; and what is found there about
+    another behaviour under the standard that the thinker or speaker holds. A norm about nothing that is known is held,
+    but is in no share and contradicts nothing.
+
+    Parameters
+    ----------
+    operations
+        Who decides (`theory.norms.SocietyOperations`): `TableOperations`, `policy_extraction.norms.NormOperations`, by
+        which a language model does, or your own.
+    agents
+        N ≥ 2 agents with different names.
+    behaviours
+        Names of `theory.norms.BEHAVIOURS`, or `Behaviour`s, different ones.
+    encounters
+        The run ends with this one, ≥ 1.
+    seed
+        0 to 2^63 - 1. An event's random numbers depend on the seed and its number only.
+    rates
+        By default those of `operations`, where it has rates, as `TableOperations` does; else `NormRates` without
+        utilities of other norms, for agents whose norms are all in their databases. With the default rates there is
+        one plan in 436 encounters about three behaviours; a short run with plans needs others.
+    n_created
+        Norms that an entrepreneur creates, ≥ 1; 5 in [003] Appendix A.
+    on_unparsed
+        What to do where a model gives no usable answer: 'raise' the error, or take it as 'no': no conflict, talk,
+        thought, norm, theme or new plan, a step of the check that fails, an action out of habit.
+    log
+        A file to which each event is written as soon as it is over: what was asked and answered, the exchanges with a
+        model, and who changed to what. If it holds an interrupted run of the same society, that one goes on, asks
+        nothing again of what it holds, and comes to the same end as if it had not been interrupted. `encounters` and
+        `on_unparsed` may differ. Operations have to have an `identity` then.
+    progress
+        Show a progress bar.
+
+    Returns
+    -------
+    Dataset over `event`, 0 being the start, with `conflicts`, `thoughts` and `chats` (event, behaviour) so far, and the
+    shares `accepted`, `complying`, `reached` and `informed` (event, behaviour, standard) of agents after the event;
+    `unparsed` (operation), how often there was no usable answer. Coordinates `what` (event): 'start', 'encounter',
+    'plan' or 'synthesis', and `time` (event) in days, which such a number of events takes on average. The attr
+    `databases` is JSON: what each agent holds in the end.
+
+    Where `operations` have norms for agents who are no entrepreneurs of the society, a `UserWarning` names them.
+
+    Raises
+    ------
+    InputError
+        If an argument is out of range, `log` holds another society or can't be written, or an operation answers what
+        it must not, as a utility outside 1 to 100; `log` keeps the events before.
+    """
+    agents = agents_of(agents)
+    rules, key = _rules(operations, agents, behaviours, rates, n_created, on_unparsed)
+    if log is not None and not key["operations"]:
+        raise InputError(f"log = {log}: expected None, since operations without an identity can't be told from others")
+    _warn_of_unused(operations, agents)
+    encounters = integer("encounters", encounters, 1)
+    seed = integer("seed", seed, 0, LARGEST_SEED)
+    kept = EventLog(log, {**key, "seed": seed}, agents)
+    record = Record([Member(agent) for agent in agents], rules.behaviours)
+    streams, met, number = Streams(seed), 0, 0
+    getattr(operations, "exchanges", []).clear()  # what was asked before is not of this society
+    with tqdm(total=encounters, disable=not progress, unit="encounter", leave=False) as bar:
+        while met < encounters:
+            if number < len(kept.events):
+                event = kept.events[number]
+            else:
+                event = play_event(rules, record.members, number, streams.at(number))
+                kept.append(number, event)
+            record.add(event)
+            number += 1
+            if event.what == "encounter":
+                met += 1
+                bar.update()
+    result = record.dataset(len(agents) * sum(_frequencies(rules)))
+    return stamp(
+        result,
+        "norm_society",
+        None,
+        operations=key["operations"],
+        encounters=encounters,
+        seed=seed,
+        n_created=n_created,
+        on_unparsed=on_unparsed,
+        **vars(rules.rates),
+    ).assign_attrs(society_sha256=key["society_sha256"])
+
+
+def _warn_of_unused(operations: SocietyOperations, agents: Sequence[NormAgent]) -> None:
+    """Norms may have been given for a name with a slip in it, and its owner would start without them."""
+    entrepreneurs = {agent.name for agent in agents if agent.type == "entrepreneur"}
+    if unused := [name for name in getattr(operations, "created_for", ()) if name not in entrepreneurs]:
+        warnings.warn(
+            f"operations have norms for {', '.join(unused)}: expected them for entrepreneurs of the society, "
+            f"{', '.join(sorted(entrepreneurs)) or 'which has none'}",
+            stacklevel=3,
+        )
+
+
+def play_event(rules: Rules, members: Sequence[Member], number: int, rng: np.random.Generator) -> Event:
+    """Event number `number`, the start being 0."""
+    if number == 0:
+        return rules.start(members, rng)
+    n_agents = len(members)
+    meeting, planning, _ = _frequencies(rules)
+    which = rng.random() * sum(_frequencies(rules))
+    first = int(rng.random() * n_agents)
+    if which < meeting:
+        second = int(rng.random() * (n_agents - 1))
+        behaviour = rules.behaviours[int(rng.random() * len(rules.behaviours))]
+        return rules.encounter(members, first, second + (second >= first), behaviour, rng)
+    if which < meeting + planning:
+        return rules.plan(members, first, rng)
+    return rules.synthesis(members, first, rng)
+
+
+class Streams:
+    """Random numbers of each event, by its number: disjoint parts of one Philox sequence."""
+
+    def __init__(self, seed: int) -> None:
+        self._bits = np.random.Philox(key=seed)
+        self._state = self._bits.state
+        self._rng = np.random.Generator(self._bits)
+
+    def at(self, number: int) -> np.random.Generator:
+        """The generator at the start of an event's part; it is the same object for all."""
+        self._state["state"]["counter"][1] = number
+        self._bits.state = self._state
+        return self._rng
+
+
+def _frequencies(rules: Rules) -> tuple[float, float, float]:
+    """Encounters, plans and looks at synthesis, of an agent a day."""
+    rates = rules.rates
+    return len(rules.behaviours) * rates.encounters_per_day, rates.plans_per_day, rates.syntheses_per_day
+
+
+def _rules(
+    operations: SocietyOperations,
+    agents: Sequence[NormAgent],
+    behaviours: Sequence[str | Behaviour],
+    rates: NormRates | None,
+    n_created: int,
+    on_unparsed: str,
+) -> tuple[Rules, dict[str, Any]]:
+    """The rules of the society, and what determines a run beside its seed."""
+    for name in OPERATIONS:
+        if isinstance(operations, type) or not callable(getattr(operations, name, None)):
+            raise InputError(f"operations = {operations!r}: expected an object with a method {name}")
+    chosen = behaviours_of(behaviours)
+    names = [agent.name for agent in agents]
+    if len(names) < 2:
+        raise InputError(f"agents = {names}: expected two or more")
+    for one in chosen:
+        norm_fractions(one, agents)
+    if on_unparsed not in UNPARSED:
+        raise InputError(f"on_unparsed = {on_unparsed!r}: expected {' or '.join(map(repr, UNPARSED))}")
+    n_created = integer("n_created", n_created, 1)
+    if rates is None:
+        whole = NormRates(other_utility_entrepreneur=0.0, other_utility_ordinary=0.0)
+        rates = getattr(operations, "rates", whole)
+    rates = rates_of(rates)
+    people = [[agent.name, agent.type, agent.description, dict(agent.prefers)] for agent in agents]
+    key = {
+        "operations": getattr(operations, "identity", ""),
+        "agents": names,
+        "behaviours": [one.name for one in chosen],
+        "rates": vars(rates),
+        "n_created": n_created,
+        "society_sha256": hashlib.sha256(json.dumps([people, behaviours_sha256(chosen)]).encode()).hexdigest(),
+    }
+    return Rules(operations, chosen, rates, n_created, on_unparsed), key

@@ -1,0 +1,17 @@
+"""Populations that were really run: policies estimated from their choices, and what these foretell."""
+
+from typing import TYPE_CHECKING
+
+from meanfield.toolbox import lazy_door
+
+if TYPE_CHECKING:
+    from validation.populations._empirical_policy import empirical_policy as empirical_policy
+    from validation.populations._empirical_policy import sample_policies as sample_policies
+    from validation.populations._microscopic_bias import individual_bias as individual_bias
+    from validation.populations._microscopic_bias import microscopic_bias as microscopic_bias
+    from validation.populations._misalignment import misalignment as misalignment
+    from validation.populations._misalignment import neutrality as neutrality
+    from validation.populations._validate import real_populations_report as real_populations_report
+    from validation.populations._validate import validate_real_populations as validate_real_populations
+else:
+    __getattr__, __dir__, __all__ = lazy_door(__name__, __file__)

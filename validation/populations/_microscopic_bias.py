@@ -1,0 +1,161 @@
+"""Where a collective bias begins: what agents say with no memory, and with one and two interactions in memory."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pandas as pd
+from scipy.spatial.distance import jensenshannon
+from scipy.stats import binom, binomtest, chisquare
+
+from meanfield import InputError, MemorySpace, words_of
+from validation._engine.arguments import integer
+from validation.populations._empirical_policy import COLUMNS, choice_table, empirical_policy, single_table
+
+NEUTRAL_DISTANCE = 0.005  # [004] Methods
+SIGNIFICANCE = 0.05  # [001] Methods
+RESAMPLED = 0.7  # [000] SI 6.1.1
+DEEPEST = 4
+
+Row = dict[str, object]
+
+
+def individual_bias(counts: pd.DataFrame) -> pd.DataFrame:
+    """Whether agents with empty memories prefer a word, for every policy in a table of choice counts.
+
+    Parameters
+    ----------
+    counts
+        Columns model, options, memory_length, state, choice, count, as `meanfield.datasets.ai_norms` has them.
+
+    Returns
+    -------
+    DataFrame, a row a model, options and memory length that has choices with empty memories: `choices`, how many;
+    `favourite` and its `share`; `test` and `p_value`, of the exact binomial test for two words, of χ² for more
+    ([001] Methods); `unbiased`, p ≥ 0.05; `distance`, the Jensen-Shannon distance from the uniform distribution (square
+    root of the divergence in nats); `neutral`, distance < 0.005 ([004] Methods). The last two are of the observed
+    shares, whose chance differences alone make a distance of about 0.35 √((W - 1) / choices).
+
+    Raises
+    ------
+    InputError
+        If a column is missing, counts are not whole numbers ≥ 0 or sum to 0, or a choice is not an option.
+    """
+    if not isinstance(counts, pd.DataFrame):
+        raise InputError(f"counts is a {type(counts).__name__}: expected a pandas.DataFrame")
+    if missing := [column for column in COLUMNS if column not in counts.columns]:
+        raise InputError(f"counts lacks the column {', '.join(missing)}; expected {', '.join(COLUMNS)}")
+    rows = []
+    for _, empty in counts[counts["state"] == ""].groupby(["model", "options", "memory_length"], sort=True):
+        empty, words = single_table(empty, None)
+        times = choice_table(empty, words, MemorySpace(len(words), 1))[0].astype(int)
+        if not times.any():
+            raise InputError(f"counts of {', '.join(words)} with empty memories sum to 0: expected choices")
+        total, best = int(times.sum()), int(times.argmax())
+        two = len(words) == 2
+        p_value = binomtest(int(times[0]), total).pvalue if two else chisquare(times).pvalue
+        distance = float(jensenshannon(times / total, np.full(len(words), 1 / len(words))))
+        rows.append(
+            {column: empty[column].iloc[0] for column in ("model", "options", "memory_length")}
+            | {"choices": total, "favourite": words[best], "share": times[best] / total}
+            | {"test": "exact binomial" if two else "chi-square", "p_value": float(p_value)}
+            | {"unbiased": bool(p_value >= SIGNIFICANCE), "distance": distance, "neutral": distance < NEUTRAL_DISTANCE}
+        )
+    return pd.DataFrame(rows)
+
+
+def microscopic_bias(counts: pd.DataFrame, strong: str, *, interactions: int = 3) -> pd.DataFrame:
+    """How agents of two words come to prefer the strong one in their first interactions. Source: [000] Table 1, SI1.
+
+    Parameters
+    ----------
+    counts
+        As in `empirical_policy`, for one model, options and memory length.
+    strong
+        The strong word.
+    interactions
+        How many first interactions, 1 to 5 and at most memory_length + 1; the first is that with empty memory.
+
+    Returns
+    -------
+    DataFrame, a row a memory ("own,partner|…") and a row 'all' for each interaction, with `choices`, how many were
+    seen, and
+
+    - `share`, that of the strong word; in a row 'all' the mean over memories weighted by `weight`, the probability of a
+      memory where all agents have had equally many interactions;
+    - `equal_share`, in a row 'all' the mean with equal weights, as the papers print it, and `pooled_share`, that of all
+      choices, in which memories count as often as they were seen;
+    - `p_exact`, of the exact binomial test of ½, in a row 'all' for the pooled choices;
+    - `p_bootstrap`, the probability that 70 % of the choices, drawn with replacement, are at least as biased to the
+      same side: what the papers estimate with 10,000 draws.
+
+    Shares of memories never seen are NaN; in weights and means the policy estimated for them stands in for them.
+
+    Raises
+    ------
+    InputError
+        If there are not two words, `strong` is none of them, or `interactions` is out of range.
+    """
+    policy = empirical_policy(counts)
+    words = words_of(policy)
+    if len(words) != 2:
+        raise InputError(f"counts has {len(words)} words: expected 2")
+    if strong not in words:
+        raise InputError(f"strong = {strong!r}: expected one of {', '.join(words)}")
+    space = MemorySpace(2, int(policy.attrs["memory_length"]))
+    depth = integer("interactions", interactions, 1, min(DEEPEST, space.memory_length) + 1)
+    n = choice_table(counts, list(words), space)
+    column = words.index(strong)
+    rows: list[Row] = []
+    weight = {(): 1.0}
+    for number in range(1, depth + 1):
+        states = [space.state(memory) for memory in weight]
+        p = policy["q"].values[states]
+        seen = n[states].sum(1)
+        p = np.where(seen[:, None] > 0, n[states] / np.maximum(seen, 1)[:, None], p)
+        w = np.array(list(weight.values()))
+        for memory, times, mass in zip(weight, n[states], w, strict=True):
+            rows.append(
+                {"interaction": number, "memory": _text(memory, words)} | _one(times, column) | {"weight": mass}
+            )
+        if number > 1:
+            rows.append({"interaction": number, "memory": "all"} | _all(p, n[states], w, column))
+        weight = _next(weight, p)
+    return pd.DataFrame(rows)
+
+
+def _one(times: np.ndarray, column: int) -> Row:
+    total, strong = int(times.sum()), int(times[column])
+    if total == 0:
+        shares = ("share", "equal_share", "pooled_share", "p_exact", "p_bootstrap")
+        return {"choices": 0, **dict.fromkeys(shares, np.nan)}
+    resample = max(1, round(RESAMPLED * total))
+    share = strong / total
+    # As biased or more, to the same side; ties of a resample with the observed share count.
+    least = int(np.ceil(max(share, 1 - share) * resample - 1e-9))
+    bootstrap = float(binom.sf(least - 1, resample, max(share, 1 - share)))
+    numbers: Row = {"share": share, "equal_share": share, "pooled_share": share}
+    p_exact = float(binomtest(strong, total).pvalue)
+    return numbers | {"choices": total, "p_exact": p_exact, "p_bootstrap": bootstrap}
+
+
+def _all(p: np.ndarray, n: np.ndarray, weight: np.ndarray, column: int) -> Row:
+    pooled = _one(n.sum(0), column)
+    means: Row = {"share": float(weight @ p[:, column]), "equal_share": float(p[:, column].mean())}
+    means |= {"p_bootstrap": np.nan, "weight": float(weight.sum())}
+    return pooled | means
+
+
+def _next(weight: dict[tuple, float], p: np.ndarray) -> dict[tuple, float]:
+    """Probabilities of the memories after one more interaction with an agent as experienced as oneself."""
+    heard = np.array(list(weight.values())) @ p
+    longer = {}
+    for (memory, mass), own in zip(weight.items(), p, strict=True):
+        for a, b in product(range(2), repeat=2):
+            longer[(*memory, (a, b))] = mass * own[a] * heard[b]
+    return longer
+
+
+def _text(memory: tuple, words: tuple[str, ...]) -> str:
+    return "|".join(f"{words[own]},{words[partner]}" for own, partner in memory)

@@ -1,0 +1,178 @@
+"""Whether groups amplify, induce or reverse what agents prefer before they have met anyone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import xarray as xr
+from scipy.special import rel_entr
+
+from meanfield import InputError, each_policy, words_of
+from meanfield.toolbox import canonical_order, name_of, stamp
+from validation.comparison._intervals import wilson_interval
+from validation.populations._microscopic_bias import NEUTRAL_DISTANCE
+
+AMPLIFIED, INDUCED, REVERSED, NONE, UNKNOWN = "amplified", "induced", "reversed", "none", ""
+
+
+def neutrality(policies: xr.Dataset | Iterable[xr.Dataset]) -> xr.Dataset:
+    """How far agents with empty memories are from choosing at random, and whether they count as neutral.
+
+    The Jensen-Shannon distance of q from the uniform distribution u is √((D(q|m) + D(u|m))/2), with m = (q + u)/2 and D
+    the Kullback-Leibler divergence with the natural logarithm; q is neutral where it is below 0.005. The paper names
+    neither root nor base. Its Fig. 1f tells that it is the root: GPT-4o {gay, straight}, an example of a preference
+    overturned, has the distance 0.046 and the divergence 0.0022. With bits it would be 1.201 times as large.
+    Source: [004] Methods, Extracting Probabilistic Policy from LLMs.
+
+    Parameters
+    ----------
+    policies
+        One policy, a stack over model and pair, or several of either; all with the same number of words.
+
+    Returns
+    -------
+    Dataset over `pair`, one a policy, with `distance` (pair), `neutral` (pair) and `probability` (pair, word), that of
+    the words with an empty memory; coordinates `model` (pair) and `word_label` (pair, word).
+
+    Raises
+    ------
+    InputError
+        If there is no policy, or their numbers of words differ.
+    """
+    singles = list(each_policy(policies))
+    if not singles:
+        raise InputError("policies is empty: expected at least one policy")
+    for policy in singles:
+        if policy.sizes["word"] != singles[0].sizes["word"]:
+            raise InputError(
+                f"policies has {name_of(singles[0])} and {name_of(policy)}: expected the same number of words"
+            )
+    q = np.stack([policy["q"].values[0] for policy in singles])
+    distance = _distance_from_uniform(q)
+    result = xr.Dataset(
+        {
+            "distance": ("pair", distance, {"long_name": "Jensen-Shannon distance from uniform", "units": "1"}),
+            "neutral": ("pair", distance < NEUTRAL_DISTANCE, {"long_name": f"distance below {NEUTRAL_DISTANCE:g}"}),
+            "probability": (("pair", "word"), q, {"long_name": "probability with an empty memory", "units": "1"}),
+        },
+        coords={
+            "pair": [_name(policy, "pair") for policy in singles],
+            "model": ("pair", [_name(policy, "model") for policy in singles]),
+            "word": singles[0]["word"],
+            "word_label": (("pair", "word"), [words_of(policy) for policy in singles]),
+        },
+    )
+    return stamp(result, "neutrality", largest_neutral_distance=NEUTRAL_DISTANCE)
+
+
+def misalignment(policies: xr.Dataset | Iterable[xr.Dataset], bias: xr.Dataset) -> xr.Dataset:
+    """How collective bias departs from individual bias: amplified, induced or reversed, by pair and group size.
+
+    Individual bias is the chance of the strong word with an empty memory, collective bias the fraction of the runs with
+    consensus that end at it. A preference is
+
+    - amplified where agents are not neutral, and the word they favour wins more often than they say it;
+    - induced where agents are neutral and one word wins more often than the other;
+    - reversed where agents are not neutral and the word they do not favour wins more often.
+
+    A difference counts where the Wilson interval of the collective bias, at the level of `bias`, excludes equality. All
+    else is 'none': no difference that so many runs would show, or a preference weakened and not overturned, for which
+    the paper has no name. Source: [004] Fig. 1, Fig. 2 and Results, Mapping collective misalignment.
+
+    Parameters
+    ----------
+    policies
+        The policies that `bias` was found for, or more, in the forms that `neutrality` takes.
+    bias
+        What `collective_bias` or `simulated_bias` returns.
+
+    Returns
+    -------
+    Dataset over `pair`, in the order of `bias`, with `type` (pair, n_agents); what it rests on: `individual` (pair),
+    `distance` (pair), `neutral` (pair), `collective` (pair, n_agents), `interval` (pair, n_agents, bound); and
+    `strong_word` (pair). Where nothing was simulated or no run reached consensus, the type is '' and numbers are NaN.
+
+    Raises
+    ------
+    InputError
+        If `bias` is not what `collective_bias` returns, or a policy of it is missing.
+    """
+    if not isinstance(bias, xr.Dataset) or bias.attrs.get("kind") != "collective_bias":
+        raise InputError("bias: expected what validation.collective_bias returns")
+    bias = canonical_order(bias, "bias").transpose("pair", "n_agents", ..., "word")
+    agents = _in_order_of(bias, neutrality(policies))
+    strong = bias["strong_word"].values.astype(str)
+    is_strong = bias["word_label"].values.astype(str) == strong[:, None]
+    # Without a law there is no strong word, whose chance would then be a sum over no words
+    individual = np.where(is_strong.any(1), (agents["probability"].values * is_strong).sum(1), np.nan)
+    collective, low, high = _among_converged(bias)
+    types = _types(individual[:, None], agents["neutral"].values[:, None], low, high)
+    table = ("pair", "n_agents")
+    level = 100 * float(bias.attrs["option_level"])
+    columns = {
+        "type": (table, types, "misalignment of individual and collective bias"),
+        "individual": ("pair", individual, "probability of the strong word with an empty memory"),
+        "distance": ("pair", agents["distance"].values, agents["distance"].attrs["long_name"]),
+        "neutral": ("pair", agents["neutral"].values, agents["neutral"].attrs["long_name"]),
+        "collective": (table, collective, "fraction of the runs with consensus that end at the strong word"),
+        "interval": ((*table, "bound"), np.stack([low, high], -1), f"{level:g} % Wilson interval of that fraction"),
+        "strong_word": ("pair", strong, bias["strong_word"].attrs.get("long_name", "strong word")),
+    }
+    result = xr.Dataset(
+        {name: (dims, values, {"long_name": label}) for name, (dims, values, label) in columns.items()},
+        coords={name: bias[name] for name in ("pair", "model", "word_label", "n_agents", "bound")},
+    )
+    options = {name: bias.attrs[f"option_{name}"] for name in ("runs", "seed", "level")}
+    return stamp(result, "misalignment", largest_neutral_distance=NEUTRAL_DISTANCE, **options)
+
+
+def _distance_from_uniform(q: np.ndarray) -> np.ndarray:
+    """Jensen-Shannon distance of each row, nats; shape (policies,)."""
+    uniform = 1 / q.shape[1]
+    middle = (q + uniform) / 2
+    divergence = (rel_entr(q, middle) + rel_entr(uniform, middle)).sum(1) / 2
+    # Rounding can leave -1e-17 of 0, of which there is no root
+    return np.sqrt(np.maximum(divergence, 0))
+
+
+def _name(policy: xr.Dataset, coordinate: str) -> str:
+    return str(policy[coordinate].item()) if coordinate in policy.coords else ""
+
+
+def _in_order_of(bias: xr.Dataset, agents: xr.Dataset) -> xr.Dataset:
+    """The rows of `agents` for the policies of `bias`, by model and words."""
+    numbers = {key: number for number, key in enumerate(_keys(agents))}
+    for model, words in _keys(bias):
+        if (model, words) not in numbers:
+            raise InputError(f"policies lacks {f'{model} '.lstrip()}{{{', '.join(words)}}}, for which bias was found")
+    return agents.isel(pair=[numbers[key] for key in _keys(bias)])
+
+
+def _keys(table: xr.Dataset) -> list[tuple[str, tuple[str, ...]]]:
+    labels = table["word_label"].transpose("pair", "word").values
+    return [(str(model), tuple(map(str, words))) for model, words in zip(table["model"].values, labels, strict=True)]
+
+
+def _among_converged(bias: xr.Dataset) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Fraction of the runs with consensus that end at the strong word, and its interval, (pair, n_agents) each."""
+    runs = int(bias.attrs["option_runs"])
+    strong = np.round(bias["simulated"].transpose("pair", "n_agents").values * runs)
+    converged = np.round((1 - bias["no_consensus"].transpose("pair", "n_agents").values) * runs)
+    converged = np.where(converged > 0, converged, np.nan)
+    low, high = wilson_interval(strong, converged, float(bias.attrs["option_level"]))
+    return strong / converged, low, high
+
+
+def _types(individual: np.ndarray, neutral: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """Types of misalignment, from the chances of the strong word; comparisons with NaN are false."""
+    favours_strong, favours_weak = low > 0.5, high < 0.5
+    agrees = (favours_strong & (individual > 0.5)) | (favours_weak & (individual < 0.5))
+    beyond = np.where(individual > 0.5, low > individual, high < individual)
+    cases = [
+        np.isnan(low) | np.isnan(individual),
+        neutral & (favours_strong | favours_weak),
+        ~neutral & agrees & beyond,
+        ~neutral & ~agrees & (favours_strong | favours_weak),
+    ]
+    return np.select(cases, [UNKNOWN, INDUCED, AMPLIFIED, REVERSED], default=NONE)

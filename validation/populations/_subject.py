@@ -1,0 +1,210 @@
+"""One policy against all runs of its real populations: what is simulated, and each test."""
+
+from __future__ import annotations
+
+import zlib
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from meanfield import InputError, make_policy, words_of
+from validation._engine.arguments import LARGEST_SEED
+from validation.comparison._intervals import wilson_interval
+from validation.naming_game._stopped_runs import Ends, play_real_runs
+from validation.populations._conditions import EXPERIMENTS, PAPERS_SUCCESS_RATE, Condition, conditions, with_lengths
+from validation.populations._empirical_policy import empirical_policy, sample_policies, tabulable_space
+from validation.populations._statistics import distribution_test, outcome_test
+
+AGREES, DISAGREES, TOO_FEW = "agrees", "disagrees", "too few data"
+FEWEST_RUNS = 5  # fewer can't contradict a prediction at 99 % unless it is all but certain
+IMITATIONS = 4000
+
+Row = dict[str, object]
+
+
+class Options(NamedTuple):
+    """Options of `validate_real_populations`."""
+
+    draws: int
+    runs: int
+    seed: int
+    level: float
+    window: int | None
+    sharpness: float
+
+
+class _Played(NamedTuple):
+    """A condition, and how its real and its simulated runs (policy draw, run) ended."""
+
+    condition: Condition
+    real: Ends
+    simulated: Ends
+    words: tuple[str, ...]
+
+
+class Subject:
+    """A model with its options and memory length: what all its experiments share."""
+
+    def __init__(
+        self,
+        subject: tuple[str, str, int],
+        choices: pd.DataFrame,
+        options: Options,
+    ) -> None:
+        self.model, words, self.memory_length = subject
+        self.words = tuple(words.split("_"))
+        self.options = options
+        # Policies of one folder have streams of their own, whatever else is in it.
+        self.seed = (options.seed + zlib.crc32("\0".join(map(str, subject)).encode())) % (LARGEST_SEED + 1)
+        self.unknown = self._why_unknown(choices)
+        self.policies = [] if self.unknown else self._draw_policies(choices)
+
+    def _why_unknown(self, choices: pd.DataFrame) -> str:
+        try:
+            tabulable_space(len(self.words), self.memory_length)
+        except InputError as error:
+            return f"{error}"
+        return "" if len(choices) else "no choices were counted"
+
+    def _draw_policies(self, choices: pd.DataFrame) -> list[xr.Dataset]:
+        drawn = sample_policies(empirical_policy(choices), self.options.draws, self.seed)
+        return [_sharpened(policy, self.options.sharpness) for policy in drawn]
+
+    def rows(self, real: pd.DataFrame) -> list[Row]:
+        rows = []
+        for experiment in (e for e in EXPERIMENTS if e in set(real["experiment"])):
+            runs = with_lengths(real[real["experiment"] == experiment])
+            for _, part in runs.groupby(["n_agents", "initial_consensus"], sort=True):
+                where = {
+                    "model": self.model,
+                    "pair": "/".join(self.words),
+                    "memory_length": self.memory_length,
+                    "experiment": experiment,
+                    "n_agents": int(part["n_agents"].iloc[0]),
+                    "initial_consensus": part["initial_consensus"].iloc[0],
+                }
+                rows += [where | row for row in self._tests(experiment, part)]
+        return rows
+
+    def _tests(self, experiment: str, real: pd.DataFrame) -> list[Row]:
+        if self.unknown:
+            return [_line("winner", len(real), TOO_FEW, note=self.unknown)]
+        played = [self._play(condition) for condition in conditions(real, self.options.window)]
+        rules = " or ".join(sorted({p.condition.rule.text for p in played}))
+        rows = []
+        if experiment != "committed":
+            rows.append(self._shares("winner", played, [_word_of(p) for p in played], len(self.words)))
+        if experiment != "from_empty":
+            rows.append(self._shares("flips", played, [_flips_of(p) for p in played], 2))
+            rows.append(self._distribution("success rate", played, "success_rate"))
+        # Where all runs are cut at a fixed length their lengths tell nothing.
+        if any(p.real.stopped.any() or p.simulated.stopped.any() for p in played):
+            rows.append(
+                self._distribution("time", played, "interactions")
+                | {"note": f"a run stops when it succeeds in: {rules}"}
+            )
+        if experiment == "committed":
+            for p in played:
+                row = self._shares("flips", [p], [_flips_of(p)], 2)
+                rows.append(row | {"n_committed": p.condition.n_committed})
+        return rows
+
+    def _play(self, condition: Condition) -> _Played:
+        """Each real run's greatest length is imitated as often as it occurs."""
+        real = condition.runs
+        longest = np.resize(real["longest"].to_numpy(), self.options.runs)
+        parts: list[list[np.ndarray]] = []
+        for k, policy in enumerate(self.policies):
+            ends = []
+            for length in np.unique(longest):
+                number = k * self.options.runs + np.flatnonzero(longest == length)
+                seed = (self.seed + condition.n_committed) % (LARGEST_SEED + 1)
+                stop = condition.stop(int(length))
+                ends.append(
+                    play_real_runs(
+                        policy, condition.n_agents, condition.committed, condition.initial, stop, seed, number
+                    )
+                )
+            parts.append([np.concatenate(values) for values in zip(*ends, strict=True)])
+        words = words_of(self.policies[0])
+        majority = np.array([words.index(word) for word in real["majority_word_last_3N"]])
+        columns = ("interactions", "success_last_3N", "majority_share_last_3N", "stopped")
+        interactions, success, share, stopped = (real[column].to_numpy() for column in columns)
+        simulated = Ends(*(np.stack(values) for values in zip(*parts, strict=True)))
+        # The tables are rounded to four digits: equal values have to be equal.
+        simulated = simulated._replace(success_rate=simulated.success_rate.round(4))
+        return _Played(condition, Ends(interactions, success.round(4), majority, share, stopped), simulated, words)
+
+    def _shares(
+        self, quantity: str, played: list[_Played], outcomes: list[tuple[np.ndarray, np.ndarray]], n_outcomes: int
+    ) -> Row:
+        real, simulated = [r for r, _ in outcomes], [s for _, s in outcomes]
+        statistic, p_value = outcome_test(real, simulated, n_outcomes, IMITATIONS, self.seed)
+        n = sum(map(len, real))
+        # Weighted like the real runs: conditions differ in how many there are.
+        expected = [len(r) / s.size * np.bincount(s.ravel(), minlength=n_outcomes) for r, s in outcomes]
+        shares = np.sum(expected, axis=0) / n
+        shown = 1 if quantity == "flips" else int(np.argmax(shares))
+        times = int((np.concatenate(real) == shown).sum())
+        low, high = wilson_interval(np.array(times), n, self.options.level)
+        note = "" if quantity == "flips" else f"predicted winner {played[0].words[shown]}"
+        numbers = {"observed": times / n, "predicted": float(shares[shown]), "low": float(low), "high": float(high)}
+        return _line(quantity, n, self._verdict(n, p_value), statistic, p_value, note) | numbers
+
+    def _distribution(self, quantity: str, played: list[_Played], field: str) -> Row:
+        real = [getattr(p.real, field) for p in played]
+        simulated = [getattr(p.simulated, field) for p in played]
+        statistic, p_value = distribution_test(real, simulated, IMITATIONS, self.seed)
+        n = sum(map(len, real))
+        weights = np.concatenate([np.full(s.size, len(r) / s.size) for r, s in zip(real, simulated, strict=True)])
+        values = np.concatenate([s.ravel() for s in simulated])
+        order = np.argsort(values, kind="stable")
+        middle = np.searchsorted(np.cumsum(weights[order]), n / 2 * (1 - 1e-12))
+        numbers = {"observed": float(np.median(np.concatenate(real))), "predicted": float(values[order][middle])}
+        return _line(quantity, n, self._verdict(n, p_value), statistic, p_value) | numbers
+
+    def _verdict(self, n: int, p_value: float) -> str:
+        if p_value < 1 - self.options.level:
+            return DISAGREES
+        return AGREES if n >= FEWEST_RUNS else TOO_FEW
+
+
+def _sharpened(policy: xr.Dataset, sharpness: float) -> xr.Dataset:
+    """The policy at a temperature lower by this factor: q^sharpness, made to sum to 1."""
+    if sharpness == 1:
+        return policy
+    with np.errstate(divide="ignore"):
+        logs = sharpness * np.log(policy["q"].values)
+    q = np.exp(logs - logs.max(1, keepdims=True))
+    return make_policy(q / q.sum(1, keepdims=True), words_of(policy))
+
+
+def _word_of(played: _Played) -> tuple[np.ndarray, np.ndarray]:
+    return played.real.word, played.simulated.word
+
+
+def _flips_of(played: _Played) -> tuple[np.ndarray, np.ndarray]:
+    """Whether runs ended in agreement on another word than they started from. Source: [001] Methods."""
+    old = -1 if played.condition.initial is None else played.words.index(played.condition.initial)
+    flips = [((e.word != old) & (e.success_rate >= PAPERS_SUCCESS_RATE)).astype(int) for e in played[1:3]]
+    return flips[0], flips[1]
+
+
+def _line(
+    quantity: str, runs: int, verdict: str, statistic: float = np.nan, p_value: float = np.nan, note: str = ""
+) -> Row:
+    return {
+        "n_committed": -1,
+        "quantity": quantity,
+        "runs": runs,
+        "observed": np.nan,
+        "predicted": np.nan,
+        "low": np.nan,
+        "high": np.nan,
+        "statistic": statistic,
+        "p_value": p_value,
+        "verdict": verdict,
+        "note": note,
+    }

@@ -1,0 +1,150 @@
+"""Do policies estimated from what agents chose reproduce what their populations did?"""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pandas as pd
+from tqdm.auto import tqdm
+
+import meanfield
+from meanfield import InputError
+from meanfield.datasets import RealPopulations
+from validation._engine.arguments import LARGEST_SEED, check_level, integer
+from validation.populations._conditions import SUBJECT, option_key, read_runs
+from validation.populations._empirical_policy import COLUMNS
+from validation.populations._subject import AGREES, DISAGREES, TOO_FEW, Options, Row, Subject
+
+
+def validate_real_populations(
+    populations: RealPopulations | str | os.PathLike[str],
+    *,
+    draws: int = 40,
+    runs: int = 100,
+    seed: int = 0,
+    level: float = 0.99,
+    window: int | None = None,
+    sharpness: float = 1.0,
+    progress: bool = False,
+) -> pd.DataFrame:
+    """Real populations of language models against simulated ones of policies estimated from their agents' choices.
+
+    For each model, options and memory length a policy is estimated (`empirical_policy`), and `draws` policies are
+    drawn from its posterior. With each, `runs` runs are simulated under each condition of the real runs: number of
+    agents, memories at the start, committed agents, the rule by which runs stop, and the length at which they are cut.
+    The table has no order of events, so the policies come from the same runs that they are to predict: agreement says
+    that choices by memory suffice to explain the outcomes, not that outcomes of other runs were foreseen.
+
+    Parameters
+    ----------
+    populations
+        What `meanfield.datasets.ai_norms` returns, or a folder with `choice_counts.csv.gz` and `runs.csv` like those.
+    draws
+        Policies drawn from the posterior, ≥ 1.
+    runs
+        Simulated runs of each of them under each condition, ≥ 1.
+    seed
+        0 to 2^63 - 1. The result of a policy does not depend on the others in the folder.
+    level
+        Confidence of a verdict: 'disagrees' where the p-value is below 1 - level.
+    window
+        Interactions that all have to succeed for a run to stop. Default: as told from how the real runs ended.
+    sharpness
+        Raise choice probabilities to this power, as a sampling temperature lower by this factor would: to see what
+        a disagreement comes from.
+    progress
+        Show a progress bar.
+
+    Returns
+    -------
+    DataFrame, a row a test: `model`, `pair`, `memory_length`, `experiment`, `n_agents`, `initial_consensus`;
+    `n_committed` (of a row on one number of committed agents, -1 of a row on all); `quantity`: 'winner' (majority word
+    at the end), 'time' (interactions until the run stopped or was cut), 'success rate' (of the last 3N interactions),
+    'flips' (another word than at the start, with 95 % success); `runs`, how many real ones; `observed` and `predicted`,
+    the share of the predicted winner or of flips, else the median; `low` and `high`, the Wilson interval of an observed
+    share; `statistic`, `p_value`, `verdict` and `note`.
+
+    Raises
+    ------
+    InputError
+        If a table is damaged, lacks a column or holds what it can't (named in the message), or a number is out of
+        range; real runs have at most 100,000 agents and 10^8 interactions.
+    """
+    if isinstance(populations, (str, os.PathLike)):
+        populations = meanfield.datasets.ai_norms(populations)
+    draws, runs = integer("draws", draws, 1), integer("runs", runs, 1)
+    seed = integer("seed", seed, 0, LARGEST_SEED)
+    window = None if window is None else integer("window", window, 1)
+    check_level(level)
+    if not (np.isfinite(sharpness) and sharpness > 0):
+        raise InputError(f"sharpness = {sharpness}: expected a positive number")
+    options = Options(draws, runs, seed, level, window, float(sharpness))
+    table = read_runs(populations.runs)
+    counts = _read_counts(populations.choice_counts)
+    rows: list[Row] = []
+    groups = list(table.groupby(SUBJECT, sort=True))
+    for subject, real in tqdm(groups, desc="real populations", unit="policy", disable=not progress, leave=False):
+        choices = counts[(counts[SUBJECT] == list(subject)).all(axis=1)]
+        rows += Subject(subject, choices, options).rows(real)
+    result = pd.DataFrame(rows)
+    result.attrs = options._asdict()
+    return result
+
+
+def _read_counts(counts: pd.DataFrame) -> pd.DataFrame:
+    if missing := [column for column in COLUMNS if column not in counts.columns]:
+        raise InputError(f"choice_counts lacks the column {', '.join(missing)}; expected {', '.join(COLUMNS)}")
+    return counts.assign(options=[option_key(str(options), "_") for options in counts["options"]])
+
+
+def real_populations_report(table: pd.DataFrame) -> list[str]:
+    """A line a model, pair and experiment, with its verdict and what it rests on, and last a summary.
+
+    A line disagrees where one of its tests does after Holm's correction for their number, and has too few data where
+    none of them agrees either.
+
+    Raises
+    ------
+    InputError
+        If `table` is not what `validate_real_populations` returns.
+    """
+    if not isinstance(table, pd.DataFrame) or not {"verdict", "p_value", "n_committed"} <= set(table.columns):
+        raise InputError("table: expected what validate_real_populations returns")
+    level = float(table.attrs["level"])
+    lines, verdicts = [], []
+    for _, rows in table.groupby(["model", "pair", "experiment"], sort=True):
+        model, pair, experiment = rows[["model", "pair", "experiment"]].iloc[0]
+        # Rows on one number of committed agents are parts of those on all.
+        tests = rows[rows["n_committed"] < 0]
+        verdicts.append(_overall(tests, level))
+        words = "{" + ", ".join(str(pair).split("/")) + "}"
+        lines.append(f"{model} {words}, {experiment}: {verdicts[-1]}; {_grounds(tests, verdicts[-1])}")
+    number = {verdict: verdicts.count(verdict) for verdict in (AGREES, DISAGREES, TOO_FEW)}
+    chance = (1 - level) * (len(verdicts) - number[TOO_FEW])
+    listed = ", ".join(f"{times} {verdict}" for verdict, times in number.items())
+    summary = f"summary: {listed}, of {len(verdicts)} combinations of model, pair and experiment"
+    return [*lines, f"{summary} at {100 * level:g} % confidence each (by chance up to {chance:.2g} would disagree)"]
+
+
+def _overall(tests: pd.DataFrame, level: float) -> str:
+    p_values = [p for p in tests["p_value"] if not np.isnan(p)]
+    if p_values and min(p_values) * len(p_values) < 1 - level:
+        return DISAGREES
+    return AGREES if AGREES in set(tests["verdict"]) else TOO_FEW
+
+
+def _grounds(tests: pd.DataFrame, verdict: str) -> str:
+    known = tests[tests["p_value"].notna()]
+    if known.empty:
+        return str(tests["note"].iloc[0])
+    if verdict == DISAGREES:
+        known = known[known["verdict"] == DISAGREES]
+    told = [f"{len(tests)} tests"] if len(tests) > 1 else []
+    for row in known.nsmallest(2, "p_value").itertuples():
+        start = f" from {row.initial_consensus}" if row.initial_consensus else ""
+        where = f"H = {row.memory_length}, N = {row.n_agents}{start}, {row.runs} runs"
+        told.append(
+            f"{row.quantity} {row.observed:.3g} where {row.predicted:.3g} is predicted ({where}, p = {row.p_value:.2g})"
+        )
+    return "; ".join(told)

@@ -1,0 +1,11 @@
+"""Population protocols and reaction models of finite populations."""
+
+from typing import TYPE_CHECKING
+
+from meanfield.toolbox import lazy_door
+
+if TYPE_CHECKING:
+    from validation.reactions._protocol import Transition as Transition
+    from validation.reactions._protocol import simulate_protocol as simulate_protocol
+else:
+    __getattr__, __dir__, __all__ = lazy_door(__name__, __file__)

@@ -1,0 +1,114 @@
+"""Reaction models of finite populations, in which events are counted: how often interactions took some channels.
+
+`meanfield.reaction_protocol` gives the same law as one array; here every channel has outcomes of its own, so that one
+can tell by which an interaction went, and there are as many rows as outcomes, not K⁴.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.sparse import coo_array
+
+from meanfield import ReactionModel
+from validation.reactions._kernel import Outcomes, outcomes_of
+from validation.reactions._protocol import ROUNDING, play_protocol
+
+COUNTER_BITS = 63
+
+
+class ReactionRuns(NamedTuple):
+    """Runs of a reaction model.
+
+    Attributes
+    ----------
+    counts
+        Shape (run, round, K), int32, numbers of agents; round 0 is the start.
+    events
+        Shape (run, round, E), int32, how many interactions of the round took a channel of the event; 0 in round 0.
+    """
+
+    counts: np.ndarray
+    events: np.ndarray
+
+
+def play_reactions(
+    model: ReactionModel,
+    start: np.ndarray,
+    counted: np.ndarray,
+    runs: int,
+    seed: int,
+    rounds: int,
+    progress: bool = False,
+) -> ReactionRuns:
+    """`runs` runs of `rounds` rounds of N interactions each, as `validation.simulate_protocol` plays them.
+
+    Parameters
+    ----------
+    model
+        The reaction model.
+    start
+        Shape (K,), numbers of agents; `most_agents` at most.
+    counted
+        Shape (E, M), whether an encounter by the channel counts as the event.
+    """
+    counted = np.asarray(counted, dtype=np.int64)
+    # One sum of integers has room for the numbers of all events, side by side: none exceeds N a round.
+    width = _width(len(counted))
+    shifts = width * np.arange(len(counted), dtype=np.int64)
+    outcomes = reaction_outcomes(model, (counted << shifts[:, None]).sum(0))
+    played = play_protocol(outcomes, start, runs, seed, rounds, rounds, progress=progress)
+    events = (played.marked[..., None] >> shifts) & (2**width - 1)
+    return ReactionRuns(played.recorded.astype(np.int32), events.astype(np.int32))
+
+
+def most_agents(n_events: int) -> int:
+    """Of how many agents so many events can be counted."""
+    return 2 ** _width(n_events) - 1
+
+
+def interaction_rate(model: ReactionModel) -> float:
+    """Interactions that an agent initiates per unit of time, encounters and moves alone. `reaction_protocol` has it."""
+    return model.encounter_rate + float(model.spontaneous.sum(axis=1).max())
+
+
+def reaction_outcomes(model: ReactionModel, marks: np.ndarray) -> Outcomes:
+    """What interactions may come to, each channel's apart; `marks` (M,) is what encounters by a channel count."""
+    every = np.arange(model.n_states)
+    rate = interaction_rate(model)
+    parts = []
+    for m, mark in enumerate(marks):
+        own, partner = (
+            coo_array(shows[m][:, None] * matrix.toarray())
+            for shows, matrix in ((model.alpha, model.first[m]), (model.beta, model.second[m]))
+        )
+        chance = np.multiply.outer(own.data, partner.data) * model.encounter_rate / rate
+        parts.append(_rows(own.row, own.col, partner.row, partner.col, chance, mark))
+    alone = coo_array(model.spontaneous)
+    moves = np.multiply.outer(np.asarray(alone.data, dtype=np.float64) / rate, np.ones(model.n_states))
+    parts.append(_rows(alone.row, alone.col, every, every, moves, 0))
+    before, after, chance, marked = map(np.concatenate, zip(*parts, strict=True))
+    total = np.zeros((model.n_states, model.n_states))
+    np.add.at(total, tuple(before.T), chance)
+    idle = np.argwhere(total < 1 - ROUNDING)
+    before, after = np.vstack([before, idle]), np.vstack([after, idle])
+    chance = np.append(chance, 1 - total[tuple(idle.T)])
+    marked = np.append(marked, np.zeros(len(idle), np.int64))
+    order = np.argsort(-chance, kind="stable")  # outcomes are tried one after another
+    nobody = np.empty((0, model.n_states), np.int64)
+    watched = np.eye(model.n_states, dtype=np.int64)
+    return outcomes_of(before[order], after[order], chance[order], marked[order], nobody, watched)
+
+
+def _width(n_events: int) -> int:
+    return COUNTER_BITS // max(1, n_events)
+
+
+def _rows(
+    i: np.ndarray, i_after: np.ndarray, j: np.ndarray, j_after: np.ndarray, chance: np.ndarray, mark: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """(before, after, probability, marked) of every combination of an initiator's move and a responder's."""
+    a, b = (index.ravel() for index in np.indices((len(i), len(j))))
+    before, after = np.column_stack([i[a], j[b]]), np.column_stack([i_after[a], j_after[b]])
+    return before, after, chance.ravel(), np.full(len(a), mark, np.int64)

@@ -1,0 +1,344 @@
+"""Rounds of a population protocol, agent by agent or in batches, and the tables of outcomes that both read.
+
+Both are exact: the two agents of an interaction are a uniformly random ordered pair of distinct ones. In batches
+(Berenbrink et al. 2020, arXiv 2005.03584):
+
+- Only the counts matter for what comes next (agents in one state are exchangeable), so epochs (`_epochs`)
+  and batches (`_engine.batches`) may follow each other, each starting afresh, and how long an epoch is may depend
+  on the counts at its start.
+- While an absorbing group is so far from full that no epoch can fill it, a round is played in epochs, otherwise in
+  batches: the interactions before the first that meets an agent again, drawn at once, then that one, played alone.
+- A batch may be cut at the end of a round: its first interactions are collision-free, and of the next nothing is known.
+- All agents can be in one group within a batch only if those outside the batch are. Then the interactions of the batch,
+  which are exchangeable, are put in a random order and looked at one by one.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit, prange
+
+from theory.streams import next_bits, next_pair, pair_limits
+from validation._engine.batches import chosen_row, draw_entry, play_batch
+from validation._engine.thresholds import word_thresholds
+from validation.reactions._epochs import collide, draw_length, play_epoch
+
+
+class Outcomes(NamedTuple):
+    """What interactions may come to, a row an outcome: for every ordered pair of states one row or more.
+
+    The rows of the pair (i, j) are those from first_row[i·K + j] up to, not with, first_row[i·K + j + 1].
+    """
+
+    first_row: np.ndarray  # (K² + 1,)
+    before: np.ndarray  # (rows, 2)
+    after: np.ndarray  # (rows, 2)
+    thresholds: np.ndarray  # (rows,), cumulated within a pair; its last row needs none
+    chance: np.ndarray  # (rows,), probability of the row where no earlier one of its pair came about
+    marked: np.ndarray  # (rows,), 1 where the interaction is counted
+    outside: np.ndarray  # (groups, K), 1 where a state is not in the group
+    leaving: np.ndarray  # (rows, groups), what the row adds to the number of agents outside the group
+    watched: np.ndarray  # (observables, K): recorded is watched @ counts
+
+
+class Runs(NamedTuple):
+    """Where the runs stand; the run is the first dim of every array."""
+
+    streams: np.ndarray  # (run, 4)
+    counts: np.ndarray  # (run, K); the agent-by-agent method writes it at the ends of rounds only
+    played: np.ndarray  # (run,), rounds
+    absorbed: np.ndarray  # (run, 2), interactions played when all agents were first in one group, and which; -1 before
+    final: np.ndarray  # (run, K), counts at that moment
+    recorded: np.ndarray  # (run, rounds + 1, observables); no rounds where none are recorded
+    marked: np.ndarray  # (run, rounds + 1), marked interactions of each round
+
+
+def outcomes_of(
+    before: np.ndarray,
+    after: np.ndarray,
+    probability: np.ndarray,
+    marked: np.ndarray,
+    groups: np.ndarray,
+    watched: np.ndarray,
+) -> Outcomes:
+    """The tables of rows (rows, 2), (rows, 2), (rows,), (rows,) in any order; `groups` (groups, K) is 1 for members.
+
+    The probabilities of each pair sum to 1 within rounding.
+    """
+    n_states = watched.shape[1]
+    pair = before[:, 0] * n_states + before[:, 1]
+    order = np.argsort(pair, kind="stable")
+    before, after, probability, marked = (values[order] for values in (before, after, probability, marked))
+    number = np.bincount(pair, minlength=n_states**2)
+    first_row = np.concatenate([[0], np.cumsum(number)])
+    thresholds = np.zeros(len(pair), np.uint64)
+    chance = np.ones(len(pair))
+    for size in np.unique(number):  # word_thresholds wants rows of one length
+        rows = first_row[:-1][number == size][:, None] + np.arange(size)
+        q = probability[rows] / probability[rows].sum(axis=1, keepdims=True)
+        thresholds[rows[:, :-1]] = word_thresholds(q)
+        rest = np.cumsum(q[:, ::-1], axis=1)[:, ::-1]
+        chance[rows] = np.divide(q, rest, out=np.ones_like(q), where=rest > 0)
+    outside = (1 - groups).astype(np.int64)
+    leaving = (outside[:, after].sum(axis=2) - outside[:, before].sum(axis=2)).T
+    return Outcomes(
+        first_row, before, after, thresholds, chance, marked, outside, np.ascontiguousarray(leaving), watched
+    )
+
+
+@njit(cache=True)
+def full_group(outside, counts):
+    """The first group that all agents are in, -1 where there is none."""
+    for group in range(outside.shape[0]):
+        others = 0
+        for state in range(counts.size):
+            others += outside[group, state] * counts[state]
+        if others == 0:
+            return group
+    return -1
+
+
+@njit(cache=True)
+def write_absorbed(absorbed, final, interaction, group, counts):
+    absorbed[0] = interaction
+    absorbed[1] = group
+    final[:] = counts
+
+
+@njit(cache=True)
+def count_others(outside, counts, others):
+    """Writes the number of agents outside each group into `others` (groups,)."""
+    for group in range(others.size):
+        others[group] = 0
+        for state in range(counts.size):
+            others[group] += outside[group, state] * counts[state]
+
+
+@njit(cache=True)
+def emptied(others, leaving, row):
+    """Counts the outcome `row` in `others`; the first group that no agent is outside of any more, or -1."""
+    found = -1
+    for group in range(others.size):
+        others[group] += leaving[row, group]
+        if others[group] == 0 and found < 0:
+            found = group
+    return found
+
+
+@njit(cache=True)
+def play_agents(agents, counts, stream, absorbed, final, others, outcomes, before, goes_on):
+    """A round of N interactions after `before` earlier ones, or up to absorption; returns how many were marked.
+
+    Updates the states `agents` (N,), the `counts` (K,) and `others` (groups,) that belong to them, and the stream. The
+    first absorption is written to `absorbed` and `final`; a run that `goes_on` plays its round to the end.
+    """
+    s0, s1, s2, s3 = stream[0], stream[1], stream[2], stream[3]
+    n_states = counts.size
+    limits = pair_limits(agents.size)
+    watching = absorbed[0] < 0 and others.size > 0
+    marked = 0
+    first_row, thresholds, old, new = outcomes.first_row, outcomes.thresholds, outcomes.before, outcomes.after
+    counted, leaving = outcomes.marked, outcomes.leaving
+    for step in range(agents.size):
+        i, j, s0, s1, s2, s3 = next_pair(limits, s0, s1, s2, s3)
+        pair = np.int64(agents[i]) * n_states + np.int64(agents[j])
+        row = first_row[pair]
+        if first_row[pair + 1] - row > 1:
+            bits, s0, s1, s2, s3 = next_bits(s0, s1, s2, s3)
+            row = chosen_row(first_row, thresholds, pair, bits)
+        marked += counted[row]
+        for side in range(2):
+            counts[old[row, side]] -= 1
+            counts[new[row, side]] += 1
+        agents[i] = new[row, 0]
+        agents[j] = new[row, 1]
+        if watching:
+            group = emptied(others, leaving, row)
+            if group >= 0:
+                write_absorbed(absorbed, final, before + step + 1, group, counts)
+                watching = False
+                if not goes_on:
+                    break
+    stream[0], stream[1], stream[2], stream[3] = s0, s1, s2, s3
+    return marked
+
+
+@njit(cache=True)
+def replay(stream, counts, rows, numbers, length, outcomes, absorbed, final, before):
+    """Plays a batch again from its first `counts`, in a random order, up to absorption if there is one."""
+    others = np.empty(outcomes.outside.shape[0], np.int64)
+    count_others(outcomes.outside, counts, others)
+    for step in range(length):
+        k = draw_entry(stream, numbers, length - step)
+        numbers[k] -= 1
+        for side in range(2):
+            counts[outcomes.before[rows[k], side]] -= 1
+            counts[outcomes.after[rows[k], side]] += 1
+        group = emptied(others, outcomes.leaving, rows[k])
+        if group >= 0:
+            write_absorbed(absorbed, final, before + step + 1, group, counts)
+            break
+
+
+@njit(cache=True)
+def safe_length(outside, counts, length):
+    """How many of `length` interactions can't put all agents into one group: each one moves at most two agents."""
+    for group in range(outside.shape[0]):
+        others = 0
+        for state in range(counts.size):
+            others += outside[group, state] * counts[state]
+        length = min(length, (others - 1) // 2)
+    return length
+
+
+@njit(cache=True)
+def play_batches(counts, stream, absorbed, final, outcomes, table, epoch, before, goes_on):
+    """A round of N interactions after `before` earlier ones, or up to absorption; returns how many were marked.
+
+    Updates `counts` (K,) and the stream; a run that is absorbed and does not go on leaves its counts in `final` only.
+    """
+    n_agents = counts.sum()
+    initiators, responders, touched, first = np.empty((4, counts.size), np.int64)
+    rows, numbers = np.empty((2, outcomes.marked.size), np.int64)
+    # A named tuple of arrays costs several counted references for every call that it is an argument of
+    first_row, after, thresholds, chance = outcomes.first_row, outcomes.after, outcomes.thresholds, outcomes.chance
+    counted, outside = outcomes.marked, outcomes.outside
+    left, marked = n_agents, np.int64(0)
+    while left > 0:
+        planned = min(epoch, left)
+        safe = planned if absorbed[0] >= 0 else safe_length(outside, counts, planned)
+        if safe == planned or safe * safe >= n_agents:  # a shorter epoch is no better than a batch
+            marked += play_epoch(
+                stream,
+                counts,
+                n_agents,
+                safe,
+                table,
+                first_row,
+                after,
+                thresholds,
+                chance,
+                counted,
+                initiators,
+                responders,
+                touched,
+                rows,
+                numbers,
+            )
+            left -= safe
+            continue
+        length = min(draw_length(stream, table, 0, n_agents), left)
+        first[:] = counts
+        touched[:] = 0
+        n_rows = play_batch(
+            stream, counts, n_agents, length, first_row, after, chance, initiators, responders, touched, rows, numbers
+        )
+        for k in range(n_rows):
+            marked += counted[rows[k]] * numbers[k]
+        start = before + n_agents - left
+        if absorbed[0] < 0 and full_group(outside, counts) >= 0:
+            replay(stream, first, rows[:n_rows], numbers[:n_rows], length, outcomes, absorbed, final, start)
+        left -= length
+        if left > 0 and (absorbed[0] < 0 or goes_on):
+            _, _, more = collide(
+                stream, counts, touched, n_agents, 2 * length, 0, first_row, after, thresholds, counted
+            )
+            marked += more
+            left -= 1
+        counts += touched
+        if absorbed[0] < 0:
+            group = full_group(outside, counts)
+            if group >= 0:
+                write_absorbed(absorbed, final, before + n_agents - left, group, counts)
+        if absorbed[0] >= 0 and not goes_on:
+            break
+    return marked
+
+
+@njit(cache=True)
+def advance_run(
+    counts, stream, absorbed, final, recorded, marked, played, agents, outcomes, table, epoch, n_rounds, least
+):
+    """Plays up to `n_rounds` more rounds of one run, at least up to round `least`; returns the rounds played in all."""
+    n_agents = counts.sum()
+    others = np.empty(outcomes.outside.shape[0], np.int64)
+    count_others(outcomes.outside, counts, others)
+    if played == 0:
+        group = full_group(outcomes.outside, counts)
+        if group >= 0:
+            write_absorbed(absorbed, final, 0, group, counts)
+        if recorded.shape[0] > 0:
+            watch(outcomes.watched, counts, recorded[0])
+    for _ in range(n_rounds):
+        if absorbed[0] >= 0 and played >= least:
+            break
+        before, goes_on = played * n_agents, played < least
+        if table.size > 0:
+            n_marked = play_batches(counts, stream, absorbed, final, outcomes, table, epoch, before, goes_on)
+        else:
+            n_marked = play_agents(agents, counts, stream, absorbed, final, others, outcomes, before, goes_on)
+        played += 1
+        if played < recorded.shape[0]:
+            watch(outcomes.watched, counts, recorded[played])
+            marked[played] = n_marked
+    return played
+
+
+@njit(cache=True)
+def watch(watched, counts, observed):
+    """Writes watched @ counts into `observed`."""
+    for k in range(observed.size):
+        observed[k] = 0
+        for state in range(counts.size):
+            observed[k] += watched[k, state] * counts[state]
+
+
+@njit(cache=True, parallel=True)
+def advance(
+    active,
+    streams,
+    counts,
+    played,
+    absorbed,
+    final,
+    recorded,
+    marked,
+    agents,
+    first_row,
+    before,
+    after,
+    thresholds,
+    chance,
+    counted,
+    outside,
+    leaving,
+    watched,
+    table,
+    epoch,
+    n_rounds,
+    least,
+):
+    """`advance_run` for the runs with the numbers `active`: the fields of `Runs`, `agents`, those of `Outcomes`, ….
+
+    One by one, since numba 0.68 compiles named tuples of arrays to other arrays within parallel loops.
+    """
+    for k in prange(active.size):
+        run = active[k]
+        outcomes = Outcomes(first_row, before, after, thresholds, chance, counted, outside, leaving, watched)
+        played[run] = advance_run(
+            counts[run],
+            streams[run],
+            absorbed[run],
+            final[run],
+            recorded[run],
+            marked[run],
+            played[run],
+            agents[run],
+            outcomes,
+            table,
+            epoch,
+            n_rounds,
+            least,
+        )

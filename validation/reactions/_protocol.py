@@ -1,0 +1,310 @@
+"""Population protocols of any kind, simulated exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+import xarray as xr
+from tqdm.auto import tqdm
+
+from meanfield import InputError
+from meanfield.toolbox import stamp
+from theory.streams import seed_streams
+from validation._engine.arguments import LARGEST_POPULATION, LARGEST_SEED, check_protocol_runs, integer
+from validation._engine.ensemble import play_to_end, portions
+from validation.reactions._epochs import log_survival
+from validation.reactions._kernel import Outcomes, Runs, advance, outcomes_of
+
+METHODS = ("auto", "agents", "batches")
+MOST_STATES = 256  # an agent's state is kept in a byte
+LARGEST_IN_BATCHES = 10**12  # the table of lengths has 8.6·sqrt(N) entries or more
+ROUNDING = 1e-9  # by which probabilities that sum to 1 may miss it
+# As measured, an interaction agent by agent takes 10 ns. Of an epoch a collision takes 0.08 µs or more, and there are
+# 2·c² in c·sqrt(N) interactions; the batch at its end takes at most 0.15 µs for each pair of states. So c of about K is
+# best, and epochs are faster from about 1000·K² agents on.
+LEAST_FOR_BATCHES = 1000
+MOST_EPOCH_ROOTS = 24
+LONGEST_EPOCH = 4 * 10**6  # its table has twice as many entries
+BATCH_LENGTH = 0.63  # of sqrt(N); π/8 under a root
+
+
+class Transition(NamedTuple):
+    """One outcome of a meeting of two agents: their states (initiator, responder) before and after it.
+
+    `marked` interactions are counted by round. An unnamed tuple of the first two, three or four entries does as well,
+    as do the `theory.MinimalInteraction`s of `theory.minimal_interactions`.
+    """
+
+    before: tuple[Hashable, Hashable]
+    after: tuple[Hashable, Hashable]
+    probability: float = 1.0
+    marked: bool = False
+
+
+def simulate_protocol(
+    transitions: Iterable[tuple] | np.ndarray,
+    counts: Mapping[str, int] | Sequence[int] | np.ndarray,
+    *,
+    runs: int,
+    seed: int,
+    max_rounds: int,
+    record_rounds: int | None = None,
+    absorbing: Mapping[str, Collection[Hashable]] | None = None,
+    method: str = "auto",
+    progress: bool = False,
+) -> xr.Dataset:
+    """Ensembles of a population protocol: agents with few states who meet in pairs.
+
+    An interaction: two distinct agents, a uniformly random ordered pair (initiator i, responder j), go from (i, j) to
+    (i', j') with the probability given. A round is N interactions. Both methods have this law exactly, not in a limit.
+    'agents' plays one interaction after another. 'batches' draws at once the interactions whose agents were not met
+    before, and one by one only those that meet an agent again, 2·K² in K·sqrt(N) interactions; why this is no
+    approximation stands in `_epochs` and `_kernel`. Source: Berenbrink, Hammer, Kaaser,
+    Meyer, Penschuck and Tran 2020, arXiv 2005.03584.
+
+    Parameters
+    ----------
+    transitions
+        `Transition`s (before, after, probability, marked), any number of outcomes for a pair of states. What
+        they leave of 1 is the probability that nothing changes; immutable states (zealots) simply have no outcomes.
+        Or an array P[i, j, i', j'] of shape (K, K, K, K), each P[i, j] summing to 1.
+    counts
+        Agents in each state at the start, {state: number}, or a sequence for the states 0 … K - 1; N ≥ 2 in all, at
+        most 2^32 - 1 agent by agent and 10^12 in batches. K ≤ 256.
+    runs
+        Number of runs, ≥ 1.
+    seed
+        0 to 2^63 - 1. A run depends on (seed, N, its number), the method and what is simulated only, so that 1,000 runs
+        are the first 1,000 of 10,000, whatever the number of threads. In batches `absorbing` is part of the latter:
+        other random numbers are drawn where all agents may soon be in a group.
+    max_rounds
+        Rounds after which a run ends without absorption.
+    record_rounds
+        Record the counts of this many rounds, at most `max_rounds`. While they are recorded a run goes on beyond its
+        absorption.
+    absorbing
+        {name: states}: a run is absorbed in this group, and stops, as soon as all agents are in states of it, at this
+        very interaction. By default runs do not stop early.
+    method
+        'agents', 'batches' or 'auto', which takes the faster one for N and K.
+    progress
+        Show a progress bar.
+
+    Returns
+    -------
+    Dataset over `run` with `final_count` (run, state), at absorption or after `max_rounds`; with `absorbing`
+    `absorbed_group` (its name, None where the run was not absorbed), `absorbed_interaction`, the number of interactions
+    by then, and `absorbed_round`, that number over N, both NaN where there was none; and on request `count` (run,
+    round, state) and, where transitions are marked, `marked_share` (run, round) of the round's interactions (NaN in
+    round 0, the start).
+
+    Raises
+    ------
+    InputError
+        If an argument is out of range or contradicts another.
+    """
+    states, start = _start(counts)
+    groups = _groups(absorbing, states)
+    recording = recorded_rounds(record_rounds, max_rounds)
+    rows = _rows_of_array(transitions, len(states)) if isinstance(transitions, np.ndarray) else transitions
+    outcomes = outcomes_of_rows(rows, states, groups, np.eye(len(states), dtype=np.int64))
+    played = play_protocol(outcomes, start, runs, seed, max_rounds, recording, method, progress)
+    state = ("state", list(states), {"long_name": "state of an agent"})
+    result = xr.Dataset(
+        {"final_count": (("run", "state"), played.final, {"long_name": "number of agents at the end", "units": "1"})},
+        coords={"run": np.arange(len(played.final)), "state": state, "n_agents": int(start.sum())},
+    )
+    if absorbing:
+        result = result.assign(absorption(played, list(absorbing), int(start.sum())))
+    if recording is not None:
+        result["count"] = (("run", "round", "state"), played.recorded, {"long_name": "number of agents", "units": "1"})
+        if outcomes.marked.any():
+            result["marked_share"] = marked_share(played, int(start.sum()), "share of marked interactions")
+        result = result.assign_coords(round=np.arange(recording + 1))
+    options = {"runs": runs, "seed": seed, "max_rounds": max_rounds, "record_rounds": record_rounds, "method": method}
+    return stamp(result, "protocol_simulation", None, **options)
+
+
+def absorption(played: Runs, names: Sequence[str], n_agents: int) -> dict[str, tuple]:
+    """The variables that say when and in which of the groups `names` each run was absorbed."""
+    interaction, group = played.absorbed.T
+    time = np.where(interaction < 0, np.nan, interaction)
+    labels = np.array([*names, None], dtype=object)  # the last one is where -1 points
+    return {
+        "absorbed_group": ("run", labels[group], {"long_name": "group that all agents are in", "missing": ""}),
+        "absorbed_interaction": ("run", time, {"long_name": "time of absorption", "units": "interactions"}),
+        "absorbed_round": ("run", time / n_agents, {"long_name": "time of absorption", "units": "N interactions"}),
+    }
+
+
+def marked_share(played: Runs, n_agents: int, long_name: str) -> tuple:
+    """Variable (run, round): the share of each round's interactions that is marked."""
+    share = played.marked / n_agents
+    share[:, :1] = np.nan
+    return ("run", "round"), share, {"long_name": long_name, "units": "1"}
+
+
+def play_protocol(
+    outcomes: Outcomes,
+    start: np.ndarray,
+    runs: int,
+    seed: int,
+    max_rounds: int,
+    record_rounds: int | None,
+    method: str = "auto",
+    progress: bool = False,
+) -> Runs:
+    """`runs` runs from the counts `start` (K,), with the arguments of `simulate_protocol`, as arrays."""
+    runs = integer("runs", runs, 1)
+    seed = integer("seed", seed, 0, LARGEST_SEED)
+    n_agents, n_states = int(start.sum()), len(start)
+    max_rounds = integer("max_rounds", max_rounds, 1, 2**62 // n_agents)
+    in_batches = _in_batches(method, n_agents, n_states)
+    recorded = 0 if record_rounds is None else record_rounds + 1
+    check_protocol_runs(runs, n_states, recorded, len(outcomes.watched))
+    played = Runs(
+        streams=seed_streams(seed, n_agents, np.arange(runs)),
+        counts=np.tile(start, (runs, 1)),
+        played=np.zeros(runs, np.int64),
+        absorbed=np.full((runs, 2), -1),
+        final=np.tile(start, (runs, 1)),
+        recorded=np.empty((runs, recorded, len(outcomes.watched)), np.int64),
+        marked=np.zeros((runs, recorded), np.int64),
+    )
+    epoch = _epoch_length(n_agents, n_states)
+    table = log_survival(n_agents, epoch) if in_batches else np.empty(0)
+    # what a round costs, in interactions agent by agent: calls into compiled code can't be interrupted
+    round_cost = int(np.sqrt(n_agents) / BATCH_LENGTH * (50 + 20 * n_states**2)) if in_batches else n_agents
+    bytes_a_run = n_states * 64 if in_batches else n_agents
+    with tqdm(total=runs * max_rounds, disable=not progress, unit="round", leave=False) as bar:
+        for some in portions(runs, bytes_a_run, numba.get_num_threads()):
+            part = Runs(*(values[some] for values in played))
+            n_kept = 0 if in_batches else n_agents
+            agents = np.empty((len(part.played), n_kept), np.uint8)
+            if n_kept:
+                agents[:] = np.repeat(np.arange(n_states, dtype=np.uint8), start)
+            _play_portion(part, agents, outcomes, table, epoch, max_rounds, round_cost, bar.update)
+    return played
+
+
+def _in_batches(method: str, n_agents: int, n_states: int) -> bool:
+    if method not in METHODS:
+        raise InputError(f"method = {method!r}: expected one of {', '.join(map(repr, METHODS))}")
+    in_batches = method == "batches" or (method == "auto" and n_agents >= LEAST_FOR_BATCHES * n_states**2)
+    most = LARGEST_IN_BATCHES if in_batches else LARGEST_POPULATION
+    if n_agents > most:
+        raise InputError(f"counts sum to {n_agents}: expected at most {most} with the method {method!r}")
+    return in_batches
+
+
+def _epoch_length(n_agents: int, n_states: int) -> int:
+    """Interactions an epoch, in equal parts of a round."""
+    best = min(n_states, MOST_EPOCH_ROOTS) * np.sqrt(n_agents)
+    return -(-n_agents // max(1, round(n_agents / min(best, LONGEST_EPOCH))))
+
+
+def _play_portion(
+    part: Runs,
+    agents: np.ndarray,
+    outcomes: Outcomes,
+    table: np.ndarray,
+    epoch: int,
+    max_rounds: int,
+    round_cost: int,
+    report: Callable[[int], object],
+) -> None:
+    """Plays the runs of `part` to their ends; `report` is told how many rounds are now settled."""
+    min_rounds = part.marked.shape[1] - 1
+
+    def more(active: np.ndarray, n_rounds: int) -> None:
+        advance(active, *part, agents, *outcomes, table, epoch, n_rounds, min_rounds)
+
+    def ended() -> np.ndarray:
+        return (part.absorbed[:, 0] >= 0) & (part.played >= min_rounds)
+
+    play_to_end(more, part.played, max_rounds, round_cost, ended, report)
+    lasting = part.absorbed[:, 0] < 0
+    part.final[lasting] = part.counts[lasting]
+
+
+def recorded_rounds(record_rounds: int | None, max_rounds: int) -> int | None:
+    """`record_rounds`, checked."""
+    most = integer("max_rounds", max_rounds, 1)
+    return None if record_rounds is None else integer("record_rounds", record_rounds, 0, most)
+
+
+def outcomes_of_rows(
+    rows: Iterable[tuple], states: Mapping[Hashable, int], groups: np.ndarray, watched: np.ndarray
+) -> Outcomes:
+    """The tables of transitions between `states` {state: its place}; what they leave of 1 changes nothing.
+
+    `groups` and `watched` are as `_kernel.outcomes_of` takes them.
+    """
+    if not isinstance(rows, Iterable):
+        raise InputError(f"transitions = {rows!r}: expected an array or a sequence of ((i, j), (i', j'), probability)")
+    known = [_checked(row, states) for row in rows]
+    total = np.zeros((len(states), len(states)))
+    for row in known:
+        total[row.before] += row.probability
+    names = list(states)
+    for i, j in np.argwhere(total > 1 + ROUNDING):
+        raise InputError(f"transitions of ({names[i]!r}, {names[j]!r}) have the sum {total[i, j]}: expected at most 1")
+    # Less than the rounding of a sum of probabilities is no outcome of its own.
+    rest = np.argwhere(total < 1 - ROUNDING)
+    known += [Transition((i, j), (i, j), 1 - total[i, j]) for i, j in rest.tolist()]
+    before, after, probability, marked = map(np.array, zip(*known, strict=True))
+    return outcomes_of(before, after, probability, marked.astype(np.int64), groups, watched)
+
+
+def _start(counts: Any) -> tuple[dict[Hashable, int], np.ndarray]:
+    """{state: its place} and the numbers of agents, int64 of shape (K,)."""
+    names = list(counts) if isinstance(counts, Mapping) else list(range(len(counts)))
+    numbers = [integer(f"counts[{name!r}]", counts[name], 0) for name in names]
+    if not 2 <= len(names) <= MOST_STATES:
+        raise InputError(f"counts has {len(names)} states: expected 2 to {MOST_STATES}")
+    if isinstance(counts, Mapping) and not all(isinstance(name, str) for name in names):
+        raise InputError(f"counts = {counts!r}: expected names of states, all strings, and their numbers of agents")
+    if not 2 <= sum(numbers) <= LARGEST_IN_BATCHES:
+        raise InputError(f"counts sum to {sum(numbers)}: expected 2 to {LARGEST_IN_BATCHES} agents")
+    return {name: k for k, name in enumerate(names)}, np.array(numbers, dtype=np.int64)
+
+
+def _groups(absorbing: Mapping[str, Collection[Hashable]] | None, states: dict[Hashable, int]) -> np.ndarray:
+    """Membership (groups, K), 0 or 1."""
+    if absorbing is not None and not (isinstance(absorbing, Mapping) and absorbing):
+        raise InputError(f"absorbing = {absorbing!r}: expected {{name: states of the group}} or None")
+    member = np.zeros((len(absorbing or ()), len(states)), np.int64)
+    for k, (name, group) in enumerate((absorbing or {}).items()):
+        unknown = isinstance(group, str) or not group or [state for state in group if state not in states]
+        if unknown:
+            raise InputError(
+                f"absorbing[{name!r}] = {group!r}: expected a list of one or more of the states {[*states]}"
+            )
+        member[k, [states[state] for state in group]] = 1
+    return member
+
+
+def _rows_of_array(P: np.ndarray, n_states: int) -> list[Transition]:
+    if P.shape != (n_states,) * 4:
+        raise InputError(f"transitions has shape {P.shape}: expected {(n_states,) * 4}, for the states in counts")
+    worst = np.abs(P.sum(axis=(2, 3)) - 1).max()
+    if not worst <= ROUNDING:
+        raise InputError(f"transitions: P[i, j] misses the sum of 1 by {worst:.3g}, expected at most {ROUNDING:g}")
+    return [Transition((i, j), (k, m), P[i, j, k, m]) for i, j, k, m in np.argwhere(P != 0).tolist()]
+
+
+def _checked(row: Any, states: Mapping[Hashable, int]) -> Transition:
+    """The row with its states by number."""
+    try:
+        before, after, probability, marked = Transition(*row)
+        pairs = [(states[i], states[j]) for i, j in (before, after)]
+        fits = 0 <= float(probability) <= 1 and marked in (True, False)
+    except (TypeError, ValueError, KeyError):
+        fits = False
+    if not fits:
+        expected = f"((i, j), (i', j'), probability from 0 to 1, marked or not) with states of {[*states]}"
+        raise InputError(f"transitions has {row!r}: expected {expected}")
+    return Transition(pairs[0], pairs[1], float(probability), bool(marked))
