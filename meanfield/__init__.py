@@ -49,7 +49,11 @@ if TYPE_CHECKING:
     from meanfield._tables.stability_report import stability_report as stability_report
     from meanfield._tables.stability_table import stability_table as stability_table
     from meanfield.toolbox._cache_folder import cache_folder as cache_folder
+    from meanfield.toolbox._errors import ConvergenceError as ConvergenceError
     from meanfield.toolbox._errors import InputError as InputError
+    from meanfield.toolbox._errors import MeanfieldError as MeanfieldError
+    from meanfield.toolbox._errors import ModelError as ModelError
+    from meanfield.toolbox._errors import StorageError as StorageError
     from meanfield.toolbox._errors import UnparsedError as UnparsedError
     from meanfield.toolbox._files import load as load
     from meanfield.toolbox._files import save as save

@@ -152,6 +152,10 @@ CALLS: dict[str, Callable[[Given], Any]] = {
     ),
     "meanfield.critical_mass": lambda g: meanfield.critical_mass(g.policy, word="b"),
     "meanfield.dense_tensor": lambda g: meanfield.dense_tensor(g.policy),
+    "meanfield.drift": lambda g: [
+        meanfield.drift(g.policy, g.composition),
+        meanfield.drift(g.population, g.compositions),
+    ],
     "meanfield.each_policy": lambda g: list(meanfield.each_policy([g.stack, g.policy])),
     "meanfield.empty_memories": lambda g: meanfield.empty_memories(g.policy),
     "meanfield.entropy": lambda g: meanfield.entropy(g.solution["word_share"]),

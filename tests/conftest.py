@@ -11,6 +11,8 @@ import pytest
 import xarray as xr
 
 import meanfield
+from meanfield._population.drift import mixture_drift, mixture_linearised_drift
+from meanfield._population.mixture import Mixture
 from meanfield.toolbox import space_of
 
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
@@ -49,6 +51,16 @@ def random_policy(seed: int, n_words: int = 2, memory_length: int = 1, concentra
 def random_composition(seed: int, n_states: int) -> np.ndarray:
     """A composition with all states occupied."""
     return np.random.default_rng(seed).dirichlet(np.ones(n_states))
+
+
+def drift(x, q, space):
+    """dx/dt of agents of one policy, for NumPy and JAX arrays."""
+    return mixture_drift(x[None], Mixture.alone(q), space)[0]
+
+
+def linearised_drift(v, x, q, space):
+    """J(x)v of agents of one policy, for NumPy and JAX arrays."""
+    return mixture_linearised_drift(v[None], x[None], Mixture.alone(q), space)[0]
 
 
 def relabelled_states(space: meanfield.MemorySpace, order: list[int]) -> np.ndarray:

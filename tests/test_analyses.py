@@ -340,7 +340,7 @@ def test_critical_size_beside_that_of_the_law(with_law):
 def test_critical_size_names_wrong_input():
     with pytest.raises(InputError, match=r"expected what validation\.collective_bias returns"):
         critical_size_from_simulation(games({24: ALL}))
-    with pytest.raises(InputError, match="level = 1: expected a number between 1/2 and 1"):
+    with pytest.raises(InputError, match=r"level = 1: expected a number between 0\.5 and 1"):
         critical_size_from_simulation(simulated_bias(games({24: ALL})), level=1)
 
 
@@ -422,12 +422,12 @@ def test_minorities_of_a_published_policy(published):
         ({"committed_word": "c"}, "word = 'c': expected one of a, b"),
         ({"initial": "a"}, "initial = 'a': expected a word other than the committed one, b"),
         ({"n_agents": 1}, "n_agents = 1: expected"),
-        ({"numbers": [11]}, "numbers = 11: expected an integer from 0 to 10"),
+        ({"numbers": [11]}, "numbers = 11: expected a whole number from 0 to 10"),
         ({"numbers": []}, r"numbers = \[\]: expected one number"),
         ({"numbers": [2, 2]}, r"numbers = \[2, 2\]: expected one number"),
         ({"runs": 0}, "runs = 0"),
         ({"seed": -1}, "seed = -1"),
-        ({"rounds": 2}, "rounds = 2: expected an integer of at least 3"),
+        ({"rounds": 2}, "rounds = 2: expected a whole number of at least 3"),
         ({"success_rate": 1.1}, "success_rate = 1.1"),
         ({"share": 0}, "share = 0: expected a number above 0 and at most 1"),
         ({"level": 1}, "level = 1: expected a number between 0 and 1"),

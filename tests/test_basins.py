@@ -5,7 +5,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import meanfield
-from conftest import majority_policy, oscillating_pair, random_policy, relabelled
+from conftest import drift, majority_policy, oscillating_pair, random_policy, relabelled
 from meanfield import Population
 from meanfield._dynamics.recurrence import LIMIT_CYCLE
 from meanfield.toolbox import space_of
@@ -23,7 +23,7 @@ def end_of(policy, start, until=200.0, rtol=1e-10):
     """Share of the first word where another integrator ends."""
     q, space = policy["q"].values, space_of(policy)
     options = {"method": "DOP853", "rtol": rtol, "atol": rtol / 1000}
-    solution = solve_ivp(lambda t, x: meanfield.drift(x, q, space), (0, until), start, **options)
+    solution = solve_ivp(lambda t, x: drift(x, q, space), (0, until), start, **options)
     return float(solution.y[:, -1] @ q[:, 0])
 
 

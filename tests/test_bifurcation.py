@@ -9,7 +9,7 @@ import meanfield
 from conftest import majority_policy, random_policy, relabelled
 from meanfield import Population
 from meanfield._fixed_points.response import responses
-from meanfield._population.mixture import mixture_drift, mixture_word_share
+from meanfield._population.drift import mixture_drift, mixture_word_share
 
 
 def heard_last(alpha, beta):

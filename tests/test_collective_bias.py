@@ -111,12 +111,12 @@ def test_saved_and_loaded(bias, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"n_agents": [1, 2]}, "n_agents = 1: expected an integer from 2"),
+        ({"n_agents": [1, 2]}, "n_agents = 1: expected a whole number from 2"),
         ({"n_agents": []}, r"n_agents = \[\]: expected"),
         ({"n_agents": [5, 5]}, "expected one number of agents or several different ones"),
-        ({"runs": 0}, "runs = 0: expected an integer of at least 1"),
+        ({"runs": 0}, "runs = 0: expected a whole number of at least 1"),
         ({"runs": 2.5}, "runs = 2.5"),
-        ({"seed": -1}, "seed = -1: expected an integer from 0"),
+        ({"seed": -1}, "seed = -1: expected a whole number from 0"),
         ({"level": 1.0}, "level = 1.0: expected a number between 0 and 1"),
         ({"policies": []}, "policies is empty"),
         ({"policies": [majority(0.6), majority(0.7)]}, r"majority \{a, b\} 2 times: expected policies that differ"),

@@ -191,7 +191,7 @@ def test_the_result_survives_a_file_and_makes_a_figure(tmp_path):
         ({"temperature": -1.0}, "temperature = -1.0"),
         ({"seed": -1}, "seed = -1"),
         ({"words": ("his", "his")}, "words that differ"),
-        ({"memory_length": 0}, "memory_length = 0: expected a whole number, 1 to"),
+        ({"memory_length": 0}, "memory_length = 0: expected a whole number from 1 to"),
     ],
 )
 def test_wrong_input_is_one_clear_line(options, message):

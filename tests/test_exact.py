@@ -471,7 +471,7 @@ def test_too_many_configurations_are_refused_early() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: exact_population(NO_END, 1), "n_agents = 1: expected an integer from 2 to 32767"),
+        (lambda: exact_population(NO_END, 1), "n_agents = 1: expected a whole number from 2 to 32767"),
         (lambda: exact_population(NO_END, 5, committed={"C": 1}), "committed has the word 'C'"),
         (lambda: exact_population(NO_END, 5, committed={"A": 6}), "committed = .*: expected at most n_agents = 5"),
         (lambda: exact_population(NO_END, 5, max_configurations=0), "max_configurations = 0"),

@@ -20,7 +20,7 @@ import torch
 
 import meanfield
 from _tiny_models import CHAT, LETTERS, SHORT, letter_tokenizer, random_model, tiny
-from meanfield import InputError, MemorySpace
+from meanfield import InputError, MemorySpace, ModelError
 from policy_extraction import NAMING_GAME, Payoffs, extract, policy_from_record
 from policy_extraction.backends import _open as _open_backend
 from policy_extraction.backends._table import TableBackend
@@ -159,7 +159,7 @@ def test_nan_logits_are_refused():
     model, tokenizer = tiny()
     with torch.no_grad():
         model.lm_head.weight[3] = torch.nan
-    with pytest.raises(InputError, match="NaN") as error:
+    with pytest.raises(ModelError, match="NaN") as error:
         extract((model, tokenizer), words=HIS_HER, memory_length=1, template=SHORT)
     one_line(error)
 
@@ -289,7 +289,7 @@ def test_a_damaged_record_is_measured_anew(folder, tmp_path):
         ({"words": ("his", " her")}, "is no word"),
         ({"words": [("a", "b"), ("a", "b", "c")]}, "sets of equal size"),
         ({"words": [("a", "b"), ("a", "b")]}, "twice"),
-        ({"memory_length": 0}, "memory_length = 0: expected a whole number, 1 to"),
+        ({"memory_length": 0}, "memory_length = 0: expected a whole number from 1 to"),
         ({"temperature": 0}, "temperature = 0"),
         ({"temperature": float("nan")}, "temperature = nan"),
         ({"memory_budget": 0}, "memory_budget = 0"),

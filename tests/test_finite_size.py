@@ -10,12 +10,12 @@ from scipy.integrate import solve_ivp
 from scipy.sparse import csr_array
 
 import meanfield
-from conftest import random_composition, random_policy, relabelled
+from conftest import drift, linearised_drift, random_composition, random_policy, relabelled
 from meanfield import finite_size
 from meanfield._finite_size import moments as _finite_size
 from meanfield._finite_size.moments import STEP
 from meanfield._finite_size.noise import noise, noise_intensity
-from meanfield.toolbox import linearised_drift, space_of
+from meanfield.toolbox import space_of
 
 TIMES = np.array([2.0, 4.0, 8.0])  # whole rounds, so that N interactions, 2N, 4N have happened
 
@@ -122,13 +122,13 @@ def test_variance_solves_the_linear_noise_equation(size):
         x, C = state[:n], state[n:].reshape(n, n)
         JC = jax.vmap(lambda v: linearised_drift(v, x, q, space), in_axes=1, out_axes=1)(C)
         D = jax.vmap(lambda w: noise(w, x, jnp.asarray(q), space))(jnp.eye(n))
-        return jnp.concatenate([meanfield.drift(x, q, space), (JC + JC.T + D).ravel()])
+        return jnp.concatenate([drift(x, q, space), (JC + JC.T + D).ravel()])
 
     start = np.concatenate([np.eye(n)[0], np.zeros(n * n)])
     time = 3.0
     end = solve_ivp(lambda _, state: np.asarray(slope(state)), (0, time), start, rtol=1e-8, atol=1e-10).y[:, -1]
     x, C = end[:n], end[n:].reshape(n, n)
-    shift = meanfield.drift(x, q, space) @ q
+    shift = drift(x, q, space) @ q
     ours = finite_size(policy, times=np.array([0.0, time]))["word_share_variance"].values[-1]
     np.testing.assert_allclose(ours + 2 * time * shift**2, np.diag(q.T @ C @ q), atol=1e-5)
 

@@ -6,7 +6,7 @@ from scipy.optimize import root
 from scipy.stats import dirichlet
 
 import meanfield
-from conftest import majority_policy, random_policy, relabelled
+from conftest import drift, majority_policy, random_policy, relabelled
 from meanfield._fixed_points.closed_classes import closed_classes
 from meanfield._fixed_points.stationary_kernel import eliminate
 from meanfield._fixed_points.stationary_law import StationaryLaw
@@ -19,8 +19,8 @@ def simplex_search(policy, starts, seed=0):
     q, space = policy["q"].values, space_of(policy)
 
     def equations(x):
-        drift = np.asarray(meanfield.drift(x, q, space))
-        return np.append(drift[1:], x.sum() - 1)
+        slope = np.asarray(drift(x, q, space))
+        return np.append(slope[1:], x.sum() - 1)
 
     found = []
     for x0 in dirichlet.rvs(np.full(space.n_states, 0.3), size=starts, random_state=seed):

@@ -22,7 +22,7 @@ from scipy.stats import binomtest, chisquare, norm
 
 import policy_extraction
 from _openai_server import Behaviour, serving
-from meanfield import InputError, load, save
+from meanfield import InputError, StorageError, UnparsedError, load, save
 from policy_extraction import OpenAIBackend
 from policy_extraction._toolbox.json_replies import ReplyError
 from policy_extraction.checks._interaction_log import InteractionLog
@@ -349,7 +349,7 @@ def test_other_protocols_list_the_countries_at_once(protocol):
 def test_an_agent_that_never_answers_ends_the_game_and_the_log_keeps_the_answers(tmp_path):
     mute = Recorder(spoil=lambda number, user: "I see red." if number < 4 else None)
     options = {"rounds": 1, "seed": 0, "log": tmp_path / "game.jsonl"}
-    with pytest.raises(InputError, match=r"max_tries = 4: parrot, agent 0, .*\(probe, step 0\).*I see red") as error:
+    with pytest.raises(UnparsedError, match=r"max_tries = 4: parrot, agent 0, .*\(probe, step 0\).*I see red") as error:
         play_flag_game([mute, PARROT], [A, B], AB, max_tries=4, **options)
     assert "\n" not in str(error.value)
     lines = [json.loads(line) for line in (tmp_path / "game.jsonl").read_text().splitlines()[1:]]
@@ -590,7 +590,7 @@ def test_a_log_of_another_game_is_refused(tmp_path):
     log.write_text("{}\n[]\n")
     with pytest.raises(InputError, match="damaged"):
         play_flag_game([PARROT] * 2, [A, B], AB, rounds=1, seed=1, log=log)
-    with pytest.raises(InputError, match="can't be read and written"):
+    with pytest.raises(StorageError, match="can't be read and written"):
         play_flag_game([PARROT] * 2, [A, B], AB, rounds=1, seed=1, log=tmp_path)
 
 
@@ -733,7 +733,7 @@ GAME: dict[str, Any] = {"agents": [PARROT] * 2, "crops": [A, B], "countries": AB
     ("change", "message"),
     [
         ({"protocol": "telepathy"}, "protocol = 'telepathy': expected one of pairwise, broadcast, manager"),
-        ({"m": 0}, "m = 0: expected a whole number, 1 to 3"),
+        ({"m": 0}, "m = 0: expected a whole number from 1 to 3"),
         ({"m": 4}, "m = 4"),
         ({"m": 2.0}, "m = 2.0"),
         ({"alpha": 1.01}, "alpha = 1.01: expected a number from 0 to 1"),

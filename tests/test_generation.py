@@ -298,7 +298,7 @@ def test_the_result_survives_a_file_and_is_reproducible(policy, tmp_path):
         ({"n": 200_000}, "n = 200000: expected at most 199999"),
         ({"seed": -1}, "seed = -1"),
         ({"max_tries": 0}, "max_tries = 0"),
-        ({"memory_length": 4}, "memory_length = 4: expected a whole number, 1 to 3"),
+        ({"memory_length": 4}, "memory_length = 4: expected a whole number from 1 to 3"),
         ({"temperature": 0.0}, "temperature = 0.0: expected a positive number"),
         ({"template": replace(SHORT, answer_prefix="say ")}, "its answer prefix ends with a space"),
         ({"template": replace(SHORT, name="other")}, "made with template = short, and other is given"),

@@ -7,12 +7,11 @@ import pytest
 from scipy.special import ndtr
 
 import meanfield
-from conftest import relabelled
+from conftest import linearised_drift, relabelled
 from meanfield import group_size_law
 from meanfield._finite_size import group_size_law as _group_size_law
 from meanfield._finite_size.least_noise_path import unstable_direction
 from meanfield._finite_size.path_equations import PathEquations
-from meanfield._population.drift import linearised_drift
 from meanfield.toolbox import space_of
 
 # κ of GPT-4o, converged in step, end time and iterations. Simulations approach them from N = 100 on: for {woman, man}

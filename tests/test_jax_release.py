@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import meanfield
+from conftest import drift
 
 
 def test_jit_and_eager_agree_on_a_batched_drift():
@@ -18,8 +19,8 @@ def test_jit_and_eager_agree_on_a_batched_drift():
     q = jnp.asarray(rng.dirichlet(np.ones(2), size=(n_policies, space.n_states)))
     x = jnp.asarray(rng.dirichlet(np.ones(space.n_states), size=n_policies))
     assert x.size > 33_000
-    batched = jax.vmap(lambda x, q: meanfield.drift(x, q, space))
-    expected = np.stack([meanfield.drift(np.asarray(a), np.asarray(b), space) for a, b in zip(x, q, strict=True)])
+    batched = jax.vmap(lambda x, q: drift(x, q, space))
+    expected = np.stack([drift(np.asarray(a), np.asarray(b), space) for a, b in zip(x, q, strict=True)])
     np.testing.assert_allclose(jax.jit(batched)(x, q), expected, atol=1e-15)
     np.testing.assert_allclose(batched(x, q), expected, atol=1e-15)
 

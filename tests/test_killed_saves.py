@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import meanfield
-from meanfield import InputError
+from meanfield import StorageError
 from policy_extraction import extract
 from policy_extraction.backends._table import TableBackend
 from policy_extraction.measuring import _cache
@@ -22,7 +22,8 @@ GAME = {"words": ("his", "her"), "memory_length": 1}
 # Kills itself inside the last save: before the file is whole, before it has its name, or after that.
 KILLED = """
 import os, pathlib, signal, sys
-from policy_extraction import _cache, _store, extract
+from policy_extraction import extract
+from policy_extraction.measuring import _cache, _store
 from test_killed_saves import GAME, table
 
 folder, place = sys.argv[1:]
@@ -69,7 +70,7 @@ def test_a_full_disk_at_the_last_save_loses_nothing(error: Exception, tmp_path: 
         raise error
 
     monkeypatch.setattr(_cache, "save", full)
-    with pytest.raises(InputError, match=f"cache = {tmp_path}.*what was measured is kept, start again") as told:
+    with pytest.raises(StorageError, match=f"cache = {tmp_path}.*what was measured is kept, start again") as told:
         extract(table(), **GAME, cache=tmp_path)
     assert "\n" not in str(told.value) and len(asked) == 10
     monkeypatch.setattr(_cache, "save", meanfield.save)

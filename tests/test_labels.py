@@ -43,13 +43,15 @@ ROOMS = {
 }
 
 NOTHING_LABELLED = {
-    "exceptions and types": """InputError UnparsedError MemorySpace PopulationRuns RoundRecords SpeechRules Convention
+    "exceptions and types": """MeanfieldError InputError ModelError UnparsedError StorageError ConvergenceError
+        MemorySpace PopulationRuns RoundRecords SpeechRules Convention
         Transition ExactPopulation LazyPolicy TableOperations Backend Scores Sampling TableBackend Payoffs Prompt
         Template
         CostLimitError ServerError Limits OpenAIBackend TransformersBackend""",
     "files, which keep what they are given": "cache_folder check_writable load save whole_file open_sweep",
-    "arrays by position": "play_rounds select_runs drift linearised_drift all_roots wilson_interval",
-    "what the rooms share": "lazy_door check_memory read_csv column_numbers ResumableLog",
+    "arrays by position": "play_rounds select_runs all_roots wilson_interval",
+    "what the rooms share": """check_memory read_csv column_numbers ResumableLog check_level is_number
+        real_number shown whole_number labelled""",
     "a model, whose states have names": "reaction_protocol",
     "rows of a table": """write_stability_csv write_stability_latex describe_stability stability_report
         empirical_policy individual_bias microscopic_bias validate_real_populations real_populations_report""",

@@ -362,7 +362,7 @@ def test_a_wrong_back_end_is_one_clear_line(tmp_path, wrong, message):
             {"words": tuple(f"w{i}" for i in range(300)), "memory_length": 1},
             "there are 300, expected .* at most 255",
         ),
-        ({"memory_length": 0}, "memory_length = 0: expected a whole number, 1 to"),
+        ({"memory_length": 0}, "memory_length = 0: expected a whole number from 1 to"),
         ({"memory_length": 10}, "memory_length = 10 with 10 words: expected fewer than"),
         ({"orders": 25}, "number = 25: expected a multiple of 10"),
         ({"orders": [LETTERS, LETTERS]}, "different orders of the words"),

@@ -9,6 +9,7 @@ import pytest
 
 import meanfield
 from _battery import battery, counted, policy_of, softmax
+from conftest import drift
 from meanfield import group_size_law, make_policy, sensitivity
 from meanfield._finite_size import (
     least_action_path as _least_action,
@@ -25,7 +26,6 @@ from meanfield._finite_size.least_noise_path import LeastNoisePath
 from meanfield._finite_size.noise import noise, noise_intensity
 from meanfield._finite_size.path_equations import PathEquations
 from meanfield._numerics.anderson import anderson
-from meanfield._population.drift import drift
 from test_group_size_law import majority
 from validation import simulate
 

@@ -15,7 +15,7 @@ from scipy.stats import ks_2samp
 import meanfield
 from _fake_backend import FakeBackend
 from _tiny_models import SHORT
-from meanfield import InputError, MemorySpace, make_policy
+from meanfield import InputError, MemorySpace, StorageError, UnparsedError, make_policy
 from paper_figs.generation import draw_populations, live_consensus
 from policy_extraction import Payoffs
 from policy_extraction.checks._live_population import live_population
@@ -158,12 +158,14 @@ def test_a_log_of_something_else_is_refused(tmp_path):
         with pytest.raises(InputError, match="it is damaged, or no log"):
             play(log=log)
         assert log.read_text() == text
-    with pytest.raises(InputError, match="can't be read and written"):
+    with pytest.raises(StorageError, match="can't be read and written"):
         play(log=tmp_path)
 
 
 def test_a_model_that_says_no_word_is_one_clear_line(tmp_path):
-    with pytest.raises(InputError, match="max_tries = 20: in interaction 0 none of 120 answers of fake began") as error:
+    with pytest.raises(
+        UnparsedError, match="max_tries = 20: in interaction 0 none of 120 answers of fake began"
+    ) as error:
         play(lambda prompt: {"The": 1.0}, max_tries=20)
     assert "\n" not in str(error.value)
 
@@ -177,7 +179,7 @@ def test_a_model_that_says_no_word_is_one_clear_line(tmp_path):
         ({"seed": -1}, "seed = -1"),
         ({"temperature": 0.0}, "temperature = 0.0"),
         ({"template": replace(SHORT, answer_prefix="say ")}, "its answer prefix ends with a space"),
-        ({"memory_length": 32}, "memory_length = 32: expected a whole number, 1 to 31"),
+        ({"memory_length": 32}, "memory_length = 32: expected a whole number from 1 to 31"),
     ],
 )
 def test_wrong_input_is_one_clear_line(options, message):

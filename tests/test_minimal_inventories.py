@@ -411,7 +411,7 @@ def test_labels_after_z() -> None:
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"n_words": 65}, "n_words = 65: expected an integer from 1 to 64"),
+        ({"n_words": 65}, "n_words = 65: expected a whole number from 1 to 64"),
         ({"method": "batches"}, "method = 'batches': expected 'auto' or 'agents' for more than 6 words"),
         ({"method": "fast"}, "method = 'fast': expected 'auto' or 'agents'"),
         ({"n_agents": 2**32}, "n_agents = 4294967296: expected at most 4294967295 for n_words = 10"),

@@ -278,12 +278,12 @@ def test_one_word_from_single_words_is_consensus() -> None:
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"n_agents": 1}, "n_agents = 1: expected an integer from 2"),
-        ({"n_words": 65}, "n_words = 65: expected an integer from 1 to 64"),
+        ({"n_agents": 1}, "n_agents = 1: expected a whole number from 2"),
+        ({"n_words": 65}, "n_words = 65: expected a whole number from 1 to 64"),
         ({"p": 1.1}, "p = 1.1: expected a probability"),
         ({"p": "half"}, "p = 'half': expected a probability"),
         ({"p": 0.6, "n_words": 3}, "p = 0.6: expected a probability, and 0.5 for n_words = 3"),
-        ({"committed": [0.1, 0]}, "committed[0] = 0.1: expected an integer of at least 0"),
+        ({"committed": [0.1, 0]}, "committed[0] = 0.1: expected a whole number of at least 0"),
         ({"committed": [1]}, "committed = [1]: expected 2 numbers of agents"),
         ({"committed": [6, 5]}, "committed = [6, 5]: expected at most n_agents = 10"),
         ({"committed": {2: 1}}, "committed = {2: 1}: expected words from 0 to 1"),
@@ -294,7 +294,7 @@ def test_one_word_from_single_words_is_consensus() -> None:
         ({"initial": [8, 3]}, "initial = [8, 3]: expected at most the 10 agents who are not committed"),
         ({"runs": 0}, "runs = 0"),
         ({"method": "fast"}, "method = 'fast'"),
-        ({"record_rounds": 6}, "record_rounds = 6: expected an integer from 0 to 5"),
+        ({"record_rounds": 6}, "record_rounds = 6: expected a whole number from 0 to 5"),
     ],
 )  # fmt: skip
 def test_bad_input_is_named(wrong: dict, message: str) -> None:

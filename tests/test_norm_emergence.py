@@ -615,7 +615,7 @@ def test_curves_say_of_whom_they_are(curves: xr.Dataset) -> None:
     [
         ({"n_agents": 15}, "n_agents = 15: 4.5 agents would start as entrepreneur/for/complying/for"),
         ({"n_agents": 1}, "n_agents = 1"),
-        ({"n_agents": 4 * 10**6, "runs": 1}, "n_agents = 4000000: expected an integer from 2 to 2097151"),
+        ({"n_agents": 4 * 10**6, "runs": 1}, "n_agents = 4000000: expected a whole number from 2 to 2097151"),
         ({"runs": 0}, "runs = 0"),
         ({"runs": 10**9}, r"runs = 1000000000, days = 0.1, n_agents = \[10\]: .* take 7.99e\+03 GiB of memory"),
         ({"n_agents": [10, 20], "days": 1e308}, "days = 1e.308, .* inf GiB of memory, expected at most 16 GiB"),

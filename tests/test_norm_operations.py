@@ -370,8 +370,8 @@ def test_the_identity_tells_models_and_options_apart():
         ({"backend": "gpt"}, "backend = 'gpt': expected a Backend"),
         ({"prompts": "mine.toml"}, "prompts = 'mine.toml': expected NormPrompts"),
         ({"temperature": 0}, "temperature = 0: expected a positive number"),
-        ({"writing_temperature": -1}, "writing_temperature = -1: expected a finite number, at least 0"),
-        ({"retries": -1}, "retries = -1: expected a whole number, 0 to"),
+        ({"writing_temperature": -1}, "writing_temperature = -1: expected a number of at least 0"),
+        ({"retries": -1}, "retries = -1: expected a whole number from 0 to"),
         ({"retries": 1.5}, "retries = 1.5: expected a whole number"),
         ({"created": [ROW]}, "created = [{'content': 'Be quiet.'"),
     ],
@@ -383,5 +383,5 @@ def test_bad_options_are_named(options, message):
 
 
 def test_n_is_checked():
-    with pytest.raises(InputError, match="n = 0: expected a whole number, 1 to"):
+    with pytest.raises(InputError, match="n = 0: expected a whole number from 1 to"):
         NormOperations(Scripted()).create(BOB, 0, rng())

@@ -15,7 +15,7 @@ import meanfield
 import policy_extraction
 import theory.norms
 from _scripted_norms import BOB, INFORMATION, NO, NO_SMOKING, NOISE, SAM, SMOKING, TIP, YES, Scripted, rng
-from meanfield import InputError
+from meanfield import InputError, ModelError
 from policy_extraction import Prompt
 from policy_extraction.norms import (
     NORMS_003,
@@ -226,7 +226,7 @@ class Silent(Scripted):
 
 
 def test_questions_without_an_answer_are_an_error():
-    with pytest.raises(InputError, match="scripted: it left 1 prompts without an answer"):
+    with pytest.raises(ModelError, match="scripted: it left 1 prompts without an answer"):
         probe_operations(Silent(), AGENTS[:2], BEHAVIOURS, cache=False)
 
 

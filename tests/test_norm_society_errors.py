@@ -30,7 +30,7 @@ from validation.norms.society._simulate import simulate_society
         ({"agents": ["Bob", "Ann"]}, "agents = .*: expected one or more NormAgents"),
         ({"agents": AGENTS[:2] * 2}, "agents = .*different names"),
         ({"agents": (AGENTS[0], NormAgent("Al", "ordinary", "", {"noise": "for"}))}, "Al prefers nothing in 'smoking'"),
-        ({"encounters": 0}, "encounters = 0: expected an integer of at least 1"),
+        ({"encounters": 0}, "encounters = 0: expected a whole number of at least 1"),
         ({"encounters": 2.5}, "encounters = 2.5"),
         ({"seed": -1}, "seed = -1"),
         ({"n_created": 0}, "n_created = 0"),

@@ -11,7 +11,7 @@ import meanfield
 from conftest import random_composition, random_policy, relabelled, relabelled_states
 from meanfield import Population
 from meanfield._fixed_points.response import responses
-from meanfield._population.mixture import mixture_drift, mixture_linearised_drift, mixture_word_share
+from meanfield._population.drift import mixture_drift, mixture_linearised_drift, mixture_word_share
 from meanfield.toolbox import space_of
 
 TIMES = np.linspace(0.0, 20.0, 41)

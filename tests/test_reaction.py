@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import meanfield
-from conftest import random_composition, random_policy, relabelled, relabelled_states
-from meanfield.toolbox import linearised_drift, space_of
+from conftest import drift, linearised_drift, random_composition, random_policy, relabelled, relabelled_states
+from meanfield.toolbox import space_of
 
 seeds = st.integers(0, 2**31)
 sizes = st.sampled_from([(2, 1), (2, 2), (3, 1), (2, 3), (4, 1)])
@@ -45,8 +45,7 @@ def test_factorised_and_dense_drift_agree(seed, size):
     policy = random_policy(seed, *size)
     x = random_composition(seed + 1, policy.sizes["state"])
     dense = np.einsum("kij,i,j->k", meanfield.dense_tensor(policy), x, x) - x
-    drift = meanfield.drift(x, policy["q"].values, space_of(policy))
-    np.testing.assert_allclose(drift, dense, atol=1e-15)
+    np.testing.assert_allclose(meanfield.drift(policy, x), dense, atol=1e-15)
 
 
 @given(seeds, sizes, st.floats(0.1, 10))
@@ -54,8 +53,7 @@ def test_factorised_and_dense_drift_agree(seed, size):
 def test_number_of_agents_is_conserved_also_off_the_simplex(seed, size, total):
     policy = random_policy(seed, *size)
     x = total * random_composition(seed, policy.sizes["state"])
-    drift = meanfield.drift(x, policy["q"].values, space_of(policy))
-    assert abs(drift.sum()) < 1e-13 * total
+    assert abs(drift(x, policy["q"].values, space_of(policy)).sum()) < 1e-13 * total
 
 
 @given(seeds, sizes)
@@ -65,7 +63,7 @@ def test_drift_never_leads_out_of_the_simplex(seed, size):
     x = random_composition(seed, policy.sizes["state"])
     x[::2] = 0
     x /= x.sum()
-    assert (meanfield.drift(x, policy["q"].values, space_of(policy))[x == 0] >= 0).all()
+    assert (drift(x, policy["q"].values, space_of(policy))[x == 0] >= 0).all()
 
 
 @given(seeds, st.sampled_from([(2, 2, (1, 0)), (3, 1, (1, 2, 0)), (3, 2, (2, 0, 1))]))
@@ -79,9 +77,9 @@ def test_relabelling_the_words_permutes_the_drift(seed, size):
     permuted = np.empty_like(x)
     permuted[states] = x
     expected = np.empty_like(x)
-    expected[states] = meanfield.drift(x, policy["q"].values, space)
+    expected[states] = drift(x, policy["q"].values, space)
     other = relabelled(policy, list(order))
-    np.testing.assert_allclose(meanfield.drift(permuted, other["q"].values, space), expected, atol=1e-15)
+    np.testing.assert_allclose(drift(permuted, other["q"].values, space), expected, atol=1e-15)
 
 
 @given(seeds, sizes)
@@ -91,7 +89,7 @@ def test_linearised_drift_is_the_derivative(seed, size):
     q, space = policy["q"].values, space_of(policy)
     x = random_composition(seed, space.n_states)
     v = random_composition(seed + 1, space.n_states) - x
-    _, derivative = jax.jvp(lambda x: meanfield.drift(x, jnp.asarray(q), space), (jnp.asarray(x),), (jnp.asarray(v),))
+    _, derivative = jax.jvp(lambda x: drift(x, jnp.asarray(q), space), (jnp.asarray(x),), (jnp.asarray(v),))
     np.testing.assert_allclose(linearised_drift(v, x, q, space), derivative, atol=1e-13)
 
 
@@ -132,7 +130,7 @@ def test_first_interactions_of_paper_000():
     x = np.eye(space.n_states)[0]
     weighted, mass = [], []
     for length in (1, 2):  # every agent meets a partner who has interacted as often as itself
-        x = meanfield.drift(x, q, space) + x
+        x = drift(x, q, space) + x
         held = x[listed[length]]
         weighted.append(held @ second[listed[length]] / held.sum())
         mass.append(held.sum())

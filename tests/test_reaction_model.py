@@ -11,12 +11,12 @@ from scipy.sparse import csr_array
 
 import meanfield
 import theory
-from conftest import majority_policy, random_composition, random_policy
+from conftest import drift, linearised_drift, majority_policy, random_composition, random_policy
 from meanfield import InputError, ReactionModel
 from meanfield._reactions.fixed_points import _index_report
 from meanfield._reactions.roots import closed_face, closed_faces, only_support, polish
 from meanfield._reactions.search import linearised, starts_of
-from meanfield.toolbox import linearised_drift, space_of
+from meanfield.toolbox import space_of
 from validation import simulate_protocol
 
 
@@ -109,7 +109,7 @@ def test_naming_game_is_a_special_case(size):
     policy = random_policy(3, *size)
     model, q, space = naming_game(policy), policy["q"].values, space_of(policy)
     x = random_composition(1, space.n_states)
-    np.testing.assert_allclose(model.drift(x), meanfield.drift(x, q, space), atol=1e-16)
+    np.testing.assert_allclose(model.drift(x), drift(x, q, space), atol=1e-16)
     step = np.random.default_rng(2).standard_normal(space.n_states)
     step -= step.mean()
     np.testing.assert_allclose(model.jacobian(x) @ step, linearised_drift(step, x, q, space), atol=1e-14)

@@ -5,7 +5,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import meanfield
-from conftest import oscillating_pair
+from conftest import drift, oscillating_pair
 from meanfield._dynamics.recurrence import LIMIT_CYCLE, SLOW_TRANSIENT, WATCHES, recurrence
 from meanfield.toolbox import space_of
 
@@ -73,7 +73,7 @@ def turns(policy, start, until, observed):
     """Times between crossings of the middle of the first word's range, upwards, by another integrator."""
     q, space = policy["q"].values, space_of(policy)
     solution = solve_ivp(
-        lambda t, x: meanfield.drift(x, q, space),
+        lambda t, x: drift(x, q, space),
         (0, until + observed),
         start,
         method="DOP853",

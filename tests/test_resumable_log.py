@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from meanfield import InputError
+from meanfield import InputError, StorageError
 from meanfield.toolbox._resumable_log import ResumableLog
 
 KEY = {"game": 1, "seed": 5}
@@ -36,7 +36,7 @@ def path(tmp_path: Path) -> Path:
 
 @contextmanager
 def refused(path: Path, message: str) -> Iterator[None]:
-    with pytest.raises(InputError, match=message) as error:
+    with pytest.raises((InputError, StorageError), match=message) as error:
         yield
     assert str(error.value).startswith(f"log = {path}: ") and "\n" not in str(error.value)
 

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 import zarr
 
-from meanfield import InputError, MemorySpace
+from meanfield import InputError, MemorySpace, ModelError, StorageError
 from policy_extraction import extract
 from policy_extraction.backends._backend import Scores
 from policy_extraction.backends._table import TableBackend
@@ -33,7 +33,8 @@ MEASURE = f"""
 import sys, time
 sys.path.insert(0, {str(ROOT / "tests")!r})
 from _tiny_models import SHORT
-from policy_extraction import _store, extract
+from policy_extraction import extract
+from policy_extraction.measuring import _store
 from policy_extraction.backends.local import _transformers
 
 _transformers.PORTION = {PORTION}
@@ -189,7 +190,7 @@ def test_an_error_that_is_no_damage_deletes_nothing(tmp_path, monkeypatch, name)
     error, seen = {
         "memory": (MemoryError(), MemoryError),
         "thread": (RuntimeError("can't start new thread"), RuntimeError),
-    }.get(name, (OSError(errno.EMFILE, "Too many open files"), InputError))
+    }.get(name, (OSError(errno.EMFILE, "Too many open files"), StorageError))
 
     def fail(*_, **__):
         raise error
@@ -198,7 +199,7 @@ def test_an_error_that_is_no_damage_deletes_nothing(tmp_path, monkeypatch, name)
         patch.setattr(*((_store.zarr, "open_array") if name != "read" else (zarr.Array, "__array__")), fail)
         with pytest.raises(seen) as caught:
             Measured(folder, 5, 2)
-    if seen is InputError:
+    if seen is StorageError:
         assert str(caught.value) == f"cache = {folder}: can't be read and written (Too many open files)"
     assert Measured(folder, 5, 2).missing.tolist() == [0, 2, 4]
 
@@ -223,7 +224,7 @@ def test_a_write_that_fails_is_one_line_and_is_made_up_for(tmp_path, monkeypatch
 
     with monkeypatch.context() as patch:
         patch.setattr(zarr.Array, "__setitem__", full)
-        with pytest.raises(InputError, match=r"can't be read and written \(No space left on device\)"):
+        with pytest.raises(StorageError, match=r"can't be read and written \(No space left on device\)"):
             store.add(scores(1))
     assert Measured(tmp_path / "a.zarr", 5, 2).missing.tolist() == [1, 2, 3, 4]
     store.write()
@@ -326,9 +327,9 @@ def test_a_back_end_that_leaves_prompts_out_or_returns_nan_is_refused(tmp_path):
             wrong = -np.inf if self.identity else np.nan
             yield Scores(np.array([0]), np.array([[wrong, wrong]]), np.zeros((1, 2), bool))
 
-    with pytest.raises(InputError, match="left 7 prompts without an answer"):
+    with pytest.raises(ModelError, match="left 7 prompts without an answer"):
         extract(Forgets(uniform, HIS_HER, 1), words=HIS_HER, memory_length=1)
-    with pytest.raises(InputError, match="NaN"):
+    with pytest.raises(ModelError, match="NaN"):
         extract(Broken(uniform, HIS_HER, 1), words=HIS_HER, memory_length=1)
     with pytest.raises(InputError, match="-inf for all words"):
         extract(Broken(uniform, HIS_HER, 1, identity="m"), words=HIS_HER, memory_length=1, cache=tmp_path)

@@ -10,7 +10,7 @@ from scipy.special import expit, softmax
 from scipy.stats import dirichlet
 
 import meanfield
-from conftest import random_policy, relabelled
+from conftest import drift, random_policy, relabelled
 from meanfield._fixed_points.closed_classes import closed_classes
 from meanfield._fixed_points.stationary_law import StationaryLaw
 from meanfield._numerics.roots import all_roots
@@ -41,7 +41,7 @@ def rate_equation_search(policy, starts):
     q, space = policy["q"].values, space_of(policy)
 
     def equations(x):
-        return np.append(np.asarray(meanfield.drift(x, q, space))[1:], x.sum() - 1)
+        return np.append(np.asarray(drift(x, q, space))[1:], x.sum() - 1)
 
     for x0 in dirichlet.rvs(np.full(space.n_states, 0.1), size=starts, random_state=0):
         result = root(equations, x0, method="hybr", tol=1e-13)

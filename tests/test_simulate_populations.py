@@ -148,7 +148,7 @@ def test_consensus_with_percentages_is_exact() -> None:
         ({"committed": {"a": 6, "b": 6}}, "committed = .*: expected at most n_agents = 10"),
         ({"committed": {"c": 1}}, "committed has the word 'c': expected some of a, b"),
         ({"committed": {"a": -1}}, r"committed\['a'\] = -1"),
-        ({"committed": {"a": 0.5}}, r"committed\['a'\] = 0.5: expected an integer"),
+        ({"committed": {"a": 0.5}}, r"committed\['a'\] = 0.5: expected a whole number"),
         ({"committed_are_extra": True}, "committed_are_extra = True: expected numbers"),
         ({"initial": "c"}, "word = 'c'"),
         ({"initial": np.ones(5)}, "composition sums to 5"),

@@ -6,7 +6,7 @@ import xarray as xr
 from scipy.integrate import solve_ivp
 
 import meanfield
-from conftest import majority_policy, random_composition, random_policy, relabelled
+from conftest import drift, majority_policy, random_composition, random_policy, relabelled
 from meanfield.toolbox import space_of, word_index
 
 
@@ -16,7 +16,7 @@ def test_solution_is_that_of_another_integrator():
     q, space = policy["q"].values, space_of(policy)
     x0 = random_composition(1, space.n_states)
     reference = solve_ivp(
-        lambda t, x: meanfield.drift(x, q, space), (0, 20), x0, method="DOP853", t_eval=times, rtol=1e-12, atol=1e-14
+        lambda t, x: drift(x, q, space), (0, 20), x0, method="DOP853", t_eval=times, rtol=1e-12, atol=1e-14
     )
     solution = meanfield.solve(policy, initial=x0, times=times)
     np.testing.assert_allclose(solution["word_share"], reference.y.T @ q, atol=1e-8)
@@ -27,7 +27,7 @@ def test_one_unit_of_time_is_half_a_round():
     policy = random_policy(5)
     q, space = policy["q"].values, space_of(policy)
     x = np.eye(space.n_states)[0]
-    assert meanfield.drift(x, q, space)[0] == -1.0
+    assert drift(x, q, space)[0] == -1.0
     solution = meanfield.solve(policy, times=np.array([0.0, 2.0]), max_time=2.0)
     assert solution["composition"].values[0] == pytest.approx(np.exp(-2.0), rel=1e-6)
     assert solution["round"].values.tolist() == [0.0, 1.0]

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import meanfield
-from conftest import random_composition, random_policy
+from conftest import linearised_drift, random_composition, random_policy
 from meanfield._fixed_points.spectrum import leading_eigenvalues
-from meanfield.toolbox import linearised_drift, space_of
+from meanfield.toolbox import space_of
 
 
 def jacobian_of_eq_38(policy, n):

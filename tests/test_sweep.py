@@ -157,7 +157,7 @@ def test_a_full_disk_is_one_line_and_what_is_done_is_kept(finished: Path, tmp_pa
         "if sys.argv[1] == 'new': resource.setrlimit(resource.RLIMIT_FSIZE, (500, 500))\n"
         "try:\n"
         f"    module.sweep(test_sweep.policies(), {str(store)!r}, **test_sweep.ARGUMENTS)\n"
-        "except meanfield.InputError as error:\n"
+        "except meanfield.StorageError as error:\n"
         "    print(error, end='')\n"  # asyncio may say on standard error what writes at the same time met
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (Path(__file__).parent, Path.cwd())))}

@@ -6,8 +6,8 @@ import sympy as sp
 
 import meanfield
 import theory
-from conftest import random_composition, random_policy
-from meanfield.toolbox import linearised_drift, space_of
+from conftest import drift, linearised_drift, random_composition, random_policy
+from meanfield.toolbox import space_of
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +46,7 @@ def test_derived_equation_is_that_of_eq_27(equation):
 def test_drift_is_the_engine_s(equation, seed):
     policy, x = random_policy(seed), random_composition(seed, 5)
     derived = np.array(equation.rhs.subs(values_of(equation, policy, x)), dtype=float).ravel()
-    engine = meanfield.drift(x, policy["q"].values, space_of(policy))
+    engine = drift(x, policy["q"].values, space_of(policy))
     np.testing.assert_allclose(engine, derived, atol=1e-15)
 
 

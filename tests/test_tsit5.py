@@ -14,7 +14,8 @@ from meanfield._finite_size.moments_kernel import move, perturbations, step_of
 from meanfield._finite_size.path_equations import PathEquations
 from meanfield._numerics.compiled import compiled
 from meanfield._numerics.tsit5 import STAGE_TIMES
-from meanfield._population.mixture import Mixture, mixture_drift
+from meanfield._population.drift import mixture_drift
+from meanfield._population.mixture import Mixture
 from meanfield.toolbox import space_of
 
 TIMES = np.linspace(0, 30, 50)

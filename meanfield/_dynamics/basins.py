@@ -18,6 +18,8 @@ from meanfield._population.observables import MIXED, convention
 from meanfield._population.policy import names_of
 from meanfield._population.population import Population, as_population
 from meanfield._population.provenance import stamp
+from meanfield.toolbox._arguments import real_number, whole_number
+from meanfield.toolbox._columns import labelled
 from meanfield.toolbox._errors import InputError
 
 FAMILIES = ("consensus", "dirichlet")
@@ -147,11 +149,8 @@ def basins(
         raise InputError(f"family = {family!r}: expected one of {', '.join(FAMILIES)}")
     if family == "consensus" and population.space.n_words != 2:
         raise InputError(f"policy has {population.space.n_words} words: the family 'consensus' is for two")
-    for name, value, least in (("starts", starts, 1), ("seed", seed, 0)):
-        if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < least:
-            raise InputError(f"{name} = {value!r}: expected a whole number of at least {least}")
-    if not (np.isfinite(concentration) and concentration > 0):
-        raise InputError(f"concentration = {concentration}: expected a number above 0")
+    starts, seed = whole_number("starts", starts, 1), whole_number("seed", seed)
+    real_number("concentration", concentration, above=0)
     if not max_time > 0:
         raise InputError(f"max_time = {max_time}: expected a time above 0")
     attractors = _Attractors(population)
@@ -243,6 +242,5 @@ def _label(
         "outcome": (("attractor",), outcome, "what trajectories do"),
         "separatrix": (("boundary",), boundaries, "share of agents who remember the first word only"),
     }
-    data = {name: (dims, values, {"long_name": label, "units": "1"}) for name, (dims, values, label) in columns.items()}
     coords = {"word": population.coords["word"], "word_label": population.coords["word_label"]}
-    return xr.Dataset(data, coords={**coords, "attractor": np.arange(len(order))})
+    return labelled(columns, coords={**coords, "attractor": np.arange(len(order))})

@@ -15,6 +15,7 @@ from meanfield._population.observables import convention, entropy, success_rate
 from meanfield._population.policy import space_of, validate_policy
 from meanfield._population.population import Population
 from meanfield._population.provenance import stamp
+from meanfield.toolbox._arguments import real_number
 from meanfield.toolbox._errors import InputError
 from meanfield.toolbox._labels import in_order, real_numbers
 from meanfield.toolbox._memory_budget import check_memory
@@ -74,8 +75,7 @@ def solve(
     """
     saved = _validate_times(times, max_time)
     for name, tolerance in (("rtol", rtol), ("atol", atol)):
-        if not 0 < tolerance < 1:
-            raise InputError(f"{name} = {tolerance}: expected a number between 0 and 1")
+        real_number(name, tolerance, above=0, below=1)
     stack = _Stack(policies)
     starts = _starts(stack, empty_memories(policies) if initial is None else initial)
     measured = stack.measured

@@ -21,6 +21,7 @@ from meanfield._population.compositions import consensus
 from meanfield._population.observables import MIXED
 from meanfield._population.policy import name_of, single_policy, space_of, words_of
 from meanfield._population.provenance import stamp
+from meanfield.toolbox._columns import labelled
 from meanfield.toolbox._errors import InputError
 
 DEFAULT_SIZES = tuple(int(n) for n in np.unique(np.geomspace(2, 1e5, 48).round()))
@@ -253,8 +254,8 @@ def _label(
         "distance": ((), distance, "distance to the saddle's stable manifold"),
         "sigma": ((), sigma, "noise across the saddle's stable manifold, for one agent"),
     }
-    result = xr.Dataset(
-        {name: (dims, values, {"long_name": label, "units": "1"}) for name, (dims, values, label) in columns.items()},
+    result = labelled(
+        columns,
         coords={
             "n_agents": ("n_agents", sizes, {"long_name": "number of agents"}),
             **{name: policy[name] for name in ("model", "pair", "word_label") if name in policy.coords},

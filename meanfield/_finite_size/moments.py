@@ -40,6 +40,7 @@ from meanfield._numerics.tsit5 import STAGE_TIMES
 from meanfield._population.drift import TIME_PER_ROUND
 from meanfield._population.policy import name_of, single_policy, space_of
 from meanfield._population.provenance import stamp
+from meanfield.toolbox._columns import labelled
 from meanfield.toolbox._errors import InputError
 from meanfield.toolbox._memory_budget import check_memory
 
@@ -255,5 +256,4 @@ def _label(
         columns["mean"] = (dims, share + correction / N, "mean word share among N agents")
         columns["variance"] = (dims, variance / N, "variance of the word share among N agents")
         coords["n_agents"] = ("n_agents", sizes, {"long_name": "number of agents"})
-    data = {name: (dims, values, {"long_name": label, "units": "1"}) for name, (dims, values, label) in columns.items()}
-    return xr.Dataset(data, coords=coords).assign_attrs(policy=name_of(policy))
+    return labelled(columns, coords=coords).assign_attrs(policy=name_of(policy))

@@ -23,6 +23,7 @@ from meanfield._finite_size.least_noise_path import LeastNoisePath
 from meanfield._finite_size.path_equations import PathEquations
 from meanfield._numerics.anderson import anderson
 from meanfield._numerics.course import Halves, Vector, halves, integrate, remaining
+from meanfield.toolbox._errors import ConvergenceError
 
 TOLERANCE = 1e-8  # change of b in a turn, against b
 MAX_TURNS = 60
@@ -140,6 +141,6 @@ def solve_multipliers(path: LeastNoisePath, equations: PathEquations, x: Halves,
     steering, size = effort(steer), [0.0]
     found = anderson(turn, np.zeros(path.x.size), small, MAX_TURNS)
     if found is None:
-        raise RuntimeError(f"the derivative of kappa = {path.kappa:.3g} was not found in {MAX_TURNS} turns")
+        raise ConvergenceError(f"the derivative of kappa = {path.kappa:.3g} was not found in {MAX_TURNS} turns")
     b = halves(found.reshape(path.x.shape))
     return _Multipliers(alpha_of(b), b)

@@ -31,9 +31,10 @@ from scipy.special import expit
 from meanfield._finite_size.noise import outcome_values
 from meanfield._fixed_points.closed_classes import closed_classes, flow_successors, said_next
 from meanfield._fixed_points.stationary_law import StationaryLaw
-from meanfield._population.drift import drift, linearised_drift
+from meanfield._population.drift import mixture_drift, mixture_linearised_drift
 from meanfield._population.memory import MemorySpace
-from meanfield.toolbox._errors import InputError
+from meanfield._population.mixture import Mixture
+from meanfield.toolbox._errors import ConvergenceError, InputError
 
 DENSE_FLOWS = 2048  # those of H = 6, factorised in a second; above, Krylov iteration takes less time and memory
 MIN_RECIPROCAL_CONDITION = 1e-11  # solutions then are good to 1e-5 at worst
@@ -199,7 +200,7 @@ def polished_fold(q: Float[np.ndarray, "states two"], space: MemorySpace, word: 
 
     found = root_scalar(turning, x0=logit, x1=logit + 1e-4, xtol=1e-12)
     if not found.converged or abs(found.root - logit) > MAX_POLISH:
-        raise RuntimeError(f"the fold at logit Q = {logit:.4g} could not be polished")
+        raise ConvergenceError(f"the fold at logit Q = {logit:.4g} could not be polished")
     said, Q_other, f_other, p = response(found.root)
     by_first = (1 if word == 1 else -1) * Q_other / f_other**2
     return Fold(1 - Q_other / f_other, by_first * said.gradient, p)
@@ -243,8 +244,9 @@ def eigenvalue_response(
     )
 
     def eigenvalue(x: Array, q: Array) -> Array:
-        real = left_real @ linearised_drift(right_real, x, q, space)
-        return real - left_imaginary @ linearised_drift(right_imaginary, x, q, space)
+        alone = Mixture.alone(q)
+        real = left_real @ mixture_linearised_drift(right_real[None], x[None], alone, space)[0]
+        return real - left_imaginary @ mixture_linearised_drift(right_imaginary[None], x[None], alone, space)[0]
 
     h, direct = (np.asarray(g) for g in jax.grad(eigenvalue, argnums=(0, 1))(jnp.asarray(x), jnp.asarray(q)))
     solutions = [equation.solve(h), equation.solve(q[:, 0])]
@@ -253,17 +255,23 @@ def eigenvalue_response(
     if abs(1 - slope) < SAME_EIGENVALUE:
         raise InputError(f"fixed_point is at a fold (df/dQ = 1 to {abs(1 - slope):.0e}): its derivatives are infinite")
     z = jnp.asarray(-of_h / (1 - slope) * solutions[1] - solutions[0])
-    indirect = -np.asarray(jax.grad(lambda q: z @ drift(jnp.asarray(x), q, space))(jnp.asarray(q)))
+
+    def along(q: Array) -> Array:
+        return z @ mixture_drift(jnp.asarray(x)[None], Mixture.alone(q), space)[0]
+
+    indirect = -np.asarray(jax.grad(along)(jnp.asarray(q)))
     return EigenvalueResponse(value, direct[:, 0] - direct[:, 1], indirect[:, 0] - indirect[:, 1])
 
 
 def _leading_eigenvectors(q: np.ndarray, x: np.ndarray, space: MemorySpace) -> tuple[complex, np.ndarray, np.ndarray]:
     """The leading eigenvalue of J at x on the tangent space, left and right eigenvectors with l·r = 1."""
 
+    alone = Mixture.alone(q)
+
     # As in `leading_eigenvalues`: J + I on Σv = 0, and -3 for the direction that leaves the simplex.
     def shifted(v: np.ndarray) -> np.ndarray:
         tangent = v - x * v.sum()
-        return linearised_drift(tangent, x, q, space) + tangent - 3 * x * v.sum()
+        return mixture_linearised_drift(tangent[None], x[None], alone, space)[0] + tangent - 3 * x * v.sum()
 
     def transposed(w: np.ndarray) -> np.ndarray:
         after = outcome_values(w, space)

@@ -18,12 +18,13 @@ from meanfield._fixed_points.stationary_law import TOLERANCE, StationaryLaw
 from meanfield._numerics.roots import all_roots
 from meanfield._numerics.simplex_roots import simplex_roots
 from meanfield._population.compositions import consensus
-from meanfield._population.mixture import mixture_drift, mixture_word_share
+from meanfield._population.drift import mixture_drift, mixture_word_share
 from meanfield._population.observables import MIXED, convention
 from meanfield._population.policy import names_of
 from meanfield._population.population import Population, as_population, without_component
 from meanfield._population.provenance import stamp
-from meanfield.toolbox._errors import InputError
+from meanfield.toolbox._columns import labelled
+from meanfield.toolbox._errors import ConvergenceError, InputError
 
 # Policies have floors of 2e-16 ≈ expit(-36), and roots near such a floor; at ±46 a word share is 1e-20.
 LOGITS = np.array([-46.0, -23.0, -12.0, -6.0, -3.0, 0.0, 3.0, 6.0, 12.0, 23.0, 46.0])
@@ -205,7 +206,9 @@ def _label(population: Population, roots: list[Root]) -> xr.Dataset:
     oscillatory = np.abs(leading.imag) > error
     residual = np.array([np.abs(mixture_drift(one, mixture, space)).max() for one in x])
     if (residual > MAX_RESIDUAL).any():
-        raise RuntimeError(f"{population.name}: a root has max|dx/dt| = {residual.max():.1e}, so it is no fixed point")
+        raise ConvergenceError(
+            f"{population.name}: a root has max|dx/dt| = {residual.max():.1e}, so it is no fixed point"
+        )
     over = ("fixed_point",)
     kind = np.where(np.array(conventions) == MIXED, MIXED, "consensus")
     branch = np.array([root.branch for root in roots], dtype=int)
@@ -224,8 +227,4 @@ def _label(population: Population, roots: list[Root]) -> xr.Dataset:
         "residual": (over, residual, "max |dx/dt|", "1/time"),
         "composition": ((*over, "component", "state"), x, "fraction of agents in each state", "1"),
     }
-    data = {
-        name: (dims, values, {"long_name": label, "units": units})
-        for name, (dims, values, label, units) in columns.items()
-    }
-    return xr.Dataset(data, coords={**population.coords, "fixed_point": np.arange(len(roots))})
+    return labelled(columns, coords={**population.coords, "fixed_point": np.arange(len(roots))})

@@ -12,6 +12,7 @@ from meanfield._fixed_points.closed_classes import classes_of, flow_successors, 
 from meanfield._fixed_points.stationary_kernel import eliminated, iterate
 from meanfield._numerics.compiled import in_threads
 from meanfield._population.memory import MemorySpace
+from meanfield.toolbox._errors import ConvergenceError
 
 ELIMINATED_FLOWS = 64  # below, elimination on all flows is faster than iteration
 LAST_RESORT_FLOWS = 8192  # above, elimination would take minutes and gigabytes for each Q
@@ -20,10 +21,6 @@ TOLERANCE = 1e-13  # relative error of the word shares; sums of positive terms l
 LEAKS = (1e-3, 1e-6, 1e-9, 1e-12)
 RARE = 1e-4  # a word that is heard less
 ONE_AT_A_TIME = 4096  # flows of which a chain takes 0.13 GB; for more, threads don't eliminate together
-
-
-class NoStationaryLawError(RuntimeError):
-    """The iteration for a stationary law did not converge."""
 
 
 class StationaryLaw:
@@ -75,7 +72,7 @@ class StationaryLaw:
 
         Raises
         ------
-        NoStationaryLawError
+        ConvergenceError
             If the iteration does not converge, and there are more than 8,192 flows.
         """
         Q, laws = np.array(Q, order="C"), np.empty((len(Q), len(self._said)))
@@ -96,7 +93,7 @@ class StationaryLaw:
             converged &= ~((Q > 0) & (Q < RARE)).any(1)
         if not converged.all():
             if len(self._class) > LAST_RESORT_FLOWS:
-                raise NoStationaryLawError(f"no stationary law at Q = {Q[~converged][0]} after {max_cycles} cycles")
+                raise ConvergenceError(f"no stationary law at Q = {Q[~converged][0]} after {max_cycles} cycles")
             slow = laws[~converged]
             self._eliminate(Q[~converged], slow)
             laws[~converged] = slow

@@ -13,11 +13,12 @@ from meanfield._fixed_points.fixed_points import exact_corners, word_shares
 from meanfield._fixed_points.response import responses
 from meanfield._fixed_points.spectrum import leading_eigenvalues, stability
 from meanfield._parameters.equilibria import EquilibriumCurve, Line, Stop, parameter_line
-from meanfield._population.mixture import mixture_word_share
+from meanfield._population.drift import mixture_word_share
 from meanfield._population.policy import names_of
 from meanfield._population.population import Population, as_population
 from meanfield._population.provenance import stamp
-from meanfield.toolbox._errors import InputError
+from meanfield.toolbox._arguments import real_number
+from meanfield.toolbox._columns import labelled
 
 SAMPLES = 200  # for the length of a stretch
 
@@ -73,8 +74,7 @@ def bifurcation(
         second model responds exactly as the first.
     """
     given, population = population, as_population(population)
-    if not 0 < spacing < 1:
-        raise InputError(f"spacing = {spacing}: expected a number between 0 and 1")
+    real_number("spacing", spacing, above=0, below=1)
     word, line = parameter_line(population, parameter, word)
     points: list[_Point] = []
     lasting: list[tuple[int, np.ndarray]] = []
@@ -142,9 +142,5 @@ def _label(population: Population, line: Line, points: list[_Point]) -> xr.Datas
         "arc": (over, np.array([point.arc for point in points], dtype=int), "connected piece", "1"),
         "branch": (over, np.array([point.branch for point in points], dtype=int), "closed class", "1"),
     }
-    data = {
-        name: (dims, values, {"long_name": label, "units": units})
-        for name, (dims, values, label, units) in columns.items()
-    }
     coords = {"word": [0, 1], "word_label": ("word", np.array(population.words, dtype=str))}
-    return xr.Dataset(data, coords={**coords, "point": np.arange(len(points))})
+    return labelled(columns, coords={**coords, "point": np.arange(len(points))})

@@ -16,6 +16,7 @@ from meanfield._parameters.equilibria import EquilibriumCurve, Line, Stop, param
 from meanfield._population.policy import names_of
 from meanfield._population.population import Population, as_population
 from meanfield._population.provenance import stamp
+from meanfield.toolbox._columns import labelled
 from meanfield.toolbox._errors import InputError
 
 EDGE = 45.9  # |logit Q| beyond which an equilibrium is taken for the consensus at which the curve ends
@@ -105,7 +106,6 @@ def critical_mass(
             "word share at the fold",
         ),
     }
-    data = {name: (dims, values, {"long_name": label, "units": "1"}) for name, (dims, values, label) in columns.items()}
     coords = {"word": [0, 1], "word_label": ("word", np.array(population.words, dtype=str))}
     attrs = {
         "policy": population.name,
@@ -115,7 +115,7 @@ def critical_mass(
         "transition": transition,
         "reason": reason,
     }
-    result = xr.Dataset(data, coords={**coords, **names_of(given)}).assign_attrs(attrs)
+    result = labelled(columns, coords={**coords, **names_of(given)}).assign_attrs(attrs)
     return stamp(result, "critical_mass", given)
 
 

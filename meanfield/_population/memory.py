@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from meanfield.toolbox._arguments import whole_number
 from meanfield.toolbox._errors import InputError
 
 MOST_DIGITS = 1000  # of the number of states, which is computed and told exactly
@@ -40,13 +40,9 @@ class MemorySpace:
     memory_length: int
 
     def __post_init__(self) -> None:
-        for name in ("n_words", "memory_length"):
+        for name, least in (("n_words", 2), ("memory_length", 1)):
             # Numbers of NumPy would overflow in powers of W.
-            object.__setattr__(self, name, _whole(name, getattr(self, name)))
-        if self.n_words < 2:
-            raise InputError(f"n_words = {self.n_words}: at least two words are needed")
-        if self.memory_length < 1:
-            raise InputError(f"memory_length = {self.memory_length}: at least one interaction must be remembered")
+            object.__setattr__(self, name, whole_number(name, getattr(self, name), least))
         if self.memory_length > MOST_DIGITS / (2 * math.log10(self.n_words)):
             raise InputError(
                 f"n_words = {self.n_words}, memory_length = {self.memory_length}: expected fewer than 10^{MOST_DIGITS} "
@@ -119,13 +115,3 @@ class MemorySpace:
             self.memory_length - 1
         )
         return 1 + self.n_digits * np.where(states < full, states, without_oldest)
-
-
-def _whole(name: str, value: object) -> int:
-    try:
-        number = operator.index(value)  # type: ignore[arg-type]
-    except TypeError:
-        number = None
-    if number is None or isinstance(value, bool):
-        raise InputError(f"{name} = {value!r}: expected a whole number")
-    return number

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from functools import cached_property, partial
-from numbers import Real
 from types import MappingProxyType
 
 import numpy as np
@@ -14,6 +13,7 @@ import xarray as xr
 from meanfield._population.memory import MemorySpace
 from meanfield._population.mixture import Mixture
 from meanfield._population.policy import policy_hash, single_policy, space_of, words_of
+from meanfield.toolbox._arguments import real_number
 from meanfield.toolbox._errors import InputError
 from meanfield.toolbox._labels import values_in_order
 
@@ -182,8 +182,7 @@ def _validate_committed(committed: Mapping[str, float], words: tuple[str, ...]) 
     for word, share in committed.items():
         if word not in words:
             raise InputError(f"committed has the word {word!r}: expected some of {', '.join(words)}")
-        if not isinstance(share, Real) or isinstance(share, bool) or not 0 <= share <= 1:
-            raise InputError(f"committed[{word!r}] = {share!r}: expected a fraction of at least 0 and below 1")
+        real_number(f"committed[{word!r}]", share, least=0, most=1)
     total = float(sum(committed.values()))
     if not total < 1:
         raise InputError(f"committed sums to {total}: expected less than 1, so that somebody is left to convince")

@@ -13,6 +13,8 @@ from meanfield._reactions.model import ReactionModel
 from meanfield._reactions.roots import ClosedFaces, closed_faces, only_support
 from meanfield._reactions.search import MARGINAL_SAME, MAX_PAIRS, SAME, Found, Root, search, tangent_space
 from meanfield._reactions.solve import initial_compositions, state_coords
+from meanfield.toolbox._arguments import whole_number
+from meanfield.toolbox._columns import labelled
 from meanfield.toolbox._errors import InputError
 
 SAME_MASS = 1e-9  # rounding
@@ -78,10 +80,7 @@ def reaction_fixed_points(
     for x in given:
         if np.abs(model.class_masses(x) - mass).max() > SAME_MASS:
             raise InputError(f"initial has the class masses {model.class_masses(x)}: expected {mass}")
-    if isinstance(starts, bool) or not isinstance(starts, (int, np.integer)) or starts < 1:
-        raise InputError(f"starts = {starts}: expected an integer from 1 on")
-    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
-        raise InputError(f"seed = {seed}: expected an integer from 0 on")
+    starts, seed = whole_number("starts", starts, 1), whole_number("seed", seed)
     rng = np.random.default_rng(seed)
     faces = closed_faces(model, mass, rng)
     found = search(model, mass, faces, given, starts, rng, progress)
@@ -148,8 +147,4 @@ def _label(model: ReactionModel, roots: list[Root]) -> xr.Dataset:
         "continuum": (over, np.array([r.continuum for r in roots], bool), "other fixed points adjoin", "1"),
         "residual": (over, np.array([np.abs(model.drift(one)).max() for one in x]), "max |dx/dt|", unit),
     }
-    data = {
-        name: (dims, values, {"long_name": label, "units": units})
-        for name, (dims, values, label, units) in columns.items()
-    }
-    return xr.Dataset(data, coords={**state_coords(model), "fixed_point": np.arange(len(roots))})
+    return labelled(columns, coords={**state_coords(model), "fixed_point": np.arange(len(roots))})

@@ -16,6 +16,7 @@ from meanfield._numerics.tsit5 import MAX_STEPS, Tolerances
 from meanfield._population.compositions import validate_fractions
 from meanfield._population.provenance import stamp
 from meanfield._reactions.model import Moves, ReactionModel
+from meanfield.toolbox._arguments import real_number
 from meanfield.toolbox._errors import InputError
 from meanfield.toolbox._labels import in_order, real_numbers
 
@@ -58,8 +59,7 @@ def solve_reactions(
     if saved.ndim != 1 or not len(saved) or not saved[0] >= 0 or not (np.diff(saved) > 0).all() or saved[-1] == np.inf:
         raise InputError(f"times = {times}: expected increasing times from 0 on")
     for name, tolerance in (("rtol", rtol), ("atol", atol)):
-        if not 0 < tolerance < 1:
-            raise InputError(f"{name} = {tolerance}: expected a number between 0 and 1")
+        real_number(name, tolerance, above=0, below=1)
     starts = initial_compositions(model, initial)
     x0 = starts.values.reshape(-1, model.n_states)
     x, residual = map(np.asarray, courses(model, x0, saved, Tolerances(rtol, atol)))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 
-from meanfield import InputError
+from meanfield import InputError, MeanfieldError
 from meanfield.cli import _policies, _populations, _results  # noqa: F401  (their commands register with the application)
 from meanfield.cli._common import app
 
@@ -18,7 +18,7 @@ def main() -> None:
         app()
     except InputError as error:
         sys.exit(_fail(f"{error}", 2))
-    except OSError as error:
+    except (MeanfieldError, OSError) as error:
         sys.exit(_fail(f"{error}", 1))
 
 

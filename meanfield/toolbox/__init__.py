@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from meanfield._dynamics.population_rounds import select_runs as select_runs
     from meanfield._numerics.roots import all_roots as all_roots
     from meanfield._population.compositions import validate_composition as validate_composition
-    from meanfield._population.drift import linearised_drift as linearised_drift
     from meanfield._population.observables import MIXED as MIXED
     from meanfield._population.policy import name_of as name_of
     from meanfield._population.policy import policy_hash as policy_hash
@@ -22,6 +21,13 @@ if TYPE_CHECKING:
     from meanfield._population.population import as_population as as_population
     from meanfield._population.provenance import stamp as stamp
     from meanfield._tables.stability_table import CRITERIA as CRITERIA
+    from meanfield.toolbox._arguments import LARGEST_SEED as LARGEST_SEED
+    from meanfield.toolbox._arguments import check_level as check_level
+    from meanfield.toolbox._arguments import is_number as is_number
+    from meanfield.toolbox._arguments import real_number as real_number
+    from meanfield.toolbox._arguments import shown as shown
+    from meanfield.toolbox._arguments import whole_number as whole_number
+    from meanfield.toolbox._columns import labelled as labelled
     from meanfield.toolbox._csv import column_numbers as column_numbers
     from meanfield.toolbox._csv import read_csv as read_csv
     from meanfield.toolbox._files import check_writable as check_writable

@@ -1,10 +1,12 @@
-"""The exceptions that all rooms know."""
+"""The exceptions of all rooms, by what a user can do about them."""
+
+from __future__ import annotations
 
 LONGEST_MESSAGE = 1500  # characters; a value that came from a file can be of any length
 
 
-class InputError(ValueError):
-    """Wrong input: the message, one line, names the argument, its value and what was expected."""
+class MeanfieldError(Exception):
+    """What this package raises on purpose; the message is one line."""
 
     def __init__(self, message: object = "") -> None:
         line = " ".join(str(message).splitlines())
@@ -12,8 +14,24 @@ class InputError(ValueError):
         super().__init__(line if len(line) <= LONGEST_MESSAGE else f"{line[:half]} … {line[-half:]}")
 
 
-class UnparsedError(RuntimeError):
+class InputError(MeanfieldError, ValueError):
+    """Change the call: the message names the argument, its value and what was expected."""
+
+
+class ModelError(MeanfieldError, RuntimeError):
+    """Look at the language model or its server: it fails, refuses, or costs too much."""
+
+
+class UnparsedError(ModelError):
     """A model gave no answer that can be used, however often it was asked."""
+
+
+class StorageError(MeanfieldError):
+    """Look at the disk: it is full, read-only or gone; the message says what is kept."""
+
+
+class ConvergenceError(MeanfieldError, RuntimeError):
+    """The mathematics did not converge; the message says how far it came."""
 
 
 def reason(error: BaseException) -> str:

@@ -11,7 +11,7 @@ from io import FileIO
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from meanfield.toolbox._errors import InputError
+from meanfield.toolbox._errors import InputError, StorageError
 
 Content = TypeVar("Content")
 Line = dict[str, Any]
@@ -43,8 +43,9 @@ class ResumableLog(Generic[Content]):
     Raises
     ------
     InputError
-        If the file can't be read and written, or holds another game or something else; or, on adding a line, if it
-        can't be written or something else wrote to it since. Then the line is not in the file, nor a part of it.
+        If the file holds another game or something else, or, on adding a line, something else wrote to it since.
+    StorageError
+        If the file can't be read and written. Then a line that was to be added is not in it, nor a part of it.
     """
 
     def __init__(
@@ -60,7 +61,7 @@ class ResumableLog(Generic[Content]):
         try:
             self.content = self._open(self.path)
         except OSError as error:
-            raise InputError(f"log = {self.path}: can't be read and written ({error.strerror})") from None
+            raise StorageError(f"log = {self.path}: can't be read and written ({error.strerror})") from None
 
     def append(self, line: Line) -> None:
         """Add a line, so that it outlives the process."""
@@ -103,7 +104,7 @@ class ResumableLog(Generic[Content]):
                     file.truncate(end - len(text))
                     raise self._changed()
         except OSError as error:
-            raise InputError(f"log = {path}: can't be written ({error.strerror})") from None
+            raise StorageError(f"log = {path}: can't be written ({error.strerror})") from None
         self._length = end
 
     def _add(self, file: FileIO, text: bytes) -> int:

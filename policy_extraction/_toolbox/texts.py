@@ -6,23 +6,15 @@ import re
 from collections.abc import Mapping
 
 from meanfield import InputError
+from meanfield.toolbox import shown
 
-SHOWN = 60  # characters of a wrong value
+MANY = 1_000_000  # of anything that a language model is asked for
 LONGEST_NAME = 1000  # characters of a word or a name
 
 
 def can_be_kept(text: str) -> bool:
     """Whether NetCDF can hold it: no null character, and no half of a character."""
     return not re.search("[\0\ud800-\udfff]", text)
-
-
-def shown(value: object) -> str:
-    """A value as Python writes it, cut short; its type where Python can't write it."""
-    try:
-        text = repr(value)
-    except (ValueError, RecursionError):  # a whole number of too many digits, a list of too many levels
-        text = f"a {type(value).__name__}"
-    return text if len(text) <= SHOWN else text[:SHOWN] + "…"
 
 
 def check_name(what: str, name: object) -> None:

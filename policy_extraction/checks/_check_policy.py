@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 
 from meanfield import InputError, each_policy
-from meanfield.toolbox import stamp
+from meanfield.toolbox import real_number, stamp
 from policy_extraction.checks._fingerprint import find_gap, multiples
 from policy_extraction.prompts._orders import default_number
 
@@ -63,8 +63,7 @@ def check_policy(policies: xr.Dataset | Iterable[xr.Dataset], *, least_mass: flo
     InputError
         If `policies` holds neither policies nor records, or `least_mass` is out of range.
     """
-    if not 0 <= least_mass <= 1:
-        raise InputError(f"least_mass = {least_mass!r}: expected a number in [0, 1]")
+    real_number("least_mass", least_mass, least=0, most=1)
     checked = list(_each(policies))
     if not checked:
         raise InputError("policies is empty: expected at least one policy")

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Real
 
 import numpy as np
 import xarray as xr
 
-from meanfield import InputError
-from meanfield.toolbox import stamp
-from policy_extraction._toolbox.numbers import LARGEST_SEED, check_integer
+from meanfield.toolbox import LARGEST_SEED, labelled, real_number, stamp, whole_number
+from policy_extraction._toolbox.texts import MANY
 from policy_extraction.backends._backend import Backend
 from policy_extraction.checks._comprehension_questions import KINDS, Asked, parse, questions_about
 from policy_extraction.checks._spoken import derived_seed
@@ -81,12 +79,11 @@ def comprehension(
     """
     words = one_game(words)
     check_games([words], memory_length)
-    check_integer("n", n, least=2, most=MOST_AGENTS)
-    check_integer("seed", seed, least=0, most=LARGEST_SEED)
+    whole_number("n", n, 2, MOST_AGENTS)
+    whole_number("seed", seed, 0, LARGEST_SEED)
     if per_kind is not None:
-        check_integer("per_kind", per_kind, least=1)
-    if isinstance(temperature, bool) or not isinstance(temperature, Real) or not 0 <= temperature < np.inf:
-        raise InputError(f"temperature = {temperature!r}: expected 0 or a positive number")
+        whole_number("per_kind", per_kind, 1, MANY)
+    real_number("temperature", temperature, least=0)
     rng = np.random.default_rng(seed)
     memories = [_random_memory(rng, words, memory_length) for _ in range(n)]
     presented = [[words[i] for i in rng.permutation(len(words))] for _ in memories]
@@ -177,8 +174,8 @@ def _label(
         "accuracy": ("question", correct.mean(1), "mean fraction of questions answered correctly"),
         "standard_error": ("question", correct.std(1, ddof=1) / np.sqrt(correct.shape[1]), "standard error"),
     }
-    return xr.Dataset(
-        {name: (dims, values, {"long_name": label, "units": "1"}) for name, (dims, values, label) in columns.items()},
+    return labelled(
+        columns,
         coords={
             "question": [kind.name for kind in KINDS],
             "category": ("question", [kind.category for kind in KINDS]),

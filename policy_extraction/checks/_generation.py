@@ -8,8 +8,8 @@ import numpy as np
 import xarray as xr
 
 from meanfield import InputError, MemorySpace, words_of
-from meanfield.toolbox import single_policy, space_of, stamp
-from policy_extraction._toolbox.numbers import LARGEST_SEED, MANY, check_integer
+from meanfield.toolbox import LARGEST_SEED, labelled, single_policy, space_of, stamp, whole_number
+from policy_extraction._toolbox.texts import MANY
 from policy_extraction.backends._backend import Backend
 from policy_extraction.checks._exact_test import check_outcomes, count_interval, exact_test, share_interval
 from policy_extraction.checks._spoken import Spoken, answer_length, check_prefix, derived_seed, speak
@@ -94,7 +94,7 @@ def generation_test(
     temperature = _temperature(policy, temperature)
     _check_provenance(policy, template, payoffs)
     for name, value, most in (("n", n, MANY), ("max_tries", max_tries, MANY), ("seed", seed, LARGEST_SEED)):
-        check_integer(name, value, least=0 if name == "seed" else 1, most=most)
+        whole_number(name, value, 0 if name == "seed" else 1, most)
     check_outcomes(n, len(words))
     check_prefix(template)
     presented = _presented(policy, words)
@@ -134,7 +134,7 @@ def _space(policy: xr.Dataset, memory_length: int | None) -> MemorySpace:
     whole = space_of(policy)
     if memory_length is None:
         return whole
-    check_integer("memory_length", memory_length, least=1, most=whole.memory_length)
+    whole_number("memory_length", memory_length, 1, whole.memory_length)
     return MemorySpace(whole.n_words, memory_length)
 
 
@@ -214,8 +214,8 @@ def _compare(q: np.ndarray, spoken: Spoken, n: int, n_orders: int) -> xr.Dataset
         "alarm_interval": ("bound", np.array([low, high]), "interval of the number of false alarms"),
         "untested": ((), int((~tested).sum()), "states that were not tested"),
     }
-    result = xr.Dataset(
-        {name: (dims, values, {"long_name": label, "units": "1"}) for name, (dims, values, label) in columns.items()},
+    result = labelled(
+        columns,
         coords={"state": np.arange(n_states), "word": np.arange(n_words), "bound": ["low", "high"]},
     )
     return result.assign_attrs(agrees=int(low <= alarms <= high))

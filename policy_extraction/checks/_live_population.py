@@ -13,9 +13,9 @@ import numpy as np
 import xarray as xr
 from tqdm.auto import tqdm
 
-from meanfield import InputError, MemorySpace
-from meanfield.toolbox import stamp
-from policy_extraction._toolbox.numbers import LARGEST_SEED, check_integer
+from meanfield import InputError, MemorySpace, UnparsedError
+from meanfield.toolbox import LARGEST_SEED, labelled, stamp, whole_number
+from policy_extraction._toolbox.texts import MANY
 from policy_extraction.backends._backend import Backend
 from policy_extraction.checks._interaction_log import InteractionLog, Played
 from policy_extraction.checks._spoken import answer_length, check_prefix, copies_needed, derived_seed, speak
@@ -89,8 +89,11 @@ def live_population(
     Raises
     ------
     InputError
-        If an argument is out of range, the template's answer prefix ends with a space, `log` holds another game or
-        can't be written, or the model does not say one of the words in `max_tries` tries; `log` keeps what was played.
+        If an argument is out of range, the template's answer prefix ends with a space, or `log` holds another game.
+    UnparsedError
+        If the model does not say one of the words in `max_tries` tries; `log` keeps what was played.
+    StorageError
+        If `log` can't be written.
     """
     words = one_game(words)
     check_games([words], memory_length)
@@ -98,9 +101,9 @@ def live_population(
     check_prefix(template)
     limits = {"n_agents": (n_agents, 2), "rounds": (rounds, 1), "runs": (runs, 1), "max_tries": (max_tries, 1)}
     for name, (value, least) in limits.items():
-        check_integer(name, value, least=least)
-    check_integer("runs * rounds * n_agents", runs * rounds * n_agents, least=2, most=MOST_CHOICES)
-    check_integer("seed", seed, least=0, most=LARGEST_SEED)
+        whole_number(name, value, least, MANY)
+    whole_number("runs * rounds * n_agents", runs * rounds * n_agents, 2, MOST_CHOICES)
+    whole_number("seed", seed, 0, LARGEST_SEED)
     space = MemorySpace(len(words), memory_length)
     if space.n_states > LARGEST_SEED:
         raise InputError(f"memory_length = {memory_length}: with {len(words)} words expected at most 2^63 states")
@@ -197,7 +200,7 @@ class _Game(NamedTuple):
         )
         if not all(spoken.words):
             silent = spoken.generated[[not said for said in spoken.words]].sum()
-            raise InputError(
+            raise UnparsedError(
                 f"max_tries = {self.max_tries}: in interaction {t} none of {silent} answers of {self.backend.name} "
                 f"began with {' or '.join(self.words)}; take more tries"
             )
@@ -228,8 +231,8 @@ def _label(played: list[Played], states: np.ndarray, words: Sequence[str], model
         "generated": ("interaction", np.array([step.generated for step in played]), "answers generated"),
         "valid": ("interaction", np.array([step.valid for step in played]), "answers that were a word"),
     }
-    return xr.Dataset(
-        {name: (dims, values, {"long_name": label, "units": "1"}) for name, (dims, values, label) in columns.items()},
+    return labelled(
+        columns,
         coords={
             "run": np.arange(n_runs),
             "round": np.arange(1, n_boundaries),

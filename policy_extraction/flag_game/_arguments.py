@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from meanfield import InputError
-from policy_extraction._toolbox.texts import check_kept, check_name, shown
+from meanfield.toolbox import shown
+from policy_extraction._toolbox.texts import check_kept, check_name
 from policy_extraction.flag_game._asking import Agent
 from policy_extraction.flag_game._protocols import PROTOCOLS
 

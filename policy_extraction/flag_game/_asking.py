@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
-from meanfield import InputError
+from meanfield import UnparsedError
 from policy_extraction._toolbox.json_replies import ReplyError
 from policy_extraction.checks._spoken import derived_seed
 from policy_extraction.flag_game._log import Call, CallLog
@@ -95,7 +95,7 @@ class Asker:
                 return parse_reply(text, expected)
             except ReplyError as bad:
                 problem = str(bad)
-        raise InputError(
+        raise UnparsedError(
             f"max_tries = {self.max_tries}: {agent.name}, agent {number}, gave no valid answer ({role}, step {step}); "
             f"its last one was {text[:200]!r}: {problem}"
         )

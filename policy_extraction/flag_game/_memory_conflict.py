@@ -12,8 +12,8 @@ import xarray as xr
 from tqdm.auto import tqdm
 
 from meanfield import InputError
-from meanfield.toolbox import stamp
-from policy_extraction._toolbox.numbers import LARGEST_SEED, check_integer, check_number
+from meanfield.toolbox import LARGEST_SEED, real_number, stamp, whole_number
+from policy_extraction._toolbox.texts import MANY
 from policy_extraction.flag_game._arguments import check_agent, check_countries, check_crop
 from policy_extraction.flag_game._asking import Agent, Asker, Question
 from policy_extraction.flag_game._log import CallLog
@@ -85,11 +85,11 @@ def probe_memory_conflict(
         raise InputError(f"lure = {lure!r}: expected another country than the target")
     limits = {"entries": entries, "trials": trials, "max_tokens": max_tokens, "max_tries": max_tries}
     for name, value in (limits | {"concurrency": concurrency}).items():
-        check_integer(name, value, least=1)
-    check_integer("entries * trials", entries * trials, least=1)
-    check_integer("m", m, least=1, most=3)
-    check_integer("seed", seed, least=0, most=LARGEST_SEED)
-    check_number("temperature", temperature)
+        whole_number(name, value, 1, MANY)
+    whole_number("entries * trials", entries * trials, 1, MANY)
+    whole_number("m", m, 1, 3)
+    whole_number("seed", seed, 0, LARGEST_SEED)
+    real_number("temperature", temperature, least=0)
     said = _messages(m, (target, lure), reasons, prompts)
     key = {
         "protocol": "memory conflict",

@@ -11,8 +11,8 @@ import xarray as xr
 from tqdm.auto import tqdm
 
 from meanfield import InputError
-from meanfield.toolbox import stamp
-from policy_extraction._toolbox.numbers import LARGEST_SEED, check_integer, check_number
+from meanfield.toolbox import LARGEST_SEED, real_number, stamp, whole_number
+from policy_extraction._toolbox.texts import MANY
 from policy_extraction.flag_game._arguments import check_team
 from policy_extraction.flag_game._asking import Agent, Asker
 from policy_extraction.flag_game._log import CallLog
@@ -121,12 +121,15 @@ def play_flag_game(
     Raises
     ------
     InputError
-        If an argument is out of range or contradicts another, `log` holds another game or can't be written, or an agent
-        gives no valid answer in `max_tries` tries; `log` keeps what was played.
+        If an argument is out of range or contradicts another, or `log` holds another game.
+    UnparsedError
+        If an agent gives no valid answer in `max_tries` tries; `log` keeps what was played.
+    StorageError
+        If `log` can't be written.
     """
     countries, agents, crops = tuple(countries), tuple(agents), tuple(crops)
     check_team(agents, crops, countries, protocol, manager)
-    check_integer("m", m, least=1, most=3)
+    whole_number("m", m, 1, 3)
     check_alpha(alpha, protocol)
     if probe_every is not None and protocol != "pairwise":
         raise InputError(
@@ -141,9 +144,9 @@ def play_flag_game(
         {} if patience is None else {"patience": patience}
     )
     for name, value in limits.items():
-        check_integer(name, value, least=1)
-    check_integer("seed", seed, least=0, most=LARGEST_SEED)
-    check_number("temperature", temperature)
+        whole_number(name, value, 1, MANY)
+    whole_number("seed", seed, 0, LARGEST_SEED)
+    real_number("temperature", temperature, least=0)
 
     players = agents if manager is None else (*agents, manager)
     key = {

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from meanfield import InputError
+from meanfield.toolbox import real_number
 from policy_extraction.flag_game._arguments import check_countries, check_crop
 from policy_extraction.flag_game._prompt_file import FLAG_GAME_002
 from policy_extraction.flag_game._prompts import ALLOWED, TASKS, FlagGamePrompts, Task
@@ -64,8 +65,7 @@ class StandIn:
     ) -> None:
         self.countries = tuple(countries)
         check_countries(self.countries)
-        if isinstance(uptake, bool) or not isinstance(uptake, (int, float)) or not 0 <= uptake <= 1:
-            raise InputError(f"uptake = {uptake!r}: expected a number from 0 to 1")
+        real_number("uptake", uptake, least=0, most=1)
         if answers not in ANSWERS:
             raise InputError(f"answers = {answers!r}: expected {' or '.join(map(repr, ANSWERS))}")
         self._p = {crop: self._checked(crop, p) for crop, p in compatibility.items()}

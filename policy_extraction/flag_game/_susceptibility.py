@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from meanfield import InputError
+from meanfield.toolbox import real_number
 from policy_extraction.flag_game._prompt_file import FLAG_GAME_002
 from policy_extraction.flag_game._prompts import FlagGamePrompts
 
@@ -35,7 +36,6 @@ def check_alpha(alpha: float | None, protocol: str) -> None:
     """InputError unless α is in [0, 1] and the protocol has a line for it."""
     if alpha is None:
         return
-    if isinstance(alpha, bool) or not isinstance(alpha, (int, float)) or not 0 <= alpha <= 1:
-        raise InputError(f"alpha = {alpha!r}: expected a number from 0 to 1, or None")
+    real_number("alpha", alpha, least=0, most=1)
     if protocol not in ("pairwise", "broadcast"):
         raise InputError(f"alpha = {alpha}: there is no such line in the {protocol} protocol; expected None")

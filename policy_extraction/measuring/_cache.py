@@ -14,7 +14,7 @@ from pathlib import Path
 
 import xarray as xr
 
-from meanfield import InputError, cache_folder, load, save
+from meanfield import InputError, StorageError, cache_folder, load, save
 from policy_extraction.measuring._store import Measured
 
 UNFINISHED = ".zarr"
@@ -67,7 +67,7 @@ class RecordCache:
         return record
 
     def put(self, key: dict[str, object], record: xr.Dataset) -> None:
-        """Keep a record; InputError where that is impossible.
+        """Keep a record; StorageError where that is impossible.
 
         It is written beside what was measured, so that what a killed process leaves of it goes with that.
         """
@@ -81,7 +81,7 @@ class RecordCache:
             if not path.is_file():  # by another process, which removed the folder then
                 raise
         except (OSError, RuntimeError) as error:  # of the disk, and what HDF5 makes of it
-            raise InputError(
+            raise StorageError(
                 f"cache = {path}: can't be written ({getattr(error, 'strerror', None) or error}); what was measured is "
                 "kept, start again to go on"
             ) from None

@@ -15,7 +15,8 @@ import xarray as xr
 from tqdm.auto import tqdm
 
 from meanfield import InputError, MemorySpace, cache_folder
-from policy_extraction._toolbox.texts import check_kept, shown
+from meanfield.toolbox import shown
+from policy_extraction._toolbox.texts import check_kept
 from policy_extraction.backends._backend import Backend
 from policy_extraction.measuring._asked import Answers, Asked, Memory
 from policy_extraction.measuring._record import make_record

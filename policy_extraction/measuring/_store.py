@@ -14,7 +14,7 @@ import zarr
 from tqdm.auto import tqdm
 from zarr.codecs import BytesCodec, Crc32cCodec
 
-from meanfield import InputError
+from meanfield import ModelError, StorageError
 from policy_extraction.backends._backend import Backend, Scores
 from policy_extraction.measuring._sampling import check_log_probabilities
 from policy_extraction.prompts._template import Prompt
@@ -50,7 +50,7 @@ class Measured:
 
     Raises
     ------
-    InputError
+    ModelError
         If the folder can't be read or written, here or later; what it holds is left as it is.
     """
 
@@ -69,7 +69,7 @@ class Measured:
         return np.flatnonzero(np.isnan(self.log_probability).any(axis=1))
 
     def complete(self, backend: Backend, prompts: Sequence[Prompt], words: Sequence[str], bar: tqdm) -> None:
-        """Ask what is missing of all `prompts`; InputError if the back end leaves some without an answer."""
+        """Ask what is missing of all `prompts`; ModelError if the back end leaves some without an answer."""
         missing = self.missing
         bar.update(len(prompts) - len(missing))
         try:
@@ -79,12 +79,12 @@ class Measured:
         finally:
             self.write()
         if len(self.missing):
-            raise InputError(f"model = {backend.name}: it left {len(self.missing)} prompts without an answer")
+            raise ModelError(f"model = {backend.name}: it left {len(self.missing)} prompts without an answer")
 
     def add(self, scores: Scores) -> None:
-        """Take in a portion; InputError if no policy can be made of it, before it is kept for good."""
+        """Take in a portion; ModelError if no policy can be made of it, before it is kept for good."""
         if np.isnan(scores.log_probability).any():
-            raise InputError("model: it returned log-probabilities that are not numbers (NaN)")
+            raise ModelError("model: it returned log-probabilities that are not numbers (NaN)")
         check_log_probabilities(scores.log_probability)
         self.log_probability[scores.numbers] = scores.log_probability
         self.censored[scores.numbers] = scores.censored
@@ -138,10 +138,10 @@ class Measured:
 
 @contextmanager
 def _one_line(folder: Path) -> Iterator[None]:
-    """What another process removes at this moment is no error; anything else that the disk refuses is an InputError."""
+    """What another process removes at this moment is no error; anything else that the disk refuses is an error."""
     try:
         yield
     except FileNotFoundError:
         pass
     except OSError as error:
-        raise InputError(f"cache = {folder}: can't be read and written ({error.strerror})") from None
+        raise StorageError(f"cache = {folder}: can't be read and written ({error.strerror})") from None

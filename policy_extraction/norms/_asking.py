@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from tqdm.auto import tqdm
 
-from meanfield import InputError, UnparsedError
+from meanfield import ModelError, UnparsedError
 from policy_extraction._toolbox.json_replies import ReplyError
 from policy_extraction.backends._backend import Backend
 from policy_extraction.measuring._cache import RecordCache
@@ -35,7 +35,7 @@ SEEDS = 2**31 - 1000  # all servers take these
 CUT = 120  # characters of an answer that an error repeats
 
 
-class NeitherWordError(InputError):
+class NeitherWordError(ModelError):
     """Neither word of a question is among the answers that a back end lists."""
 
 

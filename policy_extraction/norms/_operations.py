@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from meanfield import InputError
-from policy_extraction._toolbox.numbers import check_integer, check_number
+from meanfield.toolbox import real_number, whole_number
+from policy_extraction._toolbox.texts import MANY
 from policy_extraction.backends._backend import Backend
 from policy_extraction.measuring._sampling import check_temperature
 from policy_extraction.norms._asking import Asker
@@ -90,10 +91,10 @@ class NormOperations:
         created: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
     ) -> None:
         check_arguments(backend, prompts, temperature)
-        check_number("writing_temperature", writing_temperature)
+        real_number("writing_temperature", writing_temperature, least=0)
         if created is not None and not isinstance(created, Mapping):
             raise InputError(f"created = {created!r}: expected norms by the names of agents")
-        check_integer("retries", retries, least=0)
+        whole_number("retries", retries, 0, MANY)
         self.prompts = prompts
         self._asker = Asker(backend, prompts, temperature, writing_temperature, retries)
         self._created = {name: _checked(name, norms) for name, norms in (created or {}).items()}
@@ -108,7 +109,7 @@ class NormOperations:
 
     def create(self, agent: Any, n: int, rng: np.random.Generator) -> list[dict[str, Any]]:
         """Norms that the agent starts with: content, kind and utility of each; n, or all that were given."""
-        check_integer("n", n, least=1)
+        whole_number("n", n, 1, MANY)
         if agent.name in self._created:
             return [norm._asdict() for norm in self._created[agent.name]]
         written = self._asker.write("create", agent, partial(parse_norms, n=n), rng, items=n, n=str(n))

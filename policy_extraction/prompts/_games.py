@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from meanfield import InputError, MemorySpace
-from policy_extraction._toolbox.numbers import check_integer
-from policy_extraction._toolbox.texts import check_name, shown
+from meanfield.toolbox import shown, whole_number
+from policy_extraction._toolbox.texts import check_name
 from policy_extraction.prompts._orders import MOST_WORDS, default_number
 from policy_extraction.prompts._template import Prompt
 
@@ -38,7 +38,7 @@ def one_game(words: Sequence[str]) -> Words:
 
 def check_games(games: list[Words], memory_length: int) -> None:
     """InputError unless there are words that differ, as many in each game, and a memory that can be numbered."""
-    check_integer("memory_length", memory_length, least=1, most=LONGEST_MEMORY)
+    whole_number("memory_length", memory_length, 1, LONGEST_MEMORY)
     for game in games:
         if not 2 <= len(game) <= MOST_WORDS:
             raise InputError(f"words: there are {len(game)}, expected at least two words and at most {MOST_WORDS}")

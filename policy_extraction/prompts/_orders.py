@@ -10,7 +10,7 @@ from numbers import Integral
 import numpy as np
 
 from meanfield import InputError
-from policy_extraction._toolbox.texts import shown
+from meanfield.toolbox import shown, whole_number
 
 ALL_ORDERS_UP_TO = 3  # words
 SAMPLE = 24  # at least, of more words
@@ -52,8 +52,7 @@ def orders(words: Sequence[str], number: int | None = None, seed: int = 0) -> li
     n_words = len(words)
     if not 2 <= n_words <= MOST_WORDS or len(set(words)) < n_words:
         raise InputError(f"words = {shown(words)}: expected several words that differ, at most {MOST_WORDS}")
-    if not isinstance(seed, Integral) or isinstance(seed, bool) or seed < 0:
-        raise InputError(f"seed = {shown(seed)}: expected a whole number of at least 0")
+    whole_number("seed", seed)
     number = default_number(n_words) if number is None else _checked(number, n_words)
     if number == factorial(n_words):
         return list(permutations(words))

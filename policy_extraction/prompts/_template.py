@@ -11,8 +11,8 @@ from types import MappingProxyType
 from typing import Any
 
 from meanfield import InputError
-from policy_extraction._toolbox.numbers import is_number
-from policy_extraction._toolbox.texts import check_name, shown
+from meanfield.toolbox import is_number, shown
+from policy_extraction._toolbox.texts import check_name
 from policy_extraction.prompts._toml import packaged_toml, read_toml
 
 MESSAGE_SLOTS = frozenset({"options", "success", "failure", "history", "round", "score"})

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from meanfield import InputError
-from policy_extraction._toolbox.texts import shown
+from meanfield.toolbox import shown
 
 LARGEST = 200_000  # bytes
 # Python's reader takes memory by the square of the number of names in a key.

@@ -14,9 +14,9 @@ from rich.console import Console
 from rich.table import Table
 
 import meanfield
-from conftest import random_policy
+from conftest import drift, linearised_drift, random_policy
 from meanfield._fixed_points.spectrum import leading_eigenvalues
-from meanfield.toolbox import linearised_drift, space_of
+from meanfield.toolbox import space_of
 
 STEPS = 1000
 
@@ -48,13 +48,11 @@ def test_one_right_hand_side() -> None:
         policy = random_policy(1, 2, length)
         space, q = space_of(policy), jnp.asarray(policy["q"].values)
         x = jnp.full(space.n_states, 1 / space.n_states)
-        loop = jax.jit(
-            lambda x, q=q, s=space: jax.lax.fori_loop(0, STEPS, lambda _, x: x + 1e-3 * meanfield.drift(x, q, s), x)
-        )
+        loop = jax.jit(lambda x, q=q, s=space: jax.lax.fori_loop(0, STEPS, lambda _, x: x + 1e-3 * drift(x, q, s), x))
         loop(x).block_until_ready()
         rows = [("factorised, compiled loop", seconds(lambda x=x, f=loop: f(x).block_until_ready()) / STEPS)]
         n, qn = np.asarray(x), np.asarray(q)
-        rows.append(("factorised, NumPy", seconds(lambda n=n, q=qn, s=space: meanfield.drift(n, q, s))))
+        rows.append(("factorised, NumPy", seconds(lambda n=n, q=qn, s=space: drift(n, q, s))))
         if length == 3:
             P = meanfield.dense_tensor(policy)
             rows.append(

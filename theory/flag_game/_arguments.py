@@ -2,30 +2,19 @@
 
 from __future__ import annotations
 
-import operator
 from collections import Counter
 
 import xarray as xr
 
 from meanfield import InputError
-
-
-def whole_number(name: str, value: object, least: int = 1) -> int:
-    """`value` as an int; InputError where it is none, or less than `least`."""
-    try:
-        number = operator.index(value)  # type: ignore[arg-type]
-    except TypeError:
-        number = None
-    if number is None or isinstance(value, bool) or number < least:
-        raise InputError(f"{name} = {value!r}: expected an integer of at least {least}")
-    return number
+from meanfield.toolbox import whole_number
 
 
 def two_whole_numbers(name: str, value: object) -> tuple[int, int]:
     """(width, height), both at least 1."""
     if not isinstance(value, (tuple, list)) or len(value) != 2:
         raise InputError(f"{name} = {value!r}: expected (width, height)")
-    return whole_number(f"width of {name}", value[0]), whole_number(f"height of {name}", value[1])
+    return whole_number(f"width of {name}", value[0], 1), whole_number(f"height of {name}", value[1], 1)
 
 
 def check_country(name: str, country: str, compatibility: xr.DataArray) -> str:

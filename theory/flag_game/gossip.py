@@ -22,7 +22,7 @@ import xarray as xr
 from jaxtyping import Float
 
 from meanfield import InputError
-from theory.flag_game._arguments import whole_number
+from meanfield.toolbox import real_number, whole_number
 
 BIASES = ("speaker", "listener", "anchor")
 ROUNDING = 1e-9
@@ -168,8 +168,7 @@ def gossip_fixation(
 def _moments_step(n_agents: int, uptake: float, bandwidth: float) -> Float[np.ndarray, "2 2"]:
     """The matrix that takes (a, b) over one interaction."""
     whole_number("n_agents", n_agents, 2)
-    if not 0 <= uptake <= 1:
-        raise InputError(f"uptake = {uptake}: expected a number from 0 to 1")
+    real_number("uptake", uptake, least=0, most=1)
     if not (bandwidth >= 1 and (math.isinf(bandwidth) or bandwidth == round(bandwidth))):
         raise InputError(f"bandwidth = {bandwidth}: expected a whole number of at least 1, or math.inf")
     N, alpha, once = n_agents, uptake, 1 / bandwidth

@@ -13,7 +13,7 @@ import xarray as xr
 
 import meanfield
 from meanfield import InputError
-from meanfield.toolbox import MIXED, stamp
+from meanfield.toolbox import MIXED, labelled, stamp
 from theory.minimal_naming_game._rate_equation import SPECIES, MinimalRateEquation, check_rule, minimal_rate_equation
 
 Number = float | Fraction | sp.Rational
@@ -231,8 +231,7 @@ def _label(composition: np.ndarray, share_of_a: np.ndarray, spectra: np.ndarray)
         "convention": ((over,), conventions, "convention", "1"),
     }
     coords = {over: np.arange(len(share)), "species": list(SPECIES), "word": list(WORDS), "mode": [0, 1]}
-    labelled = {name: (dims, v, {"long_name": text, "units": unit}) for name, (dims, v, text, unit) in columns.items()}
-    return xr.Dataset(labelled, coords, {"completeness": "every real root of the resultants, isolated exactly"})
+    return labelled(columns, coords).assign_attrs(completeness="every real root of the resultants, isolated exactly")
 
 
 def _exact_parameters(p: Number, committed: tuple[Number, Number], rule: str) -> tuple[Exact, tuple[Exact, ...]]:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from numbers import Real
 
 import numpy as np
 import xarray as xr
 
 from meanfield import InputError, solve_reactions
-from meanfield.toolbox import stamp
+from meanfield.toolbox import check_level, stamp
 from theory.norms._model import norm_model
 from theory.norms._observables import norm_observables
 from theory.norms._operations import default_operations, operations_sha256
@@ -103,8 +102,7 @@ def emergence_measures(curves: xr.Dataset, *, level: float = 0.7) -> xr.Dataset:
     """
     if not isinstance(curves, xr.Dataset):
         raise InputError(f"curves is a {type(curves).__name__}: expected what emergence returns")
-    if not isinstance(level, Real) or not 0 < level < 1:
-        raise InputError(f"level = {level!r}: expected a number between 0 and 1")
+    check_level(level)
     if "time" not in curves.dims or "time" not in curves.coords:
         raise InputError(
             f"curves have dims {tuple(curves.dims)} and coords {list(curves.coords)}: expected time in both"

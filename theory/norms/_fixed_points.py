@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from meanfield import InputError, reaction_fixed_points
-from meanfield.toolbox import stamp
+from meanfield import reaction_fixed_points
+from meanfield.toolbox import real_number, stamp
 from theory.norms._model import norm_model
 from theory.norms._observables import norm_observables
 from theory.norms._operations import default_operations, operations_sha256
@@ -58,8 +58,7 @@ def norm_fixed_points(
     InputError
         If an argument is not as described.
     """
-    if isinstance(level, bool) or not isinstance(level, (int, float)) or not 0.5 < level <= 1:
-        raise InputError(f"level = {level!r}: expected a number above 1/2, up to 1")
+    real_number("level", level, above=0.5, most=1)
     one = behaviour_of(behaviour)
     operations = default_operations() if operations is None else operations
     mixture = mixture_of(one, agents, fractions)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 from meanfield import InputError
+from meanfield.toolbox import real_number
 from theory.norms._personal_norm import SYNTHESIS_THRESHOLD
 
 
@@ -47,10 +47,7 @@ class NormRates:
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
-            number = isinstance(value, (int, float)) and not isinstance(value, bool)
-            if not number or not math.isfinite(value) or value < 0 or (name == "encounters_per_day" and value == 0):
-                least = "a positive number" if name == "encounters_per_day" else "a number of at least 0"
-                raise InputError(f"{name} = {value!r}: expected {least}")
+            real_number(name, value, **{"above" if name == "encounters_per_day" else "least": 0})
 
     def synthesises(self, type: str, utility: float) -> bool:
         """Whether an agent of this type exceeds the threshold with norms of this utility beside the others."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ import xarray as xr
 from tqdm.auto import tqdm
 
 from meanfield import InputError
-from meanfield.toolbox import stamp
+from meanfield.toolbox import real_number, stamp
 from theory.norms._emergence import emergence, emergence_measures
 from theory.norms._operations import OPERATIONS, default_operations, operations_sha256, validate_operations
 
@@ -59,8 +58,7 @@ def norm_sensitivity(
     InputError
         If a name is unknown, the step is out of range, or `emergence` refuses an argument.
     """
-    if not isinstance(step, Real) or not 0 < step <= 1 / 3:
-        raise InputError(f"step = {step!r}: expected a number above 0, up to 1/3")
+    real_number("step", step, above=0, most=1 / 3)
     table = validate_operations(default_operations() if operations is None else operations)
     if isinstance(names, str):
         raise InputError(f"names = {names!r}: expected a list of names")

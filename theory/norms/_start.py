@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from numbers import Real
 
 import numpy as np
 import xarray as xr
 
 from meanfield import InputError
+from meanfield.toolbox import real_number
 from theory.norms._society import AGENTS, STANDARDS, TYPES, Behaviour, NormAgent, agents_of, behaviour_of
 from theory.norms._states import INDEX, NORM_STATES, NormState
 
@@ -74,8 +74,7 @@ def norm_start(fractions: Mapping[tuple[str, str], float]) -> xr.DataArray:
     for key, fraction in fractions.items():
         if key not in {(kind, preference) for kind in TYPES for preference in STANDARDS}:
             raise InputError(f"fractions have {key!r}: expected ({' or '.join(TYPES)}, {' or '.join(STANDARDS)})")
-        if isinstance(fraction, bool) or not isinstance(fraction, Real) or not 0 <= fraction <= 1:
-            raise InputError(f"fractions[{key!r}] = {fraction}: expected a number from 0 to 1")
+        real_number(f"fractions[{key!r}]", fraction, least=0, most=1)
         state = NormState(*key)
         x[INDEX[state.at("complying", state.preference) if state.type == "entrepreneur" else state]] = fraction
     if abs(x.sum() - 1) > ROUNDING:

@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 
 from meanfield import InputError, solve_reactions
-from meanfield.toolbox import stamp
+from meanfield.toolbox import real_number, stamp, whole_number
 from theory.norms._emergence import DAYS
 from theory.norms._model import norm_model
 from theory.norms._observables import norm_observables
@@ -77,10 +77,8 @@ def entrepreneur_threshold(
         If an argument is not as described, or no agent is ordinary.
     """
     one = behaviour_of(behaviour)
-    if isinstance(opposing, bool) or not isinstance(opposing, (int, float)) or not 0 <= opposing < 1:
-        raise InputError(f"opposing = {opposing!r}: expected a number from 0, below 1")
-    if isinstance(points, bool) or not isinstance(points, int) or points < 3:
-        raise InputError(f"points = {points!r}: expected an integer of at least 3")
+    real_number("opposing", opposing, least=0, below=1)
+    points = whole_number("points", points, 3)
     try:
         ends = np.asarray(times, dtype=np.float64)
     except (TypeError, ValueError):

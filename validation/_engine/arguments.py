@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterable, Sequence
 
 import numba
 import xarray as xr
 
 from meanfield import InputError
-from meanfield.toolbox import canonical_order, check_memory
+from meanfield.toolbox import canonical_order, check_memory, whole_number
 
 LARGEST_POPULATION = 2**32 - 1  # agents are drawn from 32 random bits each
-LARGEST_SEED = 2**63 - 1  # what NetCDF attrs hold
 ENSEMBLE_VARIABLES = ("consensus_round", "consensus_word", "word_share", "said", "success_rate", "agents")
 
 # As measured, of an ensemble and what it becomes as a Dataset
@@ -23,21 +21,10 @@ BYTES_A_RECORD = 16  # for each number recorded
 def population_sizes(n_agents: int | Iterable[int]) -> list[int]:
     several = isinstance(n_agents, Iterable) and not isinstance(n_agents, str) and getattr(n_agents, "ndim", 1) > 0
     many = list(n_agents) if several else [n_agents]
-    sizes = [integer("n_agents", n, 2, LARGEST_POPULATION) for n in many]
+    sizes = [whole_number("n_agents", n, 2, LARGEST_POPULATION) for n in many]
     if not sizes or len(set(sizes)) < len(sizes):
         raise InputError(f"n_agents = {sizes}: expected one number of agents or several different ones")
     return sizes
-
-
-def integer(name: str, value: object, least: int, most: int | None = None) -> int:
-    expected = f"an integer of at least {least}" if most is None else f"an integer from {least} to {most}"
-    try:
-        number = operator.index(value)  # type: ignore[arg-type]
-    except TypeError:
-        number = None
-    if number is None or isinstance(value, bool) or number < least or (most is not None and number > most):
-        raise InputError(f"{name} = {value!r}: expected {expected}")
-    return number
 
 
 def check_ensembles(agents: Sequence[int], runs: int, *, records: int = 0, sharing_words: int = 0) -> None:
@@ -72,12 +59,6 @@ def check_protocol_runs(runs: int, n_states: int, recorded: int, watched: int) -
 
 def _shortened(numbers: Sequence[int]) -> str:
     return f"{list(numbers[:3])}"[:-1] + (f", … ({len(numbers)} sizes)]" if len(numbers) > 3 else "]")
-
-
-def check_level(level: object) -> None:
-    """InputError unless it is the level of a confidence interval."""
-    if isinstance(level, bool) or not isinstance(level, (int, float)) or not 0 < level < 1:
-        raise InputError(f"level = {level!r}: expected a number between 0 and 1")
 
 
 def ensembles(name: str, simulation: object) -> xr.Dataset:

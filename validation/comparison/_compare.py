@@ -8,8 +8,8 @@ from scipy.interpolate import CubicSpline
 from scipy.stats import t as student
 
 from meanfield import TIME_PER_ROUND, InputError
-from meanfield.toolbox import MIXED, canonical_order, stamp
-from validation._engine.arguments import check_level, ensembles
+from meanfield.toolbox import MIXED, canonical_order, check_level, stamp
+from validation._engine.arguments import ensembles
 from validation.comparison._error_in_n import error_in_n
 from validation.comparison._intervals import wilson_interval
 

@@ -7,8 +7,8 @@ import xarray as xr
 from scipy.stats import ks_2samp
 
 from meanfield import InputError
-from meanfield.toolbox import stamp
-from validation._engine.arguments import check_level, ensembles
+from meanfield.toolbox import check_level, stamp
+from validation._engine.arguments import ensembles
 
 TABLES = 99_999  # the smallest p-value is 1e-5
 

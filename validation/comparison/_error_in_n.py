@@ -24,6 +24,8 @@ import xarray as xr
 from scipy.special import ndtri
 from scipy.stats import t as student
 
+from meanfield.toolbox import labelled
+
 GROUPS = 40
 RESOLVED = 2.0  # standard errors of error² above 0, below which its logarithm says nothing
 # N·variance at the largest size over that at the next, or its inverse. Of 22 published policies at 400 and 1,600 agents
@@ -72,8 +74,8 @@ def error_in_n(share: xr.DataArray, theory: np.ndarray, level: float, theory_err
         "limit": (compared, limit, "simulated minus theory, extrapolated to 1/N = 0"),
         "limit_band": (compared, band, "half-width of its confidence band"),
     }
-    return xr.Dataset(
-        {name: (dims, values, {"long_name": text, "units": "1"}) for name, (dims, values, text) in columns.items()},
+    return labelled(
+        columns,
         coords={"bound": ["low", "high"]},
     ).assign(limit_verdict=_verdict(sizes, share.values, limit, band))
 

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.stats import norm
 
 from meanfield import InputError
-from validation._engine.arguments import check_level
+from meanfield.toolbox import check_level
 
 
 def wilson_interval(successes: np.ndarray, trials: int, level: float) -> tuple[np.ndarray, np.ndarray]:

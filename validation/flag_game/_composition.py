@@ -11,10 +11,9 @@ import xarray as xr
 from tqdm.auto import tqdm
 
 from meanfield import InputError
-from meanfield.toolbox import column_numbers, read_csv, stamp
+from meanfield.toolbox import LARGEST_SEED, column_numbers, read_csv, stamp, whole_number
 from theory.flag_game import FLAGS, Flag, crop_compatibility
 from theory.streams import splitmix
-from validation._engine.arguments import LARGEST_SEED, integer
 from validation.flag_game._endpoints import flag_game_accuracy
 from validation.flag_game._gossip import simulate_gossip
 from validation.flag_game._gossip_team import SMALLEST_COMPATIBILITY
@@ -39,8 +38,8 @@ def sample_crops(
     InputError
         If an argument is out of range.
     """
-    runs, n_agents = integer("runs", runs, 1), integer("n_agents", n_agents, 2)
-    rng = np.random.default_rng(integer("seed", seed, 0, LARGEST_SEED))
+    runs, n_agents = whole_number("runs", runs, 1), whole_number("n_agents", n_agents, 2)
+    rng = np.random.default_rng(whole_number("seed", seed, 0, LARGEST_SEED))
     crops = {flag.country: crop_compatibility(flag.country, flags=flags, noise=noise).values for flag in flags}
     countries = list(crops)
     hidden = [countries[k] for k in rng.integers(0, len(countries), runs)]

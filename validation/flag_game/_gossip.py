@@ -10,8 +10,7 @@ import xarray as xr
 from tqdm.auto import tqdm
 
 from meanfield import InputError
-from meanfield.toolbox import stamp
-from validation._engine.arguments import LARGEST_SEED, integer
+from meanfield.toolbox import LARGEST_SEED, stamp, whole_number
 from validation._engine.ensemble import portions
 from validation.flag_game._gossip_kernel import Rules, first_probe
 from validation.flag_game._gossip_runs import of_runs, play_portion, start_runs
@@ -119,10 +118,10 @@ def simulate_gossip(
         If an argument is out of range or contradicts another.
     """
     rows, countries = compatibility_rows("compatibility", compatibility)
-    runs = integer("runs", runs, 1)
+    runs = whole_number("runs", runs, 1)
     if len(rows) not in (1, runs):
         raise InputError(f"compatibility is for {len(rows)} runs: expected one for all or {runs}")
-    seed = integer("seed", seed, 0, LARGEST_SEED)
+    seed = whole_number("seed", seed, 0, LARGEST_SEED)
     n_agents = rows.shape[1]
     rules = _rules(n_agents, protocol, report, kappa, probe_every, patience)
     team = make_team(
@@ -200,8 +199,8 @@ def _rules(
         report=REPORTS.index(report),
         n_observers=n_agents,
         max_steps=round(kappa * n_agents),
-        probe_every=integer("probe_every", probe_every, 1, 2**62),
-        patience=0 if patience is None else integer("patience", patience, 1),
+        probe_every=whole_number("probe_every", probe_every, 1, 2**62),
+        patience=0 if patience is None else whole_number("patience", patience, 1),
     )
 
 
@@ -215,7 +214,7 @@ def _truths(truth: str | int | Sequence[str] | Sequence[int] | None, countries: 
     for number in numbers:
         if isinstance(number, str):
             raise InputError(f"truth = {number!r}: expected one of {', '.join(countries)}")
-        integer("truth", number, 0, len(countries) - 1)
+        whole_number("truth", number, 0, len(countries) - 1)
     return np.broadcast_to(np.array(numbers, dtype=np.int64), (runs,))
 
 

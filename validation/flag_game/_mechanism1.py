@@ -10,7 +10,7 @@ from scipy.stats import norm
 from tqdm.auto import tqdm
 
 from meanfield import InputError
-from meanfield.toolbox import stamp
+from meanfield.toolbox import LARGEST_SEED, check_level, labelled, stamp, whole_number
 from theory.flag_game.mechanism1 import (
     APPENDIX_E,
     ENDPOINTS,
@@ -22,7 +22,7 @@ from theory.flag_game.mechanism1 import (
     read_counts,
 )
 from theory.toolbox import INTERVAL_LEVEL
-from validation._engine.arguments import LARGEST_SEED, check_level, integer, population_sizes
+from validation._engine.arguments import population_sizes
 from validation.comparison._intervals import wilson_interval
 
 
@@ -69,7 +69,7 @@ def simulate_mechanism1(
     if not isinstance(parameters, Mechanism1):
         raise InputError(f"parameters = {parameters!r}: expected a Mechanism1")
     sizes = population_sizes(n_agents)
-    runs, seed = integer("runs", runs, 1), integer("seed", seed, 0, LARGEST_SEED)
+    runs, seed = whole_number("runs", runs, 1), whole_number("seed", seed, 0, LARGEST_SEED)
     check_level(level)
     with tqdm(total=len(sizes) * runs, desc="Mechanism 1", disable=not progress, leave=False) as bar:
         ends = [play(parameters, n, runs, seed, bar.update) for n in sizes]
@@ -97,8 +97,8 @@ def _labelled(sizes: list[int], ends: list[Ends], level: float) -> xr.Dataset:
         "endpoint_fraction": (by_class, counts / runs, "fraction of runs"),
         "endpoint_interval": ((*by_class, "bound"), interval, f"its {100 * level:g} % interval, Wilson"),
     }
-    return xr.Dataset(
-        {name: (dims, values, {"long_name": text, "units": "1"}) for name, (dims, values, text) in columns.items()},
+    return labelled(
+        columns,
         {"n_agents": sizes, "run": np.arange(runs), "endpoint": list(ENDPOINTS), "bound": ["low", "high"]},
     )
 
@@ -156,8 +156,8 @@ def compare_mechanism1(
         "simulated_error": (over, error, "its Monte-Carlo standard error"),
         "inside": (over, inside, "1 where the simulated value is in the measured interval"),
     }
-    result = xr.Dataset(
-        {name: (dims, values, {"long_name": text, "units": "1"}) for name, (dims, values, text) in columns.items()},
+    result = labelled(
+        columns,
         {"n_agents": data.n_agents, "quantity": [*ENDPOINTS, "accuracy"], "bound": ["low", "high"]},
     )
     options = {"runs": runs, "seed": seed, "level": level, "parameters": str(parameters)}

@@ -9,8 +9,9 @@ import numba
 import numpy as np
 from tqdm.auto import tqdm
 
+from meanfield.toolbox import LARGEST_SEED, whole_number
 from theory.streams import seed_streams
-from validation._engine.arguments import LARGEST_SEED, check_protocol_runs, integer
+from validation._engine.arguments import check_protocol_runs
 from validation._engine.ensemble import play_to_end, portions
 from validation._engine.thresholds import word_thresholds
 from validation.minimal_naming_game._inventories_kernel import advance
@@ -47,9 +48,9 @@ def play_inventories(
     others hold none. What is final or recorded are the numbers of agents who hold each word only; in `counts` that of
     the others follows. Marked interactions are the successes, groups the words.
     """
-    runs = integer("runs", runs, 1)
-    seed = integer("seed", seed, 0, LARGEST_SEED)
-    max_rounds = integer("max_rounds", max_rounds, 1, 2**62 // n_agents)
+    runs = whole_number("runs", runs, 1)
+    seed = whole_number("seed", seed, 0, LARGEST_SEED)
+    max_rounds = whole_number("max_rounds", max_rounds, 1, 2**62 // n_agents)
     agents = _start(singles, zealots, n_agents)
     n_words = len(singles)
     first_word = word_thresholds(np.array([[p, 1 - p]]))[0, 0]

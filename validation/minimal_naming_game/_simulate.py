@@ -13,10 +13,10 @@ import numpy as np
 import xarray as xr
 
 from meanfield import InputError
-from meanfield.toolbox import stamp
+from meanfield.toolbox import stamp, whole_number
 from theory import MinimalAgent, minimal_interactions
 from theory.toolbox import check_rule
-from validation._engine.arguments import LARGEST_POPULATION, integer
+from validation._engine.arguments import LARGEST_POPULATION
 from validation.minimal_naming_game._inventories import MOST_WORDS, play_inventories
 from validation.reactions._kernel import Runs
 from validation.reactions._protocol import (
@@ -89,8 +89,8 @@ def simulate_minimal_naming_game(
     InputError
         If an argument is out of range or contradicts another.
     """
-    n_agents = integer("n_agents", n_agents, 2, LARGEST_IN_BATCHES)
-    n_words = integer("n_words", n_words, 1, MOST_WORDS)
+    n_agents = whole_number("n_agents", n_agents, 2, LARGEST_IN_BATCHES)
+    n_words = whole_number("n_words", n_words, 1, MOST_WORDS)
     check_rule(rule)
     _check_bias(p, n_words)
     zealots = _committed(committed, n_words, n_agents)
@@ -252,4 +252,4 @@ def _singles(initial: str | Sequence[int], n_words: int, n_free: int) -> list[in
 def _numbers(name: str, values: Sequence[int], n_words: int) -> list[int]:
     if not isinstance(values, (Sequence, np.ndarray)) or len(values) != n_words:
         raise InputError(f"{name} = {values!r}: expected {n_words} numbers of agents, one for each word")
-    return [integer(f"{name}[{word}]", value, 0) for word, value in enumerate(values)]
+    return [whole_number(f"{name}[{word}]", value, 0) for word, value in enumerate(values)]

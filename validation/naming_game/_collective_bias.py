@@ -11,8 +11,8 @@ import xarray as xr
 from tqdm.auto import tqdm
 
 from meanfield import InputError, each_policy, group_size_law, words_of
-from meanfield.toolbox import MIXED, name_of, stamp
-from validation._engine.arguments import LARGEST_SEED, check_ensembles, check_level, integer, population_sizes
+from meanfield.toolbox import LARGEST_SEED, MIXED, check_level, labelled, name_of, stamp, whole_number
+from validation._engine.arguments import check_ensembles, population_sizes
 from validation.comparison._intervals import wilson_interval
 from validation.naming_game._simulate import simulate
 
@@ -75,8 +75,8 @@ def collective_bias(
         has more than two words.
     """
     sizes = population_sizes(n_agents)
-    runs = integer("runs", runs, 1)
-    seed = integer("seed", seed, 0, LARGEST_SEED)
+    runs = whole_number("runs", runs, 1)
+    seed = whole_number("seed", seed, 0, LARGEST_SEED)
     check_level(level)
     check_ensembles(sizes, runs)
     singles = _different(policies)
@@ -121,8 +121,8 @@ def _labelled(
         "probability": (table, _column(laws, "probability"), laws[0]["probability"].attrs["long_name"]),
         "kappa": ("pair", _column(laws, "kappa"), "κ of the group-size law"),
     }
-    result = xr.Dataset(
-        {name: (dims, values, {"long_name": label, "units": "1"}) for name, (dims, values, label) in columns.items()},
+    result = labelled(
+        columns,
         coords={
             "pair": [str(policy["pair"].item()) if "pair" in policy.coords else "" for policy in policies],
             "model": ("pair", [str(policy["model"].item()) if "model" in policy.coords else "" for policy in policies]),

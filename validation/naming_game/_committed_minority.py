@@ -10,8 +10,17 @@ import numpy as np
 import xarray as xr
 
 from meanfield import InputError, critical_mass, words_of
-from meanfield.toolbox import single_policy, stamp, word_index
-from validation._engine.arguments import LARGEST_POPULATION, LARGEST_SEED, integer, population_sizes
+from meanfield.toolbox import (
+    LARGEST_SEED,
+    check_level,
+    labelled,
+    real_number,
+    single_policy,
+    stamp,
+    whole_number,
+    word_index,
+)
+from validation._engine.arguments import LARGEST_POPULATION, population_sizes
 from validation.comparison._intervals import wilson_interval
 from validation.naming_game._convention import CONVENTIONS, ROUNDS_AVERAGED, Convention
 from validation.naming_game._simulate import simulate
@@ -87,16 +96,16 @@ def committed_minority(
     policy = single_policy(policy)
     word = word_index(policy, committed_word)
     old = _old_word(policy, committed_word, initial)
-    n = integer("n_agents", n_agents, 2, LARGEST_POPULATION)
-    tried = sorted(integer("numbers", number, 0, n) for number in numbers)
+    n = whole_number("n_agents", n_agents, 2, LARGEST_POPULATION)
+    tried = sorted(whole_number("numbers", number, 0, n) for number in numbers)
     if not tried or len(set(tried)) < len(tried):
         raise InputError(f"numbers = {tried}: expected one number of committed agents or several different ones")
-    runs = integer("runs", runs, 1)
-    seed = integer("seed", seed, 0, LARGEST_SEED)
-    rounds = integer("rounds", rounds, ROUNDS_AVERAGED)
+    runs = whole_number("runs", runs, 1)
+    seed = whole_number("seed", seed, 0, LARGEST_SEED)
+    rounds = whole_number("rounds", rounds, ROUNDS_AVERAGED)
     needed = Convention(success_rate).successes_needed(n)
-    _fraction("share", share, most_included=True)
-    _fraction("level", level, most_included=False)
+    real_number("share", share, above=0, most=1)
+    check_level(level)
     stop = Stop(ROUNDS_AVERAGED * n, needed, rounds * n)
     ends = [play_real_runs(policy, n, {committed_word: number}, old, stop, seed, np.arange(runs)) for number in tried]
     mean_field, reason = _mean_field(policy, committed_word, old)
@@ -154,9 +163,9 @@ def consensus_stability(
     policy = single_policy(policy)
     index = word_index(policy, word)
     sizes = population_sizes(n_agents)
-    runs = integer("runs", runs, 1)
-    rounds = integer("rounds", rounds, ROUNDS_AVERAGED)
-    _fraction("level", level, most_included=False)
+    runs = whole_number("runs", runs, 1)
+    rounds = whole_number("rounds", rounds, ROUNDS_AVERAGED)
+    check_level(level)
     # Looked at in the last round only: a run that is in agreement before it may yet leave it.
     at_the_end = Convention(SUCCESS_RATE, first_test=rounds)
     options = {"max_rounds": rounds, "record_rounds": rounds, "convention": at_the_end}
@@ -170,8 +179,8 @@ def consensus_stability(
         "moved": (("n_agents",), (agreed - held) / runs, "fraction of runs that agree on another word"),
         "word_share": (("n_agents", "round"), shares.values, "mean probability that a random agent says the word"),
     }
-    result = xr.Dataset(
-        {name: (dims, values, {"long_name": label, "units": "1"}) for name, (dims, values, label) in columns.items()},
+    result = labelled(
+        columns,
         coords={"n_agents": games["n_agents"], "round": games["round"], "bound": ["low", "high"], **_names(policy)},
     ).assign_attrs(held_word=word)
     text = " ".join(map(str, sizes))
@@ -185,12 +194,6 @@ def _old_word(policy: xr.Dataset, committed_word: str, initial: str | None) -> s
     if initial not in others:
         raise InputError(f"initial = {initial!r}: expected a word other than the committed one, {', '.join(others)}")
     return str(initial)
-
-
-def _fraction(name: str, value: float, *, most_included: bool) -> None:
-    if not (0 < value < 1 or (most_included and value == 1)):
-        expected = "above 0 and at most 1" if most_included else "between 0 and 1"
-        raise InputError(f"{name} = {value}: expected a number {expected}")
 
 
 def _mean_field(policy: xr.Dataset, committed_word: str, old: str) -> tuple[float, str]:
@@ -220,8 +223,8 @@ def _labelled(
         "flip_round": (by_number, mean_times, "mean round of the flip", "rounds of N interactions"),
         "smallest": ((), smallest, f"smallest number at which at least {100 * share:g} % flip", "agents"),
     }
-    return xr.Dataset(
-        {name: (dims, values, {"long_name": label, "units": u}) for name, (dims, values, label, u) in columns.items()},
+    return labelled(
+        columns,
         coords={
             "n_committed": ("n_committed", tried, {"long_name": "number of committed agents", "units": "agents"}),
             "bound": ["low", "high"],

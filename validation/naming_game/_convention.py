@@ -6,8 +6,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from meanfield import InputError
-from validation._engine.arguments import integer
+from meanfield.toolbox import real_number, whole_number
 
 ROUNDS_AVERAGED = 3
 
@@ -33,9 +32,8 @@ class Convention:
     first_test: int = ROUNDS_AVERAGED
 
     def __post_init__(self) -> None:
-        if not isinstance(self.success_rate, (int, float)) or not 0 < self.success_rate <= 1:
-            raise InputError(f"success_rate = {self.success_rate!r}: expected a number above 0 and at most 1")
-        integer("first_test", self.first_test, ROUNDS_AVERAGED)
+        real_number("success_rate", self.success_rate, above=0, most=1)
+        whole_number("first_test", self.first_test, ROUNDS_AVERAGED)
 
     def successes_needed(self, n_agents: int) -> int:
         """The fewest successes in three rounds of N interactions that count as consensus."""

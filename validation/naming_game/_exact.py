@@ -18,9 +18,8 @@ from scipy.sparse import csc_array, csr_array, diags_array
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import gmres, splu
 
-from meanfield import InputError, Population
-from meanfield.toolbox import MIXED, as_population, stamp
-from validation._engine.arguments import integer
+from meanfield import ConvergenceError, InputError, Population
+from meanfield.toolbox import MIXED, as_population, stamp, whole_number
 from validation.naming_game._roster import combined_successors, make_cast, start_composition
 
 Numbers = float | Sequence[float] | np.ndarray | None
@@ -138,7 +137,7 @@ class ExactPopulation:
             classes = np.where(target, 0, np.where(classes >= 0, classes + 1, -1))
         probability, given, square, error = _first_passage(self.transition, classes)
         if not error < LARGEST_ERROR:
-            raise RuntimeError(f"{self.population.name}: where runs end is known up to {error:.1e} only")
+            raise ConvergenceError(f"{self.population.name}: where runs end is known up to {error:.1e} only")
         said = np.zeros((len(probability), len(self.population.words)), bool)
         np.logical_or.at(said, classes[classes >= 0], self.word_share[classes >= 0] > 0)
         word = np.where(said.sum(1) == 1, np.array(self.population.words)[said.argmax(1)], MIXED)
@@ -180,8 +179,8 @@ def exact_population(
     InputError
         If an argument is out of range, or more configurations can be reached.
     """
-    population, n_agents = as_population(policy), integer("n_agents", n_agents, 2, LARGEST_COUNT)
-    most = integer("max_configurations", max_configurations, 1)
+    population, n_agents = as_population(policy), whole_number("n_agents", n_agents, 2, LARGEST_COUNT)
+    most = whole_number("max_configurations", max_configurations, 1)
     cast, composition = make_cast(population, committed, extra=False), start_composition(population, initial)
     n_kinds, space, numbers = len(population.policies), population.space, cast.numbers(n_agents)
     # Types of agents: a policy and a memory, and after these one for each word that agents are committed to.

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from meanfield import InputError, MemorySpace
+from meanfield.toolbox import whole_number
 from theory.streams import seed_streams
-from validation._engine.arguments import integer
 from validation._engine.ensemble import play_to_end, portions
 from validation.naming_game._convention import ROUNDS_AVERAGED, Convention
 from validation.naming_game._ensemble import Ensemble, Recording
@@ -67,13 +67,13 @@ class LazyPolicy:
             raise InputError(f"words = {words!r}: expected several words that differ")
         self.function = function
         self.words = tuple(map(str, words))
-        self.space = MemorySpace(len(self.words), integer("memory_length", memory_length, 1))
+        self.space = MemorySpace(len(self.words), whole_number("memory_length", memory_length, 1))
         if self.space.n_states >= 2**63:
             raise InputError(
                 f"memory_length = {memory_length} with {len(self.words)} words: expected fewer than 2^63 states"
             )
         self.name = name
-        self.cache = integer("cache", cache, 1, MOST_ROWS - len(self.words))
+        self.cache = whole_number("cache", cache, 1, MOST_ROWS - len(self.words))
         self.answers = Answers(len(self.words))  # shared by all simulations
 
     def __repr__(self) -> str:

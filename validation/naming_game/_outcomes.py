@@ -10,8 +10,8 @@ import xarray as xr
 from scipy.special import ndtri
 
 from meanfield import InputError
-from meanfield.toolbox import canonical_order, stamp
-from validation._engine.arguments import check_level, ensembles, integer
+from meanfield.toolbox import canonical_order, check_level, labelled, real_number, stamp, whole_number
+from validation._engine.arguments import ensembles
 from validation.comparison._intervals import wilson_interval
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -64,7 +64,7 @@ def consensus_times(
         If `simulation` is not what `simulate` returns, or an argument is out of range.
     """
     simulation = ensembles("simulation", simulation)
-    bin_width = integer("bin_width", bin_width, 1)
+    bin_width = whole_number("bin_width", bin_width, 1)
     q = np.array(quantiles, dtype=float)
     if q.ndim != 1 or not q.size or not ((q > 0) & (q < 1)).all() or (np.diff(q) <= 0).any():
         raise InputError(f"quantiles = {quantiles}: expected rising numbers between 0 and 1")
@@ -83,8 +83,8 @@ def consensus_times(
         "wins": (table, won.sum(1), "number of runs that end at the word", "1"),
         "no_consensus": ("n_agents", (~won.any(-1)).mean(1), "fraction of runs without consensus", "1"),
     }
-    result = xr.Dataset(
-        {name: (dims, values, {"long_name": label, "units": u}) for name, (dims, values, label, u) in columns.items()},
+    result = labelled(
+        columns,
         coords={
             "n_agents": simulation["n_agents"],
             "word": np.arange(len(words)),
@@ -189,8 +189,7 @@ def critical_size_from_simulation(bias: xr.Dataset, *, level: float = 0.99) -> x
     """
     if not isinstance(bias, xr.Dataset) or bias.attrs.get("kind") != "collective_bias":
         raise InputError("bias: expected what validation.collective_bias returns")
-    if not 0.5 < level < 1:
-        raise InputError(f"level = {level}: expected a number between 1/2 and 1, as in 0.99")
+    real_number("level", level, above=0.5, below=1)
     bias = canonical_order(bias, "bias").sortby("n_agents").transpose("pair", "n_agents", ..., "word")
     sizes = bias["n_agents"].values
     low = bias["interval"].sel(bound="low").transpose("pair", "n_agents").values

@@ -9,8 +9,7 @@ import numpy as np
 import xarray as xr
 
 from meanfield import InputError, MemorySpace, Population, consensus, empty_memories
-from meanfield.toolbox import validate_composition
-from validation._engine.arguments import integer
+from meanfield.toolbox import validate_composition, whole_number
 
 
 @dataclass(frozen=True)
@@ -91,7 +90,7 @@ def make_cast(population: Population, committed: Mapping[str, int] | None, *, ex
     for word in committed:
         if word not in population.words:
             raise InputError(f"committed has the word {word!r}: expected some of {', '.join(population.words)}")
-    counts = {word: integer(f"committed[{word!r}]", number, 0) for word, number in committed.items()}
+    counts = {word: whole_number(f"committed[{word!r}]", number, 0) for word, number in committed.items()}
     return Cast(population, counts, extra)
 
 

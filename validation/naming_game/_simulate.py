@@ -10,8 +10,8 @@ import xarray as xr
 from tqdm.auto import tqdm
 
 from meanfield import InputError, Population
-from meanfield.toolbox import as_population, stamp
-from validation._engine.arguments import LARGEST_POPULATION, LARGEST_SEED, check_ensembles, integer, population_sizes
+from meanfield.toolbox import LARGEST_SEED, as_population, stamp, whole_number
+from validation._engine.arguments import LARGEST_POPULATION, check_ensembles, population_sizes
 from validation.naming_game import _ensemble, _jax_engine
 from validation.naming_game._convention import CONVENTIONS, Convention
 from validation.naming_game._ensemble import OBSERVABLES, Ensemble, Recording, Rules
@@ -121,15 +121,15 @@ def simulate(
     """
     population = policy if isinstance(policy, LazyPolicy) else as_population(policy)
     sizes = population_sizes(n_agents)
-    runs = integer("runs", runs, 1)
-    seed = integer("seed", seed, 0, LARGEST_SEED)
-    max_rounds = integer("max_rounds", max_rounds, 1, LARGEST_SEED)
+    runs = whole_number("runs", runs, 1)
+    seed = whole_number("seed", seed, 0, LARGEST_SEED)
+    max_rounds = whole_number("max_rounds", max_rounds, 1, LARGEST_SEED)
     if trajectories and record_rounds is None:
         record_rounds = max_rounds
     if trajectories and record_rounds != max_rounds:
         raise InputError(f"record_rounds = {record_rounds}: expected None beside trajectories=True, which records all")
     if record_rounds is not None:
-        record_rounds = integer("record_rounds", record_rounds, 0, max_rounds)
+        record_rounds = whole_number("record_rounds", record_rounds, 0, max_rounds)
     recording = _recording(record_rounds, record)
     if not isinstance(convention, Convention) and (not isinstance(convention, str) or convention not in CONVENTIONS):
         raise InputError(f"convention = {convention!r}: expected one of {', '.join(CONVENTIONS)}, or a Convention")

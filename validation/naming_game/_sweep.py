@@ -17,9 +17,9 @@ import xarray as xr
 import zarr
 from tqdm.auto import tqdm
 
-from meanfield import InputError, Population, each_policy, words_of
-from meanfield.toolbox import check_memory, policy_hash, stamp
-from validation._engine.arguments import LARGEST_SEED, check_ensembles, integer, population_sizes
+from meanfield import InputError, Population, StorageError, each_policy, words_of
+from meanfield.toolbox import LARGEST_SEED, check_memory, policy_hash, stamp, whole_number
+from validation._engine.arguments import check_ensembles, population_sizes
 from validation.naming_game._simulate import ROUNDS_PLAYED, simulate
 
 BYTES_A_RUN = 30  # of a store that is read, as measured
@@ -101,8 +101,10 @@ def sweep(
     Raises
     ------
     InputError
-        If an argument is out of range, as in `simulate`, the store holds something else or can't be written (then
-        what it has stays), or it would take more memory when read than `simulate` may take.
+        If an argument is out of range, as in `simulate`, the store holds something else, or it would take more memory
+        when read than `simulate` may take.
+    StorageError
+        If the store can't be written; what it has stays.
     """
     plan = _plan(policies, n_agents, runs, seeds, committed)
     plan = plan._replace(options={"initial": initial, "convention": convention, "max_rounds": max_rounds})
@@ -188,11 +190,11 @@ def _plan(
         raise InputError(f"seeds = {seeds!r}: expected a sequence of numbers")
     cases = []
     for case in committed:
-        bound = {word: integer(f"committed[{word!r}]", number, 0) for word, number in case.items() if number != 0}
+        bound = {word: whole_number(f"committed[{word!r}]", number, 0) for word, number in case.items() if number != 0}
         if len(bound) > 1 or not set(bound) <= known:
             raise InputError(f"committed has {dict(case)}: expected at most one word, and one of the policies' words")
         cases.append(next(iter(bound.items()), ("", 0)))
-    numbers = [integer("seeds", seed, 0, LARGEST_SEED) for seed in seeds]
+    numbers = [whole_number("seeds", seed, 0, LARGEST_SEED) for seed in seeds]
     for name, values in (("seeds", numbers), ("committed", cases)):
         if not values or len(set(values)) < len(values):
             raise InputError(f"{name} = {values}: expected one or several that differ")
@@ -203,12 +205,12 @@ def _plan(
     most = max(number for _, number in cases)
     if most > min(sizes):
         raise InputError(f"committed has {most} agents: expected at most n_agents = {min(sizes)}")
-    return _Plan(members, cases, numbers, sizes, integer("runs", runs, 1), {})
+    return _Plan(members, cases, numbers, sizes, whole_number("runs", runs, 1), {})
 
 
 def _try(plan: _Plan) -> None:
     """InputError for what `simulate` would refuse: a store made for that could not be continued."""
-    integer("max_rounds", plan.options["max_rounds"], 1)
+    whole_number("max_rounds", plan.options["max_rounds"], 1)
     for size in plan.sizes:
         check_ensembles([size], plan.runs)
     combinations = math.prod(plan.shape)
@@ -243,11 +245,11 @@ def _hash(member: Member) -> str:
 
 @contextmanager
 def _one_line(store: Path) -> Iterator[None]:
-    """InputError that names the store, for what the disk refuses."""
+    """StorageError that names the store, for what the disk refuses."""
     try:
         yield
     except OSError as error:
-        raise InputError(
+        raise StorageError(
             f"store = {store}: can't be read and written ({error.strerror or error}); what is done is "
             "kept, start again to go on"
         ) from None

@@ -9,9 +9,8 @@ import numpy as np
 import xarray as xr
 
 from meanfield import InputError
-from meanfield.toolbox import stamp
+from meanfield.toolbox import check_level, stamp
 from theory.norms import NormRates
-from validation._engine.arguments import check_level
 from validation.comparison._compare import compare_trajectories
 from validation.norms._emergence import norm_simulation
 

@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 
 from meanfield import InputError, ReactionModel
-from meanfield.toolbox import check_memory, stamp
+from meanfield.toolbox import LARGEST_SEED, check_memory, real_number, stamp, whole_number
 from theory.norms import (
     AGENTS,
     CHANNELS,
@@ -23,7 +23,7 @@ from theory.norms import (
     norm_start,
 )
 from theory.toolbox import DAYS, EVENTS, fractions_text, mixture_of, operations_sha256
-from validation._engine.arguments import LARGEST_SEED, integer, population_sizes
+from validation._engine.arguments import population_sizes
 from validation.reactions._events import ReactionRuns, interaction_rate, most_agents, play_reactions
 
 WHOLE = 1e-6  # by which fractions of N agents may miss whole numbers
@@ -91,11 +91,10 @@ def simulate_norms(
     model = norm_model(operations, one, rates)
     mixture = mixture_of(one, agents, fractions)
     sizes = population_sizes(n_agents)
-    integer("n_agents", max(sizes), 2, most_agents(len(EVENTS)))
+    whole_number("n_agents", max(sizes), 2, most_agents(len(EVENTS)))
     starts = [_numbers(mixture, n) for n in sizes]
-    runs, seed = integer("runs", runs, 1), integer("seed", seed, 0, LARGEST_SEED)
-    if isinstance(days, bool) or not isinstance(days, (int, float)) or not 0 < days < math.inf:
-        raise InputError(f"days = {days!r}: expected a positive number")
+    runs, seed = whole_number("runs", runs, 1), whole_number("seed", seed, 0, LARGEST_SEED)
+    real_number("days", days, above=0)
     times = days * interaction_rate(model) + 1
     needed = len(sizes) * runs * times * RECORD_BYTES
     check_memory(needed, f"runs = {runs}, days = {days:g}, n_agents = {sizes}", "fewer of them")

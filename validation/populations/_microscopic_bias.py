@@ -10,7 +10,7 @@ from scipy.spatial.distance import jensenshannon
 from scipy.stats import binom, binomtest, chisquare
 
 from meanfield import InputError, MemorySpace, words_of
-from validation._engine.arguments import integer
+from meanfield.toolbox import whole_number
 from validation.populations._empirical_policy import COLUMNS, choice_table, empirical_policy, single_table
 
 NEUTRAL_DISTANCE = 0.005  # [004] Methods
@@ -104,7 +104,7 @@ def microscopic_bias(counts: pd.DataFrame, strong: str, *, interactions: int = 3
     if strong not in words:
         raise InputError(f"strong = {strong!r}: expected one of {', '.join(words)}")
     space = MemorySpace(2, int(policy.attrs["memory_length"]))
-    depth = integer("interactions", interactions, 1, min(DEEPEST, space.memory_length) + 1)
+    depth = whole_number("interactions", interactions, 1, min(DEEPEST, space.memory_length) + 1)
     n = choice_table(counts, list(words), space)
     column = words.index(strong)
     rows: list[Row] = []

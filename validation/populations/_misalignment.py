@@ -9,7 +9,7 @@ import xarray as xr
 from scipy.special import rel_entr
 
 from meanfield import InputError, each_policy, words_of
-from meanfield.toolbox import canonical_order, name_of, stamp
+from meanfield.toolbox import canonical_order, labelled, name_of, stamp
 from validation.comparison._intervals import wilson_interval
 from validation.populations._microscopic_bias import NEUTRAL_DISTANCE
 
@@ -119,8 +119,8 @@ def misalignment(policies: xr.Dataset | Iterable[xr.Dataset], bias: xr.Dataset) 
         "interval": ((*table, "bound"), np.stack([low, high], -1), f"{level:g} % Wilson interval of that fraction"),
         "strong_word": ("pair", strong, bias["strong_word"].attrs.get("long_name", "strong word")),
     }
-    result = xr.Dataset(
-        {name: (dims, values, {"long_name": label}) for name, (dims, values, label) in columns.items()},
+    result = labelled(
+        columns,
         coords={name: bias[name] for name in ("pair", "model", "word_label", "n_agents", "bound")},
     )
     options = {name: bias.attrs[f"option_{name}"] for name in ("runs", "seed", "level")}

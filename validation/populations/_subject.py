@@ -10,7 +10,7 @@ import pandas as pd
 import xarray as xr
 
 from meanfield import InputError, make_policy, words_of
-from validation._engine.arguments import LARGEST_SEED
+from meanfield.toolbox import LARGEST_SEED
 from validation.comparison._intervals import wilson_interval
 from validation.naming_game._stopped_runs import Ends, play_real_runs
 from validation.populations._conditions import EXPERIMENTS, PAPERS_SUCCESS_RATE, Condition, conditions, with_lengths

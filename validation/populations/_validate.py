@@ -11,7 +11,7 @@ from tqdm.auto import tqdm
 import meanfield
 from meanfield import InputError
 from meanfield.datasets import RealPopulations
-from validation._engine.arguments import LARGEST_SEED, check_level, integer
+from meanfield.toolbox import LARGEST_SEED, check_level, whole_number
 from validation.populations._conditions import SUBJECT, option_key, read_runs
 from validation.populations._empirical_policy import COLUMNS
 from validation.populations._subject import AGREES, DISAGREES, TOO_FEW, Options, Row, Subject
@@ -73,9 +73,9 @@ def validate_real_populations(
     """
     if isinstance(populations, (str, os.PathLike)):
         populations = meanfield.datasets.ai_norms(populations)
-    draws, runs = integer("draws", draws, 1), integer("runs", runs, 1)
-    seed = integer("seed", seed, 0, LARGEST_SEED)
-    window = None if window is None else integer("window", window, 1)
+    draws, runs = whole_number("draws", draws, 1), whole_number("runs", runs, 1)
+    seed = whole_number("seed", seed, 0, LARGEST_SEED)
+    window = None if window is None else whole_number("window", window, 1)
     check_level(level)
     if not (np.isfinite(sharpness) and sharpness > 0):
         raise InputError(f"sharpness = {sharpness}: expected a positive number")

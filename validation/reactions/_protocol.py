@@ -11,9 +11,9 @@ import xarray as xr
 from tqdm.auto import tqdm
 
 from meanfield import InputError
-from meanfield.toolbox import stamp
+from meanfield.toolbox import LARGEST_SEED, stamp, whole_number
 from theory.streams import seed_streams
-from validation._engine.arguments import LARGEST_POPULATION, LARGEST_SEED, check_protocol_runs, integer
+from validation._engine.arguments import LARGEST_POPULATION, check_protocol_runs
 from validation._engine.ensemble import play_to_end, portions
 from validation.reactions._epochs import log_survival
 from validation.reactions._kernel import Outcomes, Runs, advance, outcomes_of
@@ -158,10 +158,10 @@ def play_protocol(
     progress: bool = False,
 ) -> Runs:
     """`runs` runs from the counts `start` (K,), with the arguments of `simulate_protocol`, as arrays."""
-    runs = integer("runs", runs, 1)
-    seed = integer("seed", seed, 0, LARGEST_SEED)
+    runs = whole_number("runs", runs, 1)
+    seed = whole_number("seed", seed, 0, LARGEST_SEED)
     n_agents, n_states = int(start.sum()), len(start)
-    max_rounds = integer("max_rounds", max_rounds, 1, 2**62 // n_agents)
+    max_rounds = whole_number("max_rounds", max_rounds, 1, 2**62 // n_agents)
     in_batches = _in_batches(method, n_agents, n_states)
     recorded = 0 if record_rounds is None else record_rounds + 1
     check_protocol_runs(runs, n_states, recorded, len(outcomes.watched))
@@ -232,8 +232,8 @@ def _play_portion(
 
 def recorded_rounds(record_rounds: int | None, max_rounds: int) -> int | None:
     """`record_rounds`, checked."""
-    most = integer("max_rounds", max_rounds, 1)
-    return None if record_rounds is None else integer("record_rounds", record_rounds, 0, most)
+    most = whole_number("max_rounds", max_rounds, 1)
+    return None if record_rounds is None else whole_number("record_rounds", record_rounds, 0, most)
 
 
 def outcomes_of_rows(
@@ -262,7 +262,7 @@ def outcomes_of_rows(
 def _start(counts: Any) -> tuple[dict[Hashable, int], np.ndarray]:
     """{state: its place} and the numbers of agents, int64 of shape (K,)."""
     names = list(counts) if isinstance(counts, Mapping) else list(range(len(counts)))
-    numbers = [integer(f"counts[{name!r}]", counts[name], 0) for name in names]
+    numbers = [whole_number(f"counts[{name!r}]", counts[name], 0) for name in names]
     if not 2 <= len(names) <= MOST_STATES:
         raise InputError(f"counts has {len(names)} states: expected 2 to {MOST_STATES}")
     if isinstance(counts, Mapping) and not all(isinstance(name, str) for name in names):

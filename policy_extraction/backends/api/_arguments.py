@@ -10,8 +10,8 @@ from typing import Any, get_args
 from urllib.parse import urlsplit
 
 from meanfield import InputError
-from policy_extraction._toolbox.numbers import is_number
-from policy_extraction._toolbox.texts import can_be_kept, check_name, shown
+from meanfield.toolbox import is_number, shown
+from policy_extraction._toolbox.texts import can_be_kept, check_name
 from policy_extraction.backends.api._request import Prefill
 from policy_extraction.backends.api._secrets import HIDDEN
 
@@ -30,12 +30,6 @@ def check_model(model: str, prefill: str) -> None:
     check_name("model", model)
     if prefill not in get_args(Prefill):
         raise InputError(f"prefill = {prefill!r}: expected one of {', '.join(get_args(Prefill))}")
-
-
-def check_whole(name: str, value: int, least: int, most: int) -> None:
-    """Refuse what is no whole number in this range."""
-    if type(value) is not int or not least <= value <= most:
-        raise InputError(f"{name} = {shown(value)}: expected a whole number, {least} to {most}")
 
 
 def check_seconds(name: str, value: float, *, zero: bool) -> None:

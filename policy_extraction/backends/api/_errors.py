@@ -6,13 +6,13 @@ import time
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from meanfield import InputError
+from meanfield import InputError, ModelError
 from policy_extraction.backends.api._reply import UnusableReplyError
 
 LONGEST_MESSAGE = 300  # characters of a server's own words
 
 
-class ServerError(ConnectionError):
+class ServerError(ModelError, ConnectionError):
     """A server that could be reached went on failing."""
 
 

@@ -8,15 +8,14 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 
-from meanfield import InputError
-from policy_extraction._toolbox.numbers import is_number
-from policy_extraction._toolbox.texts import shown
+from meanfield import InputError, ModelError
+from meanfield.toolbox import is_number, shown
 
 MINUTE = 60.0  # seconds
 PRICED_TOKENS = 1_000_000
 
 
-class CostLimitError(RuntimeError):
+class CostLimitError(ModelError):
     """The next request could cost more than is left."""
 
 

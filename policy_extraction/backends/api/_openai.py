@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 
 from meanfield import InputError
-from policy_extraction._toolbox.numbers import LARGEST_SEED
+from meanfield.toolbox import LARGEST_SEED, whole_number
 from policy_extraction.backends._backend import Scores
 from policy_extraction.backends.api._arguments import (
     check_model,
     check_seconds,
-    check_whole,
     checked_address,
     checked_fields,
 )
@@ -111,9 +110,9 @@ class OpenAIBackend:
         extra_body: Mapping[str, Any] | None = None,
     ) -> None:
         check_model(model, prefill)
-        check_whole("top_logprobs", top_logprobs, 1, MOST_LISTED)
-        check_whole("concurrency", concurrency, 1, MOST_AT_ONCE)
-        check_whole("max_retries", max_retries, 0, LARGEST_SEED)
+        whole_number("top_logprobs", top_logprobs, 1, MOST_LISTED)
+        whole_number("concurrency", concurrency, 1, MOST_AT_ONCE)
+        whole_number("max_retries", max_retries, 0, LARGEST_SEED)
         check_seconds("timeout", timeout, zero=False)
         check_seconds("backoff", backoff, zero=True)
         extra = checked_fields(extra_body)

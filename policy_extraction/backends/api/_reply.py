@@ -7,7 +7,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from policy_extraction._toolbox.texts import LONGEST_NAME, can_be_kept, shown
+from meanfield.toolbox import shown
+from policy_extraction._toolbox.texts import LONGEST_NAME, can_be_kept
 from policy_extraction.backends.api._limits import Usage
 from policy_extraction.backends.api._words import ROUNDING, TopTokens
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from meanfield import InputError
+from meanfield import InputError, ModelError
 from policy_extraction.backends._backend import Scores
 from policy_extraction.backends.local._attention import UnsupportedError, branching
 from policy_extraction.backends.local._batches import batch_scores, repeatable
@@ -165,7 +165,7 @@ class TransformersBackend:
 
     def _finite(self, log_p: np.ndarray) -> np.ndarray:
         if np.isnan(log_p).any():
-            raise InputError(f"model = {self.name}: it returned logits that are not numbers (NaN); try dtype='float32'")
+            raise ModelError(f"model = {self.name}: it returned logits that are not numbers (NaN); try dtype='float32'")
         return log_p
 
     def _tokens_of_a_pass(self, asked: Sequence[Question]) -> int:

@@ -9,6 +9,7 @@ import numpy as np
 import xarray as xr
 
 from meanfield import InputError
+from meanfield.toolbox import real_number
 from theory.flag_game._pictures.crops import CANVAS, CROP, SIZES, Layout, Pictures, check_layout, pictures
 from theory.flag_game._pictures.drawing import SCALE
 from theory.flag_game._pictures.flags import COLOURS, FLAGS, Flag, check_pool, flag_of
@@ -71,8 +72,7 @@ def crop_compatibility(
     pool = check_pool(flags)
     layout = check_layout(canvas, crop, scale)
     hidden = pool.index(flag_of(country, pool))
-    if isinstance(noise, bool) or not isinstance(noise, (int, float, np.number)) or not 0 <= noise < 1:
-        raise InputError(f"noise = {noise!r}: expected a probability, 0 ≤ noise < 1")
+    real_number("noise", noise, least=0, below=1)
     if counting not in get_args(Counting):
         raise InputError(f"counting = {counting!r}: expected {' or '.join(map(repr, get_args(Counting)))}")
     seen = pictures(pool, layout)

@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from meanfield import InputError
-from theory.flag_game._arguments import two_whole_numbers, whole_number
+from meanfield.toolbox import whole_number
+from theory.flag_game._arguments import two_whole_numbers
 from theory.flag_game._pictures.drawing import HEIGHT, PALETTE, SCALE, WIDTH, draw
 from theory.flag_game._pictures.flags import Flag
 
@@ -55,7 +56,9 @@ class Pictures(NamedTuple):
 
 def check_layout(canvas: tuple[int, int], crop: tuple[int, int], scale: int) -> Layout:
     """The sizes, once they are found to fit."""
-    layout = Layout(two_whole_numbers("canvas", canvas), two_whole_numbers("crop", crop), whole_number("scale", scale))
+    layout = Layout(
+        two_whole_numbers("canvas", canvas), two_whole_numbers("crop", crop), whole_number("scale", scale, 1)
+    )
     if layout.crop[0] > layout.canvas[0] or layout.crop[1] > layout.canvas[1]:
         raise InputError(f"crop = {layout.crop}: expected at most the canvas, {layout.canvas} (width, height)")
     return layout

@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 
 from meanfield import InputError
-from theory.flag_game._arguments import whole_number
+from meanfield.toolbox import whole_number
 from theory.flag_game._pictures.flags import COLOURS, Flag
 
 WIDTH, HEIGHT = 24, 16  # of the canvas, [002] Appendix C
@@ -44,7 +44,7 @@ def draw(flag: Flag, width: int = WIDTH, height: int = HEIGHT) -> np.ndarray:
     """
     if not isinstance(flag, Flag):
         raise InputError(f"flag = {flag!r}: expected a Flag")
-    width, height = whole_number("width", width), whole_number("height", height)
+    width, height = whole_number("width", width, 1), whole_number("height", height, 1)
     along = height if flag.orientation == "horizontal" else width
     n = len(flag.stripes)
     if along < n:
@@ -91,8 +91,8 @@ def render(flag: Flag, scale: int = SCALE, width: int = WIDTH, height: int = HEI
     InputError
         As `draw`.
     """
-    scale = whole_number("scale", scale)
-    width, height = whole_number("width", width), whole_number("height", height)
+    scale = whole_number("scale", scale, 1)
+    width, height = whole_number("width", width, 1), whole_number("height", height, 1)
     return PALETTE[draw(flag, width * scale, height * scale)]
 
 

@@ -9,8 +9,8 @@ import numpy as np
 import xarray as xr
 
 from meanfield import InputError
-from meanfield.toolbox import stamp
-from theory.flag_game._arguments import check_country, places, whole_number
+from meanfield.toolbox import stamp, whole_number
+from theory.flag_game._arguments import check_country, places
 from theory.flag_game._pictures.crops import SIZES
 
 TIE = 1e-9  # means of up to thousands of posteriors differ by rounding, 1e-13, where they are equal
@@ -154,7 +154,7 @@ def _borders(finite: np.ndarray, bins: int | Sequence[float]) -> np.ndarray:
         raise InputError(f"bins = {bins!r}: expected a number of bins or their borders")
     if np.ndim(bins) == 0:
         most = float(np.abs(finite).max()) if finite.any() else 1.0
-        return np.linspace(-most, most, whole_number("bins", bins) + 1)
+        return np.linspace(-most, most, whole_number("bins", bins, 1) + 1)
     borders = np.asarray(bins, dtype=float)
     if len(borders) < 2 or not np.isfinite(borders).all() or not (np.diff(borders) > 0).all():
         raise InputError(f"bins = {bins!r}: expected at least two borders, rising")

@@ -7,6 +7,7 @@ import pandas as pd
 import xarray as xr
 
 from meanfield import InputError
+from meanfield.toolbox import real_number
 from theory.flag_game._pictures.crops import SIZES
 
 PSEUDO_COUNT = 0.5  # Jeffreys' prior where there are two answers; for B = 50, |h| stays below log(101) = 4.6
@@ -98,8 +99,7 @@ def measured_compatibility(counts: xr.DataArray, pseudo_count: float = PSEUDO_CO
         has no answer.
     """
     counts = check_counts(counts)
-    if not 0 <= pseudo_count < np.inf:
-        raise InputError(f"pseudo_count = {pseudo_count}: expected a number ≥ 0")
+    real_number("pseudo_count", pseudo_count, least=0)
     weight = counts + float(pseudo_count)
     total = weight.sum("country")
     if (total == 0).any():

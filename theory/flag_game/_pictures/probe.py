@@ -9,7 +9,7 @@ import xarray as xr
 from scipy.stats import beta, kendalltau, spearmanr
 
 from meanfield import InputError
-from meanfield.toolbox import stamp
+from meanfield.toolbox import check_level, stamp
 from theory.flag_game._arguments import check_country, places
 from theory.flag_game._pictures.compatibility import Counting, crop_compatibility
 from theory.flag_game._pictures.drawing import SCALE
@@ -66,8 +66,7 @@ def compare_with_probe(
     """
     counts = check_counts(counts)
     check_country("truth", truth, counts)
-    if not 0 < level < 1:
-        raise InputError(f"level = {level}: expected a number between 0 and 1")
+    check_level(level)
     trials = counts.sum("country").values
     if not trials.all():
         raise InputError(f"counts: no answer to crop {counts['crop'].values[trials == 0][0]}: expected at least one")

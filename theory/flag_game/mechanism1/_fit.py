@@ -12,7 +12,7 @@ from scipy.stats import norm
 from tqdm.auto import tqdm
 
 from meanfield import InputError
-from meanfield.toolbox import stamp
+from meanfield.toolbox import check_level, labelled, stamp, whole_number
 from theory.flag_game.mechanism1._bootstrap import Refits
 from theory.flag_game.mechanism1._bootstrap import bootstrap as bootstrap_refits
 from theory.flag_game.mechanism1._coordinates import Coordinates, interval_of, theta_of
@@ -133,17 +133,16 @@ def fit_mechanism1(
             f"start = {start!r}: expected a Mechanism1, as dataclasses.replace(APPENDIX_E, J=2.0) makes one"
         )
     coordinates = Coordinates.of(free, start)
-    runs = _checked("runs", max(LEAST_RUNS, RUNS_A_SEED * int(measured.seeds.max())) if runs is None else runs, 100)
+    runs = whole_number("runs", max(LEAST_RUNS, RUNS_A_SEED * int(measured.seeds.max())) if runs is None else runs, 100)
     if runs < FEW_RUNS:
         warnings.warn(
             f"runs = {runs}: with fewer than {FEW_RUNS} the curvature is noisy, and with it standard errors and "
             "the list of directions that the data determine",
             stacklevel=2,
         )
-    starts, replicates = _checked("starts", starts, 0), _checked("bootstrap", bootstrap, 0)
-    _checked("seed", seed, 0, LARGEST_SEED)
-    if not 0 < level < 1:
-        raise InputError(f"level = {level}: expected a probability between 0 and 1")
+    starts, replicates = whole_number("starts", starts), whole_number("bootstrap", bootstrap)
+    whole_number("seed", seed, 0, LARGEST_SEED)
+    check_level(level)
     total = starts + min(CLIMBS, starts + 1) + 2 + replicates
     with tqdm(total=total, desc="Mechanism 1", disable=not progress, leave=False) as bar:
         fit = _fit(coordinates, measured, start, starts, runs, replicates, seed, bar.update)
@@ -154,14 +153,6 @@ def fit_mechanism1(
     return stamp(result, "mechanism1_fit", None, free=" ".join(coordinates.free), **options).assign_attrs(
         _judged(fit, paper, measured, CHECK * runs)
     )
-
-
-def _checked(name: str, value: int, least: int, most: int | None = None) -> int:
-    too_large = most is not None and value > most
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least or too_large:
-        expected = f"of at least {least}" if most is None else f"from {least} to {most}"
-        raise InputError(f"{name} = {value!r}: expected a whole number {expected}")
-    return int(value)
 
 
 def _fit(
@@ -272,11 +263,8 @@ def _label(fit: Fit, paper: Moments, measured: EndpointCounts, level: float) -> 
         "endpoint": list(ENDPOINTS),
         "n_agents": measured.n_agents,
     }
-    return xr.Dataset(
-        {
-            name: (dims, values, {"long_name": text, "units": unit})
-            for name, (dims, values, text, unit) in columns.items()
-        },
+    return labelled(
+        columns,
         coords,
     )
 

@@ -12,7 +12,7 @@ import xarray as xr
 from numpy.typing import ArrayLike
 
 from meanfield import InputError
-from theory.flag_game._arguments import whole_number
+from meanfield.toolbox import real_number, whole_number
 from theory.flag_game.random_field import FieldLaw
 
 POSITIVE = ("exponent_R", "beta")
@@ -70,14 +70,8 @@ class Mechanism1:
     def __post_init__(self) -> None:
         for name in PARAMETERS:
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not np.isfinite(value):
-                raise InputError(f"{name} = {value!r}: expected a finite number")
-            if value < 0 and name in NOT_NEGATIVE:
-                raise InputError(f"{name} = {value}: expected a number of at least 0")
-            if value <= 0 and name in POSITIVE:
-                raise InputError(f"{name} = {value}: expected a number above 0")
-        if not 0 < self.alpha <= 1:
-            raise InputError(f"alpha = {self.alpha}: expected a number above 0 and at most 1")
+            real_number(name, value, least=0 if name in NOT_NEGATIVE else None, above=0 if name in POSITIVE else None)
+        real_number("alpha", self.alpha, above=0, most=1)
         weights = (self.weight_T, self.weight_R)
         if min(weights) < 0 or sum(weights) > 1:
             raise InputError(f"weight_T, weight_R = {weights}: weights above 1 or below 0; they sum to at most 1")

@@ -28,8 +28,7 @@ from scipy.special import expit
 from scipy.stats import betabinom, binom
 
 from meanfield import InputError
-from meanfield.toolbox import stamp
-from theory.flag_game._arguments import whole_number
+from meanfield.toolbox import labelled, stamp, whole_number
 from theory.flag_game.mechanism1._counts import EndpointCounts, Source, read_counts
 from theory.flag_game.mechanism1._endpoints import ENDPOINTS
 from theory.flag_game.mechanism1._information import information
@@ -79,7 +78,7 @@ def copying_law(
     InputError
         If an argument is out of range.
     """
-    n_agents = whole_number("n_agents", n_agents)
+    n_agents = whole_number("n_agents", n_agents, 1)
     if not (0 < zealots_T < np.inf and 0 < zealots_R < np.inf):
         raise InputError(f"zealots_T, zealots_R = {zealots_T}, {zealots_R}: expected numbers above 0")
     if not 0 <= initial_share <= 1:
@@ -131,7 +130,7 @@ def fit_copying(counts: Source, *, interactions_per_agent: int | None = None) ->
         If an argument is not as described.
     """
     if interactions_per_agent is not None:
-        interactions_per_agent = whole_number("interactions_per_agent", interactions_per_agent)
+        interactions_per_agent = whole_number("interactions_per_agent", interactions_per_agent, 1)
     measured = read_counts(counts)
     fit = likeliest_copying(measured, interactions_per_agent)
     share = expit(fit.point[3:])
@@ -143,8 +142,8 @@ def fit_copying(counts: Source, *, interactions_per_agent: int | None = None) ->
         "fitted": (("n_agents", "endpoint"), fit.moments.values[:, :4], "fraction of runs, fitted"),
         "fitted_accuracy": (("n_agents",), fit.moments.values[:, 4], "collective mean accuracy, fitted"),
     }
-    result = xr.Dataset(
-        {name: (dims, values, {"long_name": text, "units": "1"}) for name, (dims, values, text) in columns.items()},
+    result = labelled(
+        columns,
         {"parameter": list(NAMES[: len(estimate)]), "endpoint": list(ENDPOINTS), "n_agents": measured.n_agents},
     )
     judged = judgement(fit.log_likelihood, fit.effective_parameters, measured)

@@ -10,8 +10,7 @@ import xarray as xr
 from tqdm.auto import tqdm
 
 from meanfield import InputError
-from meanfield.toolbox import stamp
-from theory.flag_game._arguments import whole_number
+from meanfield.toolbox import check_level, real_number, stamp, whole_number
 from theory.flag_game.mechanism2._likelihood import (
     Condition,
     at_bound,
@@ -101,10 +100,9 @@ def fit_mechanism2(
         If the table is not what it should be, or an argument is out of range.
     """
     for name, value, least, most in (("similarity", similarity, 0, 1), ("compatible", compatible, 2, N_COUNTRIES - 1)):
-        if value is not None and not (isinstance(value, (int, float, np.number)) and least <= value <= most):
-            raise InputError(f"{name} = {value!r}: expected a number from {least} to {most}, or None")
-    if not 0 < level < 1:
-        raise InputError(f"level = {level}: expected a number between 0 and 1")
+        if value is not None:
+            real_number(name, value, least=least, most=most)
+    check_level(level)
     bootstrap, seed = whole_number("bootstrap", bootstrap, 0), whole_number("seed", seed, 0)
     table = read_memory_conflict(probe)
     models = list(dict.fromkeys(table["model"]))

@@ -10,8 +10,7 @@ import pandas as pd
 from jaxtyping import Float
 
 from meanfield import InputError
-from meanfield.toolbox import column_numbers, read_csv
-from theory.flag_game._arguments import whole_number
+from meanfield.toolbox import column_numbers, read_csv, whole_number
 
 RESPONSES = ("private_evidence", "social_evidence", "other_private_compatible", "other_incompatible")
 STRONG = "strong_private_evidence"

@@ -11,7 +11,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import ArrayLike
 
-from meanfield.toolbox import all_roots, stamp
+from meanfield.toolbox import all_roots, labelled, stamp
 from theory.flag_game.random_field._field_law import FieldLaw, field_law
 from theory.flag_game.random_field._fixed_points import check_beta, check_finite
 
@@ -64,11 +64,8 @@ def random_field_bifurcation(fields: FieldLaw | ArrayLike, *, beta: float, max_J
         "pitchfork_J": ((), pitchfork, "coupling at the pitchfork", "nat"),
         "pitchfork_kind": ((), kind, "kind of the pitchfork", "1"),
     }
-    result = xr.Dataset(
-        {
-            name: (dims, values, {"long_name": text, "units": unit})
-            for name, (dims, values, text, unit) in columns.items()
-        },
+    result = labelled(
+        columns,
         {"point": np.arange(len(x)), "fold": np.arange(len(fold_x))},
     )
     return stamp(result, "random_field_bifurcation", None, beta=beta, max_J=max_J)

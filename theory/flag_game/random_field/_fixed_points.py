@@ -7,7 +7,7 @@ import xarray as xr
 from numpy.typing import ArrayLike
 
 from meanfield import InputError
-from meanfield.toolbox import all_roots, stamp
+from meanfield.toolbox import all_roots, real_number, stamp
 from theory.flag_game.random_field._field_law import FieldLaw, field_law
 
 MARGINAL = 1e-7  # of the slope of f(Jm) - m; a fold is approached as the root of the distance
@@ -75,22 +75,16 @@ def random_field_fixed_points(fields: FieldLaw | ArrayLike, *, J: float, beta: f
 
 
 def check_coupling(J: float, beta: float) -> None:
-    if not (_is_number(J) and np.isfinite(J) and J >= 0):
-        raise InputError(f"J = {J!r}: expected a finite number of at least 0")
+    real_number("J", J, least=0)
     check_beta(beta)
 
 
 def check_beta(beta: float) -> None:
-    if not (_is_number(beta) and beta > 0):
-        raise InputError(f"beta = {beta!r}: expected a number above 0")
+    if not (isinstance(beta, float) and beta == np.inf):
+        real_number("beta", beta, above=0)
 
 
 def check_finite(**values: float) -> None:
     """InputError unless all are finite numbers above 0."""
     for name, value in values.items():
-        if not (_is_number(value) and 0 < value < np.inf):
-            raise InputError(f"{name} = {value!r}: expected a finite number above 0")
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+        real_number(name, value, above=0)

@@ -9,8 +9,7 @@ import xarray as xr
 from numpy.typing import ArrayLike
 
 from meanfield import InputError
-from meanfield.toolbox import stamp
-from theory.flag_game._arguments import whole_number
+from meanfield.toolbox import stamp, whole_number
 from theory.flag_game.random_field._field_law import FieldLaw, numbers
 from theory.flag_game.random_field._fixed_points import check_coupling
 
@@ -62,10 +61,10 @@ def random_field_phase_diagram(
     InputError
         If an argument is out of range.
     """
-    sizes = [whole_number("n_agents", n) for n in n_agents]
+    sizes = [whole_number("n_agents", n, 1) for n in n_agents]
     if not sizes or len(set(sizes)) < len(sizes):
         raise InputError(f"n_agents = {sizes}: expected one population size or several different ones")
-    samples, seed = whole_number("samples", samples), whole_number("seed", seed, 0)
+    samples, seed = whole_number("samples", samples, 1), whole_number("seed", seed, 0)
     couplings = np.atleast_1d(numbers("J", J))
     if couplings.ndim != 1 or couplings.size == 0:
         raise InputError(f"J has shape {couplings.shape}: expected a row of at least one coupling")

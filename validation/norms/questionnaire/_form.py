@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from meanfield import InputError
+from meanfield.toolbox import LARGEST_SEED, whole_number
 from theory.norms import AGENTS
-from validation._engine.arguments import LARGEST_SEED, integer
 from validation.norms.questionnaire._records import Operation, Record, agent_operations
 
 FORMAT = 1
@@ -65,8 +65,8 @@ def evaluation_form(
     InputError
         If the records can't be read, or none is the agent's.
     """
-    per_question = integer("per_question", per_question, 1)
-    rng = np.random.default_rng(integer("seed", seed, 0, LARGEST_SEED))
+    per_question = whole_number("per_question", per_question, 1)
+    rng = np.random.default_rng(whole_number("seed", seed, 0, LARGEST_SEED))
     known = agent_operations(records, agent)
     if not known:
         raise InputError(f"agent = {agent!r}: expected one whose operations are among the records")

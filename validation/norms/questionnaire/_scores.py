@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 
 from meanfield import InputError
-from meanfield.toolbox import stamp
+from meanfield.toolbox import labelled, stamp
 from validation.norms.questionnaire._filled import filled_scores
 from validation.norms.questionnaire._form import TASKS, Form
 
@@ -62,8 +62,8 @@ def questionnaire_scores(forms: Iterable[Form]) -> xr.Dataset:
         "overall": ((), overall, "mean score of all tasks"),
         "overall_standard_error": ((), overall_error, "standard error of that mean, over forms"),
     }
-    result = xr.Dataset(
-        {name: (dims, values, {"long_name": text, "units": "1"}) for name, (dims, values, text) in columns.items()},
+    result = labelled(
+        columns,
         coords={"task": list(TASKS), "module": ("task", [task["module"] for task in TASKS.values()])},
     )
     return stamp(result, "norm_questionnaire", forms=len(each))

@@ -14,10 +14,9 @@ import xarray as xr
 from tqdm.auto import tqdm
 
 from meanfield import InputError
-from meanfield.toolbox import stamp
+from meanfield.toolbox import LARGEST_SEED, stamp, whole_number
 from theory.norms import AGENTS, Behaviour, NormAgent, NormRates, SocietyOperations, norm_fractions
 from theory.toolbox import agents_of, behaviours_of, behaviours_sha256, rates_of
-from validation._engine.arguments import LARGEST_SEED, integer
 from validation.norms.society._events import Event, Rules
 from validation.norms.society._log import EventLog
 from validation.norms.society._member import Member
@@ -102,16 +101,18 @@ def simulate_society(
     Raises
     ------
     InputError
-        If an argument is out of range, `log` holds another society or can't be written, or an operation answers what
-        it must not, as a utility outside 1 to 100; `log` keeps the events before.
+        If an argument is out of range, `log` holds another society, or an operation answers what it must not, as a
+        utility outside 1 to 100; `log` keeps the events before.
+    StorageError
+        If `log` can't be written.
     """
     agents = agents_of(agents)
     rules, key = _rules(operations, agents, behaviours, rates, n_created, on_unparsed)
     if log is not None and not key["operations"]:
         raise InputError(f"log = {log}: expected None, since operations without an identity can't be told from others")
     _warn_of_unused(operations, agents)
-    encounters = integer("encounters", encounters, 1)
-    seed = integer("seed", seed, 0, LARGEST_SEED)
+    encounters = whole_number("encounters", encounters, 1)
+    seed = whole_number("seed", seed, 0, LARGEST_SEED)
     kept = EventLog(log, {**key, "seed": seed}, agents)
     record = Record([Member(agent) for agent in agents], rules.behaviours)
     streams, met, number = Streams(seed), 0, 0
@@ -211,7 +212,7 @@ def _rules(
         norm_fractions(one, agents)
     if on_unparsed not in UNPARSED:
         raise InputError(f"on_unparsed = {on_unparsed!r}: expected {' or '.join(map(repr, UNPARSED))}")
-    n_created = integer("n_created", n_created, 1)
+    n_created = whole_number("n_created", n_created, 1)
     if rates is None:
         whole = NormRates(other_utility_entrepreneur=0.0, other_utility_ordinary=0.0)
         rates = getattr(operations, "rates", whole)

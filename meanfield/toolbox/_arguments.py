@@ -1,0 +1,80 @@
+"""Numbers that are given as arguments, checked in one way for all rooms."""
+
+from __future__ import annotations
+
+import math
+import operator
+from numbers import Real
+
+from meanfield.toolbox._errors import InputError
+
+LARGEST_SEED = 2**63 - 1  # what NetCDF attrs hold
+SHOWN = 60  # characters of a wrong value
+
+
+def whole_number(name: str, value: object, least: int = 0, most: int | None = None) -> int:
+    """`value` as an int; InputError unless it is a whole number from `least` to `most`."""
+    try:
+        number = operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        number = None
+    if number is None or isinstance(value, bool) or number < least or (most is not None and number > most):
+        span = f"of at least {least}" if most is None else f"from {least} to {most}"
+        raise InputError(f"{name} = {shown(value)}: expected a whole number {span}")
+    return number
+
+
+def real_number(
+    name: str,
+    value: object,
+    *,
+    least: int | float | None = None,
+    most: int | float | None = None,
+    above: int | float | None = None,
+    below: int | float | None = None,
+) -> float:
+    """`value` as a float; InputError unless it is finite, from `least` to `most`, and `above` and `below` others."""
+    inside = (
+        is_number(value)
+        and (least is None or value >= least)  # type: ignore[operator]
+        and (most is None or value <= most)  # type: ignore[operator]
+        and (above is None or value > above)  # type: ignore[operator]
+        and (below is None or value < below)  # type: ignore[operator]
+    )
+    if not inside:
+        raise InputError(f"{name} = {shown(value)}: expected a number{_span(least, most, above, below)}")
+    return float(value)  # type: ignore[arg-type]
+
+
+def _span(*bounds: int | float | None) -> str:
+    """In words: from least, most, above and below, None for no such bound."""
+    least, most, above, below = bounds
+    if least is not None and most is not None:
+        return f" from {least:g} to {most:g}"
+    if above is not None and below is not None:
+        return f" between {above:g} and {below:g}"
+    each = zip(("of at least", "at most", "above", "below"), bounds, strict=True)
+    told = [f"{words} {bound:g}" for words, bound in each if bound is not None]
+    return " " + " and ".join(told[::-1] if above is not None else told) if told else ""
+
+
+def check_level(level: object) -> None:
+    """InputError unless it is the level of a confidence interval."""
+    real_number("level", level, above=0, below=1)
+
+
+def is_number(value: object) -> bool:
+    """Whether it is a finite number, and not a whole one that no float can be."""
+    try:
+        return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+    except OverflowError:
+        return False
+
+
+def shown(value: object) -> str:
+    """A value as Python writes it, cut short; its type where Python can't write it."""
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):  # a whole number of too many digits, a list of too many levels
+        text = f"a {type(value).__name__}"
+    return text if len(text) <= SHOWN else text[:SHOWN] + "…"
