@@ -2,8 +2,23 @@
 
 A policy (what an agent says in every memory state) becomes a rate equation, its fixed points, their spectra and a
 stability table. Results are labelled `xarray.Dataset`s.
+
+- Agents: `make_policy`, `load_policy`, `validate_policy`, `each_policy`, `words_of`, `MemorySpace`, `Population`.
+- Starts: `empty_memories`, `consensus`.
+- The rate equation: `dense_tensor`, `drift`, `solve`, `basins`, in a time of which `TIME_PER_ROUND` units are a round.
+- Where it rests: `fixed_points`, `spectrum`, `stability_table`, `sensitivity`.
+- Who decides: `bifurcation`, `critical_mass`.
+- Finite groups: `finite_size`, `group_size_law`.
+- What a word share says: `convention`, `success_rate`, `entropy`.
+- Other games: `ReactionModel`, `solve_reactions`, `reaction_fixed_points`, `reaction_protocol`.
+- Tables and files: `stability_report`, `describe_stability`, `write_stability_csv`, `write_stability_latex`, `load`,
+  `save`, `cache_folder`, `datasets`.
+- Errors: `InputError`, `ModelError` (as `UnparsedError`), `StorageError` and `ConvergenceError` are `MeanfieldError`.
+
+`toolbox` is for the packages beside this one.
 """
 
+from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 import jax
@@ -11,6 +26,8 @@ import jax
 jax.config.update("jax_enable_x64", True)
 
 from meanfield.toolbox._lazy_door import lazy_door
+
+__version__ = version("meanfield-llm")
 
 if TYPE_CHECKING:
     from meanfield import datasets as datasets

@@ -30,6 +30,11 @@ def test_every_name_is_there(room):
         exec(f"from {room} import nothing")
 
 
+def test_help_lists_every_name_by_job():
+    text = import_module("meanfield").__doc__
+    assert [name for name in import_module("meanfield").__all__ if f"`{name}`" not in text] == []
+
+
 def test_heavy_packages_are_imported_when_they_are_needed():
     """The control is the last line: the same names after a function is used."""
     code = f"""

@@ -28,4 +28,7 @@ def lazy_door(package: str, file: str) -> tuple[Callable[[str], object], Callabl
         setattr(sys.modules[package], name, value)  # found without this function from now on
         return value
 
-    return find, lambda: sorted(origins), sorted(origins)
+    def listed() -> list[str]:
+        return sorted({*origins, *(name for name in vars(sys.modules[package]) if name.startswith("__"))})
+
+    return find, listed, sorted(origins)
