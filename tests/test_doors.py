@@ -7,7 +7,7 @@ from importlib import import_module
 import pytest
 
 ROOMS = ("meanfield", "theory", "validation")
-HEAVY = ["equinox", "diffrax", "numba", "sympy", "optax", "pandas", "xarray", "scipy.stats", "matplotlib", "zarr"]
+HEAVY = ["numba", "sympy", "optax", "pandas", "xarray", "scipy.stats", "matplotlib", "zarr"]
 
 
 def run(code: str) -> str:

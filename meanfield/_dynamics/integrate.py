@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from meanfield._dynamics.trajectory_kernel import follow
+from meanfield._dynamics.trajectory_kernel import NO_MOVES, follow
 from meanfield._numerics.compiled import in_threads
 from meanfield._numerics.tsit5 import MAX_STEPS, Tolerances
 from meanfield._population.mixture import Mixture
@@ -69,7 +69,7 @@ def integrate(
     def solve(lanes: slice) -> None:
         for lane in range(lanes.start, lanes.stop):
             p = lane // n_starts
-            ends[lane] = follow(x[lane], q[p], share[p], committed[p], times, limits, shares[lane])
+            ends[lane] = follow(x[lane], (q[p], share[p], committed[p]), NO_MOVES, times, limits, shares[lane])
             shares[lane] += committed[p]
 
     in_threads(solve, len(x), LEAST_WORK * M * S)

@@ -10,6 +10,9 @@ from meanfield._numerics.compiled import compiled
 from meanfield._numerics.tsit5 import ERROR, INTERPOLANT, STAGES
 
 WEIGHTS = np.array([[*weights, *[0.0] * (len(STAGES) - len(weights))] for weights in STAGES])
+# What a solution is not of: a reaction model has no mixture, and a mixture no moves.
+NO_MIXTURE = np.empty((0, 0, 0)), np.empty(0), np.empty(0)
+NO_MOVES = *(np.empty(0, np.int64) for _ in range(3)), np.empty(0), np.empty((0, 0)), np.empty(0)
 SAFETY, LEAST_FACTOR, LARGEST_FACTOR, ORDER = 0.9, 0.2, 10.0, 5
 
 
@@ -27,7 +30,7 @@ def say(x, q, share, said):
 @compiled
 @no_type_check
 def drift(x, q, share, committed, slope, work):
-    """Write dx/dt of `_mixture.mixture_drift` and return max|dx/dt|."""
+    """Write dx/dt of `mixture_drift` and return max|dx/dt|."""
     W, S = q.shape[2], x.shape[1]
     D = W * W
     kept = (S - 1) // D  # memories of less than H interactions
@@ -68,21 +71,62 @@ def drift(x, q, share, committed, slope, work):
 
 @compiled
 @no_type_check
-def follow(x, q, share, committed, times, limits, shares):
+def drift_by_moves(x, source, target, field, rate, fields, offset, slope):
+    """Write dx/dt of a reaction model from its `Moves` and return max|dx/dt|."""
+    strength = offset.copy()
+    for f in range(len(offset)):
+        for i in range(len(x)):
+            strength[f] += fields[f, i] * x[i]
+    slope[:] = 0.0
+    for e in range(len(source)):
+        flux = rate[e] * strength[field[e]] * x[source[e]]
+        slope[target[e]] += flux
+        slope[source[e]] -= flux
+    largest = 0.0
+    for i in range(len(x)):
+        largest = max(largest, abs(slope[i]))
+    return largest
+
+
+@compiled
+@no_type_check
+def slope_of(x, mixture, moves, slope, work):
+    """Write dx/dt of a mixture or, where there is none, of a reaction model and return max|dx/dt|."""
+    q, share, committed = mixture
+    if len(q):
+        return drift(x, q, share, committed, slope, work)
+    source, target, field, rate, fields, offset = moves
+    return drift_by_moves(x[0], source, target, field, rate, fields, offset, slope[0])
+
+
+@compiled
+@no_type_check
+def observe(x, mixture, seen):
+    """Write what a mixture says or, where there is none, the composition of a reaction model."""
+    q, share, _ = mixture
+    if len(q):
+        say(x, q, share, seen)
+    else:
+        seen[:] = x[0]
+
+
+@compiled
+@no_type_check
+def follow(x, mixture, moves, times, limits, observed):
     """Follow one solution from x, which is moved to where it ends, to time `end` or until it rests.
 
-    `limits` are end, rtol, atol, first step, max|dx/dt| at rest, and the largest number of steps. Writes what is said
-    at the times, and returns when the solution ends and max|dx/dt| there, -1 if there were too many steps.
+    `limits` are end, rtol, atol, first step, max|dx/dt| at rest, and the largest number of steps. Writes what is
+    observed at the times, and returns when the solution ends and max|dx/dt| there, -1 if there were too many steps.
     """
     end, rtol, atol, step, at_rest, max_steps = limits
-    M, S, W = q.shape
+    M, S, W = *x.shape, observed.shape[1]
     n = M * S
     k, after, work = np.empty((7, M, S)), np.empty((M, S)), np.empty(((S - 1) // (W * W), W))
     flat_x, flat_k, flat_after = x.ravel(), k.reshape(7, n), after.ravel()
     said = np.empty((8, W))
-    now, number, largest, steps = 0.0, 0, drift(x, q, share, committed, k[0], work), 0.0
+    now, number, largest, steps = 0.0, 0, slope_of(x, mixture, moves, k[0], work), 0.0
     while number < len(times) and times[number] <= 0.0:
-        say(x, q, share, shares[number])
+        observe(x, mixture, observed[number])
         number += 1
     while now < end and largest >= at_rest:
         if steps >= max_steps:
@@ -98,7 +142,7 @@ def follow(x, q, share, committed, times, limits, shares):
                 weight = taken * WEIGHTS[stage, j]
                 for i in range(n):
                     flat_after[i] += weight * flat_k[j, i]
-            moved = drift(after, q, share, committed, k[stage + 1], work)
+            moved = slope_of(after, mixture, moves, k[stage + 1], work)
         error = 0.0
         for i in range(n):
             difference = 0.0
@@ -115,25 +159,25 @@ def follow(x, q, share, committed, times, limits, shares):
             continue
         then = end if last else now + taken
         if number < len(times) and times[number] <= then:
-            say(x, q, share, said[7])
+            observe(x, mixture, said[7])
             for j in range(7):
-                say(k[j], q, share, said[j])
+                observe(k[j], mixture, said[j])
         while number < len(times) and times[number] <= then:
             part = (times[number] - now) / taken
             for w in range(W):
-                shares[number, w] = said[7, w]
+                observed[number, w] = said[7, w]
                 for j in range(7):
                     b = 0.0
                     for power in range(3, -1, -1):
                         b = part * (INTERPOLANT[j, power] + b)
-                    shares[number, w] += taken * b * said[j, w]
+                    observed[number, w] += taken * b * said[j, w]
             number += 1
         for i in range(n):
             flat_x[i] = flat_after[i]
             flat_k[0, i] = flat_k[6, i]
         now, largest = then, moved
         step = taken * min(max(factor, 1.0), LARGEST_FACTOR)
-    say(x, q, share, said[7])
+    observe(x, mixture, said[7])
     for rest in range(number, len(times)):
-        shares[rest] = said[7]
+        observed[rest] = said[7]
     return now, largest

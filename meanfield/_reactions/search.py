@@ -21,7 +21,6 @@ SAME = 1e-6  # fixed points whose compositions differ by less are one
 MARGINAL_SAME = 1e-3  # marginal ones; where the drift has a cubic zero its size tells little of the distance
 COURSE_LENGTH = 1000.0  # in units of the fastest rate
 MOST_COURSES = 40  # until a solution is given up that does not come to rest
-BATCH = 8  # solutions that are followed at once
 REST = 1e-9  # of max|dx/dt|, in units of the fastest rate
 RANDOM_COURSES = 15  # of the random starts those from which solutions are followed
 MAX_PAIRS = 64  # of fixed points between which others are looked for
@@ -157,17 +156,16 @@ def _rests(
     starts: Float[np.ndarray, "starts states"],
 ) -> Iterator[np.ndarray]:
     """Where solutions come to rest; where they do not, where they are when they are given up."""
-    for first in range(0, len(starts), BATCH):
-        batch = starts[first : first + BATCH]
-        ends = np.resize(batch, (BATCH, model.n_states))  # one shape, so that the solver is compiled once
-        for _ in range(MOST_COURSES):
-            course, speed = courses(model, ends, np.array([COURSE_LENGTH / model.fastest]), Tolerances(1e-8, 1e-11))
-            ends = np.maximum(np.asarray(course)[:, -1], 0)
-            if np.asarray(speed).max() <= REST * model.fastest:
-                break
-        for end in ends[: len(batch)]:
-            # The solver leaves less than its tolerance in states that have emptied; small classes have small fractions.
-            yield on_face(model, mass, face, np.where(end > SAME * mass[model.classes], end, 0.0))
+    ends, moving = starts.copy(), np.ones(len(starts), bool)
+    for _ in range(MOST_COURSES):
+        course, speed = courses(model, ends[moving], np.array([COURSE_LENGTH / model.fastest]), Tolerances(1e-8, 1e-11))
+        ends[moving] = np.maximum(course[:, -1], 0)
+        moving[moving] = speed[:, -1] > REST * model.fastest
+        if not moving.any():
+            break
+    for end in ends:
+        # The solver leaves less than its tolerance in states that have emptied; small classes have small fractions.
+        yield on_face(model, mass, face, np.where(end > SAME * mass[model.classes], end, 0.0))
 
 
 def _downhill(model: ReactionModel, mass: np.ndarray, faces: ClosedFaces, roots: list[Root]) -> Iterator[np.ndarray]:

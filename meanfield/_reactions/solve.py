@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-import diffrax
-import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
 import xarray as xr
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
+from meanfield._dynamics.integrate import FIRST_STEP, LEAST_WORK
+from meanfield._dynamics.trajectory_kernel import NO_MIXTURE, follow
+from meanfield._numerics.compiled import in_threads
 from meanfield._numerics.tsit5 import MAX_STEPS, Tolerances
 from meanfield._population.compositions import validate_fractions
 from meanfield._population.provenance import stamp
-from meanfield._reactions.model import Moves, ReactionModel
+from meanfield._reactions.model import ReactionModel
 from meanfield.toolbox._arguments import real_number
 from meanfield.toolbox._errors import InputError
 from meanfield.toolbox._labels import in_order, real_numbers
@@ -62,7 +61,7 @@ def solve_reactions(
         real_number(name, tolerance, above=0, below=1)
     starts = initial_compositions(model, initial)
     x0 = starts.values.reshape(-1, model.n_states)
-    x, residual = map(np.asarray, courses(model, x0, saved, Tolerances(rtol, atol)))
+    x, residual = courses(model, x0, saved, Tolerances(rtol, atol))
     outer = {str(dim): size for dim, size in starts.sizes.items() if dim != "state"}
     unit = model.time_unit
     composition = x.reshape(*outer.values(), len(saved), model.n_states)
@@ -102,39 +101,22 @@ def state_coords(model: ReactionModel) -> dict[str, Any]:
 
 def courses(
     model: ReactionModel, starts: Float[np.ndarray, "starts states"], times: np.ndarray, tolerances: Tolerances
-) -> tuple[Float[Array, "starts times states"], Float[Array, "starts times"]]:
+) -> tuple[Float[np.ndarray, "starts times states"], Float[np.ndarray, "starts times"]]:
     """Solutions from each start at each time, and max|dx/dt| there."""
-    moves = Moves(*map(jnp.asarray, model.moves))
-    return _integrate(moves, jnp.asarray(starts), jnp.asarray(times), tolerances)
+    x, moves = np.array(starts, dtype=np.float64)[:, None], tuple(map(np.ascontiguousarray, model.moves))
+    # The time scale is the model's own.
+    limits = (float(times[-1]), *map(float, tolerances), FIRST_STEP / model.fastest, -1.0, float(MAX_STEPS))
+    observed, ends = np.empty((len(x), len(times), model.n_states)), np.empty((len(x), 2))
 
+    def solve(lanes: slice) -> None:
+        for lane in range(lanes.start, lanes.stop):
+            ends[lane] = follow(x[lane], NO_MIXTURE, moves, times, limits, observed[lane])
 
-@eqx.filter_jit
-def _integrate(
-    moves: Moves,
-    starts: Float[Array, "starts states"],
-    times: Float[Array, " times"],
-    tolerances: Tolerances,
-) -> tuple[Float[Array, "starts times states"], Float[Array, "starts times"]]:
-    options: Any = {
-        "terms": diffrax.ODETerm(lambda t, x, moves: _drift(x, moves)),
-        "solver": diffrax.Tsit5(),
-        "stepsize_controller": diffrax.PIDController(rtol=tolerances.rtol, atol=tolerances.atol),
-        "max_steps": MAX_STEPS,
-    }
-
-    def one(x0: Array) -> tuple[Array, Array]:
-        # The time scale is the model's own, so that the first step is the controller's to choose.
-        course: Any = diffrax.diffeqsolve(
-            t0=0.0, t1=times[-1], dt0=None, y0=x0, args=moves, saveat=diffrax.SaveAt(ts=times), **options
-        )
-        return course.ys, jax.vmap(lambda x: jnp.abs(_drift(x, moves)).max())(course.ys)
-
-    return jax.vmap(one)(starts)
-
-
-def _drift(x: Float[Array, " states"], moves: Moves) -> Float[Array, " states"]:
-    flux = moves.rate * (moves.fields @ x + moves.offset)[moves.field] * x[moves.source]
-    return jnp.zeros_like(x).at[moves.target].add(flux).at[moves.source].add(-flux)
+    in_threads(solve, len(x), LEAST_WORK * (model.n_states + len(moves[0])))
+    if (ends[:, 1] < 0).any():
+        raise InputError(f"time {times[-1]:g} is not reached in {MAX_STEPS:,} steps: expected an earlier one")
+    residual = [[np.abs(model.drift(x)).max() for x in course] for course in observed]
+    return observed, np.array(residual).reshape(observed.shape[:2])
 
 
 def initial_compositions(model: ReactionModel, initial: xr.DataArray | np.ndarray) -> xr.DataArray:
