@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.sparse import coo_array, csr_array
+from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from meanfield._reactions.arguments import (
@@ -162,7 +162,7 @@ class ReactionModel:
         """G(y) with dx/dt = G(y) x, dense: what agents do whose partners have the composition x. Columns sum to 0."""
         x, moves = self._composition(x), self.moves
         rate = moves.rate * (moves.fields @ x + moves.offset)[moves.field]
-        G = coo_array((rate, (moves.target, moves.source)), shape=(self.n_states, self.n_states)).toarray()
+        G = _summed(moves.target, moves.source, rate, (self.n_states, self.n_states))
         return G - np.diag(G.sum(axis=0))
 
     def jacobian(self, x: Any) -> Float[np.ndarray, "states states"]:
@@ -170,8 +170,8 @@ class ReactionModel:
         x, moves = self._composition(x), self.moves
         flux = moves.rate * x[moves.source]
         shape = (self.n_states, len(moves.fields))
-        gained, lost = (coo_array((flux, (to, moves.field)), shape=shape) for to in (moves.target, moves.source))
-        return self.generator(x) + (csr_array(gained) - csr_array(lost)) @ moves.fields
+        gained, lost = (_summed(to, moves.field, flux, shape) for to in (moves.target, moves.source))
+        return self.generator(x) + (gained - lost) @ moves.fields
 
     def tensor(self) -> Float[np.ndarray, "states states states states"]:
         """P[i, j, i', j'], the probability that an encounter of initiator i and responder j makes them i' and j'.
@@ -220,6 +220,12 @@ class ReactionModel:
         )
         offset = np.append(np.zeros(len(ways)), 1.0)
         return Moves(source.astype(np.int64), target.astype(np.int64), field, rate, fields, offset)
+
+
+def _summed(rows: np.ndarray, columns: np.ndarray, values: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
+    """A dense matrix with these values, added where several are in one place."""
+    flat = np.bincount(rows * shape[1] + columns, weights=values, minlength=shape[0] * shape[1])
+    return flat.astype(np.float64).reshape(shape)  # bincount of nothing is of integers
 
 
 def reaction_protocol(model: ReactionModel) -> tuple[Float[np.ndarray, "states states states states"], float]:
