@@ -30,7 +30,7 @@ from _scripted_norms import (
     Scripted,
     rng,
 )
-from meanfield import InputError, UnparsedError
+from meanfield import InputError, ModelError, UnparsedError
 from policy_extraction import Prompt
 from policy_extraction.norms import NORMS_003, Action, Information, NormOperations, Plan, probe_operations
 from policy_extraction.norms._asking import MAX_TOKENS
@@ -151,7 +151,7 @@ def test_words_that_are_both_only_bounded_are_no_answer():
     message = "backend = scripted: neither 'Yes' nor 'No' is among its most probable answers"
     with pytest.raises(UnparsedError, match=message):
         NormOperations(backend).is_consistent(BOB, INFORMATION, rng())
-    with pytest.raises(InputError, match=message):
+    with pytest.raises(ModelError, match=message):
         probe_operations(backend, AGENTS[:2], BEHAVIOURS, cache=False)
 
 

@@ -482,9 +482,9 @@ def test_wrong_new_fraction_is_named(fraction):
         ({"fractions": np.ma.array([0.5, 0.5], mask=[0, 1])}, "fractions has 1 masked values"),
         ({"fractions": xr.DataArray([1, 0], {"component": [1, 2]}, ["component"])}, "fractions has component = 2"),
         ({"fractions": xr.DataArray([0.5, 0.5], dims="word")}, "fractions has a dim word: expected component"),
-        ({"committed": {"a": False}}, r"committed\['a'\] = False: expected a fraction"),
-        ({"committed": {"a": 0.1 + 0j}}, r"committed\['a'\] = \(0.1\+0j\): expected a fraction"),
-        ({"committed": {"a": "0.1"}}, r"committed\['a'\] = '0.1': expected a fraction"),
+        ({"committed": {"a": False}}, r"committed\['a'\] = False: expected a number from 0 to 1"),
+        ({"committed": {"a": 0.1 + 0j}}, r"committed\['a'\] = \(0.1\+0j\): expected a number from 0 to 1"),
+        ({"committed": {"a": "0.1"}}, r"committed\['a'\] = '0.1': expected a number from 0 to 1"),
     ],
 )
 def test_shares_that_are_no_real_numbers_are_refused(options, message, unchecked_types):

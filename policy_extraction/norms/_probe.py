@@ -86,8 +86,9 @@ def probe_operations(
     Raises
     ------
     InputError
-        If an argument is not as described, the cache can't be written to, or the back end only bounds the probabilities
-        of both words.
+        If an argument is not as described, or the cache can't be written to.
+    ModelError
+        If the back end only bounds the probabilities of both words.
     """
     check_arguments(backend, prompts, temperature)
     kept = RecordCache(cache)
