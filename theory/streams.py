@@ -58,29 +58,3 @@ def next_bits(s0, s1, s2, s3):
     s2 ^= t
     s3 = rotate_left(s3, np.uint64(45))
     return bits, s0, s1, s2, s3
-
-
-@njit(cache=True)
-def pair_limits(n_agents):
-    """What `next_pair` needs for N agents: N, and the remainders below which a draw of either agent is rejected.
-
-    Where N does not divide 2^32, some agents would be drawn more often without these rejections.
-    Source: Lemire 2019, ACM Trans. Model. Comput. Simul. 29, 3.
-    """
-    n = np.uint64(n_agents)
-    return n, (ONE << HALF_BITS) % n, (ONE << HALF_BITS) % (n - ONE)
-
-
-@njit(cache=True)
-def next_pair(limits, s0, s1, s2, s3):
-    """A uniformly random ordered pair of distinct agents, and the stream after it: (i, j, s0, s1, s2, s3)."""
-    n, reject_first, reject_second = limits
-    while True:
-        bits, s0, s1, s2, s3 = next_bits(s0, s1, s2, s3)
-        first = (bits >> HALF_BITS) * n
-        second = (bits & HALF_MASK) * (n - ONE)
-        if (first & HALF_MASK) >= reject_first and (second & HALF_MASK) >= reject_second:
-            break
-    i = first >> HALF_BITS
-    j = second >> HALF_BITS
-    return i, j + np.uint64(j >= i), s0, s1, s2, s3

@@ -7,7 +7,7 @@ follows from Hamilton's equations of the interactions themselves (Freidlin and W
 
 N·h is the rate at which the mean of exp(N p·x) grows. The rates of this tilted population are as stiff as its noise is
 strong. But u_i = x_i exp(-p_i) and v_i = exp(p_i) are canonical variables too, whose equations are linear and not stiff
-given the messages g_ab(t): W² functions of time are all that is unknown (`_messages`). Where Newton's method does not
+given the messages g_ab(t): W² functions of time are all that is unknown (`messages`). Where Newton's method does not
 find them, for agents who hardly ever slip, it starts from agents who with a chance ε say what is said at the saddle,
 and follows the path as ε falls: to 0, or to 1e-14 where there are answers of probability 0.
 

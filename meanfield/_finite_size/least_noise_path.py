@@ -6,7 +6,7 @@ With the momentum p, which weighs disturbances by their effect on the side of th
 
 and κ² = ∫ pᵀD(x)p dt. Half of it is the action of Freidlin and Wentzell (Random Perturbations of Dynamical Systems,
 ch. 4) but for the gradient of D, which is left out of dp/dt: a correction of relative order κ. From κ of about 1/2 on
-these equations may have no solution. Then the path is that of the action itself (`_least_action`), which has a minimum.
+these equations may have no solution. Then the path is that of the action itself, which has a minimum.
 
 A boundary-value problem, on [0, T] with p(T) ∝ the left eigenvector of the saddle's unstable direction and what is left
 after T linearised at the saddle. F has degree one, J(x)x = F(x), so that a solution has d(p·x)/dt = -pᵀDp: from p along

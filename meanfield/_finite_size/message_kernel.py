@@ -1,4 +1,4 @@
-"""The two linear equations of the path of least action in compiled loops; see `_least_action`.
+"""The two linear equations of the path of least action in compiled loops; see `least_action_path`.
 
 `memory` holds the number of the memory that each state keeps, `messages` are g[a, b] at nodes and middles, `pace` is
 dt/dτ there.

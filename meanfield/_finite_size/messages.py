@@ -1,4 +1,4 @@
-"""The messages of a tilted population, of which the path of least action is the fixed point (`_least_action`).
+"""The messages of a tilted population, of which the path of least action is the fixed point (`least_action_path`).
 
 Given the messages g_ab(t), with G = Σ_ab g_ab g_ba,
 

@@ -1,4 +1,4 @@
-"""Steps of the rate equation and of its perturbations in compiled loops; see `_finite_size`.
+"""Steps of the rate equation and of its perturbations in compiled loops; see `moments`.
 
 `memory` holds the number of the memory that each state keeps; kept[k, a] is indexed by it and by what is said.
 """

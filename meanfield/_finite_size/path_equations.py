@@ -1,8 +1,8 @@
 """What moves the least-noise path and its momentum.
 
 With kept[k, a] = Σ_i x_i q_a(i), the sum over the states i that keep the memory k, and R[k, a, b] the value of the
-state that follows k when a is said and b is heard, all products of `_rate_equation` and `_noise` are sums over k. They
-are called thousands of times, so that they are compiled (`_path_kernel`).
+state that follows k when a is said and b is heard, all products of `drift` and `noise` are sums over k. They
+are called thousands of times, so that they are compiled (`path_kernel`).
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class PathEquations:
         return kernel.keep(x, *self._policy)[0]
 
     def drift(self, x: Vector) -> Vector:
-        """F(x) of `_rate_equation.drift`."""
+        """F(x) of `mixture_drift`."""
         return kernel.drift(x, *self._policy)
 
     def transposed(self, x: Vector, w: Vector) -> Vector:
@@ -69,7 +69,7 @@ class PathEquations:
         return self.states(flow) - v
 
     def noise(self, x: Vector, w: Vector) -> Vector:
-        """D(x)w of `_noise.noise`."""
+        """D(x)w of `noise.noise`."""
         return kernel.noise(x, w, *self._policy)
 
     def drift_slope(self, x: Vector, w: Vector) -> Float[np.ndarray, "own states"]:

@@ -1,4 +1,4 @@
-"""Products of the least-noise path in compiled loops; see `_path_equations` for what they are.
+"""Products of the least-noise path in compiled loops; see `path_equations` for what they are.
 
 `memory` holds the number of the memory that each state keeps; kept[k, a] and R[k, a, b] are indexed by it, by what is
 said and by what is heard.

@@ -2,7 +2,7 @@
 
 All are adjoint derivatives: one problem, solved once, gives those with respect to all S entries of the policy.
 
-That of κ goes along the least-noise path (`_path_gradient`), the others through one stationary law (`_poisson`).
+That of κ goes along the least-noise path (`path_gradient`), the others through one stationary law (`poisson`).
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ def reaction_fixed_points(
     simplex and on the closed faces that single states open (one state of each class; a face is closed if agents in it
     do not leave it as long as all their partners are in it); then from where solutions end that leave the unstable
     fixed points along their leading mode, and from between what was found. Each start is iterated to a root, where that
-    succeeds (see `_reaction_model_roots`). This does not prove that there are no others. Where all fixed points must
+    succeeds (see `roots.polish`). This does not prove that there are no others. Where all fixed points must
     lie inside one face their indices sum to 1, a check that attrs["completeness"] reports. Roots are sought in x, since
     given the fields of the model the stationary law of an agent is not unique where some states are never left.
 

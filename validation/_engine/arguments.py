@@ -51,7 +51,7 @@ def check_ensembles(agents: Sequence[int], runs: int, *, records: int = 0, shari
 
 
 def check_protocol_runs(runs: int, n_states: int, recorded: int, watched: int) -> None:
-    """The same for `_protocol_kernel.Runs` of so many states, with `watched` numbers in each round recorded."""
+    """The same for `Runs` of reactions of so many states, with `watched` numbers in each round recorded."""
     needed = runs * (BYTES_A_RUN + 16 * n_states + 8 * recorded * (watched + 1))
     asked = f"runs = {runs}, {n_states} states, {recorded} rounds recorded"
     check_memory(needed, asked, "fewer runs or rounds to record")

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit, prange
 
-from theory.streams import next_pair, pair_limits
+from theory.pairs import next_pair, pair_limits
 from validation._engine.batches import draw_below, draw_uniform
 
 PAIRWISE, BROADCAST, MANAGER = range(3)

@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, prange
 
-from theory.streams import HALF_BITS, HALF_MASK, ONE, next_bits, next_pair, pair_limits
+from theory.pairs import next_pair, pair_limits
+from theory.streams import HALF_BITS, HALF_MASK, ONE, next_bits
 
 NO_WORD = np.uint64(0)
 TWO_WORDS = np.uint64(3)

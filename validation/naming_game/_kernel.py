@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, prange
 
-from theory.streams import ONE, next_bits, next_pair, pair_limits
+from theory.pairs import next_pair, pair_limits
+from theory.streams import ONE, next_bits
 from validation.naming_game._convention import ROUNDS_AVERAGED
 
 

@@ -16,7 +16,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit, prange
 
-from theory.streams import GOLDEN, HALF_BITS, ONE, next_bits, next_pair, pair_limits
+from theory.pairs import next_pair, pair_limits
+from theory.streams import GOLDEN, HALF_BITS, ONE, next_bits
 from validation._engine.thresholds import word_thresholds
 from validation.naming_game._convention import ROUNDS_AVERAGED
 from validation.naming_game._kernel import agreed_word, draw_word, mean_word_share

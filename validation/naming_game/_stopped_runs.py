@@ -14,7 +14,8 @@ import xarray as xr
 from numba import njit, prange
 
 from meanfield import Population
-from theory.streams import next_bits, next_pair, pair_limits, seed_streams
+from theory.pairs import next_pair, pair_limits
+from theory.streams import next_bits, seed_streams
 from validation.naming_game._convention import ROUNDS_AVERAGED
 from validation.naming_game._ensemble import Rules
 from validation.naming_game._kernel import draw_word

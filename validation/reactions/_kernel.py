@@ -20,7 +20,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit, prange
 
-from theory.streams import next_bits, next_pair, pair_limits
+from theory.pairs import next_pair, pair_limits
+from theory.streams import next_bits
 from validation._engine.batches import chosen_row, draw_entry, play_batch
 from validation._engine.thresholds import word_thresholds
 from validation.reactions._epochs import collide, draw_length, play_epoch

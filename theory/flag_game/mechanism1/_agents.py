@@ -14,7 +14,8 @@ import numpy as np
 from numba import njit, prange
 
 from theory.flag_game.mechanism1._parameters import Mechanism1
-from theory.streams import next_bits, next_pair, pair_limits, seed_streams
+from theory.pairs import next_pair, pair_limits
+from theory.streams import next_bits, seed_streams
 
 MANTISSA = np.uint64(11)
 INTERACTIONS_A_CALL = 2 * 10**7  # a call into compiled code can't be interrupted
