@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from meanfield import InputError
+from meanfield import MeanfieldError
 
 MORE = "..."
 
@@ -15,7 +15,7 @@ MORE = "..."
 def arguments(usage: str) -> Iterator[list[str]]:
     """The arguments of a script, for what it does with them.
 
-    Too few or too many end the process with the usage line, an InputError with its message: one line each on standard
+    Too few or too many end the process with the usage line, an error of this package with its message: one line each on standard
     error, and exit code 1.
 
     Parameters
@@ -30,5 +30,5 @@ def arguments(usage: str) -> Iterator[list[str]]:
         sys.exit(f"usage: python -m {usage}")
     try:
         yield given
-    except InputError as error:
+    except MeanfieldError as error:
         sys.exit(f"error: {error}")

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
-from meanfield import InputError, cache_folder, datasets, save
+from meanfield import MeanfieldError, cache_folder, datasets, save
 from policy_extraction.backends.local import SMOLLM2
 from policy_extraction.measuring._extract import extract
 from policy_extraction.measuring._record import policy_from_record
@@ -91,5 +91,5 @@ def main(arguments: list[str] | None = None) -> int:
 if __name__ == "__main__":
     try:
         sys.exit(main())
-    except InputError as error:
+    except MeanfieldError as error:
         sys.exit(f"{error}")

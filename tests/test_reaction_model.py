@@ -13,9 +13,11 @@ import meanfield
 import theory
 from conftest import drift, linearised_drift, majority_policy, random_composition, random_policy
 from meanfield import InputError, ReactionModel
+from meanfield._numerics.tsit5 import Tolerances
 from meanfield._reactions.fixed_points import _index_report
 from meanfield._reactions.roots import closed_face, closed_faces, only_support, polish
 from meanfield._reactions.search import linearised, starts_of
+from meanfield._reactions.solve import courses
 from meanfield.toolbox import space_of
 from validation import simulate_protocol
 
@@ -568,3 +570,14 @@ def test_arguments_of_other_kinds_are_refused(change, message):
     good = {"states": ["a", "b"], "alpha": [[1, 0]], "beta": [[1, 1]]}
     with pytest.raises(InputError, match=message):
         ReactionModel(**(good | change))
+
+
+def test_starts_in_any_memory_order_have_the_same_solutions():
+    """The compiled loop moves the composition in place, which a copy of it would not see."""
+    model = naming_game(random_policy(1))
+    starts = np.random.default_rng(1).dirichlet(np.ones(model.n_states), size=3)
+    times, tolerances = np.linspace(0, 4, 9), Tolerances(1e-8, 1e-11)
+    straight, residual = courses(model, starts, times[::2].copy(), tolerances)
+    other, other_residual = courses(model, np.asfortranarray(starts), times[::2], tolerances)
+    np.testing.assert_array_equal(other, straight)
+    np.testing.assert_array_equal(other_residual, residual)

@@ -103,7 +103,8 @@ def courses(
     model: ReactionModel, starts: Float[np.ndarray, "starts states"], times: np.ndarray, tolerances: Tolerances
 ) -> tuple[Float[np.ndarray, "starts times states"], Float[np.ndarray, "starts times"]]:
     """Solutions from each start at each time, and max|dx/dt| there."""
-    x, moves = np.array(starts, dtype=np.float64)[:, None], tuple(map(np.ascontiguousarray, model.moves))
+    x = np.array(starts, dtype=np.float64, order="C")[:, None]
+    times, moves = np.ascontiguousarray(times), tuple(map(np.ascontiguousarray, model.moves))
     # The time scale is the model's own.
     limits = (float(times[-1]), *map(float, tolerances), FIRST_STEP / model.fastest, -1.0, float(MAX_STEPS))
     observed, ends = np.empty((len(x), len(times), model.n_states)), np.empty((len(x), 2))

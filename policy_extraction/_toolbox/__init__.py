@@ -1,1 +1,1 @@
-"""What the inner rooms share: numbers, texts and JSON, checked."""
+"""What the inner rooms share: texts, JSON and folders."""

@@ -73,6 +73,8 @@ def probe_memory_conflict(
     ------
     InputError
         As `play_flag_game`; if target and lure are not two of the countries, or reasons are missing or not asked for.
+    UnparsedError, StorageError
+        As `play_flag_game`.
     """
     countries = tuple(countries)
     check_agent("agent", agent)
@@ -89,7 +91,7 @@ def probe_memory_conflict(
     whole_number("entries * trials", entries * trials, 1, MANY)
     whole_number("m", m, 1, 3)
     whole_number("seed", seed, 0, LARGEST_SEED)
-    real_number("temperature", temperature, least=0)
+    temperature = real_number("temperature", temperature, least=0)
     said = _messages(m, (target, lure), reasons, prompts)
     key = {
         "protocol": "memory conflict",

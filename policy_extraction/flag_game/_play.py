@@ -146,7 +146,7 @@ def play_flag_game(
     for name, value in limits.items():
         whole_number(name, value, 1, MANY)
     whole_number("seed", seed, 0, LARGEST_SEED)
-    real_number("temperature", temperature, least=0)
+    temperature = real_number("temperature", temperature, least=0)
 
     players = agents if manager is None else (*agents, manager)
     key = {
@@ -155,7 +155,7 @@ def play_flag_game(
         "crops": [hashlib.sha256(crop).hexdigest() for crop in crops],
         "countries": list(countries),
         "m": int(m),
-        "alpha": alpha,
+        "alpha": None if alpha is None else float(alpha),
         "memory_length": int(memory_length),
         "temperature": float(temperature),
         "max_tokens": int(max_tokens),

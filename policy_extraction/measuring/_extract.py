@@ -91,8 +91,12 @@ def extract(
     Raises
     ------
     InputError
-        If an argument is wrong, the model can't be loaded, its tokenizer can't tell the words apart, its context is too
-        short, or it returns NaN. Words and lengths are checked before anything is measured.
+        If an argument is wrong, the model can't be loaded, its tokenizer can't tell the words apart, or its context is
+        too short. Words and lengths are checked before anything is measured.
+    ModelError
+        If it returns NaN, or leaves prompts without an answer.
+    StorageError
+        If the cache can't be written any more; what was measured is kept.
     """
     games, stacked = games_of(words)
     check_games(games, memory_length)

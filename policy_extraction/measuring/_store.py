@@ -50,7 +50,7 @@ class Measured:
 
     Raises
     ------
-    ModelError
+    StorageError
         If the folder can't be read or written, here or later; what it holds is left as it is.
     """
 

@@ -71,7 +71,7 @@ def probe(
     ------
     NeitherWordError
         If the back end only bounds the probabilities of both words, which then can't be compared.
-    InputError
+    ModelError
         If it leaves a question without an answer.
     """
     prompts = list(dict.fromkeys(prompt for both in asked for prompt in both))

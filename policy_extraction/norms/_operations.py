@@ -91,7 +91,7 @@ class NormOperations:
         created: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
     ) -> None:
         check_arguments(backend, prompts, temperature)
-        real_number("writing_temperature", writing_temperature, least=0)
+        writing_temperature = real_number("writing_temperature", writing_temperature, least=0)
         if created is not None and not isinstance(created, Mapping):
             raise InputError(f"created = {created!r}: expected norms by the names of agents")
         whole_number("retries", retries, 0, MANY)

@@ -88,7 +88,9 @@ def probe_operations(
     InputError
         If an argument is not as described, or the cache can't be written to.
     ModelError
-        If the back end only bounds the probabilities of both words.
+        If the back end only bounds the probabilities of both words, or leaves prompts without an answer.
+    StorageError
+        If the cache can't be written any more; what was measured is kept.
     """
     check_arguments(backend, prompts, temperature)
     kept = RecordCache(cache)

@@ -46,8 +46,9 @@ class NormRates:
     threshold: float = SYNTHESIS_THRESHOLD
 
     def __post_init__(self) -> None:
-        for name, value in vars(self).items():
-            real_number(name, value, **{"above" if name == "encounters_per_day" else "least": 0})
+        for name, value in list(vars(self).items()):
+            number = real_number(name, value, **{"above" if name == "encounters_per_day" else "least": 0})
+            object.__setattr__(self, name, number)
 
     def synthesises(self, type: str, utility: float) -> bool:
         """Whether an agent of this type exceeds the threshold with norms of this utility beside the others."""

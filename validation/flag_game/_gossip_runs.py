@@ -49,6 +49,4 @@ def play_portion(runs: Runs, team: Team, rules: Rules, report: Callable[[int], o
 
     # A probe follows some steps; an update of 30 labels costs as much as ten word draws.
     cost = 10 * rules.probe_every * updates
-    play_to_end(
-        lambda active, n: advance(active, runs, team, rules, n), runs.steps, rules.max_steps, cost, ended, report
-    )
+    play_to_end(more, runs.steps, rules.max_steps, cost, ended, report)

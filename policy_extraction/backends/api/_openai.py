@@ -110,9 +110,9 @@ class OpenAIBackend:
         extra_body: Mapping[str, Any] | None = None,
     ) -> None:
         check_model(model, prefill)
-        whole_number("top_logprobs", top_logprobs, 1, MOST_LISTED)
-        whole_number("concurrency", concurrency, 1, MOST_AT_ONCE)
-        whole_number("max_retries", max_retries, 0, LARGEST_SEED)
+        top_logprobs = whole_number("top_logprobs", top_logprobs, 1, MOST_LISTED)
+        concurrency = whole_number("concurrency", concurrency, 1, MOST_AT_ONCE)
+        max_retries = whole_number("max_retries", max_retries, 0, LARGEST_SEED)
         check_seconds("timeout", timeout, zero=False)
         check_seconds("backoff", backoff, zero=True)
         extra = checked_fields(extra_body)

@@ -80,7 +80,7 @@ def check_coupling(J: float, beta: float) -> None:
 
 
 def check_beta(beta: float) -> None:
-    if not (isinstance(beta, float) and beta == np.inf):
+    if not (isinstance(beta, (float, np.floating)) and beta == np.inf):
         real_number("beta", beta, above=0)
 
 
