@@ -15,8 +15,8 @@ MORE = "..."
 def arguments(usage: str) -> Iterator[list[str]]:
     """The arguments of a script, for what it does with them.
 
-    Too few or too many end the process with the usage line, an error of this package with its message: one line each on standard
-    error, and exit code 1.
+    Too few or too many end the process with the usage line, an error of this package with its message: one line each on
+    standard error, and exit code 1.
 
     Parameters
     ----------
