@@ -9,7 +9,7 @@ import xarray as xr
 from jaxtyping import Float
 
 from meanfield._dynamics.integrate import FIRST_STEP, LEAST_WORK
-from meanfield._dynamics.trajectory_kernel import NO_MIXTURE, follow
+from meanfield._dynamics.trajectory_kernel import NO_MIXTURE, drift_by_moves, follow
 from meanfield._numerics.compiled import in_threads
 from meanfield._numerics.tsit5 import MAX_STEPS, Tolerances
 from meanfield._population.compositions import validate_fractions
@@ -52,7 +52,7 @@ def solve_reactions(
     Raises
     ------
     InputError
-        If an argument is not as described.
+        If an argument is not as described, or the last time is so late that it takes more than a million steps.
     """
     saved = numbers("times", times)
     if saved.ndim != 1 or not len(saved) or not saved[0] >= 0 or not (np.diff(saved) > 0).all() or saved[-1] == np.inf:
@@ -108,16 +108,18 @@ def courses(
     # The time scale is the model's own.
     limits = (float(times[-1]), *map(float, tolerances), FIRST_STEP / model.fastest, -1.0, float(MAX_STEPS))
     observed, ends = np.empty((len(x), len(times), model.n_states)), np.empty((len(x), 2))
+    residual = np.empty(observed.shape[:2])
 
     def solve(lanes: slice) -> None:
+        slope = np.empty(model.n_states)
         for lane in range(lanes.start, lanes.stop):
             ends[lane] = follow(x[lane], NO_MIXTURE, moves, times, limits, observed[lane])
+            residual[lane] = [drift_by_moves(one, *moves, slope) for one in observed[lane]]
 
     in_threads(solve, len(x), LEAST_WORK * (model.n_states + len(moves[0])))
     if (ends[:, 1] < 0).any():
         raise InputError(f"time {times[-1]:g} is not reached in {MAX_STEPS:,} steps: expected an earlier one")
-    residual = [[np.abs(model.drift(x)).max() for x in course] for course in observed]
-    return observed, np.array(residual).reshape(observed.shape[:2])
+    return observed, residual
 
 
 def initial_compositions(model: ReactionModel, initial: xr.DataArray | np.ndarray) -> xr.DataArray:
