@@ -23,14 +23,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import meanfield
-from theory.flag_game import crop_compatibility, crop_fields, signed_field, strongest_rival
-from theory.flag_game.mechanism1 import APPENDIX_E, Mechanism1, fit_copying, fit_mechanism1
-from theory.flag_game.random_field import (
-    random_field_bifurcation,
-    random_field_fixed_points,
-    random_field_phase_diagram,
-)
-from validation import wilson_interval
+from theory.flag_game import crop_compatibility, crop_fields, mechanism1, random_field, signed_field, strongest_rival
+from theory.flag_game.mechanism1 import APPENDIX_E, Mechanism1, fit_copying
+from validation.comparison import wilson_interval
 
 counts = meanfield.datasets.flag_game("population_scaling_gpt4o")
 
@@ -59,10 +54,10 @@ print(f"{(h > 0.5).mean():.2f} of the crops speak for France, {(h < -0.5).mean()
 
 # %%
 beta = APPENDIX_E.beta
-diagram = random_field_bifurcation(h, beta=beta, max_J=15)
+diagram = random_field.bifurcation(h, beta=beta, max_J=15)
 print("folds at J =", np.round(np.sort(diagram["fold_J"].values), 3))
 for J in (0.5, 8.0):
-    points = random_field_fixed_points(h, J=J, beta=beta)
+    points = random_field.fixed_points(h, J=J, beta=beta)
     states = zip(points["m"].values, points["stability"].values, strict=True)
     print(f"J = {J}:", ", ".join(f"{m:.3f} {stability}" for m, stability in states))
 
@@ -74,7 +69,7 @@ for J in (0.5, 8.0):
 
 # %%
 free = ("mean_R", "sd_0", "J")
-fit = fit_mechanism1(counts, free=free, starts=0, runs=1000, bootstrap=12)
+fit = mechanism1.fit(counts, free=free, starts=0, runs=1000, bootstrap=12)
 print(f"log-likelihood {fit.attrs['log_likelihood']:.1f}, of the paper's {fit.attrs['log_likelihood_paper']:.1f}")
 print("determined:    ", fit.attrs["determined"])
 print("not determined:", fit.attrs["not_determined"] or "nothing")
@@ -110,7 +105,7 @@ polarised.legend()
 # %%
 found = Mechanism1.of(fit)
 sizes = fit["n_agents"].values
-phases = random_field_phase_diagram(
+phases = random_field.phase_diagram(
     found.field_law, n_agents=sizes, J=np.linspace(0.25, 4, 8), beta=found.beta, samples=30
 )
 phases["bistable"].to_pandas().T.round(2)

@@ -22,17 +22,10 @@
 # %%
 import matplotlib.pyplot as plt
 
-from theory.norms import (
-    AGENTS,
-    as_ordinary,
-    default_operations,
-    emergence,
-    emergence_measures,
-    entrepreneur_threshold,
-    norm_fixed_points,
-    norm_sensitivity,
-)
-from validation import TableOperations, average_norms, compare_norms, simulate_norms, simulate_society
+import theory
+import validation
+from theory.norms import AGENTS, as_ordinary, default_operations, emergence, emergence_measures, entrepreneur_threshold
+from validation.norms import TableOperations, simulate_society
 
 # %% [markdown]
 # ## The rate equation
@@ -60,7 +53,7 @@ emergence_measures(curves).sel(standard="for").to_dataframe().round(3)
 
 # %%
 for name in ("smoking", "tipping"):
-    points = norm_fixed_points(name, operations=operations)
+    points = theory.norms.fixed_points(name, operations=operations)
     points["hold it"] = points["reached"].sel(standard="for", drop=True)
     print(points[["regime", "hold it", "eigenvalue", "stability"]].to_dataframe().iloc[:, :4].round(3), end="\n\n")
 
@@ -71,7 +64,7 @@ for name in ("smoking", "tipping"):
 
 # %%
 names = ["decide_to_talk", "identify_chat", "conflict_free"]
-slopes = norm_sensitivity(["tipping"], operations=operations, names=names)
+slopes = theory.norms.sensitivity(["tipping"], operations=operations, names=names)
 slopes.squeeze("behaviour", drop=True).to_dataframe().round(2)
 
 # %% [markdown]
@@ -91,11 +84,11 @@ print(f"against 10 % who work for the opposite it takes {threshold['threshold'].
 # Exact simulations of the same model, and whether theory's error falls as 1/N.
 
 # %%
-runs = simulate_norms("smoking", n_agents=[10, 50, 250], runs=4000, seed=1)
-check = compare_norms(emergence(["smoking"], operations=operations, times=runs["time"].values), runs)
+runs = validation.norms.simulate("smoking", n_agents=[10, 50, 250], runs=4000, seed=1)
+check = validation.norms.compare(emergence(["smoking"], operations=operations, times=runs["time"].values), runs)
 print("error at N = 10, 50, 250:", check["error"].values.round(4), "slope", round(check["error_slope"].item(), 2))
 print("what is left of it for large N:", check["limit_verdict"].item())
-ten = average_norms(runs).sel(n_agents=10, standard="for")
+ten = validation.norms.average(runs).sel(n_agents=10, standard="for")
 print(f"ten agents: {ten['complying'].isel(time=-1).item():.3f} comply after two days")
 
 # %% [markdown]

@@ -64,7 +64,7 @@ for policy in meanfield.each_policy(policies):
     solution = meanfield.solve(policy)
     runs = validation.simulate(policy, n_agents=[24, 200, 2000], runs=400, seed=1, record_rounds=30)
     comparisons[policy["pair"].item()] = validation.compare(solution, runs)
-    print(validation.comparison_table(comparisons[policy["pair"].item()]))
+    print(validation.comparison.comparison_table(comparisons[policy["pair"].item()]))
 
 # %% [markdown]
 # ## Plot

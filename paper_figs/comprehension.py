@@ -29,7 +29,7 @@ def draw(results: xr.Dataset | Sequence[xr.Dataset], path: str | Path) -> Path:
     Parameters
     ----------
     results
-        What `policy_extraction.comprehension` returns, one or several.
+        What `policy_extraction.checks.comprehension` returns, one or several.
     path
         Where to write the figure.
 
@@ -40,7 +40,7 @@ def draw(results: xr.Dataset | Sequence[xr.Dataset], path: str | Path) -> Path:
     """
     panels = [results] if isinstance(results, xr.Dataset) else list(results)
     if not panels or any(one.attrs.get("kind") != "comprehension" for one in panels):
-        raise InputError("results: expected what policy_extraction.comprehension returns, once or more")
+        raise InputError("results: expected what policy_extraction.checks.comprehension returns, once or more")
     height = 2.3 * len(panels) + 0.7
     figure, axes = plt.subplots(len(panels), 1, figsize=(5.6, height), sharex=True, squeeze=False)
     for axis, one in zip(axes[:, 0], panels, strict=True):

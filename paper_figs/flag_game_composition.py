@@ -26,7 +26,7 @@ def draw(comparison: xr.Dataset, path: str | Path) -> Path:
     Parameters
     ----------
     comparison
-        As `validation.compare_composition` returns it.
+        As `validation.flag_game.compare_composition` returns it.
     path
         Where to write the figure.
 
@@ -36,7 +36,7 @@ def draw(comparison: xr.Dataset, path: str | Path) -> Path:
         If `comparison` is something else.
     """
     if not isinstance(comparison, xr.Dataset) or comparison.attrs.get("kind") != "team_composition_comparison":
-        raise InputError("comparison: expected what validation.compare_composition returns")
+        raise InputError("comparison: expected what validation.flag_game.compare_composition returns")
     uptakes = comparison["uptake"].values
     figure, axes = plt.subplots(1, len(uptakes), figsize=(2.0 * len(uptakes) + 0.6, 3.0), sharey=True, squeeze=False)
     for axis, uptake in zip(axes[0], uptakes, strict=True):

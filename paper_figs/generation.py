@@ -19,7 +19,8 @@ from meanfield import InputError
 from meanfield.toolbox import canonical_order
 from paper_figs._script import arguments
 from paper_figs._style import FIRST_WORD, SECOND_WORD, model_title, styled, write_figure
-from validation import CONVENTIONS, wilson_interval
+from validation.comparison import wilson_interval
+from validation.naming_game import CONVENTIONS
 
 BINS = np.linspace(0, 1, 21)  # of p-values, so that an alarm is the first bin
 LEVEL = 0.95
@@ -32,7 +33,7 @@ def draw(test: xr.Dataset, path: str | Path) -> Path:
     Parameters
     ----------
     test
-        What `policy_extraction.generation_test` returns.
+        What `policy_extraction.checks.generation_test` returns.
     path
         Where to write the figure.
 
@@ -42,7 +43,7 @@ def draw(test: xr.Dataset, path: str | Path) -> Path:
         If `test` is something else.
     """
     if not isinstance(test, xr.Dataset) or test.attrs.get("kind") != "generation_test":
-        raise InputError("test: expected what policy_extraction.generation_test returns")
+        raise InputError("test: expected what policy_extraction.checks.generation_test returns")
     test = canonical_order(test, "test")
     figure, (values, shares, deviations) = plt.subplots(1, 3, figsize=(10.2, 3.3))
     _p_values(values, test)
@@ -111,9 +112,9 @@ def live_consensus(population: xr.Dataset, convention: str = "004") -> np.ndarra
     Parameters
     ----------
     population
-        What `policy_extraction.live_population` returns.
+        What `policy_extraction.checks.live_population` returns.
     convention
-        One of `validation.CONVENTIONS`.
+        One of `validation.naming_game.CONVENTIONS`.
     """
     rule, n_agents = CONVENTIONS[convention], population.attrs["option_n_agents"]
     said = population["said"].transpose("run", "interaction", "speaker").values
@@ -137,8 +138,8 @@ def draw_populations(
     Parameters
     ----------
     panels
-        For each policy the populations that `policy_extraction.live_population` returned, one for each size, and what
-        `validation.simulate` returned for the policy.
+        For each policy the populations that `policy_extraction.checks.live_population` returned, one for each size,
+        and what `validation.simulate` returned for the policy.
     path
         Where to write the figure.
     convention

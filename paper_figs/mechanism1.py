@@ -19,7 +19,7 @@ import meanfield
 from meanfield import InputError
 from paper_figs._script import arguments
 from paper_figs._style import FIRST_WORD, SECOND_WORD, styled, write_figure
-from validation import wilson_interval
+from validation.comparison import wilson_interval
 
 LEVEL = 0.95
 NORMAL = 1.959963984540054
@@ -35,7 +35,7 @@ def draw(fit: xr.Dataset, phases: xr.Dataset, path: str | Path) -> Path:
     fit
         As `theory.fit_mechanism1` returns it.
     phases
-        As `theory.random_field_phase_diagram` returns it.
+        As `theory.flag_game.random_field.phase_diagram` returns it.
     path
         Where to write the figure.
 

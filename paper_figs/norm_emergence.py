@@ -2,7 +2,7 @@
 
 python -m paper_figs.norm_emergence curves.nc norm_emergence.png smoking.nc noise.nc tipping.nc
 
-curves.nc is what `theory.norms.emergence` returns, and each of the others what `validation.simulate_norms` returns for
+curves.nc is what `theory.norms.emergence` returns, and each of the others what `validation.norms.simulate` returns for
 one behaviour, with one number of agents and the same one in each, and equally many runs; all saved by `meanfield.save`.
 """
 
@@ -40,7 +40,7 @@ def draw(simulations: Sequence[xr.Dataset], curves: xr.Dataset, path: str | Path
     Parameters
     ----------
     simulations
-        As `validation.simulate_norms` returns them, one behaviour each, of the same size and number of runs.
+        As `validation.norms.simulate` returns them, one behaviour each, of the same size and number of runs.
     curves
         As `theory.norms.emergence` returns them, of these behaviours, with the same operations, fractions and rates.
     path

@@ -91,11 +91,11 @@ def measured() -> xr.Dataset:
     return policy_extraction.extract(answers(), words=("his", "her"), memory_length=1)
 
 
-def answers() -> policy_extraction.TableBackend:
+def answers() -> policy_extraction.backends.TableBackend:
     def law(memory: tuple, order: tuple) -> dict[str, float]:
         return {"his": 0.2 + 0.1 * len(memory) + 0.05 * (order[0] == "his"), "her": 0.3}
 
-    return policy_extraction.TableBackend(law, ("his", "her"), 1)
+    return policy_extraction.backends.TableBackend(law, ("his", "her"), 1)
 
 
 def variants(space: str) -> xr.Dataset:
@@ -126,7 +126,7 @@ INPUTS: dict[str, Callable[[str], Any]] = {
         "simulation": simulation,
         "another": lambda space: simulation(space, 2),
         "comparison": lambda space: validation.compare(INPUTS["solution"](space), INPUTS["simulation"](space)),
-        "bias": lambda space: validation.simulated_bias(INPUTS["simulation"](space)),
+        "bias": lambda space: validation.naming_game.simulated_bias(INPUTS["simulation"](space)),
         "record": lambda space: measured(),
         "variants": variants,
         "report": lambda space: policy_extraction.check_policy(measured()),
@@ -190,35 +190,41 @@ CALLS: dict[str, Callable[[Given], Any]] = {
     "meanfield.toolbox.word_index": lambda g: word_index(g.policy, "b"),
     "meanfield.words_of": lambda g: meanfield.words_of(g.policy),
     "validation.collective_bias": lambda g: validation.collective_bias(g.stack, n_agents=[6, 12], runs=4, seed=1),
-    "validation.committed_minority": lambda g: validation.committed_minority(
+    "validation.naming_game.committed_minority": lambda g: validation.naming_game.committed_minority(
         g.policy, n_agents=6, committed_word="b", initial="a", numbers=[1, 3], runs=4, seed=1
     ),
     "validation.compare": lambda g: validation.compare(g.solution, g.simulation),
-    "validation.compare_ensembles": lambda g: validation.compare_ensembles(g.simulation, g.another),
-    "validation.comparison_table": lambda g: validation.comparison_table(g.comparison),
-    "validation.consensus_stability": lambda g: validation.consensus_stability(
+    "validation.comparison.compare_ensembles": lambda g: validation.comparison.compare_ensembles(
+        g.simulation, g.another
+    ),
+    "validation.comparison.comparison_table": lambda g: validation.comparison.comparison_table(g.comparison),
+    "validation.naming_game.consensus_stability": lambda g: validation.naming_game.consensus_stability(
         g.policy, "b", n_agents=6, runs=4, rounds=3, seed=1
     ),
-    "validation.consensus_times": lambda g: validation.consensus_times(g.simulation),
-    "validation.critical_size_from_simulation": lambda g: validation.critical_size_from_simulation(g.bias),
-    "validation.exact_population": lambda g: [
-        validation.exact_population(g.policy, 3).moments(rounds=[0, 1]),
-        validation.exact_population(g.policy, 3, initial=g.composition).moments(rounds=[0, 1]),
+    "validation.naming_game.consensus_times": lambda g: validation.naming_game.consensus_times(g.simulation),
+    "validation.naming_game.critical_size_from_simulation": lambda g: (
+        validation.naming_game.critical_size_from_simulation(g.bias)
+    ),
+    "validation.naming_game.exact_population": lambda g: [
+        validation.naming_game.exact_population(g.policy, 3).moments(rounds=[0, 1]),
+        validation.naming_game.exact_population(g.policy, 3, initial=g.composition).moments(rounds=[0, 1]),
     ],
-    "validation.misalignment": lambda g: validation.misalignment(g.stack, g.bias),
-    "validation.neutrality": lambda g: validation.neutrality(g.stack),
-    "validation.sample_policies": lambda g: validation.sample_policies(g.empirical, 2, seed=1),
+    "validation.populations.misalignment": lambda g: validation.populations.misalignment(g.stack, g.bias),
+    "validation.populations.neutrality": lambda g: validation.populations.neutrality(g.stack),
+    "validation.populations.sample_policies": lambda g: validation.populations.sample_policies(g.empirical, 2, seed=1),
     "validation.simulate": lambda g: [
         validation.simulate(g.policy, n_agents=6, runs=3, seed=1, initial=g.composition, record_rounds=3),
         validation.simulate(g.population, n_agents=20, runs=3, seed=1, initial=g.compositions, record_rounds=3),
     ],
-    "validation.simulated_bias": lambda g: validation.simulated_bias(g.simulation),
+    "validation.naming_game.simulated_bias": lambda g: validation.naming_game.simulated_bias(g.simulation),
     "validation.sweep": lambda g: swept(g.stack),
     "policy_extraction.check_policy": lambda g: policy_extraction.check_policy([g.record, g.stack]),
-    "policy_extraction.generation_test": lambda g: policy_extraction.generation_test(answers(), g.record, n=5, seed=1),
+    "policy_extraction.checks.generation_test": lambda g: policy_extraction.checks.generation_test(
+        answers(), g.record, n=5, seed=1
+    ),
     "policy_extraction.policy_from_record": lambda g: policy_extraction.policy_from_record(g.record, order=1),
     "policy_extraction.policy_warnings": lambda g: policy_extraction.policy_warnings(g.report),
-    "policy_extraction.variant_table": lambda g: policy_extraction.variant_table(g.variants),
+    "policy_extraction.measuring.variant_table": lambda g: policy_extraction.measuring.variant_table(g.variants),
 }
 TWO_WORDS_ONLY = {
     "meanfield.bifurcation",
@@ -226,13 +232,13 @@ TWO_WORDS_ONLY = {
     "meanfield.group_size_law",
     "meanfield.sensitivity",
     "validation.collective_bias",
-    "validation.critical_size_from_simulation",
-    "validation.misalignment",
-    "validation.simulated_bias",
+    "validation.naming_game.critical_size_from_simulation",
+    "validation.populations.misalignment",
+    "validation.naming_game.simulated_bias",
     *(name for name in CALLS if name.startswith("policy_extraction.")),
 }
 # Means over runs, and over states, are sums in the order in which memory holds them.
-ROUNDED = {"validation.compare", "policy_extraction.check_policy", "policy_extraction.variant_table"}
+ROUNDED = {"validation.compare", "policy_extraction.check_policy", "policy_extraction.measuring.variant_table"}
 # What JAX compiles for seconds; their inputs are refused at the same doors as those of the others.
 COMPILED = {
     "meanfield.basins",
@@ -252,7 +258,7 @@ LONG_FOR_THREE_WORDS = {
     "meanfield.stability_table",
     "meanfield.success_rate",
     "validation.compare",
-    "validation.comparison_table",
+    "validation.comparison.comparison_table",
 }
 # They look at no more of a policy than this.
 LOOKED_AT = {

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from policy_extraction import Prompt, Scores
+from policy_extraction.backends import Scores
 from policy_extraction.norms import NORMS_003, Information
+from policy_extraction.prompts import Prompt
 from theory.norms import AGENTS, BEHAVIOURS
 from theory.norms._contract import Observation
 

@@ -18,7 +18,8 @@ import meanfield
 from conftest import random_policy
 from meanfield import InputError
 from test_group_size_law import majority
-from validation import collective_bias, simulate, wilson_interval
+from validation import collective_bias, simulate
+from validation.comparison import wilson_interval
 from validation.naming_game._committed_minority import committed_minority, consensus_stability
 from validation.naming_game._outcomes import consensus_times, critical_size_from_simulation, simulated_bias
 from validation.populations._misalignment import misalignment, neutrality

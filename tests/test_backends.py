@@ -17,9 +17,10 @@ import pytest
 
 import meanfield
 from meanfield import InputError
-from policy_extraction import NAMING_GAME, Payoffs, Template, extract
+from policy_extraction import extract
 from policy_extraction.backends._backend import Backend
 from policy_extraction.backends._table import TableBackend
+from policy_extraction.prompts import NAMING_GAME, Payoffs, Template
 from policy_extraction.prompts._questions import all_memories, prompts
 from policy_extraction.prompts._template import Prompt
 

@@ -17,7 +17,8 @@ from _battery import battery
 from meanfield import InputError, group_size_law
 from paper_figs import group_size_collapse
 from test_group_size_law import majority
-from validation import collective_bias, simulate, wilson_interval
+from validation import collective_bias, simulate
+from validation.comparison import wilson_interval
 
 SIZES = [100, 400]
 TOLERANCE = 0.0142 + 0.001

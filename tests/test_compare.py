@@ -121,7 +121,7 @@ def test_mixed_attractor(published: xr.Dataset) -> None:
 
 def line_of(comparison: xr.Dataset) -> str:
     console = Console(width=160, record=True)
-    console.print(validation.comparison_table(comparison))
+    console.print(validation.comparison.comparison_table(comparison))
     (line,) = (line for line in console.export_text().splitlines() if line.startswith("│"))
     return line
 
@@ -140,7 +140,7 @@ def test_saved_and_loaded(case: Case, tmp_path: Path) -> None:
     assert loaded.attrs["kind"] == "comparison" and loaded.attrs["option_level"] == 0.99
     assert loaded.attrs["theory_policy_sha256"] == loaded.attrs["simulation_policy_sha256"]
     assert loaded["trajectory_agrees"].dtype == bool
-    validation.comparison_table(loaded)
+    validation.comparison.comparison_table(loaded)
 
 
 # --- the error in N ---
@@ -161,7 +161,7 @@ def test_rate_equation_is_right_for_many_agents(by_size: tuple[xr.Dataset, xr.Da
     assert float(comparison["error_slope"]) == pytest.approx(-1.1, abs=0.25)
     assert (np.diff(comparison["error"]) < 0).all()
     console = Console(width=200, record=True)
-    console.print(validation.comparison_table(comparison))
+    console.print(validation.comparison.comparison_table(comparison))
     text = " ".join(console.export_text().split())
     assert "for N → ∞ simulation agrees with theory" in text and "over these N the error goes as N^-1." in text
 
@@ -267,18 +267,18 @@ def test_two_ensembles_of_one_law_agree_and_of_two_do_not(published: xr.Dataset)
     policy = published.sel(model="gpt-4o", pair="African/White")
     options = {"n_agents": [6, 24], "runs": 1000}
     runs = validation.simulate(policy, seed=1, **options)
-    same = validation.compare_ensembles(runs, validation.simulate(policy, seed=2, **options), level=LEVEL)
+    same = validation.comparison.compare_ensembles(runs, validation.simulate(policy, seed=2, **options), level=LEVEL)
     assert same["agrees"].all() and (same["time_p"].sel(winner="any") > 1e-4).all()
     later = runs.assign(consensus_round=runs["consensus_round"] + 1)
     other = validation.simulate(policy, seed=2, committed={"White": 1}, **options)
     for wrong in (later, other):
-        assert not validation.compare_ensembles(runs, wrong, level=LEVEL)["agrees"].any()
+        assert not validation.comparison.compare_ensembles(runs, wrong, level=LEVEL)["agrees"].any()
 
 
 def test_ensembles_whose_runs_all_end_alike() -> None:
     _, runs = made_up(noisy(np.random.default_rng(0), runs=20))
     runs = runs.assign(consensus_word=runs["consensus_word"].fillna("A"))
-    found = validation.compare_ensembles(runs, runs)
+    found = validation.comparison.compare_ensembles(runs, runs)
     assert found["outcome_p"] == 1 and found["agrees"].all()
     assert np.isnan(found["time_p"].sel(winner="B")).all() and (found["time_p"].sel(winner="A") == 1).all()
 
@@ -296,7 +296,7 @@ def test_ensembles_that_cannot_be_compared(change: object, message: str) -> None
     _, runs = made_up(noisy(np.random.default_rng(0), runs=20))
     other, options = change(runs)
     with pytest.raises(InputError, match=message):
-        validation.compare_ensembles(runs, other, **options)
+        validation.comparison.compare_ensembles(runs, other, **options)
 
 
 # --- the arithmetic ---
@@ -340,7 +340,9 @@ def test_z_and_standard_error() -> None:
 @pytest.mark.parametrize("level", [0.9, 0.99])
 def test_wilson_interval(successes: int, trials: int, level: float) -> None:
     expected = binomtest(successes, trials).proportion_ci(level, method="wilson")
-    assert validation.wilson_interval(np.array(successes), trials, level) == pytest.approx(tuple(expected), abs=1e-12)
+    assert validation.comparison.wilson_interval(np.array(successes), trials, level) == pytest.approx(
+        tuple(expected), abs=1e-12
+    )
 
 
 def stacked(solution: xr.Dataset) -> xr.Dataset:
@@ -375,4 +377,4 @@ def test_bad_input_is_named(change: object, message: str) -> None:
 
 def test_table_of_something_else_is_refused() -> None:
     with pytest.raises(InputError, match=r"expected what validation\.compare returns"):
-        validation.comparison_table(xr.Dataset())
+        validation.comparison.comparison_table(xr.Dataset())

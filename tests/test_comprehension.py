@@ -13,9 +13,9 @@ from _fake_backend import FakeBackend
 from _tiny_models import SHORT
 from meanfield import InputError
 from paper_figs import comprehension as figure
-from policy_extraction import NAMING_GAME, Payoffs
 from policy_extraction.checks._comprehension import comprehension
 from policy_extraction.checks._comprehension_questions import KINDS, parse, questions_about
+from policy_extraction.prompts import NAMING_GAME, Payoffs
 from policy_extraction.prompts._template import Prompt
 
 WORDS = ("his", "her")

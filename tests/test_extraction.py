@@ -21,13 +21,14 @@ import torch
 import meanfield
 from _tiny_models import CHAT, LETTERS, SHORT, letter_tokenizer, random_model, tiny
 from meanfield import InputError, MemorySpace, ModelError
-from policy_extraction import NAMING_GAME, Payoffs, extract, policy_from_record
+from policy_extraction import extract, policy_from_record
 from policy_extraction.backends import _open as _open_backend
 from policy_extraction.backends._table import TableBackend
 from policy_extraction.backends.local import _source
 from policy_extraction.backends.local._chat import render
 from policy_extraction.backends.local._tokens import questions
 from policy_extraction.backends.local._transformers import TransformersBackend
+from policy_extraction.prompts import NAMING_GAME, Payoffs
 from policy_extraction.prompts._template import Prompt
 
 HIS_HER = ("his", "her")

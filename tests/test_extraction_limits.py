@@ -9,9 +9,8 @@ pytest.importorskip("openai", reason="APIs need the extra api")
 import _openai_server
 from _openai_server import FIRST_WORDS, Behaviour, KnownModel, serving
 from meanfield import InputError
-from policy_extraction import Payoffs, extract, lazy_policy, load_template
-from policy_extraction.flag_game import load_flag_game_prompts
-from policy_extraction.norms import load_norm_prompts
+from policy_extraction import extract, flag_game, lazy_policy, load_template, norms
+from policy_extraction.prompts import Payoffs
 from test_hostile_servers import GAME, backend, line
 
 
@@ -63,7 +62,7 @@ def test_sizes_beyond_reason_are_refused_before_anything_is_asked(arguments):
     assert not behaviour.requests
 
 
-@pytest.mark.parametrize("load", [load_template, load_flag_game_prompts, load_norm_prompts])
+@pytest.mark.parametrize("load", [load_template, flag_game.load_prompts, norms.load_prompts])
 @pytest.mark.parametrize(
     ("content", "reason"),
     [

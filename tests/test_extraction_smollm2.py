@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 
 import meanfield
-from policy_extraction import NAMING_GAME, SMOLLM2, Payoffs, extract, policy_from_record
+from policy_extraction import SMOLLM2, extract, policy_from_record
 from policy_extraction.backends.local._batches import batch_scores
 from policy_extraction.backends.local._load import load
 from policy_extraction.backends.local._packed import packed_linears
 from policy_extraction.backends.local._passes import Room, tree_scores
 from policy_extraction.backends.local._source import find
 from policy_extraction.backends.local._transformers import TransformersBackend
+from policy_extraction.prompts import NAMING_GAME, Payoffs
 from policy_extraction.prompts._questions import prompts
 from policy_extraction.rebuild_gallery import PAIRS
 

@@ -73,7 +73,9 @@ def test_several_files_are_read(run, tmp_path):
     meanfield.save(meanfield.solve(random_policy(1), times=np.linspace(0, 5, 6)), tmp_path / "solution.nc")
     with pytest.raises(SystemExit, match=r"^error: .*missing.nc"):
         run("comprehension", tmp_path / "solution.nc", tmp_path / "missing.nc", tmp_path / "figure.png")
-    with pytest.raises(SystemExit, match=r"^error: results: expected what policy_extraction.comprehension returns"):
+    with pytest.raises(
+        SystemExit, match=r"^error: results: expected what policy_extraction.checks.comprehension returns"
+    ):
         run("comprehension", tmp_path / "solution.nc", tmp_path / "figure.png")
 
 

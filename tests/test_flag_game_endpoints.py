@@ -7,11 +7,11 @@ import pytest
 import xarray as xr
 
 from meanfield import InputError
-from theory import fit_copying, fit_mechanism1
-from theory.flag_game.mechanism1 import APPENDIX_E, ENDPOINTS, play, read_counts
-from validation.flag_game._endpoints import endpoints, flag_game_accuracy
+from theory import fit_mechanism1
+from theory.flag_game.mechanism1 import APPENDIX_E, ENDPOINTS, fit_copying, play, read_counts
+from validation import flag_game
+from validation.flag_game._endpoints import endpoints
 from validation.flag_game._gossip import simulate_gossip
-from validation.flag_game._mechanism1 import simulate_mechanism1
 
 TRUE = "Peru"
 SIZES = (4, 16)
@@ -104,7 +104,7 @@ def test_accuracies_by_hand() -> None:
     """Three runs of four agents, with the true answers a, a and b; Eqs. 1 to 3 worked out by hand."""
     initial = np.array([list("aabb"), list("aaab"), list("accc")])
     final = np.array([list("aaaa"), list("aabb"), list("cccc")])
-    found = flag_game_accuracy(initial, final, ["a", "a", "b"])
+    found = flag_game.accuracy(initial, final, ["a", "a", "b"])
     assert found["initial_accuracy"] == pytest.approx((2 / 4 + 3 / 4 + 0) / 3)
     assert found["majority_vote_accuracy"] == pytest.approx((1 / 2 + 1 + 0) / 3)
     assert found["collective_accuracy"] == pytest.approx((1 + 1 / 2 + 0) / 3)
@@ -116,14 +116,14 @@ def test_accuracies_by_hand() -> None:
     assert found["endpoint_fraction"].sum() == pytest.approx(1)
     low, high = found["endpoint_interval"].sel(endpoint="fragmentation").values
     assert low == 0 and high == pytest.approx(0.5615, abs=1e-4)  # z²/(n + z²)
-    assert np.isnan(flag_game_accuracy(initial[:1], final[:1], "a")["social_uplift_se"])
+    assert np.isnan(flag_game.accuracy(initial[:1], final[:1], "a")["social_uplift_se"])
 
 
 def test_uplift_is_paired() -> None:
     """Where every run gains the same, its error is 0 although both accuracies scatter."""
     initial = np.array([list("abbb"), list("aabb")])
     final = np.array([list("aabb"), list("aaab")])
-    found = flag_game_accuracy(initial, final, "a")
+    found = flag_game.accuracy(initial, final, "a")
     assert found["social_uplift_se"] == 0 and found["initial_accuracy_se"] > 0.1
 
 
@@ -133,11 +133,11 @@ def test_accuracies_of_a_simulation(protocol: str) -> None:
     p = np.random.default_rng(0).dirichlet([1, 1, 1], (40, 5))
     truth = np.arange(40) % 3
     games = simulate_gossip(p, runs=40, seed=0, uptake=0.5, truth=truth, protocol=protocol, progress=True)
-    found = flag_game_accuracy(games)
+    found = flag_game.accuracy(games)
     is_true = games["initial_report"].values == truth.astype(str)[:, None]
     assert float(found["initial_accuracy"]) == pytest.approx(is_true.mean())
     with pytest.raises(InputError, match="truth: the simulation has its own"):
-        flag_game_accuracy(games, truth="0")
+        flag_game.accuracy(games, truth="0")
     if protocol == "manager":
         right = games["manager_report"].values == truth.astype(str)
         assert found["endpoint_count"].values.tolist() == [right.sum(), 40 - right.sum(), 0, 0]
@@ -156,7 +156,7 @@ def vote_game(n_agents: int, runs: int) -> xr.Dataset:
     """Runs of Mechanism 1 as answers of agents, whom isolation leaves undecided."""
     n_true = play(APPENDIX_E, n_agents, runs, 7).truth_votes
     final = np.where(np.arange(n_agents) < n_true[:, None], TRUE, "Mali")
-    return flag_game_accuracy(np.full_like(final, "Chad"), final, TRUE)
+    return flag_game.accuracy(np.full_like(final, "Chad"), final, TRUE)
 
 
 @pytest.fixture(scope="module")
@@ -168,7 +168,7 @@ def by_size() -> xr.Dataset:
 def test_endpoints_are_what_fits_take(by_size: xr.Dataset) -> None:
     """The same runs, counted by the simulator of Mechanism 1 and answer by answer."""
     for k, (n, runs) in enumerate(zip(SIZES, (60, 200), strict=True)):
-        expected = read_counts(simulate_mechanism1(n_agents=n, runs=runs, seed=7))
+        expected = read_counts(flag_game.simulate(n_agents=n, runs=runs, seed=7))
         alone = read_counts(vote_game(n, runs))
         for name in ("n_agents", "seeds", "counts", "accuracy", "standard_error"):
             together = getattr(read_counts(by_size), name)[k : k + 1]
@@ -210,7 +210,7 @@ def test_games_with_a_manager_are_not_fitted() -> None:
     p = np.random.default_rng(0).dirichlet([1, 1, 1], (10, 5))
     games = simulate_gossip(p, runs=10, seed=0, uptake=0.5, truth=np.zeros(10, int), protocol="manager")
     with pytest.raises(InputError, match="lacks the coordinate n_agents"):
-        read_counts(flag_game_accuracy(games))
+        read_counts(flag_game.accuracy(games))
 
 
 # --- input ---
@@ -243,26 +243,26 @@ def test_a_truth_that_nobody_gave() -> None:
     """It may be: [002] has groups that never find it. Names in arrays of objects are names as well."""
     names = np.array([["a", "b"]], dtype=object)
     assert endpoints(names, "c")["truth_share"] == 0
-    assert flag_game_accuracy(names, names, ["c"], countries=["a", "b", "c"])["collective_accuracy"] == 0
+    assert flag_game.accuracy(names, names, ["c"], countries=["a", "b", "c"])["collective_accuracy"] == 0
     with pytest.raises(InputError, match="truth = 'C': expected one of a, b, c"):
-        flag_game_accuracy(names, names, "C", countries=["a", "b", "c"])
+        flag_game.accuracy(names, names, "C", countries=["a", "b", "c"])
 
 
 def test_countries_come_from_a_simulation_that_names_them() -> None:
     p = np.random.default_rng(0).dirichlet([1, 1, 1], (4, 5))
     games = simulate_gossip(p, runs=4, seed=0, uptake=0.5, truth=np.zeros(4, int), beliefs=True)
-    flag_game_accuracy(games)
+    flag_game.accuracy(games)
     games["truth"] = games["truth"].copy(data=np.array(["O"] * 4))
     with pytest.raises(InputError, match="truth = 'O': expected one of 0, 1, 2"):
-        flag_game_accuracy(games)
+        flag_game.accuracy(games)
 
 
 def test_accuracy_needs_the_truth() -> None:
     with pytest.raises(InputError, match="final and truth"):
-        flag_game_accuracy(np.array([["a", "b"]]))
+        flag_game.accuracy(np.array([["a", "b"]]))
     with pytest.raises(InputError, match="truth is missing"):
-        flag_game_accuracy(xr.Dataset({"initial_report": 0, "final_report": 0}))
+        flag_game.accuracy(xr.Dataset({"initial_report": 0, "final_report": 0}))
     with pytest.raises(InputError, match="initial is for runs of shape"):
-        flag_game_accuracy(np.array([["a", "b"]]), np.array([["a", "b"]] * 2), "a")
+        flag_game.accuracy(np.array([["a", "b"]]), np.array([["a", "b"]] * 2), "a")
     with pytest.raises(InputError, match="level = 1"):
-        flag_game_accuracy(np.array([["a", "b"]]), np.array([["a", "b"]]), "a", level=1)
+        flag_game.accuracy(np.array([["a", "b"]]), np.array([["a", "b"]]), "a", level=1)

@@ -10,7 +10,8 @@ import pytest
 import xarray as xr
 
 import meanfield
-from policy_extraction import TableBackend, check_policy, policy_from_record, policy_warnings, rebuild_gallery
+from policy_extraction import check_policy, policy_from_record, policy_warnings, rebuild_gallery
+from policy_extraction.backends import TableBackend
 from policy_extraction.rebuild_gallery import PAIRS, bundled, largest_difference, write
 
 ROOT = Path(__file__).resolve().parents[1]

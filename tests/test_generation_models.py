@@ -15,7 +15,7 @@ from scipy.stats import ks_2samp
 
 from _tiny_models import LETTERS, SHORT, letter_tokenizer, random_model
 from meanfield import InputError, MemorySpace
-from policy_extraction import SMOLLM2, Payoffs, extract, policy_from_record
+from policy_extraction import SMOLLM2, extract, policy_from_record
 from policy_extraction.backends.local._chat import render
 from policy_extraction.backends.local._load import load
 from policy_extraction.backends.local._source import find
@@ -23,6 +23,7 @@ from policy_extraction.backends.local._transformers import TransformersBackend, 
 from policy_extraction.checks._generation import generation_test
 from policy_extraction.checks._live_population import live_population
 from policy_extraction.measuring._tempered import tempered
+from policy_extraction.prompts import Payoffs
 from validation import simulate
 
 TWO_TOKENS = ("de", "oi")

@@ -19,7 +19,7 @@ from scipy.stats import betabinom, chisquare
 
 import meanfield
 from meanfield import InputError
-from theory.flag_game.gossip import gossip_decay_rate, gossip_drift, gossip_fixation, gossip_heterozygosity
+from theory.flag_game import gossip
 from validation.flag_game._gossip import simulate_gossip
 
 ALPHA = 1e-5
@@ -218,7 +218,7 @@ def test_the_moment_equations_are_exact(bandwidth: float) -> None:
             after += chance * np.array([1 - (y.mean(0) ** 2).sum(), (1 - (y**2).sum(1)).mean()])
     group, agent = 1 - (x.mean(0) ** 2).sum(), (1 - (x**2).sum(1)).mean()
     options = {"n_agents": N, "uptake": alpha, "bandwidth": bandwidth, "group": group, "agent": agent}
-    found = gossip_heterozygosity([0, 1], **options)
+    found = gossip.heterozygosity([0, 1], **options)
     np.testing.assert_allclose(found["group"], [group, after[0]], rtol=1e-13)
     np.testing.assert_allclose(found["agent"], [agent, after[1]], rtol=1e-13)
 
@@ -228,7 +228,7 @@ def test_the_first_drift_is_that_of_the_law(alpha: float, m: int) -> None:
     """α²(1 - 1/K)/(mN²), exactly in theory and within error in simulation; half or twice of it is rejected."""
     N, K = 5, 4
     law = alpha**2 * (1 - 1 / K) / (m * N**2)
-    assert gossip_drift(n_agents=N, uptake=alpha, bandwidth=m, n_labels=K) == pytest.approx(law, rel=1e-12)
+    assert gossip.drift(n_agents=N, uptake=alpha, bandwidth=m, n_labels=K) == pytest.approx(law, rel=1e-12)
     found = simulate_gossip(
         np.full((N, K), 1 / K), runs=4000, seed=2, uptake=alpha, bandwidth=m, kappa=0.2, beliefs=True, grounded=False
     )
@@ -259,18 +259,18 @@ def test_heterozygosity_decays_as_the_moment_equations_say(alpha: float, m: int)
         )["final_belief"]
         now = 1 - (found.mean("agent") ** 2).sum("country").values
         own = (1 - (found**2).sum("country")).mean("agent").values
-        exact = gossip_heterozygosity([t], bandwidth=m, **law).isel(interaction=0)
+        exact = gossip.heterozygosity([t], bandwidth=m, **law).isel(interaction=0)
         assert abs(z_of(now, float(exact["group"]))) < Z
         assert abs(z_of(own, float(exact["agent"]))) < Z
-        other = gossip_heterozygosity([t], bandwidth=m + 1, **law).isel(interaction=0)
+        other = gossip.heterozygosity([t], bandwidth=m + 1, **law).isel(interaction=0)
         assert abs(z_of(own, float(other["agent"]))) > Z
 
 
 def test_decay_rates_of_large_groups() -> None:
     for alpha, m in ((1.0, 1), (0.5, 1), (0.2, 3), (0.9, 10)):
-        rate = gossip_decay_rate(n_agents=10_000, uptake=alpha, bandwidth=m)
+        rate = gossip.decay_rate(n_agents=10_000, uptake=alpha, bandwidth=m)
         assert rate == pytest.approx(2 * alpha**2 / (1e8 * (2 * m * (1 - alpha) + alpha)), rel=2e-3)
-    small = gossip_decay_rate(n_agents=1000, uptake=1e-3, bandwidth=2)
+    small = gossip.decay_rate(n_agents=1000, uptake=1e-3, bandwidth=2)
     assert small == pytest.approx(1e-6 / (2 * 1e6), rel=5e-3)  # α²/(mN²)
 
 
@@ -343,7 +343,7 @@ def test_a_bias_decides_as_diffusion_says(biased: str) -> None:
     belief = found["final_belief"].sel(country="0").mean("agent").values
     assert ((belief > 0.05) & (belief < 0.95)).mean() < LEADING / 2  # undecided
     won = belief > 0.5
-    law = gossip_fixation(h, n_agents=N, uptake=alpha, bandwidth=m, biased=biased)
+    law = gossip.fixation(h, n_agents=N, uptake=alpha, bandwidth=m, biased=biased)
     assert law == pytest.approx(1 / (1 + math.exp(-S / 2)))
     error = Z * won.std() / math.sqrt(len(won)) + LEADING
     assert abs(won.mean() - law) < error
@@ -363,22 +363,22 @@ def test_a_bias_of_the_speakers_decides_as_diffusion_says() -> None:
         says_first = rng.random(runs) * (said * math.exp(h) + 1 - said) < said * math.exp(h)
         x[every, j] += alpha * (says_first - x[every, j])
     won = x.mean(1) > 0.5
-    law = gossip_fixation(h, n_agents=N, uptake=alpha, bandwidth=1)
+    law = gossip.fixation(h, n_agents=N, uptake=alpha, bandwidth=1)
     error = Z * won.std() / math.sqrt(runs) + LEADING
     assert (np.minimum(x, 1 - x).max(1) > 0.2).mean() < LEADING / 2  # undecided
     assert abs(won.mean() - law) < error
     assert abs(won.mean() - 1 / (1 + math.exp(-N * h / alpha))) > error  # control: the leading order in α as well
-    tiny = gossip_fixation(1e-4, n_agents=100, uptake=1e-3, bandwidth=2)
+    tiny = gossip.fixation(1e-4, n_agents=100, uptake=1e-3, bandwidth=2)
     assert tiny == pytest.approx(1 / (1 + math.exp(-2 * 100 * 1e-4 / 1e-3)), rel=1e-3)
 
 
 def test_fixation_is_consistent() -> None:
     options = {"n_agents": 30, "uptake": 0.4, "bandwidth": 2}
     for h in (-2.0, -0.01, 1e-16, 0.003, 5.0):
-        there, back = gossip_fixation(h, initial=0.3, **options), gossip_fixation(-h, initial=0.7, **options)
+        there, back = gossip.fixation(h, initial=0.3, **options), gossip.fixation(-h, initial=0.7, **options)
         assert there + back == pytest.approx(1) and 0 <= there <= 1
-    assert gossip_fixation(0.0, initial=0.3, **options) == 0.3
-    assert gossip_fixation(0.1, n_agents=30, uptake=1.0, bandwidth=1) == 0.5
+    assert gossip.fixation(0.0, initial=0.3, **options) == 0.3
+    assert gossip.fixation(0.1, n_agents=30, uptake=1.0, bandwidth=1) == 0.5
 
 
 # --- how runs are played and looked at ---
@@ -612,11 +612,11 @@ def test_bad_input_is_named(change: dict, message: str) -> None:
 def test_bad_input_of_the_moments_is_named(change: dict) -> None:
     arguments = {"n_agents": 5, "uptake": 0.5, "bandwidth": 1, "group": 0.5, **change}
     with pytest.raises(InputError, match=next(iter(change))):
-        gossip_heterozygosity([1], **arguments)
+        gossip.heterozygosity([1], **arguments)
     with pytest.raises(InputError, match="interactions"):
-        gossip_heterozygosity([-1], n_agents=5, uptake=0.5, bandwidth=1, group=0.5)
+        gossip.heterozygosity([-1], n_agents=5, uptake=0.5, bandwidth=1, group=0.5)
     with pytest.raises(InputError, match="biased = 'nobody'"):
-        gossip_fixation(0.1, n_agents=5, uptake=0.5, bandwidth=1, biased="nobody")
+        gossip.fixation(0.1, n_agents=5, uptake=0.5, bandwidth=1, biased="nobody")
 
 
 @pytest.mark.parametrize("change", [{"n_agents": 10.5}, {"bandwidth": 1.5}, {"n_labels": 2.5}, {"n_labels": 1}])
@@ -624,17 +624,17 @@ def test_parts_of_agents_and_labels_are_refused(change: dict) -> None:
     (name, value), *_ = change.items()
     arguments = {"n_agents": 10, "uptake": 0.5, "bandwidth": 1, **change}
     with pytest.raises(InputError, match=f"^{name} = {value}"):
-        gossip_drift(**{"n_labels": 3, **arguments})
+        gossip.drift(**{"n_labels": 3, **arguments})
     if name != "n_labels":
         with pytest.raises(InputError, match=f"^{name} = {value}"):
-            gossip_fixation(0.1, **arguments)
+            gossip.fixation(0.1, **arguments)
 
 
 def test_pairs_cannot_differ_by_more_than_altogether() -> None:
     """N agents with a label each: group = 1 - 1/N, agent = 0, and any two differ. More than that can't be."""
     for n in (2, 3, 7, 49):
         options = {"n_agents": n, "uptake": 0.5, "bandwidth": 1, "agent": 0.0}
-        found = gossip_heterozygosity([0], group=1 - 1 / n, **options)
+        found = gossip.heterozygosity([0], group=1 - 1 / n, **options)
         assert found["group"] == 1 - 1 / n
         with pytest.raises(InputError, match=r"group = .*expected a mean over pairs"):
-            gossip_heterozygosity([0], group=1 - 0.99 / n, **options)
+            gossip.heterozygosity([0], group=1 - 0.99 / n, **options)

@@ -141,7 +141,7 @@ def test_random_numbers_belong_to_run_and_interaction() -> None:
     ],
 )
 def test_word_share_has_the_exact_law(policy, n, options) -> None:
-    exact = validation.exact_population(policy, n, **options)
+    exact = validation.naming_game.exact_population(policy, n, **options)
     ensemble = play(policy, n, 30_000, rounds=4, recorded=4, **options)
     for played in (1, 4):
         law = exact.law_of(exact.word_share[:, 0], rounds=played)
@@ -152,7 +152,7 @@ def test_word_share_has_the_exact_law(policy, n, options) -> None:
 
 def consensus_law(n: int, last: int, first_test: int) -> np.ndarray:
     """P(consensus in round 3, …, last, or later) of NO_END for n ≤ 16, where 98 % of 3n successes means all."""
-    exact = validation.exact_population(NO_END, n)
+    exact = validation.naming_game.exact_population(NO_END, n)
     one, agreed = exact.transition.toarray(), exact.success.toarray()
     full = np.linalg.matrix_power(agreed, n)
     other = np.linalg.matrix_power(one, n) - full
@@ -191,7 +191,7 @@ def test_control_agents_that_meet_themselves(compiled_anew, monkeypatch) -> None
         return jnp.stack(numbers, axis=-1).astype(jnp.int32)
 
     monkeypatch.setattr(_population_rounds, "choose_pairs", careless)
-    exact = validation.exact_population(NO_END, 5)
+    exact = validation.naming_game.exact_population(NO_END, 5)
     ensemble = play(NO_END, 5, 30_000, rounds=1, recorded=1)
     assert share_p(ensemble, exact.law_of(exact.word_share[:, 0], rounds=1), 1) < ALPHA
 
@@ -199,7 +199,7 @@ def test_control_agents_that_meet_themselves(compiled_anew, monkeypatch) -> None
 def test_control_shifted_threshold() -> None:
     rules = Rules.of(NO_END["q"].values[None], space_of(NO_END))
     shifted = Rules(rules.q, rules.thresholds + np.uint64(0.02 * 2**63), rules.successors)
-    exact = validation.exact_population(NO_END, 5)
+    exact = validation.naming_game.exact_population(NO_END, 5)
     ensemble = play(NO_END, 5, 30_000, rounds=1, recorded=1, rules=shifted)
     assert share_p(ensemble, exact.law_of(exact.word_share[:, 0], rounds=1), 1) < ALPHA
 

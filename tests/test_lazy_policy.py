@@ -18,8 +18,7 @@ import validation
 from conftest import random_policy
 from meanfield import InputError
 from meanfield.toolbox import space_of
-from validation import LazyPolicy
-from validation.naming_game import _lazy_kernel
+from validation.naming_game import LazyPolicy, _lazy_kernel
 
 TEN_WORDS = list(string.ascii_lowercase[:10])
 
@@ -73,7 +72,7 @@ def assert_same_runs(one: xr.Dataset, other: xr.Dataset) -> None:
         {"initial": "b", "record_rounds": 3},
         {"committed": {"b": 2, "a": 1}, "record_rounds": 4},
         {"committed": {"a": 2, "b": 0}, "committed_are_extra": True, "initial": "a", "convention": "001 strict"},
-        {"convention": validation.Convention(0.3)},
+        {"convention": validation.naming_game.Convention(0.3)},
     ],
     ids=str,
 )
@@ -86,7 +85,7 @@ def test_runs_are_those_of_the_table(n_words: int, memory_length: int, options: 
 def test_comparison_covers_consensus_and_ties() -> None:
     """Two agents and a low bar: words are often agreed on equally often, and what is said next decides."""
     policy = random_policy(5, 3, 2, concentration=0.5)
-    arguments = {"n_agents": 2, "runs": 500, "seed": 1, "convention": validation.Convention(0.3)}
+    arguments = {"n_agents": 2, "runs": 500, "seed": 1, "convention": validation.naming_game.Convention(0.3)}
     table = validation.simulate(policy, **arguments)
     assert set(np.unique(table["consensus_word"].values.astype(str))) == {"a", "b", "c"}
     assert_same_runs(validation.simulate(lazy(policy), **arguments), table)

@@ -17,8 +17,8 @@ from _fake_backend import FakeBackend
 from _tiny_models import SHORT
 from meanfield import InputError, MemorySpace, StorageError, UnparsedError, make_policy
 from paper_figs.generation import draw_populations, live_consensus
-from policy_extraction import Payoffs
 from policy_extraction.checks._live_population import live_population
+from policy_extraction.prompts import Payoffs
 from policy_extraction.prompts._template import Prompt
 from validation import simulate
 

@@ -18,7 +18,7 @@ from scipy.stats import binom, chi2_contingency, chisquare, multinomial, norm
 from meanfield import InputError
 from theory.flag_game.mechanism1 import APPENDIX_E, ENDPOINTS, Mechanism1, copying_law, endpoints_of_votes, play
 from theory.flag_game.mechanism1._endpoints import vote_bands, vote_moments
-from validation.flag_game._mechanism1 import compare_mechanism1, simulate_mechanism1
+from validation import flag_game
 
 SIZES = (4, 8, 16, 32, 64, 128)
 LEVEL = 1e-4
@@ -60,8 +60,8 @@ def test_weights_of_the_components() -> None:
 
 def test_table_reproduces_itself() -> None:
     """4,000 runs at each N as in the paper, from two seeds; a coupling a tenth stronger is told apart."""
-    first, second = (simulate_mechanism1(n_agents=SIZES, runs=4000, seed=seed) for seed in (1, 2))
-    stronger = simulate_mechanism1(replace(APPENDIX_E, J=1.1 * APPENDIX_E.J), n_agents=SIZES, runs=4000, seed=2)
+    first, second = (flag_game.simulate(n_agents=SIZES, runs=4000, seed=seed) for seed in (1, 2))
+    stronger = flag_game.simulate(replace(APPENDIX_E, J=1.1 * APPENDIX_E.J), n_agents=SIZES, runs=4000, seed=2)
     counts = [(data["endpoint_fraction"] * 4000).values.round().astype(int) for data in (first, second, stronger)]
     assert min(same(a, b) for a, b in zip(counts[0], counts[1], strict=True)) > LEVEL
     assert max(same(a, b) for a, b in zip(counts[0], counts[2], strict=True)) < LEVEL
@@ -71,7 +71,7 @@ def test_table_reproduces_itself() -> None:
 
 def test_table_beside_the_measured_one(data_folder) -> None:
     """The intervals of GPT-4o's accuracies hold the paper's curve everywhere, those of its endpoints do not."""
-    table = compare_mechanism1(data_folder / "flag_game" / "population_scaling_gpt4o.csv", runs=20_000, seed=1)
+    table = flag_game.compare(data_folder / "flag_game" / "population_scaling_gpt4o.csv", runs=20_000, seed=1)
     assert table["inside"].sel(quantity="accuracy").all()
     outside = {q: table["n_agents"].values[table["inside"].sel(quantity=q).values == 0].tolist() for q in ENDPOINTS}
     assert outside["polarization"] == [8, 32]
@@ -84,11 +84,11 @@ def test_table_beside_the_measured_one(data_folder) -> None:
 def test_accuracies_are_compared_as_they_were_given(data_folder) -> None:
     given = pd.read_csv(data_folder / "flag_game" / "population_scaling_gpt4o.csv")
     ends = given[["final_ci_low", "final_ci_high"]].to_numpy()
-    by_level = {level: compare_mechanism1(given, runs=50, level=level) for level in (0.95, 0.9)}
+    by_level = {level: flag_game.compare(given, runs=50, level=level) for level in (0.95, 0.9)}
     intervals = {level: one["interval"].sel(quantity="accuracy").values for level, one in by_level.items()}
     np.testing.assert_array_equal(intervals[0.95], ends)
     assert (np.diff(intervals[0.9]) < np.diff(ends)).all()
-    without = compare_mechanism1(given.drop(columns="final_mean"), runs=50)["inside"]
+    without = flag_game.compare(given.drop(columns="final_mean"), runs=50)["inside"]
     assert without.sel(quantity="accuracy").isnull().all() and without.sel(quantity=list(ENDPOINTS)).notnull().all()
 
 
@@ -253,7 +253,7 @@ def test_moments_of_a_law() -> None:
 
 
 def test_simulation_is_labelled() -> None:
-    data = simulate_mechanism1(n_agents=[4, 16], runs=200, seed=0)
+    data = flag_game.simulate(n_agents=[4, 16], runs=200, seed=0)
     assert data["truth_share"].dims == ("n_agents", "run")
     counts = data["endpoint_count"]
     np.testing.assert_array_equal(counts / 200, data["endpoint_fraction"])
@@ -274,11 +274,11 @@ def test_simulation_is_labelled() -> None:
         (lambda: replace(APPENDIX_E, interactions_per_agent=-1), "interactions_per_agent = -1"),
         (lambda: replace(APPENDIX_E, interactions_per_agent=True), "interactions_per_agent = True"),
         (lambda: replace(APPENDIX_E, J=True), "J = True"),
-        (lambda: simulate_mechanism1({"J": 1}, n_agents=4, seed=0), "parameters = {'J': 1}: expected a Mechanism1"),
-        (lambda: simulate_mechanism1(n_agents=1, seed=0), "n_agents = 1"),
-        (lambda: simulate_mechanism1(n_agents=4, runs=0, seed=0), "runs = 0"),
-        (lambda: simulate_mechanism1(n_agents=4, seed=-1), "seed = -1"),
-        (lambda: simulate_mechanism1(n_agents=4, seed=0, level=1.0), "level = 1"),
+        (lambda: flag_game.simulate({"J": 1}, n_agents=4, seed=0), "parameters = {'J': 1}: expected a Mechanism1"),
+        (lambda: flag_game.simulate(n_agents=1, seed=0), "n_agents = 1"),
+        (lambda: flag_game.simulate(n_agents=4, runs=0, seed=0), "runs = 0"),
+        (lambda: flag_game.simulate(n_agents=4, seed=-1), "seed = -1"),
+        (lambda: flag_game.simulate(n_agents=4, seed=0, level=1.0), "level = 1"),
         (lambda: APPENDIX_E.weights(-3), "n_agents = -3"),
         (lambda: copying_law(4, 0.0, 1.0), "zealots_T, zealots_R = 0.0, 1.0"),
         (lambda: copying_law(4.5, 1.0, 1.0), "n_agents = 4.5"),

@@ -19,15 +19,14 @@ from scipy.stats import binom, chisquare, multinomial, norm
 import meanfield
 from meanfield import InputError
 from paper_figs.mechanism1 import draw
+from theory.flag_game import mechanism1, random_field
 from theory.flag_game.mechanism1 import (
     APPENDIX_E,
     PARAMETERS,
     EndpointCounts,
     Mechanism1,
-    compare_mechanism1_models,
     copying_law,
     fit_copying,
-    fit_mechanism1,
     play,
     read_counts,
 )
@@ -41,8 +40,7 @@ from theory.flag_game.mechanism1._search import climb, corrected, transferred
 from theory.flag_game.mechanism1._simulated import moments_of_laws, simulated_moments
 from theory.flag_game.mechanism1._surrogate import make_draws, surrogate_moments
 from theory.flag_game.mechanism1._zealots import likeliest_copying
-from theory.flag_game.random_field import random_field_phase_diagram
-from validation.flag_game._mechanism1 import compare_mechanism1, simulate_mechanism1
+from validation import flag_game
 
 pytestmark = pytest.mark.filterwarnings("ignore:runs = ")
 SIZES = (4, 8, 16)
@@ -68,12 +66,12 @@ def table(**changes: object) -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def data() -> xr.Dataset:
-    return simulate_mechanism1(n_agents=SIZES, runs=1000, seed=5)
+    return flag_game.simulate(n_agents=SIZES, runs=1000, seed=5)
 
 
 @pytest.fixture(scope="module")
 def fit(data: xr.Dataset) -> xr.Dataset:
-    return fit_mechanism1(data, free=FREE, start=START, starts=1, runs=2000, bootstrap=4, seed=1)
+    return mechanism1.fit(data, free=FREE, start=START, starts=1, runs=2000, bootstrap=4, seed=1)
 
 
 # --- gradients ---
@@ -352,7 +350,7 @@ def test_fit_is_as_likely_as_the_truth(fit: xr.Dataset) -> None:
 
 def test_fit_repeats_itself_and_is_saved(fit: xr.Dataset, data: xr.Dataset, tmp_path) -> None:
     one, again, other = (
-        fit_mechanism1(data, free=FREE, start=START, starts=0, runs=300, bootstrap=0, seed=seed) for seed in (1, 1, 2)
+        mechanism1.fit(data, free=FREE, start=START, starts=0, runs=300, bootstrap=0, seed=seed) for seed in (1, 1, 2)
     )
     xr.testing.assert_equal(one, again)
     assert (one["estimate"] != other["estimate"]).any()
@@ -366,7 +364,7 @@ def test_fit_repeats_itself_and_is_saved(fit: xr.Dataset, data: xr.Dataset, tmp_
 
 def test_parameters_of_a_fit_keep_the_number_of_interactions(data: xr.Dataset) -> None:
     short = replace(APPENDIX_E, interactions_per_agent=np.int64(2))
-    found = Mechanism1.of(fit_mechanism1(data, free=("J",), start=short, starts=0, runs=100, bootstrap=0))
+    found = Mechanism1.of(mechanism1.fit(data, free=("J",), start=short, starts=0, runs=100, bootstrap=0))
     assert found.interactions_per_agent == 2 and found.J != APPENDIX_E.J
 
 
@@ -404,15 +402,15 @@ def test_what_bootstrap_refits_gain_is_the_number_of_parameters(monkeypatch) -> 
 @pytest.mark.slow
 def test_bootstrap_says_nothing_of_what_is_not_identified(data: xr.Dataset) -> None:
     free = ("scale_T", "scale_R", "exponent_R", "J")
-    found = fit_mechanism1(data, free=free, starts=0, runs=300, bootstrap=2).sel(parameter=list(free))
+    found = mechanism1.fit(data, free=free, starts=0, runs=300, bootstrap=2).sel(parameter=list(free))
     assert found["bootstrap_standard_error"].isnull().all() and found["standard_error"].notnull().all()
     assert not found["identified"].any()
-    alone = fit_mechanism1(data, free=("J",), starts=0, runs=300, bootstrap=0)
+    alone = mechanism1.fit(data, free=("J",), starts=0, runs=300, bootstrap=0)
     assert all(np.isnan(alone.attrs[name]) for name in ("effective_parameters", "aic", "bic"))
 
 
 def test_figure(fit: xr.Dataset, tmp_path) -> None:
-    phases = random_field_phase_diagram(APPENDIX_E.field_law, n_agents=[4, 8], J=[1.0, 2.0], beta=1.0, samples=3)
+    phases = random_field.phase_diagram(APPENDIX_E.field_law, n_agents=[4, 8], J=[1.0, 2.0], beta=1.0, samples=3)
     path = draw(fit, phases, tmp_path / "mechanism1.png")
     assert path.stat().st_size > 10_000
     with pytest.raises(InputError, match=r"phases: expected what theory\.random_field_phase_diagram returns"):
@@ -422,7 +420,7 @@ def test_figure(fit: xr.Dataset, tmp_path) -> None:
 def test_measured_sweep_is_better_fitted_than_by_the_paper(data_folder) -> None:
     path = data_folder / "flag_game" / "population_scaling_gpt4o.csv"
     better = replace(APPENDIX_E, mean_R=0.0, J=3.0)
-    result = fit_mechanism1(path, free=FREE, start=better, starts=0, runs=1000, bootstrap=0)
+    result = mechanism1.fit(path, free=FREE, start=better, starts=0, runs=1000, bootstrap=0)
     assert result.attrs["log_likelihood"] > result.attrs["log_likelihood_paper"] + 3
     copying = fit_copying(path)
     assert copying.attrs["log_likelihood"] > result.attrs["log_likelihood"]
@@ -585,9 +583,9 @@ def test_an_accuracy_of_nan_was_not_measured() -> None:
     without = log_likelihood(moments, read_counts(table(**UNMEASURED)))
     assert log_likelihood(moments, partly) == pytest.approx(without + norm.logpdf(0.6, 0.65, 0.08))
     assert np.isfinite(fit_copying(alike).attrs["aic"])
-    fit = fit_mechanism1(alike, free=("J",), starts=0, runs=100, bootstrap=0)
+    fit = mechanism1.fit(alike, free=("J",), starts=0, runs=100, bootstrap=0)
     assert np.isfinite(fit["standard_error"].sel(parameter="J")) and np.isfinite(fit.attrs["log_likelihood_error"])
-    compared = compare_mechanism1(alike, runs=50)["inside"]
+    compared = flag_game.compare(alike, runs=50)["inside"]
     np.testing.assert_array_equal(compared.sel(quantity="accuracy").isnull(), [True, False])
     ends = read_counts(table(final_standard_error=None, final_mean=[np.nan, 0.6], final_ci_low=0.5, final_ci_high=0.7))
     np.testing.assert_array_equal(ends.accuracy_interval, [[np.nan, np.nan], [0.5, 0.7]])
@@ -653,7 +651,7 @@ def test_bad_counts_are_named(changes: dict, message: str) -> None:
 )
 def test_bad_options_are_named(options: dict, message: str) -> None:
     with pytest.raises(InputError) as error:
-        fit_mechanism1(table(), **options)
+        mechanism1.fit(table(), **options)
     assert str(error.value).startswith(message)
 
 
@@ -668,7 +666,7 @@ def test_bad_counts_of_another_type_are_named() -> None:
 
 def test_few_runs_are_warned_of(data) -> None:
     with pytest.warns(UserWarning, match="runs = 100: with fewer than 1000 the curvature is noisy"):
-        fit_mechanism1(data, free=("J",), starts=0, runs=100, bootstrap=0)
+        mechanism1.fit(data, free=("J",), starts=0, runs=100, bootstrap=0)
 
 
 @pytest.mark.parametrize("content", [b"", b"\x89PNG\xff\xfe\x00", b'N,seeds\n"4,10'])
@@ -688,7 +686,7 @@ def test_populations_too_large_to_fit_are_named() -> None:
 
 def test_missing_file_is_named(tmp_path) -> None:
     with pytest.raises(InputError, match="there is no such file"):
-        fit_mechanism1(tmp_path / "none.csv")
+        mechanism1.fit(tmp_path / "none.csv")
 
 
 @pytest.mark.slow
@@ -702,9 +700,9 @@ def test_all_parameters_are_fitted_and_what_is_not_determined_is_told() -> None:
     below 0.1, cost 4 and more.
     """
     sizes = (4, 8, 16, 32, 64)
-    data = simulate_mechanism1(n_agents=sizes, runs=400, seed=11)
+    data = flag_game.simulate(n_agents=sizes, runs=400, seed=11)
     start = replace(APPENDIX_E, weight_T=0.4, weight_R=0.4, scale_R=15.0, mean_R=0.2, sd_0=1.0, J=1.5)
-    fit = fit_mechanism1(data, start=start, starts=1, bootstrap=0, seed=2)
+    fit = mechanism1.fit(data, start=start, starts=1, bootstrap=0, seed=2)
     measured, coordinates = read_counts(data), Coordinates.of(PARAMETERS, start)
 
     def value(point: np.ndarray) -> float:
@@ -730,7 +728,7 @@ def test_all_parameters_are_fitted_and_what_is_not_determined_is_told() -> None:
 
 @pytest.mark.slow
 def test_models_are_compared() -> None:
-    compared = compare_mechanism1_models(table(), starts=0, runs=300, bootstrap=2).set_index("model")
+    compared = mechanism1.compare_models(table(), starts=0, runs=300, bootstrap=2).set_index("model")
     assert (np.diff(compared["aic"]) >= 0).all()
     # exponent_R does nothing where scale_R is 0, and so is not counted as held
     held = {"all parameters": 0, "Appendix E": 14, "constant weights": 0, "J, beta, alpha; fields of Appendix E": 11}

@@ -20,8 +20,7 @@ import meanfield
 from meanfield import InputError
 from paper_figs.flag_game_composition import draw
 from policy_extraction.flag_game import StandIn, probe_memory_conflict
-from theory.flag_game import crop_compatibility, flag_of, png, render_crop
-from theory.flag_game.mechanism2._fit import fit_mechanism2
+from theory.flag_game import crop_compatibility, flag_of, mechanism2, png, render_crop
 from theory.flag_game.mechanism2._memory_conflict import RESPONSES, STRONG, memory_conflict_response
 from theory.flag_game.mechanism2._memory_conflict_table import memory_conflict_table
 from validation.flag_game._composition import compare_composition, predict_composition, sample_crops
@@ -136,7 +135,7 @@ GAMMAS = {"a": 0.1, "b": 0.5}
 
 @pytest.mark.slow
 def test_parameters_are_recovered_from_many_trials() -> None:
-    fit = fit_mechanism2(table_of(GAMMAS, 0.9, 10**6, None), level=0.5).isel(evidence=0, bandwidth=0)
+    fit = mechanism2.fit(table_of(GAMMAS, 0.9, 10**6, None), level=0.5).isel(evidence=0, bandwidth=0)
     np.testing.assert_allclose(fit["literal"], [0.81, 0.45], atol=1e-3)
     assert float(fit["leak"]) == pytest.approx(0.05, rel=5e-3)
     assert float(fit["compatible"]) == pytest.approx(9, rel=5e-3)
@@ -150,14 +149,14 @@ def test_parameters_are_recovered_from_many_trials() -> None:
 @pytest.mark.slow
 def test_the_number_of_compatible_countries_can_be_held() -> None:
     table = table_of(GAMMAS, 0.9, 10**4, None)
-    held = fit_mechanism2(table, compatible=9, level=0.5).isel(evidence=0, bandwidth=0)
+    held = mechanism2.fit(table, compatible=9, level=0.5).isel(evidence=0, bandwidth=0)
     assert float(held["compatible"]) == pytest.approx(9) and held["n_parameters"] == 4
     assert "compatible" not in held["at_bound"].item()
     np.testing.assert_allclose(held["literal"], [0.81, 0.45], atol=1e-3)
-    other = fit_mechanism2(table, compatible=27, level=0.5).isel(evidence=0, bandwidth=0)
+    other = mechanism2.fit(table, compatible=27, level=0.5).isel(evidence=0, bandwidth=0)
     assert other["deviance"] > held["deviance"] + 100 and float(other["compatible"]) == pytest.approx(27)
     assert held["aic_similarity_fitted"] == pytest.approx(float(held["aic"]) + 2, abs=0.1)
-    whole = fit_mechanism2(table, compatible=9, level=0.5)
+    whole = mechanism2.fit(table, compatible=9, level=0.5)
     assert (
         whole.attrs["intervals"] == "profile likelihood, given similarity = 1, not fitted, compatible = 9, not fitted"
     )
@@ -166,7 +165,7 @@ def test_the_number_of_compatible_countries_can_be_held() -> None:
 @pytest.mark.slow
 def test_models_of_their_own_uptake_are_told_apart_by_literal_uptake_only() -> None:
     table = table_of(GAMMAS, 0.9, 10**5, None)
-    fit = fit_mechanism2(table, shared_uptake=False, level=0.5).isel(evidence=0, bandwidth=0)
+    fit = mechanism2.fit(table, shared_uptake=False, level=0.5).isel(evidence=0, bandwidth=0)
     np.testing.assert_allclose(fit["literal"], [0.81, 0.45], atol=3e-3)
     np.testing.assert_allclose(fit["rewrite_interval"], [[0, 0.19], [0, 0.55]], atol=5e-3)
     np.testing.assert_allclose(fit["uptake_interval"], [[0.81, 1], [0.45, 1]], atol=5e-3)
@@ -175,7 +174,7 @@ def test_models_of_their_own_uptake_are_told_apart_by_literal_uptake_only() -> N
 def test_intervals_have_their_likelihood() -> None:
     """At the ends of an interval the best fit is worse by χ²/2, as found by a fit that is made from scratch."""
     table = table_of(GAMMAS, 0.9, 12, np.random.default_rng(1))
-    fit = fit_mechanism2(table, level=0.9).isel(evidence=0, bandwidth=0)
+    fit = mechanism2.fit(table, level=0.9).isel(evidence=0, bandwidth=0)
     for end in fit["literal_interval"].sel(model="b").values:
         drop = 2 * (float(fit["log_likelihood"]) - best_with_literal(table, float(end)))
         assert drop == pytest.approx(chi2(1).ppf(0.9), abs=0.05)
@@ -212,7 +211,7 @@ def probe(data_folder: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def measured(probe: Path) -> xr.Dataset:
-    return fit_mechanism2(probe, bootstrap=20)
+    return mechanism2.fit(probe, bootstrap=20)
 
 
 def test_the_published_probe(measured: xr.Dataset) -> None:
@@ -241,7 +240,7 @@ def test_what_the_published_intervals_hide_is_told(measured: xr.Dataset, probe: 
     assert all("compatible" in names.split(", ") for names in measured["at_bound"].sel(evidence="weak").values)
     assert (measured["at_bound"].sel(evidence="strong") == "").all()
     table = pd.read_csv(probe)
-    strong = fit_mechanism2(table[table["private_evidence_strength"] == STRONG], similarity=None)
+    strong = mechanism2.fit(table[table["private_evidence_strength"] == STRONG], similarity=None)
     np.testing.assert_allclose(strong["aic"], measured["aic_similarity_fitted"].sel(evidence=["strong"]), atol=1e-4)
     assert strong.attrs["intervals"] == "profile likelihood"
     assert (strong["rewrite"] > 0.99).all() and (strong["similarity"] < 0.05).all()
@@ -255,7 +254,7 @@ def test_a_fit_that_is_wrong_is_told(probe: Path) -> None:
     turned = table["social_evidence_relation"] == "compatible"
     columns = ["social_memory_entries", "target_memory_entries"]
     table.loc[turned, columns] = table.loc[turned, columns[::-1]].to_numpy()
-    fit = fit_mechanism2(table, bootstrap=20)
+    fit = mechanism2.fit(table, bootstrap=20)
     assert float(fit["deviance_p_value"].squeeze()) == pytest.approx(1 / 21)
     assert float(fit["deviance"].squeeze()) > 200
 
@@ -272,7 +271,7 @@ def test_intervals_cover() -> None:
     rng = np.random.default_rng(3)
     covered = 0
     for _ in range(60):
-        fit = fit_mechanism2(table_of(GAMMAS, 0.9, 12, rng), level=0.9).isel(evidence=0, bandwidth=0)
+        fit = mechanism2.fit(table_of(GAMMAS, 0.9, 12, rng), level=0.9).isel(evidence=0, bandwidth=0)
         low, high = fit["literal_interval"].transpose("bound", "model").values
         covered += int(((low <= [0.81, 0.45]) & (high >= [0.81, 0.45])).sum())
     assert binom(120, 0.9).ppf(1e-4) <= covered <= binom(120, 0.9).isf(1e-4)
@@ -317,14 +316,14 @@ def test_played_probes_are_fitted(played) -> None:
     inside = sum(int((fit & other).sum()) for fit, other in zip(fits, named, strict=True))
     assert table["other_private_compatible_count"].sum() == inside > 0
     assert (table["target_memory_entries"] + table["social_memory_entries"] == 8).all()
-    fit = fit_mechanism2(table)
+    fit = mechanism2.fit(table)
     assert (fit["literal"].sel(model="careful") < fit["literal"].sel(model="careless")).all()
 
 
 def test_probes_that_are_no_table_are_named(played) -> None:
     probes, rows = played
     with pytest.raises(InputError) as error:
-        fit_mechanism2(probes[0])
+        mechanism2.fit(probes[0])
     assert str(error.value) == "probe is a Dataset: expected the table of memory_conflict_table, or its path"
     with pytest.raises(InputError, match="there are 1 rows, expected one for each of 2"):
         memory_conflict_table(probes[:2], rows[:1])
@@ -505,7 +504,7 @@ def test_bad_probes_are_named(change: dict, message: str) -> None:
 )
 def test_bad_tables_are_named(change, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        fit_mechanism2(change(table_of(GAMMAS, 0.9, 12, np.random.default_rng(0))))
+        mechanism2.fit(change(table_of(GAMMAS, 0.9, 12, np.random.default_rng(0))))
 
 
 def test_bad_options_are_named(tmp_path: Path) -> None:
@@ -521,9 +520,9 @@ def test_bad_options_are_named(tmp_path: Path) -> None:
         {"seed": -1},
     ):
         with pytest.raises(InputError, match=next(iter(change))):
-            fit_mechanism2(table, **change)
+            mechanism2.fit(table, **change)
     with pytest.raises(InputError, match="there is no such file"):
-        fit_mechanism2(tmp_path / "nothing.csv")
+        mechanism2.fit(tmp_path / "nothing.csv")
     with pytest.raises(InputError, match="expected two models"):
         predict_composition({"a": 0.1}, uptake=[0.5], seed=0)
     with pytest.raises(InputError, match="uptake ="):

@@ -17,7 +17,8 @@ from conftest import random_policy
 from meanfield import InputError
 from meanfield._dynamics import basins as _basins
 from meanfield.toolbox import as_population
-from validation import LazyPolicy, simulate
+from validation import simulate
+from validation.naming_game import LazyPolicy
 
 POLICY = random_policy(0)
 GAME = {"n_agents": 24, "runs": 10, "seed": 1}
@@ -87,8 +88,8 @@ def test_analyses_are_refused_before_they_begin(tmp_path) -> None:
     assert not (tmp_path / "store").exists()
     protocol = [(("a", "b"), ("a", "a"))]
     runs = {"runs": 10**9, "seed": 1, "max_rounds": 5}
-    refused(lambda: validation.simulate_protocol(protocol, {"a": 5, "b": 5}, **runs), "runs = 1000000000, 2 states")
-    refused(lambda: validation.simulate_minimal_naming_game(9, **runs, record_rounds=5), "2 states, 6 rounds recorded")
+    refused(lambda: validation.reactions.simulate(protocol, {"a": 5, "b": 5}, **runs), "runs = 1000000000, 2 states")
+    refused(lambda: validation.minimal_naming_game.simulate(9, **runs, record_rounds=5), "2 states, 6 rounds recorded")
 
 
 def test_theory_is_refused(budget: Callable[[float], None]) -> None:

@@ -23,7 +23,7 @@ import meanfield
 import theory
 from meanfield import InputError
 from theory.streams import seed_streams
-from validation import simulate_minimal_naming_game, simulate_protocol
+from validation import minimal_naming_game, reactions
 from validation.minimal_naming_game._inventories_kernel import draw_word, n_held, number_of, play_round
 
 ALPHA = 1e-5
@@ -181,7 +181,7 @@ LAWS = [
 @pytest.mark.parametrize(("n", "n_words", "committed", "rule"), LAWS)
 def test_consensus_times_of_a_few_agents(n: int, n_words: int, committed: bool, rule: str) -> None:
     rounds = 8
-    simulation = simulate_minimal_naming_game(
+    simulation = minimal_naming_game.simulate(
         n,
         n_words=n_words,
         committed={n_words - 1: int(committed)},
@@ -217,10 +217,13 @@ def by_table(n: int, n_words: int, utter: Callable, rule: str, committed: int, r
     """The same game as a protocol, from empty inventories; `committed` agents say the last word."""
     words = range(n_words)
     held = [frozenset(lexicon) for size in range(n_words + 1) for lexicon in combinations(words, size)]
-    agents = [*map(theory.MinimalAgent, held), theory.MinimalAgent(frozenset({n_words - 1}), True)]
-    rows = [event[:3] for event in theory.minimal_interactions(agents, utter, rule)]
+    agents = [
+        *map(theory.minimal_naming_game.Agent, held),
+        theory.minimal_naming_game.Agent(frozenset({n_words - 1}), True),
+    ]
+    rows = [event[:3] for event in theory.minimal_naming_game.interactions(agents, utter, rule)]
     counts = [n - committed, *[0] * (len(held) - 1), committed]
-    result = simulate_protocol(rows, counts, runs=runs, seed=9, max_rounds=2, record_rounds=2, method="agents")
+    result = reactions.simulate(rows, counts, runs=runs, seed=9, max_rounds=2, record_rounds=2, method="agents")
     single = [[k for k, agent in enumerate(agents) if agent.lexicon == {word}] for word in words]
     return xr.concat([result["count"].isel(state=places).sum("state") for places in single], "word")
 
@@ -249,7 +252,7 @@ def uniformly(n_words: int, p: float = 0.5) -> Callable:
 def test_same_law_as_a_table_of_meetings(n_words: int, p: float, rule: str, committed: int) -> None:
     """The numbers of agents with each single word after one and two rounds."""
     n, runs = 6, 20_000
-    simulation = simulate_minimal_naming_game(
+    simulation = minimal_naming_game.simulate(
         n,
         n_words=n_words,
         p=p,
@@ -290,7 +293,7 @@ def test_words_win_equally_often(n_words: int) -> None:
     arguments = {"n_words": n_words, "runs": 10_000, "seed": 1, "max_rounds": 1000}
 
     def wins(**more) -> np.ndarray:
-        simulation = simulate_minimal_naming_game(24, **arguments, **more)
+        simulation = minimal_naming_game.simulate(24, **arguments, **more)
         counts = Counter(simulation["consensus_word"].values.tolist())
         assert set(counts) == set(simulation["word_label"].values.tolist())
         return np.array([*counts.values()])
@@ -304,7 +307,7 @@ def test_every_word_can_be_committed_to() -> None:
     arguments = {"n_words": 64, "runs": 2000, "seed": 1, "max_rounds": 1000}
 
     def rounds(word: int, number: int) -> np.ndarray:
-        simulation = simulate_minimal_naming_game(30, committed={word: number}, **arguments)
+        simulation = minimal_naming_game.simulate(30, committed={word: number}, **arguments)
         assert (simulation["consensus_word"] == simulation["word_label"].values[word]).all()
         return simulation["consensus_round"].values
 
@@ -315,7 +318,7 @@ def test_every_word_can_be_committed_to() -> None:
 
 
 def test_committed_agents_of_different_words_never_agree() -> None:
-    simulation = simulate_minimal_naming_game(
+    simulation = minimal_naming_game.simulate(
         20, n_words=40, committed={7: 1, 39: 2}, initial="empty", runs=50, seed=2, max_rounds=40, record_rounds=40
     )
     assert simulation["consensus_round"].isnull().all()
@@ -351,7 +354,7 @@ def test_half_of_the_agents_invent_a_word() -> None:
 
 
 def test_success_at_consensus() -> None:
-    simulation = simulate_minimal_naming_game(24, n_words=10, runs=200, seed=1, max_rounds=300, record_rounds=300)
+    simulation = minimal_naming_game.simulate(24, n_words=10, runs=200, seed=1, max_rounds=300, record_rounds=300)
     success, consensus = simulation["success_rate"], simulation["consensus_round"]
     later = success["round"] >= consensus + 1
     assert later.any("round").all()
@@ -367,7 +370,7 @@ def test_success_at_consensus() -> None:
 
 def test_runs_do_not_depend_on_threads_portions_or_later_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     def play(runs: int, **more) -> xr.Dataset:
-        return simulate_minimal_naming_game(15, n_words=10, runs=runs, seed=5, max_rounds=14, **more)
+        return minimal_naming_game.simulate(15, n_words=10, runs=runs, seed=5, max_rounds=14, **more)
 
     whole = play(60)
     assert 0 < whole["consensus_round"].isnull().sum() < 60
@@ -383,20 +386,20 @@ def test_runs_do_not_depend_on_threads_portions_or_later_runs(monkeypatch: pytes
     monkeypatch.setattr("validation._engine.ensemble.INTERACTIONS_A_CALL", 300)
     xr.testing.assert_equal(whole, play(60))
     xr.testing.assert_equal(recorded, play(60, record_rounds=14, progress=True))
-    assert not whole.equals(simulate_minimal_naming_game(15, n_words=10, runs=60, seed=6, max_rounds=14))
+    assert not whole.equals(minimal_naming_game.simulate(15, n_words=10, runs=60, seed=6, max_rounds=14))
 
 
 @pytest.mark.parametrize("n_words", [7, 8, 9, 16, 17, 32, 33, 64])
 def test_any_number_of_words(n_words: int, tmp_path: Path) -> None:
     """Every width of inventory, filled from the first to the last word."""
-    even = simulate_minimal_naming_game(
+    even = minimal_naming_game.simulate(
         2 * n_words, n_words=n_words, initial="even", runs=20, seed=1, max_rounds=3000, record_rounds=1
     )
     assert (even["single_share"].sel(round=0) * n_words == 1).all()
     assert even["consensus_round"].notnull().all()
     assert len(set(even["word_label"].values)) == n_words
     xr.testing.assert_equal(even, meanfield.load(meanfield.save(even, tmp_path / "game.nc")))
-    agreed = simulate_minimal_naming_game(
+    agreed = minimal_naming_game.simulate(
         5, n_words=n_words, initial=[*[0] * (n_words - 1), 5], runs=1, seed=0, max_rounds=1
     )
     assert agreed["consensus_interaction"] == 0
@@ -404,7 +407,7 @@ def test_any_number_of_words(n_words: int, tmp_path: Path) -> None:
 
 
 def test_labels_after_z() -> None:
-    labels = simulate_minimal_naming_game(2, n_words=64, runs=1, seed=0, max_rounds=1)["word_label"].values
+    labels = minimal_naming_game.simulate(2, n_words=64, runs=1, seed=0, max_rounds=1)["word_label"].values
     assert [*labels[[0, 25, 26, 51, 52, 63]]] == ["A", "Z", "AA", "AZ", "BA", "BL"]
 
 
@@ -425,5 +428,5 @@ def test_labels_after_z() -> None:
 def test_bad_input_is_named(wrong: dict, message: str) -> None:
     arguments = {"n_agents": 10, "n_words": 10, "runs": 1, "seed": 0, "max_rounds": 5, **wrong}
     with pytest.raises(InputError) as error:
-        simulate_minimal_naming_game(arguments.pop("n_agents"), **arguments)
+        minimal_naming_game.simulate(arguments.pop("n_agents"), **arguments)
     assert str(error.value).startswith(message)

@@ -28,7 +28,7 @@ def composition(seed, size, total=1.0):
 
 def test_equation_of_xie_et_al():
     """Their Eq. 1 counts population rounds: twice ours."""
-    equation = theory.minimal_rate_equation("both")
+    equation = theory.minimal_naming_game.rate_equation("both")
     (a, b, ab), (c, c_b) = equation.x, equation.committed
     printed = [-a * b + ab**2 + a * ab + sp.Rational(3, 2) * c * ab, -a * b + ab**2 + b * ab - c * b]
     derived = equation.rhs.subs({equation.p: sp.Rational(1, 2), c_b: 0}) * sp.Rational(TIME_PER_ROUND)
@@ -38,27 +38,29 @@ def test_equation_of_xie_et_al():
 
 @pytest.mark.parametrize("rule", RULES)
 def test_agents_are_conserved(rule):
-    assert sp.expand(sum(theory.minimal_rate_equation(rule).rhs)) == 0
+    assert sp.expand(sum(theory.minimal_naming_game.rate_equation(rule).rhs)) == 0
     x = composition(0, 3)
-    assert abs(theory.minimal_drift(x, 0.3, (0.1, 0.05), rule).sum()) < 1e-16
+    assert abs(theory.minimal_naming_game.drift(x, 0.3, (0.1, 0.05), rule).sum()) < 1e-16
 
 
 @pytest.mark.parametrize("rule", RULES)
 def test_swapping_the_words_swaps_everything(rule):
     x = composition(1, 3, 0.85)
-    swapped = theory.minimal_drift(x[[1, 0, 2]], 0.8, (0.05, 0.1), rule)
-    np.testing.assert_allclose(swapped[[1, 0, 2]], theory.minimal_drift(x, 0.2, (0.1, 0.05), rule), atol=1e-16)
-    points = theory.minimal_fixed_points(0.2, (0.1, 0.05), rule)
-    mirrored = theory.minimal_fixed_points(0.8, (0.05, 0.1), rule).isel(fixed_point=slice(None, None, -1))
+    swapped = theory.minimal_naming_game.drift(x[[1, 0, 2]], 0.8, (0.05, 0.1), rule)
+    np.testing.assert_allclose(
+        swapped[[1, 0, 2]], theory.minimal_naming_game.drift(x, 0.2, (0.1, 0.05), rule), atol=1e-16
+    )
+    points = theory.minimal_naming_game.fixed_points(0.2, (0.1, 0.05), rule)
+    mirrored = theory.minimal_naming_game.fixed_points(0.8, (0.05, 0.1), rule).isel(fixed_point=slice(None, None, -1))
     np.testing.assert_allclose(mirrored["composition"].values[:, [1, 0, 2]], points["composition"], atol=1e-15)
     np.testing.assert_allclose(mirrored["spectrum"], points["spectrum"], atol=1e-14)
 
 
 def test_drift_takes_many_compositions():
     x = np.random.default_rng(2).dirichlet(np.ones(3), size=(4, 2))
-    many = theory.minimal_drift(x, 0.3)
+    many = theory.minimal_naming_game.drift(x, 0.3)
     assert many.shape == x.shape
-    np.testing.assert_array_equal(many[3, 1], theory.minimal_drift(x[3, 1], 0.3))
+    np.testing.assert_array_equal(many[3, 1], theory.minimal_naming_game.drift(x[3, 1], 0.3))
 
 
 def consensus_time(n_agents, n_committed, start):
@@ -69,8 +71,10 @@ def consensus_time(n_agents, n_committed, start):
     index[states[:, 0], states[:, 1]] = np.arange(len(states))
     kinds = np.column_stack([states, free - states.sum(1), np.full(len(states), n_committed), 0 * states[:, 0]])
     entries = []
-    agents = theory.minimal_two_word_agents()
-    for event in theory.minimal_interactions(agents, lambda lexicon: dict.fromkeys(lexicon, 1 / len(lexicon))):
+    agents = theory.minimal_naming_game.two_word_agents()
+    for event in theory.minimal_naming_game.interactions(
+        agents, lambda lexicon: dict.fromkeys(lexicon, 1 / len(lexicon))
+    ):
         (i, j), after = event.before, kinds.copy()
         rate = kinds[:, i] * (kinds[:, j] - (i == j)) * event.probability / (n_agents - 1)
         for before, became in zip(event.before, event.after, strict=True):
@@ -104,7 +108,7 @@ def test_interactions_of_a_hundred_agents_take_the_known_time(n_committed, start
     ("rule", "single", "both"), [("both", (3 - 5**0.5) / 2, 5**0.5 - 2), ("listener", 1 / 3, 1 / 3)]
 )
 def test_two_consensus_and_a_symmetric_saddle(rule, single, both):
-    points = theory.minimal_fixed_points(0.5, rule=rule)
+    points = theory.minimal_naming_game.fixed_points(0.5, rule=rule)
     expected = [[1, 0, 0], [single, single, both], [0, 1, 0]]
     np.testing.assert_allclose(points["composition"], expected, atol=1e-15)
     assert points["stability"].values.tolist() == ["stable", "unstable", "stable"]
@@ -116,7 +120,7 @@ def test_two_consensus_and_a_symmetric_saddle(rule, single, both):
 def test_spectra_of_consensus_in_closed_form(p):
     """On B the only way out is by AB, who say A with probability p."""
     for rule, expected in (("both", [p - 1, -0.5]), ("listener", [(p - 1) / 2, -0.5])):
-        last = theory.minimal_fixed_points(p, rule=rule).isel(fixed_point=-1)
+        last = theory.minimal_naming_game.fixed_points(p, rule=rule).isel(fixed_point=-1)
         np.testing.assert_allclose(last["spectrum"], sorted(expected)[::-1], atol=1e-14)
         assert last["eigenvalue"] == last["spectrum"][0]
 
@@ -124,13 +128,13 @@ def test_spectra_of_consensus_in_closed_form(p):
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize(("p", "committed"), CASES)
 def test_no_fixed_point_is_missed(rule, p, committed):
-    points = theory.minimal_fixed_points(p, committed, rule)
+    points = theory.minimal_naming_game.fixed_points(p, committed, rule)
     free = 1 - sum(committed)
     assert float(points["residual"].max()) < 1e-15
     np.testing.assert_allclose(points["composition"].sum("species"), free, atol=1e-15)
 
     def reduced(x):
-        return theory.minimal_drift(np.array([*x, free - x.sum()]), p, committed, rule)[:2]
+        return theory.minimal_naming_game.drift(np.array([*x, free - x.sum()]), p, committed, rule)[:2]
 
     for start in free * np.random.default_rng(3).dirichlet(np.ones(3), size=10)[:, :2]:
         root, _, status, _ = fsolve(reduced, start, full_output=True, xtol=1e-13)
@@ -141,11 +145,16 @@ def test_no_fixed_point_is_missed(rule, p, committed):
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize(("p", "committed"), CASES)
 def test_trajectories_end_at_stable_fixed_points(rule, p, committed):
-    points = theory.minimal_fixed_points(p, committed, rule)
+    points = theory.minimal_naming_game.fixed_points(p, committed, rule)
     stable = points["composition"].values[points["stable"].values]
     x = composition(4, 3, 1 - sum(committed))
     end = solve_ivp(
-        lambda _, x: theory.minimal_drift(x, p, committed, rule), (0, 600), x, "LSODA", rtol=1e-8, atol=1e-11
+        lambda _, x: theory.minimal_naming_game.drift(x, p, committed, rule),
+        (0, 600),
+        x,
+        "LSODA",
+        rtol=1e-8,
+        atol=1e-11,
     )
     assert end.y.min() > -1e-9
     assert np.abs(stable - end.y[:, -1]).max(1).min() < 1e-6
@@ -156,9 +165,9 @@ def test_spectrum_is_that_of_the_drift(rule):
     """Central differences of a quadratic are exact."""
     p, committed = 0.4, (0.05, 0.02)
     tangent = np.array([[1, 0, -1], [0, 1, -1]]) * 0.1
-    for _, point in theory.minimal_fixed_points(p, committed, rule).groupby("fixed_point"):
+    for _, point in theory.minimal_naming_game.fixed_points(p, committed, rule).groupby("fixed_point"):
         x = point["composition"].values.ravel()
-        ahead, behind = (theory.minimal_drift(x + sign * tangent, p, committed, rule) for sign in (1, -1))
+        ahead, behind = (theory.minimal_naming_game.drift(x + sign * tangent, p, committed, rule) for sign in (1, -1))
         found = np.linalg.eigvals((ahead - behind)[:, :2].T / 0.2)
         np.testing.assert_allclose(np.sort(found)[::-1], point["spectrum"].values.ravel(), atol=1e-13)
 
@@ -169,40 +178,42 @@ def test_spectrum_is_that_of_the_drift(rule):
 def test_known_critical_fractions():
     """Xie et al. 2011; both polynomials up to a factor."""
     c = sp.Symbol("c_A", real=True)
-    assert theory.minimal_critical_fraction(0.5) == pytest.approx(0.09788910377, abs=1e-11)
-    assert theory.minimal_critical_polynomial(0.5) == sp.Poly(2 * c**3 + 3 * c**2 + 204 * c - 20, c)
-    assert theory.minimal_critical_fraction(0.5, "listener") == pytest.approx(7 - 4 * 3**0.5, abs=1e-15)
-    assert theory.minimal_critical_polynomial(0.5, "listener") == sp.Poly(c**2 - 14 * c + 1, c)
-    assert theory.minimal_critical_fraction(0) == pytest.approx(6 - 4 * 2**0.5, abs=1e-15)
+    assert theory.minimal_naming_game.critical_fraction(0.5) == pytest.approx(0.09788910377, abs=1e-11)
+    assert theory.minimal_naming_game.critical_polynomial(0.5) == sp.Poly(2 * c**3 + 3 * c**2 + 204 * c - 20, c)
+    assert theory.minimal_naming_game.critical_fraction(0.5, "listener") == pytest.approx(7 - 4 * 3**0.5, abs=1e-15)
+    assert theory.minimal_naming_game.critical_polynomial(0.5, "listener") == sp.Poly(c**2 - 14 * c + 1, c)
+    assert theory.minimal_naming_game.critical_fraction(0) == pytest.approx(6 - 4 * 2**0.5, abs=1e-15)
 
 
 def test_critical_fraction_falls_with_the_bias():
     bias = np.linspace(0, 1, 9)
-    listener = [theory.minimal_critical_fraction(p, "listener") for p in bias]
+    listener = [theory.minimal_naming_game.critical_fraction(p, "listener") for p in bias]
     assert listener[0] == 0.25
     np.testing.assert_allclose(listener[1:], ((1 - np.sqrt(1 - bias + bias**2)[1:]) / bias[1:]) ** 2, atol=1e-14)
-    both = [theory.minimal_critical_fraction(p) for p in bias]
+    both = [theory.minimal_naming_game.critical_fraction(p) for p in bias]
     assert (np.diff(both) < 0).all() and both[-1] == 0
 
 
 @pytest.mark.parametrize(("rule", "p", "committed_b"), [("both", 0.5, 0), ("both", 0.8, 0.1), ("listener", 0.5, 0.05)])
 def test_one_state_is_left_above_the_critical_fraction(rule, p, committed_b):
-    critical = theory.minimal_critical_fraction(p, rule, committed_b)
-    below, above = (theory.minimal_fixed_points(p, (critical + d, committed_b), rule) for d in (-1e-9, 1e-9))
+    critical = theory.minimal_naming_game.critical_fraction(p, rule, committed_b)
+    below, above = (
+        theory.minimal_naming_game.fixed_points(p, (critical + d, committed_b), rule) for d in (-1e-9, 1e-9)
+    )
     assert below.sizes["fixed_point"] == 3 and above.sizes["fixed_point"] == 1
     assert float(above["word_share"].sel(word="A")[0]) > 0.5
 
 
 def test_the_fold_is_one_marginal_point_where_it_is_rational():
     """At p = 3/8 the root in the closed form is rational, and the critical fraction 1/9."""
-    points = theory.minimal_fixed_points(Fraction(3, 8), (Fraction(1, 9), 0), "listener")
-    assert theory.minimal_critical_fraction(Fraction(3, 8), "listener") == pytest.approx(1 / 9, abs=1e-15)
+    points = theory.minimal_naming_game.fixed_points(Fraction(3, 8), (Fraction(1, 9), 0), "listener")
+    assert theory.minimal_naming_game.critical_fraction(Fraction(3, 8), "listener") == pytest.approx(1 / 9, abs=1e-15)
     assert points["stability"].values.tolist() == ["stable", "marginal"]
 
 
 def test_many_committed_to_the_other_word_leave_no_fold():
-    assert np.isnan(theory.minimal_critical_fraction(0.5, committed_b=0.2))
-    assert theory.minimal_critical_polynomial(0.5, committed_b=0.2) is None
+    assert np.isnan(theory.minimal_naming_game.critical_fraction(0.5, committed_b=0.2))
+    assert theory.minimal_naming_game.critical_polynomial(0.5, committed_b=0.2) is None
 
 
 # --- many words
@@ -210,31 +221,31 @@ def test_many_committed_to_the_other_word_leave_no_fold():
 
 @pytest.mark.parametrize("rule", RULES)
 def test_two_of_many_words_are_the_three_species(rule):
-    game = theory.minimal_many_words(2, rule, committed=[0.1, 0.03])
+    game = theory.minimal_naming_game.many_words(2, rule, committed=[0.1, 0.03])
     assert game.lexicons == ((0,), (1,), (0, 1))
     x = composition(5, 3, 0.87)
-    np.testing.assert_allclose(game.drift(x), theory.minimal_drift(x, 0.5, (0.1, 0.03), rule), atol=1e-16)
+    np.testing.assert_allclose(game.drift(x), theory.minimal_naming_game.drift(x, 0.5, (0.1, 0.03), rule), atol=1e-16)
 
 
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("start_empty", [False, True])
 def test_relabelling_the_words_permutes_the_drift(rule, start_empty):
     committed = np.array([0.1, 0.05, 0.0])
-    game = theory.minimal_many_words(3, rule, start_empty=start_empty, committed=committed)
+    game = theory.minimal_naming_game.many_words(3, rule, start_empty=start_empty, committed=committed)
     assert len(game.lexicons) == 7 + start_empty
     x = composition(6, len(game.lexicons), 0.85)
     for order in permutations(range(3)):
         place = [game.lexicons.index(tuple(sorted(order[w] for w in lexicon))) for lexicon in game.lexicons]
         renamed, minorities = np.empty_like(x), np.empty(3)
         renamed[place], minorities[list(order)] = x, committed
-        other = theory.minimal_many_words(3, rule, start_empty=start_empty, committed=minorities)
+        other = theory.minimal_naming_game.many_words(3, rule, start_empty=start_empty, committed=minorities)
         np.testing.assert_allclose(other.drift(renamed)[place], game.drift(x), atol=1e-16)
 
 
 @pytest.mark.parametrize("rule", RULES)
 def test_six_words_from_empty_lexicons(rule):
     """Everyone starts with none; by symmetry all words stay equal, and the number of agents is kept."""
-    game = theory.minimal_many_words(6, rule, start_empty=True)
+    game = theory.minimal_naming_game.many_words(6, rule, start_empty=True)
     start = np.eye(len(game.lexicons))[0]
     end = solve_ivp(lambda _, x: game.drift(x), (0, 5), start, rtol=1e-9, atol=1e-12).y[:, -1]
     assert end.sum() == pytest.approx(1, abs=1e-12) and end.min() > -1e-12
@@ -246,7 +257,7 @@ def test_six_words_from_empty_lexicons(rule):
 
 def test_an_unused_word_changes_nothing():
     """Agents who do not hold the third word never get it."""
-    two, three = theory.minimal_many_words(2), theory.minimal_many_words(3)
+    two, three = theory.minimal_naming_game.many_words(2), theory.minimal_naming_game.many_words(3)
     place = [three.lexicons.index(lexicon) for lexicon in two.lexicons]
     x = composition(7, 3)
     embedded = np.zeros(7)
@@ -262,23 +273,23 @@ def test_an_unused_word_changes_nothing():
 @pytest.mark.parametrize(
     ("call", "named"),
     [
-        (lambda: theory.minimal_fixed_points(1.2), "p = 1.2"),
-        (lambda: theory.minimal_fixed_points(-0.1), "p = -0.1"),
-        (lambda: theory.minimal_fixed_points(float("nan")), "p = nan"),
-        (lambda: theory.minimal_fixed_points(0.5, (-0.1, 0)), "committed = "),
-        (lambda: theory.minimal_fixed_points(0.5, (0.6, 0.5)), "committed = "),
-        (lambda: theory.minimal_fixed_points(0.5, rule="speaker"), "rule = 'speaker'"),
-        (lambda: theory.minimal_rate_equation("speaker"), "rule = 'speaker'"),
-        (lambda: theory.minimal_critical_fraction(2), "p = 2"),
-        (lambda: theory.minimal_critical_fraction(0.5, committed_b=-0.2), "committed_b = -0.2"),
-        (lambda: theory.minimal_drift(np.ones(4), 0.5), r"x has shape \(4,\)"),
-        (lambda: theory.minimal_many_words(7), "n_words = 7"),
-        (lambda: theory.minimal_many_words(0), "n_words = 0"),
-        (lambda: theory.minimal_many_words(2, "speaker"), "rule = 'speaker'"),
-        (lambda: theory.minimal_many_words(2, committed=[0.6, 0.6]), "committed = "),
-        (lambda: theory.minimal_many_words(2, committed=[float("nan"), 0]), "committed = "),
-        (lambda: theory.minimal_many_words(3, committed=[0.1, 0.1]), "committed = "),
-        (lambda: theory.minimal_many_words(2).drift(np.ones(4)), r"x has shape \(4,\)"),
+        (lambda: theory.minimal_naming_game.fixed_points(1.2), "p = 1.2"),
+        (lambda: theory.minimal_naming_game.fixed_points(-0.1), "p = -0.1"),
+        (lambda: theory.minimal_naming_game.fixed_points(float("nan")), "p = nan"),
+        (lambda: theory.minimal_naming_game.fixed_points(0.5, (-0.1, 0)), "committed = "),
+        (lambda: theory.minimal_naming_game.fixed_points(0.5, (0.6, 0.5)), "committed = "),
+        (lambda: theory.minimal_naming_game.fixed_points(0.5, rule="speaker"), "rule = 'speaker'"),
+        (lambda: theory.minimal_naming_game.rate_equation("speaker"), "rule = 'speaker'"),
+        (lambda: theory.minimal_naming_game.critical_fraction(2), "p = 2"),
+        (lambda: theory.minimal_naming_game.critical_fraction(0.5, committed_b=-0.2), "committed_b = -0.2"),
+        (lambda: theory.minimal_naming_game.drift(np.ones(4), 0.5), r"x has shape \(4,\)"),
+        (lambda: theory.minimal_naming_game.many_words(7), "n_words = 7"),
+        (lambda: theory.minimal_naming_game.many_words(0), "n_words = 0"),
+        (lambda: theory.minimal_naming_game.many_words(2, "speaker"), "rule = 'speaker'"),
+        (lambda: theory.minimal_naming_game.many_words(2, committed=[0.6, 0.6]), "committed = "),
+        (lambda: theory.minimal_naming_game.many_words(2, committed=[float("nan"), 0]), "committed = "),
+        (lambda: theory.minimal_naming_game.many_words(3, committed=[0.1, 0.1]), "committed = "),
+        (lambda: theory.minimal_naming_game.many_words(2).drift(np.ones(4)), r"x has shape \(4,\)"),
     ],
 )
 def test_wrong_input_is_named(call, named):

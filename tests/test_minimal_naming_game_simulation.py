@@ -20,7 +20,7 @@ from scipy.stats import ks_2samp
 import meanfield
 import theory
 from meanfield import InputError
-from validation.minimal_naming_game._simulate import simulate_minimal_naming_game
+from validation import minimal_naming_game
 
 ALPHA = 1e-5
 Z = 4.5  # two-sided 7e-6
@@ -38,9 +38,9 @@ def exact_mean_time(n: int, committed: int = 0, p: float = 0.5, rule: str = "bot
     themselves, and then nothing happens.
     """
     free = n - committed
-    agents = [*theory.minimal_two_word_agents()[:3], theory.MinimalAgent(frozenset({0}), True)]
+    agents = [*theory.minimal_naming_game.two_word_agents()[:3], theory.minimal_naming_game.Agent(frozenset({0}), True)]
     said = {frozenset({0}): {0: 1.0}, frozenset({1}): {1: 1.0}, frozenset({0, 1}): {0: p, 1: 1 - p}}
-    events = list(theory.minimal_interactions(agents, said.__getitem__, rule))
+    events = list(theory.minimal_naming_game.interactions(agents, said.__getitem__, rule))
     places = {(a, b): k for k, (a, b) in enumerate((a, b) for a in range(free + 1) for b in range(free + 1 - a))}
     matrix = lil_array((len(places), len(places)))
     for (a, b), k in places.items():
@@ -62,7 +62,7 @@ def exact_mean_time(n: int, committed: int = 0, p: float = 0.5, rule: str = "bot
 
 
 def consensus_rounds(n: int, runs: int, method: str = "auto", **arguments) -> np.ndarray:
-    simulation = simulate_minimal_naming_game(n, runs=runs, max_rounds=10_000, method=method, **arguments)
+    simulation = minimal_naming_game.simulate(n, runs=runs, max_rounds=10_000, method=method, **arguments)
     assert simulation["consensus_round"].notnull().all()
     return simulation["consensus_round"].values
 
@@ -114,7 +114,7 @@ def test_mean_consensus_time_of_small_populations(p: float, rule: str, method: s
 
 def rounds_to_flip(share: float, n: int, rule: str, max_rounds: int, runs: int = 4) -> xr.Dataset:
     committed = round(share * n)
-    return simulate_minimal_naming_game(
+    return minimal_naming_game.simulate(
         n,
         committed={0: committed},
         initial=[0, n - committed],
@@ -137,7 +137,7 @@ def test_committed_minorities_flip_large_populations_above_the_critical_fraction
     stays, flips = rounds_to_flip(below, n, rule, 200), rounds_to_flip(above, n, rule, 200)
     assert (flips["consensus_word"] == "A").all()
     assert all(word is None for word in stays["consensus_word"].values)
-    fixed = theory.minimal_fixed_points(0.5, (below, 0), rule)["composition"].values
+    fixed = theory.minimal_naming_game.fixed_points(0.5, (below, 0), rule)["composition"].values
     holding_b = stays["single_share"].sel(word=1).isel(round=slice(150, None)).mean("round").values
     nearest = fixed[np.abs(fixed[:, 1] - holding_b.mean()).argmin(), 1]
     np.testing.assert_allclose(holding_b, nearest, atol=0.01)
@@ -150,7 +150,7 @@ def test_followers_of_a_larger_minority_are_faster() -> None:
 
 @BOTH
 def test_committed_agents_of_both_words_never_agree(method: str) -> None:
-    simulation = simulate_minimal_naming_game(
+    simulation = minimal_naming_game.simulate(
         60, committed=[6, 4], initial="even", runs=20, seed=1, max_rounds=50, record_rounds=50, method=method
     )
     assert simulation["consensus_round"].isnull().all()
@@ -166,10 +166,10 @@ def test_shares_follow_the_rate_equation(n_words: int) -> None:
     """From empty lexicons: N agents differ from infinitely many by about ½/√N, grown several times by the instability
     of the symmetric state; twenty times as much is allowed."""
     n, rounds = 1_000_000, 4
-    simulation = simulate_minimal_naming_game(
+    simulation = minimal_naming_game.simulate(
         n, n_words=n_words, runs=2, seed=3, max_rounds=rounds, record_rounds=rounds
     )
-    game = theory.minimal_many_words(n_words, start_empty=True)
+    game = theory.minimal_naming_game.many_words(n_words, start_empty=True)
     singles = [game.lexicons.index((word,)) for word in range(n_words)]
     x, steps = np.eye(len(game.lexicons))[0], 500
     expected = [x[singles]]
@@ -188,18 +188,18 @@ def test_success_rate_of_two_agents(method: str) -> None:
     """Holding A and B they fail first; then one holds both, whose word is known in half of the cases."""
     runs = 20_000
     arguments = {"runs": runs, "seed": 1, "max_rounds": 200, "record_rounds": 3, "method": method}
-    even = simulate_minimal_naming_game(2, initial="even", **arguments)
+    even = minimal_naming_game.simulate(2, initial="even", **arguments)
     second = (even["success_rate"].sel(round=1) * 2).values
     assert set(second) == {0, 1}
     assert abs(z_of(second, 3 / 4)) < Z
     assert abs(z_of(second, 3 / 4 + 0.02)) > Z
-    empty = simulate_minimal_naming_game(2, **arguments)  # the invented word is held by both from then on
+    empty = minimal_naming_game.simulate(2, **arguments)  # the invented word is held by both from then on
     assert (empty["consensus_interaction"] == 1).all()
     np.testing.assert_array_equal(empty["success_rate"].isel(run=0), [np.nan, 0.5, 1, 1])
 
 
 def test_success_at_consensus() -> None:
-    simulation = simulate_minimal_naming_game(100, initial="even", runs=40, seed=1, max_rounds=200, record_rounds=200)
+    simulation = minimal_naming_game.simulate(100, initial="even", runs=40, seed=1, max_rounds=200, record_rounds=200)
     success = simulation["success_rate"]
     later = success["round"] >= simulation["consensus_round"] + 1
     assert later.any("round").all()
@@ -210,27 +210,27 @@ def test_success_at_consensus() -> None:
 
 def test_bias_decides_large_populations() -> None:
     for p, word in ((0.6, "A"), (0.4, "B")):
-        simulation = simulate_minimal_naming_game(20_000, p=p, initial="even", runs=5, seed=1, max_rounds=500)
+        simulation = minimal_naming_game.simulate(20_000, p=p, initial="even", runs=5, seed=1, max_rounds=500)
         assert (simulation["consensus_word"] == word).all()
 
 
 def test_words_win_equally_often() -> None:
     """By symmetry; at consensus everybody holds the word of consensus."""
-    simulation = simulate_minimal_naming_game(30, n_words=4, runs=8000, seed=1, max_rounds=5000)
+    simulation = minimal_naming_game.simulate(30, n_words=4, runs=8000, seed=1, max_rounds=5000)
     wins = np.array([(simulation["consensus_word"] == word).sum() for word in "ABCD"])
     assert wins.sum() == 8000
     assert (np.abs(wins - 2000) < Z * math.sqrt(2000 * 0.75)).all()
     assert (simulation["final_single_share"].max("word") == 1).all()
-    uneven = simulate_minimal_naming_game(30, n_words=4, initial=[8, 7, 7, 7], runs=8000, seed=1, max_rounds=5000)
+    uneven = minimal_naming_game.simulate(30, n_words=4, initial=[8, 7, 7, 7], runs=8000, seed=1, max_rounds=5000)
     assert (uneven["consensus_word"] == "A").sum() > 2000 + Z * math.sqrt(2000 * 0.75)
 
 
 def test_both_methods_agree_for_four_words() -> None:
     agents, batches = (
-        simulate_minimal_naming_game(500, n_words=4, runs=400, seed=1, max_rounds=500, method=method)
+        minimal_naming_game.simulate(500, n_words=4, runs=400, seed=1, max_rounds=500, method=method)
         for method in ("agents", "batches")
     )
-    listener = simulate_minimal_naming_game(500, n_words=4, runs=400, seed=1, max_rounds=500, rule="listener")
+    listener = minimal_naming_game.simulate(500, n_words=4, runs=400, seed=1, max_rounds=500, rule="listener")
     assert ks_2samp(agents["consensus_round"], batches["consensus_round"]).pvalue > ALPHA
     assert ks_2samp(agents["consensus_round"], listener["consensus_round"]).pvalue < ALPHA
 
@@ -262,7 +262,7 @@ def test_mean_consensus_time_of_many_runs(case: str) -> None:
 
 
 def test_saved_and_loaded(tmp_path: Path) -> None:
-    simulation = simulate_minimal_naming_game(10, runs=30, seed=1, max_rounds=6, record_rounds=2)
+    simulation = minimal_naming_game.simulate(10, runs=30, seed=1, max_rounds=6, record_rounds=2)
     assert 0 < simulation["consensus_round"].isnull().mean() < 1
     loaded = meanfield.load(meanfield.save(simulation, tmp_path / "naming_game.nc"))
     xr.testing.assert_equal(simulation, loaded)
@@ -271,7 +271,7 @@ def test_saved_and_loaded(tmp_path: Path) -> None:
 
 
 def test_one_word_from_single_words_is_consensus() -> None:
-    simulation = simulate_minimal_naming_game(10, n_words=1, initial="even", runs=2, seed=0, max_rounds=3)
+    simulation = minimal_naming_game.simulate(10, n_words=1, initial="even", runs=2, seed=0, max_rounds=3)
     assert (simulation["consensus_interaction"] == 0).all()
 
 
@@ -300,5 +300,5 @@ def test_one_word_from_single_words_is_consensus() -> None:
 def test_bad_input_is_named(wrong: dict, message: str) -> None:
     arguments = {"n_agents": 10, "runs": 1, "seed": 0, "max_rounds": 5, **wrong}
     with pytest.raises(InputError) as error:
-        simulate_minimal_naming_game(arguments.pop("n_agents"), **arguments)
+        minimal_naming_game.simulate(arguments.pop("n_agents"), **arguments)
     assert str(error.value).startswith(message)

@@ -22,6 +22,8 @@ import xarray as xr
 from scipy.stats import chi2, poisson
 
 import meanfield
+import theory
+import validation
 from meanfield import InputError, reaction_protocol
 from paper_figs import norm_emergence
 from theory.norms import (
@@ -35,14 +37,9 @@ from theory.norms import (
     default_operations,
     emergence,
     emergence_measures,
-    norm_fractions,
-    norm_model,
-    norm_start,
 )
 from theory.norms._threshold import entrepreneur_threshold
 from validation.norms import _emergence as _norm_emergence
-from validation.norms._compare import compare_norms
-from validation.norms._emergence import average_norms, simulate_norms
 from validation.reactions._events import interaction_rate, reaction_outcomes
 
 DOCUMENT = Path(__file__).resolve().parents[1] / "docs" / "norms.md"
@@ -50,7 +47,7 @@ NAMES = tuple(BEHAVIOURS)
 EVENTS = ("conflicts", "thoughts", "chats")
 LEVEL = 1 - 1e-4
 # At the ends of the rounds of two days. Every new number of times is compiled anew.
-PER_DAY = interaction_rate(norm_model(default_operations(), "noise"))
+PER_DAY = interaction_rate(theory.norms.reaction_model(default_operations(), "noise"))
 TIMES = np.arange(math.ceil(2 * PER_DAY) + 1) / PER_DAY
 NEVER = 1e-9  # in place of 0, which would be another model to compile
 
@@ -73,7 +70,7 @@ def random_operations(seed: int) -> xr.Dataset:
 @pytest.mark.parametrize("rates", [NormRates(), NormRates(plans_per_day=0, syntheses_per_day=0)])
 def test_outcomes_are_those_of_the_protocol(rates: NormRates) -> None:
     """And by channel each pair has the share α β ε/(ε + s) of the encounters."""
-    model = norm_model(random_operations(2), "tipping", rates)
+    model = theory.norms.reaction_model(random_operations(2), "tipping", rates)
     P, rate = reaction_protocol(model)
     outcomes = reaction_outcomes(model, 1 + np.arange(len(CHANNELS)))
     assert interaction_rate(model) == pytest.approx(rate, rel=1e-14)
@@ -97,19 +94,23 @@ ROUNDS = 10
 
 
 def trio(seed: int, operations: xr.Dataset, runs: int) -> xr.Dataset:
-    days = ROUNDS / interaction_rate(norm_model(operations, "smoking", BRISK))
-    return simulate_norms(
+    days = ROUNDS / interaction_rate(theory.norms.reaction_model(operations, "smoking", BRISK))
+    return validation.norms.simulate(
         "smoking", n_agents=3, runs=runs, seed=seed, operations=operations, fractions=TRIO, rates=BRISK, days=days
     ).isel(n_agents=0)
 
 
 def start_of_trio() -> tuple[int, ...]:
-    return tuple(np.repeat(np.arange(len(NORM_STATES)), np.rint(3 * norm_start(TRIO).values).astype(int)).tolist())
+    return tuple(
+        np.repeat(
+            np.arange(len(NORM_STATES)), np.rint(3 * theory.norms.initial_composition(TRIO).values).astype(int)
+        ).tolist()
+    )
 
 
 def master_equation(operations: xr.Dataset, interactions: int) -> list[dict[tuple[int, ...], float]]:
     """{states of the three agents, sorted: probability} after each number of interactions, from the dense tensor."""
-    P, _ = reaction_protocol(norm_model(operations, "smoking", BRISK))
+    P, _ = reaction_protocol(theory.norms.reaction_model(operations, "smoking", BRISK))
 
     @cache
     def step(agents: tuple[int, ...]) -> dict[tuple[int, ...], float]:
@@ -159,7 +160,7 @@ def test_three_agents_follow_the_master_equation() -> None:
 def test_events_of_three_agents() -> None:
     """Expected numbers in each standing, and those counted, against sums over the master equation."""
     operations, runs = default_operations(), 20_000
-    model = norm_model(operations, "smoking", BRISK)
+    model = theory.norms.reaction_model(operations, "smoking", BRISK)
     played = trio(2, operations, runs)
     chance = np.stack(
         [
@@ -200,7 +201,7 @@ def test_events_of_three_agents() -> None:
 def played_by_coins(operations: xr.Dataset, interactions: int, games: int, seed: int) -> Counter:
     """Three agents who carry out one operation after another, each answered by a coin."""
     rng = np.random.default_rng(seed)
-    model = norm_model(operations, "smoking", BRISK)
+    model = theory.norms.reaction_model(operations, "smoking", BRISK)
     encounters = BRISK.encounters_per_day / interaction_rate(model)
     most_alone = interaction_rate(model) - BRISK.encounters_per_day
 
@@ -309,10 +310,10 @@ def compared(simulation: xr.Dataset, operations: xr.Dataset | None = None) -> xr
     curves = emergence([str(simulation["behaviour"].item())], operations=operations, times=TIMES)
     if operations is not None:
         with pytest.warns(UserWarning, match="curves and simulation of .* differ in operations"):
-            return compare_norms(curves, simulation, level=LEVEL)
+            return validation.norms.compare(curves, simulation, level=LEVEL)
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
-        return compare_norms(curves, simulation, level=LEVEL)
+        return validation.norms.compare(curves, simulation, level=LEVEL)
 
 
 def test_error_falls_with_the_number_of_agents() -> None:
@@ -322,7 +323,7 @@ def test_error_falls_with_the_number_of_agents() -> None:
     0.0005 ± 0.0005, or 0.0146 ± 0.0006; at its largest the limit is 0.50 ± 0.08 of its band, or 11.6 ± 0.3; N·variance
     differs by 6 ± 12 % between the two largest sizes.
     """
-    simulation = simulate_norms("tipping", n_agents=[100, 500, 1500], runs=400, seed=1)
+    simulation = validation.norms.simulate("tipping", n_agents=[100, 500, 1500], runs=400, seed=1)
     right, wrong = compared(simulation), compared(simulation, changed(identify_chat=0.6))
     assert right["limit_verdict"] == "agrees" and wrong["limit_verdict"] == "differs"
     errors = right["error"].values
@@ -336,7 +337,7 @@ def test_error_falls_with_the_number_of_agents() -> None:
 
 @pytest.mark.parametrize("behaviour", ["noise", "tipping"])
 def test_many_agents_follow_the_rate_equation(behaviour: str) -> None:
-    simulation = simulate_norms(behaviour, n_agents=10_000, runs=20, seed=6)
+    simulation = validation.norms.simulate(behaviour, n_agents=10_000, runs=20, seed=6)
     assert compared(simulation)["trajectory_agrees"].all()
     assert not compared(simulation, changed(identify_chat=0.8))["trajectory_agrees"].any()
 
@@ -347,10 +348,10 @@ def test_a_hundred_thousand_agents_and_the_order_of_the_error() -> None:
 
     Of fewer than 200 agents the error in tipping has a part that falls faster, since now and then the opposite wins.
     """
-    simulation = simulate_norms("noise", n_agents=100_000, runs=6, seed=1)
+    simulation = validation.norms.simulate("noise", n_agents=100_000, runs=6, seed=1)
     assert compared(simulation)["trajectory_agrees"].all()
     for behaviour, sizes in (("smoking", [10, 50, 250]), ("noise", [10, 50, 250]), ("tipping", [200, 400, 800])):
-        simulation = simulate_norms(behaviour, n_agents=sizes, runs=4000, seed=2)
+        simulation = validation.norms.simulate(behaviour, n_agents=sizes, runs=4000, seed=2)
         right, wrong = compared(simulation), compared(simulation, changed(identify_chat=0.8))
         low, high = right["error_slope_interval"].values
         assert low < -1 < high < 0
@@ -364,7 +365,7 @@ def test_a_hundred_thousand_agents_and_the_order_of_the_error() -> None:
 @pytest.fixture(scope="module")
 def thousand() -> xr.Dataset:
     """20 runs of 1,000 agents for each behaviour."""
-    runs = [simulate_norms(one, n_agents=1000, runs=20, seed=7) for one in NAMES]
+    runs = [validation.norms.simulate(one, n_agents=1000, runs=20, seed=7) for one in NAMES]
     return xr.concat([one.drop_vars(["count", "kind"]) for one in runs], dim="behaviour", coords="minimal").squeeze()
 
 
@@ -374,7 +375,7 @@ def followed(simulation: xr.Dataset, standard: str = "for") -> xr.Dataset:
 
 
 def changed_smoking(**options) -> xr.Dataset:
-    return followed(simulate_norms("smoking", n_agents=1000, runs=20, seed=1, **options))
+    return followed(validation.norms.simulate("smoking", n_agents=1000, runs=20, seed=1, **options))
 
 
 def test_all_norms_reach_everyone(thousand: xr.Dataset) -> None:
@@ -401,7 +402,7 @@ def test_most_accept_the_descriptive_norm_in_a_quarter_of_a_day() -> None:
     """
 
     def accepting(operations: xr.Dataset | None = None) -> float:
-        runs = simulate_norms("tipping", n_agents=10_000, runs=40, seed=1, operations=operations, days=0.26)
+        runs = validation.norms.simulate("tipping", n_agents=10_000, runs=40, seed=1, operations=operations, days=0.26)
         return float(runs["accepted"].sel(standard="for").mean("run").interp(time=0.25).squeeze())
 
     assert accepting() > 0.7 > accepting(changed(identify_thought=0.8))
@@ -440,7 +441,7 @@ def test_entrepreneurs_decide_about_the_evenly_split_norm(thousand: xr.Dataset) 
 
     Error budget: that chance favours one of them in all of 24 runs comes about for one seed in 8 million.
     """
-    none = simulate_norms("tipping", n_agents=40_000, runs=24, seed=1, agents=as_ordinary(AGENTS))
+    none = validation.norms.simulate("tipping", n_agents=40_000, runs=24, seed=1, agents=as_ordinary(AGENTS))
     ends = emergence_measures(none)
     assert ends["reached_end"].max("standard").mean("run") < 0.75
     assert (ends["complying_end"].mean("run") < 0.2).all()
@@ -452,7 +453,7 @@ def test_entrepreneurs_decide_about_the_evenly_split_norm(thousand: xr.Dataset) 
         ("ordinary", "for"): 0.4,
         ("ordinary", "against"): 0.3,
     }
-    against = simulate_norms("tipping", n_agents=1000, runs=20, seed=1, fractions=one_of_three)
+    against = validation.norms.simulate("tipping", n_agents=1000, runs=20, seed=1, fractions=one_of_three)
     assert followed(against, "against")["reached_end"] > 0.97
 
 
@@ -466,12 +467,12 @@ def test_ten_agents() -> None:
     """
     runs, share = 400, 0.75
     for behaviour in ("smoking", "noise"):
-        ends = emergence_measures(simulate_norms(behaviour, n_agents=10, runs=runs, seed=1))["reached_end"]
+        ends = emergence_measures(validation.norms.simulate(behaviour, n_agents=10, runs=runs, seed=1))["reached_end"]
         assert int((ends.sel(standard="for") <= 0.95).sum()) < 12
     bound = 5 * np.sqrt(share * (1 - share) * (1 / runs + 1 / 100_000))
 
     def won(agents) -> float:
-        ends = emergence_measures(simulate_norms("tipping", n_agents=10, runs=runs, seed=1, agents=agents))
+        ends = emergence_measures(validation.norms.simulate("tipping", n_agents=10, runs=runs, seed=1, agents=agents))
         return float((ends["reached_end"].sel(standard="for") > 0.5).mean())
 
     assert abs(won(AGENTS) - share) < bound < abs(won(as_ordinary(AGENTS)) - share)
@@ -540,7 +541,9 @@ def test_thousands_of_agents_on_both_sides_of_the_threshold(tipping_threshold: x
     threshold = float(tipping_threshold["threshold"].isel(time=-1))
     for leading, emerges in ((0.08, False), (0.15, True)):
         assert (leading > threshold) == emerges
-        played = simulate_norms("tipping", n_agents=7000, runs=8, seed=1, fractions=mixture(leading, 0.1), days=12.0)
+        played = validation.norms.simulate(
+            "tipping", n_agents=7000, runs=8, seed=1, fractions=mixture(leading, 0.1), days=12.0
+        )
         ends = played["reached"].sel(standard="for").isel(time=-1)
         assert (ends > 0.95).all() if emerges else (ends < 0.05).all()
 
@@ -555,12 +558,14 @@ def curves() -> xr.Dataset:
 
 def test_runs_do_not_depend_on_each_other() -> None:
     options = {"seed": 3, "days": 0.2}
-    few, many = (simulate_norms("noise", n_agents=[10, 20], runs=runs, **options) for runs in (3, 9))
+    few, many = (validation.norms.simulate("noise", n_agents=[10, 20], runs=runs, **options) for runs in (3, 9))
     xr.testing.assert_equal(few, many.isel(run=slice(3)))
-    alone = simulate_norms("noise", n_agents=20, runs=3, **options)
+    alone = validation.norms.simulate("noise", n_agents=20, runs=3, **options)
     xr.testing.assert_equal(few.sel(n_agents=[20]), alone)
     assert (few["count"].sum("state") == few["n_agents"]).all()
-    assert not few["events"].equals(simulate_norms("noise", n_agents=[10, 20], runs=3, seed=4, days=0.2)["events"])
+    assert not few["events"].equals(
+        validation.norms.simulate("noise", n_agents=[10, 20], runs=3, seed=4, days=0.2)["events"]
+    )
 
 
 def test_runs_of_two_behaviours_have_nothing_in_common() -> None:
@@ -570,7 +575,9 @@ def test_runs_of_two_behaviours_have_nothing_in_common() -> None:
     """
 
     def conflicts(behaviour) -> np.ndarray:
-        played = simulate_norms(behaviour, n_agents=10, runs=400, seed=1, fractions=norm_fractions("noise"))
+        played = validation.norms.simulate(
+            behaviour, n_agents=10, runs=400, seed=1, fractions=theory.norms.starting_fractions("noise")
+        )
         return played["events"].sel(event="conflicts", n_agents=10).sum("time").values
 
     def correlation(one, other) -> float:
@@ -583,19 +590,19 @@ def test_runs_of_two_behaviours_have_nothing_in_common() -> None:
 
 
 def test_observables_are_made_a_part_at_a_time(monkeypatch) -> None:
-    whole = simulate_norms("noise", n_agents=[10, 20], runs=3, seed=3, days=0.2)
+    whole = validation.norms.simulate("noise", n_agents=[10, 20], runs=3, seed=3, days=0.2)
     monkeypatch.setattr(_norm_emergence, "ROWS_AT_ONCE", 7)
-    parts = simulate_norms("noise", n_agents=[10, 20], runs=3, seed=3, days=0.2)
+    parts = validation.norms.simulate("noise", n_agents=[10, 20], runs=3, seed=3, days=0.2)
     xr.testing.assert_allclose(parts, whole, rtol=1e-12)
     assert parts["accepted"].attrs == whole["accepted"].attrs and parts["count"].dtype == np.int32
 
 
 def test_saved_and_averaged(tmp_path) -> None:
-    simulation = simulate_norms("noise", n_agents=10, runs=7, seed=3, days=0.2)
+    simulation = validation.norms.simulate("noise", n_agents=10, runs=7, seed=3, days=0.2)
     loaded = meanfield.load(meanfield.save(simulation, tmp_path / "runs.nc"))
     xr.testing.assert_equal(simulation, loaded)
     assert loaded.attrs["kind"] == "norm_simulation"
-    means = average_norms(loaded)
+    means = validation.norms.average(loaded)
     accepted = simulation["accepted"].transpose("n_agents", "time", "standard", "run").values
     np.testing.assert_allclose(means["accepted"].transpose("n_agents", "time", "standard"), accepted.mean(-1))
     error = accepted.std(-1, ddof=1) / np.sqrt(7)
@@ -629,23 +636,23 @@ def test_curves_say_of_whom_they_are(curves: xr.Dataset) -> None:
 def test_wrong_arguments_are_named(change: dict, message: str) -> None:
     options = {"behaviour": "noise", "n_agents": 10, "runs": 2, "seed": 1, "days": 0.1} | change
     with pytest.raises(InputError, match=message):
-        simulate_norms(options.pop("behaviour"), **options)
+        validation.norms.simulate(options.pop("behaviour"), **options)
 
 
 def test_what_cannot_be_compared_is_refused(unchecked_types, curves: xr.Dataset) -> None:
-    simulation = simulate_norms("noise", n_agents=10, runs=3, seed=1)
+    simulation = validation.norms.simulate("noise", n_agents=10, runs=3, seed=1)
     others = curves.sel(behaviour=["tipping"])
     for wrong, message in (
-        (lambda: compare_norms({}, simulation), "curves is a dict"),
-        (lambda: compare_norms(curves.drop_vars("chats"), simulation), "curves lack chats"),
-        (lambda: compare_norms(others, simulation), r"curves are of \['tipping'\]"),
-        (lambda: compare_norms(curves.isel(time=slice(9)), simulation), "curves have 9 times up to 0.049"),
-        (lambda: compare_norms(curves, simulation.isel(run=[0])), "simulation has 1 run"),
-        (lambda: compare_norms(curves, curves), "simulation lacks events"),
-        (lambda: compare_norms(curves, simulation, level=1), "level = 1"),
-        (lambda: compare_norms(curves, simulation, theory_error=0.0), "theory_error = 0"),
-        (lambda: average_norms(simulation.isel(run=[0])), "simulation has 1 run"),
-        (lambda: average_norms(3), "simulation is a int"),
+        (lambda: validation.norms.compare({}, simulation), "curves is a dict"),
+        (lambda: validation.norms.compare(curves.drop_vars("chats"), simulation), "curves lack chats"),
+        (lambda: validation.norms.compare(others, simulation), r"curves are of \['tipping'\]"),
+        (lambda: validation.norms.compare(curves.isel(time=slice(9)), simulation), "curves have 9 times up to 0.049"),
+        (lambda: validation.norms.compare(curves, simulation.isel(run=[0])), "simulation has 1 run"),
+        (lambda: validation.norms.compare(curves, curves), "simulation lacks events"),
+        (lambda: validation.norms.compare(curves, simulation, level=1), "level = 1"),
+        (lambda: validation.norms.compare(curves, simulation, theory_error=0.0), "theory_error = 0"),
+        (lambda: validation.norms.average(simulation.isel(run=[0])), "simulation has 1 run"),
+        (lambda: validation.norms.average(3), "simulation is a int"),
         (lambda: entrepreneur_threshold("noise", opposing=1.0), "opposing = 1.0"),
         (lambda: entrepreneur_threshold("noise", points=2), "points = 2"),
         (lambda: entrepreneur_threshold("noise", times=(0.0,)), "times = "),
@@ -659,8 +666,8 @@ def test_what_cannot_be_compared_is_refused(unchecked_types, curves: xr.Dataset)
 
 def test_theory_of_something_else_is_named(tmp_path) -> None:
     """A comparison warns, and a figure refuses."""
-    simulation = simulate_norms("noise", n_agents=10, runs=3, seed=1)
-    fractions = norm_fractions("noise") | {("ordinary", "for"): 0.0, ("ordinary", "against"): 0.7}
+    simulation = validation.norms.simulate("noise", n_agents=10, runs=3, seed=1)
+    fractions = theory.norms.starting_fractions("noise") | {("ordinary", "for"): 0.0, ("ordinary", "against"): 0.7}
     for options, message in (
         ({"operations": changed(identify_chat=0.8)}, r"curves and simulation of noise differ in operations \(sha256"),
         ({"rates": NormRates(encounters_per_day=48.0)}, r"differ in encounters_per_day \(48 and 160\)(:.*)?$"),
@@ -669,28 +676,30 @@ def test_theory_of_something_else_is_named(tmp_path) -> None:
     ):
         others = emergence(NAMES, times=TIMES, **options)
         with pytest.warns(UserWarning, match=message):
-            compare_norms(others, simulation)
+            validation.norms.compare(others, simulation)
         with pytest.raises(InputError, match=message):
             norm_emergence.draw([simulation], others, tmp_path / "x.png")
 
 
 def test_theory_of_the_same_passes_in_silence(curves: xr.Dataset) -> None:
     """With fractions in another order; where one does not say what it is made of; and for one size of several."""
-    simulation = simulate_norms("noise", n_agents=[10, 20], runs=3, seed=1)
+    simulation = validation.norms.simulate("noise", n_agents=[10, 20], runs=3, seed=1)
     silent = [data.drop_attrs(deep=False) for data in (curves, simulation)]
-    turned = emergence(["noise"], times=TIMES, fractions=dict(reversed(norm_fractions("noise").items())))
+    turned = emergence(
+        ["noise"], times=TIMES, fractions=dict(reversed(theory.norms.starting_fractions("noise").items()))
+    )
     assert turned.attrs["option_fractions"] != f"noise: {simulation.attrs['option_fractions']}"
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
-        result = compare_norms(curves, simulation)
-        for wanting in (compare_norms(silent[0], simulation), compare_norms(curves, silent[1])):
+        result = validation.norms.compare(curves, simulation)
+        for wanting in (validation.norms.compare(silent[0], simulation), validation.norms.compare(curves, silent[1])):
             xr.testing.assert_equal(wanting, result)
-        compare_norms(turned, simulation.sel(n_agents=10))
+        validation.norms.compare(turned, simulation.sel(n_agents=10))
     fractions = [result.attrs[f"{side}_fractions"] for side in ("theory", "simulation")]
     assert fractions == [simulation.attrs["option_fractions"]] * 2
-    assert "theory_fractions" not in compare_norms(silent[0], simulation).attrs
+    assert "theory_fractions" not in validation.norms.compare(silent[0], simulation).attrs
     with pytest.raises(InputError, match="curves and simulation lack the attribute option_encounters_per_day"):
-        compare_norms(*silent)
+        validation.norms.compare(*silent)
 
 
 def test_figure(tmp_path, monkeypatch, curves: xr.Dataset) -> None:
@@ -698,7 +707,7 @@ def test_figure(tmp_path, monkeypatch, curves: xr.Dataset) -> None:
 
     Of five runs the second and the fourth bound the middle half. Control: the curves of another behaviour don't fit.
     """
-    simulations = [simulate_norms(one, n_agents=10, runs=5, seed=1) for one in NAMES]
+    simulations = [validation.norms.simulate(one, n_agents=10, runs=5, seed=1) for one in NAMES]
     path, figures, write_figure = tmp_path / "figure.png", [], norm_emergence.write_figure
     monkeypatch.setattr(norm_emergence, "write_figure", lambda *args: figures.append(args[0]) or write_figure(*args))
     assert norm_emergence.draw(simulations, curves, path).stat().st_size > 20_000
@@ -741,6 +750,9 @@ def test_figure(tmp_path, monkeypatch, curves: xr.Dataset) -> None:
 
 def test_fractions_of_the_paper_are_whole_for_ten() -> None:
     for behaviour in NAMES:
-        start = simulate_norms(behaviour, n_agents=10, runs=1, seed=0, days=0.1)["count"].isel(time=0, run=0)
+        start = validation.norms.simulate(behaviour, n_agents=10, runs=1, seed=0, days=0.1)["count"].isel(time=0, run=0)
         assert int(start.sum()) == 10
-        assert (start.values.ravel() == np.rint(10 * norm_start(norm_fractions(behaviour)).values)).all()
+        assert (
+            start.values.ravel()
+            == np.rint(10 * theory.norms.initial_composition(theory.norms.starting_fractions(behaviour)).values)
+        ).all()

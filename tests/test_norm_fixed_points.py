@@ -10,18 +10,8 @@ import pytest
 import xarray as xr
 
 from meanfield import InputError, solve_reactions
-from theory.norms import (
-    AGENTS,
-    BEHAVIOURS,
-    NormAgent,
-    NormRates,
-    as_ordinary,
-    default_operations,
-    norm_fixed_points,
-    norm_fractions,
-    norm_model,
-    norm_start,
-)
+from theory import norms
+from theory.norms import AGENTS, BEHAVIOURS, NormAgent, NormRates, as_ordinary, default_operations
 
 SIDES = ("for", "against")
 MIXED = {("ordinary", "for"): 0.3, ("ordinary", "against"): 0.7}
@@ -83,7 +73,7 @@ def growth_from_nothing(p: Chance, standard: str, shares: dict[str, float], rate
 @pytest.mark.parametrize(("seed", "behaviour"), [(1, "smoking"), pytest.param(2, "tipping", marks=pytest.mark.slow)])
 def test_no_norm_grows_as_the_linearisation_says(seed: int, behaviour: str) -> None:
     operations = table(seed, identify_habit=0.0)
-    points = norm_fixed_points(behaviour, operations=operations, fractions=MIXED, rates=NO_SYNTHESIS, starts=8)
+    points = norms.fixed_points(behaviour, operations=operations, fractions=MIXED, rates=NO_SYNTHESIS, starts=8)
     none = points.sel(fixed_point=points["regime"] == "no norm")
     assert none.sizes["fixed_point"] >= 1
     p = Chance(operations, BEHAVIOURS[behaviour].kind)
@@ -145,7 +135,7 @@ def loss_from_everybody(p: Chance, norm: str, shares: dict[str, float], rates: N
 @pytest.mark.parametrize(("seed", "norm"), [(3, "for"), pytest.param(4, "against", marks=pytest.mark.slow)])
 def test_a_norm_that_all_hold_is_as_stable_as_the_linearisation_says(seed: int, norm: str) -> None:
     operations = table(seed, identify_habit=0.0, comply_in_action=1.0)
-    points = norm_fixed_points("smoking", operations=operations, fractions=MIXED, rates=NO_SYNTHESIS, starts=8)
+    points = norms.fixed_points("smoking", operations=operations, fractions=MIXED, rates=NO_SYNTHESIS, starts=8)
     held = points.sel(fixed_point=points["complying"].sel(standard=norm, drop=True) > 1 - 1e-9)
     assert held["regime"].values.tolist() == [norm]
     shares = {likes: MIXED["ordinary", likes] for likes in SIDES}
@@ -174,24 +164,28 @@ def assert_in_the_document(points: xr.Dataset, label: str) -> None:
     ],
 )
 def test_the_document_has_the_fixed_points(label: str, behaviour: str, agents: tuple[NormAgent, ...]) -> None:
-    assert_in_the_document(norm_fixed_points(behaviour, agents=agents, starts=16), label)
+    assert_in_the_document(norms.fixed_points(behaviour, agents=agents, starts=16), label)
 
 
 def test_quiet_has_a_stable_opposite_where_plans_are_slow() -> None:
     """Hardly anybody holds the norm there. Not where agents plan twice as often."""
-    points = norm_fixed_points("noise")
+    points = norms.fixed_points("noise")
     assert_in_the_document(points, "quiet")
     opposite = points.sel(fixed_point=points["stable"] & (points["reached"].sel(standard="for", drop=True) < 0.1))
     assert opposite.sizes["fixed_point"] == 1
     assert 0.4 < opposite["complying"].sum("standard").item() < 0.6
-    assert norm_fixed_points("noise", rates=NormRates(plans_per_day=2.2), starts=4)["regime"].values.tolist() == ["for"]
+    assert norms.fixed_points("noise", rates=NormRates(plans_per_day=2.2), starts=4)["regime"].values.tolist() == [
+        "for"
+    ]
 
 
 def test_solutions_end_in_stable_fixed_points() -> None:
-    points = norm_fixed_points("tipping")
+    points = norms.fixed_points("tipping")
     stable = points.sel(fixed_point=points["stable"])
-    model = norm_model(default_operations(), "tipping")
-    end = solve_reactions(model, norm_start(norm_fractions("tipping")), np.array([300.0]))["composition"].isel(time=0)
+    model = norms.reaction_model(default_operations(), "tipping")
+    end = solve_reactions(model, norms.initial_composition(norms.starting_fractions("tipping")), np.array([300.0]))[
+        "composition"
+    ].isel(time=0)
     distance = abs(stable["composition"] - end.drop_vars("time")).max("state")
     assert float(distance.min()) < 1e-6
     nearest = stable.isel(fixed_point=int(distance.values.argmin()))
@@ -207,16 +201,16 @@ def test_both_norms_are_found_where_solutions_end(seed: int, behaviour: str) -> 
     for name in operations.data_vars:
         values = operations[name].values
         values[...] = np.clip(values * np.exp(rng.standard_normal(values.shape) / 2), 0, 1)
-    points = norm_fixed_points(behaviour, operations=operations, starts=4)
+    points = norms.fixed_points(behaviour, operations=operations, starts=4)
     assert points["regime"].values.tolist().count("coexistence") == 1
     assert points["stability"].values.tolist().count("stable") == 2
     assert "the sum of indices is 1, as it must be" in points.attrs["completeness"]
-    fractions = norm_fractions(behaviour)
+    fractions = norms.starting_fractions(behaviour)
     for side in SIDES:
-        start = xr.zeros_like(norm_start(fractions))
+        start = xr.zeros_like(norms.initial_composition(fractions))
         for (kind, likes), fraction in fractions.items():
             start.loc[f"{kind}/{likes}/complying/{side}"] = fraction
-        model = norm_model(operations, behaviour)
+        model = norms.reaction_model(operations, behaviour)
         end = solve_reactions(model, start, np.array([400.0]))["composition"].isel(time=0, drop=True)
         assert float(abs(points["composition"] - end).max("state").min()) < 1e-6
 
@@ -230,7 +224,7 @@ def test_a_norm_that_only_some_can_take_is_partial() -> None:
         conflict_free=(base["conflict_free"].dims, values), identify_habit=base["identify_habit"] * 0
     )
     fractions = {("ordinary", "for"): 0.6, ("ordinary", "against"): 0.4}
-    points = norm_fixed_points("smoking", operations=operations, fractions=fractions, rates=NO_SYNTHESIS, starts=4)
+    points = norms.fixed_points("smoking", operations=operations, fractions=fractions, rates=NO_SYNTHESIS, starts=4)
     shares = points["reached"].transpose("fixed_point", "standard").values.round(6).tolist()
     named = dict(zip(map(tuple, shares), points["regime"].values.tolist(), strict=True))
     assert named[0.6, 0.0] == named[0.0, 0.4] == "partial"
@@ -246,4 +240,4 @@ def test_wrong_arguments_are_named() -> None:
         ({"fractions": MIXED, "agents": AGENTS[:3]}, "agents and fractions are both given"),
     ):
         with pytest.raises(InputError, match=message):
-            norm_fixed_points(**{"behaviour": "smoking", **wrong})
+            norms.fixed_points(**{"behaviour": "smoking", **wrong})

@@ -31,9 +31,9 @@ from _scripted_norms import (
     rng,
 )
 from meanfield import InputError, ModelError, UnparsedError
-from policy_extraction import Prompt
 from policy_extraction.norms import NORMS_003, Action, Information, NormOperations, Plan, probe_operations
 from policy_extraction.norms._asking import MAX_TOKENS
+from policy_extraction.prompts import Prompt
 from theory.norms import AGENTS, BEHAVIOURS, PersonalNorm
 from theory.norms._contract import SocietyOperations
 

@@ -16,7 +16,6 @@ import policy_extraction
 import theory.norms
 from _scripted_norms import BOB, INFORMATION, NO, NO_SMOKING, NOISE, SAM, SMOKING, TIP, YES, Scripted, rng
 from meanfield import InputError, ModelError
-from policy_extraction import Prompt
 from policy_extraction.norms import (
     NORMS_003,
     Information,
@@ -29,6 +28,7 @@ from policy_extraction.norms._cells import cells_of
 from policy_extraction.norms._probed_table import LABELS, SOURCES
 from policy_extraction.norms._prompts import QUESTIONS
 from policy_extraction.norms._scenes import SCENES
+from policy_extraction.prompts import Prompt
 from theory.norms import AGENTS, BEHAVIOURS, default_operations
 from theory.norms._contract import Observation
 

@@ -11,7 +11,8 @@ import pytest
 import policy_extraction
 from _scripted_norms import BOB, NO_SMOKING, TIP
 from meanfield import InputError
-from policy_extraction.norms import NORMS_003, load_norm_prompts
+from policy_extraction import norms
+from policy_extraction.norms import NORMS_003
 from policy_extraction.norms._asking import MAX_TOKENS
 from policy_extraction.norms._prompts import QUESTIONS, WRITINGS
 
@@ -35,7 +36,7 @@ def own(tmp_path):
 
 
 def test_the_packaged_file_is_one_like_any_other():
-    assert load_norm_prompts(PACKAGED) == NORMS_003
+    assert norms.load_prompts(PACKAGED) == NORMS_003
     assert NORMS_003.name == "norms-003/1"
     assert set(WRITINGS) == set(MAX_TOKENS)
     assert not any("$" in part for part in (NORMS_003.answer_prefix, NORMS_003.no_norms))
@@ -43,13 +44,13 @@ def test_the_packaged_file_is_one_like_any_other():
 
 def test_prompts_of_ones_own_are_asked(own):
     changes = ("You see this: $observation", "For $$5 you see $observation"), ('"$number. $c', '"$number [$kind] $c')
-    prompts = load_norm_prompts(own(*changes))
+    prompts = norms.load_prompts(own(*changes))
     (asked, other) = prompts.question("detect_conflict", BOB, norms=prompts.listed([NO_SMOKING, TIP]), observation="X.")
     assert "For $5 you see X." in asked.user
     assert "1 [injunctive] No smoking indoors.\n2 [descriptive] People leave a tip after a meal.\n" in asked.user
     assert asked.system == f"You are Bob Johnson. {BOB.description}" == other.system
     assert asked.user.replace("Yes or No", "No or Yes") == other.user != asked.user
-    assert prompts.sha256 != NORMS_003.sha256 == load_norm_prompts(PACKAGED).sha256
+    assert prompts.sha256 != NORMS_003.sha256 == norms.load_prompts(PACKAGED).sha256
 
 
 SLOTS = [("question", name, slot) for name, slots in QUESTIONS.items() for slot in sorted(slots | {"options"})]
@@ -92,7 +93,7 @@ def test_a_missing_slot_is_named(part, name, slot):
 def test_wrong_prompts_are_one_clear_line(own, change, message):
     path = own(change)
     with pytest.raises(InputError) as error:
-        load_norm_prompts(path)
+        norms.load_prompts(path)
     assert message in str(error.value)
     assert "\n" not in str(error.value)
 

@@ -18,20 +18,11 @@ from scipy.stats import chi2_contingency, chisquare
 import meanfield
 from _norm_societies import FAST, K, table
 from meanfield import ReactionModel
-from theory.norms import (
-    AGENTS,
-    BEHAVIOURS,
-    NORM_STATES,
-    NormRates,
-    as_ordinary,
-    default_operations,
-    norm_fractions,
-    norm_model,
-    norm_start,
-)
+from theory import norms
+from theory.norms import AGENTS, BEHAVIOURS, NORM_STATES, NormRates, as_ordinary, default_operations
+from validation import reactions
 from validation.norms._table_operations import TableOperations
 from validation.norms.society._simulate import simulate_society
-from validation.reactions._protocol import simulate_protocol
 
 ALPHA = 1e-5
 
@@ -75,9 +66,9 @@ def test_whole_runs_have_the_law_of_the_model(tipping: dict[str, np.ndarray]) ->
     """Numbers of agents after 40 and 200 events of ten agents; not of a model with another operation."""
 
     def by_protocol(operations: xr.Dataset) -> dict[str, np.ndarray]:
-        protocol = protocol_of(norm_model(operations, "tipping", FAST), FAST)
-        start = (10 * norm_start(norm_fractions("tipping")).values).round().astype(int)
-        runs = simulate_protocol(protocol, start, runs=4000, seed=1, max_rounds=20, record_rounds=20)
+        protocol = protocol_of(norms.reaction_model(operations, "tipping", FAST), FAST)
+        start = (10 * norms.initial_composition(norms.starting_fractions("tipping")).values).round().astype(int)
+        runs = reactions.simulate(protocol, start, runs=4000, seed=1, max_rounds=20, record_rounds=20)
         count = runs["count"].sel(round=[4, 20]).values
         levels = {
             "accepted": ("qualified", "complying"),
@@ -137,7 +128,7 @@ def test_time_is_that_of_the_events() -> None:
 def test_the_start_is_that_of_the_model() -> None:
     run = simulate_society(TableOperations(), encounters=1, seed=1).isel(event=0)
     for name in BEHAVIOURS:
-        of = norm_fractions(name)
+        of = norms.starting_fractions(name)
         for standard in ("for", "against"):
             for share in ("accepted", "complying", "reached"):
                 found = float(run[share].sel(behaviour=name, standard=standard))

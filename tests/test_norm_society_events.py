@@ -15,17 +15,8 @@ import xarray as xr
 from scipy.stats import chisquare
 
 from _norm_societies import NOISE, K, member_at, table
-from theory.norms import (
-    AGENTS,
-    BEHAVIOURS,
-    CHANNELS,
-    NORM_STATES,
-    OPERATIONS,
-    NormRates,
-    NormState,
-    default_operations,
-    norm_model,
-)
+from theory import norms
+from theory.norms import AGENTS, BEHAVIOURS, CHANNELS, NORM_STATES, OPERATIONS, NormRates, NormState, default_operations
 from validation.norms._table_operations import TableOperations
 from validation.norms.society._events import Event, Rules
 from validation.norms.society._member import Member
@@ -95,7 +86,7 @@ def test_an_encounter_has_the_law_of_the_model(behaviour: str, every: int) -> No
     """All outcomes of all pairs of states, or a fifth, and how often there are conflicts, thoughts and chats."""
     operations = TableOperations(random_table(1), [behaviour])
     rules, about = rules_of(operations), BEHAVIOURS[behaviour]
-    model = norm_model(random_table(1), behaviour)
+    model = norms.reaction_model(random_table(1), behaviour)
     P = model.tensor()
     kinds = {
         "conflict": ("chat", "conflict thought", "conflict"),
@@ -136,18 +127,18 @@ def spontaneous(behaviour: str, rates: NormRates) -> np.ndarray:
 @pytest.mark.parametrize("behaviour", ["smoking", "tipping"])
 def test_plans_and_syntheses_have_the_rates_of_the_model(behaviour: str) -> None:
     for rates in (NormRates(plans_per_day=3, syntheses_per_day=2), NormRates(threshold=420)):
-        expected = norm_model(random_table(2), behaviour, rates).spontaneous.toarray()
+        expected = norms.reaction_model(random_table(2), behaviour, rates).spontaneous.toarray()
         np.testing.assert_allclose(spontaneous(behaviour, rates), expected, atol=1e-12)
     assert (
-        norm_model(random_table(2), "tipping").spontaneous.sum()
-        < norm_model(random_table(2), "smoking").spontaneous.sum()
+        norms.reaction_model(random_table(2), "tipping").spontaneous.sum()
+        < norms.reaction_model(random_table(2), "smoking").spontaneous.sum()
     )
 
 
 def test_several_behaviours_are_independent_but_for_the_threshold() -> None:
     """In an encounter nothing changes in another behaviour, and what happens does not depend on it."""
     operations = TableOperations(random_table(3))
-    rules, P = rules_of(operations), norm_model(random_table(3), "noise").tensor()
+    rules, P = rules_of(operations), norms.reaction_model(random_table(3), "noise").tensor()
     rng = np.random.default_rng(0)
     for _ in range(60):
         i, j = rng.integers(K, size=2)
@@ -199,13 +190,13 @@ def test_one_encounter_of_two_agents() -> None:
     for number in range(1, 20_001):
         observed[states_after(members, play_event(rules, members, number, streams.at(number)), "tipping")] += 1
     i, j = (LABELS.index(one) for one in ("entrepreneur/for/complying/for", "ordinary/against/none"))
-    P = norm_model(operations, "tipping", rates).tensor()
+    P = norms.reaction_model(operations, "tipping", rates).tensor()
     expected = (P[i, j] + P[j, i].T) / 2
     met = expected > 0
     assert met.sum() == 4 and 20_000 * expected[met].min() > 100
     assert observed[~met].sum() == 0
     assert chisquare(observed[met], 20_000 * expected[met]).pvalue > ALPHA
-    P = norm_model(table(operations, generate_thought=0.4), "tipping", rates).tensor()
+    P = norms.reaction_model(table(operations, generate_thought=0.4), "tipping", rates).tensor()
     assert chisquare(observed[met], 10_000 * (P[i, j] + P[j, i].T)[met]).pvalue < ALPHA
 
 

@@ -18,11 +18,11 @@ import xarray as xr
 
 from _scripted_norms import BOB, SAM, Scripted
 from meanfield import InputError
-from policy_extraction import Prompt
 from policy_extraction.norms import NormOperations
 from policy_extraction.norms._prompts import QUESTIONS, WRITINGS
+from policy_extraction.prompts import Prompt
 from theory.norms import AGENTS, NormRates, as_ordinary
-from validation import evaluation_form, simulate_society
+from validation.norms import evaluation_form, simulate_society
 
 RATES = NormRates(
     encounters_per_day=10,

@@ -12,6 +12,7 @@ import pytest
 import xarray as xr
 
 import meanfield
+import theory
 from meanfield import InputError
 from theory.norms import (
     AGENTS,
@@ -29,11 +30,6 @@ from theory.norms import (
     default_operations,
     emergence,
     emergence_measures,
-    norm_fractions,
-    norm_model,
-    norm_observables,
-    norm_sensitivity,
-    norm_start,
     validate_operations,
 )
 
@@ -59,9 +55,9 @@ def random_operations(seed: int) -> xr.Dataset:
 
 def course(table: xr.Dataset, start: xr.DataArray | np.ndarray, **rates) -> xr.Dataset:
     """Observables of the smoking norm from `start`, and the composition."""
-    model = norm_model(table, "smoking", NormRates(**rates))
+    model = theory.norms.reaction_model(table, "smoking", NormRates(**rates))
     composition = meanfield.solve_reactions(model, start, TIMES)["composition"]
-    return norm_observables(model, composition).assign(composition=composition)
+    return theory.norms.observables(model, composition).assign(composition=composition)
 
 
 def only(state: NormState) -> xr.DataArray:
@@ -70,7 +66,7 @@ def only(state: NormState) -> xr.DataArray:
 
 def mixture(**fractions: float) -> xr.DataArray:
     """Some entrepreneurs for the standard, and ordinary agents against it."""
-    return norm_start(
+    return theory.norms.initial_composition(
         {("entrepreneur", "for"): fractions["leading"], ("ordinary", "against"): 1 - fractions["leading"]}
     )
 
@@ -152,7 +148,10 @@ def test_the_ten_agents() -> None:
 
 
 def test_unknown_behaviours_types_and_standards_are_refused() -> None:
-    for wrong in (lambda: behaviour_of("queueing"), lambda: norm_model(default_operations(), "queueing")):
+    for wrong in (
+        lambda: behaviour_of("queueing"),
+        lambda: theory.norms.reaction_model(default_operations(), "queueing"),
+    ):
         with pytest.raises(InputError, match=r"behaviour = 'queueing': expected one of smoking, noise, tipping"):
             wrong()
     with pytest.raises(InputError, match="type = 'leader'"):
@@ -167,7 +166,7 @@ def test_unknown_behaviours_types_and_standards_are_refused() -> None:
 
 
 def test_start() -> None:
-    fractions = norm_fractions("tipping")
+    fractions = theory.norms.starting_fractions("tipping")
     assert fractions == pytest.approx(
         {
             ("entrepreneur", "for"): 0.2,
@@ -176,20 +175,20 @@ def test_start() -> None:
             ("ordinary", "against"): 0.4,
         }
     )
-    x = norm_start(fractions)
+    x = theory.norms.initial_composition(fractions)
     assert float(x.sel(state="entrepreneur/against/complying/against")) == 0.1
     assert float(x.sel(state="ordinary/for/none")) == 0.3
     assert int((x > 0).sum()) == 4
     with pytest.raises(InputError, match="sum to"):
-        norm_start({("ordinary", "for"): 0.9})
+        theory.norms.initial_composition({("ordinary", "for"): 0.9})
     with pytest.raises(InputError, match="from 0 to 1"):
-        norm_start({("ordinary", "for"): 1.1, ("ordinary", "against"): -0.1})
+        theory.norms.initial_composition({("ordinary", "for"): 1.1, ("ordinary", "against"): -0.1})
     with pytest.raises(InputError, match="fractions have"):
-        norm_start({("citizen", "for"): 1.0})
+        theory.norms.initial_composition({("citizen", "for"): 1.0})
     with pytest.raises(InputError, match="Ann prefers nothing in 'noise'"):
-        norm_fractions("noise", [NormAgent("Ann", "ordinary", "", {"smoking": "for"})])
+        theory.norms.starting_fractions("noise", [NormAgent("Ann", "ordinary", "", {"smoking": "for"})])
     with pytest.raises(InputError, match="expected one or more NormAgents"):
-        norm_fractions("noise", [])
+        theory.norms.starting_fractions("noise", [])
 
 
 # --- operation probabilities ---
@@ -280,7 +279,7 @@ def enumerated(table: xr.Dataset, kind: str, i: NormState, j: NormState) -> tupl
 @pytest.mark.parametrize("behaviour", ["smoking", "tipping"])
 def test_the_tensor_is_that_of_the_enumeration(behaviour: str) -> None:
     table, eps = random_operations(3), 7.0
-    model = norm_model(table, behaviour, NormRates(encounters_per_day=eps))
+    model = theory.norms.reaction_model(table, behaviour, NormRates(encounters_per_day=eps))
     P = model.tensor()
     np.testing.assert_allclose(P.sum(axis=(2, 3)), 1, atol=1e-12)
     rng = np.random.default_rng(0)
@@ -291,7 +290,7 @@ def test_the_tensor_is_that_of_the_enumeration(behaviour: str) -> None:
             expected[LABELS.index(first.label), LABELS.index(second.label)] += chance
         np.testing.assert_allclose(P[i, j], expected, atol=1e-12)
         x = (np.eye(len(LABELS))[i] + np.eye(len(LABELS))[j]) / 2  # then i meets i, j meets j, and each the other
-        seen = norm_observables(model, x)
+        seen = theory.norms.observables(model, x)
         pairs = [(a, b) for a in (i, j) for b in (i, j)]
         total = sum(
             (enumerated(table, behaviour_of(behaviour).kind, NORM_STATES[a], NORM_STATES[b])[1] for a, b in pairs),
@@ -303,7 +302,7 @@ def test_the_tensor_is_that_of_the_enumeration(behaviour: str) -> None:
 
 
 def test_masses_are_conserved_by_type_and_preference() -> None:
-    model = norm_model(random_operations(1), "noise")
+    model = theory.norms.reaction_model(random_operations(1), "noise")
     x = np.random.default_rng(1).dirichlet(np.ones(len(LABELS)))
     drift, masses = model.drift(x), defaultdict(float)
     for state, change in zip(NORM_STATES, drift, strict=True):
@@ -383,7 +382,9 @@ def test_opposed_norms_replace_each_other() -> None:
     """Of two camps who comply with what they like, each converts ε x(1 - x) p of the other."""
     eps, share, p = 3.0, 0.3, 0.6
     table = operations(conflict_free=[[1, 1, p, 1], [1, 1, p, 1]])
-    model = norm_model(table, "smoking", NormRates(encounters_per_day=eps, plans_per_day=0, syntheses_per_day=0))
+    model = theory.norms.reaction_model(
+        table, "smoking", NormRates(encounters_per_day=eps, plans_per_day=0, syntheses_per_day=0)
+    )
     x = np.zeros(len(LABELS))
     x[LABELS.index("ordinary/for/complying/for")] = share
     x[LABELS.index("ordinary/against/complying/against")] = 1 - share
@@ -399,7 +400,7 @@ def test_opposed_norms_replace_each_other() -> None:
 
 def test_the_standards_are_treated_alike() -> None:
     """Who prefers what, exchanged: the curves are exchanged too."""
-    fractions = norm_fractions("tipping")
+    fractions = theory.norms.starting_fractions("tipping")
     swapped = {(t, {"for": "against", "against": "for"}[p]): value for (t, p), value in fractions.items()}
     one, other = (emergence(["tipping"], fractions=f) for f in (fractions, swapped))
     for name in ("accepted", "complying", "informed"):
@@ -537,7 +538,7 @@ def test_measures_of_known_curves() -> None:
 def test_sensitivity_of_the_logistic_case(chance: float) -> None:
     """A(t) with the rate εc: dA/dc = ε t A(1 - A), and dt*/dc = -t*/c; at c = 1 from inside."""
     eps, first, end = 4.0, 0.05, 1.5
-    found = norm_sensitivity(
+    found = theory.norms.sensitivity(
         ["smoking"],
         operations=operations(consistent=chance),
         names=["consistent"],
@@ -554,15 +555,15 @@ def test_sensitivity_of_the_logistic_case(chance: float) -> None:
 
 
 def test_sensitivity_names_its_parameters() -> None:
-    found = norm_sensitivity(["smoking"], names=["decide_to_talk"], times=np.linspace(0, 0.5, 26))
+    found = theory.norms.sensitivity(["smoking"], names=["decide_to_talk"], times=np.linspace(0, 0.5, 26))
     assert found["parameter"].values.tolist() == [
         f"decide_to_talk[{kind}, {will}]" for kind in ("entrepreneur", "ordinary") for will in ("willing", "unwilling")
     ]
     assert float(found["accepted_day"].sel(parameter="decide_to_talk[entrepreneur, willing]").squeeze()) < -0.01
     with pytest.raises(InputError, match="names have 'talk'"):
-        norm_sensitivity(names=["talk"])
+        theory.norms.sensitivity(names=["talk"])
     with pytest.raises(InputError, match="step = 0"):
-        norm_sensitivity(step=0)
+        theory.norms.sensitivity(step=0)
 
 
 def test_wrong_arguments_of_emergence_are_refused() -> None:
@@ -571,10 +572,10 @@ def test_wrong_arguments_of_emergence_are_refused() -> None:
     with pytest.raises(InputError, match="agents and fractions"):
         emergence(agents=AGENTS[:5], fractions={("ordinary", "for"): 1.0})
     with pytest.raises(InputError, match="expected a norm_model"):
-        norm_observables(meanfield.ReactionModel(["a"], [[0.5]], [[0.5]]), np.ones(1))
-    model = norm_model(default_operations(), "noise")
+        theory.norms.observables(meanfield.ReactionModel(["a"], [[0.5]], [[0.5]]), np.ones(1))
+    model = theory.norms.reaction_model(default_operations(), "noise")
     with pytest.raises(InputError, match="expected 36 along state"):
-        norm_observables(model, np.ones(35) / 35)
+        theory.norms.observables(model, np.ones(35) / 35)
 
 
 def test_curves_are_saved_and_loaded(curves: xr.Dataset, tmp_path) -> None:
@@ -620,9 +621,9 @@ def test_the_document_has_the_numbers_of_the_model(curves: xr.Dataset) -> None:
         (lambda: emergence(times="soon"), "times = 'soon': expected numbers"),
         (lambda: emergence(operations=default_operations().assign(abstract=xr.DataArray("x"))), "expected numbers"),
         (lambda: emergence_measures(None), "curves is a NoneType"),
-        (lambda: norm_observables(3, np.zeros(36)), "model is a int"),
-        (lambda: norm_sensitivity(names="consistent"), "names = 'consistent': expected a list"),
-        (lambda: norm_sensitivity(step="small"), "step = 'small'"),
+        (lambda: theory.norms.observables(3, np.zeros(36)), "model is a int"),
+        (lambda: theory.norms.sensitivity(names="consistent"), "names = 'consistent': expected a list"),
+        (lambda: theory.norms.sensitivity(step="small"), "step = 'small'"),
         (lambda: NormDatabase(("Be kind.",)), "expected PersonalNorms"),
         (lambda: NormAgent(" ", "ordinary", "", {}), "name = ' '"),
         (lambda: NormAgent("Al", "ordinary", None, {}), "description = None of Al"),
@@ -650,12 +651,12 @@ def test_what_would_be_taken_silently_is_refused():
     with pytest.raises(InputError, match="type = 'Entrepreneur'"):
         NormRates().synthesises("Entrepreneur", 30)
     with pytest.raises(InputError, match="names = "):
-        norm_sensitivity(["noise"], names=[])
+        theory.norms.sensitivity(["noise"], names=[])
     with pytest.raises(InputError, match="step = "):
-        norm_sensitivity(["noise"], names=["abstract"], step=0.4)
-    model = norm_model(default_operations(), "noise")
+        theory.norms.sensitivity(["noise"], names=["abstract"], step=0.4)
+    model = theory.norms.reaction_model(default_operations(), "noise")
     with pytest.raises(InputError, match="does not sum to 1"):
-        norm_observables(model, 10 * norm_start(norm_fractions("noise")))
-    still = norm_observables(model, np.ones((3, 36)) / 36).rename(dim_0="time")
+        theory.norms.observables(model, 10 * theory.norms.initial_composition(theory.norms.starting_fractions("noise")))
+    still = theory.norms.observables(model, np.ones((3, 36)) / 36).rename(dim_0="time")
     with pytest.raises(InputError, match="expected time in both"):
         emergence_measures(still)

@@ -29,7 +29,7 @@ pytest.importorskip("openai", reason="APIs need the extra api")
 import _openai_server
 from _openai_server import FIRST_WORDS, OPENING, PREFIX, Behaviour, KnownModel, conversation_of, serving
 from meanfield import InputError
-from policy_extraction import NAMING_GAME, Payoffs, extract
+from policy_extraction import extract
 from policy_extraction.backends.api import _session
 from policy_extraction.backends.api._arguments import SET_HERE
 from policy_extraction.backends.api._errors import ServerError, asked_wait
@@ -37,6 +37,7 @@ from policy_extraction.backends.api._limits import CostLimitError, Limits, Meter
 from policy_extraction.backends.api._openai import OpenAIBackend
 from policy_extraction.backends.api._reply import UnusableReplyError, top_tokens_after, usage_of
 from policy_extraction.backends.api._words import TopTokens, begins_anew, measure, openings_after
+from policy_extraction.prompts import NAMING_GAME, Payoffs
 from policy_extraction.prompts._template import Prompt
 
 ROOT = Path(__file__).resolve().parents[1]

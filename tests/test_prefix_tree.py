@@ -19,7 +19,6 @@ import torch
 
 from _tiny_models import CHAT, LETTERS, OTHER, PLAIN, SHORT, architecture, letter_tokenizer, random_model, tiny
 from meanfield import InputError
-from policy_extraction import Payoffs
 from policy_extraction.backends.local import _attention, _transformers
 from policy_extraction.backends.local._batches import batch_scores, repeatable
 from policy_extraction.backends.local._disjoint import disjoint
@@ -30,6 +29,7 @@ from policy_extraction.backends.local._passes import Room, _passes, tree_scores
 from policy_extraction.backends.local._tokens import Question, questions
 from policy_extraction.backends.local._transformers import TransformersBackend, given
 from policy_extraction.backends.local._tree import Edge, sequences_of, tree
+from policy_extraction.prompts import Payoffs
 from policy_extraction.prompts._questions import all_memories, prompts
 
 ROUNDING = 2e-5

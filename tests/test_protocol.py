@@ -21,17 +21,18 @@ import meanfield
 import theory
 from meanfield import InputError
 from theory.streams import seed_streams
+from validation import reactions
 from validation._engine import batches as _batches
 from validation.reactions import _epochs, _protocol
 from validation.reactions._kernel import safe_length
-from validation.reactions._protocol import Transition, simulate_protocol
+from validation.reactions._protocol import Transition
 
 ALPHA = 1e-5
 Z = 4.5  # two-sided 7e-6
 BOTH = pytest.mark.parametrize("method", ["agents", "batches"])
 
-NAMING = [row[:3] for row in theory.minimal_interactions(  # A, B, AB, and none committed
-    theory.minimal_two_word_agents()[:3], lambda held: {word: 1 / len(held) for word in held})]  # fmt: skip
+NAMING = [row[:3] for row in theory.minimal_naming_game.interactions(  # A, B, AB, and none committed
+    theory.minimal_naming_game.two_word_agents()[:3], lambda held: {word: 1 / len(held) for word in held})]  # fmt: skip
 CONSENSUS = {"A": [0], "B": [1]}
 VOTER = [(("A", "B"), ("A", "A")), (("B", "A"), ("B", "B"))]
 UNANIMOUS = {"A": ["A"], "B": ["B"]}
@@ -262,7 +263,7 @@ SYSTEMS = {
 @pytest.mark.parametrize("n_rounds", [1, 2])
 def test_counts_have_the_exact_law(system: str, n_rounds: int, method: str) -> None:
     P, start, _ = SYSTEMS[system]
-    simulation = simulate_protocol(
+    simulation = reactions.simulate(
         P, start, runs=40_000, seed=1, max_rounds=n_rounds, record_rounds=n_rounds, method=method
     )
     assert (simulation["count"].sel(round=n_rounds) == simulation["final_count"]).all()
@@ -282,7 +283,7 @@ def test_counts_have_the_exact_law(system: str, n_rounds: int, method: str) -> N
 @pytest.mark.parametrize("start", [(1, 1, 0), (1, 1, 1), (3, 2, 2)])
 def test_counts_of_few_and_of_odd_numbers_have_the_exact_law(start: tuple[int, int, int], method: str) -> None:
     P, n = generic_transitions(), sum(start)
-    simulation = simulate_protocol(P, start, runs=40_000, seed=10, max_rounds=2, method=method)
+    simulation = reactions.simulate(P, start, runs=40_000, seed=10, max_rounds=2, method=method)
     observed = place_counts(simulation["final_count"].values, n)
     place = compositions(n).index(start)
     for pair_law, holds in ((ordered_pairs, True), (with_itself, False)):
@@ -295,7 +296,7 @@ def test_counts_of_few_and_of_odd_numbers_have_the_exact_law(start: tuple[int, i
 def test_absorption_has_the_exact_law(system: str, method: str) -> None:
     P, start, group = SYSTEMS[system]
     last = 20 * 6
-    simulation = simulate_protocol(
+    simulation = reactions.simulate(
         P, start, runs=40_000, seed=2, max_rounds=20, absorbing={"group": group}, method=method
     )
     observed = time_counts(simulation, last)
@@ -317,7 +318,7 @@ def test_absorption_has_the_exact_law(system: str, method: str) -> None:
 def test_the_place_of_absorption_has_the_exact_law(method: str) -> None:
     """Where the group is reached matters inside a batch: its later interactions must not count."""
     P, start, group = SYSTEMS["generic"]
-    simulation = simulate_protocol(
+    simulation = reactions.simulate(
         P, start, runs=20_000, seed=3, max_rounds=2000, absorbing={"group": group}, method=method
     )
     matrix = one_interaction(P, 6)
@@ -342,7 +343,7 @@ def in_epochs_of(length: int, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def final_counts_p(n: int, start: tuple[int, ...], law: np.ndarray) -> float:
     """p of the counts after two rounds in batches."""
-    simulation = simulate_protocol(generic_transitions(), start, runs=100_000, seed=14, max_rounds=2, method="batches")
+    simulation = reactions.simulate(generic_transitions(), start, runs=100_000, seed=14, max_rounds=2, method="batches")
     return chi_square_p(place_counts(simulation["final_count"].values, n), law)
 
 
@@ -373,7 +374,7 @@ def test_absorption_between_epochs_has_the_exact_law(length: int, monkeypatch: p
     """Epochs of 2 and of 3 while 5 and 7 agents are outside the group, batches from then on; 12 are never safe."""
     start, group, last = (1, 2, 7), [0, 1], 20 * 10
     in_epochs_of(length, monkeypatch)
-    simulation = simulate_protocol(
+    simulation = reactions.simulate(
         generic_transitions(), start, runs=40_000, seed=15, max_rounds=20, absorbing={"g": group}, method="batches"
     )
     observed = time_counts(simulation, last)
@@ -405,7 +406,7 @@ def test_every_interaction_is_counted_once(method: str) -> None:
     P = generic_transitions()
     rows = [Transition((i, j), (k, m), P[i, j, k, m], True) for i, j, k, m in np.argwhere(P > 0).tolist()]
     for start in ([5, 7, 9], [4000, 3000, 2000]):
-        simulation = simulate_protocol(rows, start, runs=20, seed=1, max_rounds=3, record_rounds=3, method=method)
+        simulation = reactions.simulate(rows, start, runs=20, seed=1, max_rounds=3, record_rounds=3, method=method)
         assert (simulation["marked_share"].isel(round=slice(1, None)) == 1).all()
         assert (simulation["count"] >= 0).all() and (simulation["count"].sum("state") == sum(start)).all()
 
@@ -414,7 +415,7 @@ def test_marked_interactions_of_large_populations_follow_their_rate() -> None:
     """Of a protocol at rest, in batches of which most interactions are drawn together."""
     n = 10**6
     rows = [Transition((0, 1), (1, 0), 0.5, marked=True), Transition((1, 1), (1, 1), marked=True)]
-    simulation = simulate_protocol(rows, [3 * n // 5, 2 * n // 5], runs=10, seed=1, max_rounds=2, record_rounds=2)
+    simulation = reactions.simulate(rows, [3 * n // 5, 2 * n // 5], runs=10, seed=1, max_rounds=2, record_rounds=2)
     marked = int((simulation["marked_share"].isel(round=slice(1, None)) * n).round().sum())
     assert abs(z_of(marked, 20 * n, 0.6 * 0.4 * 0.5 + 0.4 * (0.4 * n - 1) / (n - 1))) < Z
     assert abs(z_of(marked, 20 * n, 0.6 * 0.4 * 0.5 + 0.4**2 * 0.995)) > Z
@@ -426,7 +427,7 @@ def test_marked_interactions_of_large_populations_follow_their_rate() -> None:
 @BOTH
 def test_neutral_voter_fixation_is_the_initial_share(method: str) -> None:
     runs = 20_000 if method == "agents" else 5_000
-    simulation = simulate_protocol(
+    simulation = reactions.simulate(
         VOTER, {"A": 15, "B": 35}, runs=runs, seed=4, max_rounds=10_000, absorbing=UNANIMOUS, method=method
     )
     wins = int((simulation["absorbed_group"] == "A").sum())
@@ -445,7 +446,7 @@ def test_voter_with_zealots_is_betabinomial(method: str) -> None:
     zealous = [(("ZA", "B"), ("ZA", "A")), (("ZB", "A"), ("ZB", "B"))]
     counts = {"A": 0, "B": n, "ZA": z_a, "ZB": z_b}
     runs = 20_000 if method == "agents" else 6_000
-    simulation = simulate_protocol(VOTER + zealous, counts, runs=runs, seed=5, max_rounds=60, method=method)
+    simulation = reactions.simulate(VOTER + zealous, counts, runs=runs, seed=5, max_rounds=60, method=method)
     observed = np.bincount(simulation["final_count"].sel(state="A"), minlength=n + 1)
     support = np.arange(n + 1)
     assert (simulation["final_count"].sel(state=["ZA", "ZB"]) == [z_a, z_b]).all()
@@ -463,7 +464,7 @@ def test_moran_fixation(method: str) -> None:
     r, n, exact = 1.1, 100, 0.0909156883
     runs = 40_000 if method == "agents" else 5_000
     moran = [VOTER[0], (*VOTER[1], 1 / r)]
-    simulation = simulate_protocol(
+    simulation = reactions.simulate(
         moran, {"A": 1, "B": n - 1}, runs=runs, seed=6, max_rounds=100_000, absorbing=UNANIMOUS, method=method
     )
     wins = int((simulation["absorbed_group"] == "A").sum())
@@ -476,7 +477,7 @@ def test_moran_fixation(method: str) -> None:
 
 
 def naming_runs(method: str, seed: int, start: tuple[int, ...] = (1200, 800, 0), rows: list = NAMING) -> xr.Dataset:
-    return simulate_protocol(
+    return reactions.simulate(
         rows, start, runs=1500, seed=seed, max_rounds=300, record_rounds=5, absorbing=CONSENSUS, method=method
     )
 
@@ -501,10 +502,10 @@ def test_both_methods_agree_for_many_states() -> None:
     rows = [(pair, tuple(rng.integers(n_states, size=2).tolist()), p) for pair in pairs for p in (0.2, 0.3, 0.5)]
     start = rng.integers(10, 60, n_states)
     final = [
-        simulate_protocol(rows, start, runs=1500, seed=9, max_rounds=2, method=method)["final_count"]
+        reactions.simulate(rows, start, runs=1500, seed=9, max_rounds=2, method=method)["final_count"]
         for method in ("agents", "batches")
     ]
-    later = simulate_protocol(rows, start, runs=1500, seed=9, max_rounds=1, method="batches")["final_count"]
+    later = reactions.simulate(rows, start, runs=1500, seed=9, max_rounds=1, method="batches")["final_count"]
     for state in range(n_states):
         assert ks_2samp(*(counts.sel(state=state) for counts in final)).pvalue > ALPHA
     assert min(ks_2samp(final[0].sel(state=s), later.sel(state=s)).pvalue for s in range(n_states)) < ALPHA
@@ -513,11 +514,11 @@ def test_both_methods_agree_for_many_states() -> None:
 def test_large_populations_follow_the_rate_equation() -> None:
     """At N = 10^9 a round differs from the mean field by about 1/√N; a tenth of a percent would be seen."""
     n = 10**9
-    simulation = simulate_protocol(NAMING, [3 * n // 5, 2 * n // 5, 0], runs=2, seed=1, max_rounds=1, method="auto")
+    simulation = reactions.simulate(NAMING, [3 * n // 5, 2 * n // 5, 0], runs=2, seed=1, max_rounds=1, method="auto")
     x, steps = np.array([0.6, 0.4, 0.0]), 4000
     for _ in range(steps):  # by midpoints, in the engine's time: two units are a round
-        half = x + theory.minimal_drift(x, 0.5) / steps
-        x = x + 2 * theory.minimal_drift(half, 0.5) / steps
+        half = x + theory.minimal_naming_game.drift(x, 0.5) / steps
+        x = x + 2 * theory.minimal_naming_game.drift(half, 0.5) / steps
     np.testing.assert_allclose(simulation["final_count"] / n, np.tile(x, (2, 1)), atol=5e-5)
 
 
@@ -527,18 +528,18 @@ def test_large_populations_follow_the_rate_equation() -> None:
 @BOTH
 def test_runs_are_reproducible(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
     arguments = {"seed": 3, "max_rounds": 60, "record_rounds": 10, "absorbing": CONSENSUS, "method": method}
-    whole = simulate_protocol(NAMING, [20, 15, 5], runs=200, **arguments)
-    xr.testing.assert_identical(whole, simulate_protocol(NAMING, [20, 15, 5], runs=200, **arguments, progress=True))
-    part = simulate_protocol(NAMING, [20, 15, 5], runs=70, **arguments)
+    whole = reactions.simulate(NAMING, [20, 15, 5], runs=200, **arguments)
+    xr.testing.assert_identical(whole, reactions.simulate(NAMING, [20, 15, 5], runs=200, **arguments, progress=True))
+    part = reactions.simulate(NAMING, [20, 15, 5], runs=70, **arguments)
     xr.testing.assert_equal(whole.isel(run=slice(70)), part)
-    other = simulate_protocol(NAMING, [20, 15, 5], runs=200, **(arguments | {"seed": 4}))
+    other = reactions.simulate(NAMING, [20, 15, 5], runs=200, **(arguments | {"seed": 4}))
     assert (other["final_count"] != whole["final_count"]).any()
     threads = numba.get_num_threads()
     try:
         numba.set_num_threads(1)
         monkeypatch.setattr("validation._engine.ensemble.STATE_BYTES", 2000)
         monkeypatch.setattr("validation._engine.ensemble.INTERACTIONS_A_CALL", 3000)
-        xr.testing.assert_identical(whole, simulate_protocol(NAMING, [20, 15, 5], runs=200, **arguments))
+        xr.testing.assert_identical(whole, reactions.simulate(NAMING, [20, 15, 5], runs=200, **arguments))
     finally:
         numba.set_num_threads(threads)
 
@@ -546,8 +547,8 @@ def test_runs_are_reproducible(method: str, monkeypatch: pytest.MonkeyPatch) -> 
 @BOTH
 def test_recording_does_not_change_the_runs(method: str) -> None:
     arguments = {"runs": 300, "seed": 3, "max_rounds": 12, "absorbing": CONSENSUS, "method": method}
-    plain = simulate_protocol(NAMING, [20, 15, 5], **arguments)
-    recorded = simulate_protocol(NAMING, [20, 15, 5], **arguments, record_rounds=12)
+    plain = reactions.simulate(NAMING, [20, 15, 5], **arguments)
+    recorded = reactions.simulate(NAMING, [20, 15, 5], **arguments, record_rounds=12)
     assert 0 < plain["absorbed_round"].notnull().mean() < 1
     for name in plain.data_vars:
         xr.testing.assert_equal(plain[name], recorded[name])
@@ -561,7 +562,7 @@ def test_auto_takes_a_method_by_size() -> None:
     for n in (1000, 1_000_000):
         counts = [n // 2, n // 2, 0]
         auto, agents, batches = (
-            simulate_protocol(NAMING, counts, runs=2, seed=0, max_rounds=1, method=method)["final_count"]
+            reactions.simulate(NAMING, counts, runs=2, seed=0, max_rounds=1, method=method)["final_count"]
             for method in ("auto", "agents", "batches")
         )
         assert bool((auto == (agents if n == 1000 else batches)).all())
@@ -570,7 +571,7 @@ def test_auto_takes_a_method_by_size() -> None:
 
 @BOTH
 def test_absorbed_at_the_start(method: str) -> None:
-    simulation = simulate_protocol(
+    simulation = reactions.simulate(
         VOTER, {"A": 5, "B": 0}, runs=3, seed=0, max_rounds=5, absorbing=UNANIMOUS, method=method
     )
     assert (simulation["absorbed_interaction"] == 0).all()
@@ -581,7 +582,7 @@ def test_absorbed_at_the_start(method: str) -> None:
 def test_marked_interactions_are_counted(method: str) -> None:
     """A silent protocol keeps its counts, so that marked pairs come with their share of the ordered pairs."""
     rows = [Transition((0, 1), (0, 1), 0.5, marked=True), Transition((1, 1), (1, 1), marked=True)]
-    simulation = simulate_protocol(rows, [30, 20], runs=200, seed=1, max_rounds=50, record_rounds=50, method=method)
+    simulation = reactions.simulate(rows, [30, 20], runs=200, seed=1, max_rounds=50, record_rounds=50, method=method)
     marked = int((simulation["marked_share"].isel(round=slice(1, None)) * 50).round().sum())
     expected = (30 * 20 * 0.5 + 20 * 19) / (50 * 49)
     assert simulation["marked_share"].isel(round=0).isnull().all()
@@ -593,9 +594,9 @@ def test_forms_of_transitions_are_the_same() -> None:
     arguments = {"runs": 50, "seed": 1, "max_rounds": 3}
     states = ("A", "B", "AB")
     named = [([states[i] for i in before], [states[i] for i in after], p) for before, after, p in NAMING]
-    by_name = simulate_protocol(named, dict.fromkeys(states, 7), **arguments)
-    by_number = simulate_protocol([Transition(*row) for row in NAMING], [7, 7, 7], **arguments)
-    by_array = simulate_protocol(naming_array(), np.array([7, 7, 7]), **arguments)
+    by_name = reactions.simulate(named, dict.fromkeys(states, 7), **arguments)
+    by_number = reactions.simulate([Transition(*row) for row in NAMING], [7, 7, 7], **arguments)
+    by_array = reactions.simulate(naming_array(), np.array([7, 7, 7]), **arguments)
     assert by_name["state"].values.tolist() == list(states)
     np.testing.assert_array_equal(by_name["final_count"], by_number["final_count"])
     # rows in another order take other bits
@@ -603,7 +604,7 @@ def test_forms_of_transitions_are_the_same() -> None:
 
 
 def test_saved_and_loaded(tmp_path: Path) -> None:
-    simulation = simulate_protocol(
+    simulation = reactions.simulate(
         VOTER, {"A": 5, "B": 5}, runs=50, seed=1, max_rounds=5, record_rounds=2, absorbing=UNANIMOUS
     )
     assert 0 < simulation["absorbed_round"].isnull().mean() < 1
@@ -644,7 +645,7 @@ def test_saved_and_loaded(tmp_path: Path) -> None:
 def test_bad_input_is_named(wrong: dict, message: str) -> None:
     arguments = {"transitions": VOTER, "counts": {"A": 5, "B": 5}, "runs": 1, "seed": 0, "max_rounds": 10, **wrong}
     with pytest.raises(InputError) as error:
-        simulate_protocol(arguments.pop("transitions"), arguments.pop("counts"), **arguments)
+        reactions.simulate(arguments.pop("transitions"), arguments.pop("counts"), **arguments)
     assert str(error.value).startswith(message)
 
 

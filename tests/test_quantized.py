@@ -14,8 +14,9 @@ import transformers
 
 from _tiny_models import CHAT, SHORT, letter_tokenizer
 from meanfield import MemorySpace
-from policy_extraction import Payoffs, extract, policy_from_record
+from policy_extraction import extract, policy_from_record
 from policy_extraction.backends.local._chat import render
+from policy_extraction.prompts import Payoffs
 
 HIS_HER = ("his", "her")
 

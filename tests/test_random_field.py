@@ -10,39 +10,32 @@ from scipy.optimize import brentq
 from scipy.stats import norm
 
 from meanfield import InputError
+from theory.flag_game import random_field
 from theory.flag_game.mechanism1 import APPENDIX_E
-from theory.flag_game.random_field import (
-    FieldLaw,
-    bimodal_fields,
-    normal_fields,
-    random_field_bifurcation,
-    random_field_fixed_points,
-    random_field_phase_diagram,
-    random_field_pitchfork,
-)
+from theory.flag_game.random_field import FieldLaw, bimodal_fields, normal_fields
 from theory.flag_game.random_field._phase_diagram import GRID, MOST, _solutions, sample_fields
 
 LAW = APPENDIX_E.field_law()
 
 
 def test_curie_weiss() -> None:
-    points = random_field_fixed_points([0.0], J=1.5, beta=1.0)
+    points = random_field.fixed_points([0.0], J=1.5, beta=1.0)
     np.testing.assert_allclose(points["m"], [-0.8585596366, 0, 0.8585596366], atol=1e-9)
     assert points["stability"].values.tolist() == ["stable", "unstable", "stable"]
     np.testing.assert_allclose(points["q"], np.tanh(1.5 * points["m"]) ** 2, atol=1e-12)
-    assert random_field_fixed_points([0.0], J=0.99, beta=1.0)["m"].size == 1
+    assert random_field.fixed_points([0.0], J=0.99, beta=1.0)["m"].size == 1
 
 
 def test_tricritical_point_of_the_bimodal_law() -> None:
     """T/J = 2/3 and h/J = 0.4389859656: there the pitchfork is at J = 1, and changes its kind."""
     T, h = 2 / 3, 0.4389859656
-    assert random_field_pitchfork(bimodal_fields(h), beta=1 / T)[0] == pytest.approx(1, abs=1e-9)
+    assert random_field.pitchfork(bimodal_fields(h), beta=1 / T)[0] == pytest.approx(1, abs=1e-9)
     for t in (0.62, 0.64, 0.66, 0.68, 0.72):
         strength = t * np.arccosh(t**-0.5)  # where T cosh²(h/T) = J = 1
-        J, kind = random_field_pitchfork(bimodal_fields(strength), beta=1 / t)
+        J, kind = random_field.pitchfork(bimodal_fields(strength), beta=1 / t)
         assert abs(J - 1) < 1e-12
         assert kind == ("supercritical" if t > T else "subcritical")
-        folds = random_field_bifurcation(bimodal_fields(strength), beta=1 / t, max_J=1.5)["fold_J"]
+        folds = random_field.bifurcation(bimodal_fields(strength), beta=1 / t, max_J=1.5)["fold_J"]
         assert (folds.size == 2) == (t < T)
 
 
@@ -50,11 +43,11 @@ def test_tricritical_point_of_the_bimodal_law() -> None:
 def test_folds_of_sharp_agents_with_bimodal_fields(beta: float) -> None:
     """From x/f(x) at its least, on a grid; J = cosh²(βh)/β of the pitchfork is beyond all numbers at β = 1000."""
     law = bimodal_fields(1.0)
-    diagram = random_field_bifurcation(law, beta=beta, max_J=4.0)
+    diagram = random_field.bifurcation(law, beta=beta, max_J=4.0)
     x = np.linspace(1, 4, 300_001)
     expected = (2 * x / (np.tanh(beta * (x + 1)) + np.tanh(beta * (x - 1)))).min()
     np.testing.assert_allclose(diagram["fold_J"], [expected, expected], rtol=1e-6)
-    J, kind = random_field_pitchfork(law, beta=beta)
+    J, kind = random_field.pitchfork(law, beta=beta)
     assert kind == diagram["pitchfork_kind"] == "subcritical"
     np.testing.assert_allclose(J, np.cosh(beta) ** 2 / beta if beta < 300 else np.inf, rtol=1e-9)
     assert diagram["pitchfork_J"] == J
@@ -71,9 +64,9 @@ def test_folds_are_not_made_of_rounding() -> None:
 
     for law, beta in ((normal_fields(0, 1), 50.0), (bimodal_fields(4.6), 2.0)):
         counting = Counting(law.weights, law.means, law.sds)
-        assert random_field_bifurcation(counting, beta=beta, max_J=4.0)["fold_J"].size == 0
+        assert random_field.bifurcation(counting, beta=beta, max_J=4.0)["fold_J"].size == 0
     assert sum(evaluations) < 20_000
-    folds = random_field_bifurcation(bimodal_fields(4.6), beta=2.0, max_J=10.0)["fold_J"].values
+    folds = random_field.bifurcation(bimodal_fields(4.6), beta=2.0, max_J=10.0)["fold_J"].values
     assert folds == pytest.approx([5.6163, 5.6163], abs=1e-3)
 
 
@@ -85,13 +78,13 @@ def test_slope_of_far_fields_keeps_its_digits() -> None:
 def test_normal_fields_at_zero_temperature() -> None:
     """σ_c = √(2/π) J, and above it m = erf(Jm/(σ√2)) has three solutions."""
     sigma = np.sqrt(2 / np.pi)
-    assert random_field_pitchfork(normal_fields(0, sigma), beta=np.inf) == (
+    assert random_field.pitchfork(normal_fields(0, sigma), beta=np.inf) == (
         pytest.approx(1, abs=1e-12),
         "supercritical",
     )
-    assert random_field_pitchfork(normal_fields(0, sigma), beta=500)[0] == pytest.approx(1, abs=1e-5)
-    assert random_field_fixed_points(normal_fields(0, sigma), J=0.99, beta=np.inf)["m"].size == 1
-    m = random_field_fixed_points(normal_fields(0, sigma), J=1.2, beta=np.inf)["m"].values
+    assert random_field.pitchfork(normal_fields(0, sigma), beta=500)[0] == pytest.approx(1, abs=1e-5)
+    assert random_field.fixed_points(normal_fields(0, sigma), J=0.99, beta=np.inf)["m"].size == 1
+    m = random_field.fixed_points(normal_fields(0, sigma), J=1.2, beta=np.inf)["m"].values
     expected = brentq(lambda x: 2 * norm.cdf(1.2 * x / sigma) - 1 - x, 0.1, 1)
     np.testing.assert_allclose(m, [-expected, 0, expected], atol=1e-9)
 
@@ -122,7 +115,7 @@ def test_samples_approach_the_law() -> None:
 def test_every_root_of_a_sample_is_found() -> None:
     """Sharp agents make a staircase of 10 steps, with 10 stable roots; a grid of 200,000 values counts them as well."""
     h = np.linspace(-2.0, 2.0, 9)
-    points = random_field_fixed_points(h, J=2.3, beta=12.0)
+    points = random_field.fixed_points(h, J=2.3, beta=12.0)
     m = np.linspace(-1, 1, 200_001) + 1e-7
     mismatch = np.tanh(12.0 * (h[:, None] + 2.3 * m)).mean(0) - m
     assert points["m"].size == (np.diff(np.sign(mismatch)) != 0).sum() == 19
@@ -131,20 +124,20 @@ def test_every_root_of_a_sample_is_found() -> None:
 
 
 def test_two_roots_vanish_at_a_fold() -> None:
-    diagram = random_field_bifurcation(LAW, beta=APPENDIX_E.beta)
+    diagram = random_field.bifurcation(LAW, beta=APPENDIX_E.beta)
     (fold,) = diagram["fold_J"].values
-    assert random_field_fixed_points(LAW, J=fold - 1e-4, beta=APPENDIX_E.beta)["m"].size == 1
-    above = random_field_fixed_points(LAW, J=fold + 1e-4, beta=APPENDIX_E.beta)["m"].values
+    assert random_field.fixed_points(LAW, J=fold - 1e-4, beta=APPENDIX_E.beta)["m"].size == 1
+    above = random_field.fixed_points(LAW, J=fold + 1e-4, beta=APPENDIX_E.beta)["m"].values
     assert above.size == 3
     assert np.abs(above[:2] - diagram["fold_m"].item()).max() < 0.02
     assert diagram["pitchfork_kind"].item() == "none" and np.isnan(diagram["pitchfork_J"])
 
 
 def test_the_diagram_holds_the_roots() -> None:
-    diagram = random_field_bifurcation(LAW, beta=APPENDIX_E.beta, max_J=4.0).dropna("point")
+    diagram = random_field.bifurcation(LAW, beta=APPENDIX_E.beta, max_J=4.0).dropna("point")
     for k in range(0, diagram.sizes["point"], 40):
         one = diagram.isel(point=k)
-        points = random_field_fixed_points(LAW, J=one["J"].item(), beta=APPENDIX_E.beta)
+        points = random_field.fixed_points(LAW, J=one["J"].item(), beta=APPENDIX_E.beta)
         nearest = int(np.abs(points["m"].values - one["m"].item()).argmin())
         assert points["m"].values[nearest] == pytest.approx(one["m"].item(), abs=1e-7)
         assert (points["stability"].values[nearest] == "stable") == bool(one["stable"])
@@ -152,20 +145,20 @@ def test_the_diagram_holds_the_roots() -> None:
 
 def test_truth_and_rival_exchanged() -> None:
     mirrored = FieldLaw(LAW.weights, -LAW.means, LAW.sds)
-    points, other = (random_field_fixed_points(law, J=2.302, beta=1.078) for law in (LAW, mirrored))
+    points, other = (random_field.fixed_points(law, J=2.302, beta=1.078) for law in (LAW, mirrored))
     np.testing.assert_allclose(other["m"], -points["m"][::-1], atol=1e-10)
     assert not LAW.symmetric and FieldLaw(np.ones(2) / 2, np.array([-1.0, 1.0]), np.ones(2)).symmetric
 
 
 def test_phase_diagram_counts_what_fixed_points_finds() -> None:
     sizes, couplings = [3, 10], [0.5, 1.5, 3.0]
-    diagram = random_field_phase_diagram(APPENDIX_E.field_law, n_agents=sizes, J=couplings, beta=1.078, samples=8)
+    diagram = random_field.phase_diagram(APPENDIX_E.field_law, n_agents=sizes, J=couplings, beta=1.078, samples=8)
     for n in sizes:
         h = sample_fields(APPENDIX_E.field_law(n), n, 8, 0)
         for J in couplings:
             counted = []
             for one in h:
-                points = random_field_fixed_points(one, J=J, beta=1.078)
+                points = random_field.fixed_points(one, J=J, beta=1.078)
                 stable = points["m"].values[points["stability"].values == "stable"]
                 counted.append([(stable > 0).any() and (stable < 0).any(), (stable > 0).all(), (stable < 0).all()])
             at = diagram.sel(n_agents=n, J=J)
@@ -180,15 +173,15 @@ def test_phase_diagram_counts_what_is_rounded_to_unanimity() -> None:
     h = sample_fields(APPENDIX_E.field_law(n), n, 12, 0)
     sides = []
     for one in h:
-        points = random_field_fixed_points(one, J=J, beta=beta)
+        points = random_field.fixed_points(one, J=J, beta=beta)
         stable = points["m"].values[points["stability"].values == "stable"]
         sides.append((stable > 0).any() and (stable < 0).any())
     assert (np.tanh(beta * (h - J)) == -1).all(1).any()
-    diagram = random_field_phase_diagram(APPENDIX_E.field_law, n_agents=[n], J=[J], beta=beta, samples=12)
+    diagram = random_field.phase_diagram(APPENDIX_E.field_law, n_agents=[n], J=[J], beta=beta, samples=12)
     assert diagram["bistable"].item() == np.mean(sides) == 1
     for sign, name in ((-1, "rival_only"), (1, "truth_only")):
         certain = FieldLaw(np.ones(1), np.array([8.0 * sign]), np.zeros(1))
-        alone = random_field_phase_diagram(lambda n, law=certain: law, n_agents=[n], J=[J], beta=beta, samples=1)
+        alone = random_field.phase_diagram(lambda n, law=certain: law, n_agents=[n], J=[J], beta=beta, samples=1)
         assert alone[name] == 1 and alone["m"] == sign
 
 
@@ -201,11 +194,11 @@ def test_phase_diagram_of_balanced_fields_takes_no_side(J: float, stable_at_zero
     assert not (truth * rival).any() and (truth[[0, 1, 2]] == rival[[0, 1, 3]]).all()
     assert truth[:2].sum() == 0 and truth[2] == (1 if stable_at_zero else bistable[2] == 0)
     for k, one in enumerate(h):
-        points = random_field_fixed_points(one, J=J, beta=1.0)
+        points = random_field.fixed_points(one, J=J, beta=1.0)
         stable = points["m"].values[points["stability"].values == "stable"]
         assert several[k] == (stable.size > 1)
         assert bistable[k] == ((stable > 1e-6).any() and (stable < -1e-6).any())
-    neutral = random_field_phase_diagram(normal_fields(0, 0), n_agents=[10], J=[0.5, 2.0], beta=1.0, samples=3)
+    neutral = random_field.phase_diagram(normal_fields(0, 0), n_agents=[10], J=[0.5, 2.0], beta=1.0, samples=3)
     assert (neutral["truth_only"] == 0).all() and (neutral["rival_only"] == 0).all()
     assert neutral["bistable"].values.tolist() == [[0, 1]]
 
@@ -214,7 +207,7 @@ def test_phase_diagram_of_one_law() -> None:
     law = normal_fields(0.1, 1)
     options = {"n_agents": [3, 6], "J": [1.0], "beta": 1.0, "samples": 4}
     xr.testing.assert_identical(
-        random_field_phase_diagram(law, **options), random_field_phase_diagram(lambda n: law, **options)
+        random_field.phase_diagram(law, **options), random_field.phase_diagram(lambda n: law, **options)
     )
     lists = FieldLaw([0.5, 0.5], [1, -1], [0, 0])
     assert lists.symmetric and lists.response(0.3, 2.0) == bimodal_fields(1.0).response(0.3, 2.0)
@@ -223,29 +216,29 @@ def test_phase_diagram_of_one_law() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: random_field_fixed_points(APPENDIX_E, J=1, beta=1), "fields = Mechanism1"),
-        (lambda: random_field_fixed_points([0.0], J="a", beta=1), "J = 'a'"),
-        (lambda: random_field_fixed_points([0.0], J=1, beta="a"), "beta = 'a'"),
-        (lambda: random_field_bifurcation([0.0], beta=1, max_J=-1), "max_J = -1"),
+        (lambda: random_field.fixed_points(APPENDIX_E, J=1, beta=1), "fields = Mechanism1"),
+        (lambda: random_field.fixed_points([0.0], J="a", beta=1), "J = 'a'"),
+        (lambda: random_field.fixed_points([0.0], J=1, beta="a"), "beta = 'a'"),
+        (lambda: random_field.bifurcation([0.0], beta=1, max_J=-1), "max_J = -1"),
         (lambda: FieldLaw(["a"], [1], [0]), "weights = ['a']: expected numbers"),
         (lambda: normal_fields("a", 1), "mean = ['a']"),
-        (lambda: random_field_phase_diagram(APPENDIX_E, n_agents=[4], J=[1], beta=1), "fields_of = Mechanism1"),
-        (lambda: random_field_phase_diagram(lambda n: n, n_agents=[4], J=[1], beta=1), "fields_of = <function"),
-        (lambda: random_field_fixed_points([0.0], J=-1, beta=1), "J = -1"),
-        (lambda: random_field_fixed_points([0.0], J=1, beta=0), "beta = 0"),
-        (lambda: random_field_fixed_points([0.0], J=1, beta=np.inf), "beta = inf"),
-        (lambda: random_field_fixed_points([np.nan], J=1, beta=1), "fields"),
-        (lambda: random_field_fixed_points(normal_fields(0, 1), J=1, beta=1e5), "beta = 100000"),
+        (lambda: random_field.phase_diagram(APPENDIX_E, n_agents=[4], J=[1], beta=1), "fields_of = Mechanism1"),
+        (lambda: random_field.phase_diagram(lambda n: n, n_agents=[4], J=[1], beta=1), "fields_of = <function"),
+        (lambda: random_field.fixed_points([0.0], J=-1, beta=1), "J = -1"),
+        (lambda: random_field.fixed_points([0.0], J=1, beta=0), "beta = 0"),
+        (lambda: random_field.fixed_points([0.0], J=1, beta=np.inf), "beta = inf"),
+        (lambda: random_field.fixed_points([np.nan], J=1, beta=1), "fields"),
+        (lambda: random_field.fixed_points(normal_fields(0, 1), J=1, beta=1e5), "beta = 100000"),
         (lambda: FieldLaw(np.array([0.7, 0.7]), np.zeros(2), np.ones(2)), "weights = "),
         (lambda: bimodal_fields(1, 1.5), "truth_share = 1.5"),
-        (lambda: random_field_phase_diagram(lambda n: LAW, n_agents=[], J=[1], beta=1), "n_agents = "),
-        (lambda: random_field_phase_diagram(lambda n: LAW, n_agents=[4], J=[0], beta=1), "beta = 1, J = "),
-        (lambda: random_field_phase_diagram(lambda n: LAW, n_agents=[4.7], J=[1], beta=1), "n_agents = 4.7"),
-        (lambda: random_field_phase_diagram(lambda n: LAW, n_agents=[4, 4], J=[1], beta=1), "n_agents = [4, 4]"),
-        (lambda: random_field_phase_diagram(lambda n: LAW, n_agents=[4], J=[], beta=1), "J has shape (0,)"),
-        (lambda: random_field_phase_diagram(lambda n: LAW, n_agents=[4], J=[1], beta=1, samples=2.5), "samples = 2.5"),
-        (lambda: random_field_phase_diagram(lambda n: LAW, n_agents=[4], J=[1], beta=1, seed=-1), "seed = -1"),
-        (lambda: random_field_bifurcation(LAW, beta=np.inf), "beta = inf"),
+        (lambda: random_field.phase_diagram(lambda n: LAW, n_agents=[], J=[1], beta=1), "n_agents = "),
+        (lambda: random_field.phase_diagram(lambda n: LAW, n_agents=[4], J=[0], beta=1), "beta = 1, J = "),
+        (lambda: random_field.phase_diagram(lambda n: LAW, n_agents=[4.7], J=[1], beta=1), "n_agents = 4.7"),
+        (lambda: random_field.phase_diagram(lambda n: LAW, n_agents=[4, 4], J=[1], beta=1), "n_agents = [4, 4]"),
+        (lambda: random_field.phase_diagram(lambda n: LAW, n_agents=[4], J=[], beta=1), "J has shape (0,)"),
+        (lambda: random_field.phase_diagram(lambda n: LAW, n_agents=[4], J=[1], beta=1, samples=2.5), "samples = 2.5"),
+        (lambda: random_field.phase_diagram(lambda n: LAW, n_agents=[4], J=[1], beta=1, seed=-1), "seed = -1"),
+        (lambda: random_field.bifurcation(LAW, beta=np.inf), "beta = inf"),
     ],
 )
 def test_bad_input_is_named(call, message: str) -> None:

@@ -19,7 +19,7 @@ from meanfield._reactions.roots import closed_face, closed_faces, only_support, 
 from meanfield._reactions.search import linearised, starts_of
 from meanfield._reactions.solve import courses
 from meanfield.toolbox import space_of
-from validation import simulate_protocol
+from validation import reactions
 
 
 def naming_game(policy):
@@ -126,7 +126,9 @@ def test_tensor_of_the_naming_game_is_that_of_eq_16():
 @pytest.mark.parametrize("p", [0.5, 0.3])
 def test_minimal_naming_game_has_the_derived_drift(p):
     x = random_composition(5, 5)
-    np.testing.assert_allclose(minimal_naming_game(p).drift(x)[:3], theory.minimal_drift(x[:3], p, x[3:]), atol=1e-16)
+    np.testing.assert_allclose(
+        minimal_naming_game(p).drift(x)[:3], theory.minimal_naming_game.drift(x[:3], p, x[3:]), atol=1e-16
+    )
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -235,7 +237,7 @@ def test_simulated_protocol_follows_the_solution():
     Control: the clock of encounters alone, without moves alone, is rejected."""
     model, n_agents, runs, rounds = sis(0.6, 0.4, 0.5), 20_000, 20, 12
     P, rate = meanfield.reaction_protocol(model)
-    played = simulate_protocol(P, [18_000, 2_000], runs=runs, seed=5, max_rounds=rounds, record_rounds=rounds)
+    played = reactions.simulate(P, [18_000, 2_000], runs=runs, seed=5, max_rounds=rounds, record_rounds=rounds)
     infected = played["count"].isel(state=1).mean("run").values / n_agents
 
     def worst(interactions_per_time):
@@ -290,7 +292,7 @@ def test_majority_of_two_heard_words_has_a_continuum():
 @pytest.mark.parametrize(("p", "committed"), [(0.5, (0, 0)), (0.5, (0.097, 0)), (0.5, (0.099, 0)), (0.3, (0.02, 0.03))])
 def test_committed_agents_are_masses_of_their_classes(p, committed):
     """Against exact elimination, on both sides of the critical fraction 0.09788910377."""
-    exact = theory.minimal_fixed_points(p, committed)
+    exact = theory.minimal_naming_game.fixed_points(p, committed)
     found = meanfield.reaction_fixed_points(minimal_naming_game(p), np.array([1 - sum(committed), *committed]))
     order = np.argsort(-(found["composition"].values @ [1, 0, p, 1, 0]))
     np.testing.assert_allclose(found["composition"].values[order, :3], exact["composition"], atol=1e-9)

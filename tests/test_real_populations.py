@@ -8,12 +8,12 @@ import pytest
 from scipy.stats import binom, ks_2samp
 
 import meanfield
+import validation
 from meanfield import InputError, MemorySpace, make_policy
 from meanfield.datasets import RealPopulations
 from validation.naming_game._stopped_runs import Stop, play_real_runs
 from validation.populations._conditions import conditions, read_runs, with_lengths
 from validation.populations._statistics import distribution_test, outcome_test
-from validation.populations._validate import real_populations_report, validate_real_populations
 
 WORDS = ("A", "B")
 N = 12
@@ -94,7 +94,7 @@ def verdicts(table):
 
 
 def quick(real, **options):
-    return validate_real_populations(real, **{"draws": 5, "runs": 100, "seed": 3} | options)
+    return validation.populations.validate(real, **{"draws": 5, "runs": 100, "seed": 3} | options)
 
 
 def test_right_policy_agrees_with_every_experiment(real):
@@ -103,7 +103,7 @@ def test_right_policy_agrees_with_every_experiment(real):
     flips = table[(table["quantity"] == "flips") & (table["n_committed"] > 0)]
     assert flips["n_committed"].tolist() == [1, 2, 3, 4]
     assert ((flips["low"] <= flips["predicted"]) & (flips["predicted"] <= flips["high"])).all()
-    report = real_populations_report(table)
+    report = validation.populations.report(table)
     assert len(report) == 4
     assert report[0].startswith("m {A, B}, committed: agrees")
     assert report[-1].startswith("summary: 3 agrees, 0 disagrees, 0 too few data, of 3 combinations")
@@ -129,7 +129,7 @@ def with_memory_ignored(counts):
 
 @pytest.mark.parametrize("wrong", [with_words_swapped, with_choices_swapped, with_memory_ignored])
 def test_planted_wrong_policy_disagrees(real, wrong):
-    report = real_populations_report(quick(RealPopulations(wrong(real.choice_counts), real.runs)))
+    report = validation.populations.report(quick(RealPopulations(wrong(real.choice_counts), real.runs)))
     assert sum("disagrees;" in line for line in report) >= 2, report
     assert any(line.startswith("m {A, B}, from_empty: disagrees") for line in report)
 
@@ -312,7 +312,7 @@ def test_wrong_arguments_are_refused_by_name(real, tmp_path):
     with pytest.raises(InputError, match=r"choice_counts\.csv\.gz"):
         quick(tmp_path)
     with pytest.raises(InputError, match="validate_real_populations"):
-        real_populations_report(real.runs)
+        validation.populations.report(real.runs)
     with pytest.raises(InputError, match="runs is empty"):
         quick(RealPopulations(real.choice_counts, real.runs.iloc[:0]))
 

@@ -21,7 +21,8 @@ from conftest import random_policy
 from meanfield import InputError, MemorySpace, Population
 from meanfield.toolbox import space_of
 from test_simulate import ALPHA, GENERIC_Q, chi_square_p, last_interaction_policy, two_words
-from validation import LazyPolicy, simulate
+from validation import simulate
+from validation.naming_game import LazyPolicy
 
 EVERYTHING = ("word_share", "said", "success_rate")
 GENERIC = last_interaction_policy(two_words(GENERIC_Q))
@@ -36,7 +37,7 @@ def lazy(policy: xr.Dataset) -> LazyPolicy:
 
 
 # Half of the interactions, so that some runs stop early where nothing is recorded
-EASY = validation.Convention(0.5, first_test=4)
+EASY = validation.naming_game.Convention(0.5, first_test=4)
 GAMES: dict[str, dict[str, Any]] = {
     "numba": {"policy": MIXED, "n_agents": [7, 12]},
     "lazy": {"policy": THREE_WORDS, "n_agents": [7, 12]},
@@ -179,7 +180,7 @@ def test_means_are_those_of_the_exact_chain() -> None:
     """Of a round the mean of what is said is that of Q before each of its interactions, and of agreements likewise."""
     policies = [random_policy(seed) for seed in (0, 1)]
     population, committed, n = Population(policies, fractions=[0.5, 0.5]), {"a": 1}, 5
-    exact = validation.exact_population(population, n, committed=committed, initial="b")
+    exact = validation.naming_game.exact_population(population, n, committed=committed, initial="b")
     laws = exact.law(interactions=np.arange(2 * n + 1)).values
     share, succeeds = laws @ exact.word_share[:, 0], laws @ exact.success.sum(1)
     options = {"committed": committed, "initial": "b", "max_rounds": 2, "record_rounds": 2, "record": EVERYTHING}

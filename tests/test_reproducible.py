@@ -35,7 +35,7 @@ bits = {
     seed: [
         digest(validation.simulate(small, seed=seed, **options), "consensus_round", *recorded),
         digest(
-            validation.simulate_minimal_naming_game(10**5, runs=3, seed=seed, max_rounds=9, record_rounds=9),
+            validation.minimal_naming_game.simulate(10**5, runs=3, seed=seed, max_rounds=9, record_rounds=9),
             "single_share",
         ),
     ]

@@ -16,7 +16,8 @@ import meanfield
 from conftest import random_policy
 from meanfield import InputError, MemorySpace, Population
 from test_simulate import ALPHA, share_p
-from validation import CONVENTIONS, Convention, simulate
+from validation import simulate
+from validation.naming_game import CONVENTIONS, Convention
 
 POLICIES = [random_policy(seed) for seed in (0, 1)]
 ALWAYS_A = np.tile([1.0, 0.0], (5, 1))

@@ -15,7 +15,8 @@ import pytest
 
 import meanfield
 from conftest import random_policy
-from validation import Convention, open_sweep, simulate, sweep
+from validation import simulate, sweep
+from validation.naming_game import Convention, open_sweep
 
 ARGUMENTS = {"n_agents": [6, 20], "runs": 40, "seeds": [1, 2], "committed": [{}, {"a": 2}, {"d": 1}], "max_rounds": 30}
 

@@ -10,8 +10,7 @@ import pytest
 
 from _tiny_models import SHORT
 from meanfield import InputError
-from policy_extraction import NAMING_GAME, Payoffs
-from policy_extraction.prompts import _template
+from policy_extraction.prompts import NAMING_GAME, Payoffs, _template
 from policy_extraction.prompts._template import TEMPLATES, load_template
 
 MEMORY = [("his", "her"), ("her", "her"), ("his", "his")]

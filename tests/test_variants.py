@@ -14,7 +14,7 @@ pytest.importorskip("transformers", reason="language models need the extra llm")
 import meanfield
 from _tiny_models import SHORT, tiny
 from meanfield import InputError
-from policy_extraction import NAMING_GAME, Payoffs, extract
+from policy_extraction import extract
 from policy_extraction.measuring._variants import (
     newest_first,
     prompt_variants,
@@ -22,6 +22,7 @@ from policy_extraction.measuring._variants import (
     unquoted,
     variant_table,
 )
+from policy_extraction.prompts import NAMING_GAME, Payoffs
 from policy_extraction.prompts._template import TEMPLATES
 
 WORDS = ("his", "her")

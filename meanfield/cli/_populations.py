@@ -115,8 +115,9 @@ def validate(
 def compare_policies(
     policies: list[xr.Dataset], n_agents: list[int], runs: int, seed: int, max_rounds: int, rounds: int
 ) -> xr.Dataset:
-    from validation import compare, comparison_table
+    from validation import compare
     from validation import simulate as simulate_runs
+    from validation.comparison import comparison_table
 
     if runs < 2:
         raise InputError(f"runs = {runs}: expected at least 2, for a standard error")
@@ -141,12 +142,12 @@ def compare_policies(
 
 
 def _validate_real(folder: Path, out: Path | None, runs: int, seed: int) -> None:
-    from validation import real_populations_report, validate_real_populations
+    from validation import populations
 
-    table = validate_real_populations(folder, runs=runs, seed=seed, progress=sys.stderr.isatty())
-    for line in real_populations_report(table)[:-1]:
+    table = populations.validate(folder, runs=runs, seed=seed, progress=sys.stderr.isatty())
+    for line in populations.report(table)[:-1]:
         say(line)
     if out is not None:
         table.to_csv(out, index=False)
         say(f"wrote {out}")
-    say(real_populations_report(table)[-1])
+    say(populations.report(table)[-1])

@@ -13,18 +13,20 @@ def lazy_door(package: str, file: str) -> tuple[Callable[[str], object], Callabl
     """`__getattr__`, `__dir__` and `__all__` of a package, for the names that its `file` imports for type checkers.
 
     A name is written once, as ``from package._module import name as name`` under ``if TYPE_CHECKING``: a type checker
-    and an editor read it there, and so does this function. ``from package import room as room`` is an inner package.
+    and an editor read it there, and so does this function. ``from package import room as room`` is an inner package,
+    ``from package.room import f as g`` gives f another name at this door.
     Source: PEP 562.
     """
     blocks = [node for node in ast.parse(Path(file).read_bytes()).body if isinstance(node, ast.If)]
     imports = [node for block in blocks for node in block.body if isinstance(node, ast.ImportFrom)]
-    origins = {alias.name: str(node.module) for node in imports for alias in node.names}
+    origins = {alias.asname or alias.name: (str(node.module), alias.name) for node in imports for alias in node.names}
 
     def find(name: str) -> object:
         if name not in origins:
             raise AttributeError(f"module {package!r} has no attribute {name!r}", name=name, obj=sys.modules[package])
-        origin = origins[name]
-        value = import_module(f"{package}.{name}") if origin == package else getattr(import_module(origin), name)
+        module, attribute = origins[name]
+        room = module == package
+        value = import_module(f"{package}.{attribute}") if room else getattr(import_module(module), attribute)
         setattr(sys.modules[package], name, value)  # found without this function from now on
         return value
 

@@ -50,7 +50,7 @@ def probe_memory_conflict(
     Parameters
     ----------
     agent, crop, countries
-        As in `play_flag_game`, one of each.
+        As in `policy_extraction.flag_game.play`, one of each.
     target, lure
         Two of the countries.
     m
@@ -62,7 +62,7 @@ def probe_memory_conflict(
     trials
         Orders for each k, ≥ 1.
     seed, temperature, max_tokens, max_tries, concurrency, prompts, log, progress
-        As in `play_flag_game`.
+        As in `policy_extraction.flag_game.play`.
 
     Returns
     -------
@@ -72,9 +72,9 @@ def probe_memory_conflict(
     Raises
     ------
     InputError
-        As `play_flag_game`; if target and lure are not two of the countries, or reasons are missing or not asked for.
+        As `play`; if target and lure are not two of the countries, or reasons are missing or not asked for.
     UnparsedError, StorageError
-        As `play_flag_game`.
+        As `play`.
     """
     countries = tuple(countries)
     check_agent("agent", agent)

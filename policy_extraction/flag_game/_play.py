@@ -27,7 +27,7 @@ TEMPERATURE = 0.2  # likewise
 MEMORY_LENGTH = 8  # likewise
 
 
-def play_flag_game(
+def play(
     agents: Sequence[Agent],
     crops: Sequence[bytes],
     countries: Sequence[str],
@@ -99,7 +99,7 @@ def play_flag_game(
     prompts
         The prompts.
     truth
-        The true country; it does not change the game, and is there for `validation.flag_game_accuracy`.
+        The true country; it does not change the game, and is there for `validation.flag_game.accuracy`.
     log
         A file for every question and answer, refused ones too. If it holds an interrupted game of the same kind, that
         one goes on, and comes to the same end where agents answer as they would have.

@@ -16,7 +16,7 @@ LAYOUT: dict[str, Any] = {
 }
 
 
-def load_flag_game_prompts(path: str | os.PathLike[str]) -> FlagGamePrompts:
+def load_prompts(path: str | os.PathLike[str]) -> FlagGamePrompts:
     """Prompts of one's own, from a TOML file laid out as `policy_extraction/prompts/templates/flag_game_002.toml`.
 
     It has the texts `name` and `retry`, a table for each of `message`, `statement`, `decision`, `observer` and
@@ -33,7 +33,7 @@ def load_flag_game_prompts(path: str | os.PathLike[str]) -> FlagGamePrompts:
 
     Returns
     -------
-    What `play_flag_game`, `probe_memory_conflict` and `StandIn` take as `prompts`.
+    What `policy_extraction.flag_game.play`, `probe_memory_conflict` and `StandIn` take as `prompts`.
 
     Raises
     ------

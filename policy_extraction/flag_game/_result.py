@@ -12,7 +12,7 @@ from policy_extraction.flag_game._protocols import Game, Probe
 
 
 def labelled(probes: Sequence[Probe], stopped: bool, game: Game, protocol: str, last: int) -> xr.Dataset:
-    """The columns that `play_flag_game` returns; `last` is the step at which the game would end by itself."""
+    """The columns that `play` returns; `last` is the step at which the game would end by itself."""
     every = game.probe_every if protocol == "pairwise" else 1
     times = np.minimum(np.arange(-(-last // every) + 1) * every, last)
     reports = np.full((1, len(times), game.n_agents), None, dtype=object)

@@ -49,7 +49,8 @@ def lazy_policy(
     """The policy of a language model as a function of memories, which asks the model about those that occur.
 
     For W = 10 words and H = 5 interactions there are 10^10 memory states; a population visits a tiny part of them.
-    ``validation.LazyPolicy(f, f.words, f.memory_length, name=f.name)`` makes of it what `validation.simulate` takes.
+    ``validation.naming_game.LazyPolicy(f, f.words, f.memory_length, name=f.name)`` makes of it what
+    `validation.simulate` takes.
     The average over presentation orders is what an agent does who sees a random order in each interaction ([001]
     Methods).
 
@@ -110,7 +111,7 @@ class LazyExtraction:
     Attributes
     ----------
     words, memory_length, name
-        W words, H, and the name of the model, as `validation.LazyPolicy` takes them.
+        W words, H, and the name of the model, as `validation.naming_game.LazyPolicy` takes them.
     presented
         The presentation orders over which probabilities are averaged.
     prompts_asked

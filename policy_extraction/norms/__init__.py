@@ -1,8 +1,8 @@
 """Language models as the agents of a norm society [003]: its prompts, its operations, and how probable they are.
 
-`NormOperations` are what the agents of `validation.simulate_society` decide, say and do, by a model. `probe_operations`
-measures how probable its yes/no answers are, and `operation_probabilities` makes of that the table that `theory.norms`
-takes. `NORMS_003` are the prompts; `load_norm_prompts` reads others.
+`NormOperations` let a model decide, speak and act for the agents of `validation.norms.simulate_society`.
+`probe_operations` measures how probable its yes/no answers are, and `operation_probabilities` makes the table of
+`theory.norms` from them. `NORMS_003` are the prompts; `load_prompts` reads others.
 
 Agents, norms and behaviours come as objects with the attributes of those of `theory.norms`, so that nothing here knows
 the society's rules.
@@ -15,5 +15,5 @@ from policy_extraction.norms._operations import NormOperations as NormOperations
 from policy_extraction.norms._probe import probe_operations as probe_operations
 from policy_extraction.norms._probed_table import operation_probabilities as operation_probabilities
 from policy_extraction.norms._prompt_file import NORMS_003 as NORMS_003
-from policy_extraction.norms._prompt_file import load_norm_prompts as load_norm_prompts
+from policy_extraction.norms._prompt_file import load_prompts as load_prompts
 from policy_extraction.norms._prompts import NormPrompts as NormPrompts

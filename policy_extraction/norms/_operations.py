@@ -230,5 +230,5 @@ def check_arguments(backend: object, prompts: object, temperature: float) -> Non
     if not isinstance(backend, Backend):
         raise InputError(f"backend = {backend!r}: expected a Backend, as open_backend returns one")
     if not isinstance(prompts, NormPrompts):
-        raise InputError(f"prompts = {prompts!r}: expected NormPrompts, as load_norm_prompts returns them")
+        raise InputError(f"prompts = {prompts!r}: expected NormPrompts, as load_prompts returns them")
     check_temperature(temperature)

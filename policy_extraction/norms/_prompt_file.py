@@ -18,7 +18,7 @@ LAYOUT: dict[str, Any] = {
 }
 
 
-def load_norm_prompts(path: str | os.PathLike[str]) -> NormPrompts:
+def load_prompts(path: str | os.PathLike[str]) -> NormPrompts:
     """Prompts of one's own, from a TOML file laid out as `policy_extraction/prompts/templates/norms_003.toml`.
 
     It has the texts `name`, `yes`, `no`, `options`, `answer_prefix`, `norm`, `no_norms` and `retry`; the table `role`

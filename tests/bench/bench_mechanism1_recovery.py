@@ -15,8 +15,9 @@ from rich.console import Console
 from rich.table import Table
 from scipy.stats import binomtest
 
-from theory.flag_game.mechanism1 import APPENDIX_E, fit_mechanism1
-from validation.flag_game._mechanism1 import simulate_mechanism1
+from theory.flag_game import mechanism1
+from theory.flag_game.mechanism1 import APPENDIX_E
+from validation import flag_game
 
 SIZES = (4, 8, 16, 32, 64, 128)
 FREE = ("mean_R", "sd_0", "J")
@@ -32,8 +33,8 @@ def recovered(seeds: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     estimate, error, covered = (np.empty((REPETITIONS, len(FREE))) for _ in range(3))
     truth = np.array([getattr(APPENDIX_E, name) for name in FREE])
     for k in range(REPETITIONS):
-        data = simulate_mechanism1(n_agents=SIZES, runs=seeds, seed=10_000 + k)
-        fit = fit_mechanism1(data, free=FREE, start=START, starts=0, runs=4000, bootstrap=0, level=LEVEL, seed=k)
+        data = flag_game.simulate(n_agents=SIZES, runs=seeds, seed=10_000 + k)
+        fit = mechanism1.fit(data, free=FREE, start=START, starts=0, runs=4000, bootstrap=0, level=LEVEL, seed=k)
         found = fit.sel(parameter=list(FREE))
         estimate[k], error[k] = found["estimate"], found["standard_error"]
         low, high = found["interval"].values.T

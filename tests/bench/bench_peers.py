@@ -114,9 +114,9 @@ def speed_cells(task: dict, answer: dict, own_speeds: np.ndarray) -> list[str]:
 
 def minimal_game() -> list[tuple]:
     """(i, j, i', j', probability) of the two-word minimal naming game, without what changes nothing."""
-    agents = theory.minimal_two_word_agents()[:3]
+    agents = theory.minimal_naming_game.two_word_agents()[:3]
     chances: dict[tuple, float] = {}
-    for before, after, chance, *_ in theory.minimal_interactions(
+    for before, after, chance, *_ in theory.minimal_naming_game.interactions(
         agents, lambda held: dict.fromkeys(held, 1 / len(held))
     ):
         if sorted(before) != sorted(after):

@@ -14,12 +14,12 @@ from rich.console import Console
 from rich.table import Table
 
 import theory
-from validation.reactions._protocol import simulate_protocol
+from validation import reactions
 
 TRANSITIONS = [
     row[:3]
-    for row in theory.minimal_interactions(
-        theory.minimal_two_word_agents()[:3], lambda held: {word: 1 / len(held) for word in held}
+    for row in theory.minimal_naming_game.interactions(
+        theory.minimal_naming_game.two_word_agents()[:3], lambda held: {word: 1 / len(held) for word in held}
     )
 ]
 ROUNDS = 2
@@ -31,7 +31,7 @@ def interactions_a_second(n: int, method: str, budget: float) -> float:
     threads = numba.get_num_threads()
     runs = threads * max(1, int(budget / (ROUNDS * n * threads)))
     begin = time.perf_counter()
-    simulate_protocol(TRANSITIONS, [6 * n // 10, 4 * n // 10, 0], runs=runs, seed=0, max_rounds=ROUNDS, method=method)
+    reactions.simulate(TRANSITIONS, [6 * n // 10, 4 * n // 10, 0], runs=runs, seed=0, max_rounds=ROUNDS, method=method)
     return runs * ROUNDS * n / (time.perf_counter() - begin)
 
 

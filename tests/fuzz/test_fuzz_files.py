@@ -248,7 +248,7 @@ def reads_real_populations(random):
         "real/choice_counts.csv.gz", gzip.compress(table("choice_counts"), mtime=0) if chosen > 0.5 else counts
     ).parent
     given("real/runs.csv", change(random, runs) if chosen > 0.3 else runs)
-    validation.validate_real_populations(folder, draws=1, runs=1)
+    validation.populations.validate(folder, draws=1, runs=1)
 
 
 def recelled(random, data):
@@ -303,7 +303,7 @@ def reads_tables(random):
     elif reader == 1:
         theory.fit_mechanism1(path)
     elif reader == 2:
-        theory.fit_mechanism2(path)
+        theory.flag_game.mechanism2.fit(path)
     else:
         read_csv(path)
 

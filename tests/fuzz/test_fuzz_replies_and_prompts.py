@@ -26,10 +26,8 @@ import openai
 import meanfield
 from _openai_server import FIRST_WORDS, PREFIX, Behaviour, KnownModel, _reply
 from meanfield import InputError, cli
-from policy_extraction import extract, load_template
+from policy_extraction import extract, flag_game, load_template, norms
 from policy_extraction.backends.api import CostLimitError, Limits, OpenAIBackend, ServerError, _session
-from policy_extraction.flag_game import load_flag_game_prompts
-from policy_extraction.norms import load_norm_prompts
 from policy_extraction.prompts._template import Payoffs, Prompt
 
 # The fonts that it found are kept where they were before, and not in the home of the worker.
@@ -161,8 +159,8 @@ def server_replies(random: np.random.Generator) -> None:
 
 LOADERS = {
     "naming_game_004.toml": load_template,
-    "flag_game_002.toml": load_flag_game_prompts,
-    "norms_003.toml": load_norm_prompts,
+    "flag_game_002.toml": flag_game.load_prompts,
+    "norms_003.toml": norms.load_prompts,
 }
 TOML_VALUES = (
     *("true", "-1", "inf", "nan", "1e400", "9" * 5000, "0x" + "f" * 5000, "[" * 5000, "{a=" * 5000, "[[1], [[2]]]"),

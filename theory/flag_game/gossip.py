@@ -28,7 +28,7 @@ BIASES = ("speaker", "listener", "anchor")
 ROUNDING = 1e-9
 
 
-def gossip_heterozygosity(
+def heterozygosity(
     interactions: Sequence[int] | np.ndarray,
     *,
     n_agents: int,
@@ -85,7 +85,7 @@ def gossip_heterozygosity(
     )
 
 
-def gossip_drift(*, n_agents: int, uptake: float, bandwidth: float, n_labels: int) -> float:
+def drift(*, n_agents: int, uptake: float, bandwidth: float, n_labels: int) -> float:
     """The expected increase of homogeneity, Σ_k (mean belief in k)², at the first interaction of indifferent agents.
 
     α²(1 - 1/K)/(m N²): every agent believes 1/K in each of the K labels. Source: Tanaka 2026.
@@ -100,7 +100,7 @@ def gossip_drift(*, n_agents: int, uptake: float, bandwidth: float, n_labels: in
     return float(even - (step @ [even, even])[0])
 
 
-def gossip_decay_rate(*, n_agents: int, uptake: float, bandwidth: float) -> float:
+def decay_rate(*, n_agents: int, uptake: float, bandwidth: float) -> float:
     """The rate per interaction at which the expected heterozygosity dies out in the end, 1 - the leading eigenvalue.
 
     For large N it is 2α²/(N²(2m(1 - α) + α)): 2/N² for the voter model (α = m = 1), α²/(mN²) for small α.
@@ -113,7 +113,7 @@ def gossip_decay_rate(*, n_agents: int, uptake: float, bandwidth: float) -> floa
     return float(1 - np.linalg.eigvals(_moments_step(n_agents, uptake, bandwidth)).real.max())
 
 
-def gossip_fixation(
+def fixation(
     bias: float, *, n_agents: int, uptake: float, bandwidth: int, biased: str = "speaker", initial: float = 0.5
 ) -> float:
     """The chance that the favoured of two labels takes over, to leading order in a weak bias and in 1/N.

@@ -1,14 +1,14 @@
 """The minimal naming game of inventories: its rate equations, fixed points and critical committed fractions."""
 
-from theory.minimal_naming_game._fixed_points import minimal_critical_fraction as minimal_critical_fraction
-from theory.minimal_naming_game._fixed_points import minimal_critical_polynomial as minimal_critical_polynomial
-from theory.minimal_naming_game._fixed_points import minimal_drift as minimal_drift
-from theory.minimal_naming_game._fixed_points import minimal_fixed_points as minimal_fixed_points
-from theory.minimal_naming_game._rate_equation import MinimalAgent as MinimalAgent
-from theory.minimal_naming_game._rate_equation import MinimalInteraction as MinimalInteraction
-from theory.minimal_naming_game._rate_equation import MinimalManyWords as MinimalManyWords
-from theory.minimal_naming_game._rate_equation import MinimalRateEquation as MinimalRateEquation
-from theory.minimal_naming_game._rate_equation import minimal_interactions as minimal_interactions
-from theory.minimal_naming_game._rate_equation import minimal_many_words as minimal_many_words
-from theory.minimal_naming_game._rate_equation import minimal_rate_equation as minimal_rate_equation
-from theory.minimal_naming_game._rate_equation import minimal_two_word_agents as minimal_two_word_agents
+from theory.minimal_naming_game._fixed_points import critical_fraction as critical_fraction
+from theory.minimal_naming_game._fixed_points import critical_polynomial as critical_polynomial
+from theory.minimal_naming_game._fixed_points import drift as drift
+from theory.minimal_naming_game._fixed_points import fixed_points as fixed_points
+from theory.minimal_naming_game._rate_equation import Agent as Agent
+from theory.minimal_naming_game._rate_equation import Interaction as Interaction
+from theory.minimal_naming_game._rate_equation import ManyWords as ManyWords
+from theory.minimal_naming_game._rate_equation import RateEquation as RateEquation
+from theory.minimal_naming_game._rate_equation import interactions as interactions
+from theory.minimal_naming_game._rate_equation import many_words as many_words
+from theory.minimal_naming_game._rate_equation import rate_equation as rate_equation
+from theory.minimal_naming_game._rate_equation import two_word_agents as two_word_agents

@@ -14,7 +14,7 @@ import xarray as xr
 import meanfield
 from meanfield import InputError
 from meanfield.toolbox import MIXED, labelled, stamp
-from theory.minimal_naming_game._rate_equation import SPECIES, MinimalRateEquation, check_rule, minimal_rate_equation
+from theory.minimal_naming_game._rate_equation import SPECIES, RateEquation, check_rule, rate_equation
 
 Number = float | Fraction | sp.Rational
 Exact = Any  # sp.Rational: sympy annotates every quotient of two as possibly NaN or infinite
@@ -27,9 +27,7 @@ SAME = sp.Rational(1, 10**30)
 MARGINAL = 1e-10
 
 
-def minimal_drift(
-    x: np.ndarray, p: Number, committed: tuple[Number, Number] = (0, 0), rule: str = "both"
-) -> np.ndarray:
+def drift(x: np.ndarray, p: Number, committed: tuple[Number, Number] = (0, 0), rule: str = "both") -> np.ndarray:
     """dx/dt of the two-word minimal naming game, per unit of time (two units are a round).
 
     Parameters
@@ -63,11 +61,11 @@ def minimal_drift(
 
 @cache
 def _numeric_rhs(rule: str):
-    equation = minimal_rate_equation(rule)
+    equation = rate_equation(rule)
     return sp.lambdify((*equation.x, equation.p, *equation.committed), list(equation.rhs), "numpy")
 
 
-def minimal_fixed_points(p: Number, committed: tuple[Number, Number] = (0, 0), rule: str = "both") -> xr.Dataset:
+def fixed_points(p: Number, committed: tuple[Number, Number] = (0, 0), rule: str = "both") -> xr.Dataset:
     """Every fixed point of the two-word minimal naming game, with its spectrum.
 
     The resultants of dx_A/dt and dx_B/dt (x_AB eliminated) are polynomials with rational coefficients in x_A and in
@@ -76,7 +74,7 @@ def minimal_fixed_points(p: Number, committed: tuple[Number, Number] = (0, 0), r
     Parameters
     ----------
     p, committed, rule
-        As `minimal_drift` takes them. A float stands for the decimal that it prints: 0.1 is 1/10.
+        As `theory.minimal_naming_game.drift` takes them. A float stands for the decimal that it prints: 0.1 is 1/10.
 
     Returns
     -------
@@ -92,7 +90,7 @@ def minimal_fixed_points(p: Number, committed: tuple[Number, Number] = (0, 0), r
         If p, committed or rule is out of range.
     """
     bias, minorities = _exact_parameters(p, committed, rule)
-    equation = minimal_rate_equation(rule)
+    equation = rate_equation(rule)
     values = {equation.p: bias, **dict(zip(equation.committed, minorities, strict=True))}
     points = _solutions(equation, values)
     spectra = [_eigenvalues(equation, values, point) for point in points]
@@ -101,16 +99,16 @@ def minimal_fixed_points(p: Number, committed: tuple[Number, Number] = (0, 0), r
     share_of_a = composition @ [1, 0, float(bias)] + float(minorities[0])
     order = np.argsort(-share_of_a, kind="stable")
     result = _label(composition[order], share_of_a[order], np.array(spectra)[order])
-    residual = np.abs(minimal_drift(composition[order], p, committed, rule)).max(axis=-1)
+    residual = np.abs(drift(composition[order], p, committed, rule)).max(axis=-1)
     result["residual"] = ("fixed_point", residual, {"long_name": "max |dx/dt|", "units": "1/time"})
     options = {"p": str(bias), "committed_a": str(minorities[0]), "committed_b": str(minorities[1]), "rule": rule}
     return stamp(result, "minimal_naming_game_fixed_points", **options)
 
 
-def minimal_critical_fraction(p: Number, rule: str = "both", committed_b: Number = 0) -> float:
+def critical_fraction(p: Number, rule: str = "both", committed_b: Number = 0) -> float:
     """The fraction of agents committed to A above which the state that favours B is gone.
 
-    There that state meets a saddle: a fold, hence a root of `minimal_critical_polynomial`. For the rule 'listener' and
+    There that state meets a saddle: a fold, hence a root of `critical_polynomial`. For the rule 'listener' and
     committed_b = 0 it is ((1 - √(1 - p + p²))/p)²; at p = ½ that is 7 - 4√3 = 0.0718, against 0.0979 for 'both'
     (Xie et al. 2011, Phys. Rev. E 84, 011130). For agents committed to B instead, swap the words: p → 1 - p.
 
@@ -138,11 +136,11 @@ def minimal_critical_fraction(p: Number, rule: str = "both", committed_b: Number
     return float("nan") if fold is None else float(fold[0])
 
 
-def minimal_critical_polynomial(p: Number, rule: str = "both", committed_b: Number = 0) -> sp.Poly | None:
-    """The irreducible polynomial in c_A over the rationals whose root is `minimal_critical_fraction`; None for NaN.
+def critical_polynomial(p: Number, rule: str = "both", committed_b: Number = 0) -> sp.Poly | None:
+    """The irreducible polynomial in c_A over the rationals whose root is `critical_fraction`; None for NaN.
 
     At p = ½ and committed_b = 0: 2c³ + 3c² + 204c - 20 for 'both' and c² - 14c + 1 for 'listener'. Arguments and
-    refusals as in `minimal_critical_fraction`.
+    refusals as in `critical_fraction`.
     """
     fold = _fold(p, rule, committed_b)
     return None if fold is None else fold[1]
@@ -158,7 +156,7 @@ def _fold(p: Number, rule: str, committed_b: Number) -> tuple[Exact, sp.Poly] | 
     minority = _exact(committed_b)
     if minority is None or not 0 <= minority <= 1:
         raise InputError(f"committed_b = {committed_b}: expected a fraction, 0 to 1")
-    equation = minimal_rate_equation(rule)
+    equation = rate_equation(rule)
     c = equation.committed[0]
     if bias == 1 and minority == 0:
         return sp.Integer(0), sp.Poly(c, c)  # consensus on B is marginal already without committed agents
@@ -166,12 +164,12 @@ def _fold(p: Number, rule: str, committed_b: Number) -> tuple[Exact, sp.Poly] | 
     candidates = _meetings(reduced, equation, 1 - minority)
     edges = [sp.Integer(0), *(root for root, _ in candidates), 1 - minority]
     samples = [(low + high) / 2 for low, high in pairwise(edges)]
-    bistable = [int(minimal_fixed_points(bias, (s, minority), rule)["stable"].sum()) > 1 for s in samples]
+    bistable = [int(fixed_points(bias, (s, minority), rule)["stable"].sum()) > 1 for s in samples]
     losses = [k for k in range(len(candidates)) if bistable[k] and not bistable[k + 1]]
     return candidates[losses[-1]] if losses else None
 
 
-def _meetings(reduced: sp.Matrix, equation: MinimalRateEquation, largest: Exact) -> list[tuple[Exact, sp.Poly]]:
+def _meetings(reduced: sp.Matrix, equation: RateEquation, largest: Exact) -> list[tuple[Exact, sp.Poly]]:
     """Committed fractions, rising, in (0, largest) at which two roots of the resultant meet, and their polynomials."""
     (a, b, _), c = equation.x, equation.committed[0]
     factors = [factor for factor, _ in sp.factor_list(sp.resultant(*reduced, b), a, c)[1]]
@@ -182,7 +180,7 @@ def _meetings(reduced: sp.Matrix, equation: MinimalRateEquation, largest: Exact)
     return sorted(found, key=lambda pair: pair[0])
 
 
-def _solutions(equation: MinimalRateEquation, values: dict) -> list[tuple[Exact, Exact]]:
+def _solutions(equation: RateEquation, values: dict) -> list[tuple[Exact, Exact]]:
     """(x_A, x_B), to WIDTH, of the real solutions on the simplex."""
     a, b, _ = equation.x
     f, g = (sp.Poly(row.subs(values), a, b) for row in equation.reduced)
@@ -201,7 +199,7 @@ def _real_roots(polynomial: sp.Poly) -> list[Exact]:
     return [(low + high) / 2 for low, high in intervals]
 
 
-def _eigenvalues(equation: MinimalRateEquation, values: dict, point: tuple[Exact, Exact]) -> np.ndarray:
+def _eigenvalues(equation: RateEquation, values: dict, point: tuple[Exact, Exact]) -> np.ndarray:
     """Both eigenvalues of the reduced Jacobian, complex, the leading one first."""
     at_point = values | dict(zip(equation.x[:2], point, strict=True))
     found = np.linalg.eigvals(np.array(equation.jacobian.subs(at_point), dtype=float)).astype(complex)

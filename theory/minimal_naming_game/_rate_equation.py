@@ -1,6 +1,6 @@
 """The minimal naming game in mean field: the interaction, the two-word rate equation and the one for W words.
 
-Everything follows from one enumeration of speaker, hearer and word, `minimal_interactions`; no rate is typed in.
+Everything follows from one enumeration of speaker, hearer and word, `interactions`; no rate is typed in.
 Time is that of the engine: two units (`TIME_PER_ROUND`) are a population round of N interactions, so that in one
 unit an agent takes part in one interaction on average. Published equations count rounds and are twice these.
 """
@@ -24,14 +24,14 @@ SPECIES = ("A", "B", "AB")  # the lexicons of agents who are not committed, in t
 MAX_WORDS = 6  # 63 lexicons; each further word doubles them and makes the interactions more than four times as many
 
 
-class MinimalAgent(NamedTuple):
+class Agent(NamedTuple):
     """The words that an agent holds, and whether it is committed: keeps them whatever it hears."""
 
     lexicon: frozenset[int]
     committed: bool = False
 
 
-class MinimalInteraction(NamedTuple):
+class Interaction(NamedTuple):
     """One outcome of a meeting: kinds of agents before (speaker, hearer) and after, and its probability."""
 
     before: tuple[int, int]
@@ -39,9 +39,9 @@ class MinimalInteraction(NamedTuple):
     probability: Any
 
 
-def minimal_interactions(
-    agents: Sequence[MinimalAgent], utter: Callable[[frozenset[int]], Mapping[int, Any]], rule: str = "both"
-) -> Iterator[MinimalInteraction]:
+def interactions(
+    agents: Sequence[Agent], utter: Callable[[frozenset[int]], Mapping[int, Any]], rule: str = "both"
+) -> Iterator[Interaction]:
     """Every outcome of every ordered meeting of two kinds of agents: [004] SI, Minimal Naming Game Model.
 
     The speaker utters a word of its lexicon, which it adds first where it had to invent it. A hearer who holds the
@@ -67,21 +67,21 @@ def minimal_interactions(
         for j, hearer in enumerate(agents):
             for word, probability in utter(speaker.lexicon).items():
                 after = (_heard(speaker, hearer, word, rule), _hears(hearer, word))
-                yield MinimalInteraction((i, j), (place[after[0]], place[after[1]]), probability)
+                yield Interaction((i, j), (place[after[0]], place[after[1]]), probability)
 
 
-def _heard(speaker: MinimalAgent, hearer: MinimalAgent, word: int, rule: str) -> MinimalAgent:
+def _heard(speaker: Agent, hearer: Agent, word: int, rule: str) -> Agent:
     """The speaker after `hearer` has heard `word` from it."""
     if speaker.committed:
         return speaker
     collapses = rule == "both" and word in hearer.lexicon
-    return MinimalAgent(frozenset({word}) if collapses else speaker.lexicon | {word})
+    return Agent(frozenset({word}) if collapses else speaker.lexicon | {word})
 
 
-def _hears(hearer: MinimalAgent, word: int) -> MinimalAgent:
+def _hears(hearer: Agent, word: int) -> Agent:
     if hearer.committed:
         return hearer
-    return MinimalAgent(frozenset({word}) if word in hearer.lexicon else hearer.lexicon | {word})
+    return Agent(frozenset({word}) if word in hearer.lexicon else hearer.lexicon | {word})
 
 
 def check_rule(rule: str) -> None:
@@ -90,14 +90,14 @@ def check_rule(rule: str) -> None:
         raise InputError(f"rule = {rule!r}: expected one of {', '.join(map(repr, RULES))}")
 
 
-def minimal_two_word_agents() -> list[MinimalAgent]:
+def two_word_agents() -> list[Agent]:
     """Lexicons A, B and AB, then the agents committed to A and to B."""
     lexicons = [frozenset({0}), frozenset({1}), frozenset({0, 1})]
-    return [*map(MinimalAgent, lexicons), *(MinimalAgent(lexicon, committed=True) for lexicon in lexicons[:2])]
+    return [*map(Agent, lexicons), *(Agent(lexicon, committed=True) for lexicon in lexicons[:2])]
 
 
 @dataclass(frozen=True)
-class MinimalRateEquation:
+class RateEquation:
     """The two-word rate equation, derived.
 
     Attributes
@@ -125,7 +125,7 @@ class MinimalRateEquation:
 
 
 @cache
-def minimal_rate_equation(rule: str = "both") -> MinimalRateEquation:
+def rate_equation(rule: str = "both") -> RateEquation:
     """The two-word minimal naming game with bias p and committed agents, as [004] SI describes it.
 
     dx_k/dt = ½ Σ_ij x_i x_j Σ_w u_w(i) (changes of the number of k in the meeting), the sum running over committed
@@ -134,7 +134,7 @@ def minimal_rate_equation(rule: str = "both") -> MinimalRateEquation:
     Parameters
     ----------
     rule
-        'both' or 'listener', as `minimal_interactions` takes it.
+        'both' or 'listener', as `interactions` takes it.
 
     Raises
     ------
@@ -146,7 +146,7 @@ def minimal_rate_equation(rule: str = "both") -> MinimalRateEquation:
     p = sp.Symbol("p", real=True)
     fraction = (*x, *committed)
     rates = [sp.Integer(0)] * len(fraction)
-    for event in minimal_interactions(minimal_two_word_agents(), lambda lexicon: _biased(lexicon, p), rule):
+    for event in interactions(two_word_agents(), lambda lexicon: _biased(lexicon, p), rule):
         rate = event.probability * fraction[event.before[0]] * fraction[event.before[1]] / sp.Rational(TIME_PER_ROUND)
         for before, after in zip(event.before, event.after, strict=True):
             rates[before] -= rate
@@ -154,7 +154,7 @@ def minimal_rate_equation(rule: str = "both") -> MinimalRateEquation:
     rhs = sp.Matrix([sp.expand(rate) for rate in rates[:3]])
     both_words = 1 - sum(committed) - x[0] - x[1]
     reduced = rhs[:2, 0].subs(x[2], both_words).expand()
-    return MinimalRateEquation(x, p, committed, rhs, reduced, reduced.jacobian(x[:2]))
+    return RateEquation(x, p, committed, rhs, reduced, reduced.jacobian(x[:2]))
 
 
 def _biased(lexicon: frozenset[int], p: sp.Symbol) -> dict[int, sp.Expr]:
@@ -162,7 +162,7 @@ def _biased(lexicon: frozenset[int], p: sp.Symbol) -> dict[int, sp.Expr]:
 
 
 @dataclass(frozen=True, eq=False)
-class MinimalManyWords:
+class ManyWords:
     """The minimal naming game with W words and lexicons of any size; agents utter each word they hold equally often.
 
     Attributes
@@ -194,9 +194,9 @@ class MinimalManyWords:
         return (self._change @ (fraction[self._pairs[0]] * fraction[self._pairs[1]]))[: len(x)]
 
 
-def minimal_many_words(
+def many_words(
     n_words: int, rule: str = "both", *, start_empty: bool = False, committed: Sequence[float] | None = None
-) -> MinimalManyWords:
+) -> ManyWords:
     """The exact mean field of the minimal naming game with W words: species are the 2^W - 1 lexicons ([004] SI).
 
     Parameters
@@ -204,7 +204,7 @@ def minimal_many_words(
     n_words
         W, 1 to 6.
     rule
-        'both' or 'listener', as `minimal_interactions` takes it.
+        'both' or 'listener', as `interactions` takes it.
     start_empty
         Add the empty lexicon as a species.
     committed
@@ -225,18 +225,18 @@ def minimal_many_words(
     lexicons = [
         lexicon for size in range(0 if start_empty else 1, n_words + 1) for lexicon in combinations(words, size)
     ]
-    agents = [MinimalAgent(frozenset(lexicon)) for lexicon in lexicons]
-    agents += [MinimalAgent(frozenset({word}), committed=True) for word in words]
-    events = list(minimal_interactions(agents, lambda lexicon: _uniform(lexicon or words), rule))
+    agents = [Agent(frozenset(lexicon)) for lexicon in lexicons]
+    agents += [Agent(frozenset({word}), committed=True) for word in words]
+    events = list(interactions(agents, lambda lexicon: _uniform(lexicon or words), rule))
     pairs = np.array([event.before for event in events]).T
-    return MinimalManyWords(tuple(lexicons), zealots, pairs, _changes(events, len(agents)))
+    return ManyWords(tuple(lexicons), zealots, pairs, _changes(events, len(agents)))
 
 
 def _uniform(words: Collection[int]) -> dict[int, float]:
     return dict.fromkeys(words, 1 / len(words))
 
 
-def _changes(events: Sequence[MinimalInteraction], n_agents: int) -> csr_array:
+def _changes(events: Sequence[Interaction], n_agents: int) -> csr_array:
     """Expected change per unit of time of the number of each kind (row) by each event (column)."""
     rate = np.array([event.probability for event in events]) / TIME_PER_ROUND
     columns = np.arange(len(events))

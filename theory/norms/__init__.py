@@ -1,11 +1,11 @@
 """Emergence of norms among generative agents of [003], as a reaction model for each behaviour.
 
-Theory: `emergence`, `emergence_measures`, `norm_fixed_points`, `entrepreneur_threshold`, `norm_sensitivity`; the model
-itself is `norm_model`, and `norm_observables` are what is seen of it. What it is made of: `default_operations`,
-`validate_operations`, `NormRates`, `norm_start`, `norm_fractions`. Agents and norms: `AGENTS`, `as_ordinary`,
-`BEHAVIOURS`, `NormAgent`, `Behaviour`, `PersonalNorm`, `NormDatabase`. For agents who decide otherwise:
-`SocietyOperations`, with `Observation`, `Information`, `Plan` and `Action`. Simulations are in `validation`
-(`simulate_norms`, `compare_norms`, `simulate_society`), language models in `policy_extraction.norms`.
+Theory: `emergence`, `emergence_measures`, `fixed_points`, `entrepreneur_threshold`, `sensitivity`; the model
+itself is `reaction_model`, and `observables` makes curves of its composition. Its parts: `default_operations`,
+`validate_operations`, `NormRates`, `initial_composition`, `starting_fractions`. Agents and norms: `AGENTS`,
+`as_ordinary`, `BEHAVIOURS`, `NormAgent`, `Behaviour`, `PersonalNorm`, `NormDatabase`. For agents who decide otherwise:
+`SocietyOperations`, with `Observation`, `Information`, `Plan` and `Action`. Simulations are in `validation.norms`,
+language models in `policy_extraction.norms`.
 """
 
 from theory.norms._contract import Action as Action
@@ -15,10 +15,10 @@ from theory.norms._contract import Plan as Plan
 from theory.norms._contract import SocietyOperations as SocietyOperations
 from theory.norms._emergence import emergence as emergence
 from theory.norms._emergence import emergence_measures as emergence_measures
-from theory.norms._fixed_points import norm_fixed_points as norm_fixed_points
+from theory.norms._fixed_points import fixed_points as fixed_points
 from theory.norms._model import CHANNELS as CHANNELS
-from theory.norms._model import norm_model as norm_model
-from theory.norms._observables import norm_observables as norm_observables
+from theory.norms._model import reaction_model as reaction_model
+from theory.norms._observables import observables as observables
 from theory.norms._operations import OPERATIONS as OPERATIONS
 from theory.norms._operations import default_operations as default_operations
 from theory.norms._operations import validate_operations as validate_operations
@@ -27,7 +27,7 @@ from theory.norms._personal_norm import SYNTHESIS_THRESHOLD as SYNTHESIS_THRESHO
 from theory.norms._personal_norm import NormDatabase as NormDatabase
 from theory.norms._personal_norm import PersonalNorm as PersonalNorm
 from theory.norms._rates import NormRates as NormRates
-from theory.norms._sensitivity import norm_sensitivity as norm_sensitivity
+from theory.norms._sensitivity import sensitivity as sensitivity
 from theory.norms._society import AGENTS as AGENTS
 from theory.norms._society import BEHAVIOURS as BEHAVIOURS
 from theory.norms._society import STANDARDS as STANDARDS
@@ -36,8 +36,8 @@ from theory.norms._society import Behaviour as Behaviour
 from theory.norms._society import NormAgent as NormAgent
 from theory.norms._society import as_ordinary as as_ordinary
 from theory.norms._society import behaviour_of as behaviour_of
-from theory.norms._start import norm_fractions as norm_fractions
-from theory.norms._start import norm_start as norm_start
+from theory.norms._start import initial_composition as initial_composition
+from theory.norms._start import starting_fractions as starting_fractions
 from theory.norms._states import NORM_STATES as NORM_STATES
 from theory.norms._states import NormState as NormState
 from theory.norms._threshold import entrepreneur_threshold as entrepreneur_threshold

@@ -9,12 +9,12 @@ import xarray as xr
 
 from meanfield import InputError, solve_reactions
 from meanfield.toolbox import check_level, stamp
-from theory.norms._model import norm_model
-from theory.norms._observables import norm_observables
+from theory.norms._model import reaction_model
+from theory.norms._observables import observables
 from theory.norms._operations import default_operations, operations_sha256
 from theory.norms._rates import NormRates
 from theory.norms._society import AGENTS, BEHAVIOURS, Behaviour, NormAgent, behaviours_of
-from theory.norms._start import fractions_text, mixture_of, norm_start
+from theory.norms._start import fractions_text, initial_composition, mixture_of
 
 DAYS = 2.0
 SAVED_PER_DAY = 96
@@ -29,7 +29,7 @@ def emergence(
     rates: NormRates | None = None,
     times: np.ndarray | None = None,
 ) -> xr.Dataset:
-    """The curves of [003] Fig. 2 from the rate equation of `norm_model`, each behaviour on its own.
+    """The curves of [003] Fig. 2 from the rate equation of `reaction_model`, each behaviour on its own.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def emergence(
 
     Returns
     -------
-    Dataset over (behaviour, time) with `composition` (state) and what `norm_observables` tells, of which the shares are
+    Dataset over (behaviour, time) with `composition` (state) and what `observables` tells, of which the shares are
     over `standard` as well.
 
     Raises
@@ -62,9 +62,11 @@ def emergence(
     mixtures = [mixture_of(one, agents, fractions) for one in chosen]
     curves = []
     for one, mixture in zip(chosen, mixtures, strict=True):
-        model = norm_model(operations, one, rates)
-        composition = solve_reactions(model, norm_start(mixture), times)["composition"].drop_vars("conserved_class")
-        curves.append(norm_observables(model, composition).assign(composition=composition))
+        model = reaction_model(operations, one, rates)
+        composition = solve_reactions(model, initial_composition(mixture), times)["composition"].drop_vars(
+            "conserved_class"
+        )
+        curves.append(observables(model, composition).assign(composition=composition))
     result = xr.concat(curves, dim="behaviour", combine_attrs="drop_conflicts")
     names = [one.name for one in chosen]
     result = result.assign_coords(behaviour=names, kind=("behaviour", [one.kind for one in chosen]))
@@ -84,7 +86,7 @@ def emergence_measures(curves: xr.Dataset, *, level: float = 0.7) -> xr.Dataset:
     Parameters
     ----------
     curves
-        From `emergence`, or `norm_observables` over time.
+        From `emergence`, or `observables` over time.
     level
         Share at which a norm counts as accepted or complied with, between 0 and 1.
 

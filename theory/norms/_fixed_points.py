@@ -10,16 +10,16 @@ import xarray as xr
 
 from meanfield import reaction_fixed_points
 from meanfield.toolbox import real_number, stamp
-from theory.norms._model import norm_model
-from theory.norms._observables import norm_observables
+from theory.norms._model import reaction_model
+from theory.norms._observables import observables
 from theory.norms._operations import default_operations, operations_sha256
 from theory.norms._rates import NormRates
 from theory.norms._society import AGENTS, STANDARDS, Behaviour, NormAgent, behaviour_of
-from theory.norms._start import ROUNDING, fractions_text, mixture_of, norm_start
+from theory.norms._start import ROUNDING, fractions_text, initial_composition, mixture_of
 from theory.norms._states import NormState
 
 
-def norm_fixed_points(
+def fixed_points(
     behaviour: str | Behaviour,
     *,
     operations: xr.Dataset | None = None,
@@ -29,7 +29,7 @@ def norm_fixed_points(
     level: float = 0.95,
     **search: Any,
 ) -> xr.Dataset:
-    """The fixed points of `norm_model` with given fractions of types and preferences, and their stability.
+    """The fixed points of `reaction_model` with given fractions of types and preferences, and their stability.
 
     Beside its random starts the search follows solutions from the start of `emergence`, and from everybody complying
     with the one standard or the other. The fractions fix the kinds of agents and not who holds a norm: since no agent
@@ -48,7 +48,7 @@ def norm_fixed_points(
 
     Returns
     -------
-    What `meanfield.reaction_fixed_points` returns, time in days, with what `norm_observables` tells of each fixed point
+    What `meanfield.reaction_fixed_points` returns, time in days, with what `observables` tells of each fixed point
     and `regime` (fixed_point): 'for' or 'against' where the share that holds this standard (`reached`) is at least
     `level`, 'no norm' where the share that holds either is at most 1 - `level`, 'coexistence' where each standard is
     held by more than 1 - `level`, and 'partial' where one is, and not by all. Of a continuum it is that of one point.
@@ -62,10 +62,10 @@ def norm_fixed_points(
     one = behaviour_of(behaviour)
     operations = default_operations() if operations is None else operations
     mixture = mixture_of(one, agents, fractions)
-    model = norm_model(operations, one, rates)
-    starts = xr.concat([norm_start(mixture), *(_all_comply(mixture, s) for s in STANDARDS)], dim="start")
+    model = reaction_model(operations, one, rates)
+    starts = xr.concat([initial_composition(mixture), *(_all_comply(mixture, s) for s in STANDARDS)], dim="start")
     points = reaction_fixed_points(model, initial=starts, **search)
-    seen = norm_observables(model, points["composition"])
+    seen = observables(model, points["composition"])
     regime = ("fixed_point", _regimes(seen["reached"], level - ROUNDING), {"long_name": "which norm holds"})
     return stamp(
         points.merge(seen).assign(regime=regime).assign_coords(behaviour=one.name, kind=one.kind),
@@ -78,7 +78,7 @@ def norm_fixed_points(
 
 
 def _all_comply(mixture: Mapping[tuple[str, str], float], standard: str) -> xr.DataArray:
-    x = xr.zeros_like(norm_start(mixture))
+    x = xr.zeros_like(initial_composition(mixture))
     for key, fraction in mixture.items():
         x.loc[NormState(*key, "complying", standard).label] = fraction
     return x

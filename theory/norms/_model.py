@@ -54,7 +54,7 @@ CHANNELS = (
 )
 
 
-def norm_model(operations: xr.Dataset, behaviour: str | Behaviour, rates: NormRates | None = None) -> ReactionModel:
+def reaction_model(operations: xr.Dataset, behaviour: str | Behaviour, rates: NormRates | None = None) -> ReactionModel:
     """How the two opposing norms for one behaviour spread, as a reaction model.
 
     An agent's state is (type, preference, level, standard), 36 in all (`NORM_STATES`); type and preference never

@@ -26,13 +26,13 @@ SHARES = {
 }
 
 
-def norm_observables(model: ReactionModel, composition: xr.DataArray | np.ndarray) -> xr.Dataset:
+def observables(model: ReactionModel, composition: xr.DataArray | np.ndarray) -> xr.Dataset:
     """The panels of [003] Fig. 2 for a composition, of theory or of a simulation.
 
     Parameters
     ----------
     model
-        From `norm_model`.
+        From `reaction_model`.
     composition
         Fractions of agents, dims (..., state); arrays have the state last, in the order of the model.
 
@@ -45,7 +45,7 @@ def norm_observables(model: ReactionModel, composition: xr.DataArray | np.ndarra
     Raises
     ------
     InputError
-        If the model is not one of `norm_model`, or the composition lacks states or does not sum to 1.
+        If the model is not one of `reaction_model`, or the composition lacks states or does not sum to 1.
     """
     labels = [state.label for state in NORM_STATES]
     if not isinstance(model, ReactionModel):

@@ -16,7 +16,7 @@ from theory.norms._emergence import emergence, emergence_measures
 from theory.norms._operations import OPERATIONS, default_operations, operations_sha256, validate_operations
 
 
-def norm_sensitivity(
+def sensitivity(
     behaviours: Sequence[str] | None = None,
     *,
     operations: xr.Dataset | None = None,

@@ -15,7 +15,9 @@ from theory.norms._states import INDEX, NORM_STATES, NormState
 ROUNDING = 1e-9
 
 
-def norm_fractions(behaviour: str | Behaviour, agents: Sequence[NormAgent] = AGENTS) -> dict[tuple[str, str], float]:
+def starting_fractions(
+    behaviour: str | Behaviour, agents: Sequence[NormAgent] = AGENTS
+) -> dict[tuple[str, str], float]:
     """{(type, preference): fraction of the agents}, over all four.
 
     Raises
@@ -40,7 +42,7 @@ def mixture_of(
 ) -> Mapping[tuple[str, str], float]:
     """The fractions that are given, or those of the agents; InputError where both are."""
     if fractions is None:
-        return norm_fractions(behaviour, agents)
+        return starting_fractions(behaviour, agents)
     if agents is not AGENTS:
         raise InputError("agents and fractions are both given: expected one of them")
     return fractions
@@ -51,13 +53,13 @@ def fractions_text(fractions: Mapping[tuple[str, str], float]) -> str:
     return ", ".join(f"{'/'.join(key)} {fraction:.12g}" for key, fraction in fractions.items() if fraction)
 
 
-def norm_start(fractions: Mapping[tuple[str, str], float]) -> xr.DataArray:
+def initial_composition(fractions: Mapping[tuple[str, str], float]) -> xr.DataArray:
     """The composition in which entrepreneurs comply with the standard that they like, and no other agent knows any.
 
     Parameters
     ----------
     fractions
-        {(type, preference): fraction}, as from `norm_fractions`; what is left out is 0. They sum to 1.
+        {(type, preference): fraction}, as from `starting_fractions`; what is left out is 0. They sum to 1.
 
     Returns
     -------

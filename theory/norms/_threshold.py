@@ -10,12 +10,12 @@ import xarray as xr
 from meanfield import InputError, solve_reactions
 from meanfield.toolbox import real_number, stamp, whole_number
 from theory.norms._emergence import DAYS
-from theory.norms._model import norm_model
-from theory.norms._observables import norm_observables
+from theory.norms._model import reaction_model
+from theory.norms._observables import observables
 from theory.norms._operations import default_operations, operations_sha256
 from theory.norms._rates import NormRates
 from theory.norms._society import AGENTS, STANDARDS, Behaviour, NormAgent, agents_of, behaviour_of
-from theory.norms._start import norm_fractions, norm_start
+from theory.norms._start import initial_composition, starting_fractions
 
 EVENTUALLY = 100.0  # days
 EMERGED = 0.5  # of the agents
@@ -128,8 +128,8 @@ class _Society:
         ordinary = [agent for agent in agents_of(agents) if agent.type == "ordinary"]
         if not ordinary:
             raise InputError("agents has no ordinary one: expected some, for their preferences")
-        self._preferring = norm_fractions(behaviour, ordinary)
-        self._model = norm_model(operations, behaviour, rates)
+        self._preferring = starting_fractions(behaviour, ordinary)
+        self._model = reaction_model(operations, behaviour, rates)
         self._opposing, self._times = opposing, times
 
     def ends(self, fractions: np.ndarray) -> xr.Dataset:
@@ -139,13 +139,15 @@ class _Society:
             fraction=("fraction", fractions, {"long_name": "fraction of entrepreneurs for the standard", "units": "1"})
         )
         composition = solve_reactions(self._model, starts, self._times)["composition"].drop_vars("conserved_class")
-        seen = norm_observables(self._model, composition).sel(standard="for", drop=True)
+        seen = observables(self._model, composition).sel(standard="for", drop=True)
         return seen[["reached", "complying"]].transpose("fraction", "time")
 
     def _start(self, leading: float) -> xr.DataArray:
         rest = max(1 - self._opposing - leading, 0.0)
         mixture = {("entrepreneur", "for"): leading, ("entrepreneur", "against"): self._opposing}
-        return norm_start(mixture | {("ordinary", s): rest * self._preferring["ordinary", s] for s in STANDARDS})
+        return initial_composition(
+            mixture | {("ordinary", s): rest * self._preferring["ordinary", s] for s in STANDARDS}
+        )
 
 
 def _refined(society: _Society, scan: xr.Dataset, time: int) -> tuple[float, float, float]:

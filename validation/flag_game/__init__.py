@@ -8,10 +8,10 @@ if TYPE_CHECKING:
     from validation.flag_game._composition import compare_composition as compare_composition
     from validation.flag_game._composition import predict_composition as predict_composition
     from validation.flag_game._composition import sample_crops as sample_crops
+    from validation.flag_game._endpoints import accuracy as accuracy
     from validation.flag_game._endpoints import endpoints as endpoints
-    from validation.flag_game._endpoints import flag_game_accuracy as flag_game_accuracy
     from validation.flag_game._gossip import simulate_gossip as simulate_gossip
-    from validation.flag_game._mechanism1 import compare_mechanism1 as compare_mechanism1
-    from validation.flag_game._mechanism1 import simulate_mechanism1 as simulate_mechanism1
+    from validation.flag_game._mechanism1 import compare as compare
+    from validation.flag_game._mechanism1 import simulate as simulate
 else:
     __getattr__, __dir__, __all__ = lazy_door(__name__, __file__)

@@ -14,7 +14,7 @@ from meanfield import InputError
 from meanfield.toolbox import LARGEST_SEED, column_numbers, read_csv, stamp, whole_number
 from theory.flag_game import FLAGS, Flag, crop_compatibility
 from theory.streams import splitmix
-from validation.flag_game._endpoints import flag_game_accuracy
+from validation.flag_game._endpoints import accuracy
 from validation.flag_game._gossip import simulate_gossip
 from validation.flag_game._gossip_team import SMALLEST_COMPATIBILITY
 
@@ -69,7 +69,7 @@ def predict_composition(
     """Accuracy of teams of two models that differ in γ only, for every number of the second: [002] Fig. 4a.
 
     All see the crops as an ideal observer does, so that whatever the composition changes is the work of γ. Nothing is
-    fitted here: γ comes from `theory.fit_mechanism2`, and α is that of the prompt. All teams play the same trials.
+    fitted here: γ comes from `theory.flag_game.mechanism2.fit`, α from the prompt. All teams play the same trials.
     With γ comes what it was fitted under, by default σ = 1, which the probe rejects where evidence is strong.
 
     Parameters
@@ -128,9 +128,9 @@ def predict_composition(
                 kappa=kappa,
                 report=report,
             )
-            accuracy = flag_game_accuracy(games)
+            found = accuracy(games)
             names = [name for one in PREDICTED for name in (one, f"{one}_se")]
-            rows.append(accuracy[names].expand_dims(uptake=[alpha], number=[number]))
+            rows.append(found[names].expand_dims(uptake=[alpha], number=[number]))
     result = xr.merge(rows, join="outer", compat="no_conflicts")
     result.attrs = {"models": list(rewrite), "rewrite": list(rewrite.values())}
     result["number"].attrs = {"long_name": f"agents that are {list(rewrite)[1]}"}

@@ -90,7 +90,7 @@ def endpoints(
     )
 
 
-def flag_game_accuracy(
+def accuracy(
     initial: xr.Dataset | xr.DataArray | np.ndarray,
     final: xr.DataArray | np.ndarray | None = None,
     truth: object = None,

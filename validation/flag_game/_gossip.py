@@ -83,7 +83,7 @@ def simulate_gossip(
         by name.
     truth
         The true country, by name or number, one for all runs or one for each. It does not change the runs: it is there
-        for `flag_game_accuracy`.
+        for `accuracy`.
     protocol, manager_uptake
         As above; α of the manager.
     grounded

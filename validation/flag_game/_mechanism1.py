@@ -26,7 +26,7 @@ from validation._engine.arguments import population_sizes
 from validation.comparison._intervals import wilson_interval
 
 
-def simulate_mechanism1(
+def simulate(
     parameters: Mechanism1 = APPENDIX_E,
     *,
     n_agents: int | Iterable[int],
@@ -57,7 +57,7 @@ def simulate_mechanism1(
     -------
     Dataset over (n_agents, run): `truth_share`, the share of votes for the truth in the end, `run_endpoint` (its class,
     of [002] §2.3), `m` and `q` ([002] Eq. 8, of s_i = tanh(βℓ_i)). Over n_agents, under the names of
-    `flag_game_accuracy`, which `theory.fit_mechanism1` reads: `seeds`, the number of runs; `endpoint_count` and
+    `accuracy`, which `theory.fit_mechanism1` reads: `seeds`, the number of runs; `endpoint_count` and
     `endpoint_fraction` (endpoint) with Wilson's `endpoint_interval` (endpoint, bound); `collective_accuracy` and
     `collective_accuracy_se`.
 
@@ -103,7 +103,7 @@ def _labelled(sizes: list[int], ends: list[Ends], level: float) -> xr.Dataset:
     )
 
 
-def compare_mechanism1(
+def compare(
     measured: Source,
     parameters: Mechanism1 = APPENDIX_E,
     *,
@@ -119,7 +119,7 @@ def compare_mechanism1(
     measured
         As `theory.fit_mechanism1` takes it.
     parameters, runs, seed, level, progress
-        As `simulate_mechanism1` takes them.
+        As `validation.flag_game.simulate` takes them.
 
     Returns
     -------
@@ -134,9 +134,7 @@ def compare_mechanism1(
         If the measurements or an argument are not as described.
     """
     data = read_counts(measured)
-    simulated = simulate_mechanism1(
-        parameters, n_agents=data.sizes, runs=runs, seed=seed, level=level, progress=progress
-    )
+    simulated = simulate(parameters, n_agents=data.sizes, runs=runs, seed=seed, level=level, progress=progress)
     z = norm.ppf((1 + level) / 2)
     intervals = [wilson_interval(c, int(n), level) for c, n in zip(data.counts, data.seeds, strict=True)]
     ends = [np.array([low, high]).T for low, high in intervals]

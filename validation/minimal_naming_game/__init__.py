@@ -5,6 +5,6 @@ from typing import TYPE_CHECKING
 from meanfield.toolbox import lazy_door
 
 if TYPE_CHECKING:
-    from validation.minimal_naming_game._simulate import simulate_minimal_naming_game as simulate_minimal_naming_game
+    from validation.minimal_naming_game._simulate import simulate as simulate
 else:
     __getattr__, __dir__, __all__ = lazy_door(__name__, __file__)

@@ -42,7 +42,7 @@ def play_inventories(
     record_rounds: int | None,
     progress: bool = False,
 ) -> Runs:
-    """`runs` runs of the minimal naming game, with the arguments of `simulate_minimal_naming_game`, as arrays.
+    """`runs` runs of the minimal naming game, with the arguments of `simulate`, as arrays.
 
     `singles` and `zealots` are the numbers of free and of committed agents who hold each single word at the start; the
     others hold none. What is final or recorded are the numbers of agents who hold each word only; in `counts` that of

@@ -14,7 +14,7 @@ import xarray as xr
 
 from meanfield import InputError
 from meanfield.toolbox import stamp, whole_number
-from theory import MinimalAgent, minimal_interactions
+from theory import minimal_naming_game
 from theory.toolbox import check_rule
 from validation._engine.arguments import LARGEST_POPULATION
 from validation.minimal_naming_game._inventories import MOST_WORDS, play_inventories
@@ -35,7 +35,7 @@ MOST_WORDS_IN_BATCHES = 6  # as in theory: 64 lexicons, and four times as many p
 INITIAL = ("empty", "even")
 
 
-def simulate_minimal_naming_game(
+def simulate(
     n_agents: int,
     *,
     n_words: int = 2,
@@ -74,7 +74,7 @@ def simulate_minimal_naming_game(
         Lexicons of the others at the start: 'empty'; 'even', an equal number of agents with each single word; or
         numbers of agents with each single word, shape (W,), the rest being empty.
     runs, seed, max_rounds, record_rounds, method, progress
-        As `simulate_protocol` takes them.
+        As `validation.reactions.simulate` takes them.
 
     Returns
     -------
@@ -160,7 +160,7 @@ def _takes_batches(method: str, n_agents: int, n_words: int, n_kinds: int) -> bo
 
 
 def _play_in_batches(
-    counts: Mapping[MinimalAgent, int],
+    counts: Mapping[minimal_naming_game.Agent, int],
     n_words: int,
     p: float,
     rule: str,
@@ -180,16 +180,18 @@ def _play_in_batches(
     return played._replace(final=played.final @ single.T)
 
 
-def _start(n_agents: int, singles: list[int], zealots: list[int]) -> dict[MinimalAgent, int]:
+def _start(n_agents: int, singles: list[int], zealots: list[int]) -> dict[minimal_naming_game.Agent, int]:
     """The kinds of agents that can arise, with their numbers at the start."""
     words = range(len(singles))
     empty = n_agents - sum(singles) - sum(zealots)
     lexicons = [frozenset(held) for size in range(1, len(words) + 1) for held in combinations(words, size)]
-    kinds = {MinimalAgent(lexicon): 0 for lexicon in lexicons}
-    kinds |= {MinimalAgent(frozenset({word})): singles[word] for word in words}
+    kinds = {minimal_naming_game.Agent(lexicon): 0 for lexicon in lexicons}
+    kinds |= {minimal_naming_game.Agent(frozenset({word})): singles[word] for word in words}
     # No lexicon becomes empty, and fewer kinds make shorter batches.
-    kinds |= {MinimalAgent(frozenset()): empty} if empty else {}
-    return kinds | {MinimalAgent(frozenset({word}), True): zealots[word] for word in words if zealots[word]}
+    kinds |= {minimal_naming_game.Agent(frozenset()): empty} if empty else {}
+    return kinds | {
+        minimal_naming_game.Agent(frozenset({word}), True): zealots[word] for word in words if zealots[word]
+    }
 
 
 def _check_bias(p: float, n_words: int) -> None:
@@ -209,7 +211,7 @@ def _words_uttered(n_words: int, p: float) -> dict[frozenset[int], dict[int, flo
 
 
 def _transitions(
-    agents: Collection[MinimalAgent], uttered: Mapping[frozenset[int], Mapping[int, float]], rule: str
+    agents: Collection[minimal_naming_game.Agent], uttered: Mapping[frozenset[int], Mapping[int, float]], rule: str
 ) -> list[Transition]:
     """Every outcome of every meeting; successes are marked."""
     agents = list(agents)
@@ -217,7 +219,7 @@ def _transitions(
     for word in set().union(*uttered.values()):
         # one word at a time, since an interaction does not say which word it was about
         said = {lexicon: {word: words[word]} if word in words else {} for lexicon, words in uttered.items()}
-        for event in minimal_interactions(agents, said.__getitem__, rule):
+        for event in minimal_naming_game.interactions(agents, said.__getitem__, rule):
             success = word in agents[event.before[1]].lexicon
             rows.append(Transition(event.before, event.after, event.probability, success))
     return rows

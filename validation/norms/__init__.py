@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 from meanfield.toolbox import lazy_door
 
 if TYPE_CHECKING:
-    from validation.norms._compare import compare_norms as compare_norms
-    from validation.norms._emergence import average_norms as average_norms
-    from validation.norms._emergence import simulate_norms as simulate_norms
+    from validation.norms._compare import compare as compare
+    from validation.norms._emergence import average as average
+    from validation.norms._emergence import simulate as simulate
     from validation.norms._table_operations import TableOperations as TableOperations
     from validation.norms.questionnaire._filled import read_evaluation as read_evaluation
     from validation.norms.questionnaire._form import evaluation_form as evaluation_form

@@ -20,7 +20,7 @@ SAME_TIME = 1e-9  # days
 ENCOUNTERS, OPERATIONS = "option_encounters_per_day", "option_operations_sha256"
 
 
-def compare_norms(
+def compare(
     curves: xr.Dataset, simulation: xr.Dataset, *, level: float = 0.99, theory_error: float | None = None
 ) -> xr.Dataset:
     """Does norm emergence among N agents follow the rate equation, and how does what it misses fall with N?
@@ -43,7 +43,7 @@ def compare_norms(
         What `theory.norms.emergence` returns for this behaviour, at the times of the simulation:
         `emergence([behaviour], times=simulation["time"].values)`.
     simulation
-        What `simulate_norms` returns, with at least two runs.
+        What `validation.norms.simulate` returns, with at least two runs.
     level
         As for `compare`.
     theory_error

@@ -10,18 +10,8 @@ import xarray as xr
 
 from meanfield import InputError, ReactionModel
 from meanfield.toolbox import LARGEST_SEED, check_memory, real_number, stamp, whole_number
-from theory.norms import (
-    AGENTS,
-    CHANNELS,
-    Behaviour,
-    NormAgent,
-    NormRates,
-    behaviour_of,
-    default_operations,
-    norm_model,
-    norm_observables,
-    norm_start,
-)
+from theory import norms
+from theory.norms import AGENTS, CHANNELS, Behaviour, NormAgent, NormRates, behaviour_of, default_operations
 from theory.toolbox import DAYS, EVENTS, fractions_text, mixture_of, operations_sha256
 from validation._engine.arguments import population_sizes
 from validation.reactions._events import ReactionRuns, interaction_rate, most_agents, play_reactions
@@ -32,7 +22,7 @@ ROWS_AT_ONCE = 2**15  # of counts, from which observables are made; they take 1.
 OVER_RUNS = ("conflicts", "thoughts", "chats", "accepted", "complying", "reached", "informed")
 
 
-def simulate_norms(
+def simulate(
     behaviour: str | Behaviour,
     *,
     n_agents: int | Sequence[int],
@@ -45,7 +35,7 @@ def simulate_norms(
     days: float = DAYS,
     progress: bool = False,
 ) -> xr.Dataset:
-    """Exact runs of the reaction model `theory.norms.norm_model` with N agents; the observables of [003] Fig. 2.
+    """Exact runs of the reaction model `theory.norms.reaction_model` with N agents; the observables of [003] Fig. 2.
 
     An interaction is an encounter of two distinct agents, uniformly at random, or a move of one alone, as
     `meanfield.reaction_protocol` says. The clock counts them: with ε encounters and at most s moves alone that an agent
@@ -88,7 +78,7 @@ def simulate_norms(
     """
     one = behaviour_of(behaviour)
     operations = default_operations() if operations is None else operations
-    model = norm_model(operations, one, rates)
+    model = norms.reaction_model(operations, one, rates)
     mixture = mixture_of(one, agents, fractions)
     sizes = population_sizes(n_agents)
     whole_number("n_agents", max(sizes), 2, most_agents(len(EVENTS)))
@@ -120,8 +110,8 @@ def simulate_norms(
     )
 
 
-def average_norms(simulation: xr.Dataset) -> xr.Dataset:
-    """Means of `simulate_norms` over its runs, under the same names, and their standard errors.
+def average(simulation: xr.Dataset) -> xr.Dataset:
+    """Means of `validation.norms.simulate` over its runs, under the same names, and their standard errors.
 
     Returns
     -------
@@ -147,13 +137,13 @@ def average_norms(simulation: xr.Dataset) -> xr.Dataset:
 
 
 def norm_simulation(name: str, simulation: object) -> xr.Dataset:
-    """What `simulate_norms` returns, over n_agents also where one size was selected; InputError for anything else."""
+    """A result of `simulate`, over n_agents also where one size was selected; InputError for anything else."""
     if not isinstance(simulation, xr.Dataset):
-        raise InputError(f"{name} is a {type(simulation).__name__}: expected what validation.simulate_norms returns")
+        raise InputError(f"{name} is a {type(simulation).__name__}: expected what validation.norms.simulate returns")
     missing = [one for one in (*OVER_RUNS, "events", "n_agents", "behaviour") if one not in simulation.variables]
     missing += [dim for dim in ("run", "time", "standard") if dim not in simulation.dims]
     if missing:
-        raise InputError(f"{name} lacks {missing[0]}: expected what validation.simulate_norms returns")
+        raise InputError(f"{name} lacks {missing[0]}: expected what validation.norms.simulate returns")
     if "n_agents" not in simulation.dims:
         simulation = simulation.expand_dims("n_agents")
     return simulation
@@ -161,7 +151,7 @@ def norm_simulation(name: str, simulation: object) -> xr.Dataset:
 
 def _numbers(mixture: Mapping[tuple[str, str], float], n_agents: int) -> np.ndarray:
     """Agents in each state at the start, shape (K,)."""
-    exact = norm_start(mixture) * n_agents
+    exact = norms.initial_composition(mixture) * n_agents
     numbers = np.rint(exact.values).astype(np.int64)
     wrong = np.abs(numbers - exact.values)
     if wrong.max() > WHOLE:
@@ -212,10 +202,10 @@ def _observed(model: ReactionModel, n_agents: int, played: ReactionRuns) -> xr.D
 def _observables(model: ReactionModel, n_agents: int, counts: np.ndarray) -> xr.Dataset:
     """What is to be expected of N agents in each row of `counts`, shape (rows, K)."""
     composition = counts / n_agents
-    result = norm_observables(model, composition)
+    result = norms.observables(model, composition)
     for name, channels in EVENTS.items():
         chosen = np.array([channel.event in channels for channel in CHANNELS])
         alone = composition @ (model.alpha * model.beta)[chosen].sum(0) * model.encounter_rate
-        # `norm_observables` lets an agent meet itself as often as any other, which only many agents never notice
+        # By `theory.norms.observables` an agent meets itself as often as any other, which only many never notice
         result[name] = ((n_agents * result[name] - alone) / (n_agents - 1)).assign_attrs(result[name].attrs)
     return result

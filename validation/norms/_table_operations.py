@@ -37,7 +37,7 @@ class Topic(NamedTuple):
 class TableOperations:
     """Operations that are true with the probabilities of a table, for `simulate_society`.
 
-    For one behaviour, and with the same rates, the society is then the process of `theory.norms.norm_model`: agents
+    For one behaviour, and with the same rates, the society is then the process of `theory.norms.reaction_model`: agents
     talk and think in the standards of the behaviours, as `Behaviour.standards` words them. Of several behaviours each
     follows that model but for synthesis, which begins where the utilities of all norms exceed the threshold. An
     abstract norm has one norm of the table as its part, beside norms outside the table.

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from validation.populations._microscopic_bias import microscopic_bias as microscopic_bias
     from validation.populations._misalignment import misalignment as misalignment
     from validation.populations._misalignment import neutrality as neutrality
-    from validation.populations._validate import real_populations_report as real_populations_report
-    from validation.populations._validate import validate_real_populations as validate_real_populations
+    from validation.populations._validate import report as report
+    from validation.populations._validate import validate as validate
 else:
     __getattr__, __dir__, __all__ = lazy_door(__name__, __file__)

@@ -25,7 +25,7 @@ Row = dict[str, object]
 
 
 class Options(NamedTuple):
-    """Options of `validate_real_populations`."""
+    """Options of `validation.populations.validate`."""
 
     draws: int
     runs: int

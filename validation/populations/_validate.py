@@ -17,7 +17,7 @@ from validation.populations._empirical_policy import COLUMNS
 from validation.populations._subject import AGREES, DISAGREES, TOO_FEW, Options, Row, Subject
 
 
-def validate_real_populations(
+def validate(
     populations: RealPopulations | str | os.PathLike[str],
     *,
     draws: int = 40,
@@ -98,7 +98,7 @@ def _read_counts(counts: pd.DataFrame) -> pd.DataFrame:
     return counts.assign(options=[option_key(str(options), "_") for options in counts["options"]])
 
 
-def real_populations_report(table: pd.DataFrame) -> list[str]:
+def report(table: pd.DataFrame) -> list[str]:
     """A line a model, pair and experiment, with its verdict and what it rests on, and last a summary.
 
     A line disagrees where one of its tests does after Holm's correction for their number, and has too few data where
@@ -107,10 +107,10 @@ def real_populations_report(table: pd.DataFrame) -> list[str]:
     Raises
     ------
     InputError
-        If `table` is not what `validate_real_populations` returns.
+        If `table` is not what `validation.populations.validate` returns.
     """
     if not isinstance(table, pd.DataFrame) or not {"verdict", "p_value", "n_committed"} <= set(table.columns):
-        raise InputError("table: expected what validate_real_populations returns")
+        raise InputError("table: expected what validation.populations.validate returns")
     level = float(table.attrs["level"])
     lines, verdicts = [], []
     for _, rows in table.groupby(["model", "pair", "experiment"], sort=True):

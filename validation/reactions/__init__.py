@@ -6,6 +6,6 @@ from meanfield.toolbox import lazy_door
 
 if TYPE_CHECKING:
     from validation.reactions._protocol import Transition as Transition
-    from validation.reactions._protocol import simulate_protocol as simulate_protocol
+    from validation.reactions._protocol import simulate as simulate
 else:
     __getattr__, __dir__, __all__ = lazy_door(__name__, __file__)

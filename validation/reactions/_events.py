@@ -42,7 +42,7 @@ def play_reactions(
     rounds: int,
     progress: bool = False,
 ) -> ReactionRuns:
-    """`runs` runs of `rounds` rounds of N interactions each, as `validation.simulate_protocol` plays them.
+    """`runs` runs of `rounds` rounds of N interactions each, as `validation.reactions.simulate` plays them.
 
     Parameters
     ----------

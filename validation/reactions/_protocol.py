@@ -35,7 +35,7 @@ class Transition(NamedTuple):
     """One outcome of a meeting of two agents: their states (initiator, responder) before and after it.
 
     `marked` interactions are counted by round. An unnamed tuple of the first two, three or four entries does as well,
-    as do the `theory.MinimalInteraction`s of `theory.minimal_interactions`.
+    as do the `theory.minimal_naming_game.Interaction`s of `theory.minimal_naming_game.interactions`.
     """
 
     before: tuple[Hashable, Hashable]
@@ -44,7 +44,7 @@ class Transition(NamedTuple):
     marked: bool = False
 
 
-def simulate_protocol(
+def simulate(
     transitions: Iterable[tuple] | np.ndarray,
     counts: Mapping[str, int] | Sequence[int] | np.ndarray,
     *,
@@ -157,7 +157,7 @@ def play_protocol(
     method: str = "auto",
     progress: bool = False,
 ) -> Runs:
-    """`runs` runs from the counts `start` (K,), with the arguments of `simulate_protocol`, as arrays."""
+    """`runs` runs from the counts `start` (K,), with the arguments of `validation.reactions.simulate`, as arrays."""
     runs = whole_number("runs", runs, 1)
     seed = whole_number("seed", seed, 0, LARGEST_SEED)
     n_agents, n_states = int(start.sum()), len(start)

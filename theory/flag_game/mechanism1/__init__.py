@@ -7,8 +7,8 @@ from theory.flag_game.mechanism1._counts import Source as Source
 from theory.flag_game.mechanism1._counts import read_counts as read_counts
 from theory.flag_game.mechanism1._endpoints import ENDPOINTS as ENDPOINTS
 from theory.flag_game.mechanism1._endpoints import endpoints_of_votes as endpoints_of_votes
-from theory.flag_game.mechanism1._fit import fit_mechanism1 as fit_mechanism1
-from theory.flag_game.mechanism1._models import compare_mechanism1_models as compare_mechanism1_models
+from theory.flag_game.mechanism1._fit import fit as fit
+from theory.flag_game.mechanism1._models import compare_models as compare_models
 from theory.flag_game.mechanism1._parameters import APPENDIX_E as APPENDIX_E
 from theory.flag_game.mechanism1._parameters import PARAMETERS as PARAMETERS
 from theory.flag_game.mechanism1._parameters import Mechanism1 as Mechanism1

@@ -65,8 +65,8 @@ def read_counts(source: Source) -> EndpointCounts:
     `wrong_consensus_count`, `polarization_count`, `fragmentation_count`; and, all or none of them, `final_mean` with
     either `final_standard_error` or the ends `final_ci_low` and `final_ci_high` of its 95 % interval;
     `collective_accuracy` with `collective_accuracy_se` is the same. A Dataset may hold, instead of a column for each
-    class, `endpoint_count` (n_agents, endpoint), as what `validation.flag_game_accuracy` and `simulate_mechanism1`
-    return, for one N or several along `n_agents`.
+    class, `endpoint_count` (n_agents, endpoint), as `accuracy` and `simulate` of `validation.flag_game` return it, for
+    one N or several along `n_agents`.
 
     Raises
     ------

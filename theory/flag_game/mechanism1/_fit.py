@@ -52,7 +52,7 @@ class Fit(NamedTuple):
     refits: Refits
 
 
-def fit_mechanism1(
+def fit(
     counts: Source,
     *,
     free: Sequence[str] = PARAMETERS,
@@ -78,7 +78,7 @@ def fit_mechanism1(
         A CSV file or a table with the columns N, seeds, correct_consensus_count, wrong_consensus_count,
         polarization_count, fragmentation_count, and final_mean with final_standard_error or with the ends final_ci_low
         and final_ci_high of its 95 % interval; or without accuracies, or with NaN where they were not measured. Or a
-        Dataset over `n_agents`: what `validation.simulate_mechanism1` returns, and what `validation.flag_game_accuracy`
+        Dataset over `n_agents`: what `validation.flag_game.simulate` returns, and what `validation.flag_game.accuracy`
         returns, for one N or with several N joined by `xr.concat(..., "n_agents")`.
     free
         Names of the parameters to fit; the others stay at the values of `start`.

@@ -8,7 +8,7 @@ import pandas as pd
 from tqdm.auto import tqdm
 
 from theory.flag_game.mechanism1._counts import Source
-from theory.flag_game.mechanism1._fit import fit_mechanism1
+from theory.flag_game.mechanism1._fit import fit
 from theory.flag_game.mechanism1._parameters import APPENDIX_E, PARAMETERS, Mechanism1
 from theory.flag_game.mechanism1._zealots import fit_copying
 
@@ -28,7 +28,7 @@ NESTED = {
 }
 
 
-def compare_mechanism1_models(
+def compare_models(
     counts: Source,
     *,
     starts: int = 3,
@@ -63,10 +63,10 @@ def compare_mechanism1_models(
     """
     rows = []
     for name, (free, start) in tqdm(NESTED.items(), desc="models", disable=not progress, leave=False):
-        fit = fit_mechanism1(counts, free=free, start=start, starts=starts, runs=runs, bootstrap=bootstrap, seed=seed)
-        rows.append({"model": name, "free": len(free), "held": _held(free, start)} | _row(fit.attrs))
+        fitted = fit(counts, free=free, start=start, starts=starts, runs=runs, bootstrap=bootstrap, seed=seed)
+        rows.append({"model": name, "free": len(free), "held": _held(free, start)} | _row(fitted.attrs))
         if name == "all parameters":
-            value = fit.attrs["log_likelihood_paper"]
+            value = fitted.attrs["log_likelihood_paper"]
             rows.append(
                 {"model": "Appendix E", "free": 0, "held": _held((), APPENDIX_E), "effective": 0.0}
                 | {"effective_error": 0.0, "log_likelihood": value, "aic": -2 * value, "bic": -2 * value}

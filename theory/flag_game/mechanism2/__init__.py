@@ -1,5 +1,5 @@
 """Mechanism 2 of [002], fitted to the memory-conflict probe."""
 
-from theory.flag_game.mechanism2._fit import fit_mechanism2 as fit_mechanism2
+from theory.flag_game.mechanism2._fit import fit as fit
 from theory.flag_game.mechanism2._memory_conflict import memory_conflict_response as memory_conflict_response
 from theory.flag_game.mechanism2._memory_conflict_table import memory_conflict_table as memory_conflict_table

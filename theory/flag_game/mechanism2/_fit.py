@@ -33,7 +33,7 @@ from theory.flag_game.mechanism2._memory_conflict import (
 )
 
 
-def fit_mechanism2(
+def fit(
     probe: str | os.PathLike[str] | pd.DataFrame,
     *,
     similarity: float | None = 1.0,

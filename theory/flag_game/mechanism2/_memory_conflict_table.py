@@ -15,7 +15,7 @@ WEAK, STRONG = EVIDENCE
 
 
 def memory_conflict_table(probes: Sequence[xr.Dataset], compatibility: Sequence[xr.DataArray]) -> pd.DataFrame:
-    """The table that `fit_mechanism2` takes, from probes that `policy_extraction.flag_game` played.
+    """The table that `theory.flag_game.mechanism2.fit` takes, from probes that `policy_extraction.flag_game` played.
 
     A country is compatible with the crop that was shown where p > 0. Evidence is strong where the target alone is, and
     otherwise weak. Probes of the same condition are taken together. Source: [002] Appendix D.
@@ -31,7 +31,7 @@ def memory_conflict_table(probes: Sequence[xr.Dataset], compatibility: Sequence[
     Returns
     -------
     DataFrame, a row for each model, m, strength of evidence, relation of the lure and number of its entries, with the
-    columns of the published `memory_conflict_probe.csv` that `fit_mechanism2` reads.
+    columns of the published `memory_conflict_probe.csv` that `theory.flag_game.mechanism2.fit` reads.
 
     Raises
     ------

@@ -20,7 +20,7 @@ INTERVALS = 16
 BESIDE = 1e-2  # social field in widths of f, too small for a fold, at which the cubic part of f still shows
 
 
-def random_field_bifurcation(fields: FieldLaw | ArrayLike, *, beta: float, max_J: float = 10.0) -> xr.Dataset:
+def bifurcation(fields: FieldLaw | ArrayLike, *, beta: float, max_J: float = 10.0) -> xr.Dataset:
     """The solutions of [002] Eq. 9 for all couplings 0 < J ≤ `max_J`, their folds and their pitchfork.
 
     Parameters
@@ -52,7 +52,7 @@ def random_field_bifurcation(fields: FieldLaw | ArrayLike, *, beta: float, max_J
         coupling = np.where((x * m > 0) & (x / m <= max_J), x / m, np.nan)
     fold_x = _folds(law, beta, max_J)
     fold_m = law.response(fold_x, beta)
-    pitchfork, kind = random_field_pitchfork(law, beta=beta)
+    pitchfork_J, kind = pitchfork(law, beta=beta)
     over = ("point",)
     columns = {
         "social_field": (over, x, "social field J m", "nat"),
@@ -61,13 +61,10 @@ def random_field_bifurcation(fields: FieldLaw | ArrayLike, *, beta: float, max_J
         "stable": (over, coupling * slope < 1, "whether the solution is stable", "1"),
         "fold_J": (("fold",), fold_x / fold_m, "coupling at a fold", "nat"),
         "fold_m": (("fold",), fold_m, "m at a fold", "1"),
-        "pitchfork_J": ((), pitchfork, "coupling at the pitchfork", "nat"),
+        "pitchfork_J": ((), pitchfork_J, "coupling at the pitchfork", "nat"),
         "pitchfork_kind": ((), kind, "kind of the pitchfork", "1"),
     }
-    result = labelled(
-        columns,
-        {"point": np.arange(len(x)), "fold": np.arange(len(fold_x))},
-    )
+    result = labelled(columns, {"point": np.arange(len(x)), "fold": np.arange(len(fold_x))})
     return stamp(result, "random_field_bifurcation", None, beta=beta, max_J=max_J)
 
 
@@ -91,7 +88,7 @@ def _folds(law: FieldLaw, beta: float, max_J: float) -> np.ndarray:
     return x[exists]
 
 
-def random_field_pitchfork(fields: FieldLaw | ArrayLike, *, beta: float) -> tuple[float, str]:
+def pitchfork(fields: FieldLaw | ArrayLike, *, beta: float) -> tuple[float, str]:
     """(J, kind) at which m = 0 loses its stability in a symmetric law of fields: J = 1/f'(0) = 1/(β E sech²(βh)).
 
     The kind is 'supercritical' where f is concave on the right of 0 (f''' < 0), so that two stable solutions grow out

@@ -14,7 +14,7 @@ MARGINAL = 1e-7  # of the slope of f(Jm) - m; a fold is approached as the root o
 BREAKS = 9
 
 
-def random_field_fixed_points(fields: FieldLaw | ArrayLike, *, J: float, beta: float) -> xr.Dataset:
+def fixed_points(fields: FieldLaw | ArrayLike, *, J: float, beta: float) -> xr.Dataset:
     """Every solution m* of m = E tanh(β(h + J m)), with its stability.
 
     For a sample of N fields the mean is over the agents, as [002] Eq. 9 is printed; for a `FieldLaw` it is the limit

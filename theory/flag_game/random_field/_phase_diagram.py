@@ -19,7 +19,7 @@ NEUTRAL = 1e-12  # f(0) below it is 0 as far as rounding tells
 BLOCK = 2**22  # numbers held at once
 
 
-def random_field_phase_diagram(
+def phase_diagram(
     fields_of: FieldLaw | Callable[[int], FieldLaw],
     *,
     n_agents: Sequence[int],

@@ -15,7 +15,8 @@ from tqdm.auto import tqdm
 
 from meanfield import InputError
 from meanfield.toolbox import LARGEST_SEED, stamp, whole_number
-from theory.norms import AGENTS, Behaviour, NormAgent, NormRates, SocietyOperations, norm_fractions
+from theory import norms
+from theory.norms import AGENTS, Behaviour, NormAgent, NormRates, SocietyOperations
 from theory.toolbox import agents_of, behaviours_of, behaviours_sha256, rates_of
 from validation.norms.society._events import Event, Rules
 from validation.norms.society._log import EventLog
@@ -46,7 +47,7 @@ def simulate_society(
     agent makes a plan; or one looks whether its norms are to be synthesised. These come with probabilities
     proportional to B · encounters_per_day, plans_per_day and syntheses_per_day, for B behaviours, so that an agent has
     as many of each a day on average. With `TableOperations` and one behaviour this is the process of
-    `theory.norms.norm_model`, interaction by interaction. Source: [003] Sections 2 and 3.1.
+    `theory.norms.reaction_model`, interaction by interaction. Source: [003] Sections 2 and 3.1.
 
     Where the model says more than [003] the society follows the model. A norm that passed the check replaces those for
     the opposite standard; what an agent has once planned by, it goes on to plan by; it counts as told of a norm only
@@ -209,7 +210,7 @@ def _rules(
     if len(names) < 2:
         raise InputError(f"agents = {names}: expected two or more")
     for one in chosen:
-        norm_fractions(one, agents)
+        norms.starting_fractions(one, agents)
     if on_unparsed not in UNPARSED:
         raise InputError(f"on_unparsed = {on_unparsed!r}: expected {' or '.join(map(repr, UNPARSED))}")
     n_created = whole_number("n_created", n_created, 1)
