@@ -18,14 +18,18 @@ stability table. Results are labelled `xarray.Dataset`s.
 `toolbox` is for the packages beside this one.
 """
 
+import os
+import sys
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
-import jax
-
-jax.config.update("jax_enable_x64", True)
-
 from meanfield.toolbox._lazy_door import lazy_door
+
+# JAX reads the variable when it is imported, which takes a second: who needs no JAX does not wait for it. Programs that
+# are started from here have the variable too.
+os.environ["JAX_ENABLE_X64"] = "1"
+if "jax" in sys.modules:
+    sys.modules["jax"].config.update("jax_enable_x64", True)
 
 __version__ = version("meanfield-llm")
 

@@ -1,5 +1,6 @@
 """The doors of the rooms: every name is there, and what a program does not use it does not import."""
 
+import os
 import subprocess
 import sys
 from importlib import import_module
@@ -12,7 +13,8 @@ HEAVY = ["numba", "sympy", "optax", "pandas", "xarray", "scipy.stats", "matplotl
 
 def run(code: str) -> str:
     """What a fresh process prints that runs the code."""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
+    own = {name: value for name, value in os.environ.items() if name != "JAX_ENABLE_X64"}  # which this process has set
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, env=own)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

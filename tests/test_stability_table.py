@@ -119,6 +119,9 @@ def test_latex_is_escaped_and_complete(judged, tmp_path):
     text = meanfield.write_stability_latex(judged, tmp_path / "table.tex").read_text()
     assert r"m\&m \{a\_1, b\%\}" in text
     assert r"largest basin & a\_1" in text
+    assert r"candidate & \textbf{b\%}" in text, "the strong word"
+    assert f"${judged['eigenvalue'].values[0]:.3f}$" in text
+    assert text.splitlines()[1:3] == [r"\begin{table}", r"\centering"] and r"\label{tab:stability}" in text
     body = [line for line in text.splitlines() if line.endswith(r"\\")]
     assert len(body) == 1 + 1 + 2 + judged.sizes["entry"], "title, policy, criteria, entries"
     assert all(line.count("&") - line.count(r"\&") in (1, 5) for line in body)

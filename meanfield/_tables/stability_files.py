@@ -8,6 +8,7 @@ from pathlib import Path
 import pandas as pd
 import xarray as xr
 
+from meanfield._tables.latex import escaped, fixed, latex_table, power_of_ten
 from meanfield._tables.stability_report import other_criteria, share_text
 from meanfield.toolbox._files import whole_file
 
@@ -26,10 +27,15 @@ COLUMNS = (
 )
 # What the table has only where other criteria than the trajectory were asked for
 FURTHER_COLUMNS = ("strong_by_basin", "basin", "strong_by_law", "kappa", "disagreement")
-LATEX = str.maketrans(
-    {character: f"\\{character}" for character in "&%$#_{}"}
-    | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+CAPTION = (
+    r"First eigenvalues $\lambda$ of the reduced Jacobian at the trivial candidates of the mean-field dynamics and at "
+    r"its true fixed points, per unit of time, half a round; residual: $1 - q$ of a candidate. Bold: the strong word."
 )
+
+
+def stability_frame(table: xr.Dataset) -> pd.DataFrame:
+    """A stability table as CSV has it, one row an entry."""
+    return table[[*COLUMNS, *(name for name in FURTHER_COLUMNS if name in table)]].to_dataframe()
 
 
 def write_stability_csv(table: xr.Dataset, path: str | os.PathLike[str]) -> Path:
@@ -42,58 +48,45 @@ def write_stability_csv(table: xr.Dataset, path: str | os.PathLike[str]) -> Path
     InputError
         If `path` can't be written.
     """
-    columns = [*COLUMNS, *(name for name in FURTHER_COLUMNS if name in table)]
     with whole_file(path) as temporary:
-        table[columns].to_dataframe().to_csv(temporary, index=False)
+        stability_frame(table).to_csv(temporary, index=False)
     return Path(path)
 
 
 def write_stability_latex(table: xr.Dataset, path: str | os.PathLike[str]) -> Path:
-    """Write a stability table as a LaTeX tabular for the package booktabs; returns the path.
+    """Write a stability table for LaTeX, with a caption and the label tab:stability; returns the path.
+
+    It needs the packages booktabs and, where it is longer than a page, longtable. Eigenvalues have the three decimals
+    of [004] Table S1, and the strong word is bold there too.
 
     Raises
     ------
     InputError
         If `path` can't be written.
     """
-    lines = [
-        r"\begin{tabular}{llrrrl}",
-        r"\toprule",
-        r"& word & share & $\lambda$ & residual & \\",
-    ]
-    for _, rows in table.to_dataframe().groupby("policy"):
-        lines += [r"\midrule", *_latex_rows(rows)]
-    lines += [r"\bottomrule", r"\end{tabular}"]
     with whole_file(path) as temporary:
-        Path(temporary).write_text("\n".join(lines) + "\n", encoding="utf-8")
+        temporary.write_text(stability_latex(table), encoding="utf-8")
     return Path(path)
+
+
+def stability_latex(table: xr.Dataset) -> str:
+    """What `write_stability_latex` writes."""
+    policies = [_latex_rows(rows) for _, rows in table.to_dataframe().groupby("policy")]
+    body = [line for lines in policies for line in (r"\midrule", *lines)][1:]
+    return latex_table("llrrrl", r"& word & share & $\lambda$ & residual & \\", body, CAPTION, "stability")
 
 
 def _latex_rows(rows: pd.DataFrame) -> list[str]:
     first = rows.iloc[0]
     heading = f"{first['model']} {{{first['pair'].replace('/', ', ')}}}".strip()
-    lines = [rf"\multicolumn{{5}}{{l}}{{{_escaped(heading)}}} & strong: {_escaped(first['strong'])} \\"]
+    lines = [rf"\multicolumn{{5}}{{l}}{{{escaped(heading)}}} & strong: {escaped(first['strong'])} \\"]
     for label, share, word in other_criteria(rows):
         note = "disagrees" if word not in ("", first["strong"]) else ""
-        lines.append(rf"{_escaped(label)} & {_escaped(word)} & {_number(share)} & & & {note} \\")
+        lines.append(rf"{escaped(label)} & {escaped(word)} & {power_of_ten(share)} & & & {note} \\")
     for row in rows.itertuples():
         kind = "candidate" if row.row == "candidate" else f"{row.kind} point"
         note = row.stability if row.is_fixed_point else "not fixed"
-        texts = (share_text(row.word_share), f"{row.eigenvalue:.3g}", f"{row.residual:.0e}")
-        numbers = " & ".join(_number(text) for text in texts)
-        lines.append(rf"{kind} & {_escaped(row.word)} & {numbers} & {note} \\")
+        word = rf"\textbf{{{escaped(row.word)}}}" if row.word == row.strong else escaped(row.word)
+        share, residual = power_of_ten(share_text(row.word_share)), power_of_ten(f"{row.residual:.0e}")
+        lines.append(rf"{kind} & {word} & {share} & {fixed(row.eigenvalue, 3)} & {residual} & {note} \\")
     return lines
-
-
-def _number(text: str) -> str:
-    r"""`text` in math mode, 3e-06 as 3 \cdot 10^{-6}."""
-    if not text:
-        return ""
-    if float(text.removeprefix("1-")) == 0:
-        return "$0$"
-    mantissa, e, exponent = text.partition("e")
-    return f"${mantissa} \\cdot 10^{{{int(exponent)}}}$" if e else f"${mantissa}$"
-
-
-def _escaped(text: str) -> str:
-    return text.translate(LATEX).replace("κ", r"$\kappa$")

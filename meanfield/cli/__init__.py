@@ -5,23 +5,68 @@ The one place that knows all rooms; every command imports what it needs when it 
 
 from __future__ import annotations
 
+import os
 import sys
+from typing import Annotated
 
-from meanfield import InputError, MeanfieldError
-from meanfield.cli import _policies, _populations, _results  # noqa: F401  (their commands register with the application)
+import typer
+
+from meanfield import InputError, MeanfieldError, __version__
+from meanfield.cli import _analyses, _policies, _populations, _results  # noqa: F401  (their commands register)
 from meanfield.cli._common import app
+from meanfield.cli._output import console
+
+TRACEBACK = "MEANFIELD_TRACEBACK"
+INTERRUPTED = 130
 
 
 def main() -> None:
-    """Run the command; a wrong input is one line on stderr and exit code 2, an unknown option a note of typer's."""
+    """Run the command; what is wrong is one line on stderr, with exit code 2 for a wrong input and 1 otherwise."""
+    sys.exit(_run())
+
+
+def _run() -> int:
+    console.stderr = False
     try:
-        app()
+        code = app(prog_name="meanfield", standalone_mode=False)
+    except (KeyboardInterrupt, typer.Abort):
+        code = INTERRUPTED
     except InputError as error:
-        sys.exit(_fail(f"{error}", 2))
+        return _fail(f"{error}", 2)
     except (MeanfieldError, OSError) as error:
-        sys.exit(_fail(f"{error}", 1))
+        return _fail(f"{error}", 1)
+    except Exception as error:
+        if hasattr(error, "format_message"):  # of typer, which has no public name for what it raises
+            return _fail(_usage(error), 2)
+        if os.environ.get(TRACEBACK):
+            raise
+        return _fail(f"{type(error).__name__}: {error} ({TRACEBACK}=1 shows where)", 1)
+    return _fail("interrupted", code) if code == INTERRUPTED else code or 0
+
+
+def _usage(error: Exception) -> str:
+    """What was wrong and where to look; '' where the help was shown."""
+    message, context = error.format_message(), getattr(error, "ctx", None)
+    return f"{message} ({context.command_path} --help shows what there is)" if message and context else message
 
 
 def _fail(message: str, code: int) -> int:
-    print(f"meanfield: {' '.join(message.split())}", file=sys.stderr)
+    if message:
+        print(f"meanfield: {' '.join(message.split())}", file=sys.stderr)
     return code
+
+
+def _version(wanted: bool) -> bool:
+    if wanted:
+        print(f"meanfield {__version__}")
+        raise typer.Exit
+    return wanted
+
+
+@app.callback()
+def _command(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and end.")
+    ] = False,
+) -> None:
+    """Mean-field theory of populations of language models: each step of the chain, from files to files."""

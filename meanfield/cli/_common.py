@@ -1,39 +1,39 @@
-"""What all commands share: the application, its options, and how files are read, written and told of."""
+"""What all commands share: the application, its options, and how policies are read."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-import xarray as xr
-from rich.console import Console
 
-import meanfield
 from meanfield import InputError
-from meanfield.toolbox import check_writable
 
-HELP = """The `meanfield` command: each step of the chain, from files to files."""
-app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode="rich", help=HELP)
-console = Console()
+if TYPE_CHECKING:
+    import xarray as xr
 
-PolicyFile = Annotated[
-    Path, typer.Argument(metavar="POLICIES", help="Policies as NetCDF, or the published q_dicts.zip.")
-]
-Out = Annotated[Path, typer.Option("--out", "-o", help="File to write.")]
+app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode="rich")
+DATASETS = ("llm-group-size", "smollm2")
+EMPTY = {"U": "", "O": "", "b": False}  # what pads text and truth values, by the kind of a dtype
+POLICIES = "Policies as NetCDF, the published q_dicts.zip, or smollm2 or llm-group-size for those of `meanfield data`."
+
+PolicyFile = Annotated[str, typer.Argument(metavar="POLICIES", help=POLICIES)]
 Model = Annotated[str | None, typer.Option(help="Take this model of the file only.")]
 Pair = Annotated[str | None, typer.Option(help="Take this word pair of the file only, as first/second.")]
-Sizes = Annotated[list[int], typer.Option("--n-agents", "-n", help="Population size N; may be given several times.")]
-Runs = Annotated[int, typer.Option(help="Simulated runs of each population size.")]
 Seed = Annotated[int, typer.Option(help="Seed; equal seeds give equal runs.")]
 MaxRounds = Annotated[int, typer.Option(help="Rounds after which a run ends without consensus.")]
 
 
-def read_policies(path: Path) -> xr.Dataset:
-    return meanfield.datasets.llm_group_size(path) if path.suffix == ".zip" else meanfield.load_policy(path)
+def read_policies(name: str, model: str | None = None, pair: str | None = None) -> xr.Dataset:
+    """The policies of a file, or of a dataset by its name, of one model or pair."""
+    import meanfield
 
-
-def select(policies: xr.Dataset, model: str | None, pair: str | None) -> xr.Dataset:
+    if name.endswith(".zip"):
+        policies = meanfield.datasets.llm_group_size(name)
+    elif name in DATASETS and not Path(name).exists():
+        policies = getattr(meanfield.datasets, name.replace("-", "_"))()
+    else:
+        policies = meanfield.load_policy(name)
     for dim, label in (("model", model), ("pair", pair)):
         if label is None:
             continue
@@ -46,38 +46,28 @@ def select(policies: xr.Dataset, model: str | None, pair: str | None) -> xr.Data
     return policies
 
 
-def one_model(policies: xr.Dataset) -> list[xr.Dataset]:
-    if policies.sizes.get("model", 1) > 1:
-        raise InputError(f"the file has the models {', '.join(policies['model'].values)}: choose one with --model")
-    return list(meanfield.each_policy(policies))
-
-
 def over_pairs(results: list[xr.Dataset]) -> xr.Dataset:
-    """One Dataset; over the dim `pair` where there are several."""
+    """One Dataset; over the dim `pair` where there are several, the shorter ones padded with NaN, '' and False."""
     if len(results) == 1:
         return results[0]
+    import xarray as xr
+
+    counted = [
+        one.assign_coords({dim: range(n) for dim, n in one.sizes.items() if dim not in one.coords}) for one in results
+    ]
+    empty = {name: EMPTY[one.dtype.kind] for name, one in results[0].variables.items() if one.dtype.kind in EMPTY}
     return xr.concat(
-        results, "pair", data_vars="different", coords="different", compat="equals", combine_attrs="drop_conflicts"
+        counted,
+        "pair",
+        data_vars="different",
+        coords="different",
+        compat="equals",
+        combine_attrs="drop_conflicts",
+        join="outer",
+        fill_value=empty,
     )
 
 
 def captured(policies: xr.Dataset) -> str:
     mass = policies["captured_mass"]
     return f"the words hold {float(mass.min()):.1%} to {float(mass.max()):.1%} of the next-token probability"
-
-
-def check_out(*paths: Path | None) -> None:
-    """Long work starts only when its results can be written."""
-    for path in paths:
-        if path is not None:
-            check_writable(path)
-
-
-def saved(result: xr.Dataset, path: Path, note: str = "") -> None:
-    meanfield.save(result, path)
-    say(f"wrote {path}" + (f": {note}" if note else ""))
-
-
-def say(text: str) -> None:
-    """One line, however long, and no markup: paths and words are shown as they are."""
-    console.print(text, markup=False, highlight=False, soft_wrap=True)

@@ -1,31 +1,19 @@
-"""Commands that make policies and what theory says of them: data, extract, solve, stability."""
+"""Commands that make policies and their stability table: data, extract, stability."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import numpy as np
 import typer
 
-import meanfield
 from meanfield import InputError
-from meanfield.cli._common import (
-    Model,
-    Out,
-    Pair,
-    PolicyFile,
-    app,
-    captured,
-    check_out,
-    console,
-    read_policies,
-    saved,
-    say,
-    select,
-)
-from meanfield.toolbox import CRITERIA, name_of
+from meanfield.cli._common import DATASETS, POLICIES, Model, Pair, app, captured, read_policies
+from meanfield.cli._output import DATASET, Form, Out, Output, Result, console, say
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 
 @app.command(epilog="Example: meanfield data llm-group-size --out published.nc")
@@ -38,14 +26,18 @@ def data(
     path: Annotated[Path | None, typer.Option(help="Where q_dicts.zip is, if it is on this machine.")] = None,
 ) -> None:
     """Fetch published policies, or take those that come with the package, and write them as NetCDF."""
-    if name not in ("llm-group-size", "smollm2"):
-        raise InputError(f"name = {name!r}: expected llm-group-size or smollm2")
+    if name not in DATASETS:
+        raise InputError(f"name = {name!r}: expected {' or '.join(DATASETS)}")
     if name == "smollm2" and path is not None:
         raise InputError(f"path = {path}: smollm2 comes with the package and has no other file")
-    check_out(out)
-    policies = meanfield.datasets.smollm2() if name == "smollm2" else meanfield.datasets.llm_group_size(path)
+    output = Output(out, forms=DATASET)
+    import numpy as np
+
+    from meanfield import datasets
+
+    policies = datasets.smollm2() if name == "smollm2" else datasets.llm_group_size(path)
     models = np.unique(policies["model"].values)
-    saved(policies, out, f"{', '.join(models)}: {policies.sizes['pair']} word pairs")
+    output.write(policies, note=f"{', '.join(models)}: {policies.sizes['pair']} word pairs")
 
 
 @app.command(
@@ -60,62 +52,53 @@ def extract(
     gguf_file: Annotated[str | None, typer.Option(help="GGUF file inside the model's folder.")] = None,
 ) -> None:
     """Measure the policy of a language model: its next-token probabilities in every memory state."""
+    output = Output(out, forms=DATASET)
+    pairs = [_pair(pair) for pair in words]
     from policy_extraction import check_policy, policy_warnings
     from policy_extraction import extract as extract_policy
 
-    check_out(out)
     policies = extract_policy(
         model,
-        words=[_pair(pair) for pair in words],
+        words=pairs,
         memory_length=memory_length,
         temperature=temperature,
         gguf_file=gguf_file,
         progress=sys.stderr.isatty(),
     )
-    saved(policies, out, captured(policies))
+    output.write(policies, note=captured(policies))
     for warning in policy_warnings(check_policy(policies)):
         say(warning)
 
 
-@app.command(epilog="Example: meanfield solve published.nc --model gpt-4o --out solution.nc")
-def solve(policies: PolicyFile, out: Out, model: Model = None, pair: Pair = None) -> None:
-    """Integrate the rate equation from empty memories."""
-    check_out(out)
-    selected = select(read_policies(policies), model, pair)
-    with console.status("integrating the rate equation"):
-        solution = meanfield.solve(selected)
-    for one in meanfield.each_policy(selected):
-        place = {dim: one[dim].item() for dim in solution["attractor"].dims}
-        end = solution.sel(place)
-        note = "" if end["steady"] else f" (not steady: still moving at t = {end['end_time'].item():g})"
-        say(f"{name_of(one)}: {end['attractor'].item()}{note}")
-    saved(solution, out)
-
-
-@app.command(epilog="Example: meanfield stability published.nc --csv stability.csv")
+@app.command(epilog="Example: meanfield stability published.nc --out stability.tex")
 def stability(
-    policies: Annotated[list[Path], typer.Argument(metavar="POLICIES…", help="NetCDF files, or q_dicts.zip.")],
+    policies: Annotated[list[str], typer.Argument(metavar="POLICIES…", help=POLICIES)],
     csv: Annotated[Path | None, typer.Option(help="Write the table as CSV.")] = None,
     latex: Annotated[Path | None, typer.Option(help="Write the table for LaTeX (booktabs).")] = None,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the table as NetCDF.")] = None,
+    out: Result = None,
+    form: Form = None,
     model: Model = None,
     pair: Pair = None,
     all_criteria: Annotated[bool, typer.Option("--all-criteria", help="The strong word by basin and κ too.")] = False,
 ) -> None:
     """Candidates, true fixed points and leading eigenvalues: the stability table."""
-    check_out(csv, latex, out)
-    stacks = [select(read_policies(path), model, pair) for path in policies]
+    outputs = [Output(latex, "tex"), Output(csv, "csv"), Output(out, form)]
+    import meanfield
+    from meanfield.toolbox import CRITERIA
+
+    stacks = [read_policies(path, model, pair) for path in policies]
     criteria = CRITERIA if all_criteria else CRITERIA[:1]
     table = meanfield.stability_table(stacks, criteria=criteria, progress=sys.stderr.isatty())
     console.print(meanfield.stability_report(table))
-    if latex is not None:
-        meanfield.write_stability_latex(table, latex)
-        say(f"wrote {latex}")
-    if csv is not None:
-        meanfield.write_stability_csv(table, csv)
-        say(f"wrote {csv}")
-    if out is not None:
-        saved(table, out)
+    for output in outputs:
+        output.write(table, lambda form: _stability_text(table, form))
+
+
+def _stability_text(table: xr.Dataset, form: str) -> str:
+    from meanfield._tables.result_table import table_text
+    from meanfield._tables.stability_files import stability_frame, stability_latex
+
+    return stability_latex(table) if form == "tex" else table_text(stability_frame(table), form)
 
 
 def _pair(text: str) -> tuple[str, ...]:

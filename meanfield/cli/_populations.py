@@ -1,90 +1,29 @@
-"""Commands that simulate populations and hold theory against them: simulate, validate."""
+"""Commands that hold theory against populations: validate."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import numpy as np
 import typer
-import xarray as xr
 
-import meanfield
-from meanfield import TIME_PER_ROUND, InputError
-from meanfield.cli._common import (
-    MaxRounds,
-    Model,
-    Out,
-    Pair,
-    PolicyFile,
-    Runs,
-    Seed,
-    Sizes,
-    app,
-    check_out,
-    console,
-    one_model,
-    over_pairs,
-    read_policies,
-    saved,
-    say,
-    select,
-)
-from meanfield.toolbox import name_of
+from meanfield import InputError
+from meanfield.cli._common import POLICIES, MaxRounds, Model, Pair, Seed, app, over_pairs, read_policies
+from meanfield.cli._output import DATASET, TABLE, Output, console, say
 
-
-@app.command(epilog="Example: meanfield simulate published.nc --model gpt-4o --pair his/her -n 24 --out runs.nc")
-def simulate(
-    policies: PolicyFile,
-    out: Out,
-    n_agents: Sizes,
-    model: Model = None,
-    pair: Pair = None,
-    runs: Runs = 1000,
-    seed: Seed = 0,
-    max_rounds: MaxRounds = 1000,
-    record_rounds: Annotated[int | None, typer.Option(help="Record this many rounds.")] = None,
-    record: Annotated[
-        list[str] | None,
-        typer.Option(help="What to record of them: word_share (the default), said or success_rate; several times."),
-    ] = None,
-) -> None:
-    """Simulate finite populations agent by agent, from empty memories."""
-    from validation import simulate as simulate_runs
-
-    check_out(out)
-    results = [
-        simulate_runs(
-            policy,
-            n_agents=n_agents,
-            runs=runs,
-            seed=seed,
-            max_rounds=max_rounds,
-            record_rounds=record_rounds,
-            record=record,
-            progress=sys.stderr.isatty(),
-        )
-        for policy in one_model(select(read_policies(policies), model, pair))
-    ]
-    for result in results:
-        for size in result["n_agents"].values:
-            ended = result["consensus_word"].sel(n_agents=size)
-            shares = {word: (ended == word).mean().item() for word in meanfield.words_of(result)}
-            shares["no consensus"] = ended.isnull().mean().item()
-            listed = ", ".join(f"{outcome} {share:.3f}" for outcome, share in shares.items())
-            say(f"{name_of(result)}, N = {size:,}: {listed}")
-    saved(over_pairs(results), out)
+if TYPE_CHECKING:
+    import xarray as xr
 
 
 @app.command(
     epilog="Example: meanfield validate published.nc --model gpt-4o --pair his/her -n 24 -n 2000 --out check.nc"
 )
 def validate(
-    policies: Annotated[
-        Path | None, typer.Argument(metavar="POLICIES", help="Policies as NetCDF, or the published q_dicts.zip.")
+    policies: Annotated[str | None, typer.Argument(metavar="POLICIES", help=POLICIES)] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="NetCDF file to write, a table for --real-populations.")
     ] = None,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="File to write (CSV for --real-populations).")] = None,
     n_agents: Annotated[
         list[int] | None, typer.Option("--n-agents", "-n", help="Population size N; may be given several times.")
     ] = None,
@@ -100,7 +39,6 @@ def validate(
     ] = None,
 ) -> None:
     """Check the theory against simulation, or with --real-populations policies against populations that were run."""
-    check_out(out)
     if real_populations is not None:
         if policies is not None or n_agents:
             raise InputError("--real-populations estimates policies from the folder: expected no POLICIES and no -n")
@@ -108,26 +46,29 @@ def validate(
         return
     if policies is None or out is None or not n_agents:
         raise InputError("validate: expected POLICIES, --out and --n-agents, or --real-populations FOLDER")
-    chosen = one_model(select(read_policies(policies), model, pair))
-    saved(compare_policies(chosen, n_agents, 400 if runs is None else runs, seed, max_rounds, rounds), out)
+    output = Output(out, forms=DATASET)
+    chosen = one_model(read_policies(policies, model, pair))
+    output.write(compare_policies(chosen, n_agents, 400 if runs is None else runs, seed, max_rounds, rounds))
 
 
 def compare_policies(
     policies: list[xr.Dataset], n_agents: list[int], runs: int, seed: int, max_rounds: int, rounds: int
 ) -> xr.Dataset:
-    from validation import compare
-    from validation import simulate as simulate_runs
-    from validation.comparison import comparison_table
-
     if runs < 2:
         raise InputError(f"runs = {runs}: expected at least 2, for a standard error")
     if not 1 <= rounds <= max_rounds:
         raise InputError(f"rounds = {rounds}: expected 1 to max_rounds = {max_rounds}")
-    times = np.linspace(0, TIME_PER_ROUND * rounds, 4 * rounds + 1)
+    import numpy as np
+
+    import meanfield
+    from validation import compare, simulate
+    from validation.comparison import comparison_table
+
+    times = np.linspace(0, meanfield.TIME_PER_ROUND * rounds, 4 * rounds + 1)
     comparisons = []
     for policy in policies:
         solution = meanfield.solve(policy, times=times, max_time=max(2000.0, times[-1]))
-        simulation = simulate_runs(
+        simulation = simulate(
             policy,
             n_agents=n_agents,
             runs=runs,
@@ -142,12 +83,21 @@ def compare_policies(
 
 
 def _validate_real(folder: Path, out: Path | None, runs: int, seed: int) -> None:
+    output = Output(out, forms=TABLE)
+    from meanfield._tables.result_table import table_text
     from validation import populations
 
     table = populations.validate(folder, runs=runs, seed=seed, progress=sys.stderr.isatty())
-    for line in populations.report(table)[:-1]:
+    *lines, last = populations.report(table)
+    for line in lines:
         say(line)
-    if out is not None:
-        table.to_csv(out, index=False)
-        say(f"wrote {out}")
-    say(populations.report(table)[-1])
+    output.write(None, lambda form: table_text(table, form, "Real populations against policies", "real-populations"))
+    say(last)
+
+
+def one_model(policies: xr.Dataset) -> list[xr.Dataset]:
+    import meanfield
+
+    if policies.sizes.get("model", 1) > 1:
+        raise InputError(f"the file has the models {', '.join(policies['model'].values)}: choose one with --model")
+    return list(meanfield.each_policy(policies))

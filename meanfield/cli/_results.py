@@ -5,23 +5,27 @@ from __future__ import annotations
 import sys
 import tempfile
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-import xarray as xr
 
-import meanfield
 from meanfield import InputError
-from meanfield.cli._common import app, captured, console, saved, say
+from meanfield.cli._common import app, captured
+from meanfield.cli._output import Output, check_place, console, say
 from meanfield.cli._populations import compare_policies
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 
 @app.command(epilog="Example: meanfield figures solution.nc check.nc --out results")
 def figures(
     results: Annotated[list[Path], typer.Argument(metavar="RESULTS…", help="What solve, stability or validate wrote.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write into.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write into; made if it is not there.")],
 ) -> None:
     """Draw results as in the papers: a figure or table for each file, named after it."""
+    check_place(out, folder=True)
+    import meanfield
     from paper_figs import mean_field_dynamics, table_s1, theory_and_simulation
 
     makers = {
@@ -29,12 +33,11 @@ def figures(
         "comparison": (theory_and_simulation.draw, ".png"),
         "stability_table": (table_s1.draw, "_against_paper.csv"),
     }
-    if not out.is_dir():
-        raise InputError(f"out = {out}: there is no such folder")
     loaded = {path: meanfield.load(path) for path in results}
     for path, result in loaded.items():
         if result.attrs.get("kind") not in makers:
             raise InputError(f"{path}: expected what solve, stability or validate wrote")
+    out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=out) as folder:
         drawn = []
         for path, result in loaded.items():
@@ -52,6 +55,8 @@ def demo(
     ),
 ) -> None:
     """The whole chain on the embedded SmolLM2: extract, solve, check against simulation, draw, explain."""
+    check_place(out, folder=True)
+    import meanfield
     from paper_figs import mean_field_dynamics, theory_and_simulation
     from policy_extraction import SMOLLM2
     from policy_extraction import extract as extract_policy
@@ -60,16 +65,16 @@ def demo(
     console.rule("1. policies: what SmolLM2-135M says in every memory of up to three rounds")
     pairs = [("his", "her"), ("woman", "man"), ("Mexican", "American")]
     policies = extract_policy(SMOLLM2, words=pairs, memory_length=3, progress=sys.stderr.isatty())
-    saved(policies, out / "policies.nc", captured(policies))
+    Output(out / "policies.nc").write(policies, note=captured(policies))
     console.rule("2. theory: fixed points and their stability")
     table = meanfield.stability_table(policies, progress=sys.stderr.isatty())
     console.print(meanfield.stability_report(table))
-    saved(table, out / "stability.nc")
+    Output(out / "stability.nc").write(table)
     solution = meanfield.solve(policies)
-    saved(solution, out / "mean_field_dynamics.nc")
+    Output(out / "mean_field_dynamics.nc").write(solution)
     console.rule("3. check: exact simulation of 24, 200 and 2,000 agents")
     comparison = compare_policies(list(meanfield.each_policy(policies)), [24, 200, 2000], 400, 1, 300, 30)
-    saved(comparison, out / "theory_and_simulation.nc")
+    Output(out / "theory_and_simulation.nc").write(comparison)
     drawn = [
         mean_field_dynamics.draw(solution, out / "mean_field_dynamics.png"),
         theory_and_simulation.draw(comparison, out / "theory_and_simulation.png"),

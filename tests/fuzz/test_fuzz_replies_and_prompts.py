@@ -201,7 +201,10 @@ def prompt_files(name: str, random: np.random.Generator) -> None:
         loaded.prompt(("a", "b"), [("a", "b")], Payoffs())
 
 
-COMMANDS = ("solve", "stability", "simulate", "validate", "figures", "data", "extract", "nothing", "--help", "")
+COMMANDS = (
+    *(command.name or command.callback.__name__ for command in cli.app.registered_commands if command.name != "demo"),
+    *("nothing", "--help", ""),
+)
 OPTIONS = (
     *("--out", "-o", "--model", "--pair", "-n", "--n-agents", "--runs", "--seed", "--max-rounds", "--record-rounds"),
     *("--rounds", "--csv", "--latex", "--all-criteria", "--words", "-H", "--memory-length", "--temperature", "--path"),
@@ -258,7 +261,7 @@ def command_lines(random: np.random.Generator) -> None:
         pool = OPTIONS if random.random() < 0.5 else ARGUMENTS
         vector.insert(int(random.integers(1, len(vector) + 1)), pool[random.integers(len(pool))])
     # What a hub or a site would be asked for is not there, and nothing is downloaded.
-    offline = {"HF_HUB_OFFLINE": "1", "MEANFIELD_DATA": os.devnull}
+    offline = {"HF_HUB_OFFLINE": "1", "MEANFIELD_DATA": os.devnull, "MEANFIELD_TRACEBACK": "1"}
     with mock.patch.object(sys, "argv", ["meanfield", *vector]), mock.patch.dict(os.environ, offline):
         try:
             cli.main()

@@ -1,0 +1,117 @@
+"""Results as tables: a row a point of some dims, for files of other programs and for the terminal."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+from rich.box import SIMPLE_HEAD
+from rich.console import Group
+from rich.markup import escape
+from rich.table import Table
+
+from meanfield._tables.latex import escaped, fixed, latex_table, power_of_ten
+
+LONG_DIMS = ("state", "run", "time", "component", "point", "mode")
+NAMES = ("model", "pair")
+DECIMALS = 4
+SMALL = 10.0**-DECIMALS
+SHOWN_ROWS, UPRIGHT_ROWS = 20, 6
+
+
+def result_table(result: xr.Dataset, rows: Sequence[str]) -> pd.DataFrame:
+    """A row for each point of the dims `rows`, as far as the result has them.
+
+    A variable over a further dim becomes a column for each of its labels, as `word_share_0` and `word_share_1`; over
+    states, runs or times it is left out. What has none of the dims is the same in every row.
+    """
+    rows = [dim for dim in rows if dim in result.dims]
+    sizes = {dim: result.sizes[dim] for dim in rows}
+    first = [name for name in (*NAMES, *rows) if name in result.coords]
+    columns = {}
+    for name in dict.fromkeys([*first, *result.coords, *result.data_vars]):
+        others = [str(dim) for dim in result[name].dims if dim not in rows]
+        if name in others or any(dim in LONG_DIMS for dim in others):
+            continue
+        labels = [result[dim].values if dim in result.coords else range(result.sizes[dim]) for dim in others]
+        for place in itertools.product(*(range(result.sizes[dim]) for dim in others)):
+            one = result[name].variable.isel(dict(zip(others, place, strict=True)))
+            suffix = [str(of[i]) for of, i in zip(labels, place, strict=True)]
+            columns["_".join([str(name), *suffix])] = one.set_dims(sizes).values.ravel()
+    return pd.DataFrame(columns)
+
+
+def table_text(table: pd.DataFrame, form: str, caption: str = "", label: str = "") -> str:
+    """The table in the form csv, json or tex; JSON is a list of objects, with null for what is no number."""
+    if form == "csv":
+        return table.to_csv(index=False)
+    if form == "json":
+        rows = [{name: _plain(cell) for name, cell in row.items()} for row in table.to_dict("records")]
+        return json.dumps(rows, ensure_ascii=False, indent=1) + "\n"
+    same, table = _split(table) if len(table) > 1 else ({}, table)
+    alignment = "".join("r" if pd.api.types.is_numeric_dtype(kind) else "l" for kind in table.dtypes)
+    header = " & ".join(_spaced(name) for name in table) + r" \\"
+    body = [" & ".join(row) + r" \\" for row in zip(*(_latex_column(table[name]) for name in table), strict=True)]
+    told = [f"{_spaced(name)}: {_latex_column(pd.Series([cell]))[0]}" for name, cell in same.items()]
+    return latex_table(alignment, header, body, "; ".join([escaped(caption.removesuffix(".")), *told]), label)
+
+
+def shown_table(table: pd.DataFrame, width: int) -> Group:
+    """The table for a terminal: what is the same in all rows, then the first rows, and the columns for which is room.
+
+    Few rows that are wide are shown upright.
+    """
+    same, varying = _split(table)
+    cells = {str(name): [_shown(cell) for cell in varying[name][:SHOWN_ROWS]] for name in varying}
+    widths = np.cumsum([max(map(len, (name, *column))) + 3 for name, column in cells.items()])
+    fitting = int((widths < width).sum())
+    upright = fitting < len(cells) and len(varying) <= UPRIGHT_ROWS
+    head = Table(box=None, show_header=False)
+    lines = {name: [_shown(cell)] for name, cell in same.items()} | (cells if upright else {})
+    for name, column in lines.items():
+        head.add_row(name, *map(escape, column))
+    if upright or not cells:
+        return Group(head)
+    more = (len(varying) - SHOWN_ROWS, "rows"), (len(cells) - fitting, "columns")
+    left_out = ", ".join(f"{number} more {what}" for number, what in more if number > 0)
+    body = Table(box=SIMPLE_HEAD, caption=left_out and f"{left_out}: --out FILE", caption_justify="left")
+    for name in list(cells)[:fitting]:
+        body.add_column(name, justify="right" if pd.api.types.is_numeric_dtype(varying[name]) else "left")
+    for row in list(zip(*cells.values(), strict=True)):
+        body.add_row(*map(escape, row[:fitting]))
+    return Group(head, body)
+
+
+def _split(table: pd.DataFrame) -> tuple[dict[str, object], pd.DataFrame]:
+    """What is the same in all rows, and the other columns."""
+    same = [name for name in table if len(table[name].unique()) <= 1]
+    return {str(name): table[name].iloc[0] for name in same if len(table)}, table.drop(columns=same)
+
+
+def _plain(cell: object) -> object:
+    """As JSON has it, which knows no NaN and no infinity."""
+    if isinstance(cell, float) and not math.isfinite(cell):
+        return None if math.isnan(cell) else str(cell)
+    return cell
+
+
+def _shown(cell: object) -> str:
+    return f"{cell:.4g}" if isinstance(cell, float) else "" if cell is None else str(cell)
+
+
+def _latex_column(column: pd.Series) -> list[str]:
+    """Fixed decimals, or powers of ten where they would be zeros."""
+    if not pd.api.types.is_float_dtype(column):
+        return ["" if cell is None else escaped(str(cell)) for cell in column]
+    if 0 < column.abs().max() < SMALL:
+        return ["--" if math.isnan(cell) else power_of_ten(f"{cell:.2e}") for cell in column]
+    return [fixed(cell, DECIMALS) for cell in column]
+
+
+def _spaced(name: object) -> str:
+    return escaped(str(name).replace("_", " "))

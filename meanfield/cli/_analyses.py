@@ -1,0 +1,172 @@
+"""The commands of one call: which function, what its table is, and what is printed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from rich.console import RenderableType
+
+from meanfield.cli._analysis import Analysis, register
+from meanfield.cli._output import console
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+def _attractors(solution: xr.Dataset) -> Iterator[str]:
+    import numpy as np
+
+    dims = solution["attractor"].dims
+    for place in np.ndindex(*solution["attractor"].shape):
+        end = solution.isel(dict(zip(dims, place, strict=True)))
+        if end["attractor"].item() is not None:
+            note = "" if end["steady"] else f" (not steady: still moving at t = {end['end_time'].item():g})"
+            yield f"{_name(end)}: {end['attractor'].item()}{note}"
+
+
+def _ends(runs: xr.Dataset) -> Iterator[str]:
+    import meanfield
+
+    for one in [runs.isel(pair=i) for i in range(runs.sizes["pair"])] if "pair" in runs.dims else [runs]:
+        for size in one["n_agents"].values:
+            ended = one["consensus_word"].sel(n_agents=size)
+            shares = {word: (ended == word).mean().item() for word in meanfield.words_of(one)}
+            shares["no consensus"] = ended.isnull().mean().item()
+            listed = ", ".join(f"{outcome} {share:.3f}" for outcome, share in shares.items())
+            yield f"{_name(one)}, N = {size:,}: {listed}"
+
+
+def _warnings(report: xr.Dataset) -> list[str]:
+    from policy_extraction import policy_warnings
+
+    return policy_warnings(report) or ["nothing to warn of"]
+
+
+def _measures(curves: xr.Dataset) -> list[RenderableType]:
+    from meanfield._tables.result_table import result_table, shown_table
+    from theory.norms import emergence_measures
+
+    return [shown_table(result_table(emergence_measures(curves), ("behaviour",)), console.width)]
+
+
+def _name(result: xr.Dataset) -> str:
+    from meanfield.toolbox import name_of
+
+    return name_of(result)
+
+
+ANALYSES = (
+    Analysis(
+        "solve",
+        "meanfield._dynamics.solve",
+        "solve",
+        ("model", "pair", "time"),
+        "published.nc --model gpt-4o --out solution.nc",
+        together=True,
+        summary=_attractors,
+        skip=("initial",),
+    ),
+    Analysis(
+        "fixed-points",
+        "meanfield._fixed_points.fixed_points",
+        "fixed_points",
+        ("fixed_point",),
+        "published.nc --pair his/her --out fixed_points.csv",
+    ),
+    Analysis(
+        "basins", "meanfield._dynamics.basins", "basins", ("attractor",), "published.nc --model gpt-4o --out basins.csv"
+    ),
+    Analysis(
+        "bifurcation",
+        "meanfield._parameters.bifurcation",
+        "bifurcation",
+        ("point",),
+        "published.nc --model gpt-4o --pair his/her --word her --out bifurcation.nc",
+    ),
+    Analysis(
+        "critical-mass",
+        "meanfield._parameters.critical_mass",
+        "critical_mass",
+        (),
+        "published.nc --model gpt-4o --pair woman/man --word woman",
+    ),
+    Analysis(
+        "group-size",
+        "meanfield._finite_size.group_size_law",
+        "group_size_law",
+        ("n_agents",),
+        "published.nc --model gpt-4o --pair African/White --n-agents 24,100,400",
+    ),
+    Analysis(
+        "finite-size",
+        "meanfield._finite_size.moments",
+        "finite_size",
+        ("n_agents", "time"),
+        "published.nc --model gpt-4o --pair his/her -n 24,100 --times 0:20:2 --out moments.csv",
+    ),
+    Analysis(
+        "sensitivity",
+        "meanfield._finite_size.sensitivity",
+        "sensitivity",
+        ("state",),
+        "published.nc --model gpt-4o --pair woman/man --of kappa --out sensitivity.csv",
+    ),
+    Analysis(
+        "check",
+        "policy_extraction.checks._check_policy",
+        "check_policy",
+        ("policy",),
+        "smollm2 --out check.csv",
+        together=True,
+        summary=_warnings,
+    ),
+    Analysis(
+        "simulate",
+        "validation.naming_game._simulate",
+        "simulate",
+        ("n_agents", "run"),
+        "published.nc --model gpt-4o --pair his/her -n 24 --out runs.nc",
+        summary=_ends,
+    ),
+    Analysis(
+        "collective-bias",
+        "validation.naming_game._collective_bias",
+        "collective_bias",
+        ("pair", "n_agents"),
+        "published.nc --model gpt-4o -n 24,100 --out bias.csv",
+        together=True,
+    ),
+    Analysis(
+        "norms",
+        "theory.norms._emergence",
+        "emergence",
+        ("behaviour", "time"),
+        "--rates encounters_per_day=30 --out norms.nc",
+        summary=_measures,
+        skip=("agents",),
+    ),
+    Analysis(
+        "norm-fixed-points",
+        "theory.norms._fixed_points",
+        "norm_fixed_points",
+        ("fixed_point",),
+        "tipping --out theory.norms.fixed_points.csv",
+        skip=("agents",),
+    ),
+    Analysis(
+        "flag-game",
+        "validation.flag_game._mechanism1",
+        "simulate_mechanism1",
+        ("n_agents",),
+        "-n 4,16,64 --parameters J=0.5,beta=2 --out flag_game.nc",
+    ),
+    Analysis(
+        "fit-flag-game",
+        "theory.flag_game.mechanism1._fit",
+        "fit_mechanism1",
+        ("parameter",),
+        "population_scaling.csv --free mean_T,mean_R --out fit.nc",
+    ),
+)
+register(ANALYSES)

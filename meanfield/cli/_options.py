@@ -1,0 +1,155 @@
+"""Options of a command from the arguments of a function, and values of the arguments from what was typed."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import fields, replace
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import typer
+from rich.markup import escape
+
+from meanfield import InputError
+from meanfield.cli._signatures import REQUIRED, Argument
+
+SHORT = {"n_agents": ["-n"]}
+DEFAULTS = {"runs": 1000, "seed": 0}  # where the function has none
+MOST_NUMBERS = 10**6
+# Where a record of numbers is, of which single ones may be given
+RECORDS = {"Mechanism1": "theory.flag_game.mechanism1:APPENDIX_E", "NormRates": "theory.norms:NormRates"}
+
+
+class _Kind(NamedTuple):
+    """What an annotation asks for: the type that typer reads, what is made of it, and a name for the value."""
+
+    typed: Any
+    read: Callable[[str, Any], object] = lambda name, given: given
+    metavar: str | None = None
+
+
+def parameter(argument: Argument, text: str) -> inspect.Parameter:
+    """What typer asks for: an option, which where it is not given is left to the function, or a value that must be."""
+    kind, name = _kind(argument), argument.name
+    own = DEFAULTS.get(name) if argument.default is REQUIRED else None
+    required = argument.default is REQUIRED and own is None
+    shown = argument.default if own is None else own
+    note = "" if shown in (REQUIRED, None) or shown is False else f" [dim]\\[default: {shown}][/dim]"
+    settings: dict[str, Any] = {"help": escape(text) + note, "show_default": False}
+    if required and not argument.by_name:
+        ask = typer.Argument(metavar=name.upper(), **settings)
+    else:
+        names = [f"--{name.replace('_', '-')}", *SHORT.get(name, ())]
+        ask = typer.Option(*names, metavar=kind.metavar, **settings)
+    return inspect.Parameter(
+        name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=inspect.Parameter.empty if required else own,
+        annotation=Annotated[kind.typed if required else kind.typed | None, ask],
+    )
+
+
+def value(argument: Argument, given: Any) -> object:
+    """What the function gets; InputError where the text can't be read as what it takes."""
+    return _kind(argument).read(argument.name, given)
+
+
+def _kind(argument: Argument) -> _Kind:
+    return next(kind for pattern, kind in KINDS if re.search(pattern, argument.annotation))
+
+
+def _parts(given: Sequence[str]) -> list[str]:
+    """Of an option that may be given several times, or once with commas."""
+    return [part for text in given for part in text.split(",")]
+
+
+def _number(name: str, text: str) -> int | float:
+    for convert in (int, float):
+        try:
+            return convert(text)
+        except ValueError:
+            continue
+    raise InputError(f"{name} = {text!r}: expected numbers, as in 24,100,400 or 0:60:0.5 for first:last:step")
+
+
+def _numbers(name: str, given: Sequence[str]) -> list[int | float]:
+    numbers = []
+    for part in _parts(given):
+        first, *rest = [_number(name, text) for text in part.split(":")]
+        numbers += _steps(name, part, first, *rest) if len(rest) == 2 else [_number(name, part)]
+    return numbers
+
+
+def _steps(name: str, text: str, first: int | float, last: int | float, step: int | float) -> list[int | float]:
+    count = (last - first) / step if step else math.nan
+    if not 0 <= count < MOST_NUMBERS:
+        raise InputError(f"{name} = {text!r}: expected first:last:step with 1 to {MOST_NUMBERS} steps")
+    return [first + i * step for i in range(math.floor(count + 1e-9) + 1)]
+
+
+def _floats(name: str, given: Sequence[str]) -> list[float]:
+    return [float(number) for number in _numbers(name, given)]
+
+
+def _array(name: str, given: Sequence[str]) -> object:
+    import numpy as np
+
+    return np.array(_floats(name, given))
+
+
+def _pairs(name: str, given: Sequence[str], example: str) -> dict[str, int | float]:
+    found = {}
+    for part in _parts(given):
+        key, equals, number = part.rpartition("=")
+        if not equals:
+            raise InputError(f"{name} = {part!r}: expected names and numbers, as in {example}")
+        found[key] = _number(name, number)
+    return found
+
+
+def _of_words(name: str, given: Sequence[str]) -> dict[str, int | float]:
+    return _pairs(name, given, "his=0.1")
+
+
+def _by_type_and_preference(name: str, given: Sequence[str]) -> dict[tuple[str, ...], float]:
+    pairs = _pairs(name, given, "entrepreneur/for=0.3")
+    return {tuple(key.split("/")): float(number) for key, number in pairs.items()}
+
+
+def _record(kind: str, name: str, given: Sequence[str]) -> object:
+    module, _, of = RECORDS[kind].partition(":")
+    found = getattr(import_module(module), of)
+    prototype = found() if isinstance(found, type) else found
+    types = {field.name: field.type for field in fields(prototype)}
+    changes = _pairs(name, given, f"{next(iter(types))}=1")
+    if unknown := changes.keys() - types.keys():
+        raise InputError(f"{name} has {min(unknown)!r}: expected some of {', '.join(types)}")
+    return replace(prototype, **{key: float(n) if types[key] == "float" else n for key, n in changes.items()})
+
+
+def _dataset(name: str, path: Path) -> object:
+    import meanfield
+
+    return meanfield.load(path)
+
+
+KINDS = [
+    ("^bool", _Kind(bool)),
+    ("^str", _Kind(str)),
+    (r"^Mapping\[tuple", _Kind(list[str], _by_type_and_preference, "TYPE/PREFERENCE=NUMBER,…")),
+    ("^Mapping", _Kind(list[str], _of_words, "WORD=NUMBER,…")),
+    *((name, _Kind(list[str], partial(_record, name), "NAME=NUMBER,…")) for name in RECORDS),
+    (r"^Sequence\[str", _Kind(list[str], lambda name, given: _parts(given), "NAME,…")),
+    (r"(Sequence|Iterable)\[int", _Kind(list[str], _numbers, "NUMBER,…")),
+    ("ndarray", _Kind(list[str], _array, "NUMBER,…")),
+    ("Sequence", _Kind(list[str], _floats, "NUMBER,…")),
+    ("^int", _Kind(int)),
+    ("^float", _Kind(float)),
+    ("Dataset", _Kind(Path, _dataset)),
+    ("", _Kind(str)),
+]

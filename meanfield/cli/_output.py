@@ -1,0 +1,96 @@
+"""Where results go: a file of the form that its ending says, stdout, or the terminal."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from meanfield import InputError
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+DATASET = ("nc",)
+TABLE = ("csv", "json", "tex")
+console = Console()
+Out = Annotated[Path, typer.Option("--out", "-o", help="NetCDF file to write; - is stdout.")]
+RESULT = "File to write: .nc for all of it, .csv, .json or .tex for the table; - is stdout."
+Result = Annotated[Path | None, typer.Option("--out", "-o", help=RESULT)]
+Form = Annotated[str | None, typer.Option("--format", help="nc, csv, json or tex, whatever the ending; csv for -.")]
+
+
+class Output:
+    """A place where results can be written, looked at before long work starts.
+
+    With - for stdout all else is told on stderr; None is no place.
+    """
+
+    def __init__(self, path: Path | None, form: str | None = None, forms: Sequence[str] = (*DATASET, *TABLE)) -> None:
+        self.path, self.stdout = path, str(path) == "-"
+        ending = "" if path is None else path.suffix.removeprefix(".")
+        default = ("csv" if "csv" in forms else forms[0]) if self.stdout else ending
+        self.form = form or default
+        if form is not None and form not in forms:
+            raise InputError(f"format = {form!r}: expected {' or '.join(forms)}")
+        if path is None:
+            return
+        if self.form not in forms:
+            raise InputError(f"out = {path}: expected a name that ends with .{' or .'.join(forms)}")
+        if self.stdout:
+            console.stderr = True
+        else:
+            check_place(path)
+
+    def write(self, result: xr.Dataset | None, text: Callable[[str], str] = str, note: str = "") -> None:
+        """Write the Dataset, or the text of it in another form; says so."""
+        if self.path is None:
+            return
+        if self.stdout:
+            _to_stdout(result, text, self.form)
+            return
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        _to_file(result, text, self.form, self.path)
+        say(f"wrote {self.path}" + (f": {note}" if note else ""))
+
+
+def _to_file(result: xr.Dataset | None, text: Callable[[str], str], form: str, path: Path) -> None:
+    import meanfield
+    from meanfield.toolbox import whole_file
+
+    if form == "nc" and result is not None:
+        meanfield.save(result, path)
+        return
+    with whole_file(path) as temporary:
+        temporary.write_text(text(form), encoding="utf-8")
+
+
+def _to_stdout(result: xr.Dataset | None, text: Callable[[str], str], form: str) -> None:
+    if form != "nc":
+        sys.stdout.write(text(form))
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        _to_file(result, text, form, path := Path(folder) / "result.nc")
+        sys.stdout.buffer.write(path.read_bytes())
+
+
+def check_place(path: Path, folder: bool = False) -> None:
+    """InputError unless a file, or a folder, can be written or made there."""
+    if path.is_dir() and not folder:
+        raise InputError(f"out = {path}: it is a folder, expected the name of a file")
+    nearest = next(parent for parent in (*([path] if folder else []), *path.parents) if parent.exists())
+    if not nearest.is_dir():
+        raise InputError(f"out = {path}: {nearest} is no folder")
+    if not os.access(nearest, os.W_OK):
+        raise InputError(f"out = {path}: the folder {nearest} can't be written to")
+
+
+def say(text: str) -> None:
+    """One line, however long, and no markup: paths and words are shown as they are."""
+    console.print(text, markup=False, highlight=False, soft_wrap=True)
