@@ -10,7 +10,8 @@ stability table. Results are labelled `xarray.Dataset`s.
 - Who decides: `bifurcation`, `critical_mass`.
 - Finite groups: `finite_size`, `group_size_law`.
 - What a word share says: `convention`, `success_rate`, `entropy`.
-- Other games: `ReactionModel`, `solve_reactions`, `reaction_fixed_points`, `reaction_protocol`.
+- Other games: `ReactionModel`, which `solve`, `fixed_points` and `spectrum` take too, `reaction_model`,
+  `reaction_protocol`.
 - Tables and files: `stability_report`, `describe_stability`, `write_stability_csv`, `write_stability_latex`, `load`,
   `save`, `cache_folder`, `datasets`.
 - Errors: `InputError`, `ModelError` (as `UnparsedError`), `StorageError` and `ConvergenceError` are `MeanfieldError`.
@@ -59,11 +60,10 @@ if TYPE_CHECKING:
     from meanfield._population.policy import validate_policy as validate_policy
     from meanfield._population.policy import words_of as words_of
     from meanfield._population.population import Population as Population
+    from meanfield._population.population_model import reaction_model as reaction_model
+    from meanfield._population.reaction_model import ReactionModel as ReactionModel
+    from meanfield._population.reaction_model import reaction_protocol as reaction_protocol
     from meanfield._population.reaction_tensor import dense_tensor as dense_tensor
-    from meanfield._reactions.fixed_points import reaction_fixed_points as reaction_fixed_points
-    from meanfield._reactions.model import ReactionModel as ReactionModel
-    from meanfield._reactions.model import reaction_protocol as reaction_protocol
-    from meanfield._reactions.solve import solve_reactions as solve_reactions
     from meanfield._tables.stability_files import write_stability_csv as write_stability_csv
     from meanfield._tables.stability_files import write_stability_latex as write_stability_latex
     from meanfield._tables.stability_report import describe_stability as describe_stability

@@ -169,17 +169,22 @@ CALLS: dict[str, Callable[[Given], Any]] = {
         policy_hash(g.policy),
         policy_hash(g.stack),
     ],
-    "meanfield.reaction_fixed_points": lambda g: meanfield.reaction_fixed_points(infection(), initial=g.mix, starts=1),
+    "meanfield.fixed_points for models": lambda g: meanfield.fixed_points(infection(), initial=g.mix, starts=1),
+    "meanfield.reaction_model": lambda g: [
+        model.drift(np.full(model.n_states, 1 / model.n_states))
+        for model in (meanfield.reaction_model(g.policy), meanfield.reaction_model(g.population))
+    ],
     "meanfield.sensitivity": lambda g: meanfield.sensitivity(g.policy, of="word_share", fixed_point=0),
     "meanfield.toolbox.single_policy": lambda g: single_policy(g.policy),
     "meanfield.solve": lambda g: [meanfield.solve(g.policy, initial=g.starts), meanfield.solve(g.lone)],
     "meanfield.solve for stacks": lambda g: meanfield.solve(g.stack, initial=g.starts),
     "meanfield.solve for populations": lambda g: meanfield.solve(g.population, initial=g.compositions),
-    "meanfield.solve_reactions": lambda g: meanfield.solve_reactions(infection(), g.mix, np.arange(3.0)),
+    "meanfield.solve for models": lambda g: meanfield.solve(infection(), initial=g.mix, times=np.arange(3.0)),
     "meanfield.toolbox.space_of": lambda g: space_of(g.policy),
     "meanfield.spectrum": lambda g: [
         meanfield.spectrum(g.policy, g.composition),
         meanfield.spectrum(g.population, g.compositions),
+        meanfield.spectrum(infection(), g.mix),
     ],
     "meanfield.stability_table": lambda g: meanfield.stability_table(g.policy),
     "meanfield.stability_table for populations": lambda g: meanfield.stability_table([g.stack, g.population]),
@@ -243,10 +248,10 @@ ROUNDED = {"validation.compare", "policy_extraction.check_policy", "policy_extra
 COMPILED = {
     "meanfield.basins",
     "meanfield.finite_size",
-    "meanfield.reaction_fixed_points",
+    "meanfield.fixed_points for models",
     "meanfield.solve for populations",
     "meanfield.solve for stacks",
-    "meanfield.solve_reactions",
+    "meanfield.solve for models",
     "meanfield.stability_table for populations",
 }
 # What needs a solution, or a search, of its own for three words

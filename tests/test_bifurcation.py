@@ -196,7 +196,7 @@ CASES = {
 }
 
 
-SPACING = 0.04
+SPACING = 0.07
 
 
 @pytest.fixture(scope="module", params=CASES)
@@ -221,7 +221,7 @@ def test_every_point_is_a_fixed_point(case):
         at = with_parameter(population, parameter, word, c)
         assert np.abs(mixture_drift(x, at.mixture, at.space)).max() < 1e-10
         checked += 1
-    assert checked > 15
+    assert checked > 8
 
 
 def test_stability_changes_at_folds_only(case):
@@ -267,7 +267,7 @@ def test_slice_of_the_diagram_is_the_landscape_there(case, c):
 def test_points_are_in_the_landscape_at_their_parameter(case):
     population, parameter, word, diagram = case
     inner = np.flatnonzero(~diagram["fold"].values & (diagram["parameter"].values < 0.95))
-    for i in inner[:: len(inner) // 8]:
+    for i in inner[:: len(inner) // 6]:
         point = diagram.isel(point=i)
         landscape = meanfield.fixed_points(with_parameter(population, parameter, word, point["parameter"].item()))
         distance = np.abs(landscape["word_share"].values[:, 0] - point["word_share"].values[0])
@@ -307,7 +307,7 @@ def test_few_may_be_left_to_commit(share):
 
 
 def test_spacing_is_that_of_neighbours():
-    fine, coarse = (meanfield.bifurcation(heard_last(0.1, 0.6), word="a", spacing=s) for s in (0.01, 0.1))
+    fine, coarse = (meanfield.bifurcation(heard_last(0.1, 0.6), word="a", spacing=s) for s in (0.02, 0.2))
     assert fine.sizes["point"] > 5 * coarse.sizes["point"]
 
 
@@ -459,7 +459,7 @@ def test_unbiased_models_have_a_pitchfork(slopes, lowest, highest):
     for fraction, number in ((c - 2e-3, 3), (c + 2e-3, 1)):
         assert meanfield.fixed_points(population.with_fraction(fraction)).sizes["fixed_point"] == number
     assert critical.attrs["transition"] == "pitchfork"
-    diagram = meanfield.bifurcation(population, parameter="fraction")
+    diagram = meanfield.bifurcation(population, parameter="fraction", spacing=0.1)
     equal = np.isclose(diagram["word_share"].values[:, 0], 0.5, atol=1e-12)
     c_equal = diagram["parameter"].values[equal]
     assert (c_equal.min(), c_equal.max()) == (0, 1)

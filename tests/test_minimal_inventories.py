@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping
+from functools import cache
 from itertools import combinations, permutations
 from pathlib import Path
 
@@ -92,6 +93,7 @@ def the_commonest(words: list[int]) -> dict[int, float]:
     return {max(range(len(words)), key=lambda k: words[k].bit_count()): 1.0}
 
 
+@cache
 def same_up_to_names(state: State, n: int, fixed: int) -> State:
     """The one state that stands for all that differ in the order of words and of agents from `fixed` on."""
     orders = ([*range(fixed), *order] for order in permutations(range(fixed, n)))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from meanfield import InputError, solve_reactions
+from meanfield import InputError, solve
 from theory import norms
 from theory.norms import AGENTS, BEHAVIOURS, NormAgent, NormRates, as_ordinary, default_operations
 
@@ -183,7 +183,7 @@ def test_solutions_end_in_stable_fixed_points() -> None:
     points = norms.fixed_points("tipping")
     stable = points.sel(fixed_point=points["stable"])
     model = norms.reaction_model(default_operations(), "tipping")
-    end = solve_reactions(model, norms.initial_composition(norms.starting_fractions("tipping")), np.array([300.0]))[
+    end = solve(model, initial=norms.initial_composition(norms.starting_fractions("tipping")), times=[300.0])[
         "composition"
     ].isel(time=0)
     distance = abs(stable["composition"] - end.drop_vars("time")).max("state")
@@ -211,7 +211,7 @@ def test_both_norms_are_found_where_solutions_end(seed: int, behaviour: str) -> 
         for (kind, likes), fraction in fractions.items():
             start.loc[f"{kind}/{likes}/complying/{side}"] = fraction
         model = norms.reaction_model(operations, behaviour)
-        end = solve_reactions(model, start, np.array([400.0]))["composition"].isel(time=0, drop=True)
+        end = solve(model, initial=start, times=[400.0])["composition"].isel(time=0, drop=True)
         assert float(abs(points["composition"] - end).max("state").min()) < 1e-6
 
 

@@ -56,7 +56,7 @@ def random_operations(seed: int) -> xr.Dataset:
 def course(table: xr.Dataset, start: xr.DataArray | np.ndarray, **rates) -> xr.Dataset:
     """Observables of the smoking norm from `start`, and the composition."""
     model = theory.norms.reaction_model(table, "smoking", NormRates(**rates))
-    composition = meanfield.solve_reactions(model, start, TIMES)["composition"]
+    composition = meanfield.solve(model, initial=start, times=TIMES)["composition"]
     return theory.norms.observables(model, composition).assign(composition=composition)
 
 

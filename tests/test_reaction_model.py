@@ -3,59 +3,25 @@
 Error budget: the one stochastic test accepts a true statement with probability 1 - 1e-6 for an arbitrary seed.
 """
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 import xarray as xr
 from scipy.linalg import block_diag
-from scipy.sparse import csr_array
 
 import meanfield
 import theory
-from conftest import drift, linearised_drift, majority_policy, random_composition, random_policy
-from meanfield import InputError, ReactionModel
+from conftest import majority_policy, random_composition, random_policy
+from meanfield import InputError, Population, ReactionModel, reaction_model
 from meanfield._numerics.tsit5 import Tolerances
+from meanfield._population.drift import mixture_drift, mixture_linearised_drift
 from meanfield._reactions.fixed_points import _index_report
 from meanfield._reactions.roots import closed_face, closed_faces, only_support, polish
 from meanfield._reactions.search import linearised, starts_of
 from meanfield._reactions.solve import courses
-from meanfield.toolbox import space_of
+from meanfield.toolbox import as_population, stability
 from validation import reactions
-
-
-def naming_game(policy):
-    """One channel for each pair of words; both memories shift, and an agent takes part once in a unit of time."""
-    q, space = policy["q"].values, space_of(policy)
-    W, states = space.n_words, np.arange(space.n_states)
-
-    def shift(own, partner):
-        ones = np.ones(space.n_states)
-        return csr_array((ones, (states, space.successors() + W * own + partner)), shape=(space.n_states,) * 2)
-
-    pairs = [(a, b) for a in range(W) for b in range(W)]
-    return ReactionModel(
-        states=[str(space.memory(i)) for i in range(space.n_states)],
-        alpha=[q[:, a] for a, b in pairs],
-        beta=[q[:, b] for a, b in pairs],
-        first=[shift(a, b) for a, b in pairs],
-        second=[shift(b, a) for a, b in pairs],
-        encounter_rate=0.5,
-    )
-
-
-def minimal_naming_game(p):
-    """Lexicons and committed agents, who are conserved classes of their own: a channel is (word said, known or not)."""
-    lexicons = {"A": (1, 0), "B": (0, 1), "AB": (p, 1 - p), "only A": (1, 0), "only B": (0, 1)}
-    knows = {"A": ([1, 0, 1, 1, 0], [0, 2, 2, 3, 4]), "B": ([0, 1, 1, 0, 1], [2, 1, 2, 3, 4])}
-    collapsed = {"A": [0, 0, 0, 3, 4], "B": [1, 1, 1, 3, 4]}
-    alpha, beta, first, second = [], [], [], []
-    for w, word in enumerate("AB"):
-        known, extended = knows[word]
-        for hit in (1, 0):
-            alpha.append([said[w] for said in lexicons.values()])
-            beta.append([float(k == hit) for k in known])
-            first.append(np.eye(5)[collapsed[word]] if hit else None)
-            second.append(np.eye(5)[collapsed[word] if hit else extended])
-    return ReactionModel([*lexicons], alpha, beta, first, second, encounter_rate=0.5)
 
 
 def sis(transmission=0.6, recovery=0.25, encounter_rate=2.0):
@@ -103,32 +69,79 @@ def replicator(gain):
     return ReactionModel(["rock", "scissors", "paper"], alpha=np.eye(3), beta=beats, second=takes)
 
 
+def bistable(p):
+    """Agents say what was said most in two interactions, by whomever: two consensus states and a saddle."""
+    space = meanfield.MemorySpace(2, 2)
+    lead = [sum(1 - 2 * word for pair in space.memory(i) for word in pair) for i in range(space.n_states)]
+    return meanfield.make_policy(0.5 + (p - 0.5) * np.sign(lead), ["a", "b"])
+
+
+# --- the naming game: the fast method, by the word share alone, against the general one
+
+TWO_KINDS = Population(
+    [random_policy(seed, 2, 1, 0.15) for seed in (1, 2)], fractions=[0.3, 0.7], committed={"b": 0.05}
+)
+GAMES = {
+    **{
+        f"{W} words, H = {H}, {seed}": random_policy(seed, W, H, 0.15)
+        for W, H, seed in [(2, 1, 5), (2, 2, 0), (3, 1, 7)]
+    },
+    "bistable": bistable(0.95),
+    "bistable, exact": bistable(1.0),
+    "two kinds and committed": TWO_KINDS,
+}
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_fast_method_has_the_results_of_the_general_one(game):
+    """Drift, its derivative, solutions, spectra and fixed points."""
+    policy, population = GAMES[game], as_population(GAMES[game])
+    model, mixture, space = reaction_model(policy), population.mixture, population.space
+    firm = mixture.committed[mixture.committed > 0]
+    said = np.concatenate([*mixture.q, np.eye(space.n_words)[mixture.committed > 0]])
+
+    def whole(x, committed=firm):
+        """The composition of the reaction model: fractions of all agents."""
+        return np.append(mixture.share[:, None] * np.reshape(x, (-1, space.n_states)), committed)
+
+    x = np.stack([random_composition(m, space.n_states) for m in range(len(mixture.q))])
+    step = x[:, ::-1] - x
+    np.testing.assert_allclose(model.drift(whole(x)), whole(mixture_drift(x, mixture, space), 0 * firm), atol=1e-16)
+    change = mixture_linearised_drift(step, x, mixture, space)
+    np.testing.assert_allclose(model.jacobian(whole(x)) @ whole(step, 0 * firm), whole(change, 0 * firm), atol=1e-14)
+
+    times = np.array([0.0, 0.5, 3.0, 40.0])
+    theirs = meanfield.solve(policy, times=times)["word_share"].values
+    empty = whole(meanfield.empty_memories(policy).values)
+    ours = meanfield.solve(model, initial=empty, times=times)
+    np.testing.assert_allclose(ours["composition"].values @ said, theirs, atol=3e-8)
+
+    theirs = meanfield.spectrum(policy, x if len(x) > 1 else x[0], k=2)
+    ours = meanfield.spectrum(model, whole(x), k=2)
+    allowed = (ours["eigenvalue_error"] + theirs["eigenvalue_error"]).max().item()
+    np.testing.assert_allclose(ours["eigenvalue"], theirs["eigenvalue"], atol=allowed)
+    assert allowed < 1e-6
+
+    theirs, ours = meanfield.fixed_points(policy), meanfield.fixed_points(model, initial=empty, starts=16)
+    ours = ours.isel(fixed_point=np.argsort(-(ours["composition"].values @ said)[:, 0]))
+    np.testing.assert_allclose(ours["composition"], [whole(one) for one in theirs["composition"].values], atol=1e-9)
+    for name in ("eigenvalue", "eigenvalue_imaginary"):
+        np.testing.assert_allclose(ours[name], theirs[name], atol=1e-7)
+    for name in ("stability", "stable", "oscillatory"):
+        assert ours[name].values.tolist() == theirs[name].values.tolist()
+    if game.startswith("bistable"):
+        assert ours["stability"].values.tolist() == ["stable", "unstable", "stable"]
+    elif len(x) == 1:
+        assert "the sum of indices is 1, as it must be" in ours.attrs["completeness"]
+
+
 # --- the equation
-
-
-@pytest.mark.parametrize("size", [(2, 1), (2, 2), (3, 1)])
-def test_naming_game_is_a_special_case(size):
-    policy = random_policy(3, *size)
-    model, q, space = naming_game(policy), policy["q"].values, space_of(policy)
-    x = random_composition(1, space.n_states)
-    np.testing.assert_allclose(model.drift(x), drift(x, q, space), atol=1e-16)
-    step = np.random.default_rng(2).standard_normal(space.n_states)
-    step -= step.mean()
-    np.testing.assert_allclose(model.jacobian(x) @ step, linearised_drift(step, x, q, space), atol=1e-14)
 
 
 def test_tensor_of_the_naming_game_is_that_of_eq_16():
     policy = random_policy(4, 2, 1)
-    first_alone = naming_game(policy).tensor().sum(axis=3)
+    first_alone = reaction_model(policy).tensor().sum(axis=3)
     np.testing.assert_allclose(first_alone.transpose(2, 0, 1), meanfield.dense_tensor(policy), atol=1e-15)
-
-
-@pytest.mark.parametrize("p", [0.5, 0.3])
-def test_minimal_naming_game_has_the_derived_drift(p):
-    x = random_composition(5, 5)
-    np.testing.assert_allclose(
-        minimal_naming_game(p).drift(x)[:3], theory.minimal_naming_game.drift(x[:3], p, x[3:]), atol=1e-16
-    )
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -155,7 +168,7 @@ def test_tensor_and_protocol_have_the_drift(seed):
 
 
 def test_protocol_without_moves_alone_is_the_tensor():
-    model = naming_game(random_policy(0))
+    model = reaction_model(random_policy(0))
     P, rate = meanfield.reaction_protocol(model)
     assert rate == 0.5
     np.testing.assert_array_equal(P, model.tensor())
@@ -167,7 +180,7 @@ def test_classes_are_what_agents_never_leave():
     x = random_composition(0, 6)
     np.testing.assert_allclose(model.class_masses(x), [x[[0, 1, 5]].sum(), x[2:5].sum()])
     np.testing.assert_allclose(model.class_masses(model.drift(x)), 0, atol=1e-16)
-    assert minimal_naming_game(0.5).classes.tolist() == [0, 0, 0, 1, 2]
+    assert theory.minimal_naming_game.reaction_model().classes.tolist() == [0, 0, 0, 1, 2]
     never = ReactionModel(["a", "b"], [[1, 1]], [[0, 0]], first=[[[0, 1], [1, 0]]])
     assert never.n_classes == 2, "nobody responds, so nobody moves"
 
@@ -175,21 +188,11 @@ def test_classes_are_what_agents_never_leave():
 # --- solutions
 
 
-@pytest.mark.parametrize("length", [1, 2])
-def test_solution_is_that_of_solve(length):
-    policy = random_policy(6, 2, length, concentration=0.3)
-    times = np.array([0.0, 0.5, 3.0, 40.0])
-    theirs = meanfield.solve(policy, times=times)["word_share"].values
-    start = meanfield.empty_memories(policy).values
-    ours = meanfield.solve_reactions(naming_game(policy), start, times)
-    np.testing.assert_allclose(ours["composition"].values @ policy["q"].values, theirs, atol=3e-8)
-
-
 def test_epidemic_follows_the_logistic_curve():
     """dI/dt = β I (1 - I) - γ I with β = 2·ε·transmission: the Bernoulli equation, solved."""
     beta, gamma, start = 2.4, 0.25, 1e-3
     times = np.array([0.0, 1.0, 3.0, 5.0, 20.0])
-    solution = meanfield.solve_reactions(sis(), np.array([1 - start, start]), times)
+    solution = meanfield.solve(sis(), initial=np.array([1 - start, start]), times=times)
     growth, level = beta - gamma, 1 - gamma / beta
     expected = level / (1 + (level / start - 1) * np.exp(-growth * times))
     np.testing.assert_allclose(solution["composition"].sel(state="I"), expected, rtol=1e-6)
@@ -205,27 +208,21 @@ def test_masses_are_conserved_along_solutions_and_starts_may_be_many():
         dims=("left", "right", "state"),
         coords={"left": ["x", "y"]},
     )
-    solution = meanfield.solve_reactions(model, starts, np.array([0.0, 10.0, 1000.0]))
+    solution = meanfield.solve(model, initial=starts, times=np.array([0.0, 10.0, 1000.0]))
     assert dict(solution["composition"].sizes) == {"left": 2, "right": 3, "time": 3, "state": 6}
     masses = solution["composition"].groupby("conserved_class").sum("state")
     np.testing.assert_allclose(masses, masses.isel(time=[0, 0, 0]), atol=1e-13)
     np.testing.assert_allclose(solution["composition"].isel(time=0), starts, atol=1e-16)
-    alone = meanfield.solve_reactions(model, starts[1, 2], np.array([10.0]))
+    alone = meanfield.solve(model, initial=starts[1, 2], times=np.array([10.0]))
     one = solution["composition"].sel(left="y").isel(right=2, time=1)
     np.testing.assert_allclose(alone["composition"][0], one, atol=1e-10)
-
-
-def test_states_of_a_start_are_taken_by_name():
-    start = xr.DataArray([0.2, 0.8], dims=("state",), coords={"state": ["I", "S"]})
-    solution = meanfield.solve_reactions(sis(), start, np.array([0.0]))
-    assert solution["composition"].sel(state="I").item() == 0.2
 
 
 def test_solutions_and_fixed_points_read_back_from_files(tmp_path):
     model = random_model(0)
     for name, result in {
-        "solution": meanfield.solve_reactions(model, random_composition(0, 6), np.array([0.0, 1.0])),
-        "points": meanfield.reaction_fixed_points(model, [0.3, 0.7], starts=2),
+        "solution": meanfield.solve(model, initial=random_composition(0, 6), times=np.array([0.0, 1.0])),
+        "points": meanfield.fixed_points(model, masses=[0.3, 0.7], starts=2),
     }.items():
         meanfield.save(result, tmp_path / f"{name}.nc")
         xr.testing.assert_identical(meanfield.load(tmp_path / f"{name}.nc"), result)
@@ -242,7 +239,7 @@ def test_simulated_protocol_follows_the_solution():
 
     def worst(interactions_per_time):
         times = np.arange(rounds + 1) / interactions_per_time
-        expected = meanfield.solve_reactions(model, np.array([0.9, 0.1]), times)["composition"].values[:, 1]
+        expected = meanfield.solve(model, initial=np.array([0.9, 0.1]), times=times)["composition"].values[:, 1]
         return np.abs(infected - expected).max()
 
     assert worst(rate) < 0.009
@@ -252,35 +249,10 @@ def test_simulated_protocol_follows_the_solution():
 # --- fixed points
 
 
-@pytest.mark.parametrize("seed", [0, 5, 7])
-@pytest.mark.parametrize("size", [(2, 1), (2, 2), (3, 1)])
-def test_fixed_points_are_those_of_the_naming_game(seed, size):
-    policy = random_policy(seed, *size, concentration=0.15)
-    theirs, ours = meanfield.fixed_points(policy), meanfield.reaction_fixed_points(naming_game(policy), starts=16)
-    order = np.argsort(-(ours["composition"].values @ policy["q"].values)[:, 0])
-    np.testing.assert_allclose(ours["composition"].values[order], theirs["composition"], atol=1e-9)
-    np.testing.assert_allclose(ours["eigenvalue"].values[order], theirs["eigenvalue"], atol=1e-7)
-    np.testing.assert_allclose(ours["eigenvalue_imaginary"].values[order], theirs["eigenvalue_imaginary"], atol=1e-7)
-    assert "the sum of indices is 1, as it must be" in ours.attrs["completeness"]
-
-
-@pytest.mark.parametrize("p", [0.95, 1.0])
-def test_bistable_policy_has_its_three_fixed_points(p):
-    """Agents say what was said most in two interactions, by whomever: two consensus states and a saddle."""
-    space = meanfield.MemorySpace(2, 2)
-    lead = [sum(1 - 2 * word for pair in space.memory(i) for word in pair) for i in range(space.n_states)]
-    policy = meanfield.make_policy(0.5 + (p - 0.5) * np.sign(lead), ["a", "b"])
-    theirs, ours = meanfield.fixed_points(policy), meanfield.reaction_fixed_points(naming_game(policy), starts=16)
-    order = np.argsort(-(ours["composition"].values @ policy["q"].values)[:, 0])
-    np.testing.assert_allclose(ours["composition"].values[order], theirs["composition"], atol=1e-9)
-    np.testing.assert_allclose(ours["eigenvalue"].values[order], theirs["eigenvalue"], atol=1e-7)
-    assert ours["stability"].values[order].tolist() == ["stable", "unstable", "stable"]
-
-
 def test_majority_of_two_heard_words_has_a_continuum():
     """Without error and with a coin for ties agents say each word as often as they heard it: f(Q) = Q."""
     policy = majority_policy(2, 1.0)
-    points = meanfield.reaction_fixed_points(naming_game(policy), starts=8)
+    points = meanfield.fixed_points(reaction_model(policy), starts=8)
     assert points["continuum"].all()
     assert (points["zero_modes"] == 1).all()
     assert points["stability"].values.tolist() == ["marginal"] * 3
@@ -289,31 +261,44 @@ def test_majority_of_two_heard_words_has_a_continuum():
     assert 0 < np.sort(shares)[1] < 1
 
 
-@pytest.mark.parametrize(("p", "committed"), [(0.5, (0, 0)), (0.5, (0.097, 0)), (0.5, (0.099, 0)), (0.3, (0.02, 0.03))])
-def test_committed_agents_are_masses_of_their_classes(p, committed):
-    """Against exact elimination, on both sides of the critical fraction 0.09788910377."""
-    exact = theory.minimal_naming_game.fixed_points(p, committed)
-    found = meanfield.reaction_fixed_points(minimal_naming_game(p), np.array([1 - sum(committed), *committed]))
-    order = np.argsort(-(found["composition"].values @ [1, 0, p, 1, 0]))
-    np.testing.assert_allclose(found["composition"].values[order, :3], exact["composition"], atol=1e-9)
-    np.testing.assert_allclose(found["eigenvalue"].values[order], exact["eigenvalue"], atol=1e-8)
-    assert found["stability"].values[order].tolist() == exact["stability"].values.tolist()
+@pytest.mark.parametrize(
+    ("rule", "p", "committed"),
+    [
+        ("both", 0.5, (0.097, 0)),
+        ("both", 0.5, (0.099, 0)),
+        ("both", 0.3, (0.02, 0.03)),
+        ("listener", 0.5, (0, 0)),
+        ("listener", 3 / 8, (Fraction(1, 9), 0)),
+    ],
+)
+def test_committed_agents_are_masses_of_their_classes(rule, p, committed):
+    """Against exact elimination, on both sides of the critical fraction 0.09788910377, and at a fold."""
+    exact = theory.minimal_naming_game.fixed_points(p, committed, rule)
+    model = theory.minimal_naming_game.reaction_model(2, rule, p=p)
+    found = meanfield.fixed_points(model, masses=np.array([1 - sum(committed), *committed], dtype=float), starts=16)
+    found = found.isel(fixed_point=np.argsort(-(found["composition"].values @ [1, 0, p, 1, 0])))
+    np.testing.assert_allclose(found["composition"].isel(state=slice(3)), exact["composition"], atol=1e-8)
+    np.testing.assert_allclose(found["eigenvalue"], exact["eigenvalue"], atol=1e-8)
+    for name in ("stability", "stable", "oscillatory"):
+        assert found[name].values.tolist() == exact[name].values.tolist()
+    x = random_composition(5, 5)
+    np.testing.assert_allclose(model.drift(x)[:3], theory.minimal_naming_game.drift(x[:3], p, x[3:], rule), atol=1e-16)
 
 
 def test_endemic_state_has_its_closed_form():
     """x_I = 1 - 1/R0 with eigenvalue -(β - γ), and the state without infection with β - γ."""
-    points = meanfield.reaction_fixed_points(sis())
+    points = meanfield.fixed_points(sis(), starts=8)
     np.testing.assert_allclose(points["composition"].sel(state="I"), [0, 1 - 0.25 / 2.4], atol=1e-14)
     np.testing.assert_allclose(points["eigenvalue"], [2.4 - 0.25, -(2.4 - 0.25)], atol=1e-13)
     assert points["stability"].values.tolist() == ["unstable", "stable"]
     assert points["eigenvalue"].attrs["units"] == "1/day"
-    below = meanfield.reaction_fixed_points(sis(recovery=3.0))
+    below = meanfield.fixed_points(sis(recovery=3.0), starts=8)
     assert below["composition"].values.tolist() == [[1, 0]]
     assert below["eigenvalue"].item() == pytest.approx(2.4 - 3.0)
 
 
 def test_epidemic_threshold_is_marginal_but_no_continuum():
-    points = meanfield.reaction_fixed_points(sis(transmission=0.5, recovery=2.0, encounter_rate=2.0))
+    points = meanfield.fixed_points(sis(transmission=0.5, recovery=2.0, encounter_rate=2.0), starts=16)
     assert points["stability"].values.tolist() == ["marginal"]
     assert points["zero_modes"].item() == 1
     assert not points["continuum"].item()
@@ -332,7 +317,7 @@ def test_hosts_and_vectors_have_the_closed_form_of_ross(host_mass):
     one = np.eye(4)
     model = ReactionModel(states, one[[3, 1]], one[[0, 2]], second=[ill_host, ill_vector], spontaneous=alone)
     hosts, vectors = host_mass, 1 - host_mass
-    points = meanfield.reaction_fixed_points(model, [hosts, vectors])
+    points = meanfield.fixed_points(model, masses=[hosts, vectors], starts=8)
     ill = (b * c * hosts * vectors - g * k) / (c * (g + b * vectors))
     assert ill > 0
     vector_ill = c * ill * vectors / (k + c * ill)
@@ -340,7 +325,7 @@ def test_hosts_and_vectors_have_the_closed_form_of_ross(host_mass):
     np.testing.assert_allclose(points["composition"], expected, atol=1e-13)
     growth = -(g + k) / 2 + np.sqrt((g - k) ** 2 / 4 + b * c * hosts * vectors)
     assert points["eigenvalue"].values[0] == pytest.approx(growth, abs=1e-13)
-    only_hosts = meanfield.reaction_fixed_points(model, [1.0, 0.0])
+    only_hosts = meanfield.fixed_points(model, masses=[1.0, 0.0], starts=2)
     np.testing.assert_array_equal(only_hosts["composition"], [[1, 0, 0, 0]])
     assert only_hosts["eigenvalue"].item() == pytest.approx(-g), "no vectors, and none can be put there"
 
@@ -349,7 +334,7 @@ def test_hosts_and_vectors_have_the_closed_form_of_ross(host_mass):
 def test_rock_paper_scissors_turns_about_its_centre():
     """Zero-sum replicator equation: the centre has ±iε·gain/√3, the vertices ±ε·gain, and there is nothing else."""
     gain = 0.6
-    points = meanfield.reaction_fixed_points(replicator(gain), starts=16)
+    points = meanfield.fixed_points(replicator(gain), starts=16)
     centre = points.isel(fixed_point=np.abs(points["composition"] - 1 / 3).max("state").values.argmin())
     np.testing.assert_allclose(centre["composition"], 1 / 3, atol=1e-12)
     assert centre["eigenvalue"].item() == pytest.approx(0, abs=1e-12)
@@ -368,7 +353,7 @@ def test_voters_have_a_continuum():
     """Who hears a word takes it over: the drift vanishes everywhere."""
     takes = [np.eye(2)[[0, 0]], np.eye(2)[[1, 1]]]
     model = ReactionModel(["a", "b"], np.eye(2), np.ones((2, 2)), second=takes)
-    points = meanfield.reaction_fixed_points(model, starts=8)
+    points = meanfield.fixed_points(model, starts=8)
     assert points["stability"].values.tolist() == ["marginal"] * 3
     assert points["continuum"].all()
     assert (points["zero_modes"] == 1).all()
@@ -384,7 +369,7 @@ def test_a_bifurcation_point_is_listed_once(seed):
     forget = np.zeros((3, 3))
     forget[0, 1] = forget[2, 1] = (np.sqrt(2) - 1) / 2
     model = ReactionModel(["A", "C", "B"], shows, np.ones((2, 3)), second=[hear_a, hear_b], spontaneous=forget)
-    points = meanfield.reaction_fixed_points(model, starts=16, seed=seed)
+    points = meanfield.fixed_points(model, starts=4, seed=seed)
     assert points["stability"].values.tolist() == ["marginal"] and not points["continuum"].any()
 
 
@@ -410,13 +395,11 @@ def beside(one: ReactionModel, other: ReactionModel) -> ReactionModel:
 
 def test_branches_of_continua_are_told_apart():
     """Voters beside a bistable naming game: for each support of the voters a continuum through each of its points."""
-    space = meanfield.MemorySpace(2, 2)
-    lead = [sum(1 - 2 * word for pair in space.memory(i) for word in pair) for i in range(space.n_states)]
-    policy = meanfield.make_policy(0.5 + 0.45 * np.sign(lead), ["a", "b"])
+    policy = bistable(0.95)
     voters = ReactionModel(
         ["a", "b"], np.eye(2), np.ones((2, 2)), second=[np.eye(2)[[0, 0]], np.eye(2)[[1, 1]]], encounter_rate=0.5
     )
-    points = meanfield.reaction_fixed_points(beside(voters, naming_game(policy)), [0.5, 0.5], starts=8)
+    points = meanfield.fixed_points(beside(voters, reaction_model(policy)), masses=[0.5, 0.5], starts=8)
     shares = 2 * (points["composition"].values[:, 2:] @ policy["q"].values)[:, 0]
     theirs = meanfield.fixed_points(policy)["composition"].values @ policy["q"].values
     supports = points["composition"].values[:, :2] > 1e-6
@@ -431,7 +414,7 @@ def test_curved_continuum_is_met_where_solutions_end():
     """Agents a and b turn into the idle state c on meeting: every mixture with ab = 0 is at rest."""
     idle = np.eye(3)[[2, 2, 2]]
     model = ReactionModel(["a", "b", "c"], np.eye(3)[:2], np.eye(3)[[1, 0]], [idle] * 2, [idle] * 2)
-    points = meanfield.reaction_fixed_points(model, starts=16)
+    points = meanfield.fixed_points(model, starts=16)
     assert points["continuum"].all()
     assert (points["residual"] < 1e-11).all()
     supports = {tuple(row) for row in (points["composition"].values > 1e-6).tolist()}
@@ -441,7 +424,7 @@ def test_curved_continuum_is_met_where_solutions_end():
 
 def test_agents_who_never_move_are_stable():
     still = ReactionModel(["a", "b"], np.ones((1, 2)), np.ones((1, 2)))
-    points = meanfield.reaction_fixed_points(still, [0.25, 0.75], starts=1)
+    points = meanfield.fixed_points(still, masses=[0.25, 0.75], starts=1)
     assert points["composition"].values.tolist() == [[0.25, 0.75]]
     assert (points["eigenvalue"].item(), points["eigenvalue_imaginary"].item()) == (-np.inf, 0)
     assert points["stability"].item() == "stable"
@@ -460,8 +443,8 @@ def test_closed_faces_are_where_states_lead():
 
 def test_missing_fixed_points_are_told_by_the_indices():
     """The only one is withheld, or counted twice."""
-    model = naming_game(meanfield.make_policy(np.array([0.5, 0.99, 0.4, 0.6, 0.01]), ["a", "b"]))
-    points = meanfield.reaction_fixed_points(model, starts=8)
+    model = reaction_model(meanfield.make_policy(np.array([0.5, 0.99, 0.4, 0.6, 0.01]), ["a", "b"]))
+    points = meanfield.fixed_points(model, starts=8)
     roots = [linearised(model, np.ones(1), x)[0] for x in points["composition"].values]
     faces = closed_faces(model, np.ones(1), np.random.default_rng(0))
     assert "as it must be" in _index_report(model, faces, roots)
@@ -501,6 +484,8 @@ STAY = [[1, 0], [0, 1]]
     ("change", "message"),
     [
         ({"states": []}, "states is empty"),
+        ({"states": "ab"}, "states = 'ab'"),
+        ({"alpha": [[1, 0], [1]]}, "alpha: expected an array of real numbers"),
         ({"states": ["a", "a"]}, "'a' more than once"),
         ({"states": ["a, 1", ("a", 1)]}, "'a, 1' more than once"),
         ({"states": ["a", 1.5]}, "states has 1.5"),
@@ -530,20 +515,52 @@ def test_wrong_models_are_named(change, message):
     [
         (lambda model: model.drift(np.ones(3)), r"x has shape \(3,\): expected \(2,\)"),
         (lambda model: model.index("R"), "state = 'R': expected one of 'S', 'I'"),
-        (lambda model: meanfield.solve_reactions(model, np.ones(2), np.array([1.0])), "composition sums to 2"),
-        (lambda model: meanfield.solve_reactions(model, np.ones((2, 2)) / 2, np.array([1.0])), "or a DataArray"),
-        (lambda model: meanfield.solve_reactions(model, np.ones(2) / 2, np.array([1.0, 0.5])), "times = "),
-        (lambda model: meanfield.solve_reactions(model, np.ones(2) / 2, np.array([1.0]), rtol=0.0), "rtol = 0"),
-        (lambda model: meanfield.reaction_fixed_points(model, [0.5, 0.5]), r"shape \(2,\): expected \(1,\)"),
-        (lambda model: meanfield.reaction_fixed_points(model, [0.5]), "sum to 1"),
-        (lambda model: meanfield.reaction_fixed_points(model, starts=0), "starts = 0"),
-        (lambda model: meanfield.reaction_fixed_points(random_model(0)), "2 conserved classes"),
-        (lambda model: naming_game(random_policy(0, 2, 3)).tensor(), "the model has 85 states: expected at most 64"),
+        (lambda model: meanfield.solve(model, initial=np.ones(2), times=np.array([1.0])), "composition sums to 2"),
+        (lambda model: meanfield.solve(model, initial=np.ones((2, 2)) / 2, times=np.array([1.0])), "or a DataArray"),
+        (lambda model: meanfield.solve(model, initial=np.ones(2) / 2, times=np.array([1.0, 0.5])), "times = "),
+        (lambda model: meanfield.solve(model, initial=np.ones(2) / 2, times=np.array([1.0]), rtol=0.0), "rtol = 0"),
+        (lambda model: meanfield.fixed_points(model, masses=[0.5, 0.5]), r"shape \(2,\): expected \(1,\)"),
+        (lambda model: meanfield.fixed_points(model, masses=[0.5]), "sum to 1"),
+        (lambda model: meanfield.fixed_points(model, starts=0), "starts = 0"),
+        (lambda model: meanfield.fixed_points(random_model(0)), "2 conserved classes"),
+        (lambda model: meanfield.fixed_points(bistable(0.9), starts=3), "starts is given: expected only with a Reac"),
+        (lambda model: meanfield.solve(model, times=[1.0]), "initial = None: a ReactionModel has no default"),
+        (lambda model: meanfield.solve(model, initial=np.ones(2) / 2), "times = None: a ReactionModel has no default"),
+        (lambda model: meanfield.solve(model, max_time=9.0), "max_time = 9.0: a ReactionModel"),
+        (lambda model: meanfield.spectrum(model, np.ones(2) / 2, k=2), "k = 2: expected 1 to 1 eigenvalues"),
+        (lambda model: meanfield.spectrum(model, np.ones(2)), "composition sums to 2"),
+        (lambda model: reaction_model(random_policy(0, 2, 3)).tensor(), "the model has 85 states: expected at most 64"),
     ],
 )
 def test_wrong_arguments_are_named(call, message):
     with pytest.raises(InputError, match=message):
         call(sis())
+
+
+@pytest.mark.usefixtures("unchecked_types")
+@pytest.mark.parametrize(
+    "name", ["basins", "bifurcation", "critical_mass", "finite_size", "group_size_law", "stability_table"]
+)
+def test_what_is_for_policies_says_so(name):
+    with pytest.raises(InputError, match=r"is a ReactionModel: expected .*; solve, fixed_points and spectrum take"):
+        getattr(meanfield, name)(sis())
+
+
+def test_what_the_error_covers_is_marginal():
+    leading, error = [-1e-3, -1e-3, 1e-3, 1e-3j - 1, 1e-9, np.nan, -np.inf, 1.0], [1e-4, 1e-2, 1e-2, 0, 0, 0, 0, np.inf]
+    expected = ["stable", "marginal", "marginal", "stable", "marginal", "marginal", "stable", "marginal"]
+    assert stability(np.array(leading), np.array(error)).tolist() == expected
+    assert stability(1e-9, 1e-10, least=0.0) == "unstable"
+
+
+def test_error_of_an_eigenvalue_is_no_smaller_than_it_is():
+    """Near the threshold eigenvalues are ±(β - γ), and a root is known to its residual over that."""
+    for recovery in (2.0 + 1e-5, 2.0 - 1e-5):
+        points = meanfield.fixed_points(sis(transmission=0.5, recovery=recovery), starts=16)
+        sign = np.where(points["composition"].sel(state="I") < 1e-6, 1, -1)
+        missed = np.abs(points["eigenvalue"] - sign * (2.0 - recovery)).values
+        assert (missed <= points["eigenvalue_error"].values).all() and (points["eigenvalue_error"] < 1e-6).all()
+        assert points["stability"].values.tolist() == (["stable"] if recovery > 2 else ["unstable", "stable"])
 
 
 def test_encounters_that_nothing_comes_of_change_nothing():
@@ -555,28 +572,15 @@ def test_encounters_that_nothing_comes_of_change_nothing():
             ["S", "I"], [[1.0, 0.0]], [[0.0, infects]], [infect], None, [[0, 0], [0.25, 0]], encounters
         )
 
-    usual, idle = (meanfield.reaction_fixed_points(susceptible(*one), starts=8) for one in ((0.6, 2.0), (1.2e-8, 1e8)))
+    usual, idle = (meanfield.fixed_points(susceptible(*one), starts=8) for one in ((0.6, 2.0), (1.2e-8, 1e8)))
     assert usual["stability"].values.tolist() == idle["stability"].values.tolist() == ["unstable", "stable"]
     np.testing.assert_allclose(usual["composition"], idle["composition"], atol=1e-9)
     np.testing.assert_allclose(usual["eigenvalue"], idle["eigenvalue"], atol=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"states": "ab"}, "states = 'ab'"),
-        ({"alpha": [[1, 0], [1]]}, "alpha: expected an array of real numbers"),
-    ],
-)
-def test_arguments_of_other_kinds_are_refused(change, message):
-    good = {"states": ["a", "b"], "alpha": [[1, 0]], "beta": [[1, 1]]}
-    with pytest.raises(InputError, match=message):
-        ReactionModel(**(good | change))
-
-
 def test_starts_in_any_memory_order_have_the_same_solutions():
     """The compiled loop moves the composition in place, which a copy of it would not see."""
-    model = naming_game(random_policy(1))
+    model = reaction_model(random_policy(1))
     starts = np.random.default_rng(1).dirichlet(np.ones(model.n_states), size=3)
     times, tolerances = np.linspace(0, 4, 9), Tolerances(1e-8, 1e-11)
     straight, residual = courses(model, starts, times[::2].copy(), tolerances)

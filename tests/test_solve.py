@@ -109,7 +109,8 @@ def test_entropy_and_success_rate_are_those_of_the_word_share():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"times": np.array([0.0])}, "times = .*: expected at least two increasing times"),
+        ({"times": np.array([])}, "times = .*: expected increasing times"),
+        ({"times": np.array(["a"])}, "times = .*: expected numbers"),
         ({"times": np.array([0.0, 2.0, 1.0])}, "increasing"),
         ({"max_time": 10.0}, "max_time = 10.0"),
         ({"initial": np.ones(5)}, "composition sums to 5"),

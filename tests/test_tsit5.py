@@ -12,13 +12,13 @@ from scipy.integrate import solve_ivp
 import meanfield
 from conftest import drift as one_drift
 from conftest import random_composition, random_policy
-from meanfield._dynamics.trajectory_kernel import drift
 from meanfield._finite_size.moments_kernel import move, perturbations, step_of
 from meanfield._finite_size.path_equations import PathEquations
 from meanfield._numerics.compiled import compiled
 from meanfield._numerics.tsit5 import STAGE_TIMES
 from meanfield._population.drift import mixture_drift
 from meanfield._population.mixture import Mixture
+from meanfield._population.trajectory_kernel import drift
 from meanfield.toolbox import space_of
 
 TIMES = np.linspace(0, 30, 50)

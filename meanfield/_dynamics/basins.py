@@ -12,7 +12,8 @@ from tqdm import tqdm
 
 from meanfield._dynamics.recurrence import STEADY
 from meanfield._dynamics.solve import solve
-from meanfield._fixed_points.spectrum import leading_eigenvalues, stability
+from meanfield._fixed_points.spectrum import leading_eigenvalues
+from meanfield._numerics.stability import stability
 from meanfield._population.compositions import consensus
 from meanfield._population.observables import MIXED, convention
 from meanfield._population.policy import names_of
@@ -87,8 +88,8 @@ class _Attractors:
         for known, status in self.met:
             if _same(x, known):
                 return status
-        leading = complex(leading_eigenvalues(self.population.mixture, x, self.population.space).values[0])
-        status = stability(leading)
+        found = leading_eigenvalues(self.population.mixture, x, self.population.space)
+        status = str(stability(found.values[0], found.errors[0]))
         self.met.append((x, STEADY if status == "stable" else status))
         return self.met[-1][1]
 

@@ -7,16 +7,14 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from meanfield._dynamics.trajectory_kernel import NO_MOVES, follow
 from meanfield._numerics.compiled import in_threads
 from meanfield._numerics.tsit5 import MAX_STEPS, Tolerances
 from meanfield._population.mixture import Mixture
+from meanfield._population.trajectory_kernel import FIRST_STEP, LEAST_WORK, NO_MOVES, follow
 from meanfield.toolbox._errors import InputError
 
 # An explicit method at its stability limit leaves a residual of about the tolerance, however long it runs.
 STEADY_RESIDUAL = 1e-8
-FIRST_STEP = 0.1
-LEAST_WORK = 64  # steps of a solution, about
 
 
 class Courses(NamedTuple):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import xarray as xr
 
@@ -15,6 +17,8 @@ from meanfield._population.observables import convention, entropy, success_rate
 from meanfield._population.policy import space_of, validate_policy
 from meanfield._population.population import Population
 from meanfield._population.provenance import stamp
+from meanfield._population.reaction_model import ReactionModel
+from meanfield._reactions.solve import solve_reactions
 from meanfield.toolbox._arguments import real_number
 from meanfield.toolbox._errors import InputError
 from meanfield.toolbox._labels import in_order, real_numbers
@@ -28,34 +32,38 @@ BYTES_A_FRACTION = 90  # for each state
 
 
 def solve(
-    policies: xr.Dataset | Population,
+    policies: xr.Dataset | Population | ReactionModel,
     *,
     initial: xr.DataArray | np.ndarray | None = None,
-    times: np.ndarray | None = None,
-    max_time: float = 2000.0,
+    times: Sequence[float] | np.ndarray | None = None,
+    max_time: float | None = None,
     rtol: float = 1e-8,
     atol: float = 1e-11,
 ) -> xr.Dataset:
-    """Integrate the rate equation dx/dt = A(Q)ᵀx - x and report the word share over time and where it ends.
+    """Integrate the rate equation from time 0 and report the composition or the word share over time.
 
-    Adaptive Tsit5. A time of 2 is one population round ([004] Eq. 24 has the factor 2 that Eq. 27 absorbs). A
-    trajectory ends where max|dx/dt| < 1e-8, and stays there, or at `max_time`; `attractor` and `composition` tell
-    where. That may be a saddle, as for a population without any bias. What does not come to rest is watched for another
-    200 units of time, and for 2000 if it then has turned back at least once: `outcome` says whether it repeats itself
-    ('limit cycle') or not ('slow transient').
+    Adaptive Tsit5. Of a reaction model it keeps the fraction of agents in each conserved class to rounding.
+
+    The equation of policies is dx/dt = A(Q)ᵀx - x, and a time of 2 is one population round ([004] Eq. 24 has the factor
+    2 that Eq. 27 absorbs). A trajectory ends where max|dx/dt| < 1e-8, and stays there, or at `max_time`; `attractor`
+    and `composition` tell where. That may be a saddle, as for a population without any bias. What does not come to rest
+    is watched for another 200 units of time, and for 2000 if it then has turned back at least once: `outcome` says
+    whether it repeats itself ('limit cycle') or not ('slow transient').
 
     Parameters
     ----------
     policies
-        One policy, a stack over model and pair, or a population. A stack is solved as one batch.
+        One policy, a stack over model and pair, a population, or a reaction model. A stack is solved as one batch.
     initial
         Composition to start from: fractions that sum to 1, dims (state), for a population (component, state) or
         (state), which then holds for each kind of agents. Coordinates of a DataArray count, not positions; its further
-        dims are a batch of starts, and stay in the result. Default: empty memories.
+        dims are a batch of starts, and stay in the result. Default: empty memories; a reaction model has none.
     times
-        Times at which to save, shape (T,), increasing, from 0. Default: 0 to 200 (100 rounds) in steps of 0.5.
+        Times at which to save, shape (T,), increasing, from 0, of a reaction model in its unit of time. Default: 0 to
+        200 (100 rounds) in steps of 0.5; a reaction model has none.
     max_time
-        Where to stop looking for a steady state. Default 2000, the 1,000 rounds of the papers' simulations.
+        Where to stop looking for a steady state. Default 2000, the 1,000 rounds of the papers' simulations. Not for a
+        reaction model, which is solved up to the last of `times`.
     rtol, atol
         Tolerances of the step size control.
 
@@ -67,15 +75,30 @@ def solve(
     transient'), `steady`, `period` of a limit cycle, `attractor`: the word on which agents who are not committed agree
     at the end, 'mixed' where the success rate among them stays below 0.98.
 
+    Of a reaction model, Dataset over the further dims of `initial` with `composition` (time, state) and `residual` =
+    max|dx/dt| (time). The coordinate `conserved_class` (state) is the class of `model.classes`.
+
     Raises
     ------
     InputError
-        If an argument is not as described, or policies, starts and times are so many that solving would take more than
-        16 GiB of memory (or what the environment variable MEANFIELD_MEMORY says, in GiB).
+        If an argument is not as described, or the last time is so late that it takes more than a million steps; if
+        policies, starts and times are so many that solving would take more than 16 GiB of memory (or what the
+        environment variable MEANFIELD_MEMORY says, in GiB).
     """
-    saved = _validate_times(times, max_time)
     for name, tolerance in (("rtol", rtol), ("atol", atol)):
         real_number(name, tolerance, above=0, below=1)
+    tolerances = Tolerances(rtol, atol)
+    if isinstance(policies, ReactionModel):
+        if max_time is not None:
+            raise InputError(f"max_time = {max_time}: a ReactionModel is solved up to the last of times")
+        for name, argument in (("initial", initial), ("times", times)):
+            if argument is None:
+                raise InputError(f"{name} = None: a ReactionModel has no default")
+        return solve_reactions(policies, initial, _validate_times(times), tolerances)
+    max_time = 2000.0 if max_time is None else max_time
+    saved = _validate_times(np.linspace(0.0, 200.0, 401) if times is None else times)
+    if not saved[-1] <= max_time < np.inf:
+        raise InputError(f"max_time = {max_time}: expected at least the last of times, {saved[-1]}")
     stack = _Stack(policies)
     starts = _starts(stack, empty_memories(policies) if initial is None else initial)
     measured = stack.measured
@@ -83,7 +106,6 @@ def solve(
         raise InputError("policies holds no policy: every combination of model and pair is NaN")
     _check_memory(int(measured.sum()), starts.size // stack.mixtures.q[..., 0].size, len(saved), stack)
     mixtures = Mixture(*(values[measured] for values in stack.mixtures))
-    tolerances = Tolerances(rtol, atol)
     x0 = starts.values.reshape(len(measured), -1, *stack.shape)[measured]
     courses = integrate(mixtures, x0, saved, float(max_time), tolerances)
     outcome, period = _outcomes(mixtures, courses, tolerances, stack)
@@ -157,12 +179,13 @@ def _validate_start_dims(initial: xr.DataArray, stack: _Stack) -> None:
         raise InputError(f"initial has a dim {taken[0]}: expected a batch of starts along another name")
 
 
-def _validate_times(times: np.ndarray | None, max_time: float) -> np.ndarray:
-    saved = np.linspace(0.0, 200.0, 401) if times is None else np.asarray(times, dtype=np.float64)
-    if saved.ndim != 1 or len(saved) < 2 or saved[0] < 0 or not (np.diff(saved) > 0).all() or saved[-1] == np.inf:
-        raise InputError(f"times = {times}: expected at least two increasing times from 0 on")
-    if not saved[-1] <= max_time < np.inf:
-        raise InputError(f"max_time = {max_time}: expected at least the last of times, {saved[-1]}")
+def _validate_times(times: Sequence[float] | np.ndarray) -> np.ndarray:
+    try:
+        saved = np.asarray(times, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"times = {times!r}: expected numbers") from None
+    if saved.ndim != 1 or not len(saved) or not saved[0] >= 0 or not (np.diff(saved) > 0).all() or saved[-1] == np.inf:
+        raise InputError(f"times = {times}: expected increasing times from 0 on")
     return saved
 
 

@@ -9,9 +9,9 @@ from typing import no_type_check
 
 import numpy as np
 
-from meanfield._dynamics.trajectory_kernel import WEIGHTS
 from meanfield._finite_size.path_kernel import keep
 from meanfield._numerics.compiled import compiled
+from meanfield._population.trajectory_kernel import WEIGHTS
 
 
 @compiled

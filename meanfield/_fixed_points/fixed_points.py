@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -13,16 +13,19 @@ from scipy.special import expit
 
 from meanfield._fixed_points.closed_classes import closed_classes
 from meanfield._fixed_points.response import Response, responses, supports
-from meanfield._fixed_points.spectrum import leading_eigenvalues, stability
+from meanfield._fixed_points.spectrum import leading_eigenvalues
 from meanfield._fixed_points.stationary_law import TOLERANCE, StationaryLaw
 from meanfield._numerics.roots import all_roots
 from meanfield._numerics.simplex_roots import simplex_roots
+from meanfield._numerics.stability import stability_columns
 from meanfield._population.compositions import consensus
 from meanfield._population.drift import mixture_drift, mixture_word_share
 from meanfield._population.observables import MIXED, convention
 from meanfield._population.policy import names_of
 from meanfield._population.population import Population, as_population, without_component
 from meanfield._population.provenance import stamp
+from meanfield._population.reaction_model import ReactionModel
+from meanfield._reactions.fixed_points import reaction_fixed_points
 from meanfield.toolbox._columns import labelled
 from meanfield.toolbox._errors import ConvergenceError, InputError
 
@@ -44,12 +47,20 @@ class Root(NamedTuple):
     composition: Float[np.ndarray, "kinds states"]
 
 
-def fixed_points(policy: xr.Dataset | Population) -> xr.Dataset:
-    """Every fixed point of the rate equation; for more than two words those that a search from many starts finds.
+def fixed_points(
+    policy: xr.Dataset | Population | ReactionModel,
+    *,
+    masses: Sequence[float] | np.ndarray | None = None,
+    initial: xr.DataArray | np.ndarray | None = None,
+    starts: int | None = None,
+    seed: int | None = None,
+    progress: bool = False,
+) -> xr.Dataset:
+    """Every fixed point of the rate equation of two words; of others those that a search from many starts finds.
 
-    x is a fixed point exactly when x = p(Q) and Q = F(Q), where p(Q) is the stationary law of an agent whose partners
-    say word w with probability Q_w, and F(Q) what agents then say: qᵀp(Q) for one policy, the sum over kinds of agents
-    and committed agents for a population. For two words this is one equation, here
+    Of policies and populations, x is a fixed point exactly when x = p(Q) and Q = F(Q), where p(Q) is the stationary law
+    of an agent whose partners say word w with probability Q_w, and F(Q) what agents then say: qᵀp(Q) for one policy,
+    the sum over kinds of agents and committed agents for a population. For two words this is one equation, here
     g(ℓ) = log(F_0/F_1) - ℓ = 0 with ℓ = log(Q_0/Q_1). Its piecewise Chebyshev interpolant to 1e-10 gives
     every sign change, for |ℓ| ≤ 46 and further out until g has reached its asymptote; the corners Q = 0 and 1 are
     decided exactly. Where an agent's chain has several closed classes of memories, each has its own branch of fixed
@@ -61,27 +72,64 @@ def fixed_points(policy: xr.Dataset | Population) -> xr.Dataset:
     guaranteed; where F points inwards on the whole boundary the sum of the indices of the roots is a check, which
     attrs["completeness"] reports.
 
+    Of a reaction model the search starts from where solutions come to rest, and from random compositions on the whole
+    simplex and on the closed faces that single states open (one state of each class; a face is closed if agents in it
+    do not leave it as long as all their partners are in it); then from where solutions end that leave the unstable
+    fixed points along their leading mode, and from between what was found. It does not prove that there are no others.
+    Where all fixed points must lie inside one face their indices sum to 1, which attrs["completeness"] reports. Roots
+    are sought in x, since given the fields of the model the stationary law of an agent is not unique where some states
+    are never left. Of a continuum one point is listed, or several: two are taken for points of one continuum if they
+    have the same support, stability and number of zero modes and there is such a point about half way between them.
+
     Parameters
     ----------
     policy
-        One policy, or a population.
+        One policy, a population, or a reaction model. What follows is for reaction models only.
+    masses
+        Shape (C,): the fraction of agents in each class of `model.classes`; they sum to 1. May be left out where there
+        is one class or `initial`. `model.class_masses` takes them from a composition.
+    initial
+        Compositions to start solutions from beside the random ones, as for `solve`, of these masses.
+    starts
+        Number of random starts on the whole simplex, ≥ 1, by default 64; as many are spread over the other closed
+        faces, of which each has one more in its middle.
+    seed
+        Of the random starts, by default 0.
+    progress
+        Show a progress bar.
 
     Returns
     -------
-    Dataset over `fixed_point`, by falling share of the first word, with `word_share` (word), `eigenvalue` and
-    `eigenvalue_imaginary` of the leading mode (per unit of time), `eigenvalue_error`, a bound of their error for the
-    policy as given, `eigenvalue_floor_shift`, by how much the eigenvalue moves at this composition if entries of the
-    policy below 1e-14 are taken for 0, `stability` (stable, unstable or marginal), `stable`, `oscillatory`, `kind`
-    (consensus or mixed: success rate below 0.98), `convention` (its word, or 'mixed'), `branch`, `residual` =
-    max|dx/dt|, and `composition` (state), for a population (component, state). Of a population, `word_share` is what a
-    random partner says, committed agents included, and `convention` that of all others.
+    Dataset over `fixed_point`, by falling share of the first word, for a reaction model by falling fractions in the
+    first states, with
+
+    - `composition` (state), for a population (component, state), and `residual` = max|dx/dt|;
+    - `eigenvalue` and `eigenvalue_imaginary` of the leading mode among perturbations that keep the mass of each class
+      and leave classes without mass empty, per unit of time, and `eigenvalue_error`, a bound of their error for the
+      policy or the model as given;
+    - `stability`: stable, unstable, or marginal where the error or 1e-7 (of a reaction model times its fastest rate)
+      covers 0; `stable`; `oscillatory`, whether the leading eigenvalue is complex;
+    - of policies `word_share` (word), `kind` (consensus or mixed: success rate below 0.98), `convention` (its word, or
+      'mixed'), `branch`, and `eigenvalue_floor_shift`, by how much the eigenvalue moves at this composition if entries
+      of the policy below 1e-14 are taken for 0. Of a population, `word_share` is what a random partner says, committed
+      agents included, and `convention` that of all others;
+    - of reaction models `zero_modes`, the number of directions in which the linearised drift vanishes, and `continuum`,
+      whether other fixed points adjoin.
+
     attrs["completeness"] says what was searched.
 
     Raises
     ------
     InputError
-        If there are too many words, remembered interactions, or faces to which agents can keep, for a search.
+        If an argument is not as described, or there are too many words, remembered interactions, or faces to which
+        agents can keep, for a search.
     """
+    options = {"masses": masses, "initial": initial, "starts": starts, "seed": seed, "progress": progress or None}
+    given = {name: value for name, value in options.items() if value is not None}
+    if isinstance(policy, ReactionModel):
+        return reaction_fixed_points(policy, **given)
+    if given:
+        raise InputError(f"{next(iter(given))} is given: expected only with a ReactionModel, which needs a search")
     population = as_population(policy)
     roots, completeness = _all_roots(population) if population.space.n_words == 2 else _searched_roots(population)
     roots.sort(key=lambda root: tuple(-mixture_word_share(root.composition, population.mixture)))
@@ -201,9 +249,7 @@ def _label(population: Population, roots: list[Root]) -> xr.Dataset:
     leading = np.array([one.values[0] for one in found], dtype=complex)
     error = np.array([one.errors[0] for one in found], dtype=float)
     floor_shift = np.array([one.floor_shifts[0] for one in found], dtype=float)
-    status = np.array([stability(value) for value in leading], dtype=str)
     conventions = [convention(one, population.words) for one in population.convincible_share(share)]
-    oscillatory = np.abs(leading.imag) > error
     residual = np.array([np.abs(mixture_drift(one, mixture, space)).max() for one in x])
     if (residual > MAX_RESIDUAL).any():
         raise ConvergenceError(
@@ -214,13 +260,8 @@ def _label(population: Population, roots: list[Root]) -> xr.Dataset:
     branch = np.array([root.branch for root in roots], dtype=int)
     columns = {
         "word_share": ((*over, "word"), share, "word share", "1"),
-        "eigenvalue": (over, leading.real, "leading eigenvalue, real part", "1/time"),
-        "eigenvalue_imaginary": (over, leading.imag, "leading eigenvalue, imaginary part", "1/time"),
-        "eigenvalue_error": (over, error, "bound of the error of the leading eigenvalue", "1/time"),
+        **stability_columns(over, leading, error),
         "eigenvalue_floor_shift": (over, floor_shift, "shift of the eigenvalue without entries below 1e-14", "1/time"),
-        "stability": (over, status, "linear stability", "1"),
-        "stable": (over, status == "stable", "leading eigenvalue below zero", "1"),
-        "oscillatory": (over, oscillatory, "leading eigenvalue is complex", "1"),
         "kind": (over, kind, "kind", "1"),
         "convention": (over, np.array(conventions, dtype=str), "convention", "1"),
         "branch": (over, branch, "closed class; -1 at an exact corner", "1"),

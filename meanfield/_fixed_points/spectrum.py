@@ -13,16 +13,18 @@ from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigs
 
 from meanfield._fixed_points.reduced_jacobian import ReducedJacobian
 from meanfield._numerics.extended_eigenvalues import extended_eigenvalues
+from meanfield._numerics.stability import MARGINAL
 from meanfield._population.compositions import validate_composition
 from meanfield._population.memory import MemorySpace
 from meanfield._population.mixture import Mixture
 from meanfield._population.policy import names_of
 from meanfield._population.population import Population, as_population
 from meanfield._population.provenance import stamp
+from meanfield._population.reaction_model import ReactionModel
+from meanfield._reactions.modes import modes_at
+from meanfield.toolbox._columns import labelled
 from meanfield.toolbox._errors import InputError
 
-# A policy that float64 rounds to a floor of 2e-16 has a zero eigenvalue displaced by the root of that floor, 1.5e-8.
-MARGINAL = 1e-7
 DENSE_SIZE = 100  # below, LAPACK is faster than Arnoldi and finds every eigenvalue
 RESTARTS = 15  # of Arnoldi iteration, which takes one to five where float64 suffices
 ENOUGH = 3e-7  # a larger error asks for extended precision
@@ -31,9 +33,13 @@ TRIALS = 2
 MARGIN = 10.0  # between the error to first order and the one reported
 
 
-def spectrum(policy: xr.Dataset | Population, composition: xr.DataArray | np.ndarray, *, k: int = 4) -> xr.Dataset:
+def spectrum(
+    policy: xr.Dataset | Population | ReactionModel, composition: xr.DataArray | np.ndarray, *, k: int | None = None
+) -> xr.Dataset:
     """The k leading eigenvalues of the reduced Jacobian, those with the largest real parts.
 
+    Of a reaction model the Jacobian is restricted to perturbations that keep the mass of each conserved class and leave
+    classes without mass empty. Of policies
     J = A(Q)ᵀ - I + (∂A/∂Q ᵀ x) qᵀ, restricted to perturbations with Σε = 0: [004] Eqs. 34-38 for any composition x.
     Found by matrix-free Arnoldi iteration, or by LAPACK where J is small, with the condition of each. Near λ = -1
     J is almost defective, since agents forget everything in H interactions; what float64 can't tell there is computed
@@ -42,42 +48,57 @@ def spectrum(policy: xr.Dataset | Population, composition: xr.DataArray | np.nda
     Parameters
     ----------
     policy
-        One policy, or a population; of the kinds of agents in a population each keeps its own Σε = 0.
+        One policy, a reaction model, or a population; of the kinds of agents in a population each keeps its own Σε = 0.
     composition
         Shape (S,), for a population (M, S), or a DataArray, of which coordinates count; rows sum to 1: the fraction
         of agents of a kind in each state. It need not be a fixed point.
     k
-        How many eigenvalues, 1 ≤ k ≤ M(S - 1).
+        How many eigenvalues, 1 ≤ k ≤ M(S - 1). Default: 4, or all where there are fewer.
 
     Returns
     -------
-    Dataset over `mode` with `eigenvalue` and `eigenvalue_imaginary`, per unit of time (two units are a round),
-    `eigenvalue_error`, a bound of the error of each for the table as given, and `eigenvalue_floor_shift`, by how much
-    it moves to first order if entries of the policy below 1e-14 are taken for 0.
+    Dataset over `mode` with `eigenvalue` and `eigenvalue_imaginary`, per unit of time (of policies two units are a
+    round), `eigenvalue_error`, a bound of the error of each for the table as given, and, of policies,
+    `eigenvalue_floor_shift`, by how much it moves to first order if entries below 1e-14 are taken for 0.
 
     Raises
     ------
     InputError
         If the composition is none, or k is out of range.
     """
+    if isinstance(policy, ReactionModel):
+        x = validate_composition(composition, policy)
+        found = modes_at(policy, x, policy.class_masses(x)[policy.classes] > 0)
+        k = _number(k, len(found.values))
+        values, errors = found.values[:k] * policy.fastest, found.errors[:k] * policy.fastest
+        return stamp(_label(values, errors, f"1/{policy.time_unit}"), "spectrum", k=k)
     population = as_population(policy)
     x = validate_composition(composition, population)
-    most = x.size - len(x)
-    if not 1 <= k <= most:
-        raise InputError(f"k = {k}: expected 1 to {most} eigenvalues")
+    k = _number(k, x.size - len(x))
     found = leading_eigenvalues(population.mixture, x, population.space, k)
-    columns = {
-        "eigenvalue": (found.values.real, "eigenvalue of the reduced Jacobian, real part"),
-        "eigenvalue_imaginary": (found.values.imag, "eigenvalue of the reduced Jacobian, imaginary part"),
-        "eigenvalue_error": (found.errors, "bound of the error of the eigenvalue"),
-        "eigenvalue_floor_shift": (found.floor_shifts, "shift of the eigenvalue without entries below 1e-14"),
-    }
-    result = xr.Dataset(
-        {name: ("mode", values, {"units": "1/time", "long_name": label}) for name, (values, label) in columns.items()},
-        coords={"mode": np.arange(k)},
-    )
+    shift = (found.floor_shifts, "shift of the eigenvalue without entries below 1e-14")
+    result = _label(found.values, found.errors, "1/time", eigenvalue_floor_shift=shift)
     result = result.assign_attrs(policy=population.name).assign_coords(names_of(policy))
     return stamp(result, "spectrum", policy, k=k)
+
+
+def _number(k: int | None, most: int) -> int:
+    if k is None and most:
+        return min(4, most)
+    if k is None or not 1 <= k <= most:
+        raise InputError(f"k = {k}: expected 1 to {most} eigenvalues")
+    return k
+
+
+def _label(values: np.ndarray, errors: np.ndarray, unit: str, **further: tuple[np.ndarray, str]) -> xr.Dataset:
+    columns = {
+        "eigenvalue": (values.real, "eigenvalue of the reduced Jacobian, real part"),
+        "eigenvalue_imaginary": (values.imag, "eigenvalue of the reduced Jacobian, imaginary part"),
+        "eigenvalue_error": (errors, "bound of the error of the eigenvalue"),
+        **further,
+    }
+    named = {name: ("mode", column, label, unit) for name, (column, label) in columns.items()}
+    return labelled(named, coords={"mode": np.arange(len(values))})
 
 
 class Eigenvalues(NamedTuple):
@@ -214,10 +235,3 @@ def _error(matrix: ReducedJacobian, pair: _Pair) -> float:
     residual = np.abs(matrix.apply(right.real) + 1j * matrix.apply(right.imag) - value * right)
     rounding = np.finfo(float).eps * np.linalg.norm(left) * np.linalg.norm(right)
     return float(MARGIN * (np.abs(left) @ residual + rounding))
-
-
-def stability(eigenvalue: complex) -> str:
-    """'stable', 'unstable' or 'marginal' (|Re λ| ≤ 1e-7), from the leading eigenvalue."""
-    if abs(eigenvalue.real) <= MARGINAL:
-        return "marginal"
-    return "stable" if eigenvalue.real < 0 else "unstable"

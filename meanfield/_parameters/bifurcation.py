@@ -11,7 +11,8 @@ from jaxtyping import Float
 
 from meanfield._fixed_points.fixed_points import exact_corners, word_shares
 from meanfield._fixed_points.response import responses
-from meanfield._fixed_points.spectrum import leading_eigenvalues, stability
+from meanfield._fixed_points.spectrum import leading_eigenvalues
+from meanfield._numerics.stability import stability_columns
 from meanfield._parameters.equilibria import EquilibriumCurve, Line, Stop, parameter_line
 from meanfield._population.drift import mixture_word_share
 from meanfield._population.policy import names_of
@@ -63,9 +64,9 @@ def bifurcation(
     Returns
     -------
     Dataset over `point`, arc by arc, along the curve, with `parameter`, `word_share` (point, word) of all agents,
-    `eigenvalue` (real part of the leading one, per unit of time), `stability`, `stable`, `fold`, `arc` (number of the
-    connected piece) and `branch` (closed class as in `fixed_points`; -1 for an exact consensus). An equilibrium that is
-    one at every c, as equal shares where neither model prefers a word, is an arc of its own.
+    `eigenvalue` to `oscillatory` (the leading eigenvalue and the stability, as `fixed_points` has them), `fold`, `arc`
+    (number of the connected piece) and `branch` (closed class as in `fixed_points`; -1 for an exact consensus). An
+    equilibrium that is one at every c, as equal shares where neither model prefers a word, is an arc of its own.
 
     Raises
     ------
@@ -125,19 +126,15 @@ def _sample(curve: EquilibriumCurve, arc: list[Stop], branch: int, number: int, 
 
 
 def _label(population: Population, line: Line, points: list[_Point]) -> xr.Dataset:
-    leading = [
-        complex(leading_eigenvalues(line.at(point.parameter), point.composition, population.space).values[0])
-        for point in points
-    ]
-    status = np.array([stability(value) for value in leading], dtype=str)
+    found = [leading_eigenvalues(line.at(point.parameter), point.composition, population.space) for point in points]
+    leading = np.array([one.values[0] for one in found], dtype=complex)
+    error = np.array([one.errors[0] for one in found], dtype=float)
     share = np.array([mixture_word_share(point.composition, line.at(point.parameter)) for point in points])
     over = ("point",)
     columns = {
         "parameter": (over, np.array([point.parameter for point in points]), "parameter", "1"),
         "word_share": ((*over, "word"), share.reshape(-1, 2), "word share", "1"),
-        "eigenvalue": (over, np.array([value.real for value in leading]), "leading eigenvalue, real part", "1/time"),
-        "stability": (over, status, "linear stability", "1"),
-        "stable": (over, status == "stable", "leading eigenvalue below zero", "1"),
+        **stability_columns(over, leading, error),
         "fold": (over, np.array([point.fold for point in points], dtype=bool), "the parameter turns here", "1"),
         "arc": (over, np.array([point.arc for point in points], dtype=int), "connected piece", "1"),
         "branch": (over, np.array([point.branch for point in points], dtype=int), "closed class", "1"),

@@ -7,6 +7,7 @@ import xarray as xr
 
 from meanfield._population.policy import space_of, validate_policy, word_index
 from meanfield._population.population import Population, as_population
+from meanfield._population.reaction_model import ReactionModel
 from meanfield.toolbox._errors import InputError
 from meanfield.toolbox._labels import values_in_order
 
@@ -30,17 +31,20 @@ def consensus(policy: xr.Dataset | Population, word: str) -> xr.DataArray:
     return _all_in(population.space.consensus_state(word_index(population.policies[0], word)), policy)
 
 
-def validate_composition(composition: xr.DataArray | np.ndarray, population: Population) -> np.ndarray:
-    """`composition` as an array of shape (M, S); InputError where a row is not on the simplex to 1e-6.
+def validate_composition(composition: xr.DataArray | np.ndarray, population: Population | ReactionModel) -> np.ndarray:
+    """`composition` as an array, of a population (M, S); InputError where a row is not on the simplex to 1e-6.
 
     Shape (S,) stands for the same composition in each of the M kinds of agents. A DataArray has the dims `state` and,
     of a population, `component`; its coordinates say which is which.
     """
-    shape = (len(population.policies), population.space.n_states)
-    labels = {"component": range(shape[0]), "state": range(shape[1])}
+    if isinstance(population, ReactionModel):
+        shape, labels = (population.n_states,), {"state": population.names}
+    else:
+        shape = (len(population.policies), population.space.n_states)
+        labels = {"component": range(shape[0]), "state": range(shape[1])}
     x = values_in_order(composition, labels, "composition")
-    if x.shape not in (shape, shape[1:]):
-        expected = f"({shape[1]},)" if shape[0] == 1 else f"{shape} or ({shape[1]},)"
+    if x.shape not in (shape, shape[-1:]):
+        expected = f"({shape[-1]},)" if shape[0] in (1, shape[-1]) else f"{shape} or ({shape[-1]},)"
         raise InputError(f"composition has shape {x.shape}: expected {expected}")
     validate_fractions(x)
     return np.array(np.broadcast_to(x, shape))

@@ -10,6 +10,7 @@ import numpy as np
 import xarray as xr
 
 from meanfield._population.memory import MemorySpace
+from meanfield._population.reaction_model import ReactionModel
 from meanfield.toolbox._errors import InputError
 from meanfield.toolbox._files import load
 from meanfield.toolbox._labels import canonical_order, in_order, real_numbers, values_in_order
@@ -103,7 +104,8 @@ def validate_policy(policy: xr.Dataset, name: str = "policy") -> xr.Dataset:
         If it is no policy, or states or words are missing, foreign or there twice.
     """
     if not isinstance(policy, xr.Dataset):
-        raise InputError(f"{name} is a {type(policy).__name__}: expected an xarray.Dataset with a variable q")
+        hint = "; solve, fixed_points and spectrum take reaction models" if isinstance(policy, ReactionModel) else ""
+        raise InputError(f"{name} is a {type(policy).__name__}: expected an xarray.Dataset with a variable q{hint}")
     if "q" not in policy:
         raise InputError(f"{name} has the variables {sorted(map(str, policy.data_vars))}: expected q among them")
     _validate_dims(policy, name)
@@ -219,9 +221,7 @@ def each_policy(policies: xr.Dataset | Iterable[xr.Dataset]) -> Iterator[xr.Data
 
     A combination of model and pair that was never measured (all NaN) is passed over.
     """
-    if not isinstance(policies, xr.Dataset):
-        if isinstance(policies, str) or not isinstance(policies, Iterable):
-            raise InputError(f"policies has {policies!r}: expected xarray.Datasets")
+    if isinstance(policies, Iterable) and not isinstance(policies, (str, xr.Dataset)):
         for stack in policies:
             yield from each_policy(stack)
         return

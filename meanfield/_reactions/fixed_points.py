@@ -7,11 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 import xarray as xr
 
-from meanfield._fixed_points.spectrum import MARGINAL, stability
+from meanfield._numerics.stability import MARGINAL, stability_columns
 from meanfield._population.provenance import stamp
-from meanfield._reactions.model import ReactionModel
+from meanfield._population.reaction_model import ReactionModel
+from meanfield._reactions.modes import modes_at
 from meanfield._reactions.roots import ClosedFaces, closed_faces, only_support
-from meanfield._reactions.search import MARGINAL_SAME, MAX_PAIRS, SAME, Found, Root, search, tangent_space
+from meanfield._reactions.search import MARGINAL_SAME, MAX_PAIRS, SAME, Found, Root, search
 from meanfield._reactions.solve import initial_compositions, state_coords
 from meanfield.toolbox._arguments import whole_number
 from meanfield.toolbox._columns import labelled
@@ -23,55 +24,12 @@ SAME_MASS = 1e-9  # rounding
 def reaction_fixed_points(
     model: ReactionModel,
     masses: Sequence[float] | np.ndarray | None = None,
-    *,
     initial: xr.DataArray | np.ndarray | None = None,
     starts: int = 64,
     seed: int = 0,
     progress: bool = False,
 ) -> xr.Dataset:
-    """The fixed points of a reaction model with given masses of its conserved classes that a search finds.
-
-    The search starts from where solutions of the rate equation come to rest, and from random compositions on the whole
-    simplex and on the closed faces that single states open (one state of each class; a face is closed if agents in it
-    do not leave it as long as all their partners are in it); then from where solutions end that leave the unstable
-    fixed points along their leading mode, and from between what was found. Each start is iterated to a root, where that
-    succeeds (see `roots.polish`). This does not prove that there are no others. Where all fixed points must
-    lie inside one face their indices sum to 1, a check that attrs["completeness"] reports. Roots are sought in x, since
-    given the fields of the model the stationary law of an agent is not unique where some states are never left.
-
-    Of a continuum one point is listed, or several: two are taken for points of one continuum if they have the same
-    support, stability and number of zero modes and there is such a point about half way between them.
-
-    Parameters
-    ----------
-    model
-        The reaction model.
-    masses
-        Shape (C,): the fraction of agents in each class of `model.classes`; they sum to 1. May be left out where there
-        is one class or `initial`. `model.class_masses` takes them from a composition.
-    initial
-        Compositions to start solutions from beside the random ones, as for `solve_reactions`, of these masses.
-    starts
-        Number of random starts on the whole simplex, ≥ 1; as many are spread over the other closed faces, of which each
-        has one more in its middle.
-    seed
-        Of the random starts.
-    progress
-        Show a progress bar.
-
-    Returns
-    -------
-    Dataset over `fixed_point`, by falling fractions in the first states, with `composition` (state), `eigenvalue` and
-    `eigenvalue_imaginary` of the leading mode among perturbations that keep the mass of each class, per unit of time,
-    `stability` (stable, unstable, marginal), `stable`, `zero_modes`, the number of directions in which the linearised
-    drift vanishes, `continuum`, whether other fixed points adjoin, and `residual` = max|dx/dt|. Classes without mass
-    stay empty: perturbations that put agents there are left out. attrs["completeness"] says what was searched.
-
-    Raises
-    ------
-    InputError
-        If an argument is not as described.
-    """
+    """What `fixed_points` returns for a reaction model."""
     given = np.empty((0, model.n_states))
     if initial is not None:
         given = initial_compositions(model, initial).values.reshape(-1, model.n_states)
@@ -123,8 +81,7 @@ def _index_report(model: ReactionModel, faces: ClosedFaces, roots: list[Root]) -
     face = only_support(model, faces)
     if face is None:
         return ""
-    tangent = tangent_space(model, face)
-    spectra = [np.linalg.eigvals(tangent.T @ model.jacobian(root.x) @ tangent) / model.fastest for root in roots]
+    spectra = [modes_at(model, root.x, face).values for root in roots]
     if any(np.abs(values).min(initial=1) <= MARGINAL for values in spectra):
         return "; of marginal fixed points the sum of indices says nothing"
     total = sum(int(np.sign(np.prod(-values).real)) for values in spectra)
@@ -135,14 +92,11 @@ def _label(model: ReactionModel, roots: list[Root]) -> xr.Dataset:
     unit = f"1/{model.time_unit}"
     x = np.array([root.x for root in roots]).reshape(-1, model.n_states)
     leading = np.array([root.leading for root in roots], dtype=complex)
-    status = np.array([stability(value) for value in leading], dtype=str)
+    error = np.array([root.error for root in roots], dtype=float)
     over = ("fixed_point",)
     columns = {
         "composition": ((*over, "state"), x, "fraction of agents in each state", "1"),
-        "eigenvalue": (over, leading.real * model.fastest, "leading eigenvalue, real part", unit),
-        "eigenvalue_imaginary": (over, leading.imag * model.fastest, "leading eigenvalue, imaginary part", unit),
-        "stability": (over, status, "linear stability", "1"),
-        "stable": (over, status == "stable", "leading eigenvalue below zero", "1"),
+        **stability_columns(over, leading, error, unit, scale=model.fastest),
         "zero_modes": (over, np.array([r.zero_modes for r in roots], int), "directions of vanishing drift", "1"),
         "continuum": (over, np.array([r.continuum for r in roots], bool), "other fixed points adjoin", "1"),
         "residual": (over, np.array([np.abs(model.drift(one)).max() for one in x]), "max |dx/dt|", unit),

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float
 
-from meanfield._reactions.model import ReactionModel
+from meanfield._population.reaction_model import ReactionModel
 
 MAX_RESIDUAL = 1e-11  # of max|dx/dt| and of the masses, in units of the fastest rate
 MAX_STEPS = 300

@@ -11,9 +11,10 @@ from jaxtyping import Bool, Float
 from scipy.linalg import null_space
 from tqdm.auto import tqdm
 
-from meanfield._fixed_points.spectrum import MARGINAL, stability
+from meanfield._numerics.stability import MARGINAL, stability
 from meanfield._numerics.tsit5 import Tolerances
-from meanfield._reactions.model import ReactionModel
+from meanfield._population.reaction_model import ReactionModel
+from meanfield._reactions.modes import MARGIN, modes_at, reduced_jacobian
 from meanfield._reactions.roots import MAX_RESIDUAL, ClosedFaces, on_face, polish
 from meanfield._reactions.solve import courses
 
@@ -32,15 +33,21 @@ NEAR = 0.25  # of the way between two points of a continuum: how far from its mi
 class Root(NamedTuple):
     """A fixed point, and of its spectrum on the perturbations that keep the masses the leading eigenvalue.
 
-    That is in units of the fastest rate, and -∞ where there is no such perturbation; `mode` is its eigenvector, of the
-    plane of a complex one some direction.
+    That and `error`, a bound of its error, are in units of the fastest rate, and it is -∞ where there is no such
+    perturbation; `mode` is its eigenvector, of the plane of a complex one some direction.
     """
 
     x: Float[np.ndarray, " states"]
     leading: complex
+    error: float
     mode: Float[np.ndarray, " states"]
     zero_modes: int
     continuum: bool
+
+    @property
+    def stability(self) -> str:
+        """'stable', 'unstable' or 'marginal'."""
+        return str(stability(self.leading, self.error))
 
 
 class Found(NamedTuple):
@@ -124,29 +131,18 @@ def distinct(model: ReactionModel, mass: np.ndarray, found: list[np.ndarray], ro
 
 def linearised(model: ReactionModel, mass: np.ndarray, x: np.ndarray) -> tuple[Root, list[np.ndarray]]:
     """The spectrum at x, and both senses of the directions in which x is marginal."""
-    tangent = tangent_space(model, mass[model.classes] > 0)
-    reduced = tangent.T @ model.jacobian(x) @ tangent / model.fastest
-    if not reduced.size:
-        return Root(x, complex(-np.inf), np.zeros_like(x), 0, False), []
-    values, vectors = np.linalg.eig(reduced)
-    first = np.lexsort((-values.imag, -values.real))[0]
+    values, errors, vectors, reduced, tangent = modes_at(model, x, mass[model.classes] > 0)
+    if not values.size:
+        return Root(x, complex(-np.inf), 0.0, np.zeros_like(x), 0, False), []
     flat = null_space(reduced, rcond=MARGINAL)
     if np.abs(reduced).max() <= MARGINAL:
         flat = np.eye(len(reduced))
-    mode = tangent @ vectors[:, first].real
+    # x is off by about the step of Newton's method, which moves the eigenvalue
+    step = np.linalg.lstsq(reduced, -tangent.T @ model.drift(x) / model.fastest, rcond=MARGINAL)[0]
+    moved = np.linalg.eigvals(reduced_jacobian(model, x + tangent @ step, tangent))
     sides = [sign * tangent @ v for v in flat.T for sign in (1, -1)]
-    return Root(x, complex(values[first]), mode, flat.shape[1], False), sides
-
-
-def tangent_space(model: ReactionModel, face: Bool[np.ndarray, " states"]) -> Float[np.ndarray, "states directions"]:
-    """An orthonormal basis of the perturbations on a face that keep the mass of each class."""
-    blocks = []
-    for c in np.unique(model.classes[face]):
-        members = np.flatnonzero(face & (model.classes == c))
-        block = np.zeros((model.n_states, len(members) - 1))
-        block[members] = null_space(np.ones((1, len(members))))
-        blocks.append(block)
-    return np.hstack(blocks)
+    leading, error = complex(values[0]), float(errors[0] + MARGIN * np.abs(moved - values[0]).min())
+    return Root(x, leading, error, vectors[:, 0].real, flat.shape[1], False), sides
 
 
 def _rests(
@@ -172,7 +168,7 @@ def _downhill(model: ReactionModel, mass: np.ndarray, faces: ClosedFaces, roots:
     """Where solutions end that leave the unstable fixed points, to both sides."""
     sides = []
     for root in roots:
-        if stability(root.leading) == "unstable":
+        if root.stability == "unstable":
             push = ASIDE * root.mode / np.abs(root.mode).max()
             sides += [np.maximum(root.x + sign * push, 0) for sign in (1, -1)]
     if sides:
@@ -229,4 +225,4 @@ def _connected(model: ReactionModel, mass: np.ndarray, one: Root, other: Root) -
 
 
 def _kind(root: Root) -> tuple:
-    return (root.x > SAME).tobytes(), root.zero_modes, stability(root.leading)
+    return (root.x > SAME).tobytes(), root.zero_modes, root.stability

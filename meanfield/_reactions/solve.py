@@ -8,14 +8,13 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from meanfield._dynamics.integrate import FIRST_STEP, LEAST_WORK
-from meanfield._dynamics.trajectory_kernel import NO_MIXTURE, drift_by_moves, follow
 from meanfield._numerics.compiled import in_threads
 from meanfield._numerics.tsit5 import MAX_STEPS, Tolerances
 from meanfield._population.compositions import validate_fractions
 from meanfield._population.provenance import stamp
-from meanfield._reactions.model import ReactionModel
-from meanfield.toolbox._arguments import real_number
+from meanfield._population.reaction_model import ReactionModel
+from meanfield._population.trajectory_kernel import FIRST_STEP, LEAST_WORK, NO_MIXTURE, drift_by_moves, follow
+from meanfield.toolbox._columns import labelled
 from meanfield.toolbox._errors import InputError
 from meanfield.toolbox._labels import in_order, real_numbers
 
@@ -23,72 +22,23 @@ from meanfield.toolbox._labels import in_order, real_numbers
 def solve_reactions(
     model: ReactionModel,
     initial: xr.DataArray | np.ndarray,
-    times: np.ndarray,
-    *,
-    rtol: float = 1e-8,
-    atol: float = 1e-11,
+    times: Float[np.ndarray, " times"],
+    tolerances: Tolerances,
 ) -> xr.Dataset:
-    """Integrate the rate equation of a reaction model from time 0.
-
-    Adaptive Tsit5, which keeps the fraction of agents in each conserved class to rounding.
-
-    Parameters
-    ----------
-    model
-        The reaction model.
-    initial
-        Composition at time 0: fractions that sum to 1, dims (state), in the order of `model.states` or, for a DataArray
-        with a coordinate `state`, by name. Further dims of a DataArray are a batch of starts, and stay in the result.
-    times
-        Times at which to save, shape (T,), increasing, from 0, in the model's unit of time.
-    rtol, atol
-        Tolerances of the step size control.
-
-    Returns
-    -------
-    Dataset over the further dims of `initial` with `composition` (time, state), and `residual` = max|dx/dt| (time). The
-    coordinate `conserved_class` (state) is the class of `model.classes`.
-
-    Raises
-    ------
-    InputError
-        If an argument is not as described, or the last time is so late that it takes more than a million steps.
-    """
-    saved = numbers("times", times)
-    if saved.ndim != 1 or not len(saved) or not saved[0] >= 0 or not (np.diff(saved) > 0).all() or saved[-1] == np.inf:
-        raise InputError(f"times = {times}: expected increasing times from 0 on")
-    for name, tolerance in (("rtol", rtol), ("atol", atol)):
-        real_number(name, tolerance, above=0, below=1)
+    """What `solve` returns for a reaction model."""
     starts = initial_compositions(model, initial)
     x0 = starts.values.reshape(-1, model.n_states)
-    x, residual = courses(model, x0, saved, Tolerances(rtol, atol))
+    x, residual = courses(model, x0, times, tolerances)
     outer = {str(dim): size for dim, size in starts.sizes.items() if dim != "state"}
     unit = model.time_unit
-    composition = x.reshape(*outer.values(), len(saved), model.n_states)
-    result = xr.Dataset(
-        {
-            "composition": ((*outer, "time", "state"), composition, {"long_name": "fraction of agents", "units": "1"}),
-            "residual": (
-                (*outer, "time"),
-                residual.reshape(composition.shape[:-1]),
-                {"long_name": "max |dx/dt|", "units": f"1/{unit}"},
-            ),
-        },
-        coords={
-            **starts.coords,
-            **state_coords(model),
-            "time": ("time", saved, {"long_name": "time", "units": unit}),
-        },
-    )
-    return stamp(result, "reaction_solution", None, rtol=rtol, atol=atol)
-
-
-def numbers(name: str, values: Any) -> Float[np.ndarray, ...]:
-    """The values as numbers, InputError where they are none."""
-    try:
-        return np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputError(f"{name} = {values!r}: expected numbers") from None
+    x, residual = (values.reshape(*outer.values(), *values.shape[1:]) for values in (x, residual))
+    columns = {
+        "composition": ((*outer, "time", "state"), x, "fraction of agents"),
+        "residual": ((*outer, "time"), residual, "max |dx/dt|", f"1/{unit}"),
+    }
+    time = ("time", times, {"long_name": "time", "units": unit})
+    result = labelled(columns, coords={**starts.coords, **state_coords(model), "time": time})
+    return stamp(result, "reaction_solution", None, **tolerances._asdict())
 
 
 def state_coords(model: ReactionModel) -> dict[str, Any]:

@@ -12,7 +12,8 @@ from meanfield._dynamics.basins import basins
 from meanfield._dynamics.solve import solve
 from meanfield._finite_size.group_size_law import group_size_law
 from meanfield._fixed_points.fixed_points import fixed_points
-from meanfield._fixed_points.spectrum import leading_eigenvalues, stability
+from meanfield._fixed_points.spectrum import leading_eigenvalues
+from meanfield._numerics.stability import stability
 from meanfield._population.compositions import consensus
 from meanfield._population.policy import each_policy
 from meanfield._population.population import Population, as_population
@@ -78,7 +79,7 @@ def stability_table(
     unknown = [name for name in criteria if name not in CRITERIA]
     if unknown or isinstance(criteria, str):
         raise InputError(f"criteria = {criteria!r}: expected some of {', '.join(CRITERIA)}, in a list")
-    stacks = [policies] if isinstance(policies, Policies) else list(policies)
+    stacks = list(policies) if isinstance(policies, Iterable) and not isinstance(policies, Policies) else [policies]
     total = sum(1 for stack in stacks for _ in _each(stack))
     if total == 0:
         raise InputError("policies is empty: expected at least one policy")
@@ -145,7 +146,7 @@ def _candidates(population: Population) -> Iterator[dict[str, object]]:
     for w, word in enumerate(population.words):
         x = consensus(population, word).values
         found = leading_eigenvalues(mixture, x, population.space)
-        leading = complex(found.values[0])
+        status = str(stability(found.values[0], found.errors[0]))
         said = mixture.q[:, population.space.consensus_state(w)]
         share = mixture.share @ said + mixture.committed
         # 1 - q, as the sum of the others: exact where q is within an ulp of 1
@@ -154,11 +155,11 @@ def _candidates(population: Population) -> Iterator[dict[str, object]]:
             "row": "candidate",
             "word": word,
             "word_share": float(share[w]),
-            "eigenvalue": leading.real,
+            "eigenvalue": float(found.values[0].real),
             "eigenvalue_error": float(found.errors[0]),
             "eigenvalue_floor_shift": float(found.floor_shifts[0]),
-            "stability": stability(leading),
-            "stable": stability(leading) == "stable",
+            "stability": status,
+            "stable": status == "stable",
             "residual": residual,
             "is_fixed_point": residual <= CANDIDATE_TOLERANCE,
             "kind": "consensus",

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from meanfield._dynamics.population_rounds import play_rounds as play_rounds
     from meanfield._dynamics.population_rounds import select_runs as select_runs
     from meanfield._numerics.roots import all_roots as all_roots
+    from meanfield._numerics.stability import stability as stability
+    from meanfield._numerics.stability import stability_columns as stability_columns
     from meanfield._population.compositions import validate_composition as validate_composition
     from meanfield._population.observables import MIXED as MIXED
     from meanfield._population.policy import name_of as name_of

@@ -6,9 +6,8 @@ from theory.minimal_naming_game._fixed_points import drift as drift
 from theory.minimal_naming_game._fixed_points import fixed_points as fixed_points
 from theory.minimal_naming_game._rate_equation import Agent as Agent
 from theory.minimal_naming_game._rate_equation import Interaction as Interaction
-from theory.minimal_naming_game._rate_equation import ManyWords as ManyWords
 from theory.minimal_naming_game._rate_equation import RateEquation as RateEquation
 from theory.minimal_naming_game._rate_equation import interactions as interactions
-from theory.minimal_naming_game._rate_equation import many_words as many_words
 from theory.minimal_naming_game._rate_equation import rate_equation as rate_equation
+from theory.minimal_naming_game._rate_equation import reaction_model as reaction_model
 from theory.minimal_naming_game._rate_equation import two_word_agents as two_word_agents

@@ -13,7 +13,7 @@ import xarray as xr
 
 import meanfield
 from meanfield import InputError
-from meanfield.toolbox import MIXED, labelled, stamp
+from meanfield.toolbox import MIXED, labelled, stability_columns, stamp
 from theory.minimal_naming_game._rate_equation import SPECIES, RateEquation, check_rule, rate_equation
 
 Number = float | Fraction | sp.Rational
@@ -24,7 +24,7 @@ WORDS = ("A", "B")
 WIDTH = sp.Rational(1, 10**40)
 SAME = sp.Rational(1, 10**30)
 # Eigenvalues carry the rounding of float64, about 1e-16; a fold is approached as the root of the distance.
-MARGINAL = 1e-10
+EIGENVALUE_ERROR = 1e-10
 
 
 def drift(x: np.ndarray, p: Number, committed: tuple[Number, Number] = (0, 0), rule: str = "both") -> np.ndarray:
@@ -79,10 +79,9 @@ def fixed_points(p: Number, committed: tuple[Number, Number] = (0, 0), rule: str
     Returns
     -------
     Dataset over `fixed_point`, by falling share of A: `composition` (species), fractions of all agents; `word_share`
-    (word), which includes the committed; `eigenvalue` and `eigenvalue_imaginary`, the leading one of the reduced
-    Jacobian, and `spectrum` (mode) with both real parts, per unit of time; `stability` (stable, unstable, marginal),
-    `stable`, `kind` (consensus or mixed: success rate below 0.98), `convention` (its word, or 'mixed'), and
-    `residual` = max|dx/dt|.
+    (word), which includes the committed; `eigenvalue` to `oscillatory`, the leading one of the reduced Jacobian and the
+    stability as `meanfield.fixed_points` has them, and `spectrum` (mode) with both real parts, per unit of time; `kind`
+    (consensus or mixed: success rate below 0.98), `convention` (its word, or 'mixed'), and `residual` = max|dx/dt|.
 
     Raises
     ------
@@ -209,23 +208,14 @@ def _eigenvalues(equation: RateEquation, values: dict, point: tuple[Exact, Exact
 def _label(composition: np.ndarray, share_of_a: np.ndarray, spectra: np.ndarray) -> xr.Dataset:
     share = np.stack([share_of_a, 1 - share_of_a], axis=-1)
     leading = spectra[:, 0]
-    status = np.where(np.abs(leading.real) <= MARGINAL, "marginal", np.where(leading.real < 0, "stable", "unstable"))
     over = "fixed_point"
     conventions = np.array([meanfield.convention(one, WORDS) for one in share], dtype=str)
     columns = {
         "composition": ((over, "species"), composition, "fraction of all agents, uncommitted", "1"),
         "word_share": ((over, "word"), share, "word share", "1"),
-        "eigenvalue": ((over,), leading.real, "leading eigenvalue, real part", "1/time"),
-        "eigenvalue_imaginary": ((over,), leading.imag, "leading eigenvalue, imaginary part", "1/time"),
+        **stability_columns((over,), leading, EIGENVALUE_ERROR, least=0.0),
         "spectrum": ((over, "mode"), spectra.real, "eigenvalues, real parts", "1/time"),
-        "stability": ((over,), status, "linear stability", "1"),
-        "stable": ((over,), status == "stable", "leading eigenvalue below zero", "1"),
-        "kind": (
-            (over,),
-            np.where(conventions == MIXED, MIXED, "consensus"),
-            "kind",
-            "1",
-        ),
+        "kind": ((over,), np.where(conventions == MIXED, MIXED, "consensus"), "kind", "1"),
         "convention": ((over,), conventions, "convention", "1"),
     }
     coords = {over: np.arange(len(share)), "species": list(SPECIES), "word": list(WORDS), "mode": [0, 1]}

@@ -1,27 +1,28 @@
 """The minimal naming game in mean field: the interaction, the two-word rate equation and the one for W words.
 
-Everything follows from one enumeration of speaker, hearer and word, `interactions`; no rate is typed in.
+Everything follows from what a meeting makes of speaker and hearer, `_heard` and `_hears`; no rate is typed in.
 Time is that of the engine: two units (`TIME_PER_ROUND`) are a population round of N interactions, so that in one
 unit an agent takes part in one interaction on average. Published equations count rounds and are twice these.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any, NamedTuple
 
 import numpy as np
 import sympy as sp
-from scipy.sparse import csr_array
 
-from meanfield import TIME_PER_ROUND, InputError
+from meanfield import TIME_PER_ROUND, InputError, ReactionModel
+from meanfield.toolbox import real_number, whole_number
 
 RULES = ("both", "listener")
 SPECIES = ("A", "B", "AB")  # the lexicons of agents who are not committed, in the order of every result
-MAX_WORDS = 6  # 63 lexicons; each further word doubles them and makes the interactions more than four times as many
+MAX_WORDS = 6  # 63 lexicons; each further word doubles them
+LETTERS = "ABCDEF"
 
 
 class Agent(NamedTuple):
@@ -161,43 +162,10 @@ def _biased(lexicon: frozenset[int], p: sp.Symbol) -> dict[int, sp.Expr]:
     return {0: p, 1: 1 - p} if len(lexicon) == 2 else {word: sp.Integer(1) for word in lexicon}
 
 
-@dataclass(frozen=True, eq=False)
-class ManyWords:
-    """The minimal naming game with W words and lexicons of any size; agents utter each word they hold equally often.
+def reaction_model(n_words: int = 2, rule: str = "both", *, p: float = 0.5, start_empty: bool = False) -> ReactionModel:
+    """The minimal naming game with W words and lexicons of any size, exactly in mean field ([004] SI).
 
-    Attributes
-    ----------
-    lexicons
-        The species: the words, 0 … W - 1, of each lexicon, by size and then in order; () first where agents may
-        start with none, and such an agent invents a word uniformly at random. For W = 2 the order of SPECIES.
-    committed
-        Shape (W,), the fraction of agents committed to each word.
-    """
-
-    lexicons: tuple[tuple[int, ...], ...]
-    committed: np.ndarray
-    _pairs: np.ndarray
-    _change: csr_array
-
-    def drift(self, x: np.ndarray) -> np.ndarray:
-        """dx/dt of the fractions x of agents in each of `lexicons`, both of shape (species,), per unit of time.
-
-        Raises
-        ------
-        InputError
-            If x has another shape.
-        """
-        x = np.asarray(x, dtype=float)
-        if x.shape != (len(self.lexicons),):
-            raise InputError(f"x has shape {x.shape}: expected ({len(self.lexicons)},), one number for each lexicon")
-        fraction = np.concatenate([x, self.committed])
-        return (self._change @ (fraction[self._pairs[0]] * fraction[self._pairs[1]]))[: len(x)]
-
-
-def many_words(
-    n_words: int, rule: str = "both", *, start_empty: bool = False, committed: Sequence[float] | None = None
-) -> ManyWords:
-    """The exact mean field of the minimal naming game with W words: species are the 2^W - 1 lexicons ([004] SI).
+    A channel is a word and whether the hearer knows it. Agents utter each word that they hold equally often.
 
     Parameters
     ----------
@@ -205,41 +173,57 @@ def many_words(
         W, 1 to 6.
     rule
         'both' or 'listener', as `interactions` takes it.
+    p
+        For two words: probability that an agent with both utters the first.
     start_empty
-        Add the empty lexicon as a species.
-    committed
-        Fraction of agents committed to each word, shape (W,); none by default. The species sum to the rest.
+        Add the empty lexicon, whose holders invent a word uniformly at random.
+
+    Returns
+    -------
+    ReactionModel over the 2^W - 1 lexicons, by size and then in order, as 'A', 'B', 'AB' (the empty one, first, is
+    'none'), and the agents committed to each word, as 'A committed', conserved classes of their own. Compositions are
+    fractions of all agents. Two units of time are a round.
 
     Raises
     ------
     InputError
         If an argument is out of its range.
+
+    Examples
+    --------
+    >>> import meanfield, theory
+    >>> points = meanfield.fixed_points(reaction_model(), masses=[0.9, 0.1, 0.0])
+    >>> points["stability"].values.tolist()
+    ['stable']
     """
-    if not isinstance(n_words, (int, np.integer)) or not 1 <= n_words <= MAX_WORDS:
-        raise InputError(f"n_words = {n_words}: expected 1 to {MAX_WORDS}, since the lexicons are 2^n_words - 1")
-    zealots = np.zeros(n_words) if committed is None else np.asarray(committed, dtype=float)
-    # not (≥ 0) rather than (< 0): it refuses NaN as well
-    if zealots.shape != (n_words,) or not (zealots >= 0).all() or zealots.sum() > 1:
-        raise InputError(f"committed = {committed}: expected {n_words} fractions, none negative, that sum to at most 1")
+    whole_number("n_words", n_words, 1, MAX_WORDS)
+    check_rule(rule)
+    real_number("p", p, least=0, most=1)
+    if n_words != 2 and p != 0.5:
+        raise InputError(f"p = {p}: expected 0.5 for n_words = {n_words}")
     words = range(n_words)
-    lexicons = [
-        lexicon for size in range(0 if start_empty else 1, n_words + 1) for lexicon in combinations(words, size)
-    ]
-    agents = [Agent(frozenset(lexicon)) for lexicon in lexicons]
+    lexicons = [held for size in range(0 if start_empty else 1, n_words + 1) for held in combinations(words, size)]
+    agents = [Agent(frozenset(held)) for held in lexicons]
     agents += [Agent(frozenset({word}), committed=True) for word in words]
-    events = list(interactions(agents, lambda lexicon: _uniform(lexicon or words), rule))
-    pairs = np.array([event.before for event in events]).T
-    return ManyWords(tuple(lexicons), zealots, pairs, _changes(events, len(agents)))
+    place = {agent: k for k, agent in enumerate(agents)}
+    alpha, beta, first, second = [], [], [], []
+    for word, known in product(words, (True, False)):
+        says = [_uttered(agent.lexicon, n_words, p).get(word, 0.0) for agent in agents]
+        hears = [float((word in agent.lexicon) == known) for agent in agents]
+        hearer = Agent(frozenset({word} if known else ()))
+        spoke = [place[_heard(a, hearer, word, rule)] if says[k] else k for k, a in enumerate(agents)]
+        heard = [place[_hears(a, word)] if hears[k] else k for k, a in enumerate(agents)]
+        for side, row in zip((alpha, beta), (says, hears), strict=True):
+            side.append(row)
+        for side, after in zip((first, second), (spoke, heard), strict=True):
+            side.append(np.eye(len(agents))[after])
+    names = ["".join(LETTERS[word] for word in held) or "none" for held in lexicons]
+    names += [f"{LETTERS[word]} committed" for word in words]
+    return ReactionModel(names, alpha, beta, first, second, encounter_rate=1 / TIME_PER_ROUND)
 
 
-def _uniform(words: Collection[int]) -> dict[int, float]:
-    return dict.fromkeys(words, 1 / len(words))
-
-
-def _changes(events: Sequence[Interaction], n_agents: int) -> csr_array:
-    """Expected change per unit of time of the number of each kind (row) by each event (column)."""
-    rate = np.array([event.probability for event in events]) / TIME_PER_ROUND
-    columns = np.arange(len(events))
-    kinds = np.array([(*event.before, *event.after) for event in events]).T
-    values = np.concatenate([-rate, -rate, rate, rate])
-    return csr_array((values, (kinds.ravel(), np.tile(columns, 4))), shape=(n_agents, len(events)))
+def _uttered(lexicon: frozenset[int], n_words: int, p: float) -> dict[int, float]:
+    if n_words == len(lexicon) == 2:
+        return {0: p, 1: 1 - p}
+    held = lexicon or range(n_words)
+    return dict.fromkeys(held, 1 / len(held))

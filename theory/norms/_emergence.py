@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import xarray as xr
 
-from meanfield import InputError, solve_reactions
+from meanfield import InputError, solve
 from meanfield.toolbox import check_level, stamp
 from theory.norms._model import reaction_model
 from theory.norms._observables import observables
@@ -63,7 +63,7 @@ def emergence(
     curves = []
     for one, mixture in zip(chosen, mixtures, strict=True):
         model = reaction_model(operations, one, rates)
-        composition = solve_reactions(model, initial_composition(mixture), times)["composition"].drop_vars(
+        composition = solve(model, initial=initial_composition(mixture), times=times)["composition"].drop_vars(
             "conserved_class"
         )
         curves.append(observables(model, composition).assign(composition=composition))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from meanfield import reaction_fixed_points
+import meanfield
 from meanfield.toolbox import real_number, stamp
 from theory.norms._model import reaction_model
 from theory.norms._observables import observables
@@ -44,11 +44,11 @@ def fixed_points(
     level
         Share from which on a norm counts as held by all, above 1/2, up to 1.
     search
-        `starts`, `seed` and `progress` of `meanfield.reaction_fixed_points`.
+        `starts`, `seed` and `progress` of `meanfield.fixed_points`.
 
     Returns
     -------
-    What `meanfield.reaction_fixed_points` returns, time in days, with what `observables` tells of each fixed point
+    What `meanfield.fixed_points` returns, time in days, with what `observables` tells of each fixed point
     and `regime` (fixed_point): 'for' or 'against' where the share that holds this standard (`reached`) is at least
     `level`, 'no norm' where the share that holds either is at most 1 - `level`, 'coexistence' where each standard is
     held by more than 1 - `level`, and 'partial' where one is, and not by all. Of a continuum it is that of one point.
@@ -64,7 +64,7 @@ def fixed_points(
     mixture = mixture_of(one, agents, fractions)
     model = reaction_model(operations, one, rates)
     starts = xr.concat([initial_composition(mixture), *(_all_comply(mixture, s) for s in STANDARDS)], dim="start")
-    points = reaction_fixed_points(model, initial=starts, **search)
+    points = meanfield.fixed_points(model, initial=starts, **search)
     seen = observables(model, points["composition"])
     regime = ("fixed_point", _regimes(seen["reached"], level - ROUNDING), {"long_name": "which norm holds"})
     return stamp(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import xarray as xr
 
-from meanfield import InputError, solve_reactions
+from meanfield import InputError, solve
 from meanfield.toolbox import real_number, stamp, whole_number
 from theory.norms._emergence import DAYS
 from theory.norms._model import reaction_model
@@ -138,7 +138,7 @@ class _Society:
         starts = starts.assign_coords(
             fraction=("fraction", fractions, {"long_name": "fraction of entrepreneurs for the standard", "units": "1"})
         )
-        composition = solve_reactions(self._model, starts, self._times)["composition"].drop_vars("conserved_class")
+        composition = solve(self._model, initial=starts, times=self._times)["composition"].drop_vars("conserved_class")
         seen = observables(self._model, composition).sel(standard="for", drop=True)
         return seen[["reached", "complying"]].transpose("fraction", "time")
 

@@ -7,10 +7,9 @@ import xarray as xr
 from numpy.typing import ArrayLike
 
 from meanfield import InputError
-from meanfield.toolbox import all_roots, real_number, stamp
+from meanfield.toolbox import all_roots, real_number, stability, stamp
 from theory.flag_game.random_field._field_law import FieldLaw, field_law
 
-MARGINAL = 1e-7  # of the slope of f(Jm) - m; a fold is approached as the root of the distance
 BREAKS = 9
 
 
@@ -53,13 +52,12 @@ def fixed_points(fields: FieldLaw | ArrayLike, *, J: float, beta: float) -> xr.D
     found = all_roots(mismatch, np.linspace(-1.001, 1.001, BREAKS), tolerance=1e-12)
     m = found.roots
     slope = J * law.slope(J * m, beta) - 1
-    status = np.where(np.abs(slope) < MARGINAL, "marginal", np.where(slope < 0, "stable", "unstable"))
     over = ("fixed_point",)
     columns = {
         "m": (m, "truth minus rival, [002] Eq. 9"),
         "q": (law.commitment(J * m, beta), "commitment, [002] Eq. 8"),
         "slope": (slope, "d/dm of f(Jm) - m"),
-        "stability": (status.astype(str), "stability"),
+        "stability": (stability(slope), "stability"),
         "residual": (np.abs(mismatch(m)), "|f(Jm) - m|"),
     }
     result = xr.Dataset(

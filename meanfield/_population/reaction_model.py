@@ -20,7 +20,7 @@ from jaxtyping import Float, Int
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from meanfield._reactions.arguments import (
+from meanfield._population.reaction_arguments import (
     acting_pairs,
     positive_rate,
     probabilities,

@@ -13,6 +13,8 @@ WEIGHTS = np.array([[*weights, *[0.0] * (len(STAGES) - len(weights))] for weight
 # What a solution is not of: a reaction model has no mixture, and a mixture no moves.
 NO_MIXTURE = np.empty((0, 0, 0)), np.empty(0), np.empty(0)
 NO_MOVES = *(np.empty(0, np.int64) for _ in range(3)), np.empty(0), np.empty((0, 0)), np.empty(0)
+FIRST_STEP = 0.1
+LEAST_WORK = 64  # steps of a solution, about
 SAFETY, LEAST_FACTOR, LARGEST_FACTOR, ORDER = 0.9, 0.2, 10.0, 5
 
 
