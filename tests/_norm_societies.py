@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict
 from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 import xarray as xr
 
 from meanfield import UnparsedError
-from theory.norms import BEHAVIOURS, NORM_STATES, NormAgent, NormRates, NormState, default_operations
+from theory.norms import AGENTS, BEHAVIOURS, NORM_STATES, NormAgent, NormRates, NormState, default_operations
 from theory.norms._contract import Plan
 from validation.norms._table_operations import TableOperations
+from validation.norms.society._events import Rules
+from validation.norms.society._json import member_to_dict
 from validation.norms.society._member import OPPOSITE, Member
+from validation.norms.society._questions import Questions
+from validation.norms.society._simulate import Streams
 
 SMOKING, NOISE, _ = BEHAVIOURS.values()
 K = len(NORM_STATES)
@@ -59,20 +64,26 @@ def lines_of(log: Path) -> list[dict]:
     return [json.loads(line) for line in log.read_text().splitlines()[1:]]
 
 
-def databases_over_time(log: Path) -> Iterator[tuple[dict, dict, dict]]:
-    """Each event that changed someone: (line, database before, database after)."""
-    now: dict[str, dict] = defaultdict(lambda: {"norms": [], "plan": {"text": "", "follows": []}})
-    for line in lines_of(log):
-        for name, row in line["changed"].items():
-            yield line, now[name], row
-            now[name] = row
+def databases_over_time(operations: Any, encounters: int, seed: int, rates: NormRates) -> Iterator[tuple]:
+    """Each change of a member of a society: (event, name, what it held before, and after), as `simulate_society`."""
+    rules = Rules(Questions(operations), tuple(BEHAVIOURS.values()), rates, 5)
+    members, streams, met = [Member(agent) for agent in AGENTS], Streams(seed), 0
+    for number in count():
+        event = rules.play(members, number, streams.at(number))
+        for who, after in event.changed.items():
+            yield event, AGENTS[who].name, member_to_dict(members[who]), member_to_dict(after)
+            members[who] = after
+        met += event.what == "encounter"
+        if met == encounters:
+            return
 
 
 class Chatty(TableOperations):
-    """The table, with exchanges, a count of what was asked, and failures on request."""
+    """The table, with exchanges, a count of what was asked, some agents who fail, and an end after so many answers."""
 
-    def __init__(self, fails: str = "", every: int = 3, **options: Any) -> None:
+    def __init__(self, fails: str = "", every: int = 3, lives: int = 10**9, **options: Any) -> None:
         super().__init__(**options)
+        self.lives = lives
         self.exchanges: list[dict] = [{"operation": "asked before"}]
         self.asked: list[str] = []
         for name in ASKED:
@@ -82,9 +93,11 @@ class Chatty(TableOperations):
         answered = getattr(super(), name)
 
         def ask(agent: NormAgent, *asked: Any) -> Any:
+            if len(self.asked) == self.lives:
+                raise KeyboardInterrupt
             self.asked.append(name)
             self.exchanges.append({"operation": name, "agent": agent.name, "answer": "…"})
-            if fails and self.asked.count(name) % every == 0:
+            if fails and crc32(agent.name.encode()) % every == 0:
                 raise UnparsedError(f"{name}: no answer in 3 tries could be read")
             return answered(agent, *asked)
 

@@ -26,7 +26,6 @@ from _openai_server import Behaviour, serving
 from meanfield import InputError, StorageError, UnparsedError, load, save
 from policy_extraction._toolbox.json_replies import ReplyError
 from policy_extraction.backends.api import OpenAIBackend
-from policy_extraction.checks._interaction_log import InteractionLog
 from policy_extraction.flag_game import FLAG_GAME_002, StandIn, probe_memory_conflict, susceptibility_line
 from policy_extraction.flag_game._log import Call, CallLog
 from policy_extraction.flag_game._prompts import SLOTS, TASKS
@@ -611,7 +610,7 @@ def test_a_file_that_is_no_log_is_left_as_it_is_and_half_a_first_line_is_begun_a
     policy_extraction.flag_game.play([PARROT] * 2, [A, B], AB, rounds=1, seed=1, log=log)
     content = log.read_text()
     log.write_text("a letter without an end of line")
-    with pytest.raises(InputError, match="damaged, or no log of a flag game"):
+    with pytest.raises(InputError, match="no log of a flag game"):
         policy_extraction.flag_game.play([PARROT] * 2, [A, B], AB, rounds=1, seed=1, log=log)
     assert log.read_text() == "a letter without an end of line"
     log.write_text(content[:20])
@@ -620,7 +619,6 @@ def test_a_file_that_is_no_log_is_left_as_it_is_and_half_a_first_line_is_begun_a
 
 
 def test_logs_that_were_written_before_can_be_read(tmp_path):
-    """Format 1 of both logs; the first line of the second one held letters beyond ASCII as they are."""
     calls = tmp_path / "calls.jsonl"
     calls.write_text(
         '{"flag_game": 1, "countries": ["C\\u00f4te", "Togo"]}\n'
@@ -629,16 +627,6 @@ def test_logs_that_were_written_before_can_be_read(tmp_path):
     log = CallLog(calls, {"countries": ["Côte", "Togo"]})
     assert log.recall(Call("probe", 2, 1, 0), "s", "u") == "\u2028a"
     assert log.recall(Call("probe", 2, 0, 0), "s", "u") is None
-    interactions = tmp_path / "interactions.jsonl"
-    interactions.write_text(
-        '{"interactions": 1, "words": ["thé", "a\u2028b"]}\n'
-        '{"interaction": 0, "met": [[1, 0]], "said": [[0, 1]], "generated": 3, "valid": 2}\n',
-        encoding="utf-8",
-    )
-    (step,) = InteractionLog(interactions, {"words": ["thé", "a\u2028b"]}).steps
-    assert (step.met.tolist(), step.said.tolist(), step.generated, step.valid) == ([[1, 0]], [[0, 1]], 3, 2)
-    with pytest.raises(InputError, match="no log of a population"):
-        InteractionLog(calls, {})
 
 
 def test_a_game_can_be_saved(tmp_path):

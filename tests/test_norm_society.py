@@ -6,9 +6,9 @@ each criterion has a control that it must reject.
 
 from __future__ import annotations
 
-import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,13 +16,12 @@ import xarray as xr
 from scipy.stats import chi2_contingency, chisquare
 
 import meanfield
+import theory
 from _norm_societies import FAST, K, table
 from meanfield import ReactionModel
-from theory import norms
 from theory.norms import AGENTS, BEHAVIOURS, NORM_STATES, NormRates, as_ordinary, default_operations
 from validation import reactions
-from validation.norms._table_operations import TableOperations
-from validation.norms.society._simulate import simulate_society
+from validation.norms import TableOperations, simulate_society
 
 ALPHA = 1e-5
 
@@ -45,29 +44,27 @@ def homogeneous(first: np.ndarray, second: np.ndarray) -> float:
     return chi2_contingency(merged).pvalue if merged.shape[1] > 1 else 1.0
 
 
-def society_counts(operations: xr.Dataset, rounds: tuple[int, ...], runs: int) -> dict[str, np.ndarray]:
-    decide = TableOperations(operations, ["tipping"], FAST)
-    counts = defaultdict(list)
-    for seed in range(runs):
-        # as many encounters as events are asked for, so that it never ends before
-        run = simulate_society(decide, AGENTS, ["tipping"], encounters=10 * max(rounds), seed=seed)
-        for name in ("accepted", "complying", "reached", "informed"):
-            shares = run[name].values[[10 * one for one in rounds], 0]
-            counts[name].append((10 * shares).round().astype(int))
-    return {name: np.array(values) for name, values in counts.items()}
-
-
 @pytest.fixture(scope="module")
 def tipping() -> dict[str, np.ndarray]:
-    return society_counts(default_operations(), (4, 20), 300)
+    """Numbers of agents after 40 and 200 events, of 300 runs."""
+    decide, counts = TableOperations(behaviours=["tipping"], rates=FAST), defaultdict(list)
+    for seed in range(300):
+        run = simulate_society(decide, AGENTS, ["tipping"], encounters=170, seed=seed)  # 200 events hold 133 ± 7
+        for name in ("accepted", "complying", "reached", "informed"):
+            counts[name].append((10 * run[name].values[[40, 200], 0]).round().astype(int))
+    return {name: np.array(values) for name, values in counts.items()}
 
 
 def test_whole_runs_have_the_law_of_the_model(tipping: dict[str, np.ndarray]) -> None:
     """Numbers of agents after 40 and 200 events of ten agents; not of a model with another operation."""
 
     def by_protocol(operations: xr.Dataset) -> dict[str, np.ndarray]:
-        protocol = protocol_of(norms.reaction_model(operations, "tipping", FAST), FAST)
-        start = (10 * norms.initial_composition(norms.starting_fractions("tipping")).values).round().astype(int)
+        protocol = protocol_of(theory.norms.reaction_model(operations, "tipping", FAST), FAST)
+        start = (
+            (10 * theory.norms.initial_composition(theory.norms.starting_fractions("tipping")).values)
+            .round()
+            .astype(int)
+        )
         runs = reactions.simulate(protocol, start, runs=4000, seed=1, max_rounds=20, record_rounds=20)
         count = runs["count"].sel(round=[4, 20]).values
         levels = {
@@ -95,27 +92,46 @@ def test_whole_runs_have_the_law_of_the_model(tipping: dict[str, np.ndarray]) ->
     assert homogeneous(tipping["complying"][:, 1, 0], lazy["complying"][:, 1, 0]) < ALPHA
 
 
-def test_events_and_pairs_come_as_often_as_they_should(tmp_path: Path) -> None:
-    log, rates = tmp_path / "log", NormRates(encounters_per_day=5, plans_per_day=7, syntheses_per_day=4)
-    simulate_society(TableOperations(rates=rates), AGENTS[:4], encounters=4000, seed=3, log=log)
-    lines = [json.loads(line) for line in log.read_text().splitlines()[2:]]
-    what = np.array([line["what"] for line in lines])
-    observed = np.array([(what == name).sum() for name in ("encounter", "plan", "synthesis")])
-    assert chisquare(observed, np.array([15, 7, 4]) / 26 * len(what)).pvalue > ALPHA
-    assert chisquare(observed, np.array([5, 7, 4]) / 16 * len(what)).pvalue < ALPHA
-    met = defaultdict(int)
-    for line in lines:
-        if line["what"] == "encounter":
-            met[(*line["agents"], line["behaviour"])] += 1
-    assert len(met) == 4 * 3 * 3
-    assert chisquare(list(met.values())).pvalue > ALPHA
-    alone = defaultdict(int)
-    for line in lines:
-        if line["what"] != "encounter":
-            alone[line["what"], line["agents"][0]] += 1
-    assert all(
-        chisquare([n for (of, _), n in alone.items() if of == one]).pvalue > ALPHA for one in ("plan", "synthesis")
-    )
+class Recorder(TableOperations):
+    """The table, which notes who acts about what, who sees it, and who plans or sorts its norms."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.met: list[tuple[str, str, str]] = []
+        self.alone: list[tuple[str, str]] = []
+
+    def act(self, agent, behaviour, norms, plan, rng):
+        self.acts = agent.name, behaviour.name
+        return super().act(agent, behaviour, norms, plan, rng)
+
+    def think(self, agent, observation, norms, rng):
+        self.met.append((agent.name, *self.acts))
+        return super().think(agent, observation, norms, rng)
+
+    def plan(self, agent, norms, rng):
+        self.alone.append(("plan", agent.name))
+        return super().plan(agent, norms, rng)
+
+    def classify(self, agent, norms, rng):
+        self.alone.append(("synthesis", agent.name))
+        return []
+
+
+def test_events_and_pairs_come_as_often_as_they_should() -> None:
+    """Of entrepreneurs who never talk, so that all think, and whose utilities are always to be looked at."""
+    rates = NormRates(encounters_per_day=5, plans_per_day=7, syntheses_per_day=4, threshold=1)
+    recorder = Recorder(operations=table(decide_to_talk=0), rates=rates)
+    agents = [agent for agent in AGENTS if agent.type == "entrepreneur"]
+    run = simulate_society(recorder, agents, encounters=3000, seed=3)
+    observed = np.array([(run["what"] == name).sum() for name in ("encounter", "plan", "synthesis")])
+    assert chisquare(observed, np.array([15, 7, 4]) / 26 * observed.sum()).pvalue > ALPHA
+    assert chisquare(observed, np.array([5, 7, 4]) / 16 * observed.sum()).pvalue < ALPHA
+    met, alone = Counter(recorder.met), Counter(recorder.alone)
+    assert len(met) == 3 * 2 * 3 and chisquare(list(met.values())).pvalue > ALPHA
+    for number, name in zip(observed[1:], ("plan", "synthesis"), strict=True):
+        each = [alone[name, agent.name] for agent in agents]
+        assert sum(each) == number and chisquare(each).pvalue > ALPHA
+    assert sum(met.values()) == observed[0]
 
 
 def test_time_is_that_of_the_events() -> None:
@@ -128,7 +144,7 @@ def test_time_is_that_of_the_events() -> None:
 def test_the_start_is_that_of_the_model() -> None:
     run = simulate_society(TableOperations(), encounters=1, seed=1).isel(event=0)
     for name in BEHAVIOURS:
-        of = norms.starting_fractions(name)
+        of = theory.norms.starting_fractions(name)
         for standard in ("for", "against"):
             for share in ("accepted", "complying", "reached"):
                 found = float(run[share].sel(behaviour=name, standard=standard))

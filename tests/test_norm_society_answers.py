@@ -16,9 +16,8 @@ import xarray as xr
 
 from _norm_societies import ASKED, FAST, Chatty, lines_of
 from meanfield import UnparsedError
-from validation.norms._table_operations import TableOperations
+from validation.norms import TableOperations, simulate_society
 from validation.norms.society._json import plain
-from validation.norms.society._simulate import simulate_society
 
 
 class Foreign(TableOperations):
@@ -57,12 +56,12 @@ def test_answers_may_be_of_any_class_that_keeps_the_contract(tmp_path: Path) -> 
     options = {"encounters": 150, "seed": 4}
     whole = simulate_society(TableOperations(rates=FAST), **options, log=log)
     assert {"identify", "plan", "act", "create", "classify", "abstract"} <= {
-        name for line in lines_of(log) for name, _, answer in line["asked"] if answer
+        name for line in lines_of(log) for name, _, answer in line["answers"] if answer
     }
     xr.testing.assert_identical(simulate_society(Foreign(rates=FAST), **options, log=other), whole)
     lines = lines_of(other)
     exchange = {"p_yes": 0.5, "kept": [True], "more": [1, 2]}
-    assert all(line["exchanges"] == [exchange] * len(line["asked"]) for line in lines)
+    assert all(line["exchanges"] == [exchange] * len(line["answers"]) for line in lines)
     assert [{**line, "exchanges": []} for line in lines] == lines_of(log)
     kept = other.read_bytes()
     other.write_bytes(b"".join(kept.splitlines(keepends=True)[:80]))
@@ -75,7 +74,7 @@ def test_what_cannot_be_parsed_is_no_and_counted(name: str, tmp_path: Path) -> N
     log = tmp_path / "log"
     rates = replace(FAST, syntheses_per_day=0) if name == "plan" else FAST
     run = simulate_society(Chatty(fails=name, every=1, rates=rates), encounters=200, seed=1, on_unparsed="no", log=log)
-    failed = sum(one["unparsed"].count(name) for one in lines_of(log))
+    failed = sum(given[:1] == [name] and len(given) == 2 for line in lines_of(log) for given in line["answers"])
     assert failed == int(run["unparsed"].sel(operation=name)) == int(run["unparsed"].sum())
     start, most, end = run.isel(event=0), run.max("event"), run.isel(event=-1)
     learnt = most["accepted"] - start["accepted"]
@@ -100,26 +99,21 @@ def test_what_cannot_be_parsed_is_no_and_counted(name: str, tmp_path: Path) -> N
     assert float((healthy["reached"] - healthy["accepted"]).max()) > 0
 
 
-def test_what_cannot_be_parsed_stops_the_run_by_default(tmp_path: Path) -> None:
-    log = tmp_path / "log"
-    with pytest.raises(UnparsedError, match="identify: no answer"):
-        simulate_society(Chatty("identify", rates=FAST), encounters=200, seed=1, log=log)
-    kept = log.read_bytes()
-    resumed = simulate_society(Chatty(rates=FAST), encounters=200, seed=1, log=log)
-    assert log.read_bytes().startswith(kept) and kept.count(b"\n") > 3
-    xr.testing.assert_identical(resumed, simulate_society(Chatty(rates=FAST), encounters=200, seed=1))
-    for on_unparsed in ("raise", "no"):
+def test_what_cannot_be_parsed_stops_the_run_by_default_and_may_go_on_without(tmp_path: Path) -> None:
+    """Or with the answers of a model that is well again."""
+    options = {"encounters": 200, "seed": 1}
+    for fails, on_unparsed in (("", "raise"), ("identify", "no")):
+        log = tmp_path / on_unparsed
+        with pytest.raises(UnparsedError, match="identify: no answer"):
+            simulate_society(Chatty("identify", rates=FAST), **options, log=log)
+        kept = log.read_bytes()
+        resumed = simulate_society(Chatty(fails, rates=FAST), **options, on_unparsed=on_unparsed, log=log)
+        assert log.read_bytes().startswith(kept) and kept.count(b"\n") > 3
+        xr.testing.assert_identical(
+            resumed, simulate_society(Chatty(fails, rates=FAST), **options, on_unparsed=on_unparsed)
+        )
+        assert (int(resumed["unparsed"].sum()) > 0) == bool(fails)
         broken = TableOperations(rates=FAST)
         broken.identify = lambda *_: (_ for _ in ()).throw(RuntimeError("the model is gone"))  # type: ignore[method-assign]
         with pytest.raises(RuntimeError, match="the model is gone"):
-            simulate_society(broken, encounters=200, seed=1, on_unparsed=on_unparsed)
-
-
-def test_what_stopped_may_go_on_without_answers(tmp_path: Path) -> None:
-    log = tmp_path / "log"
-    with pytest.raises(UnparsedError):
-        simulate_society(Chatty("identify", every=1, rates=FAST), encounters=200, seed=1, log=log)
-    options = {"encounters": 200, "seed": 1, "on_unparsed": "no"}
-    run = simulate_society(Chatty("identify", every=1, rates=FAST), **options, log=log)
-    xr.testing.assert_identical(run, simulate_society(Chatty("identify", every=1, rates=FAST), **options))
-    assert int(run["unparsed"].sum()) > 0
+            simulate_society(broken, **options, on_unparsed=on_unparsed)

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from pathlib import Path
 
 import pytest
 
-from _norm_societies import NOISE, SMOKING, databases_over_time, lines_of, member_at, table
+from _norm_societies import NOISE, SMOKING, databases_over_time, member_at, table
 from meanfield import InputError
 from theory.norms import AGENTS, BEHAVIOURS, NormRates, NormState
-from validation.norms._table_operations import TableOperations
+from validation.norms import TableOperations, simulate_society
 from validation.norms.society._member import Member
-from validation.norms.society._simulate import simulate_society
 
 
 def qualified(row: dict) -> list[dict]:
     return [norm for norm in row["norms"] if norm["activated"] and norm["valid"]]
 
 
-def test_databases_keep_their_order(tmp_path: Path) -> None:
+def test_databases_keep_their_order() -> None:
     """Over a long run in which norms often change sides."""
     rates = NormRates(
         encounters_per_day=20,
@@ -29,11 +27,12 @@ def test_databases_keep_their_order(tmp_path: Path) -> None:
         other_utility_ordinary=120,
         other_utility_entrepreneur=120,
     )
-    log = tmp_path / "log"
-    fickle = table(identify_habit=0.5, generate_thought=0.6, unique=0.9, conflict_free=0.9)
-    run = simulate_society(TableOperations(fickle, rates=rates), encounters=1500, seed=2, log=log)
-    kinds = defaultdict(int)
-    for line, before, after in databases_over_time(log):
+    fickle = TableOperations(
+        table(identify_habit=0.5, generate_thought=0.6, unique=0.9, conflict_free=0.9), rates=rates
+    )
+    kinds, last = defaultdict(int), {}
+    for event, name, before, after in databases_over_time(fickle, encounters=500, seed=2, rates=rates):
+        last[name] = after
         contents = [norm["content"] for norm in after["norms"]]
         assert len(set(contents)) == len(contents)
         assert {norm["content"] for norm in before["norms"]} <= set(contents)  # nothing is forgotten
@@ -43,12 +42,12 @@ def test_databases_keep_their_order(tmp_path: Path) -> None:
         superseded = {n["content"] for n in after["norms"] if n["valid"] and not n["activated"]}
         assert superseded <= parts  # by an abstract norm that holds
         assert set(after["plan"]["follows"]) <= {norm["content"] for norm in qualified(after)}
-        if line["what"] == "synthesis":
+        if event.what == "synthesis":
             assert sum(norm["utility"] for norm in qualified(before)) + 120 > 350
             assert len(superseded) > sum(n["valid"] and not n["activated"] for n in before["norms"])
-        if line["what"] == "plan":
+        if event.what == "plan":
             assert set(before["plan"]["follows"]) < set(after["plan"]["follows"])
-        kinds[line["what"]] += 1
+        kinds[event.what] += 1
         kinds["lost"] += any(
             norm["valid"] and not other["valid"]
             for norm in before["norms"]
@@ -56,9 +55,8 @@ def test_databases_keep_their_order(tmp_path: Path) -> None:
             if norm["content"] == other["content"]
         )
     assert min(kinds[one] for one in ("encounter", "plan", "synthesis", "lost")) > 20
-    final = json.loads(run.attrs["databases"])
-    last = {name: row for line in lines_of(log) for name, row in line["changed"].items()}
-    assert {name: final[name] for name in last} == last
+    run = simulate_society(fickle, encounters=500, seed=2)
+    assert json.loads(run.attrs["databases"]) == last
 
 
 def test_total_utility_counts_what_is_qualified() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,10 +10,8 @@ import pytest
 
 from _norm_societies import FAST, NOISE, table
 from meanfield import InputError
-from theory.norms import AGENTS, NormAgent
-from theory.norms._contract import Action, Plan
-from validation.norms._table_operations import TableOperations
-from validation.norms.society._simulate import simulate_society
+from theory.norms import AGENTS, Action, Information, NormAgent, Plan
+from validation.norms import TableOperations, simulate_society
 
 
 @pytest.mark.parametrize(
@@ -44,69 +42,58 @@ def test_bad_input_is_named(unchecked_types, wrong: dict, message: str) -> None:
     assert "\n" not in str(error.value)
 
 
-def test_impossible_answers_are_named() -> None:
-    def run(**answers: Callable) -> None:
-        operations = TableOperations(rates=FAST)
-        for name, answer in answers.items():
-            setattr(operations, name, answer)
-        simulate_society(operations, encounters=300, seed=1)
+def created(utility: Any, contents: Sequence[str] = ("Be kind.",)) -> list[dict]:
+    return [{"content": content, "kind": "injunctive", "utility": utility} for content in contents]
 
-    def bad(utility: Any) -> list[dict]:
-        return [{"content": "Be kind.", "kind": "injunctive", "utility": utility}]
 
-    for utility in (0, 100.5, float("nan"), "high"):
-        with pytest.raises(InputError, match=r"utility = .* of 'Be kind.': expected a number from 1 to 100"):
-            run(create=lambda *_, utility=utility: bad(utility))
-    told = TableOperations(rates=FAST).identify
-
-    def exaggerate(*asked: Any) -> Any:
-        found = told(*asked)
-        return found and replace(found, utility=101)
-
-    with pytest.raises(InputError, match="utility = 101"):
-        run(identify=exaggerate)
-    with pytest.raises(InputError, match=r"plan of .* follows 'Sing.': expected qualified norms"):
-        run(plan=lambda *_: Plan("", frozenset({"Sing."})))
-    with pytest.raises(InputError, match=r"content = 'Sing.'"):
-        run(classify=lambda *_: [("fun", ("Sing.",))])
-    with pytest.raises(InputError, match="weights = "):
-        run(abstract=lambda *_: ("All.", "injunctive", (0.0,)))
-    with pytest.raises(InputError, match=r"norm 'Be kind.': expected a standard of"):
-        run(create=lambda *_: bad(50))
-    for wrong in (table().drop_vars("abstract"), table(abstract=1.5)):
-        with pytest.raises(InputError, match="abstract"):
-            TableOperations(wrong)
-    with pytest.raises(InputError, match="expected one or more different"):
-        TableOperations(behaviours=["noise", "noise"])
-    with pytest.raises(InputError, match="twice: expected different texts"):
-        TableOperations(behaviours=["noise", replace(NOISE, name="loudness")])
+OUT_OF_RANGE = "utility = .* of 'Be kind.': expected a number from 1 to 100"
 
 
 @pytest.mark.parametrize(
-    ("name", "answer"),
+    ("name", "answer", "message"),
     [
-        ("detect_conflict", "no"),
-        ("decide_to_talk", 1),
-        ("is_unique", None),
-        ("create", "text"),
-        ("create", [{"content": "Be kind.", "kind": "injunctive"}]),
-        ("create", [{"content": f"Be {k}.", "kind": "injunctive", "utility": 50} for k in range(6)]),
-        ("talk", None),
-        ("think", False),
-        ("identify", "No smoking indoors."),
-        ("plan", None),
-        ("plan", Plan("", "No smoking indoors.")),  # type: ignore[arg-type]
-        ("act", "smokes"),
-        ("act", Action("", "maybe", False)),
-        ("act", Action("", "for", "yes")),  # type: ignore[arg-type]
-        ("classify", "themes"),
-        ("classify", [("fun", "Sing.")]),
-        ("abstract", ("All.", "injunctive")),
+        *(("create", created(utility), OUT_OF_RANGE) for utility in (0, 100.5, float("nan"), "high")),
+        ("create", created(50), "norm 'Be kind.': expected a standard of"),
+        ("create", created(50, [f"Be {k}." for k in range(6)]), "create of .* answered 6 norms: expected 5 at most"),
+        ("create", [{"content": "Be kind.", "kind": "injunctive"}], "create of .* answered "),
+        ("create", "text", "create of .* answered 'text': expected a list of norms"),
+        ("detect_conflict", "no", "detect_conflict of .* answered 'no': expected True or False"),
+        ("decide_to_talk", 1, "decide_to_talk of .* answered 1"),
+        ("is_unique", None, "is_unique of .* answered None"),
+        ("talk", None, "talk of .* answered None: expected text"),
+        ("think", False, "think of .* answered False: expected text or None"),
+        ("identify", "No smoking indoors.", "identify of .* answered "),
+        ("identify", Information("Be kind.", "injunctive", 101, "", "chat"), OUT_OF_RANGE),
+        ("plan", None, "plan of .* answered None"),
+        ("plan", Plan("", "No smoking indoors."), "plan of .* answered "),  # type: ignore[arg-type]
+        ("plan", Plan("", frozenset({"Sing."})), "plan of .* follows 'Sing.': expected qualified norms"),
+        ("act", "smokes", "act of .* answered 'smokes'"),
+        ("act", Action("", "maybe", False), "act of .* answered "),
+        ("act", Action("", "for", "yes"), "act of .* answered "),  # type: ignore[arg-type]
+        ("classify", "themes", "classify of .* answered 'themes'"),
+        ("classify", [("fun", "Sing.")], "classify of .* answered "),
+        ("classify", [("fun", ("Sing.",))], "content = 'Sing.'"),
+        ("abstract", ("All.", "injunctive"), "abstract of .* answered "),
+        ("abstract", ("All.", "injunctive", (0.0,)), "weights = "),
     ],
 )
-def test_answers_of_another_kind_are_named(unchecked_types, name: str, answer: Any) -> None:
+def test_answers_that_cannot_be_are_named(unchecked_types, name: str, answer: Any, message: str) -> None:
     operations = TableOperations(rates=FAST)
     setattr(operations, name, lambda *_: answer)
-    with pytest.raises(InputError, match=rf"^{name} of .* answered ") as error:
+    with pytest.raises(InputError, match=f"^{message}") as error:
         simulate_society(operations, encounters=300, seed=1)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"operations": table().drop_vars("abstract")}, "abstract"),
+        ({"operations": table(abstract=1.5)}, "abstract"),
+        ({"behaviours": ["noise", "noise"]}, "expected one or more different"),
+        ({"behaviours": ["noise", replace(NOISE, name="loudness")]}, "twice: expected different texts"),
+    ],
+)
+def test_wrong_tables_are_named(options: dict, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        TableOperations(**options)

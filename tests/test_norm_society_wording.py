@@ -13,9 +13,8 @@ import xarray as xr
 from _norm_societies import FAST, SMOKING, databases_over_time
 from theory.norms import BEHAVIOURS, NormRates
 from theory.norms._contract import Action, Information, Plan
-from validation.norms._table_operations import TableOperations
+from validation.norms import TableOperations, simulate_society
 from validation.norms.society._filing import file_norm
-from validation.norms.society._simulate import simulate_society
 
 
 def test_norms_in_other_words_are_filed() -> None:
@@ -54,9 +53,6 @@ class Wordy:
         assert norms
         return observation.shows == "against"
 
-    def decide_to_talk(self, agent, observation, norms, rng):
-        return True
-
     def talk(self, agent, partner, observation, norms, rng):
         assert observation.actor == partner.name != agent.name
         return f"Mind this: {norms[0].content}"
@@ -69,10 +65,10 @@ class Wordy:
             return Information("Smoke outside, please.", "injunctive", 50.0, text, source)
         return Information("They tip here.", "descriptive", 50.0, text, source)
 
-    def is_consistent(self, agent, information, rng):
+    def is_consistent(self, *_):
         return True
 
-    is_type_right = is_consistent
+    decide_to_talk = is_type_right = is_consistent
 
     def is_unique(self, agent, information, norms, rng):
         if information.source == "synthesis":  # an abstract norm would repeat those that it replaces
@@ -98,7 +94,6 @@ class Wordy:
 
 
 def test_norms_in_a_models_own_words(tmp_path: Path) -> None:
-    log = tmp_path / "log"
     rates = NormRates(
         encounters_per_day=10,
         plans_per_day=2,
@@ -106,7 +101,7 @@ def test_norms_in_a_models_own_words(tmp_path: Path) -> None:
         other_utility_entrepreneur=0,
         other_utility_ordinary=0,
     )
-    run = simulate_society(Wordy(), encounters=200, seed=1, rates=rates, log=log)
+    run = simulate_society(Wordy(), encounters=200, seed=1, rates=rates, log=tmp_path / "log")
     start, end = run.isel(event=0), run.isel(event=-1)
     # Bob is against tips, and so is what he says of them
     assert start["accepted"].sel(standard="for").values.tolist() == [0.3, 0.3, 0.2]
@@ -114,9 +109,9 @@ def test_norms_in_a_models_own_words(tmp_path: Path) -> None:
     # what is said of smoking counts where smoking was seen or the speaker holds a norm for it, but not under noise
     assert float(end["reached"].sel(standard="for", behaviour="smoking")) > 0.6
     assert float(end["reached"].sel(behaviour="noise").sum()) == pytest.approx(0.3)
-    for line, _, row in databases_over_time(log):
+    for event, *_, row in databases_over_time(Wordy(), 200, 1, rates):
         for norm in row["norms"]:
-            if norm["content"] == "They tip here." and line["what"] == "encounter" and line["behaviour"] == "noise":
+            if norm["content"] == "They tip here." and event.behaviour == "noise":
                 assert norm["about"] in ([], [["tipping", "for"]], [["tipping", "against"]])
     databases = json.loads(end.attrs["databases"])
     merged = {name for name, row in databases.items() if any("parts" in norm for norm in row["norms"])}
@@ -125,7 +120,9 @@ def test_norms_in_a_models_own_words(tmp_path: Path) -> None:
         general = next(norm for norm in databases[name]["norms"] if "parts" in norm)
         weighed = [norm["utility"] for norm in databases[name]["norms"] if norm["content"] in general["parts"]]
         assert len(weighed) >= 2 and general["utility"] == pytest.approx(np.mean(weighed))
-    xr.testing.assert_identical(simulate_society(Wordy(), encounters=200, seed=1, rates=rates, log=log), run)
+    xr.testing.assert_identical(
+        simulate_society(Wordy(), encounters=200, seed=1, rates=rates, log=tmp_path / "log"), run
+    )
     single = simulate_society(Wordy(merge=False), encounters=200, seed=1, rates=rates)
     xr.testing.assert_equal(single["reached"], single["accepted"])  # no theme has two norms
     assert run.attrs["option_operations"] == "Wordy"

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import errno
 import io
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import pytest
@@ -19,14 +18,15 @@ KEY = {"game": 1, "seed": 5}
 ROOT = Path(__file__).resolve().parents[1]
 
 
-def numbers(lines):
-    if [line["number"] for line in lines] != list(range(len(lines))):
-        raise ValueError("lines are missing")
-    return len(lines)
+def open_log(path: Path, **key: object) -> ResumableLog:
+    """A log whose lines are numbered."""
+    log = ResumableLog(path, {**KEY, **key}, "sorting game")
+    assert [line["number"] for line in log.lines] == list(range(len(log.lines)))
+    return log
 
 
-def open_log(path: Path, **key: object) -> ResumableLog[int]:
-    return ResumableLog(path, {**KEY, **key}, "sorting game", numbers)
+def length(path: Path) -> int:
+    return len(open_log(path).lines)
 
 
 @pytest.fixture
@@ -53,15 +53,7 @@ def test_of_two_that_write_one_is_refused_and_the_log_stays_whole(path: Path, fi
         winner.append({"number": number})
         with refused(path, "another process wrote to it, or it was removed"):
             loser.append({"number": number})
-    assert open_log(path).content == 5
-
-
-def test_who_comes_after_the_other_has_ended_goes_on(path: Path) -> None:
-    for number in range(4):
-        log = open_log(path)
-        assert log.content == number
-        log.append({"number": number})
-    assert open_log(path).content == 4
+    assert length(path) == 5
 
 
 class Between(io.FileIO):
@@ -87,7 +79,7 @@ def test_who_writes_between_the_look_and_the_write_loses_nothing(path: Path, mon
     with refused(path, "another process wrote to it"):
         log.append({"number": 0})
     other.append({"number": 1})
-    assert open_log(path).content == 2
+    assert length(path) == 2
 
 
 PLAY = """
@@ -95,7 +87,7 @@ import sys
 from pathlib import Path
 from meanfield import InputError
 from meanfield.toolbox._resumable_log import ResumableLog
-log = ResumableLog(sys.argv[1], {"game": 1, "seed": 5}, "sorting game", len)
+log = ResumableLog(sys.argv[1], {"game": 1, "seed": 5}, "sorting game")
 print("ready", flush=True)
 sys.stdin.readline()
 try:
@@ -130,7 +122,7 @@ def test_two_processes_at_once_leave_the_lines_of_a_log_in_order(path: Path) -> 
     refusals = [process.returncode for process in both]
     assert sorted(refusals) in ([0, 1], [1, 1]), errors
     assert all(error == ("refused\n" if code else "") for error, code in zip(errors, refusals, strict=True)), errors
-    n = open_log(path).content
+    n = length(path)
     assert n == 2000 or refusals == [1, 1]
 
 
@@ -147,74 +139,45 @@ def test_a_file_that_was_changed_meanwhile_is_not_written_to(path: Path, change:
     with refused(path, "another process wrote to it, or it was removed"):
         log.append({"number": 1})
     assert path.read_bytes() == left
-    assert open_log(path).content == {"removed": 0, "emptied": 0, "shorter": 0, "longer": 2}[change]
+    assert length(path) == {"removed": 0, "emptied": 0, "shorter": 0, "longer": 2}[change]
 
 
-def test_opening_does_not_cut_off_what_another_process_is_adding(path: Path) -> None:
-    log = open_log(path)
+def test_opening_does_not_cut_off_what_another_process_is_adding(path: Path, monkeypatch) -> None:
+    log, read = open_log(path), ResumableLog._read
     log.append({"number": 0})
 
-    def slow(lines):
+    def slow(self, *content) -> None:
         log.append({"number": 1})  # while the other one reads
-        return numbers(lines)
+        read(self, *content)
 
-    with refused(path, "another process wrote to it"):
-        ResumableLog(path, KEY, "sorting game", slow)
+    with refused(path, "another process wrote to it"), monkeypatch.context() as patch:
+        patch.setattr(ResumableLog, "_read", slow)
+        open_log(path)
     log.append({"number": 2})
-    assert open_log(path).content == 3
+    assert length(path) == 3
 
 
 # Writes that fail
 
 
-class Full(io.FileIO):
-    """A file on a disk with room for a few bytes more."""
-
-    room = 0
-
-    def write(self, data):
-        if not type(self).room:
-            raise OSError(errno.ENOSPC, "No space left on device")
-        written = super().write(data[: type(self).room])
-        type(self).room -= written
-        return written
-
-
 @pytest.mark.parametrize("room", [0, 1, 7, 14])
-def test_a_write_that_fails_leaves_no_half_line(path: Path, monkeypatch, room: int) -> None:
-    log = open_log(path)
-    log.append({"number": 0})
-    content = path.read_bytes()
-    Full.room = room
-    with monkeypatch.context() as patch:
-        patch.setattr(Path, "open", lambda self, *_, **__: Full(self, "ab"))
-        if room < len('{"number": 1}\n'):
-            with refused(path, r"can't be written \(No space left on device\)"):
-                log.append({"number": 1})
-        else:
-            log.append({"number": 1})
-    assert path.read_bytes() == content + (b'{"number": 1}\n' if room == 14 else b"")
-    more = open_log(path).content
-    log.append({"number": more})  # the same object, after some room was made
-    assert open_log(path).content == more + 1
-
-
-def test_a_disk_that_is_really_full(path: Path) -> None:
+def test_a_disk_that_is_full_gets_no_half_line(path: Path, room: int) -> None:
     """The limit of the system on the size of a file cuts a line in half, as a full disk does."""
     resource = pytest.importorskip("resource", reason="this system has no limit on the size of a file")
     log = open_log(path)
     log.append({"number": 0})
-    content = path.read_bytes()
+    content, line = path.read_bytes(), b'{"number": 1}\n'
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (len(content) + 5, hard))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(content) + room, hard))
     try:
-        with refused(path, r"can't be written \(File too large\)"):
+        with nullcontext() if room == len(line) else refused(path, r"can't be written \(File too large\)"):
             log.append({"number": 1})
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    assert path.read_bytes() == content
-    log.append({"number": 1})
-    assert open_log(path).content == 2
+    assert path.read_bytes() == content + (line if room == len(line) else b"")
+    more = length(path)
+    log.append({"number": more})  # the same object, after some room was made
+    assert length(path) == more + 1
 
 
 def test_an_interrupt_in_the_middle_of_a_line_leaves_none_of_it(path: Path, monkeypatch) -> None:
@@ -229,7 +192,7 @@ def test_an_interrupt_in_the_middle_of_a_line_leaves_none_of_it(path: Path, monk
         with pytest.raises(KeyboardInterrupt):
             log.append({"number": 0})
     log.append({"number": 0})
-    assert open_log(path).content == 1
+    assert length(path) == 1
 
 
 def test_a_folder_that_is_gone_is_one_line(tmp_path: Path) -> None:
@@ -242,24 +205,43 @@ def test_a_folder_that_is_gone_is_one_line(tmp_path: Path) -> None:
 # What it holds
 
 
-def test_a_log_of_another_game_is_named_after_the_game(path: Path) -> None:
-    open_log(path).append({"number": 0})
-    with refused(path, "it holds a sorting game with seed = 5, expected 6"):
-        open_log(path, seed=6)
-    assert open_log(path).content == 1
+@pytest.mark.parametrize(
+    ("first", "message"),
+    [
+        (b'{"game": 1, "seed": 6}\n', "it holds a sorting game with seed = 6, expected 5"),
+        (b'{"game": 1}\n', "it is no log of a sorting game; take a new file"),
+        (b"[1, 2]\n", "line 1 is damaged, or it is no log of a sorting game; take a new file"),
+        (b"a letter without an end", "it is no log of a sorting game; take a new file"),
+    ],
+)
+def test_a_file_of_something_else_is_refused_and_left_as_it_is(path: Path, first: bytes, message: str) -> None:
+    path.write_bytes(first)
+    with refused(path, message):
+        open_log(path)
+    assert path.read_bytes() == first
 
 
-@pytest.mark.parametrize("line", [b"[" * 100_000, b'{"number":' * 100_000, b"\xff", b"{", b"5", b"\0" * 9])
+@pytest.mark.parametrize("line", [b"[" * 100_000, b'{"number":' * 100_000, b"\xff", b"{", b"5", b"\0" * 9, b""])
 def test_a_line_that_cannot_be_read_is_damage(path: Path, line: bytes) -> None:
     open_log(path).append({"number": 0})
     content = path.read_bytes()
-    path.write_bytes(content + line + b"\n")
-    with refused(path, "it is damaged, or no log of a sorting game"):
-        open_log(path)
-    assert path.read_bytes() == content + line + b"\n"
+    for rest in (b"", b'{"number": 1}\n'):
+        path.write_bytes(content + line + b"\n" + rest)
+        with refused(path, "line 3 is damaged, or it is no log of a sorting game; take a new file"):
+            open_log(path)
+        assert path.read_bytes() == content + line + b"\n" + rest
     path.write_bytes(content + line)  # it was being written
-    assert open_log(path).content == 1
+    assert length(path) == 1
     assert path.read_bytes() == content
+
+
+@pytest.mark.parametrize("error", [ValueError("two agents"), KeyError("said"), TypeError("two agents")])
+def test_an_answer_to_another_question_is_named_by_its_line(path: Path, error: Exception) -> None:
+    open_log(path).append({"number": 0})
+    message = r"line 2 does not fit this sorting game \(('said'|two agents)\); take a new file"
+    with refused(path, message), open_log(path).answers(0) as line:
+        assert line == {"number": 0}
+        raise error
 
 
 @pytest.mark.parametrize("cut", [0, 1, 9])
@@ -268,6 +250,6 @@ def test_half_a_first_line_is_begun_anew(path: Path, cut: int) -> None:
     begun = path.read_bytes()
     path.write_bytes(begun[: len(begun) - cut])
     log = open_log(path)
-    assert (log.content, path.read_bytes()) == (0, begun)
+    assert (log.lines, path.read_bytes()) == ([], begun)
     log.append({"number": 0})
-    assert open_log(path).content == 1
+    assert length(path) == 1

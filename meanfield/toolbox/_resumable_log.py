@@ -1,27 +1,28 @@
-"""A file of JSON lines to which a long run writes what happens, and from which it goes on after an interruption."""
+"""A file of JSON lines that keeps what was answered in a long game, so that it goes on after an interruption."""
 
 from __future__ import annotations
 
 import json
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from io import FileIO
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any
 
-from meanfield.toolbox._errors import InputError, StorageError
+from meanfield.toolbox._errors import InputError, StorageError, reason
 
-Content = TypeVar("Content")
 Line = dict[str, Any]
 
 
-class ResumableLog(Generic[Content]):
-    """JSON lines: first what determines the game, then one line for each thing that happened.
+class ResumableLog:
+    """JSON lines: first what determines the game, then the answers that its players gave.
 
-    A line that was being written when the process died is dropped. May be used by several threads, but by one process:
-    whichever finds the file longer or shorter than it left it is refused, and what the other one wrote stays whole.
+    A game goes on by being played again from the start, with the answers of the file as long as there are some. So
+    nothing is stored that follows from them. A line that was being written when the process died is dropped. May be
+    used by several threads, but by one process: whichever finds the file longer or shorter than it left it is refused,
+    and what the other one wrote stays whole.
 
     Parameters
     ----------
@@ -31,35 +32,31 @@ class ResumableLog(Generic[Content]):
         What determines the game, with the kind and the number of the format under the first name.
     what
         Of what it is the log, for messages.
-    read
-        Makes of the lines after the first what they tell; ValueError, KeyError or TypeError where they are no such
-        lines.
 
     Attributes
     ----------
-    content
-        What the file held.
+    lines
+        Those that the file held after the first.
 
     Raises
     ------
     InputError
-        If the file holds another game or something else, or, on adding a line, something else wrote to it since.
+        If the file holds another game or a line that is no JSON object, or, on adding a line, something else wrote to
+        it since.
     StorageError
         If the file can't be read and written. Then a line that was to be added is not in it, nor a part of it.
     """
 
-    def __init__(
-        self, path: str | os.PathLike[str] | None, key: Line, what: str, read: Callable[[Sequence[Line]], Content]
-    ) -> None:
+    def __init__(self, path: str | os.PathLike[str] | None, key: Line, what: str) -> None:
         self.path = None if path is None else Path(path)
-        self._key, self._what, self._read = key, what, read
+        self.lines: list[Line] = []
+        self._key, self._what = key, what
         self._lock = threading.Lock()
         self._length = 0  # of the file, as this object left it
         if self.path is None:
-            self.content = read([])
             return
         try:
-            self.content = self._open(self.path)
+            self._open(self.path)
         except OSError as error:
             raise StorageError(f"log = {self.path}: can't be read and written ({error.strerror})") from None
 
@@ -69,31 +66,45 @@ class ResumableLog(Generic[Content]):
             with self._lock:
                 self._write(self.path, line)
 
-    def _open(self, path: Path) -> Content:
+    @contextmanager
+    def answers(self, number: int) -> Iterator[Line]:
+        """Line `number` of `lines`; InputError where what it says is no answer to what is asked now."""
+        try:
+            yield self.lines[number]
+        except (ValueError, LookupError, TypeError, AttributeError) as error:
+            raise self._wrong(f"line {number + 2} does not fit this {self._what} ({reason(error)})") from error
+
+    def _open(self, path: Path) -> None:
         written = path.read_bytes() if path.exists() else b""
         whole = written[: written.rfind(b"\n") + 1]  # a line without an end was being written
         if not whole and not _encode(self._key).startswith(written):
-            raise self._damaged()
-        content = self._parse(path, whole) if whole else self._read([])
+            raise self._wrong(f"it is no log of a {self._what}")
+        if whole:
+            self._read(path, whole)
         self._length = len(written)
         with self._unchanged(path) as file:
             file.truncate(len(whole))
         self._length = len(whole)
         if not whole:
             self._write(path, self._key)
-        return content
 
-    def _parse(self, path: Path, whole: bytes) -> Content:
+    def _read(self, path: Path, whole: bytes) -> None:
+        found, *self.lines = (self._line(number, text) for number, text in enumerate(whole.splitlines(), 1))
+        for name, expected in self._key.items():
+            if name not in found:
+                raise self._wrong(f"it is no log of a {self._what}")
+            if found[name] != expected:
+                held = f"it holds a {self._what} with {name} = {found[name]}"
+                raise InputError(f"log = {path}: {held}, expected {expected}")
+
+    def _line(self, number: int, text: bytes) -> Line:
         try:
-            found, *lines = map(json.loads, whole.splitlines())
-            differ = [name for name in self._key if found[name] != self._key[name]]
-            if not differ:  # lines of another game may mean nothing in this one
-                return self._read(lines)
-        except (ValueError, KeyError, TypeError, RecursionError):
-            raise self._damaged() from None
-        name = differ[0]
-        expected = self._key[name]
-        raise InputError(f"log = {path}: it holds a {self._what} with {name} = {found[name]}, expected {expected}")
+            line = json.loads(text)
+        except (ValueError, RecursionError):
+            line = None
+        if not isinstance(line, dict):
+            raise self._wrong(f"line {number} is damaged, or it is no log of a {self._what}")
+        return line
 
     def _write(self, path: Path, line: Line) -> None:
         text = _encode(line)
@@ -135,8 +146,8 @@ class ResumableLog(Generic[Content]):
             f"log = {self.path}: another process wrote to it, or it was removed; start again alone to go on with it"
         )
 
-    def _damaged(self) -> InputError:
-        return InputError(f"log = {self.path}: it is damaged, or no log of a {self._what}; take a new file")
+    def _wrong(self, problem: str) -> InputError:
+        return InputError(f"log = {self.path}: {problem}; take a new file")
 
 
 def _encode(line: Line) -> bytes:

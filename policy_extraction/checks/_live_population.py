@@ -7,23 +7,23 @@ import json
 import os
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
 from tqdm.auto import tqdm
 
 from meanfield import InputError, MemorySpace, UnparsedError
-from meanfield.toolbox import LARGEST_SEED, labelled, stamp, whole_number
+from meanfield.toolbox import LARGEST_SEED, ResumableLog, labelled, stamp, whole_number
 from policy_extraction._toolbox.texts import MANY
 from policy_extraction.backends._backend import Backend
-from policy_extraction.checks._interaction_log import InteractionLog, Played
 from policy_extraction.checks._spoken import answer_length, check_prefix, copies_needed, derived_seed, speak
 from policy_extraction.measuring._sampling import check_temperature
 from policy_extraction.prompts._games import check_games, one_game
 from policy_extraction.prompts._template import NAMING_GAME, Payoffs, Prompt, Template
 
 MOST_CHOICES = 10_000_000  # in all rounds of all runs
+FORMAT = 1  # of a log
 Memory = tuple[tuple[int, int], ...]
 
 
@@ -72,8 +72,9 @@ def live_population(
     max_tries
         Answers generated for each choice, at most, until one is a word.
     log
-        A file to which each interaction is written as soon as it is over. If it holds an interrupted run of the same
-        game, that one goes on, and comes to the same end as if it had not been interrupted.
+        A file to which the answers of each interaction are written as soon as it is over. If it holds an interrupted
+        run of the same game, this is played again with the answers of the file and then goes on, so that it comes to
+        the same end as if it had not been interrupted.
     progress
         Show a progress bar.
 
@@ -89,7 +90,8 @@ def live_population(
     Raises
     ------
     InputError
-        If an argument is out of range, the template's answer prefix ends with a space, or `log` holds another game.
+        If an argument is out of range, the template's answer prefix ends with a space, or `log` holds another game
+        or answers to other questions.
     UnparsedError
         If the model does not say one of the words in `max_tries` tries; `log` keeps what was played.
     StorageError
@@ -113,21 +115,25 @@ def live_population(
     game = _Game(backend, words, memory_length, template, payoffs, temperature, seed, max_tries)
     interactions = rounds * n_agents
     # The number of rounds is no part of the key: a game that is over can be made longer.
-    kept = InteractionLog(log, game.key() | {"n_agents": n_agents, "runs": runs})
-    played = kept.steps[:interactions]
+    kept = ResumableLog(log, {"interactions": FORMAT, **game.key(), "n_agents": n_agents, "runs": runs}, "population")
+    played: list[Played] = []
     memories: list[list[Memory]] = [[()] * n_agents for _ in range(runs)]
     states = np.zeros((runs, rounds + 1, n_agents), dtype=np.int64)
     bar_options = {"desc": backend.name, "unit": "interaction", "disable": not progress, "leave": False}
-    with tqdm(total=interactions * runs, initial=len(played) * runs, **bar_options) as bar:
+    with tqdm(total=interactions * runs, **bar_options) as bar:
         for t in range(interactions):
-            if t == len(played):
-                # Of what the log holds, so that an interrupted run asks as it would have.
+            met, presented = game.draw(t, runs, n_agents)
+            if t < len(kept.lines):
+                with kept.answers(t) as line:
+                    played.append(_recalled(line, met, len(words)))
+            else:
+                # Of all that was played, so that an interrupted run asks as it would have.
                 copies = copies_needed(
                     *(sum(getattr(step, name) for step in played) for name in ("generated", "valid"))
                 )
-                played.append(game.play(memories, t, copies))
-                kept.append(t, played[t])
-                bar.update(runs)
+                played.append(game.play(memories, t, met, presented, copies))
+                kept.append({name: np.asarray(value).tolist() for name, value in played[t]._asdict().items()})
+            bar.update(runs)
             _remember(memories, played[t], memory_length)
             if (t + 1) % n_agents == 0:
                 states[:, (t + 1) // n_agents] = [[space.state(memory) for memory in run] for run in memories]
@@ -145,6 +151,27 @@ def live_population(
         payoff_failure=payoffs.failure,
         max_tries=max_tries,
     ).assign_attrs(memory_length=memory_length)
+
+
+class Played(NamedTuple):
+    """One interaction in each run.
+
+    Attributes
+    ----------
+    met
+        Who met, shape (runs, 2).
+    said
+        The words they said, as numbers, shape (runs, 2).
+    generated
+        Answers generated in all runs.
+    valid
+        How many of these were a word.
+    """
+
+    met: np.ndarray
+    said: np.ndarray
+    generated: int
+    valid: int
 
 
 class _Game(NamedTuple):
@@ -173,18 +200,21 @@ class _Game(NamedTuple):
             "seed": int(self.seed),
         }
 
-    def play(self, memories: list[list[Memory]], t: int, copies: int) -> Played:
-        """Interaction number t of all runs; at first `copies` answers are generated for each choice."""
-        n_runs, n_agents = len(memories), len(memories[0])
+    def draw(self, t: int, n_runs: int, n_agents: int) -> tuple[np.ndarray, np.ndarray]:
+        """Who meets in interaction number t of each run, and in which order the words are presented to each of them."""
         # A function of the seed and t alone, so that an interrupted run goes on as it would have.
         rng = np.random.default_rng([self.seed, t])
         first, step = rng.integers(n_agents, size=n_runs), rng.integers(1, n_agents, size=n_runs)
-        agents = np.stack([first, (first + step) % n_agents], axis=-1)
-        presented = rng.permuted(np.tile(np.arange(len(self.words)), (2 * n_runs, 1)), axis=1)
+        met = np.stack([first, (first + step) % n_agents], axis=-1)
+        return met, rng.permuted(np.tile(np.arange(len(self.words)), (2 * n_runs, 1)), axis=1)
+
+    def play(self, memories: list[list[Memory]], t: int, met: np.ndarray, presented: np.ndarray, copies: int) -> Played:
+        """Interaction number t of all runs; at first `copies` answers are generated for each choice."""
+        n_runs = len(memories)
         prompts = [
             self._prompt(memories[run][agent], order)
             for (run, agent), order in zip(
-                ((run, agent) for run in range(n_runs) for agent in agents[run]), presented, strict=True
+                ((run, agent) for run in range(n_runs) for agent in met[run]), presented, strict=True
             )
         ]
         spoken = speak(
@@ -205,11 +235,19 @@ class _Game(NamedTuple):
                 f"began with {' or '.join(self.words)}; take more tries"
             )
         said = np.array([choice[0] for choice in spoken.words]).reshape(n_runs, 2)
-        return Played(agents, said, int(spoken.generated.sum()), int(spoken.valid.sum()))
+        return Played(met, said, int(spoken.generated.sum()), int(spoken.valid.sum()))
 
     def _prompt(self, memory: Memory, order: np.ndarray) -> Prompt:
         remembered = [(self.words[own], self.words[partner]) for own, partner in memory]
         return self.template.prompt([self.words[i] for i in order], remembered, self.payoffs)
+
+
+def _recalled(line: dict[str, Any], met: np.ndarray, n_words: int) -> Played:
+    """What was answered in an interaction; ValueError or LookupError unless it is that of these pairs."""
+    said = np.array(line["said"])
+    if line["met"] != met.tolist() or said.shape != met.shape or not np.isin(said, np.arange(n_words)).all():
+        raise ValueError(f"agents {line['met']} said {line['said']}, expected words of {met.tolist()}")
+    return Played(met, said, int(line["generated"]), int(line["valid"]))
 
 
 def _remember(memories: list[list[Memory]], step: Played, memory_length: int) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from meanfield import InputError
@@ -28,13 +27,18 @@ class CallLog:
     """
 
     def __init__(self, path: str | os.PathLike[str] | None, key: dict[str, Any]) -> None:
-        self._log = ResumableLog(path, {"flag_game": FORMAT, **key}, "flag game", _known)
+        self._log = ResumableLog(path, {"flag_game": FORMAT, **key}, "flag game")
+        self._known: dict[Call, tuple[str, str, str]] = {}  # system message, user message and answer
+        for number in range(len(self._log.lines)):
+            with self._log.answers(number) as line:
+                call = Call(*(line[name] for name in Call._fields))
+                self._known[call] = line["system"], line["user"], line["answer"]
 
     def recall(self, call: Call, system: str, user: str) -> str | None:
         """The answer that the file holds, if it holds this call."""
-        if call not in self._log.content:
+        if call not in self._known:
             return None
-        *asked, answer = self._log.content[call]
+        *asked, answer = self._known[call]
         if asked != [system, user]:
             raise InputError(
                 f"log = {self._log.path}: {call.role} of agent {call.agent} at step {call.step} was asked something "
@@ -45,10 +49,3 @@ class CallLog:
     def append(self, call: Call, system: str, user: str, answer: str) -> None:
         """Add a call."""
         self._log.append(call._asdict() | {"system": system, "user": user, "answer": answer})
-
-
-def _known(lines: Sequence[dict[str, Any]]) -> dict[Call, tuple[str, str, str]]:
-    """System message, user message and answer of each call."""
-    return {
-        Call(*(line[name] for name in Call._fields)): (line["system"], line["user"], line["answer"]) for line in lines
-    }

@@ -1,14 +1,18 @@
-"""What operations of a norm society may answer, since they may be anybody's."""
+"""What operations of a norm society may answer, since they may be anybody's, and how a log keeps it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
 
 from meanfield import InputError
-from theory.norms import STANDARDS
+from theory.norms import STANDARDS, Action, Information, Plan
+from validation.norms.society._json import plain
+
+RECORDS = {"identify": Information, "plan": Plan, "act": Action}
 
 
 def check_answer(operation: str, agent: str, answer: Any) -> None:
@@ -18,52 +22,55 @@ def check_answer(operation: str, agent: str, answer: Any) -> None:
         raise InputError(f"{operation} of {agent} answered {answer!r}: expected {expected}")
 
 
-def _is_created(answer: Any) -> bool:
-    return _is_list(answer) and all(
-        isinstance(one, Mapping) and {"content", "kind", "utility"} <= set(one) for one in answer
-    )
+def answer_to_json(operation: str, answer: Any) -> Any:
+    """An answer; of a record, which may be of any class, what the contract names."""
+    if operation in RECORDS and answer is not None:
+        answer = {one.name: getattr(answer, one.name) for one in fields(RECORDS[operation])}
+    return plain(answer)
 
 
-def _is_list(answer: Any) -> bool:
-    return isinstance(answer, Sequence) and not isinstance(answer, (str, bytes))
+def answer_from_json(operation: str, answer: Any) -> Any:
+    """The answer again; TypeError or LookupError where it can't be one."""
+    if operation == "plan":
+        answer = {**answer, "follows": frozenset(answer["follows"])}
+    return RECORDS[operation](**answer) if operation in RECORDS and answer is not None else answer
 
 
-def _is_information(answer: Any) -> bool:
-    return answer is None or all(hasattr(answer, name) for name in ("content", "kind", "utility", "text", "source"))
+def _is_list(answer: Any, of: Callable[[Any], bool] = lambda _: True) -> bool:
+    return isinstance(answer, Sequence) and not isinstance(answer, (str, bytes)) and all(map(of, answer))
 
 
-def _is_plan(answer: Any) -> bool:
-    return isinstance(getattr(answer, "text", None), str) and isinstance(
-        getattr(answer, "follows", None), (set, frozenset)
-    )
+def _is_norm(answer: Any) -> bool:
+    return isinstance(answer, Mapping) and {"content", "kind", "utility"} <= set(answer)
 
 
-def _is_action(answer: Any) -> bool:
-    text, shows, normative = (getattr(answer, name, None) for name in ("text", "shows", "normative"))
-    return isinstance(text, str) and isinstance(shows, str) and shows in STANDARDS and _is_bool(normative)
-
-
-def _is_themes(answer: Any) -> bool:
-    pairs = _is_list(answer) and all(_is_list(one) and len(one) == 2 for one in answer)
-    return pairs and all(isinstance(theme, str) and _is_list(contents) for theme, contents in answer)
+def _is_theme(answer: Any) -> bool:
+    return _is_list(answer) and len(answer) == 2 and isinstance(answer[0], str) and _is_list(answer[1])
 
 
 def _is_abstract(answer: Any) -> bool:
     return _is_list(answer) and len(answer) == 3 and isinstance(answer[0], str) and _is_list(answer[2])
 
 
-def _is_bool(answer: Any) -> bool:
-    return isinstance(answer, (bool, np.bool_))
+def _has(answer: Any, **parts: Any) -> bool:
+    return all(isinstance(getattr(answer, name, None), kind) for name, kind in parts.items())
 
 
-YES_OR_NO: tuple[Callable[[Any], bool], str] = (_is_bool, "True or False")
+BOOL = (bool, np.bool_)
+YES_OR_NO: tuple[Callable[[Any], bool], str] = (lambda answer: isinstance(answer, BOOL), "True or False")
 ANSWERS: dict[str, tuple[Callable[[Any], bool], str]] = {
-    "create": (_is_created, "a list of norms, each with content, kind and utility"),
+    "create": (lambda answer: _is_list(answer, _is_norm), "a list of norms, each with content, kind and utility"),
     "talk": (lambda answer: isinstance(answer, str), "text"),
     "think": (lambda answer: answer is None or isinstance(answer, str), "text or None"),
-    "identify": (_is_information, "an Information or None"),
-    "plan": (_is_plan, "a Plan, with a set of what it follows"),
-    "act": (_is_action, f"an Action that shows one of {', '.join(STANDARDS)}, normative or not"),
-    "classify": (_is_themes, "a list of themes, each with a list of contents"),
+    "identify": (
+        lambda answer: answer is None or all(hasattr(answer, one.name) for one in fields(Information)),
+        "an Information or None",
+    ),
+    "plan": (lambda answer: _has(answer, text=str, follows=(set, frozenset)), "a Plan, with a set of what it follows"),
+    "act": (
+        lambda answer: _has(answer, text=str, shows=str, normative=BOOL) and answer.shows in STANDARDS,
+        f"an Action that shows one of {', '.join(STANDARDS)}, normative or not",
+    ),
+    "classify": (lambda answer: _is_list(answer, _is_theme), "a list of themes, each with a list of contents"),
     "abstract": (_is_abstract, "content, kind and a list of weights"),
 }

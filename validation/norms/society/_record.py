@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import xarray as xr
@@ -37,12 +36,10 @@ class Record:
         self.members = list(members)
         self._names = [one.name for one in behaviours]
         self._standards = [(name, standard) for name in self._names for standard in STANDARDS]
-        self._counted = [(what, name) for what in SEEN.values() for name in self._names]
-        self._seen = [0] * len(self._counted)
+        self._seen = np.zeros((len(SEEN), len(self._names)), dtype=np.int64)
         self._shares = sum(map(self._member_row, self.members))
-        self._rows: list[tuple[list[int], np.ndarray]] = []
+        self._rows: list[tuple[np.ndarray, np.ndarray]] = []
         self._what: list[str] = []
-        self._unparsed: Counter[str] = Counter()
 
     def add(self, event: Event) -> None:
         """Apply an event."""
@@ -50,29 +47,24 @@ class Record:
             self._shares = self._shares + self._member_row(after) - self._member_row(self.members[number])
             self.members[number] = after
         if event.seen:
-            self._seen = [
-                count + (what in event.seen and name == event.behaviour)
-                for (what, name), count in zip(self._counted, self._seen, strict=True)
-            ]
+            seen = [what in event.seen for what in SEEN.values()]
+            self._seen = self._seen + np.outer(seen, [name == event.behaviour for name in self._names])
         self._rows.append((self._seen, self._shares))
         self._what.append(event.what)
-        self._unparsed.update(event.unparsed)
 
-    def dataset(self, events_per_day: float) -> xr.Dataset:
-        """All of it as variables."""
-        n_events = len(self._rows)
-        seen = np.array([row[0] for row in self._rows]).reshape(n_events, len(SEEN), -1)
-        shares = np.array([row[1] for row in self._rows]).reshape(n_events, len(SHARES), -1, len(STANDARDS))
-        shares = shares / len(self.members)
+    def dataset(self, events_per_day: float, unparsed: Mapping[str, int]) -> xr.Dataset:
+        """All of it as variables, and how often each operation had no usable answer."""
+        seen, shares = map(np.array, zip(*self._rows, strict=True))
+        shares = shares.reshape(len(seen), len(SHARES), -1, len(STANDARDS)) / len(self.members)
         by_behaviour, by_standard = ("event", "behaviour"), ("event", "behaviour", "standard")
         counts = {name: (by_behaviour, seen[:, k], _label(f"{name} so far")) for k, name in enumerate(SEEN)}
         parts = {name: (by_standard, shares[:, k], _label(text)) for k, (name, text) in enumerate(SHARES.items())}
-        failed = [self._unparsed[name] for name in OPERATIONS]
-        time = np.arange(n_events) / events_per_day
+        failed = [unparsed.get(name, 0) for name in OPERATIONS]
+        time = np.arange(len(seen)) / events_per_day
         result = xr.Dataset(
             counts | parts | {"unparsed": ("operation", failed, _label("operations without a usable answer"))},
             coords={
-                "event": np.arange(n_events),
+                "event": np.arange(len(seen)),
                 "behaviour": self._names,
                 "standard": list(STANDARDS),
                 "operation": list(OPERATIONS),

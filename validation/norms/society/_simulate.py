@@ -14,16 +14,17 @@ import xarray as xr
 from tqdm.auto import tqdm
 
 from meanfield import InputError
-from meanfield.toolbox import LARGEST_SEED, stamp, whole_number
+from meanfield.toolbox import LARGEST_SEED, ResumableLog, stamp, whole_number
 from theory import norms
 from theory.norms import AGENTS, Behaviour, NormAgent, NormRates, SocietyOperations
 from theory.toolbox import agents_of, behaviours_of, behaviours_sha256, rates_of
-from validation.norms.society._events import Event, Rules
-from validation.norms.society._log import EventLog
+from validation.norms.society._events import Rules
 from validation.norms.society._member import Member
+from validation.norms.society._questions import Questions
 from validation.norms.society._record import OPERATIONS, Record
 
 N_CREATED = 5  # [003] Appendix A
+FORMAT = 2
 UNPARSED = ("raise", "no")
 
 
@@ -82,10 +83,10 @@ def simulate_society(
         What to do where a model gives no usable answer: 'raise' the error, or take it as 'no': no conflict, talk,
         thought, norm, theme or new plan, a step of the check that fails, an action out of habit.
     log
-        A file to which each event is written as soon as it is over: what was asked and answered, the exchanges with a
-        model, and who changed to what. If it holds an interrupted run of the same society, that one goes on, asks
-        nothing again of what it holds, and comes to the same end as if it had not been interrupted. `encounters` and
-        `on_unparsed` may differ. Operations have to have an `identity` then.
+        A file to which the answers of each event are written as soon as it is over, with the exchanges with a model. If
+        it holds an interrupted run of the same society, this is played again with the answers of the file and then goes
+        on, so that it comes to the same end as if it had not been interrupted. `encounters` and `on_unparsed` may
+        differ. Operations have to have an `identity` then.
     progress
         Show a progress bar.
 
@@ -102,35 +103,35 @@ def simulate_society(
     Raises
     ------
     InputError
-        If an argument is out of range, `log` holds another society, or an operation answers what it must not, as a
-        utility outside 1 to 100; `log` keeps the events before.
+        If an argument is out of range, `log` holds another society or answers to other questions, or an operation
+        answers what it must not, as a utility outside 1 to 100; `log` keeps the events before.
     StorageError
         If `log` can't be written.
     """
     agents = agents_of(agents)
-    rules, key = _rules(operations, agents, behaviours, rates, n_created, on_unparsed)
+    chosen, rates, key = _society(operations, agents, behaviours, rates, n_created)
+    if on_unparsed not in UNPARSED:
+        raise InputError(f"on_unparsed = {on_unparsed!r}: expected {' or '.join(map(repr, UNPARSED))}")
     if log is not None and not key["operations"]:
         raise InputError(f"log = {log}: expected None, since operations without an identity can't be told from others")
     _warn_of_unused(operations, agents)
     encounters = whole_number("encounters", encounters, 1)
     seed = whole_number("seed", seed, 0, LARGEST_SEED)
-    kept = EventLog(log, {**key, "seed": seed}, agents)
-    record = Record([Member(agent) for agent in agents], rules.behaviours)
-    streams, met, number = Streams(seed), 0, 0
+    kept = ResumableLog(log, {"norm_society": FORMAT, **key, "seed": seed}, "norm society")
+    questions = Questions(operations, on_unparsed, kept)
+    rules, streams = Rules(questions, chosen, rates, key["n_created"]), Streams(seed)
+    record = Record([Member(agent) for agent in agents], chosen)
+    number = met = 0
     getattr(operations, "exchanges", []).clear()  # what was asked before is not of this society
     with tqdm(total=encounters, disable=not progress, unit="encounter", leave=False) as bar:
         while met < encounters:
-            if number < len(kept.events):
-                event = kept.events[number]
-            else:
-                event = play_event(rules, record.members, number, streams.at(number))
-                kept.append(number, event)
+            event = rules.play(record.members, number, streams.at(number))
             record.add(event)
             number += 1
             if event.what == "encounter":
                 met += 1
                 bar.update()
-    result = record.dataset(len(agents) * sum(_frequencies(rules)))
+    result = record.dataset(len(agents) * sum(rules.frequencies), questions.unparsed)
     return stamp(
         result,
         "norm_society",
@@ -138,9 +139,9 @@ def simulate_society(
         operations=key["operations"],
         encounters=encounters,
         seed=seed,
-        n_created=n_created,
+        n_created=key["n_created"],
         on_unparsed=on_unparsed,
-        **vars(rules.rates),
+        **vars(rates),
     ).assign_attrs(society_sha256=key["society_sha256"])
 
 
@@ -153,23 +154,6 @@ def _warn_of_unused(operations: SocietyOperations, agents: Sequence[NormAgent]) 
             f"{', '.join(sorted(entrepreneurs)) or 'which has none'}",
             stacklevel=3,
         )
-
-
-def play_event(rules: Rules, members: Sequence[Member], number: int, rng: np.random.Generator) -> Event:
-    """Event number `number`, the start being 0."""
-    if number == 0:
-        return rules.start(members, rng)
-    n_agents = len(members)
-    meeting, planning, _ = _frequencies(rules)
-    which = rng.random() * sum(_frequencies(rules))
-    first = int(rng.random() * n_agents)
-    if which < meeting:
-        second = int(rng.random() * (n_agents - 1))
-        behaviour = rules.behaviours[int(rng.random() * len(rules.behaviours))]
-        return rules.encounter(members, first, second + (second >= first), behaviour, rng)
-    if which < meeting + planning:
-        return rules.plan(members, first, rng)
-    return rules.synthesis(members, first, rng)
 
 
 class Streams:
@@ -187,21 +171,14 @@ class Streams:
         return self._rng
 
 
-def _frequencies(rules: Rules) -> tuple[float, float, float]:
-    """Encounters, plans and looks at synthesis, of an agent a day."""
-    rates = rules.rates
-    return len(rules.behaviours) * rates.encounters_per_day, rates.plans_per_day, rates.syntheses_per_day
-
-
-def _rules(
+def _society(
     operations: SocietyOperations,
     agents: Sequence[NormAgent],
     behaviours: Sequence[str | Behaviour],
     rates: NormRates | None,
     n_created: int,
-    on_unparsed: str,
-) -> tuple[Rules, dict[str, Any]]:
-    """The rules of the society, and what determines a run beside its seed."""
+) -> tuple[tuple[Behaviour, ...], NormRates, dict[str, Any]]:
+    """Behaviours and rates, and what determines a run beside its seed."""
     for name in OPERATIONS:
         if isinstance(operations, type) or not callable(getattr(operations, name, None)):
             raise InputError(f"operations = {operations!r}: expected an object with a method {name}")
@@ -211,9 +188,6 @@ def _rules(
         raise InputError(f"agents = {names}: expected two or more")
     for one in chosen:
         norms.starting_fractions(one, agents)
-    if on_unparsed not in UNPARSED:
-        raise InputError(f"on_unparsed = {on_unparsed!r}: expected {' or '.join(map(repr, UNPARSED))}")
-    n_created = whole_number("n_created", n_created, 1)
     if rates is None:
         whole = NormRates(other_utility_entrepreneur=0.0, other_utility_ordinary=0.0)
         rates = getattr(operations, "rates", whole)
@@ -224,7 +198,7 @@ def _rules(
         "agents": names,
         "behaviours": [one.name for one in chosen],
         "rates": vars(rates),
-        "n_created": n_created,
+        "n_created": whole_number("n_created", n_created, 1),
         "society_sha256": hashlib.sha256(json.dumps([people, behaviours_sha256(chosen)]).encode()).hexdigest(),
     }
-    return Rules(operations, chosen, rates, n_created, on_unparsed), key
+    return chosen, rates, key
