@@ -53,9 +53,10 @@ def one_model(policies: xr.Dataset) -> list[xr.Dataset]:
 
 
 def over_pairs(results: list[xr.Dataset]) -> xr.Dataset:
-    """One Dataset; over the dim `pair` where there are several."""
+    """One Dataset; over the dim `pair` where there are several, with numbers along `word`."""
     if len(results) == 1:
         return results[0]
+    results = [one.assign_coords(word=one["word_number"].values) if "word" in one.coords else one for one in results]
     return xr.concat(
         results, "pair", data_vars="different", coords="different", compat="equals", combine_attrs="drop_conflicts"
     )

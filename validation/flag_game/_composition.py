@@ -11,7 +11,7 @@ import xarray as xr
 from tqdm.auto import tqdm
 
 from meanfield import InputError
-from meanfield.toolbox import LARGEST_SEED, column_numbers, read_csv, stamp, whole_number
+from meanfield.toolbox import LARGEST_SEED, column_numbers, expect, read_csv, stamp, whole_number
 from theory.flag_game import FLAGS, Flag, crop_compatibility
 from theory.streams import splitmix
 from validation.flag_game._endpoints import accuracy
@@ -69,7 +69,7 @@ def predict_composition(
     """Accuracy of teams of two models that differ in γ only, for every number of the second: [002] Fig. 4a.
 
     All see the crops as an ideal observer does, so that whatever the composition changes is the work of γ. Nothing is
-    fitted here: γ comes from `theory.flag_game.mechanism2.fit`, α from the prompt. All teams play the same trials.
+    fitted here: γ comes from `theory.flag_game.mechanism2.fit`, and α is that of the prompt. All teams play the same trials.
     With γ comes what it was fitted under, by default σ = 1, which the probe rejects where evidence is strong.
 
     Parameters
@@ -128,9 +128,9 @@ def predict_composition(
                 kappa=kappa,
                 report=report,
             )
-            found = accuracy(games)
+            accuracy = accuracy(games)
             names = [name for one in PREDICTED for name in (one, f"{one}_se")]
-            rows.append(found[names].expand_dims(uptake=[alpha], number=[number]))
+            rows.append(accuracy[names].expand_dims(uptake=[alpha], number=[number]))
     result = xr.merge(rows, join="outer", compat="no_conflicts")
     result.attrs = {"models": list(rewrite), "rewrite": list(rewrite.values())}
     result["number"].attrs = {"long_name": f"agents that are {list(rewrite)[1]}"}
@@ -164,8 +164,7 @@ def compare_composition(prediction: xr.Dataset, measured: str | os.PathLike[str]
         If the table lacks a column or a composition, a number in it is out of range, a point of it was not predicted,
         or the second model is another.
     """
-    if not isinstance(prediction, xr.Dataset) or prediction.attrs.get("kind") != "team_composition":
-        raise InputError("prediction: expected what predict_composition returns")
+    expect(prediction, "team_composition", "prediction")
     second = list(prediction.attrs["models"])[1]
     if "".join(filter(str.isalnum, second.lower())) != COUNTED:
         raise InputError(f"prediction: its second model is {second!r}: expected gpt-5.4, which gpt54_count counts")
