@@ -34,7 +34,7 @@ policy = policies.sel(model="gpt-4o", pair="woman/man")
 
 # %%
 points = meanfield.fixed_points(policy)
-for _, point in points.isel(word=0).groupby("fixed_point"):
+for _, point in points.sel(word="woman").groupby("fixed_point"):
     share, eigenvalue = point["word_share"].item(), point["eigenvalue"].item()
     print(f"share of 'woman' {share:.6f}   λ = {eigenvalue:6.3f}   {point['stability'].item()}")
 print(points.attrs["completeness"])
@@ -57,8 +57,10 @@ figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.6), layout="constraine
 for _, arc in diagram.groupby("arc"):
     for stable, style in ((True, "k."), (False, "r.")):
         part = arc.isel(point=arc["stable"].values == stable)
-        left.plot(part["parameter"], part["word_share"].isel(word=0), style, label="stable" if stable else "unstable")
-left.plot(critical["critical_mass"], critical["word_share"].isel(word=0), "bo", mfc="none", label="critical mass")
+        left.plot(
+            part["parameter"], part["word_share"].sel(word="woman"), style, label="stable" if stable else "unstable"
+        )
+left.plot(critical["critical_mass"], critical["word_share"].sel(word="woman"), "bo", mfc="none", label="critical mass")
 handles, labels = left.get_legend_handles_labels()
 unique = dict(zip(labels, handles, strict=True))
 left.legend(unique.values(), unique.keys())
@@ -71,7 +73,7 @@ left.set(xlabel="fraction committed to 'man'", ylabel="word share of 'woman'", y
 for fraction in (0.9, 1.1) * critical["critical_mass"].values:
     population = meanfield.Population(policy, committed={"man": fraction})
     end = meanfield.solve(population, initial=meanfield.consensus(population, "woman"))
-    share = end["word_share"].values[-1, 0]
+    share = end["word_share"].isel(time=-1).sel(word="woman").item()
     print(f"{fraction:.4f} committed: a share {share:.3f} says 'woman' in the end ({end['outcome'].item()})")
 
 # %% [markdown]
@@ -112,8 +114,8 @@ figure
 rounds = np.arange(5)
 theory = meanfield.finite_size(policy, n_agents=[400], times=meanfield.TIME_PER_ROUND * rounds.astype(float))
 runs = validation.simulate(policy, n_agents=400, runs=2000, seed=2, record_rounds=5)["word_share"]
-print("variance predicted", theory["variance"].sel(n_agents=400).isel(word=0).values.round(5))
-print("variance simulated", runs.isel(n_agents=0, word=0, round=rounds).var("run").values.round(5))
+print("variance predicted", theory["variance"].sel(n_agents=400, word="woman").values.round(5))
+print("variance simulated", runs.sel(n_agents=400, word="woman", round=rounds).var("run").values.round(5))
 
 # %% [markdown]
 # ## Which memories make the bias

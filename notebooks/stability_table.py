@@ -71,11 +71,12 @@ for policy in meanfield.each_policy(policies):
 
 # %%
 figure, axes = plt.subplots(1, len(comparisons), figsize=(10, 3), sharey=True, layout="constrained")
-for axis, comparison in zip(axes, comparisons.values(), strict=True):
-    first = comparison.isel(word=0)
+for axis, (pair, comparison) in zip(axes, comparisons.items(), strict=True):
+    word, _ = pair.split("/")
+    first = comparison.sel(word=word)
     for n_agents in first["n_agents"].values:
         axis.plot(first["round"], first["simulated"].sel(n_agents=n_agents), label=f"N = {n_agents:,}")
     axis.plot(first["round"], first["theory"], "k--", label="rate equation")
-    axis.set(xlabel="population round", title=f"share of '{first['word_label'].item()}'", ylim=(0, 1.02))
+    axis.set(xlabel="population round", title=f"share of '{word}'", ylim=(0, 1.02))
 axes[0].legend()
 figure

@@ -14,7 +14,7 @@ import xarray as xr
 from matplotlib.patches import Patch
 
 import meanfield
-from meanfield import InputError
+from meanfield.toolbox import expect
 from paper_figs._script import arguments
 from paper_figs._style import FIRST_WORD, SECOND_WORD, model_title, styled, write_figure
 
@@ -39,8 +39,8 @@ def draw(results: xr.Dataset | Sequence[xr.Dataset], path: str | Path) -> Path:
         If there is nothing to draw, or `results` holds something else.
     """
     panels = [results] if isinstance(results, xr.Dataset) else list(results)
-    if not panels or any(one.attrs.get("kind") != "comprehension" for one in panels):
-        raise InputError("results: expected what policy_extraction.checks.comprehension returns, once or more")
+    for one in panels or [results]:
+        expect(one, "comprehension", "results")
     height = 2.3 * len(panels) + 0.7
     figure, axes = plt.subplots(len(panels), 1, figsize=(5.6, height), sharex=True, squeeze=False)
     for axis, one in zip(axes[:, 0], panels, strict=True):

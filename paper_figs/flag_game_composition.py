@@ -12,7 +12,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 
 import meanfield
-from meanfield import InputError
+from meanfield.toolbox import expect
 from paper_figs._script import arguments
 from paper_figs._style import LABELS, styled, write_figure
 
@@ -35,8 +35,7 @@ def draw(comparison: xr.Dataset, path: str | Path) -> Path:
     InputError
         If `comparison` is something else.
     """
-    if not isinstance(comparison, xr.Dataset) or comparison.attrs.get("kind") != "team_composition_comparison":
-        raise InputError("comparison: expected what validation.flag_game.compare_composition returns")
+    expect(comparison, "team_composition_comparison", "comparison")
     uptakes = comparison["uptake"].values
     figure, axes = plt.subplots(1, len(uptakes), figsize=(2.0 * len(uptakes) + 0.6, 3.0), sharey=True, squeeze=False)
     for axis, uptake in zip(axes[0], uptakes, strict=True):

@@ -18,7 +18,7 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Colormap, Normalize
 
 import meanfield
-from meanfield import InputError
+from meanfield.toolbox import expect
 from paper_figs._script import arguments
 from paper_figs._style import styled, write_figure
 from theory.flag_game import FLAGS, Flag, flag_of, render
@@ -50,8 +50,7 @@ def draw(fields: xr.Dataset, path: str | Path, flags: Sequence[Flag] = FLAGS) ->
     InputError
         If `fields` is something else, or the country is not in the pool.
     """
-    if not isinstance(fields, xr.Dataset) or fields.attrs.get("kind") != "flag_game_fields":
-        raise InputError("fields: expected what theory.flag_game.crop_fields returns")
+    expect(fields, "flag_game_fields", "fields")
     truth, rival = fields.attrs["truth"], fields.attrs["rival"]
     most = float(np.abs([fields["low"].min(), fields["high"].max()]).max())
     figure, (flag, histogram) = plt.subplots(1, 2, figsize=(8.6, 3.0), width_ratios=[1.25, 1])
@@ -85,8 +84,7 @@ def draw_probe(probe: xr.Dataset, path: str | Path, flags: Sequence[Flag] = FLAG
     InputError
         If `probe` is something else, or the country is not in the pool.
     """
-    if not isinstance(probe, xr.Dataset) or probe.attrs.get("kind") != "flag_game_probe":
-        raise InputError("probe: expected what theory.flag_game.compare_with_probe returns")
+    expect(probe, "flag_game_probe", "probe")
     truth = probe.attrs["truth"]
     figure, axes = plt.subplots(1, 3, figsize=(10.2, 3.15))
     share, signed = Normalize(0, 1), Normalize(-1, 1)

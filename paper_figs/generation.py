@@ -16,7 +16,7 @@ from scipy.stats import norm
 
 import meanfield
 from meanfield import InputError
-from meanfield.toolbox import canonical_order
+from meanfield.toolbox import canonical_order, expect
 from paper_figs._script import arguments
 from paper_figs._style import FIRST_WORD, SECOND_WORD, model_title, styled, write_figure
 from validation.comparison import wilson_interval
@@ -42,8 +42,7 @@ def draw(test: xr.Dataset, path: str | Path) -> Path:
     InputError
         If `test` is something else.
     """
-    if not isinstance(test, xr.Dataset) or test.attrs.get("kind") != "generation_test":
-        raise InputError("test: expected what policy_extraction.checks.generation_test returns")
+    expect(test, "generation_test", "test")
     test = canonical_order(test, "test")
     figure, (values, shares, deviations) = plt.subplots(1, 3, figsize=(10.2, 3.3))
     _p_values(values, test)

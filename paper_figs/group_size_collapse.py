@@ -19,7 +19,7 @@ from scipy.special import ndtr
 
 import meanfield
 from meanfield import InputError
-from meanfield.toolbox import canonical_order
+from meanfield.toolbox import canonical_order, expect
 from paper_figs._script import arguments
 from paper_figs._style import model_title, styled, write_figure
 
@@ -46,8 +46,7 @@ def draw(bias: xr.Dataset, path: str | Path) -> Path:
     InputError
         If `bias` is something else, or there is nothing to draw.
     """
-    if not isinstance(bias, xr.Dataset) or bias.attrs.get("kind") != "collective_bias":
-        raise InputError("bias: expected what validation.collective_bias returns")
+    expect(bias, "collective_bias", "bias")
     bias = canonical_order(bias, "bias")
     has_law = bias["applies"].values & np.isfinite(bias["kappa"].values)
     has_law &= bias["simulated"].notnull().all("n_agents").values

@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, NullFormatter, NullLocator, StrMethodFormatter
 
 import meanfield
-from meanfield import InputError
+from meanfield.toolbox import expect
 from paper_figs._script import arguments
 from paper_figs._style import FIRST_WORD, SECOND_WORD, styled, write_figure
 from validation.comparison import wilson_interval
@@ -44,12 +44,8 @@ def draw(fit: xr.Dataset, phases: xr.Dataset, path: str | Path) -> Path:
     InputError
         If an argument is something else.
     """
-    for name, result, kind in (
-        ("fit", fit, "mechanism1_fit"),
-        ("phases", phases, "random_field_phase_diagram"),
-    ):
-        if not isinstance(result, xr.Dataset) or result.attrs.get("kind") != kind:
-            raise InputError(f"{name}: expected what theory.{kind.replace('mechanism1_fit', 'fit_mechanism1')} returns")
+    expect(fit, "mechanism1_fit", "fit")
+    expect(phases, "random_field_phase_diagram", "phases")
     figure, (polarised, accuracy, phase) = plt.subplots(1, 3, figsize=(9.6, 3.5))
     _polarised(polarised, fit)
     _accuracy(accuracy, fit)

@@ -64,7 +64,8 @@ def stack(space: str) -> xr.Dataset:
     second = policy(space, 2).assign_coords(model=first["model"].item())
     words = [word.upper() for word in meanfield.words_of(second)]
     second = second.assign_coords(word_label=("word", words), pair="/".join(words))
-    return xr.concat([first, second], "pair", coords=["word_label"], compat="override").expand_dims("model")
+    both = [one.drop_vars("word") for one in (first, second)]
+    return xr.concat(both, "pair", coords=["word_label"], compat="override").expand_dims("model")
 
 
 def composition(space: str, dims: tuple[str, ...] = ("state",)) -> xr.DataArray:
@@ -241,6 +242,14 @@ TWO_WORDS_ONLY = {
     "validation.populations.misalignment",
     "validation.naming_game.simulated_bias",
     *(name for name in CALLS if name.startswith("policy_extraction.")),
+}
+# Over several pairs, each with words of its own
+COLLECTIONS = {
+    "meanfield.load_policy",
+    "meanfield.solve",
+    "meanfield.solve for stacks",
+    "meanfield.validate_policy",
+    "validation.populations.neutrality",
 }
 # Means over runs, and over states, are sums in the order in which memory holds them.
 ROUNDED = {"validation.compare", "policy_extraction.check_policy", "policy_extraction.measuring.variant_table"}

@@ -158,7 +158,7 @@ def test_policies_without_a_law_have_no_type(with_law):
 
 
 def test_misalignment_names_wrong_input():
-    with pytest.raises(InputError, match=r"expected what validation\.collective_bias returns"):
+    with pytest.raises(InputError, match=r"expected the result of validation\.collective_bias"):
         misalignment(starting(0.6), games({24: (5, 5, 0)}))
     with pytest.raises(InputError, match=r"policies lacks phi_4 \{a, b\}, for which bias was found"):
         misalignment(starting(0.6), simulated_bias(games({24: (5, 5, 0)}, model="phi_4")))
@@ -208,7 +208,7 @@ def test_the_strong_word_is_that_of_the_largest_groups_that_agree():
 @pytest.mark.parametrize(
     ("simulation", "options", "message"),
     [
-        (constant(0.5), {}, "simulation lacks consensus_round: expected what"),
+        (constant(0.5), {}, "simulation: expected .* validation.simulate, but 'consensus_round' is missing"),
         (games({24: (5, 5, 0)}).assign_attrs(option_initial="b"), {}, "started from b: expected empty memories"),
         (games({24: (5, 5, 0)}), {"level": 0}, "level = 0: expected"),
         (simulate(random_policy(1, n_words=3), n_agents=4, runs=1, seed=1), {}, "3 words: expected 2"),
@@ -255,8 +255,8 @@ def test_times_of_simulations(tmp_path):
     for convention, first in (("004", 3), ("001", 2)):
         simulation = simulate(constant(1.0), n_agents=[5, 9], runs=20, seed=1, convention=convention)
         found = consensus_times(simulation)
-        assert (found["mode"].isel(word=0) == first).all() and (
-            found["density"].sel(consensus_time=first, word=0) == 1
+        assert (found["mode"].sel(word="a") == first).all() and (
+            found["density"].sel(consensus_time=first, word="a") == 1
         ).all()
     xr.testing.assert_equal(found, meanfield.load(meanfield.save(found, tmp_path / "times.nc")))
     one = consensus_times(simulation.sel(n_agents=9))
@@ -278,7 +278,7 @@ def test_times_of_a_game_played_by_hand(length):
     last_failing = (length - 1) // 2
     expected = max(3, last_failing + 3)
     assert (games["consensus_round"] == expected + 1).all()
-    found = consensus_times(games).sel(n_agents=2, word=1)
+    found = consensus_times(games).sel(n_agents=2, word="b")
     assert found["density"].sel(consensus_time=expected) == 1 and found["mean"] == found["mode"] == expected
     assert found["quantiles"].values.tolist() == [expected] * 5
 
@@ -289,8 +289,8 @@ def test_times_of_a_game_played_by_hand(length):
         ({"bin_width": 0}, "bin_width = 0: expected"),
         ({"quantiles": [0.5, 0.2]}, "quantiles = .*: expected rising numbers"),
         ({"quantiles": [1.0]}, "quantiles = .*: expected rising numbers"),
-        ({"simulation": constant(0.5)}, "simulation lacks consensus_round"),
-        ({"simulation": 3}, "simulation is a int: expected what"),
+        ({"simulation": constant(0.5)}, "simulation: .* 'consensus_round' is missing"),
+        ({"simulation": 3}, "simulation: expected the result of validation.simulate, but it is a int"),
         ({"simulation": games({24: (5, 5, 0)}).isel(run=0)}, "has the dims n_agents, word: expected n_agents and run"),
     ],
 )
@@ -339,7 +339,7 @@ def test_critical_size_beside_that_of_the_law(with_law):
 
 
 def test_critical_size_names_wrong_input():
-    with pytest.raises(InputError, match=r"expected what validation\.collective_bias returns"):
+    with pytest.raises(InputError, match=r"expected the result of validation\.collective_bias"):
         critical_size_from_simulation(games({24: ALL}))
     with pytest.raises(InputError, match=r"level = 1: expected a number between 0\.5 and 1"):
         critical_size_from_simulation(simulated_bias(games({24: ALL})), level=1)

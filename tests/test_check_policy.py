@@ -59,7 +59,8 @@ def test_the_published_filter_is_found_and_only_that(published):
     assert (report["gap_log10_p"][flagged] < -100).all()
     assert not (report["gap_log10_p"][~flagged] < -5).any()
     assert report["top_p"][~flagged].isnull().all()
-    (first, *_) = policy_warnings(report)
+    (first, *_) = found = policy_warnings(report)
+    assert found == policy_warnings(published)
     assert first == (
         "llama31_70B his/her: 682 of 2730 probabilities are below 1e-12 and no other is below 0.0504 (without a filter "
         "a chance of 1e-213), as after a nucleus filter with top-p 0.899 in each of 2 orders."
@@ -233,7 +234,7 @@ def test_what_can_not_be_checked_is_nan():
     [
         ([], {}, "policies is empty"),
         ("gpt-4o", {}, "policies is a str"),
-        (xr.Dataset({"p": 1}), {}, "expected q among them"),
+        (xr.Dataset({"p": 1}), {}, "policies: .*make_policy, but 'q' is missing"),
         (random_policy(0), {"least_mass": 1.5}, r"least_mass = 1\.5"),
     ],
 )

@@ -214,7 +214,7 @@ def test_several_models_are_told_apart(bias, drawn):
 
 
 def test_figure_refuses_what_it_cannot_draw(bias, tmp_path):
-    with pytest.raises(InputError, match=r"expected what validation\.collective_bias returns"):
+    with pytest.raises(InputError, match=r"expected the result of validation\.collective_bias"):
         group_size_collapse.draw(majority(0.6), tmp_path / "figure.png")
     with pytest.raises(InputError, match="nothing to draw"):
         group_size_collapse.draw(bias.sel(pair=["lone/other", "loud/noisy"]), tmp_path / "figure.png")

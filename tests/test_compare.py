@@ -286,7 +286,7 @@ def test_ensembles_whose_runs_all_end_alike() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda runs: ({}, {}), "second is a dict: expected what validation.simulate returns"),
+        (lambda runs: ({}, {}), "second: expected the result of validation.simulate, but it is a dict"),
         (lambda runs: (runs.assign_coords(n_agents=[7]), {}), r"second has n_agents = .*7.*: expected .*10"),
         (lambda runs: (runs.assign_coords(word_label=("word", ["B", "A"])), {}), "second has word_label"),
         (lambda runs: (runs, {"level": 0}), "level = 0"),
@@ -352,15 +352,24 @@ def stacked(solution: xr.Dataset) -> xr.Dataset:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda t, s: ({}, s, {}), "solution: expected what meanfield.solve returns"),
-        (lambda t, s: (t.drop_vars("attractor"), s, {}), "solution: expected what meanfield.solve returns"),
+        (lambda t, s: ({}, s, {}), "solution: expected the result of meanfield.solve, but it is a dict"),
+        (
+            lambda t, s: (t.drop_vars("attractor"), s, {}),
+            "solution: expected the result of meanfield.solve, but 'attractor' is missing",
+        ),
         (lambda t, s: (stacked(t), s, {}), "solution is one over model: select one"),
-        (lambda t, s: (t, t, {}), "simulation lacks consensus_round: expected what validation.simulate returns"),
+        (
+            lambda t, s: (t, t, {}),
+            "simulation: expected the result of validation.simulate, but 'consensus_round' is missing",
+        ),
         (lambda t, s: (t, s.drop_vars("word_share"), {}), "simulation has no word_share"),
         (lambda t, s: (t, s.isel(run=[0]), {}), "simulation has 1 run"),
         (lambda t, s: (t, s.where(s["run"] > 0), {}), "simulation.word_share has missing values"),
         (lambda t, s: (t.assign(attractor="C"), s, {}), "solution.attractor = 'C'"),
-        (lambda t, s: (t, s.assign_coords(word_label=("word", ["B", "A"])), {}), "solution has the words A, B"),
+        (
+            lambda t, s: (t, s.assign_coords(word=["B", "A"], word_label=("word", ["B", "A"])), {}),
+            "solution has the words A, B",
+        ),
         (lambda t, s: (t, s, {"time_per_round": 4}), "solution covers the times 0 to 20: expected 0 to 40"),
         (lambda t, s: (t.isel(time=slice(1, None)), s, {}), "solution covers the times"),
         (lambda t, s: (t, s, {"time_per_round": 0}), "time_per_round = 0"),
@@ -376,5 +385,5 @@ def test_bad_input_is_named(change: object, message: str) -> None:
 
 
 def test_table_of_something_else_is_refused() -> None:
-    with pytest.raises(InputError, match=r"expected what validation\.compare returns"):
+    with pytest.raises(InputError, match=r"expected the result of validation\.compare, but attrs\['kind'\] = "):
         validation.comparison.comparison_table(xr.Dataset())

@@ -179,7 +179,7 @@ def test_the_result_survives_a_file_and_makes_a_figure(tmp_path):
     assert result["category"].values.tolist() == ["Rules"] * 3 + ["Time"] * 3 + ["State"] * 2
     assert figure.draw(result, tmp_path / "one.png").stat().st_size > 10_000
     assert figure.draw([result, result], tmp_path / "two.png").stat().st_size > 10_000
-    with pytest.raises(InputError, match="expected what policy_extraction"):
+    with pytest.raises(InputError, match="expected the result of policy_extraction"):
         figure.draw([result.drop_attrs()], tmp_path / "none.png")
 
 

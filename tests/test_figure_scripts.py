@@ -74,7 +74,7 @@ def test_several_files_are_read(run, tmp_path):
     with pytest.raises(SystemExit, match=r"^error: .*missing.nc"):
         run("comprehension", tmp_path / "solution.nc", tmp_path / "missing.nc", tmp_path / "figure.png")
     with pytest.raises(
-        SystemExit, match=r"^error: results: expected what policy_extraction.checks.comprehension returns"
+        SystemExit, match=r"^error: results: expected the result of policy_extraction.checks.comprehension, but attrs"
     ):
         run("comprehension", tmp_path / "solution.nc", tmp_path / "figure.png")
 

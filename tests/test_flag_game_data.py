@@ -368,8 +368,8 @@ def test_figures_of_a_user_s_own_flags(figure_of):
 
 
 def test_figures_refuse_something_else(counts, tmp_path):
-    with pytest.raises(InputError, match="fields: expected what"):
+    with pytest.raises(InputError, match=r"fields: expected the result of theory.flag_game.crop_fields"):
         flag_game_fields.draw(game.compare_with_probe(counts, "Yemen"), tmp_path / "figure.png")
-    with pytest.raises(InputError, match="probe: expected what"):
+    with pytest.raises(InputError, match=r"probe: expected the result of theory.flag_game.compare_with_probe"):
         flag_game_fields.draw_probe(counts, tmp_path / "figure.png")
     assert not list(tmp_path.iterdir())

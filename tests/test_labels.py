@@ -8,6 +8,7 @@ foreign or there twice have to be refused. A public name is in `CALLS` or, with 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cache
 from importlib import import_module
 from types import CodeType
 from typing import Any
@@ -21,6 +22,7 @@ from rich.table import Table
 import meanfield
 from _labelled_calls import (
     CALLS,
+    COLLECTIONS,
     COMPILED,
     INPUTS,
     LONG_FOR_THREE_WORDS,
@@ -72,7 +74,7 @@ NOTHING_LABELLED = {
     """,
     "what the rooms share": """
         meanfield.toolbox: check_memory read_csv column_numbers ResumableLog check_level is_number real_number shown
-            whole_number labelled stability stability_columns
+            whole_number labelled stability stability_columns expect labels_of word_coords
     """,
     "a model, whose states have names": """
         meanfield: reaction_protocol
@@ -167,8 +169,32 @@ def printed(table: Table) -> str:
     return capture.get()
 
 
-def assert_aligns_by_label(call: Callable[[Given], Any], space: str, *, rounded: bool = False) -> None:
-    assert_same(call(Given(space)), call(Given(space, shuffled)), rounded)
+def assert_aligns_by_label(call: Callable[[Given], Any], space: str) -> None:
+    assert_same(call(Given(space)), call(Given(space, shuffled)), rounded=False)
+
+
+@cache
+def result_of(name: str, space: str) -> Any:
+    return CALLS[name](Given(space))
+
+
+def assert_same_for(name: str, space: str, change: Callable[[str, Any], Any]) -> None:
+    assert_same(result_of(name, space), CALLS[name](Given(space, change)), rounded=name in ROUNDED)
+
+
+def numbered(name: str, value: Any) -> Any:
+    """As in files of older versions: numbers along `word`, and the words in `word_label` only."""
+    if not isinstance(value, (xr.Dataset, xr.DataArray)) or "word_number" not in value.coords:
+        return value
+    return value.assign_coords(word=value["word_number"].values).drop_vars("word_number")
+
+
+def arrays_of(result: Any) -> Iterator[xr.DataArray]:
+    if isinstance(result, (list, tuple)) and not isinstance(result, str):
+        for each in result:
+            yield from arrays_of(each)
+    elif isinstance(result, (xr.Dataset, xr.DataArray)):
+        yield from result.data_vars.values() if isinstance(result, xr.Dataset) else [result]
 
 
 def test_no_public_name_is_forgotten_or_left_over():
@@ -177,12 +203,34 @@ def test_no_public_name_is_forgotten_or_left_over():
 
 @pytest.mark.parametrize("name", sorted(CALLS.keys() - COMPILED))
 def test_permuted_inputs_give_the_same_labelled_result(name):
-    assert_aligns_by_label(CALLS[name], "two words", rounded=name in ROUNDED)
+    assert_same_for(name, "two words", shuffled)
 
 
 @pytest.mark.parametrize("name", sorted(CALLS.keys() - TWO_WORDS_ONLY - COMPILED - LONG_FOR_THREE_WORDS))
 def test_so_do_three_words(name):
-    assert_aligns_by_label(CALLS[name], "three words", rounded=name in ROUNDED)
+    assert_same_for(name, "three words", shuffled)
+
+
+@pytest.mark.parametrize("name", sorted(CALLS.keys() - COMPILED))
+def test_inputs_that_older_versions_saved_give_the_same_result(name):
+    assert_same_for(name, "two words", numbered)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_results_for_one_policy_are_selected_by_word(name):
+    for array in arrays_of(result_of(name, "two words")):
+        if "word" in array.dims and (name not in COLLECTIONS or array["word_label"].ndim == 1):
+            words = array["word"].values.tolist()
+            assert [word.lower() for word in words] in (["a", "b"], ["his", "her"])
+            for number, word in enumerate(words):
+                xr.testing.assert_identical(array.sel(word=word), array.isel(word=number))
+
+
+def test_a_policy_from_a_stack_is_selected_by_word():
+    stack = Given("two words").stack
+    one = stack.isel(model=0).sel(pair="A/B").set_index(word="word_label")
+    assert one["q"].sel(word="B").identical(one["q"].isel(word=1))
+    assert meanfield.validate_policy(one.isel(word=[1, 0])).identical(list(meanfield.each_policy(stack))[1])
 
 
 @pytest.mark.slow
@@ -191,7 +239,7 @@ def test_so_do_three_words(name):
 def test_so_do_all_calls_in_every_space(name, space):
     if space == "three words" and name in TWO_WORDS_ONLY:
         pytest.skip("for two words")
-    assert_aligns_by_label(CALLS[name], space, rounded=name in ROUNDED)
+    assert_same_for(name, space, shuffled)
 
 
 @pytest.mark.parametrize("name", CALLS)

@@ -413,7 +413,7 @@ def test_figure(fit: xr.Dataset, tmp_path) -> None:
     phases = random_field.phase_diagram(APPENDIX_E.field_law, n_agents=[4, 8], J=[1.0, 2.0], beta=1.0, samples=3)
     path = draw(fit, phases, tmp_path / "mechanism1.png")
     assert path.stat().st_size > 10_000
-    with pytest.raises(InputError, match=r"phases: expected what theory\.random_field_phase_diagram returns"):
+    with pytest.raises(InputError, match=r"phases: expected the result of theory\.random_field_phase_diagram"):
         draw(fit, fit, tmp_path / "mechanism1.png")
 
 
@@ -660,7 +660,7 @@ def test_bad_counts_of_another_type_are_named() -> None:
         with pytest.raises(InputError, match=r"counts = .*: expected a path, a DataFrame or a Dataset"):
             fit_copying(source)
     for other in (None, xr.Dataset()):
-        with pytest.raises(InputError, match=r"fit is a .*: expected what"):
+        with pytest.raises(InputError, match=r"fit: expected the result of theory.fit_mechanism1"):
             Mechanism1.of(other)
 
 

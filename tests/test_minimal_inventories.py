@@ -324,8 +324,8 @@ def test_committed_agents_of_different_words_never_agree() -> None:
         20, n_words=40, committed={7: 1, 39: 2}, initial="empty", runs=50, seed=2, max_rounds=40, record_rounds=40
     )
     assert simulation["consensus_round"].isnull().all()
-    assert (simulation["single_share"].sel(word=7).min() * 20).item() == pytest.approx(1)
-    assert (simulation["single_share"].sel(word=39).min() * 20).item() == pytest.approx(2)
+    assert (simulation["single_share"].isel(word=7).min() * 20).item() == pytest.approx(1)
+    assert (simulation["single_share"].isel(word=39).min() * 20).item() == pytest.approx(2)
 
 
 def test_half_of_the_agents_invent_a_word() -> None:

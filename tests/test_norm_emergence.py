@@ -483,16 +483,19 @@ def test_what_cannot_be_compared_is_refused(unchecked_types, curves: xr.Dataset)
     simulation = validation.norms.simulate("noise", n_agents=10, runs=3, seed=1)
     others = curves.sel(behaviour=["tipping"])
     for wrong, message in (
-        (lambda: validation.norms.compare({}, simulation), "curves is a dict"),
-        (lambda: validation.norms.compare(curves.drop_vars("chats"), simulation), "curves lack chats"),
+        (
+            lambda: validation.norms.compare({}, simulation),
+            "curves: expected the result of theory.norms.emergence, but it is a dict",
+        ),
+        (lambda: validation.norms.compare(curves.drop_vars("chats"), simulation), "curves: .* 'chats' is missing"),
         (lambda: validation.norms.compare(others, simulation), r"curves are of \['tipping'\]"),
         (lambda: validation.norms.compare(curves.isel(time=slice(9)), simulation), "curves have 9 times up to 0.049"),
         (lambda: validation.norms.compare(curves, simulation.isel(run=[0])), "simulation has 1 run"),
-        (lambda: validation.norms.compare(curves, curves), "simulation lacks events"),
+        (lambda: validation.norms.compare(curves, curves), "simulation: .* is missing"),
         (lambda: validation.norms.compare(curves, simulation, level=1), "level = 1"),
         (lambda: validation.norms.compare(curves, simulation, theory_error=0.0), "theory_error = 0"),
         (lambda: validation.norms.average(simulation.isel(run=[0])), "simulation has 1 run"),
-        (lambda: validation.norms.average(3), "simulation is a int"),
+        (lambda: validation.norms.average(3), "simulation: .* it is a int"),
         (lambda: entrepreneur_threshold("noise", opposing=1.0), "opposing = 1.0"),
         (lambda: entrepreneur_threshold("noise", points=2), "points = 2"),
         (lambda: entrepreneur_threshold("noise", times=(0.0,)), "times = "),

@@ -345,7 +345,9 @@ def test_agents_that_are_not_there_have_no_probe():
 
 def test_what_are_no_probes_is_named():
     for wrong in (default_operations(), 3):
-        with pytest.raises(InputError, match="expected a Dataset as probe_operations returns it"):
+        with pytest.raises(
+            InputError, match=r"probes: expected the result of policy_extraction.norms.probe_operations"
+        ):
             operation_probabilities(wrong, default_operations())
 
 

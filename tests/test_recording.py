@@ -189,13 +189,13 @@ def test_means_are_those_of_the_exact_chain() -> None:
     for played in (1, 2):
         before = slice((played - 1) * n, played * n)
         for values, mean in (
-            (games["said"].sel(round=played, word=0), share[before].mean()),
+            (games["said"].sel(round=played, word="a"), share[before].mean()),
             (games["success_rate"].sel(round=played), succeeds[before].mean()),
-            (games["word_share"].sel(round=played, word=0), share[played * n]),
+            (games["word_share"].sel(round=played, word="a"), share[played * n]),
         ):
             error = values.std().item() / np.sqrt(values.size)
             assert abs(values.mean().item() - mean) < limit * error
-    said = games["said"].sel(round=1, word=0)
+    said = games["said"].sel(round=1, word="a")
     assert abs(said.mean().item() - share[n]) > limit * said.std().item() / np.sqrt(said.size), "Q at the round's end"
 
 

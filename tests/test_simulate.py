@@ -174,7 +174,7 @@ def small_populations(generic: xr.Dataset) -> xr.Dataset:
 
 
 def share_p(simulation: xr.Dataset, n: int, played: int, law: dict[float, float]) -> float:
-    shares = simulation["word_share"].sel(n_agents=n, round=played, word=0).values.round(9)
+    shares = simulation["word_share"].sel(n_agents=n, round=played, word="A").values.round(9)
     values = np.array(list(law))
     observed = np.isclose(shares[:, None], values, atol=1e-8).sum(0)
     assert observed.sum() == len(shares)
@@ -283,7 +283,7 @@ def test_shape_and_trajectories(generic: xr.Dataset) -> None:
     assert simulation["round"].values.tolist() == list(range(21))
     assert simulation["word_label"].values.tolist() == ["A", "B"]
     np.testing.assert_allclose(simulation["word_share"].sum("word"), 1, rtol=1e-12)
-    np.testing.assert_array_equal(simulation["word_share"].sel(round=0, word=0), 0.6)
+    np.testing.assert_array_equal(simulation["word_share"].sel(round=0, word="A"), 0.6)
     assert simulation.attrs["kind"] == "simulation" and simulation.attrs["option_seed"] == 1
     assert simulation.attrs["policy_sha256"] == policy_hash(generic)
 

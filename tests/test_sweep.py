@@ -52,7 +52,6 @@ def test_holds_what_simulations_give(finished: Path) -> None:
 
 def test_populations_are_swept_as_policies_are(tmp_path: Path) -> None:
     first, second = policies()[0], random_policy(5)
-    second = second.assign_coords(word_label=("word", ["a", "b"]))
     mixed = meanfield.Population([first, second], fractions=[0.5, 0.5])
     bound = meanfield.Population(first, committed={"b": 0.25})
     result = sweep([first, mixed, bound], tmp_path / "store.zarr", n_agents=8, runs=30, max_rounds=30)

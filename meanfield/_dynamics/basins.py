@@ -22,6 +22,7 @@ from meanfield._population.provenance import stamp
 from meanfield.toolbox._arguments import real_number, whole_number
 from meanfield.toolbox._columns import labelled
 from meanfield.toolbox._errors import InputError
+from meanfield.toolbox._labels import word_coords
 
 FAMILIES = ("consensus", "dirichlet")
 # Even, so that no start of a symmetric family lies on the separatrix in its middle
@@ -243,5 +244,4 @@ def _label(
         "outcome": (("attractor",), outcome, "what trajectories do"),
         "separatrix": (("boundary",), boundaries, "share of agents who remember the first word only"),
     }
-    coords = {"word": population.coords["word"], "word_label": population.coords["word_label"]}
-    return labelled(columns, coords={**coords, "attractor": np.arange(len(order))})
+    return labelled(columns, coords={**word_coords(population.words), "attractor": np.arange(len(order))})

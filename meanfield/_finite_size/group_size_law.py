@@ -19,7 +19,7 @@ from meanfield._fixed_points.fixed_points import fixed_points
 from meanfield._fixed_points.spectrum import FLOOR, spectrum
 from meanfield._population.compositions import consensus
 from meanfield._population.observables import MIXED
-from meanfield._population.policy import name_of, single_policy, space_of, words_of
+from meanfield._population.policy import labels_of, name_of, single_policy, space_of, words_of
 from meanfield._population.provenance import stamp
 from meanfield.toolbox._columns import labelled
 from meanfield.toolbox._errors import InputError
@@ -258,7 +258,7 @@ def _label(
         columns,
         coords={
             "n_agents": ("n_agents", sizes, {"long_name": "number of agents"}),
-            **{name: policy[name] for name in ("model", "pair", "word_label") if name in policy.coords},
+            **labels_of(policy),
         },
     )
     result["strong_word"] = ((), word, {"long_name": "convention that the rate equation reaches from empty memories"})

@@ -38,7 +38,7 @@ from meanfield._finite_size.noise import outcomes
 from meanfield._finite_size.path_equations import PathEquations
 from meanfield._numerics.tsit5 import STAGE_TIMES
 from meanfield._population.drift import TIME_PER_ROUND
-from meanfield._population.policy import name_of, single_policy, space_of
+from meanfield._population.policy import labels_of, name_of, single_policy, space_of
 from meanfield._population.provenance import stamp
 from meanfield.toolbox._columns import labelled
 from meanfield.toolbox._errors import InputError
@@ -248,7 +248,7 @@ def _label(
     coords = {
         "time": ("time", times, {"long_name": "time", "units": "half rounds"}),
         "round": ("time", times / TIME_PER_ROUND, {"long_name": "population round"}),
-        **{name: policy[name] for name in ("model", "pair", "word", "word_label") if name in policy.coords},
+        **labels_of(policy),
     }
     if sizes is not None:
         N = sizes[:, None, None]

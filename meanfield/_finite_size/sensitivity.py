@@ -16,8 +16,9 @@ from meanfield._finite_size.poisson import PoissonEquation, eigenvalue_response,
 from meanfield._fixed_points.fixed_points import fixed_points
 from meanfield._parameters.critical_mass import critical_mass
 from meanfield._population.memory import MemorySpace
-from meanfield._population.policy import name_of, single_policy, space_of, word_index, words_of
+from meanfield._population.policy import labels_of, name_of, single_policy, space_of, word_index, words_of
 from meanfield._population.provenance import stamp
+from meanfield._population.tabulation import named_memories, text_of
 from meanfield.toolbox._errors import InputError
 
 NEEDS = {"kappa": None, "eigenvalue": "fixed_point", "word_share": "fixed_point", "critical_mass": "word"}
@@ -101,14 +102,12 @@ def _label(policy: xr.Dataset, space: MemorySpace, of: str, columns: Columns) ->
         "contribution": ("derivative times bias", units),
         "memory": ("own word/partner's word, oldest first", ""),
     }
-    words = words_of(policy)
-    memory = [" ".join(f"{words[a]}/{words[b]}" for a, b in space.memory(i)) or "empty" for i in range(space.n_states)]
+    memory = [text_of(one) for one in named_memories(space, words_of(policy))]
     data = {
         name: ("state", values, dict(zip(("long_name", "units"), labels[name], strict=True)))
         for name, values in {**columns, "memory": np.array(memory, dtype=str)}.items()
     }
-    coords = {name: policy[name] for name in ("model", "pair", "word_label") if name in policy.coords}
-    return xr.Dataset(data, coords={**coords, "state": np.arange(space.n_states)})
+    return xr.Dataset(data, coords={**labels_of(policy), "state": np.arange(space.n_states)})
 
 
 def _at_fixed_point(policy: xr.Dataset, space: MemorySpace, of: str, number: int) -> tuple[float, Columns]:

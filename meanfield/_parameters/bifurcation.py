@@ -20,6 +20,7 @@ from meanfield._population.population import Population, as_population
 from meanfield._population.provenance import stamp
 from meanfield.toolbox._arguments import real_number
 from meanfield.toolbox._columns import labelled
+from meanfield.toolbox._labels import word_coords
 
 SAMPLES = 200  # for the length of a stretch
 
@@ -139,5 +140,4 @@ def _label(population: Population, line: Line, points: list[_Point]) -> xr.Datas
         "arc": (over, np.array([point.arc for point in points], dtype=int), "connected piece", "1"),
         "branch": (over, np.array([point.branch for point in points], dtype=int), "closed class", "1"),
     }
-    coords = {"word": [0, 1], "word_label": ("word", np.array(population.words, dtype=str))}
-    return labelled(columns, coords={**coords, "point": np.arange(len(points))})
+    return labelled(columns, coords={**word_coords(population.words), "point": np.arange(len(points))})

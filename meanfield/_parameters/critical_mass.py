@@ -18,6 +18,7 @@ from meanfield._population.population import Population, as_population
 from meanfield._population.provenance import stamp
 from meanfield.toolbox._columns import labelled
 from meanfield.toolbox._errors import InputError
+from meanfield.toolbox._labels import word_coords
 
 EDGE = 45.9  # |logit Q| beyond which an equilibrium is taken for the consensus at which the curve ends
 NOTHING = 1e-9  # what is called 0 of a parameter known to 1e-10
@@ -106,7 +107,6 @@ def critical_mass(
             "word share at the fold",
         ),
     }
-    coords = {"word": [0, 1], "word_label": ("word", np.array(population.words, dtype=str))}
     attrs = {
         "policy": population.name,
         "parameter": parameter,
@@ -115,7 +115,7 @@ def critical_mass(
         "transition": transition,
         "reason": reason,
     }
-    result = labelled(columns, coords={**coords, **names_of(given)}).assign_attrs(attrs)
+    result = labelled(columns, coords=word_coords(population.words) | names_of(given)).assign_attrs(attrs)
     return stamp(result, "critical_mass", given)
 
 

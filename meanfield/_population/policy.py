@@ -5,39 +5,53 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 
 from meanfield._population.memory import MemorySpace
 from meanfield._population.reaction_model import ReactionModel
+from meanfield._population.tabulation import ROW_SUM_TOLERANCE, Function, probabilities, tabulated
 from meanfield.toolbox._errors import InputError
+from meanfield.toolbox._expect import expect
 from meanfield.toolbox._files import load
-from meanfield.toolbox._labels import canonical_order, in_order, real_numbers, values_in_order
+from meanfield.toolbox._labels import canonical_order, has_names, values_in_order, word_coords
 from meanfield.toolbox._texts import validate_attrs, validate_text, validate_words
 
-# A softmax of float64 logits sums to 1 within a few ulp; float32 tables (1e-7) are not silently accepted.
-ROW_SUM_TOLERANCE = 1e-9
 STACKED_DIMS = ("model", "pair")
+Source = np.ndarray | xr.DataArray | Function | Mapping[Any, Any] | pd.DataFrame | str | os.PathLike[str]
 PLACES = {"model": -2, "pair": -1, "state": 1, "word": 2}  # of dims; others between them
 
 
 def make_policy(
-    q: np.ndarray | xr.DataArray,
+    q: Source,
     words: Sequence[str],
     *,
+    memory_length: int | None = None,
     model: str | None = None,
     attrs: Mapping[str, Hashable] | None = None,
 ) -> xr.Dataset:
-    """A policy from an array of choice probabilities.
+    """A policy from choice probabilities: an array, a function of the memory, a mapping of memories, or a table.
 
     Parameters
     ----------
     q
-        Shape (S, W), P(an agent in `state` says `word`), or shape (S,), P(first word), for two words. States in the
-        order of `MemorySpace`, those of a DataArray by its coordinates `state` and `word`.
+        P(an agent with this memory says this word), as
+
+        - an array of shape (S, W), or (S,), P(first word), for two words; states in the order of `MemorySpace`, those
+          of a DataArray by its coordinates;
+        - a function of a memory, a tuple of pairs (own word, partner's word), oldest first; it returns the W
+          probabilities, or for two words that of the first;
+        - a mapping of all memories, such pairs or texts `"a/b a/a"` and `"empty"`, to what a function would return;
+        - a pandas DataFrame, or the path of a CSV file, with a column for each word, of two words at least for the
+          first, and the memories in a column `memory`, as texts, or in columns `own_1`, `partner_1`, `own_2`, …, oldest
+          first, empty where no more is remembered. Other columns don't count.
     words
         The W words, number 0 first; all different, not empty, without what files can't keep (NUL, lone surrogates).
+    memory_length
+        H. A function needs it; else it is that of the memories, the shortest that is long enough for so many.
     model
         Name of the language model, kept as the coordinate `model`.
     attrs
@@ -45,29 +59,44 @@ def make_policy(
 
     Returns
     -------
-    Dataset with `q` (state, word), the coordinate `word_label` (word), scalar coordinates `model` and `pair`.
+    Dataset with `q` (state, word), the words along `word`, their numbers in `word_number`, and scalar coordinates
+    `model` and `pair`. Results for one policy have the words too: `solve(policy)["word_share"].sel(word="woman")`.
 
     Raises
     ------
     InputError
-        If `q` is not a policy over these words: shape, values, masked or not real; or files can't keep a text.
+        If `q` is not a policy over these words: shape, values, masked or not real, memories missing, there twice or
+        unknown; or files can't keep a text. Rows have to sum to 1 within 1e-9. Only rows of float32, as networks give
+        them, may miss it by 1e-6, and are divided by their sum in float64.
+
+    Examples
+    --------
+    >>> import pandas as pd, meanfield
+    >>> def his(memory):
+    ...     return 0.9 if ("his", "his") in memory else 0.2
+    >>> policy = meanfield.make_policy(his, ["his", "her"], memory_length=1)
+    >>> policy["q"].sel(word="her").values
+    array([0.8, 0.1, 0.8, 0.8, 0.8])
+    >>> memories = ["empty", "his/his", "his/her", "her/his", "her/her"]
+    >>> table = pd.DataFrame({"memory": memories, "his": [0.2, 0.9, 0.2, 0.2, 0.2]})
+    >>> meanfield.make_policy(table, ["his", "her"]).equals(policy)
+    True
     """
     validate_words(words, "words")
     validate_attrs({} if attrs is None else attrs, "attrs")
     if model is not None:
         validate_text(model, "model")
+    if callable(q) or isinstance(q, (Mapping, pd.DataFrame, str, os.PathLike)):
+        q = tabulated(q, words, memory_length)
     q = _choice_probabilities(q, words)
     if q.ndim == 1 and len(words) == 2:
         q = np.stack([q, 1 - q], axis=-1)
     if q.ndim != 2 or q.shape[1] != len(words):
         raise InputError(f"q has shape {q.shape}: expected (states, {len(words)}) for the words {', '.join(words)}")
     space = MemorySpace.from_sizes(q.shape[0], q.shape[1])
-    coords = {
-        "state": np.arange(space.n_states),
-        "word": np.arange(space.n_words),
-        "word_label": ("word", np.array(words, dtype=str)),
-        "pair": "/".join(words),
-    }
+    if memory_length not in (None, space.memory_length):
+        raise InputError(f"memory_length = {memory_length}: q has the states of H = {space.memory_length}")
+    coords = {"state": np.arange(space.n_states), **word_coords(words), "pair": "/".join(words)}
     if model is not None:
         coords["model"] = model
     policy = xr.Dataset({"q": (("state", "word"), q)}, coords=coords)
@@ -76,41 +105,47 @@ def make_policy(
     return validate_policy(policy)
 
 
-def _choice_probabilities(q: np.ndarray | xr.DataArray, words: Sequence[str]) -> np.ndarray:
+def _choice_probabilities(q: Any, words: Sequence[str]) -> np.ndarray:
     if not isinstance(q, xr.DataArray):
-        return real_numbers(q, "q")
-    labels = {"state": range(q.sizes.get("state", 0)), "word": range(len(words))}
-    given = in_order(q, labels, "q").coords.get("word_label")
-    if given is not None and given.values.tolist() != list(words):
-        raise InputError(f"q has word_label = {given.values.tolist()}: expected {list(words)}, as words")
-    return values_in_order(q, labels, "q")
+        return probabilities(q, "q", len(words))
+    q = canonical_order(q, "q")
+    if has_names(q) and q["word"].values.tolist() != list(words):
+        raise InputError(f"q has the words {', '.join(q['word'].values)}: expected {', '.join(words)}, as words")
+    labels = {"state": range(q.sizes.get("state", 0)), "word": words if has_names(q) else range(len(words))}
+    return probabilities(values_in_order(q, labels, "q").astype(q.dtype), "q", len(words))
 
 
 def validate_policy(policy: xr.Dataset, name: str = "policy") -> xr.Dataset:
     """`policy`, or a stack of policies over model and pair, in canonical order; InputError if it is none.
 
     A policy has a float variable `q` with dims state and word, values in [0, 1], rows that sum to 1 within 1e-9, as
-    many states as some memory length H has, and a coordinate `word_label` with distinct words for each pair. Dims may
-    be in any order, and states and words too where their coordinates number them: `policy.isel(word=[1, 0])` is the
-    same policy. A policy without these coordinates is taken as it stands.
+    many states as some memory length H has, and distinct words along `word`. Dims may be in any order, and states and
+    words too, whose numbers are in `state` and `word_number`: `policy.isel(word=[1, 0])` is the same policy. Without
+    these coordinates a policy is taken as it stands.
+
+    A stack of several pairs has numbers along `word` and the words of each pair in `word_label` (pair, word). Its
+    parts, and results over pairs, get words by
+
+        stack.sel(model="gpt-4o", pair="woman/man").set_index(word="word_label")
+
+    and policies of different words are stacked without theirs, `xr.concat([one.drop_vars("word") for one in policies],
+    "pair", coords=["word_label"], compat="override")`.
 
     Returns
     -------
-    The policy with dims (model, pair, state, word), states and words numbered from 0 upwards.
+    The policy with dims (model, pair, state, word), states and words in the order of their numbers.
 
     Raises
     ------
     InputError
         If it is no policy, or states or words are missing, foreign or there twice.
     """
-    if not isinstance(policy, xr.Dataset):
-        hint = "; solve, fixed_points and spectrum take reaction models" if isinstance(policy, ReactionModel) else ""
-        raise InputError(f"{name} is a {type(policy).__name__}: expected an xarray.Dataset with a variable q{hint}")
-    if "q" not in policy:
-        raise InputError(f"{name} has the variables {sorted(map(str, policy.data_vars))}: expected q among them")
+    if isinstance(policy, ReactionModel):
+        raise InputError(f"{name} is a ReactionModel: only solve, fixed_points and spectrum take reaction models")
+    expect(policy, "policy", name)
     _validate_dims(policy, name)
-    policy = _numbered(_transposed(canonical_order(policy, name)))
     _validate_labels(policy, name)
+    policy = _numbered(_transposed(canonical_order(policy, name)))
     _validate_probabilities(policy["q"], name)
     return policy
 
@@ -138,8 +173,10 @@ def _place(dim: Hashable) -> int:
 
 
 def _numbered(policy: xr.Dataset) -> xr.Dataset:
-    """With coordinates `state` and `word`, and `q` in C order, so that sums are rounded alike."""
+    """With all coordinates along states and words, and `q` in C order, so that sums are rounded alike."""
     absent = {dim: np.arange(policy.sizes[dim]) for dim in ("state", "word") if dim not in policy.coords}
+    if "word_number" not in policy.coords:  # it stays where a user makes the words the labels along `word`
+        absent["word_number"] = ("word", np.arange(policy.sizes["word"]))
     policy = policy.assign_coords(absent) if absent else policy
     q = policy["q"]
     return policy if q.values.flags.c_contiguous else policy.assign(q=q.copy(data=np.ascontiguousarray(q.values)))
@@ -157,6 +194,8 @@ def _validate_dims(policy: xr.Dataset, name: str) -> None:
     for dim in STACKED_DIMS:
         if dim in policy.coords and policy[dim].dims != ((dim,) if dim in dims else ()):
             raise InputError(f"{name}.{dim} has dims {policy[dim].dims}: expected one name, or one for each along q")
+    if policy.sizes.get("pair", 1) > 1 and has_names(policy) and np.isnan(policy["q"].values).any():
+        raise InputError(f"{name} has the words of all pairs: expected xr.concat of policies after drop_vars('word')")
     space = MemorySpace.from_sizes(policy.sizes["state"], policy.sizes["word"])
     length = policy.attrs.get("memory_length", space.memory_length)
     if not np.array_equal(length, space.memory_length):
@@ -166,15 +205,14 @@ def _validate_dims(policy: xr.Dataset, name: str) -> None:
 
 
 def _validate_labels(policy: xr.Dataset, name: str) -> None:
-    if "word_label" not in policy.coords:
-        raise InputError(
-            f"{name} has no coordinate word_label: expected the words themselves, dims (word) or (pair, word)"
-        )
-    labels = policy["word_label"]
+    found = [key for key in ("word_label", "word") if key in policy.coords and (key != "word" or has_names(policy))]
+    if not found:
+        raise InputError(f"{name} has no words: expected them along word, or in word_label (pair, word)")
+    labels = policy.variables[found[0]]
     if "word" not in labels.dims or not set(labels.dims) <= {"pair", "word"}:
         raise InputError(f"{name}.word_label has dims {labels.dims}: expected (word) or (pair, word)")
-    for words in labels.values.reshape(-1, policy.sizes["word"]).tolist():
-        validate_words(words, f"{name}.word_label")
+    for words in labels.transpose(..., "word").values.reshape(-1, policy.sizes["word"]).tolist():
+        validate_words(words, f"{name}.{found[0]}")
     for dim in STACKED_DIMS:
         for label in policy[dim].values.ravel().tolist() if dim in policy.coords else ():
             validate_text(label, f"{name}.{dim}")
@@ -210,7 +248,7 @@ def single_policy(policy: xr.Dataset, name: str = "policy") -> xr.Dataset:
     if many:
         sizes = " and ".join(f"{n} {dim}s" for dim, n in many.items())
         raise InputError(f"{name} holds {sizes}: select one, as in {name}.sel(model=…, pair=…)")
-    one = policy.squeeze([dim for dim in STACKED_DIMS if dim in policy.dims])
+    one = canonical_order(policy.squeeze([dim for dim in STACKED_DIMS if dim in policy.dims]), name)
     if np.isnan(one["q"].values).all():
         raise InputError(f"{name}.q is NaN throughout: expected a probability in [0, 1]")
     return one
@@ -230,7 +268,7 @@ def each_policy(policies: xr.Dataset | Iterable[xr.Dataset]) -> Iterator[xr.Data
         for j in range(policies.sizes.get("pair", 1)):
             one = policies.isel({d: k for d, k in (("model", i), ("pair", j)) if d in policies.dims})
             if not np.isnan(one["q"].values).all():
-                yield one
+                yield canonical_order(one, "policies")
 
 
 def names_of(policy: object) -> dict[str, xr.DataArray]:
@@ -238,6 +276,11 @@ def names_of(policy: object) -> dict[str, xr.DataArray]:
     return (
         {name: policy[name] for name in STACKED_DIMS if name in policy.coords} if isinstance(policy, xr.Dataset) else {}
     )
+
+
+def labels_of(policy: xr.Dataset) -> dict[str, xr.DataArray]:
+    """The same with the coordinates along `word`, for results of a policy."""
+    return names_of(policy) | {name: policy[name] for name in ("word", "word_number", "word_label")}
 
 
 def name_of(policy: xr.Dataset) -> str:
@@ -248,7 +291,7 @@ def name_of(policy: xr.Dataset) -> str:
 
 def words_of(policy: xr.Dataset) -> tuple[str, ...]:
     """The words of a single policy, number 0 first."""
-    labels = in_order(policy["word_label"], {"word": range(policy.sizes["word"])}, "policy")
+    labels = canonical_order(policy["word_label" if "word_label" in policy.coords else "word"], "policy")
     return tuple(str(w) for w in labels.values.ravel())
 
 

@@ -15,7 +15,7 @@ from meanfield._population.mixture import Mixture
 from meanfield._population.policy import policy_hash, single_policy, space_of, words_of
 from meanfield.toolbox._arguments import real_number
 from meanfield.toolbox._errors import InputError
-from meanfield.toolbox._labels import values_in_order
+from meanfield.toolbox._labels import values_in_order, word_coords
 
 ROUNDING = 1e-9
 
@@ -108,8 +108,7 @@ class Population:
         """Coordinates of results: words, states, and the policy and fraction of each component."""
         return {
             "state": np.arange(self.space.n_states),
-            "word": np.arange(self.space.n_words),
-            "word_label": ("word", np.array(self.words, dtype=str)),
+            **word_coords(self.words),
             "component": np.arange(len(self.policies)),
             "component_policy": ("component", np.array(self.kinds, dtype=str)),
             "component_fraction": ("component", np.array(self.fractions)),

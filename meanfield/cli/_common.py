@@ -47,11 +47,15 @@ def read_policies(name: str, model: str | None = None, pair: str | None = None) 
 
 
 def over_pairs(results: list[xr.Dataset]) -> xr.Dataset:
-    """One Dataset; over the dim `pair` where there are several, the shorter ones padded with NaN, '' and False."""
+    """One Dataset; over the dim `pair` where there are several, with numbers along `word`.
+
+    The shorter ones are padded with NaN, '' and False.
+    """
     if len(results) == 1:
         return results[0]
     import xarray as xr
 
+    results = [one.assign_coords(word=one["word_number"].values) if "word" in one.coords else one for one in results]
     counted = [
         one.assign_coords({dim: range(n) for dim, n in one.sizes.items() if dim not in one.coords}) for one in results
     ]

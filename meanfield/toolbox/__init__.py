@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from meanfield._numerics.stability import stability_columns as stability_columns
     from meanfield._population.compositions import validate_composition as validate_composition
     from meanfield._population.observables import MIXED as MIXED
+    from meanfield._population.policy import labels_of as labels_of
     from meanfield._population.policy import name_of as name_of
     from meanfield._population.policy import policy_hash as policy_hash
     from meanfield._population.policy import single_policy as single_policy
@@ -32,9 +33,11 @@ if TYPE_CHECKING:
     from meanfield.toolbox._columns import labelled as labelled
     from meanfield.toolbox._csv import column_numbers as column_numbers
     from meanfield.toolbox._csv import read_csv as read_csv
+    from meanfield.toolbox._expect import expect as expect
     from meanfield.toolbox._files import check_writable as check_writable
     from meanfield.toolbox._files import whole_file as whole_file
     from meanfield.toolbox._labels import canonical_order as canonical_order
+    from meanfield.toolbox._labels import word_coords as word_coords
     from meanfield.toolbox._memory_budget import check_memory as check_memory
     from meanfield.toolbox._resumable_log import ResumableLog as ResumableLog
 else:

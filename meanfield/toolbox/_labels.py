@@ -1,8 +1,9 @@
 """Labels count, not positions: what comes from outside is put in the order in which arrays are read, or refused.
 
-`state`, `word` and `component` are numbered from 0. Users permute them (``isel``, ``sortby``, ``transpose``) and the
-labels move along, so alignment by label is what xarray's own arithmetic does. Where a dim has no coordinate, position
-counts.
+`state` and `component` are numbered from 0. Along `word` are the words where all is about the same ones; `word_number`
+has their numbers, by which memory states count them. A collection of several pairs has the numbers along `word` and
+the words of each pair in `word_label`. Users permute labels (``isel``, ``sortby``, ``transpose``) and they move along,
+so alignment by label is what xarray's own arithmetic does. Where a dim has no coordinate, position counts.
 """
 
 from __future__ import annotations
@@ -17,13 +18,16 @@ import xarray as xr
 
 from meanfield.toolbox._errors import InputError
 
-NUMBERED_DIMS = ("component", "state", "word")
+NUMBERED_DIMS = ("component", "state")
 
 Labelled = TypeVar("Labelled", xr.Dataset, xr.DataArray)
 
 
 def canonical_order(labelled: Labelled, name: str) -> Labelled:
-    """A policy or a result with `component`, `state` and `word` numbered from 0 upwards.
+    """A policy or a result with `component`, `state` and words in the order of their numbers, 0 first.
+
+    The words become the labels along `word` where they are the same throughout, as also in files of older versions,
+    which have numbers there.
 
     Parameters
     ----------
@@ -35,10 +39,42 @@ def canonical_order(labelled: Labelled, name: str) -> Labelled:
     Raises
     ------
     InputError
-        If the labels along one of the three are not 0 to n - 1, each once.
+        If the numbers along one of the three are not 0 to n - 1, each once, or `word` and `word_label` disagree.
     """
     sizes = labelled.sizes
-    return in_order(labelled, {dim: range(sizes[dim]) for dim in NUMBERED_DIMS if dim in sizes}, name)
+    labelled = in_order(labelled, {dim: range(sizes[dim]) for dim in NUMBERED_DIMS if dim in sizes}, name)
+    return _words_in_order(labelled, name) if "word" in labelled.dims else labelled
+
+
+def word_coords(words: Sequence[str] | np.ndarray) -> dict[str, Any]:
+    """Coordinates of what is about these words: themselves along `word`, and their numbers."""
+    names = np.array(words, dtype=str)
+    return {"word": names, "word_number": ("word", np.arange(len(names))), "word_label": ("word", names)}
+
+
+def has_names(labelled: xr.Dataset | xr.DataArray) -> bool:
+    """Whether the labels along `word` are texts."""
+    word = labelled.coords.variables.get("word")
+    return word is not None and word.dtype.kind in "UOT" and all(isinstance(one, str) for one in word.values.tolist())
+
+
+def _words_in_order(labelled: Labelled, name: str) -> Labelled:
+    named = has_names(labelled)
+    numbers = range(labelled.sizes["word"])
+    places = _places(labelled, "word", numbers, name, "word_number" if named else "word")
+    labelled = labelled if places is None else labelled.isel(word=places)
+    coords = labelled.coords.variables  # faster than arrays with coordinates of their own
+    label = coords.get("word_label")
+    if label is not None and label.dims != ("word",):
+        return labelled
+    if not named:
+        return labelled if label is None else labelled.assign_coords(word_coords(label.values))
+    words = coords["word"].values
+    if label is not None and not np.array_equal(label.values, words):
+        found = f"word_label = {_listed(label.values)}"
+        raise InputError(f"{name} has {found}: expected {_listed(words)}, as along word")
+    complete = label is not None and "word_number" in coords
+    return labelled if complete else labelled.assign_coords(word_coords(words))
 
 
 def in_order(labelled: Labelled, labels: Mapping[str, Sequence[Hashable]], name: str) -> Labelled:
@@ -55,15 +91,22 @@ def in_order(labelled: Labelled, labels: Mapping[str, Sequence[Hashable]], name:
     return labelled
 
 
-def _places(labelled: xr.Dataset | xr.DataArray, dim: str, expected: Sequence[Hashable], name: str) -> list[int] | None:
-    """Where the expected labels are along a dim; None where they are in order, or there are none."""
+def _places(
+    labelled: xr.Dataset | xr.DataArray, dim: str, expected: Sequence[Hashable], name: str, key: str | None = None
+) -> list[int] | None:
+    """Where the expected labels are along a dim; None where they are in order, or there are none.
+
+    `key` is the coordinate that has the labels, else the one named like the dim.
+    """
+    key = key or dim
     number = labelled.sizes[dim]
-    if dim not in labelled.coords:
+    coords = labelled.coords.variables
+    if key not in coords:
         if number != len(expected):
             raise InputError(f"{name} has {number} along {dim}: expected {len(expected)}")
         return None
     in_place = np.arange(len(expected)) if isinstance(expected, range) else np.asarray(expected)
-    found = labelled[dim].values
+    found = coords[key].values
     if found.dtype.kind != "b" and np.array_equal(found, in_place):
         return None
     given: list[Any] = found.tolist()
@@ -71,20 +114,20 @@ def _places(labelled: xr.Dataset | xr.DataArray, dim: str, expected: Sequence[Ha
     known = set(expected)
     for label in given:
         if not isinstance(label, Hashable):
-            raise InputError(f"{name} has {dim} = {label!r}: {wanted}")
+            raise InputError(f"{name} has {key} = {label!r}: {wanted}")
     for label, times in Counter(given).items():
         if label not in known or isinstance(label, bool):
-            raise InputError(f"{name} has {dim} = {label!r}: {wanted}")
+            raise InputError(f"{name} has {key} = {label!r}: {wanted}")
         if times > 1:
-            raise InputError(f"{name} has {times} times {dim} = {label!r}: {wanted}")
+            raise InputError(f"{name} has {times} times {key} = {label!r}: {wanted}")
     place = {label: i for i, label in enumerate(given)}
     for label in expected:
         if label not in place:
-            raise InputError(f"{name} lacks {dim} = {label!r}: {wanted}")
+            raise InputError(f"{name} lacks {key} = {label!r}: {wanted}")
     return [place[label] for label in expected]
 
 
-def _listed(labels: Sequence[Hashable]) -> str:
+def _listed(labels: Sequence[Hashable] | np.ndarray) -> str:
     return f"0 to {len(labels) - 1}" if isinstance(labels, range) else ", ".join(map(str, labels))
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 
 from meanfield import InputError, each_policy
-from meanfield.toolbox import real_number, stamp
+from meanfield.toolbox import expect, real_number, stamp
 from policy_extraction.checks._fingerprint import find_gap, multiples
 from policy_extraction.prompts._orders import default_number
 
@@ -91,10 +91,12 @@ def check_policy(policies: xr.Dataset | Iterable[xr.Dataset], *, least_mass: flo
     return stamp(report, "policy_check", least_mass=float(least_mass))
 
 
-def policy_warnings(report: xr.Dataset) -> list[str]:
-    """The warnings in what `check_policy` returned, each a sentence after the name of the policy."""
+def policy_warnings(report: xr.Dataset | Iterable[xr.Dataset]) -> list[str]:
+    """The warnings in the result of `check_policy`, or about policies themselves, each a sentence after a name."""
+    if not isinstance(report, xr.Dataset) or {"q", "log_probability"} & set(report.variables):
+        report = check_policy(report)
     found = []
-    report = report.transpose("policy", "check")
+    report = expect(report, "policy_check", "report").transpose("policy", "check")
     for i in range(report.sizes["policy"]):
         name = " ".join(str(report[dim].values[i]) for dim in STACKED_DIMS if dim in report.coords) or f"policy {i}"
         found += [f"{name}: {text}" for text in report["warning"].values[i].tolist() if text]

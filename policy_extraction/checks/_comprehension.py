@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import xarray as xr
 
-from meanfield.toolbox import LARGEST_SEED, labelled, real_number, stamp, whole_number
+from meanfield.toolbox import LARGEST_SEED, labelled, real_number, stamp, whole_number, word_coords
 from policy_extraction._toolbox.texts import MANY
 from policy_extraction.backends._backend import Backend
 from policy_extraction.checks._comprehension_questions import KINDS, Asked, parse, questions_about
@@ -181,7 +181,7 @@ def _label(
             "category": ("question", [kind.category for kind in KINDS]),
             "agent": np.arange(correct.shape[1]),
             "memory": ("agent", [", ".join(f"{own}-{partner}" for own, partner in memory) for memory in memories]),
-            "word_label": ("word", np.array(words, dtype=str)),
+            **word_coords(words),
             "pair": "/".join(words),
             "model": model,
         },

@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 
 from meanfield import InputError, MemorySpace, words_of
-from meanfield.toolbox import LARGEST_SEED, labelled, single_policy, space_of, stamp, whole_number
+from meanfield.toolbox import LARGEST_SEED, labelled, labels_of, single_policy, space_of, stamp, whole_number
 from policy_extraction._toolbox.texts import MANY
 from policy_extraction.backends._backend import Backend
 from policy_extraction.checks._exact_test import check_outcomes, count_interval, exact_test, share_interval
@@ -172,8 +172,7 @@ def _presented(policy: xr.Dataset, words: Sequence[str]) -> list[tuple[str, ...]
 
 def _labels(policy: xr.Dataset, model: str, memories: Sequence[Sequence[tuple[str, str]]]) -> dict[str, object]:
     texts = [", ".join(f"{own}-{partner}" for own, partner in memory) for memory in memories]
-    names = {name: policy[name] for name in ("pair", "word_label") if name in policy.coords}
-    return {"memory": ("state", np.array(texts)), "model": model, **names}
+    return {"memory": ("state", np.array(texts)), **labels_of(policy), "model": model}
 
 
 def _longest(prompts: Sequence[Prompt]) -> list[Prompt]:
@@ -216,6 +215,6 @@ def _compare(q: np.ndarray, spoken: Spoken, n: int, n_orders: int) -> xr.Dataset
     }
     result = labelled(
         columns,
-        coords={"state": np.arange(n_states), "word": np.arange(n_words), "bound": ["low", "high"]},
+        coords={"state": np.arange(n_states), "bound": ["low", "high"]},
     )
     return result.assign_attrs(agrees=int(low <= alarms <= high))

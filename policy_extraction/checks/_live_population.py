@@ -14,7 +14,7 @@ import xarray as xr
 from tqdm.auto import tqdm
 
 from meanfield import InputError, MemorySpace, UnparsedError
-from meanfield.toolbox import LARGEST_SEED, ResumableLog, labelled, stamp, whole_number
+from meanfield.toolbox import LARGEST_SEED, ResumableLog, labelled, stamp, whole_number, word_coords
 from policy_extraction._toolbox.texts import MANY
 from policy_extraction.backends._backend import Backend
 from policy_extraction.checks._spoken import answer_length, check_prefix, copies_needed, derived_seed, speak
@@ -275,7 +275,7 @@ def _label(played: list[Played], states: np.ndarray, words: Sequence[str], model
             "run": np.arange(n_runs),
             "round": np.arange(1, n_boundaries),
             "boundary": np.arange(n_boundaries),
-            "word_label": ("word", np.array(words, dtype=str)),
+            **word_coords(words),
             "pair": "/".join(words),
             "model": model,
         },

@@ -14,7 +14,7 @@ import numpy as np
 import xarray as xr
 
 from meanfield import InputError, validate_policy
-from meanfield.toolbox import stamp
+from meanfield.toolbox import expect, stamp
 from policy_extraction.measuring._sampling import Choice, Sampling, choose
 from policy_extraction.measuring._sampling import check_temperature as check_temperature
 
@@ -138,8 +138,7 @@ def policy_from_record(
         If a parameter is out of range, the record has no log-probabilities, or they do not determine the policy.
     """
     sampling = Sampling(temperature, top_k, top_p, over, floor, order, undecided)
-    if "log_probability" not in record:
-        raise InputError(f"record has the variables {sorted(map(str, record.data_vars))}: expected log_probability")
+    expect(record, "record", "record")
     used = record if order is None else record.isel(order=[_place(order, record)])
     choice = _choose(used, sampling)
     if undecided == "raise" and not choice.decided.all():

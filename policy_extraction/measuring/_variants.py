@@ -11,7 +11,7 @@ import xarray as xr
 from tqdm.auto import tqdm
 
 from meanfield import InputError, each_policy, group_size_law, stability_table, validate_policy, words_of
-from meanfield.toolbox import name_of, stamp
+from meanfield.toolbox import expect, labels_of, name_of, stamp
 from policy_extraction.measuring._extract import extract
 from policy_extraction.prompts._template import NAMING_GAME, TEMPLATES, Payoffs, Template
 
@@ -149,8 +149,7 @@ def variant_table(policies: xr.Dataset, *, progress: bool = False) -> xr.Dataset
     InputError
         If `policies` has no dim `variant` or holds no policies.
     """
-    if not isinstance(policies, xr.Dataset) or "variant" not in policies.dims:
-        raise InputError("policies: expected what prompt_variants returns, with a dim variant")
+    expect(policies, "variants", "policies")
     names = [str(name) for name in policies["variant"].values]
     stacks = [validate_policy(policies.isel(variant=i), f"policies.isel(variant={i})") for i in range(len(names))]
     n_pairs = policies.sizes.get("pair", 1)
@@ -165,7 +164,7 @@ def variant_table(policies: xr.Dataset, *, progress: bool = False) -> xr.Dataset
     table = xr.concat(rows, dim="variant").assign_coords(
         {"variant": names}
         | {name: policies[name] for name in ("template", "payoff_success", "payoff_failure") if name in policies.coords}
-        | {name: stacks[0][name] for name in ("pair", "word", "word_label", "model") if name in stacks[0].coords}
+        | labels_of(stacks[0])
     )
     distances = [abs(stack["q"] - stacks[0]["q"]).sum("word").mean("state") / 2 for stack in stacks]
     plain = [one.drop_vars([name for name in one.coords if name not in one.dims]) for one in distances]

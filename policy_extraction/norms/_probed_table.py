@@ -10,7 +10,7 @@ import numpy as np
 import xarray as xr
 
 from meanfield import InputError
-from meanfield.toolbox import stamp
+from meanfield.toolbox import expect, stamp
 
 LABELS: Mapping[str, tuple[str, ...]] = {
     "type": ("entrepreneur", "ordinary"),
@@ -90,8 +90,7 @@ def operation_probabilities(probes: xr.Dataset, unprobed: xr.Dataset | None = No
     InputError
         If these are no probes, or `unprobed` lacks an entry that has none.
     """
-    if not isinstance(probes, xr.Dataset) or not {"probability", "willing", "kind"} <= set(probes.variables):
-        raise InputError(f"probes = {type(probes).__name__}: expected a Dataset as probe_operations returns it")
+    expect(probes, "norm_probes", "probes")
     table = {name: _probabilities(name, source, probes, unprobed) for name, source in SOURCES.items()}
     result = xr.Dataset(table, coords={dim: list(labels) for dim, labels in LABELS.items()})
     return stamp(result, "norm_operations").assign_attrs(

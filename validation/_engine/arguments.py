@@ -8,7 +8,7 @@ import numba
 import xarray as xr
 
 from meanfield import InputError
-from meanfield.toolbox import canonical_order, check_memory, whole_number
+from meanfield.toolbox import canonical_order, check_memory, expect, whole_number
 
 LARGEST_POPULATION = 2**32 - 1  # agents are drawn from 32 random bits each
 ENSEMBLE_VARIABLES = ("consensus_round", "consensus_word", "word_share", "said", "success_rate", "agents")
@@ -63,12 +63,7 @@ def _shortened(numbers: Sequence[int]) -> str:
 
 def ensembles(name: str, simulation: object) -> xr.Dataset:
     """What `simulate` returns, over (n_agents, run) also where one size was selected; InputError for anything else."""
-    if not isinstance(simulation, xr.Dataset):
-        raise InputError(f"{name} is a {type(simulation).__name__}: expected what validation.simulate returns")
-    simulation = canonical_order(simulation, name)
-    for variable in ("consensus_round", "consensus_word", "word_label", "n_agents"):
-        if variable not in simulation.variables:
-            raise InputError(f"{name} lacks {variable}: expected what validation.simulate returns")
+    simulation = canonical_order(expect(simulation, "simulation", name), name)
     if "n_agents" not in simulation.dims:
         simulation = simulation.assign(
             {v: simulation[v].expand_dims("n_agents") for v in ENSEMBLE_VARIABLES if v in simulation}

@@ -8,7 +8,7 @@ from scipy.interpolate import CubicSpline
 from scipy.stats import t as student
 
 from meanfield import TIME_PER_ROUND, InputError
-from meanfield.toolbox import MIXED, canonical_order, check_level, stamp
+from meanfield.toolbox import MIXED, canonical_order, check_level, expect, stamp
 from validation._engine.arguments import ensembles
 from validation.comparison._error_in_n import error_in_n
 from validation.comparison._intervals import wilson_interval
@@ -158,9 +158,7 @@ def _validate(
     solution: xr.Dataset, simulation: xr.Dataset, time_per_round: float, level: float, theory_error: float
 ) -> tuple[xr.Dataset, xr.Dataset]:
     """Both, with words in the order of their numbers and times rising."""
-    if not isinstance(solution, xr.Dataset) or not {"word_share", "attractor", "word_label"} <= set(solution.variables):
-        raise InputError("solution: expected what meanfield.solve returns, with word_share, attractor and word_label")
-    solution = canonical_order(solution, "solution").sortby("time")
+    solution = canonical_order(expect(solution, "solution", "solution"), "solution").sortby("time")
     simulation = ensembles("simulation", simulation)
     if "word_share" not in simulation:
         raise InputError("simulation has no word_share: expected one that recorded the word share of some rounds")

@@ -6,8 +6,7 @@ import numpy as np
 import xarray as xr
 from rich.table import Table
 
-from meanfield import InputError
-from meanfield.toolbox import MIXED, canonical_order
+from meanfield.toolbox import MIXED, canonical_order, expect
 from validation.comparison._error_in_n import LIMIT_AGREES, LIMIT_DIFFERS, LIMIT_TOO_SMALL, LIMIT_UNKNOWN
 
 
@@ -21,8 +20,7 @@ def comparison_table(comparison: xr.Dataset) -> Table:
     InputError
         If `comparison` is not what `compare` returns.
     """
-    if not isinstance(comparison, xr.Dataset) or comparison.attrs.get("kind") != "comparison":
-        raise InputError("comparison: expected what validation.compare returns")
+    expect(comparison, "comparison", "comparison")
     comparison = canonical_order(comparison, "comparison").transpose(..., "n_agents", "word", "bound")
     predicted = str(comparison["predicted_word"].item())
     end = "no consensus" if predicted == MIXED else f"consensus on {predicted}"
@@ -72,8 +70,7 @@ def _consensus_verdict(line: xr.Dataset, predicted: str) -> str:
     if predicted == MIXED:
         share, interval = line["no_consensus"], line["no_consensus_interval"]
     else:
-        word = list(line["word_label"].values).index(predicted)
-        share, interval = line["consensus_probability"][word], line["consensus_interval"][word]
+        share, interval = (line[f"consensus_{name}"].sel(word=predicted) for name in ("probability", "interval"))
     low, high = interval.values
     verdict = "most" if bool(line["consensus_agrees"]) else "not most"
     return f"{verdict}: {float(share):.3f} ({low:.3f} to {high:.3f})"

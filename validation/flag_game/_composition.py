@@ -11,7 +11,7 @@ import xarray as xr
 from tqdm.auto import tqdm
 
 from meanfield import InputError
-from meanfield.toolbox import LARGEST_SEED, column_numbers, read_csv, stamp, whole_number
+from meanfield.toolbox import LARGEST_SEED, column_numbers, expect, read_csv, stamp, whole_number
 from theory.flag_game import FLAGS, Flag, crop_compatibility
 from theory.streams import splitmix
 from validation.flag_game._endpoints import accuracy
@@ -164,8 +164,7 @@ def compare_composition(prediction: xr.Dataset, measured: str | os.PathLike[str]
         If the table lacks a column or a composition, a number in it is out of range, a point of it was not predicted,
         or the second model is another.
     """
-    if not isinstance(prediction, xr.Dataset) or prediction.attrs.get("kind") != "team_composition":
-        raise InputError("prediction: expected what predict_composition returns")
+    expect(prediction, "team_composition", "prediction")
     second = list(prediction.attrs["models"])[1]
     if "".join(filter(str.isalnum, second.lower())) != COUNTED:
         raise InputError(f"prediction: its second model is {second!r}: expected gpt-5.4, which gpt54_count counts")

@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 
 from meanfield import InputError
-from meanfield.toolbox import check_level, stamp
+from meanfield.toolbox import check_level, expect, stamp
 from theory.flag_game.mechanism1 import ENDPOINTS
 from theory.toolbox import CONSENSUS_PERCENT, POLAR_PERCENT
 from validation.comparison._intervals import wilson_interval
@@ -171,11 +171,7 @@ def accuracy(
 
 
 def _of_simulation(simulation: xr.Dataset) -> tuple[xr.DataArray, xr.DataArray, xr.DataArray]:
-    missing = {"initial_report", "final_report", "truth"} - set(simulation.data_vars)
-    if missing:
-        raise InputError(
-            f"initial: expected what simulate_gossip returns with `truth`; {', '.join(missing)} is missing"
-        )
+    expect(simulation, "gossip", "initial")
     final = simulation["final_report"]
     if "manager_report" in simulation:
         final = simulation["manager_report"].expand_dims(agent=["manager"], axis=-1)

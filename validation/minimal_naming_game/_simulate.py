@@ -13,7 +13,7 @@ import numpy as np
 import xarray as xr
 
 from meanfield import InputError
-from meanfield.toolbox import stamp, whole_number
+from meanfield.toolbox import stamp, whole_number, word_coords
 from theory import minimal_naming_game
 from theory.toolbox import check_rule
 from validation._engine.arguments import LARGEST_POPULATION
@@ -113,8 +113,7 @@ def simulate(
         },
         coords={
             "run": np.arange(len(played.final)),
-            "word": np.arange(n_words),
-            "word_label": ("word", labels),
+            **word_coords(labels),
             "n_agents": n_agents,
         },
     )

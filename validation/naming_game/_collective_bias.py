@@ -126,7 +126,7 @@ def _labelled(
         coords={
             "pair": [str(policy["pair"].item()) if "pair" in policy.coords else "" for policy in policies],
             "model": ("pair", [str(policy["model"].item()) if "model" in policy.coords else "" for policy in policies]),
-            "word": policies[0]["word"],
+            "word": policies[0]["word_number"].values,
             "word_label": (("pair", "word"), [words_of(policy) for policy in policies]),
             "n_agents": laws[0]["n_agents"],
             "bound": ["low", "high"],

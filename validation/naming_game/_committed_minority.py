@@ -161,7 +161,7 @@ def consensus_stability(
         If an argument is out of range, or `word` is not a word of the policy.
     """
     policy = single_policy(policy)
-    index = word_index(policy, word)
+    word_index(policy, word)
     sizes = population_sizes(n_agents)
     runs = whole_number("runs", runs, 1)
     rounds = whole_number("rounds", rounds, ROUNDS_AVERAGED)
@@ -172,7 +172,7 @@ def consensus_stability(
     games = simulate(policy, n_agents=sizes, runs=runs, seed=seed, initial=word, **options)
     held = (games["consensus_word"] == word).values.sum(1)
     agreed = games["consensus_word"].notnull().values.sum(1)
-    shares = games["word_share"].isel(word=index).mean("run")
+    shares = games["word_share"].sel(word=word).mean("run")
     columns = {
         "held": (("n_agents",), held / runs, "fraction of runs that hold the word"),
         "interval": (("n_agents", "bound"), np.stack(wilson_interval(held, runs, level), -1), _interval_text(level)),

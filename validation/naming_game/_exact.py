@@ -19,7 +19,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import gmres, splu
 
 from meanfield import ConvergenceError, InputError, Population
-from meanfield.toolbox import MIXED, as_population, stamp, whole_number
+from meanfield.toolbox import MIXED, as_population, stamp, whole_number, word_coords
 from validation.naming_game._roster import combined_successors, make_cast, start_composition
 
 Numbers = float | Sequence[float] | np.ndarray | None
@@ -87,7 +87,7 @@ class ExactPopulation:
 
     def moments(self, **times: Numbers) -> xr.Dataset:
         """`mean` and `variance` of the word share Q, dims (interactions, word); times as in `law`."""
-        words = {name: self.population.coords[name] for name in ("word", "word_label")}
+        words = word_coords(self.population.words)
         share, law = xr.DataArray(self.word_share, words, ("configuration", "word")), self.law(**times)
         mean = law @ share
         variance = xr.dot(law, (share - mean) ** 2, dim="configuration")

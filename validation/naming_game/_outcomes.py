@@ -10,7 +10,16 @@ import xarray as xr
 from scipy.special import ndtri
 
 from meanfield import InputError
-from meanfield.toolbox import canonical_order, check_level, labelled, real_number, stamp, whole_number
+from meanfield.toolbox import (
+    canonical_order,
+    check_level,
+    expect,
+    labelled,
+    real_number,
+    stamp,
+    whole_number,
+    word_coords,
+)
 from validation._engine.arguments import ensembles
 from validation.comparison._intervals import wilson_interval
 
@@ -87,8 +96,7 @@ def consensus_times(
         columns,
         coords={
             "n_agents": simulation["n_agents"],
-            "word": np.arange(len(words)),
-            "word_label": ("word", words),
+            **word_coords(words),
             "consensus_time": ("consensus_time", middles, {"long_name": TIME_LABEL, "units": "round"}),
             "quantile": q,
         },
@@ -187,8 +195,7 @@ def critical_size_from_simulation(bias: xr.Dataset, *, level: float = 0.99) -> x
     InputError
         If `bias` is not what `collective_bias` returns, or `level` is out of range.
     """
-    if not isinstance(bias, xr.Dataset) or bias.attrs.get("kind") != "collective_bias":
-        raise InputError("bias: expected what validation.collective_bias returns")
+    expect(bias, "collective_bias", "bias")
     real_number("level", level, above=0.5, below=1)
     bias = canonical_order(bias, "bias").sortby("n_agents").transpose("pair", "n_agents", ..., "word")
     sizes = bias["n_agents"].values

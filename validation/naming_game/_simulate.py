@@ -10,7 +10,7 @@ import xarray as xr
 from tqdm.auto import tqdm
 
 from meanfield import InputError, Population
-from meanfield.toolbox import LARGEST_SEED, as_population, stamp, whole_number
+from meanfield.toolbox import LARGEST_SEED, as_population, stamp, whole_number, word_coords
 from validation._engine.arguments import LARGEST_POPULATION, check_ensembles, population_sizes
 from validation.naming_game import _ensemble, _jax_engine
 from validation.naming_game._convention import CONVENTIONS, Convention
@@ -226,8 +226,7 @@ def _labelled(
         coords={
             "n_agents": ("n_agents", sizes, {"long_name": "number of agents"}),
             "run": np.arange(runs),
-            "word": np.arange(len(words) - 1),
-            "word_label": ("word", np.array(cast.population.words, dtype=str)),
+            **word_coords(cast.population.words),
         },
     )
     if isinstance(policy, xr.Dataset):
@@ -244,5 +243,5 @@ def _labelled(
         dims = ("n_agents", "run", "round", "word")[: values.ndim]
         result[name] = (dims, values, {"long_name": RECORDED[name], "units": "1"})
     if recording.observables:
-        result = result.assign_coords(round=np.arange(recording.rounds + 1), word=np.arange(len(words) - 1))
+        result = result.assign_coords(round=np.arange(recording.rounds + 1))
     return result

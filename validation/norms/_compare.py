@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 
 from meanfield import InputError
-from meanfield.toolbox import check_level, stamp
+from meanfield.toolbox import check_level, expect, stamp
 from theory.norms import NormRates
 from validation.comparison._compare import compare_trajectories
 from validation.norms._emergence import norm_simulation
@@ -125,12 +125,7 @@ def _encounters(data: xr.Dataset, other: xr.Dataset) -> float:
 
 def _curves_of(curves: object, behaviour: str, times: np.ndarray) -> xr.Dataset:
     """The curves of one behaviour; InputError unless they are there, at these times."""
-    expected = "expected what theory.norms.emergence returns"
-    if not isinstance(curves, xr.Dataset):
-        raise InputError(f"curves is a {type(curves).__name__}: {expected}")
-    lacking = [name for name in (*SHARES, *RATES, "behaviour", "time") if name not in curves.variables]
-    if lacking:
-        raise InputError(f"curves lack {lacking[0]}: {expected}")
+    curves = expect(curves, "norm_curves", "curves")
     if behaviour not in np.atleast_1d(curves["behaviour"].values):
         raise InputError(f"curves are of {curves['behaviour'].values.tolist()}: expected {behaviour!r} as simulated")
     if "behaviour" in curves.dims:

@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 
 from meanfield import InputError, ReactionModel
-from meanfield.toolbox import LARGEST_SEED, check_memory, real_number, stamp, whole_number
+from meanfield.toolbox import LARGEST_SEED, check_memory, expect, real_number, stamp, whole_number
 from theory import norms
 from theory.norms import AGENTS, CHANNELS, Behaviour, NormAgent, NormRates, behaviour_of, default_operations
 from theory.toolbox import DAYS, EVENTS, fractions_text, mixture_of, operations_sha256
@@ -138,12 +138,7 @@ def average(simulation: xr.Dataset) -> xr.Dataset:
 
 def norm_simulation(name: str, simulation: object) -> xr.Dataset:
     """A result of `simulate`, over n_agents also where one size was selected; InputError for anything else."""
-    if not isinstance(simulation, xr.Dataset):
-        raise InputError(f"{name} is a {type(simulation).__name__}: expected what validation.norms.simulate returns")
-    missing = [one for one in (*OVER_RUNS, "events", "n_agents", "behaviour") if one not in simulation.variables]
-    missing += [dim for dim in ("run", "time", "standard") if dim not in simulation.dims]
-    if missing:
-        raise InputError(f"{name} lacks {missing[0]}: expected what validation.norms.simulate returns")
+    simulation = expect(simulation, "norm_simulation", name)
     if "n_agents" not in simulation.dims:
         simulation = simulation.expand_dims("n_agents")
     return simulation

@@ -12,7 +12,7 @@ from scipy.special import gammaln
 from scipy.stats import beta
 
 from meanfield import InputError, MemorySpace, make_policy, words_of
-from meanfield.toolbox import LARGEST_SEED, column_numbers, single_policy, whole_number
+from meanfield.toolbox import LARGEST_SEED, column_numbers, expect, single_policy, whole_number
 
 COLUMNS = ("model", "options", "memory_length", "state", "choice", "count")
 MOST_CHOICES = 10**9  # in a row of the table, so that sums are exact
@@ -98,9 +98,7 @@ def sample_policies(policy: xr.Dataset, n: int, seed: int) -> list[xr.Dataset]:
     InputError
         If the policy has no `alpha`, or a number is out of range.
     """
-    if not isinstance(policy, xr.Dataset) or "alpha" not in policy:
-        raise InputError("policy has no variable alpha: expected what empirical_policy returns")
-    policy = single_policy(policy)
+    policy = single_policy(expect(policy, "empirical_policy", "policy"))
     n, seed = whole_number("n", n, 1), whole_number("seed", seed, 0, LARGEST_SEED)
     model = str(policy["model"].item()) if "model" in policy.coords else None
     return [

@@ -9,7 +9,7 @@ import xarray as xr
 from scipy.special import rel_entr
 
 from meanfield import InputError, each_policy, words_of
-from meanfield.toolbox import canonical_order, labelled, name_of, stamp
+from meanfield.toolbox import canonical_order, expect, labelled, name_of, stamp
 from validation.comparison._intervals import wilson_interval
 from validation.populations._microscopic_bias import NEUTRAL_DISTANCE
 
@@ -59,7 +59,7 @@ def neutrality(policies: xr.Dataset | Iterable[xr.Dataset]) -> xr.Dataset:
         coords={
             "pair": [_name(policy, "pair") for policy in singles],
             "model": ("pair", [_name(policy, "model") for policy in singles]),
-            "word": singles[0]["word"],
+            "word": singles[0]["word_number"].values,
             "word_label": (("pair", "word"), [words_of(policy) for policy in singles]),
         },
     )
@@ -98,8 +98,7 @@ def misalignment(policies: xr.Dataset | Iterable[xr.Dataset], bias: xr.Dataset) 
     InputError
         If `bias` is not what `collective_bias` returns, or a policy of it is missing.
     """
-    if not isinstance(bias, xr.Dataset) or bias.attrs.get("kind") != "collective_bias":
-        raise InputError("bias: expected what validation.collective_bias returns")
+    expect(bias, "collective_bias", "bias")
     bias = canonical_order(bias, "bias").transpose("pair", "n_agents", ..., "word")
     agents = _in_order_of(bias, neutrality(policies))
     strong = bias["strong_word"].values.astype(str)

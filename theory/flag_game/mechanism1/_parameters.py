@@ -12,7 +12,7 @@ import xarray as xr
 from numpy.typing import ArrayLike
 
 from meanfield import InputError
-from meanfield.toolbox import real_number, whole_number
+from meanfield.toolbox import expect, real_number, whole_number
 from theory.flag_game.random_field import FieldLaw
 
 POSITIVE = ("exponent_R", "beta")
@@ -87,8 +87,7 @@ class Mechanism1:
         InputError
             If `fit` is something else.
         """
-        if not isinstance(fit, xr.Dataset) or fit.attrs.get("kind") != "mechanism1_fit":
-            raise InputError(f"fit is a {type(fit).__name__}: expected what theory.fit_mechanism1 returns")
+        expect(fit, "mechanism1_fit", "fit")
         values = {name: float(fit["estimate"].sel(parameter=name)) for name in PARAMETERS}
         return cls(**values, interactions_per_agent=int(fit.attrs["option_interactions_per_agent"]))
 

@@ -9,6 +9,7 @@ import pandas as pd
 import xarray as xr
 
 from meanfield import InputError
+from meanfield.toolbox import expect
 from theory.flag_game.mechanism2._memory_conflict import EVIDENCE, KEYS, RELATIONS, RESPONSES
 
 WEAK, STRONG = EVIDENCE
@@ -46,8 +47,7 @@ def memory_conflict_table(probes: Sequence[xr.Dataset], compatibility: Sequence[
 
 
 def _rows(probe: xr.Dataset, compatibility: xr.DataArray) -> pd.DataFrame:
-    if not isinstance(probe, xr.Dataset) or probe.attrs.get("kind") != "memory_conflict":
-        raise InputError(f"probes holds a {type(probe).__name__}: expected what probe_memory_conflict returns")
+    expect(probe, "memory_conflict", "probes")
     if not isinstance(compatibility, xr.DataArray) or compatibility.dims != ("country",):
         raise InputError("compatibility: expected for each probe a DataArray over country, the row of its crop")
     countries = compatibility["country"].values.astype(str)

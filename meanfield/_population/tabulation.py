@@ -1,0 +1,130 @@
+"""Choice probabilities in the order of states, from functions, mappings and tables of memories by name."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from meanfield._population.memory import MemorySpace
+from meanfield.toolbox._arguments import shown
+from meanfield.toolbox._csv import column_numbers, read_csv
+from meanfield.toolbox._errors import InputError
+from meanfield.toolbox._labels import real_numbers
+from meanfield.toolbox._memory_budget import check_memory
+
+# A softmax of float64 logits sums to 1 within a few ulp, one of float32 logits within 1e-7.
+ROW_SUM_TOLERANCE, SINGLE_ROW_SUM_TOLERANCE = 1e-9, 1e-6
+
+NamedMemory = tuple[tuple[str, str], ...]
+Function = Callable[[NamedMemory], Any]
+
+
+def tabulated(
+    source: Function | Mapping[Any, Any] | pd.DataFrame | str | os.PathLike[str],
+    words: Sequence[str],
+    memory_length: int | None,
+) -> np.ndarray:
+    """Shape (S, W), from what `make_policy` takes beside arrays; InputError as there."""
+    if isinstance(source, (str, os.PathLike)):
+        source = read_csv(source, "q", dtype=str, keep_default_na=False)
+    if isinstance(source, pd.DataFrame):
+        keys, values = _columns(source, words)
+    elif isinstance(source, Mapping):
+        keys, values = list(source), list(source.values())
+    else:
+        if memory_length is None:
+            raise InputError("memory_length = None: expected the H interactions that agents remember, for a function")
+        keys = named_memories(MemorySpace(len(words), memory_length), words)
+        values = [source(memory) for memory in keys]
+    space = _smallest_space(len(keys), len(words)) if memory_length is None else MemorySpace(len(words), memory_length)
+    memories = named_memories(space, words)
+    rows = _rows(keys, memories, space, words)
+    return np.array([_row(values[row], memory, words) for row, memory in zip(rows, memories, strict=True)])
+
+
+def probabilities(values: Any, name: str, n_words: int) -> np.ndarray:
+    """`values` in float64; rows of float32 that sum to 1 within 1e-6 are divided by their sums."""
+    q = real_numbers(values, name)
+    if q.shape[-1:] == (n_words,) and np.asarray(values).dtype == np.float32:
+        sums = q.sum(-1, keepdims=True)
+        q = q / np.where(np.abs(sums - 1) <= SINGLE_ROW_SUM_TOLERANCE, sums, 1)
+    return q
+
+
+def text_of(memory: NamedMemory) -> str:
+    """A memory as `own/partner own/partner`, oldest first."""
+    return " ".join(f"{own}/{partner}" for own, partner in memory) or "empty"
+
+
+def named_memories(space: MemorySpace, words: Sequence[str]) -> list[NamedMemory]:
+    length = space.memory_length
+    check_memory(space.n_states * (100 + 60 * length), f"memory_length = {length}", "a shorter memory")
+    return [tuple((words[a], words[b]) for a, b in space.memory(i)) for i in range(space.n_states)]
+
+
+def _smallest_space(n_memories: int, n_words: int) -> MemorySpace:
+    space = MemorySpace(n_words, 1)
+    while space.n_states < n_memories:
+        space = MemorySpace(n_words, space.memory_length + 1)
+    return space
+
+
+def _rows(keys: list[Any], memories: list[NamedMemory], space: MemorySpace, words: Sequence[str]) -> list[int]:
+    """Which key is which memory."""
+    state = {name: i for i, memory in enumerate(memories) for name in (memory, text_of(memory))}
+    found: dict[int, int] = {}
+    for row, key in enumerate(keys):
+        i = state.get("empty" if key == "" else key)
+        if i is None:
+            expected = f"up to {space.memory_length} pairs (own word, partner's word) of {', '.join(words)}"
+            raise InputError(f"q has the memory {shown(key)}: expected {expected}")
+        if i in found:
+            raise InputError(f"q has the memory {text_of(memories[i])} twice: expected it once")
+        found[i] = row
+    missing = [text_of(memory) for i, memory in enumerate(memories) if i not in found]
+    if missing:
+        which = ", ".join(missing[:3]) + (", …" if len(missing) > 3 else "")
+        expected = f"all {space.n_states} of memory_length = {space.memory_length}"
+        raise InputError(f"q lacks {len(missing)} memories, {which}: expected {expected}")
+    return [found[i] for i in range(space.n_states)]
+
+
+def _row(value: Any, memory: NamedMemory, words: Sequence[str]) -> np.ndarray:
+    name = f"q({text_of(memory)})"
+    row = probabilities(value, name, len(words))
+    if row.ndim == 0 and len(words) == 2:
+        row = np.array([row, 1 - row])
+    if row.shape != (len(words),) or not (row >= 0).all() or abs(row.sum() - 1) > ROW_SUM_TOLERANCE:
+        alone = f"the probability of {words[0]}, or " if len(words) == 2 else ""
+        raise InputError(f"{name} = {shown(value)}: expected {alone}{len(words)} probabilities that sum to 1")
+    return row
+
+
+def _columns(table: pd.DataFrame, words: Sequence[str]) -> tuple[list[Any], np.ndarray]:
+    """The memories in a table, and what is said in them."""
+    given = [word for word in words if word in table.columns]
+    pairs = [(f"own_{k}", f"partner_{k}") for k in range(1, table.shape[1] // 2 + 1)]
+    pairs = [pair for pair in pairs if set(pair) <= set(table.columns)]
+    if not ("memory" in table.columns or pairs) or given not in (list(words), [words[0]][: len(words) == 2]):
+        columns = ", ".join(map(str, table.columns))
+        expected = f"memory, or own_1, partner_1, …, and {', '.join(words)}"
+        raise InputError(f"q has the columns {columns}: expected {expected}")
+    cells = {
+        name: [_text(cell) for cell in table[name]] for pair in [("memory",), *pairs] for name in pair if name in table
+    }
+    keys: list[Any] = cells.get("memory") or [
+        tuple((cells[own][i], cells[partner][i]) for own, partner in pairs if cells[own][i] or cells[partner][i])
+        for i in range(len(table))
+    ]
+    values = np.stack([column_numbers(table[word]) for word in given], axis=-1)
+    if all(table[word].dtype == np.float32 for word in given):
+        values = values.astype(np.float32)
+    return keys, values if len(given) == len(words) else values[:, 0]
+
+
+def _text(cell: Any) -> str:
+    return "" if pd.isna(cell) else str(cell).strip()

@@ -1,0 +1,62 @@
+"""Results that functions take: what they are known by, and who makes them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import xarray as xr
+
+from meanfield.toolbox._errors import InputError
+
+
+class Kind(NamedTuple):
+    """The function that makes such a result; variables or dims that it has, or none, where attrs["kind"] tells."""
+
+    maker: str
+    needs: tuple[str, ...] = ()
+
+
+NORM_CURVES = ("accepted", "complying", "conflicts", "thoughts", "chats")
+KINDS = {
+    "policy": Kind("meanfield.make_policy", ("q",)),
+    "solution": Kind("meanfield.solve", ("word_share", "attractor", "time")),
+    "record": Kind("policy_extraction.extract", ("log_probability",)),
+    "variants": Kind("policy_extraction.measuring.prompt_variants", ("variant", "q")),
+    "policy_check": Kind("policy_extraction.check_policy", ("warning",)),
+    "norm_probes": Kind("policy_extraction.norms.probe_operations", ("probability", "willing", "kind")),
+    "comprehension": Kind("policy_extraction.checks.comprehension"),
+    "generation_test": Kind("policy_extraction.checks.generation_test"),
+    "memory_conflict": Kind("policy_extraction.flag_game.probe_memory_conflict"),
+    "norm_curves": Kind("theory.norms.emergence", ("time", "behaviour", *NORM_CURVES)),
+    "mechanism1_fit": Kind("theory.fit_mechanism1"),
+    "random_field_phase_diagram": Kind("theory.random_field_phase_diagram"),
+    "flag_game_fields": Kind("theory.flag_game.crop_fields"),
+    "flag_game_probe": Kind("theory.flag_game.compare_with_probe"),
+    "simulation": Kind("validation.simulate", ("consensus_round", "consensus_word", "word", "n_agents")),
+    "collective_bias": Kind("validation.collective_bias"),
+    "norm_simulation": Kind(
+        "validation.simulate_norms",
+        (*NORM_CURVES, "reached", "informed", "events", "n_agents", "behaviour", "run", "time", "standard"),
+    ),
+    "comparison": Kind("validation.compare"),
+    "empirical_policy": Kind("validation.populations.empirical_policy", ("alpha",)),
+    "gossip": Kind("validation.flag_game.simulate_gossip", ("initial_report", "final_report", "truth")),
+    "team_composition": Kind("validation.flag_game.predict_composition"),
+    "team_composition_comparison": Kind("validation.flag_game.compare_composition"),
+}
+
+
+def expect(dataset: object, kind: str, name: str) -> xr.Dataset:
+    """`dataset`, if it is a result of this kind; InputError says of `name` who makes one, and what is wrong with it."""
+    maker, needs = KINDS[kind]
+    if not isinstance(dataset, xr.Dataset):
+        wrong = f"it is a {type(dataset).__name__}"
+    elif needs:
+        missing = [one for one in needs if one not in dataset.variables and one not in dataset.dims]
+        wrong = f"{missing[0]!r} is missing" if missing else ""
+    else:
+        found = dataset.attrs.get("kind")
+        wrong = "" if found == kind else f"attrs['kind'] = {found!r}"
+    if wrong:
+        raise InputError(f"{name}: expected the result of {maker}, but {wrong}")
+    return dataset  # type: ignore[return-value]
