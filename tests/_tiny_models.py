@@ -10,6 +10,8 @@ from transformers import AutoConfig, AutoModelForCausalLM, LlamaConfig, LlamaFor
 
 from policy_extraction.prompts import Template
 
+torch.set_num_threads(1)  # of several threads each tiny product waits for all, much so beside other processes
+
 LETTERS = "abcdehiknorsty'"
 CHAT = "{% for m in messages %}<{{ m.role }}>{{ m.content }}\n{% endfor %}{% if add_generation_prompt %}<a>{% endif %}"
 

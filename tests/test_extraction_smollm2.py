@@ -9,12 +9,12 @@ import pytest
 
 import meanfield
 from policy_extraction import SMOLLM2, extract, policy_from_record
+from policy_extraction.backends.local import TransformersBackend
 from policy_extraction.backends.local._batches import batch_scores
 from policy_extraction.backends.local._load import load
 from policy_extraction.backends.local._packed import packed_linears
 from policy_extraction.backends.local._passes import Room, tree_scores
 from policy_extraction.backends.local._source import find
-from policy_extraction.backends.local._transformers import TransformersBackend
 from policy_extraction.prompts import NAMING_GAME, Payoffs
 from policy_extraction.prompts._questions import prompts
 from policy_extraction.rebuild_gallery import PAIRS
@@ -77,6 +77,7 @@ def test_tree_batches_and_packed_weights_equal_one_prompt_a_pass(smollm2, asked,
 
 
 def test_a_policy_of_the_embedded_model(smollm2, tmp_path, monkeypatch):
+    monkeypatch.setattr("policy_extraction.backends._open.load", lambda *_: smollm2.language_model)
     policy = extract(words=HIS_HER, memory_length=1, cache=tmp_path)
     assert policy["model"].item() == "SmolLM2-135M-Instruct"
     assert policy["word_tokens"].values.tolist() == [

@@ -374,7 +374,7 @@ def test_passing_failures_are_tried_again(failure):
 def test_a_server_that_goes_on_failing_is_given_up(failure):
     behaviour = Behaviour(KnownModel.of(FIRST_WORDS), failures=["works"] * 2, always=failure)
     with serving(behaviour) as url:
-        server = backend(url, prefill="assistant", max_retries=2, timeout=1.0 if failure == "slow" else 60.0)
+        server = backend(url, prefill="assistant", max_retries=2, timeout=0.2 if failure == "slow" else 60.0)
         done = []
         with pytest.raises(ServerError, match="failed 3 times in a row") as error:
             for portion in server.score(PROMPTS, HIS_HER):

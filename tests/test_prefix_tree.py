@@ -19,15 +19,15 @@ import torch
 
 from _tiny_models import CHAT, LETTERS, OTHER, PLAIN, SHORT, architecture, letter_tokenizer, random_model, tiny
 from meanfield import InputError
-from policy_extraction.backends.local import _attention, _transformers
+from policy_extraction.backends.local import TransformersBackend, _attention, _passes, _transformers
 from policy_extraction.backends.local._batches import batch_scores, repeatable
 from policy_extraction.backends.local._disjoint import disjoint
 from policy_extraction.backends.local._memory_budget import GIB, MOST_TOKENS_CPU, Footprint, footprint
 from policy_extraction.backends.local._packed import packed_linears
-from policy_extraction.backends.local._parallel import in_order
-from policy_extraction.backends.local._passes import Room, _passes, tree_scores
+from policy_extraction.backends.local._parallel import AbandonedError, check_awaited, in_order
+from policy_extraction.backends.local._passes import Beginning, Room, tree_scores
 from policy_extraction.backends.local._tokens import Question, questions
-from policy_extraction.backends.local._transformers import TransformersBackend, given
+from policy_extraction.backends.local._transformers import given
 from policy_extraction.backends.local._tree import Edge, sequences_of, tree
 from policy_extraction.prompts import Payoffs
 from policy_extraction.prompts._questions import all_memories, prompts
@@ -91,7 +91,7 @@ def test_passes_hold_each_token_once_and_no_more_than_fit(seed, size):
     run, wanted = [], []
 
     def visit(edge: Edge) -> None:
-        for one in _passes(edge.children, room):
+        for one in _passes._passes(edge.children, room):
             assert len(one.tokens) <= size
             for row in one.rows:
                 assert [one.positions[i] for i in row] == list(range(edge.end, edge.end + len(row)))
@@ -133,6 +133,28 @@ def test_tree_equals_one_prompt_a_pass_whatever_continues_what(seed):
     model = random_model(3, seed=seed)
     for size in (1, 5, 1000):
         np.testing.assert_allclose(tree_scores(model, what, Room(size, 0)), one_by_one(model, what), atol=ROUNDING)
+
+
+def test_a_beginning_is_read_once_and_its_numbers_depend_on_nothing_before(monkeypatch):
+    """To the last bit, so that an interrupted measurement goes on with the same numbers."""
+    monkeypatch.setattr(_passes, "BLOCK", 8)
+    what, model, room = sorted(asked(), key=lambda question: question.context), random_model(101), Room(300, 1)
+    portions = [what[:7], what[7:14], what[14:], what[:7]]
+    longest = max(len(question.context) for question in what) + 3
+    read, run = [], _passes._run
+
+    def counted(model, one, *rest):
+        read.append(len(one.tokens))
+        return run(model, one, *rest)
+
+    plain = [tree_scores(model, portion, room) for portion in portions]
+    monkeypatch.setattr(_passes, "_run", counted)
+    fresh = [tree_scores(model, portion, room, Beginning(longest)) for portion in portions]
+    blocks, used = read.count(8), Beginning(longest)
+    for portion, one, expected in zip(portions, fresh, plain, strict=True):
+        np.testing.assert_array_equal(tree_scores(model, portion, room, used), one)
+        np.testing.assert_allclose(one, expected, atol=ROUNDING)
+    assert 0 < read.count(8) - blocks < blocks / 2, "most blocks are read once"
 
 
 def test_attention_with_a_mask_equals_that_with_packed_products(monkeypatch):
@@ -181,6 +203,9 @@ def test_a_window_that_hides_nothing_does_not_matter():
         config = MistralConfig(vocab_size=101, num_key_value_heads=1, sliding_window=window, **sizes)
         backend = given(MistralForCausalLM(config), letter_tokenizer(chat=CHAT))
         assert backend._tree_is_exact(what) is exact
+        np.testing.assert_allclose(
+            backend._method(what, exact)(what), one_by_one(backend.language_model.model, what), atol=ROUNDING
+        )
 
 
 def test_the_models_own_attention_is_put_back():
@@ -242,6 +267,25 @@ def test_work_at_a_time_comes_in_order_and_a_failure_is_raised():
         for item in in_order(work, range(20), 3):
             seen.append(item)
     assert seen == list(range(7))
+
+
+def test_work_that_nobody_waits_for_any_more_ends():
+    ended = []
+
+    def work(item: int) -> int:
+        try:
+            for _ in range(1000 if item else 1):
+                check_awaited()
+                time.sleep(0.01)
+        except AbandonedError:
+            ended.append(item)
+            raise
+        return item
+
+    waited = in_order(work, range(4), 2)
+    assert next(waited) == 0
+    waited.close()
+    assert ended
 
 
 def test_packed_layers_are_put_back():

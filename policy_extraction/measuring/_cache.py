@@ -15,20 +15,18 @@ from pathlib import Path
 import xarray as xr
 
 from meanfield import InputError, StorageError, cache_folder, load, save
-from policy_extraction.measuring._store import Measured
-
-UNFINISHED = ".zarr"
+from policy_extraction.measuring._answers import Answers
 
 
 class RecordCache:
-    """Records of measurements as NetCDF files, named by the SHA-256 of what determines them.
-
-    What an unfinished measurement has is in a Zarr array beside them.
+    """Records of measurements as NetCDF files, named by the SHA-256 of what determines them, and answers beside them.
 
     Parameters
     ----------
     cache
-        True for the folder `records` in `cache_folder`, False for no cache, or a folder.
+        True for a folder in `cache_folder`, False for no cache, or a folder.
+    name
+        Of the folder in `cache_folder`.
 
     Raises
     ------
@@ -36,13 +34,13 @@ class RecordCache:
         If `cache` is none of these.
     """
 
-    def __init__(self, cache: bool | str | os.PathLike[str]) -> None:
+    def __init__(self, cache: bool | str | os.PathLike[str], name: str = "records") -> None:
         if not isinstance(cache, (bool, str, os.PathLike)):
             raise InputError(f"cache = {cache!r}: expected True, False or a folder")
-        self.folder = cache_folder() / "records" if cache is True else Path(cache).expanduser() if cache else None
+        self.folder = cache_folder() / name if cache is True else Path(cache).expanduser() if cache else None
 
     def prepare(self) -> None:
-        """Make the folder, before a measurement that would be lost without it; InputError where that is impossible."""
+        """Make the folder, before a measurement that would be lost without it; StorageError where it is impossible."""
         if self.folder is None:
             return
         try:
@@ -50,7 +48,7 @@ class RecordCache:
             with tempfile.TemporaryFile(dir=self.folder):
                 pass
         except OSError as error:
-            raise InputError(
+            raise StorageError(
                 f"cache = {self.folder}: can't be written to ({error.strerror}); "
                 "set MEANFIELD_CACHE to another folder, or pass cache=False"
             ) from None
@@ -63,32 +61,37 @@ class RecordCache:
             record = load(self._path(key))
         except InputError:  # a damaged file is as good as none
             return None
-        shutil.rmtree(self._path(key, UNFINISHED), ignore_errors=True)  # of a process that was killed after `put`
+        self._clear(key)  # of a process that was killed after `put`
         return record
 
     def put(self, key: dict[str, object], record: xr.Dataset) -> None:
-        """Keep a record; StorageError where that is impossible.
-
-        It is written beside what was measured, so that what a killed process leaves of it goes with that.
-        """
+        """Keep a record, and no longer the answers that it was made of; StorageError where that is impossible."""
         if self.folder is None:
             return
-        path, folder = self._path(key), self._path(key, UNFINISHED)
+        path = self._path(key)
         try:
-            folder.mkdir(exist_ok=True)
-            save(record, folder / path.name).replace(path)
-        except FileNotFoundError:
-            if not path.is_file():  # by another process, which removed the folder then
-                raise
+            self.folder.mkdir(parents=True, exist_ok=True)
+            save(record, path)
         except (OSError, RuntimeError) as error:  # of the disk, and what HDF5 makes of it
-            raise StorageError(
-                f"cache = {path}: can't be written ({getattr(error, 'strerror', None) or error}); what was measured is "
-                "kept, start again to go on"
-            ) from None
+            if not (isinstance(error, FileNotFoundError) and path.is_file()):  # another process kept it, and cleared
+                raise StorageError(
+                    f"cache = {path}: can't be written ({getattr(error, 'strerror', None) or error}); answers "
+                    "are kept, start again to go on"
+                ) from None
+        self._clear(key)
 
-    def unfinished(self, key: dict[str, object], n_prompts: int, n_words: int) -> Measured:
-        """What is known of a record that is not finished."""
-        return Measured(None if self.folder is None else self._path(key, UNFINISHED), n_prompts, n_words)
+    def answers(self, key: dict[str, object]) -> Answers:
+        """What was answered so far."""
+        return Answers(None if self.folder is None else self._path(key, ".sqlite"))
+
+    def _clear(self, key: dict[str, object]) -> None:
+        """Remove all but the record: answers, what killed processes left of a save, and stores of earlier releases."""
+        record = self._path(key)
+        for path in record.parent.glob(f"*{record.stem}*"):
+            if path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            elif path != record:
+                path.unlink(missing_ok=True)
 
     def _path(self, key: dict[str, object], ending: str = ".nc") -> Path:
         assert self.folder is not None

@@ -96,7 +96,9 @@ def extract(
     ModelError
         If it returns NaN, or leaves prompts without an answer.
     StorageError
-        If the cache can't be written any more; what was measured is kept.
+        If the cache can't be written; what was measured is kept.
+    KeyboardInterrupt
+        After Ctrl-C, once a line on stderr has said how much is kept; the same call goes on from there.
     """
     games, stacked = games_of(words)
     check_games(games, memory_length)
@@ -153,18 +155,19 @@ class _Plan:
 def _measure(backend: Backend, plan: _Plan, kept: RecordCache, bar: tqdm) -> xr.Dataset:
     """Measure what is not known yet, and keep the record."""
     memories = all_memories(len(plan.words), plan.memory_length)
+    wanted = [(tuple(memory), place) for place in range(len(plan.presented)) for memory in memories]
     asked = prompts(plan.words, plan.presented, memories, plan.template, plan.payoffs)
-    measured = kept.unfinished(plan.key(backend), len(asked), len(plan.words))
-    measured.complete(backend, asked, plan.words, bar)
+    answers = kept.answers(plan.key(backend))
+    log_p, censored = answers.complete(backend, plan.words, wanted, asked, bar)
     shape = (len(plan.presented), len(memories), len(plan.words))
     record = make_record(
-        measured.log_probability.reshape(shape),
+        log_p.reshape(shape),
         plan.words,
         plan.presented,
         backend.tokens(plan.words),
         plan.memory_length,
         backend.name,
-        measured.censored.reshape(shape),
+        censored.reshape(shape),
         model_identity=backend.identity,
         template=plan.template.name,
         payoff_success=plan.payoffs.success,
@@ -172,5 +175,4 @@ def _measure(backend: Backend, plan: _Plan, kept: RecordCache, bar: tqdm) -> xr.
         **backend.provenance,
     )
     kept.put(plan.key(backend), record)
-    measured.remove()
     return record

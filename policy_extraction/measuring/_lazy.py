@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
-from pathlib import Path
 
 import numpy as np
 import xarray as xr
 from tqdm.auto import tqdm
 
-from meanfield import InputError, MemorySpace, cache_folder
+from meanfield import InputError, MemorySpace
 from meanfield.toolbox import shown
 from policy_extraction._toolbox.texts import check_kept
 from policy_extraction.backends._backend import Backend
-from policy_extraction.measuring._asked import Answers, Asked, Memory
+from policy_extraction.measuring._answers import Memory
+from policy_extraction.measuring._cache import RecordCache
 from policy_extraction.measuring._record import make_record
-from policy_extraction.measuring._sampling import Sampling, check_log_probabilities, choose
+from policy_extraction.measuring._sampling import Sampling, choose
 from policy_extraction.prompts._games import check_games, one_game
 from policy_extraction.prompts._orders import Order
 from policy_extraction.prompts._orders import orders as presentation_orders
@@ -90,6 +88,10 @@ def lazy_policy(
     InputError
         If an argument is wrong, or the back end says that it can't measure these words and memories; from the function,
         if the answers do not determine the probabilities.
+    ModelError
+        From the function, if the model returns NaN or leaves prompts without an answer.
+    StorageError
+        If the cache can't be read and written.
     """
     words = one_game(words)
     return LazyExtraction(
@@ -132,13 +134,16 @@ class LazyExtraction:
     ) -> None:
         self.words, self.memory_length, self.name = words, memory_length, backend.name
         self.presented = list(presented)
-        self.prompts_asked = 0
         self._backend, self._template, self._payoffs = backend, template, payoffs
         self._sampling, self._progress = sampling, progress
-        self._asked = Asked(self._path(cache))
+        self._answers = RecordCache(cache if backend.identity else False, "asked").answers(self._key())
         self._checked = False
-        if not len(self._asked):  # else the model may not be needed at all, which can take long to load
+        if not len(self._answers):  # else the model may not be needed at all, which can take long to load
             self._check()
+
+    @property
+    def prompts_asked(self) -> int:
+        return self._answers.n_asked
 
     def __call__(self, memories: Sequence[Memory]) -> np.ndarray:
         """Choice probabilities (n, W) in these memories; the model is asked what is not known, in one batch."""
@@ -146,8 +151,10 @@ class LazyExtraction:
         space = MemorySpace(len(self.words), self.memory_length)
         for memory in memories:
             space.state(memory)  # InputError where it is none
-        self._ask(list(dict.fromkeys(memories)))
-        log_p, censored = self._arrays(self._asked.get(list(dict.fromkeys(memories))), memories)
+        unique = list(dict.fromkeys(memories))
+        log_p, censored = self._measured(unique)
+        where = {memory: i for i, memory in enumerate(unique)}
+        log_p, censored = (values[:, [where[memory] for memory in memories]] for values in (log_p, censored))
         choice = choose(log_p, censored, self._sampling)
         if self._sampling.undecided == "raise" and not choice.decided.all():
             number = (~choice.decided).sum()
@@ -162,15 +169,14 @@ class LazyExtraction:
 
         Memories whose measurement was interrupted are left out. `check_policy` takes it.
         """
-        answers = self._asked.everything()
         n_orders = len(self.presented)
-        known = Counter(memory for memory, _ in answers)
+        known = Counter(memory for memory, _ in self._answers.known())
         # The file may also hold longer memories, which the same model was asked about with another H.
         memories = [memory for memory, n in known.items() if n == n_orders and len(memory) <= self.memory_length]
         if not memories:
             raise InputError(f"{self.name}: nothing was asked yet, so that there is no record")
         self._check()  # before it, a back end need not know how it spells the words
-        log_p, censored = self._arrays(answers, memories)
+        log_p, censored = self._measured(memories)
         space = MemorySpace(len(self.words), self.memory_length)
         record = make_record(
             log_p,
@@ -185,34 +191,19 @@ class LazyExtraction:
         )
         return record.assign_coords(state=[space.state(memory) for memory in memories])
 
-    def _ask(self, memories: Sequence[Memory]) -> None:
-        known = self._asked.get(memories)
-        places = range(len(self.presented))
-        wanted = [(memory, place) for memory in memories for place in places if (memory, place) not in known]
-        if not wanted:
-            return
-        self._check()
-        prompts = [self._prompt(memory, place) for memory, place in wanted]
-        answered = 0
-        with tqdm(total=len(prompts), desc=self.name, unit="prompt", disable=not self._progress) as bar:
-            for scores in self._backend.score(prompts, self.words):
-                keys = [wanted[i] for i in scores.numbers]
-                check_log_probabilities(scores.log_probability)  # before they are kept for good
-                self._asked.put(keys, scores.log_probability, scores.censored)
-                self.prompts_asked += len(keys)
-                answered += len(keys)
-                bar.update(len(keys))
-        if answered < len(wanted):
-            raise InputError(f"{self.name} answered {answered} of {len(wanted)} prompts: expected all")
-
-    def _arrays(self, answers: Answers, memories: Sequence[Memory]) -> tuple[np.ndarray, np.ndarray]:
-        """Log-probabilities and whether they are censored, shape (order, memory, word)."""
+    def _measured(self, memories: Sequence[Memory]) -> tuple[np.ndarray, np.ndarray]:
+        """Log-probabilities and whether they are censored, shape (order, memory, word); what is not known is asked."""
+        asked = [(memory, place) for place in range(len(self.presented)) for memory in memories]
+        log_p, censored = self._answers.get(asked, len(self.words))
+        missing = np.flatnonzero(np.isnan(log_p).any(axis=1))
+        if len(missing):
+            self._check()
+            wanted = [asked[number] for number in missing]
+            prompts = [self._prompt(memory, place) for memory, place in wanted]
+            with tqdm(total=len(prompts), desc=self.name, unit="prompt", disable=not self._progress) as bar:
+                log_p[missing], censored[missing] = self._answers.ask(self._backend, self.words, wanted, prompts, bar)
         shape = (len(self.presented), len(memories), len(self.words))
-        rows = [answers[memory, place] for place in range(len(self.presented)) for memory in memories]
-        return (
-            np.array([row.log_probability for row in rows], dtype=np.float64).reshape(shape),
-            np.array([row.censored for row in rows], dtype=bool).reshape(shape),
-        )
+        return log_p.reshape(shape), censored.reshape(shape)
 
     def _check(self) -> None:
         if not self._checked:
@@ -225,13 +216,8 @@ class LazyExtraction:
         spoken = [(self.words[own], self.words[partner]) for own, partner in memory]
         return self._template.prompt(self.presented[place], spoken, self._payoffs)
 
-    def _path(self, cache: bool | str | os.PathLike[str]) -> Path | None:
-        if not isinstance(cache, (bool, str, os.PathLike)):
-            raise InputError(f"cache = {cache!r}: expected True, False or a folder")
-        if cache is False or not self._backend.identity:
-            return None
-        folder = cache_folder() / "asked" if cache is True else Path(cache).expanduser()
-        key = {
+    def _key(self) -> dict[str, object]:
+        return {
             "format": 1,
             "identity": self._backend.identity,
             "words": self.words,
@@ -239,8 +225,6 @@ class LazyExtraction:
             "template": asdict(self._template),
             "payoffs": asdict(self._payoffs),
         }
-        text = json.dumps(key, sort_keys=True, ensure_ascii=False)
-        return folder / f"{hashlib.sha256(text.encode()).hexdigest()}.sqlite"
 
     def _provenance(self) -> dict[str, str | float]:
         return {

@@ -77,10 +77,9 @@ def probe(
     prompts = list(dict.fromkeys(prompt for both in asked for prompt in both))
     place = {prompt: number for number, prompt in enumerate(prompts)}
     key = {"format": 1, "identity": backend.identity, "words": words, "prompts": list(map(asdict, prompts))}
-    measured = (kept if kept and backend.identity else RecordCache(False)).unfinished(key, len(prompts), len(words))
+    answers = (kept if kept and backend.identity else RecordCache(False)).answers(key)
     with tqdm(total=len(prompts), desc=backend.name, unit="prompt", disable=not progress) as bar:
-        measured.complete(backend, prompts, words, bar)
-    log_p, censored = measured.log_probability, measured.censored
+        log_p, censored = answers.complete(backend, words, [((), i) for i in range(len(prompts))], prompts, bar)
     if censored.all(-1).any():
         raise NeitherWordError(
             f"backend = {backend.name}: neither {words[0]!r} nor {words[1]!r} is among its most probable answers; "

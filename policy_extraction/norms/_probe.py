@@ -86,11 +86,11 @@ def probe_operations(
     Raises
     ------
     InputError
-        If an argument is not as described, or the cache can't be written to.
+        If an argument is not as described.
     ModelError
         If the back end only bounds the probabilities of both words, or leaves prompts without an answer.
     StorageError
-        If the cache can't be written any more; what was measured is kept.
+        If the cache can't be written; what was measured is kept.
     """
     check_arguments(backend, prompts, temperature)
     kept = RecordCache(cache)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from policy_extraction.backends.local._packed import packs, product
+from policy_extraction.backends.local._parallel import check_awaited
 
 NAME = "meanfield_tree"
 _CURRENT: ContextVar[Branches] = ContextVar("branches")
@@ -104,6 +105,7 @@ def _attend(
     """The attention function of transformers; arrays have the shape (1, heads, tokens, size)."""
     import torch
 
+    check_awaited()
     branches = _CURRENT.get()
     _check(module, attention_mask, options, branches.longest)
     layer = module.layer_idx

@@ -15,8 +15,10 @@ from typing import Any
 import numpy as np
 
 from policy_extraction.backends.local._attention import Branches, Prefix, branching, current
-from policy_extraction.backends.local._tokens import Question
+from policy_extraction.backends.local._tokens import Question, Tokens, shared_length
 from policy_extraction.backends.local._tree import Edge, Wanted, cut, tree
+
+BLOCK = 32  # tokens
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,36 @@ class _Pass:
             self.add(child, row, True)
 
 
-def tree_scores(model: Any, questions: Sequence[Question], room: Room) -> np.ndarray:
+class Beginning:
+    """Keys and values of the tokens that questions begin with, kept from one portion of them to the next.
+
+    They are run in blocks, each alone: its numbers depend on the tokens before it, and on no portion that came before.
+
+    Parameters
+    ----------
+    longest
+        Tokens of the longest sequence to come.
+    """
+
+    def __init__(self, longest: int) -> None:
+        self._prefix, self._tokens = Prefix(longest), ()
+
+    def of(self, model: Any, tokens: Tokens) -> Prefix:
+        """The prefix that ends with these tokens, whole blocks of them."""
+        same = min(shared_length([self._tokens, tokens]), len(tokens)) // BLOCK * BLOCK
+        for start in range(same, len(tokens), BLOCK):
+            block = _Pass()
+            block.add(Edge(start, tokens[start : start + BLOCK]), [], whole=False)
+            self._prefix.length = start
+            new = _run(model, block, self._prefix, self._prefix.capacity, np.empty((0, 0)))
+            self._prefix.write(new, slice(0, BLOCK), start)
+        self._tokens, self._prefix.length = tokens, len(tokens)
+        return self._prefix
+
+
+def tree_scores(
+    model: Any, questions: Sequence[Question], room: Room, beginning: Beginning | None = None
+) -> np.ndarray:
     """Log-probability that the model's answer begins with each word, shape (questions, words).
 
     Parameters
@@ -65,6 +96,8 @@ def tree_scores(model: Any, questions: Sequence[Question], room: Room) -> np.nda
         What it reads, and the tokens of each possible answer; all have as many words.
     room
         Size of a pass.
+    beginning
+        Where the tokens that all contexts share are kept for the next call; None to run them with the others.
 
     Raises
     ------
@@ -73,10 +106,12 @@ def tree_scores(model: Any, questions: Sequence[Question], room: Room) -> np.nda
     """
     import torch
 
-    root = tree(questions)
+    contexts = [question.context for question in questions]
+    n_shared = min(shared_length(contexts), min(map(len, contexts)) - 1) // BLOCK * BLOCK if beginning else 0
+    root = tree(questions, n_shared)
     scores = np.zeros((len(questions), len(questions[0].answers)))
-    prefix = Prefix(root.depth)
     with torch.inference_mode(), branching(model):
+        prefix = beginning.of(model, contexts[0][:n_shared]) if beginning else Prefix(root.depth)
         _visit(model, root, prefix, room, root.depth, scores)
     return scores
 
@@ -127,7 +162,7 @@ def _run(model: Any, one: _Pass, prefix: Prefix, longest: int, scores: np.ndarra
     kept = [first + i for edge, first in one.opened for i in range(len(edge.tokens))]
     branches = Branches(prefix, [numbers(group) for group in rows], numbers(home), numbers(kept), longest)
     places = [place for place, _ in one.wanted]
-    keep = {"logits_to_keep": numbers(places)} if keeps_logits(model) and places else {}
+    keep = {"logits_to_keep": numbers(places or [0])} if keeps_logits(model) else {}
     with current(branches):
         output = model(input_ids=numbers([one.tokens]), position_ids=numbers([one.positions]), use_cache=False, **keep)
     if places:

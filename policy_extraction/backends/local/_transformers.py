@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from functools import cached_property
 from typing import Any
 
@@ -27,13 +28,15 @@ from policy_extraction.backends.local._memory_budget import (
 )
 from policy_extraction.backends.local._packed import packed_linears
 from policy_extraction.backends.local._parallel import in_order
-from policy_extraction.backends.local._passes import Room, tree_scores
+from policy_extraction.backends.local._passes import Beginning, Room, tree_scores
 from policy_extraction.backends.local._tokens import Question, Tokens, questions, spelled
 from policy_extraction.prompts._template import Prompt
 
-# Neighbours in the tree that are measured together. An interrupted measurement goes on with the very same portions, so
-# that its numbers are the same to the last bit; reading again what portions share costs 2 %.
+# Neighbours in the tree that are measured together, at most. How many depends on the model and not on a clock: an
+# interrupted measurement goes on with the very same portions, so that its numbers are the same to the last bit.
 PORTION = 128
+# Prompts times weights on a CPU: some two seconds, after which there is something to keep and to tell.
+WORK = 1.1e9
 
 
 class TransformersBackend:
@@ -98,17 +101,18 @@ class TransformersBackend:
         asked = self._questions(prompts, words)
         model = self.language_model.model
         order = sorted(range(len(asked)), key=lambda number: asked[number].context)
-        numbers = [order[first : first + PORTION] for first in range(0, len(order), PORTION)]
-        portions = [[asked[number] for number in some] for some in numbers]
-        exact = self._exact(asked)
-        method, workers = self._method(asked, exact), self._workers(asked, exact)
-        # The attention is replaced once around all passes: several run at a time.
-        with packed_linears(model), branching(model) if exact else nullcontext():
-            measured = in_order(method, portions, workers)
-            for some, portion, begun in zip(numbers, portions, measured, strict=True):
-                rows = zip(self._finite(begun), portion, strict=True)
-                log_p = np.stack([disjoint(row, question.answers) for row, question in rows])
-                yield Scores(np.array(some), log_p, np.zeros(log_p.shape, dtype=bool))
+        with packed_linears(model):
+            exact = self._exact(asked)
+            size = self._portion(exact)
+            numbers = [order[first : first + size] for first in range(0, len(order), size)]
+            portions = [[asked[number] for number in some] for some in numbers]
+            work = in_order(self._method(asked, exact), portions, self._workers(asked, exact))
+            # The attention is replaced once around all passes: several run at a time, and end before it is put back.
+            with branching(model) if exact else nullcontext(), closing(work) as measured:
+                for some, portion, begun in zip(numbers, portions, measured, strict=True):
+                    rows = zip(self._finite(begun), portion, strict=True)
+                    log_p = np.stack([disjoint(row, question.answers) for row, question in rows])
+                    yield Scores(np.array(some), log_p, np.zeros(log_p.shape, dtype=bool))
 
     def generate(
         self, prompts: Sequence[Prompt], *, max_tokens: int, temperature: float = 1.0, seed: int = 0
@@ -185,12 +189,25 @@ class TransformersBackend:
             return 1
         return min(self._footprint.passes(self._budget, _longest(asked)), torch.get_num_threads())
 
+    def _portion(self, exact: bool) -> int:
+        """Prompts of a portion; without the tree each portion runs its shared beginning anew."""
+        model = self.language_model.model
+        if not exact or model.device.type != "cpu":
+            return PORTION
+        return max(4, min(PORTION, int(WORK / sum(weights.numel() for weights in model.parameters()))))
+
     def _method(self, asked: Sequence[Question], exact: bool) -> Callable[[Sequence[Question]], np.ndarray]:
         """The tree where it gives what plain forward passes give, batches for other models."""
         model, tokens = self.language_model.model, self._tokens_of_a_pass(asked)
         if exact:
-            room = Room(tokens, self._footprint.wanted)
-            return lambda portion: tree_scores(model, portion, room)
+            room, here = Room(tokens, self._footprint.wanted), threading.local()
+
+            def scores(portion: Sequence[Question]) -> np.ndarray:
+                if not hasattr(here, "beginning"):
+                    here.beginning = Beginning(_longest(asked) - 1)  # the last token of an answer is never read
+                return tree_scores(model, portion, room, here.beginning)
+
+            return scores
         return lambda portion: batch_scores(model, portion, tokens)
 
     def _exact(self, asked: Sequence[Question]) -> bool:

@@ -71,13 +71,15 @@ def sequences_of(questions: Sequence[Question]) -> dict[Tokens, dict[int, list[W
     return wanted
 
 
-def tree(questions: Sequence[Question]) -> Edge:
+def tree(questions: Sequence[Question], start: int = 0) -> Edge:
     """The tree of all that must be read to know the probability of every token of every answer.
 
     Parameters
     ----------
     questions
         With contexts of at least one token.
+    start
+        How many tokens, common to all contexts and fewer than any of them has, were read before.
 
     Returns
     -------
@@ -85,7 +87,7 @@ def tree(questions: Sequence[Question]) -> Edge:
     """
     wanted = sequences_of(questions)
     sequences = sorted(wanted)
-    return Edge(0, (), {}, list(_branches(sequences, wanted, 0)))
+    return Edge(start, (), {}, list(_branches(sequences, wanted, start)))
 
 
 def _branches(sequences: Sequence[Tokens], wanted: dict[Tokens, dict[int, list[Wanted]]], start: int) -> Iterator[Edge]:
