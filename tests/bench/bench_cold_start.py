@@ -17,7 +17,7 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 
-ROOMS = ("meanfield", "validation", "theory")
+ROOMS = ("meanfield", "validation", "validation.naming_game")
 LENGTHS = (3, 5)
 # By name of the parameter, or of function and parameter. Functions with another that must be given are not called.
 EXAMPLES = {
@@ -41,8 +41,7 @@ EXAMPLES = {
     "n": "2",
 }
 CHILD = """
-import sys, time
-sys.path.insert(0, {tests!r})
+import time
 start = time.process_time()
 import {room}
 imported = time.process_time() - start
@@ -69,7 +68,9 @@ def measured(room: str, name: str, required: list[str], length: int) -> list[str
     given = {parameter: EXAMPLES[parameter] for parameter in required}
     given |= {key.split(".")[1]: value for key, value in EXAMPLES.items() if key.startswith(f"{name}.")}
     arguments = ", ".join(f"{parameter}={value}" for parameter, value in given.items())
-    code = CHILD.format(tests=str(Path(__file__).parents[1]), room=room, name=name, length=length, arguments=arguments)
+    code = CHILD.format(
+        tests=str(Path(__file__).parents[1] / "support"), room=room, name=name, length=length, arguments=arguments
+    )
     where = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=where)
     if done.returncode:

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 import meanfield
-from conftest import drift, linearised_drift, random_policy
+from _policies import drift, linearised_drift, random_policy
 from meanfield._fixed_points.spectrum import leading_eigenvalues
 from meanfield.toolbox import space_of
 

@@ -27,7 +27,7 @@ MOST_GIB = 3.0
 BEGIN = f"""
 import json, resource, sys, time
 import numpy as np
-from policy_extraction import NAMING_GAME, Payoffs
+from policy_extraction.prompts import NAMING_GAME, Payoffs
 from policy_extraction.backends.local._load import load
 from policy_extraction.prompts._questions import all_memories, prompts
 from policy_extraction.backends.local._source import SMOLLM2, find

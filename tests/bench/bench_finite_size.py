@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from bench_engine import seconds, show
 
 import meanfield
+from bench_engine import seconds, show
 from meanfield import TIME_PER_ROUND
 from validation import simulate
 

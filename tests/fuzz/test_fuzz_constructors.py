@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import scipy.sparse
 import xarray as xr
-from _fuzz import fuzz
 
 import meanfield
+from _fuzz import fuzz
 
 NUMBERS = [0, 1, 2, 3, -1, 0.5, 1.5, 1e-300, 1e300, np.inf, -np.inf, np.nan, 2**40, 2**63, 10**400, True, None, "2", 1j]
 NUMBERS += [np.float32(0.5), np.int8(2), np.int64(5), np.array(2), np.array([2]), [], [1], {}, (1, 2), b"2", object()]

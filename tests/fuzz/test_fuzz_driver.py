@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from _fuzz import fuzz, given, replay
-from _mutations import mutated
 
 import meanfield
+from _fuzz import fuzz, given, replay
+from _mutations import mutated
 from meanfield import InputError
 
 

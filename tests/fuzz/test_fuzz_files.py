@@ -12,12 +12,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
-from _fuzz import fuzz, given
-from _mutations import mutated
 
 import meanfield
 import theory
 import validation
+from _fuzz import fuzz, given
+from _mutations import mutated
 from meanfield.datasets import _flag_game
 from meanfield.datasets._llm_group_size import SPACE
 from meanfield.datasets._unpickle import unpickle

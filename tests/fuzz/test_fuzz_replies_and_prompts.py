@@ -15,6 +15,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
+
 from _fuzz import fuzz, given
 from _mutations import mutated
 

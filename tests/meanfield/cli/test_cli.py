@@ -1,0 +1,380 @@
+"""The `meanfield` command as a person runs it: files from step to step, and errors of one line."""
+
+import json
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from functools import partial, wraps
+from importlib import import_module
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+
+import meanfield
+import theory
+import validation
+from _endpoint_counts import table as counts
+from _labelled_calls import conformist
+from _paths import ROOT
+from _policies import random_policy
+from _real_populations import populations
+from meanfield import cli
+from meanfield.cli._analyses import ANALYSES
+from meanfield.cli._analysis import POLICY
+
+COMMANDS = [command.name or command.callback.__name__ for command in cli.app.registered_commands]
+
+
+@pytest.fixture
+def command(monkeypatch, capsys, tmp_path):
+    """Run `meanfield` with arguments in an empty folder; returns (exit code, stdout, stderr)."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MEANFIELD_TRACEBACK", "1")
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["meanfield", *map(str, arguments)])
+        with pytest.raises(SystemExit) as end:
+            cli.main()
+        captured = capsys.readouterr()
+        return end.value.code, captured.out, captured.err
+
+    return run
+
+
+@pytest.fixture
+def policies(tmp_path):
+    return meanfield.save(random_policy(3, 2, 2, concentration=0.2), tmp_path / "policies.nc")
+
+
+@pytest.fixture
+def two_attractors(tmp_path):
+    return meanfield.save(conformist(), tmp_path / "conformist.nc")
+
+
+RUNS = {"n_agents": [6, 10], "runs": 5, "seed": 2}
+RATES = theory.norms.NormRates(encounters_per_day=30)
+CALLS = {
+    "solve": ("--max-time 50 --times 0:2:1", {"max_time": 50.0, "times": np.arange(3.0)}),
+    "fixed-points": ("", {}),
+    "basins": ("--family dirichlet --starts 3 --seed 4", {"family": "dirichlet", "starts": 3, "seed": 4}),
+    "bifurcation": ("--word b --spacing 0.1", {"word": "b", "spacing": 0.1}),
+    "critical-mass": ("--word b --old a", {"word": "b", "old": "a"}),
+    "group-size": ("-n 24,100 --level 0.9", {"n_agents": [24, 100], "level": 0.9}),
+    "finite-size": ("-n 24 --times 0:2:0.5", {"n_agents": [24], "times": np.arange(0, 2.1, 0.5)}),
+    "sensitivity": ("--of word_share --fixed-point 0", {"of": "word_share", "fixed_point": 0}),
+    "check": ("--least-mass 0.2", {"least_mass": 0.2}),
+    "simulate": (
+        "-n 6 -n 10 --runs 5 --seed 2 --committed b=1 --committed-are-extra --record-rounds 3 --record said,word_share",
+        RUNS
+        | {"committed": {"b": 1}, "committed_are_extra": True, "record_rounds": 3}
+        | {"record": ["said", "word_share"]},
+    ),
+    "collective-bias": ("-n 6:10:4 --runs 5 --seed 2", RUNS),
+    "norms": (
+        "--behaviours tipping,noise --times 0,1 --rates encounters_per_day=30 --fractions entrepreneur/for=1",
+        {"behaviours": ["tipping", "noise"], "times": np.array([0.0, 1.0]), "rates": RATES}
+        | {"fractions": {("entrepreneur", "for"): 1.0}},
+    ),
+    "norm-fixed-points": ("tipping --level 0.9", {"behaviour": "tipping", "level": 0.9}),
+    "flag-game": (
+        "-n 6,10 --runs 5 --seed 2 --parameters J=0.5",
+        RUNS | {"parameters": replace(theory.flag_game.mechanism1.APPENDIX_E, J=0.5)},
+    ),
+    "fit-flag-game": (
+        "counts.csv --free mean_T --starts 0 --bootstrap 0 --runs 1000",
+        {"counts": "counts.csv", "free": ["mean_T"], "starts": 0, "bootstrap": 0, "runs": 1000},
+    ),
+}
+FEWER = {"norm-fixed-points": {"starts": 2}}  # which has no option
+
+
+@pytest.mark.parametrize("analysis", ANALYSES, ids=[analysis.name for analysis in ANALYSES])
+def test_a_command_calls_its_function_and_writes_what_it_returns(command, monkeypatch, tmp_path, analysis):
+    typed, expected = CALLS[analysis.name]
+    counts().to_csv(tmp_path / "counts.csv")
+    meanfield.save(conformist(), tmp_path / "p.nc")
+    function = getattr(import_module(analysis.module), analysis.function)
+    calls = []
+
+    @wraps(function)
+    def recorded(*policies, **options):
+        if not calls:
+            calls.append((policies, options, function(*policies, **options, **FEWER.get(analysis.name, {}))))
+        return calls[0][-1]
+
+    monkeypatch.setattr(f"{analysis.module}.{analysis.function}", recorded)
+    takes_policies = next(iter(analysis.signature.arguments)) in POLICY
+    arguments = [analysis.name, *(["p.nc"] if takes_policies else []), *typed.split()]
+    code, told, error = command(*arguments, "--out", "new/folder/o.nc")
+    assert (code, error) == (0, "") and told.endswith("wrote new/folder/o.nc\n")
+    ((policies, options, result),) = calls
+    assert options.pop("progress", False) is False
+    np.testing.assert_equal(options, expected)
+    assert all(one.equals(meanfield.load_policy("p.nc")) for one in policies) and len(policies) == takes_policies
+    meanfield.save(result, "direct.nc")
+    xr.testing.assert_identical(meanfield.load("new/folder/o.nc"), meanfield.load("direct.nc"))
+    code, shown, error = command(*arguments)
+    assert (code, error) == (0, "") and shown.strip()
+
+
+def test_each_command_takes_what_the_one_before_wrote(command, policies, tmp_path):
+    assert command("solve", policies, "--out", "solution.nc")[0] == 0
+    assert command("stability", policies, "--csv", "table.csv", "--out", "table.nc")[0] == 0
+    code, out, _ = command("validate", policies, "-n", 10, "-n", 50, "--runs", 20, "--rounds", 5, "--out", "check.nc")
+    assert code == 0
+    assert "Simulation against mean field" in out
+    assert command("figures", "solution.nc", "check.nc", "--out", tmp_path / "figures")[0] == 0
+    assert {"solution.png", "check.png"} == {path.name for path in (tmp_path / "figures").iterdir()}
+    assert pd.read_csv("table.csv")["row"].tolist()[:2] == ["candidate", "candidate"]
+
+
+def test_simulation_says_how_many_runs_found_no_consensus(command, tmp_path):
+    policy = meanfield.make_policy(np.array([0.5, 0.97, 0.5, 0.5, 0.03]), ["a", "b"])
+    meanfield.save(policy.drop_vars("pair"), tmp_path / "p.nc")
+    arguments = ("-n", 4, "--runs", 200, "--max-rounds", 30, "--seed", 1, "--out", "runs.nc")
+    code, out, _ = command("simulate", "p.nc", *arguments)
+    assert code == 0
+    runs = meanfield.load("runs.nc")["consensus_word"]
+    assert 0 < runs.isnull().mean() < 1
+    assert f"no consensus {runs.isnull().mean().item():.3f}" in out
+
+
+def test_many_rounds_and_long_names(command, policies, tmp_path):
+    long = tmp_path / ("x" * 60 + "[red]")
+    sizes = ("-n", 10, "--runs", 5, "--max-rounds", 150, "--rounds", 150)
+    code, out, _ = command("validate", policies, *sizes, "--out", long / "check.nc")
+    assert code == 0
+    assert f"wrote {long / 'check.nc'}" in out
+
+
+def test_a_solution_of_several_models_gives_a_figure_for_each(command, tmp_path):
+    stack = random_policy(1).expand_dims(model=["m", "n"]).assign_coords(model=["m", "n"])
+    meanfield.save(stack, tmp_path / "two.nc")
+    assert command("solve", "two.nc", "--out", "solution.nc")[0] == 0
+    assert command("figures", "solution.nc", "--out", ".")[0] == 0
+    assert (tmp_path / "solution_m.png").exists()
+    assert (tmp_path / "solution_n.png").exists()
+
+
+def test_published_policies_from_the_archive_to_table_s1(command, data_folder, tmp_path):
+    assert command("data", "llm-group-size", "--path", data_folder, "--out", "published.nc")[0] == 0
+    select = ("--model", "gpt-4o", "--pair", "his/her")
+    code, out, _ = command("stability", "published.nc", *select, "--out", "table.nc")
+    assert code == 0
+    assert "-0.615" in out
+    code, out, _ = command("figures", "table.nc", "--out", tmp_path)
+    assert code == 0
+    assert "2 of 2 entries equal to the digits printed" in " ".join(out.split())
+    several = ("-n", 24, "--runs", 50, "--max-rounds", 20, "--model", "gpt-4o")
+    archive = data_folder / "llm_group_size" / "q_dicts.zip"
+    assert command("simulate", archive, *several, "--out", "runs.nc")[0] == 0
+    runs = meanfield.load("runs.nc")
+    assert dict(runs["consensus_word"].sizes) == {"pair": 11, "n_agents": 1, "run": 50}
+    assert set(runs["consensus_word"].sel(pair="his/her").to_series().dropna()) <= {"his", "her"}
+
+
+def stacked(tmp_path, *seeds):
+    """Policies over the pairs a/b, c/d, …, with different numbers of fixed points."""
+    several = [meanfield.make_policy(random_policy(seed)["q"].values, list(words), model="m") for seed, words in seeds]
+    return meanfield.save(xr.concat(several, "pair", coords="different", compat="equals"), tmp_path / "several.nc")
+
+
+def test_forms_of_a_table(command, two_attractors, tmp_path):
+    """Control: the law as the function gives it."""
+    law = meanfield.group_size_law(conformist(), n_agents=[24, 100])
+    arguments = ("group-size", two_attractors, "-n", "24,100")
+    command(*arguments, "-o", "t.csv")
+    table = pd.read_csv("t.csv")
+    np.testing.assert_array_equal(table["probability"], law["probability"])
+    assert set(table["kappa"]) == {law["kappa"].item()} and set(table["pair"]) == {"a/b"}
+    assert set(table["reason"]) == {law.attrs["reason"]}
+    code, out, told = command(*arguments, "-o", "-", "--format", "json")
+    assert (code, told) == (0, "")
+    assert pd.DataFrame(json.loads(out)).equals(table)
+    code, out, _ = command(*arguments, "-o", "-")
+    assert out == (tmp_path / "t.csv").read_text()
+    command(*arguments, "-o", "t.tex")
+    lines = (tmp_path / "t.tex").read_text().splitlines()
+    assert f"24 & ${law['probability'].values[0]:.4f}$ \\\\" in lines
+    assert any(line.startswith(r"\caption{") and line.endswith(r"\label{tab:group-size}") for line in lines)
+    code, out, _ = command(*arguments)
+    assert f"{law['probability'].values[1]:.4g}" in out and f"{law['kappa'].item():.4g}" in out
+
+
+def test_a_long_table_goes_over_pages(command, two_attractors):
+    code, out, _ = command("bifurcation", two_attractors, "--word", "b", "-o", "-", "--format", "tex")
+    assert code == 0
+    assert out.count(r"\toprule") == 2 and r"\endhead" in out and out.endswith("\\end{longtable}\n")
+
+
+def test_nothing_but_the_result_is_on_stdout(command, two_attractors):
+    code, out, told = command("simulate", two_attractors, "-n", 6, "--runs", 3, "-o", "-")
+    assert code == 0 and len(out.splitlines()) == 4
+    assert told.startswith("conformist {a, b}, N = 6: ")
+
+
+def test_several_policies_in_one_file(command, tmp_path):
+    path = stacked(tmp_path, (3, "ab"), (5, "cd"))
+    one, other = (meanfield.fixed_points(policy) for policy in meanfield.each_policy(meanfield.load_policy(path)))
+    command("fixed-points", path, "-o", "points.nc")
+    joined = meanfield.load("points.nc")
+    for result in (one, other):
+        place = joined.sel(pair=result["pair"].item())
+        np.testing.assert_array_equal(place["eigenvalue"][: result.sizes["fixed_point"]], result["eigenvalue"])
+        assert place["completeness"].item() == result.attrs["completeness"]
+    command("fixed-points", path, "-o", "points.csv")
+    counted = pd.read_csv("points.csv")["pair"].value_counts()
+    assert counted.to_dict() == {"a/b": one.sizes["fixed_point"], "c/d": other.sizes["fixed_point"]}
+
+
+def test_policies_of_a_file_as_one_population(command, tmp_path):
+    mixed = [random_policy(seed).assign_coords(model=f"m{seed}") for seed in (1, 2)]
+    path = meanfield.save(xr.concat(mixed, "model"), tmp_path / "models.nc")
+    command("fixed-points", path, "--fractions", "0.3,0.7", "-o", "o.nc")
+    direct = meanfield.fixed_points(meanfield.Population(mixed, fractions=[0.3, 0.7]))
+    np.testing.assert_array_equal(meanfield.load("o.nc")["word_share"], direct["word_share"])
+    assert meanfield.load("o.nc")["model"].item() == "0.3 m1 + 0.7 m2"
+
+
+REFUSED = {
+    "stability malformed.nc": "malformed.nc.q[state=2] sums to 0.9",
+    "stability text.nc": "text.nc: expected a NetCDF file",
+    "stability policies.nc --csv t.csv --out .": "out = .: expected a name that ends with .nc or .csv or .json or .tex",
+    "stability policies.nc --latex text.nc/t.tex": "out = text.nc/t.tex: text.nc is no folder",
+    "solve absent.nc --out o.nc": "absent.nc: there is no such file",
+    "solve policies.nc --pair x/y --out o.nc": "pair = 'x/y': expected one of a/b",
+    "solve policies.nc --model m --out o.nc": "model = 'm': expected one of random",
+    "solve policies.nc --out folder.nc": "out = folder.nc: it is a folder",
+    "solve policies.nc --out o.txt": "out = o.txt: expected a name that ends with .nc",
+    "solve policies.nc --format txt": "format = 'txt': expected nc or csv or json or tex",
+    "solve policies.nc --times 0:4:0": "times = '0:4:0': expected first:last:step",
+    "solve policies.nc --times 0:1e9:1e-9": "times = '0:1e9:1e-9': expected first:last:step",
+    "solve": "Missing argument 'POLICIES'. (meanfield solve --help",
+    "basins policies.nc --family x": "family = 'x': expected one of consensus, dirichlet",
+    "basins policies.nc --committed b": "committed = 'b': expected names and numbers, as in his=0.1",
+    "basins policies.nc --committed c=0.1": "committed has the word 'c'",
+    "basins policies.nc --fractions 1,2": "fractions = [1.0, 2.0]: expected 1 numbers",
+    "simulate policies.nc -n 1 --out o.nc": "n_agents = 1: expected",
+    "simulate policies.nc -n 4,x": "n_agents = 'x': expected numbers, as in 24,100,400 or 0:60:0.5",
+    "simulate policies.nc -n 4 --runs x": "Invalid value for '--runs'",
+    "group-size policies.nc --committed b=0.1": "No such option: --committed (meanfield group-size --help",
+    "sensitivity policies.nc": "Missing option '--of'",
+    "check absent": "absent: there is no such file",
+    "norms --operations policies.nc": "operations",
+    "norms --rates other=1": "rates has 'other': expected some of encounters_per_day",
+    "norm-fixed-points other": "behaviour = 'other': expected one of smoking",
+    "flag-game -n 4 --parameters J=x": "parameters = 'x': expected numbers",
+    "fit-flag-game absent.csv": "counts = absent.csv: there is no such file",
+    "validate policies.nc -n 10 --runs 1 --out o.nc": "runs = 1: expected at least 2",
+    "validate policies.nc -n 10 --rounds 0 --out o.nc": "rounds = 0: expected 1 to max_rounds",
+    "validate --out o.nc": "validate: expected POLICIES, --out and --n-agents, or --real-populations",
+    "validate policies.nc --real-populations .": "expected no POLICIES and no -n",
+    "validate --real-populations absent": "absent",
+    "figures policies.nc --out new": "policies.nc: expected what solve, stability or validate wrote",
+    "figures policies.nc --out text.nc": "out = text.nc: text.nc is no folder",
+    "data other --out o.nc": "name = 'other': expected llm-group-size",
+    "data smollm2 --out o.csv": "out = o.csv: expected a name that ends with .nc",
+    "extract /absent/model --words his/her --out o.nc": "/absent/model",
+    "extract SmolLM2-135M-Instruct --words his --out o.nc": "words = 'his'",
+    "other": "No such command 'other'.",
+}
+
+
+@pytest.mark.parametrize("arguments", REFUSED)
+def test_wrong_input_is_one_line_and_writes_nothing(command, policies, tmp_path, arguments):
+    (tmp_path / "text.nc").write_text("no NetCDF")
+    (tmp_path / "folder.nc").mkdir()
+    malformed = random_policy(1).copy(deep=True)
+    malformed["q"][2] = [0.4, 0.5]
+    meanfield.save(malformed, tmp_path / "malformed.nc")
+    before = sorted(path.name for path in tmp_path.iterdir())
+    code, out, error = command(*arguments.split())
+    assert (code, out) == (2, "")
+    assert REFUSED[arguments] in error
+    assert error.startswith("meanfield: ") and error.count("\n") == 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "message"),
+    [
+        (KeyboardInterrupt(), 130, "interrupted"),
+        (meanfield.StorageError("the disk is full"), 1, "the disk is full"),
+        (meanfield.ConvergenceError("no root\nfound"), 1, "no root found"),
+        (OSError(28, "No space left"), 1, "[Errno 28] No space left"),
+        (KeyError("x"), 1, "KeyError: 'x' (MEANFIELD_TRACEBACK=1 shows where)"),
+    ],
+)
+def test_other_errors_are_one_line_too(command, monkeypatch, policies, error, code, message):
+    def fails(*given, **options):
+        raise error
+
+    monkeypatch.delenv("MEANFIELD_TRACEBACK")
+    monkeypatch.setattr("meanfield._dynamics.solve.solve", fails)
+    assert command("solve", policies) == (code, "", f"meanfield: {message}\n")
+
+
+def test_help_imports_nothing_heavy_and_errors_reach_the_shell(tmp_path):
+    heavy = ["jax", "xarray", "torch", "numpy", "pandas", "numba", "matplotlib"]
+    code = f"""
+import sys, meanfield.cli
+for sys.argv in ["meanfield", "--help"], ["meanfield", "basins", "--help"], ["meanfield", "solve", "absent.nc"]:
+    try:
+        meanfield.cli.main()
+    except SystemExit as end:
+        code = end.code
+        print([name for name in {heavy} if name in sys.modules])
+sys.exit(code)
+"""
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path)
+    assert result.returncode == 2
+    assert result.stderr == "meanfield: path = absent.nc: there is no such file\n"
+    help_, of_command, control = [line for line in result.stdout.splitlines() if line.startswith("[")]
+    assert help_ == of_command == "[]" and "xarray" in control
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_shows_an_example_that_can_be_called(command, name):
+    code, out, _ = command(name, "--help")
+    assert code == 0
+    example = " ".join(out.split()).partition(f"Example: meanfield {name} ")[2].split()
+    options = [word for word in example if word.startswith("-") and word != "-"]
+    assert example and all(option in out.partition("Example:")[0] for option in options)
+
+
+def test_help_tells_what_docstrings_tell(command, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "1000")
+    _, out, _ = command("critical-mass", "--help")
+    assert "'committed': the fraction of all agents who are committed to `word`." in out, "as in `bifurcation`"
+    assert "[default: committed]" in out
+    assert command("--version")[1] == f"meanfield {meanfield.__version__}\n"
+    code, out, error = command()
+    assert (code, error) == (2, "") and all(name in out for name in COMMANDS)
+
+
+def test_the_page_of_commands_lists_all_of_them():
+    page = (ROOT / "docs" / "commands.md").read_text()
+    assert set(re.findall(r"^\| `([\w-]+)`", page, re.M)) == set(COMMANDS)
+
+
+def test_real_populations_end_with_a_summary(command, monkeypatch, tmp_path):
+    real = populations()
+    real.choice_counts.to_csv(tmp_path / "choice_counts.csv.gz", index=False)
+    real.runs.to_csv(tmp_path / "runs.csv", index=False)
+    few = partial(validation.populations.validate, draws=2)
+    monkeypatch.setattr(validation, "validate_real_populations", few)
+    code, out, _ = command("validate", "--real-populations", tmp_path, "--runs", 10, "--out", "table.csv")
+    assert code == 0
+    assert out.strip().splitlines()[-1].startswith("summary: ")
+    assert "m {A, B}, from_empty" in out
+    assert len(pd.read_csv(tmp_path / "table.csv")) > 5
+
+
+def test_latex_and_all_criteria(command, policies, tmp_path):
+    code, out, _ = command("stability", policies, "--all-criteria", "--latex", "table.tex")
+    assert code == 0
+    assert "largest basin" in out
+    assert r"\label{tab:stability}" in (tmp_path / "table.tex").read_text()

@@ -1,0 +1,122 @@
+"""Solutions of the rate equation against an independent integrator and against its symmetries."""
+
+import numpy as np
+import pytest
+import xarray as xr
+from scipy.integrate import solve_ivp
+
+import meanfield
+from _policies import drift, majority_policy, random_composition, random_policy, relabelled
+from meanfield.toolbox import space_of, word_index
+
+
+def test_solution_is_that_of_another_integrator():
+    policy = random_policy(5, 2, 2)
+    times = np.linspace(0, 20, 41)
+    q, space = policy["q"].values, space_of(policy)
+    x0 = random_composition(1, space.n_states)
+    reference = solve_ivp(
+        lambda t, x: drift(x, q, space), (0, 20), x0, method="DOP853", t_eval=times, rtol=1e-12, atol=1e-14
+    )
+    solution = meanfield.solve(policy, initial=x0, times=times)
+    np.testing.assert_allclose(solution["word_share"], reference.y.T @ q, atol=1e-8)
+
+
+def test_one_unit_of_time_is_half_a_round():
+    """From empty memories x_0 = exp(-t): each agent leaves after one interaction, of which it has two a round."""
+    policy = random_policy(5)
+    q, space = policy["q"].values, space_of(policy)
+    x = np.eye(space.n_states)[0]
+    assert drift(x, q, space)[0] == -1.0
+    solution = meanfield.solve(policy, times=np.array([0.0, 2.0]), max_time=2.0)
+    assert solution["composition"].values[0] == pytest.approx(np.exp(-2.0), rel=1e-6)
+    assert solution["round"].values.tolist() == [0.0, 1.0]
+
+
+def test_conservation_along_trajectories(published):
+    solution = meanfield.solve(published.isel(pair=slice(0, 2)))
+    np.testing.assert_allclose(solution["word_share"].sum("word"), 1, atol=1e-12)
+    np.testing.assert_allclose(solution["composition"].sum("state"), 1, atol=1e-10)
+    assert solution["composition"].min() > -1e-9
+
+
+def test_relabelling_the_words_mirrors_the_solution():
+    policy = random_policy(2, 3, 2)
+    order = [2, 0, 1]
+    ours, theirs = meanfield.solve(policy), meanfield.solve(relabelled(policy, order))
+    for word in meanfield.words_of(policy):
+        a = ours["word_share"][:, word_index(ours, word)]
+        b = theirs["word_share"][:, word_index(theirs, word)]
+        np.testing.assert_allclose(a, b, atol=1e-7)
+    assert ours["attractor"].item() == theirs["attractor"].item()
+
+
+@pytest.mark.slow
+def test_strong_words_of_the_paper(published, tmp_path):
+    """Mean field from empty memories names the bold word of [004] Table S1 in 20 of 22 and no convention in two."""
+    from paper_figs._published import table_s1
+
+    solution = meanfield.solve(published)
+    bold = table_s1().query("strong == 1").set_index(["model", "pair"])["word"]
+    differs = {
+        (model, pair): solution["attractor"].sel(model=model, pair=pair).item()
+        for model in solution.model.values
+        for pair in solution.pair.values
+        if solution["attractor"].sel(model=model, pair=pair).item() != bold[model, pair]
+    }
+    assert differs == {("llama31_70B", "more/less"): "mixed", ("llama31_70B", "young/old"): "mixed"}
+    slow = solution["steady"].sel(model="llama31_70B", pair="wife/husband")
+    assert not slow, "the marginal fixed point is approached too slowly to be called steady"
+    assert meanfield.load(meanfield.save(solution, tmp_path / "s.nc")).identical(solution)
+
+
+def test_absent_policies_of_a_stack_stay_absent():
+    q = np.stack([random_policy(seed)["q"].values for seed in range(3)])
+    q[1] = np.nan
+    coords = {"pair": ["a/b", "c/d", "e/f"], "word_label": (("pair", "word"), [["a", "b"], ["c", "d"], ["e", "f"]])}
+    stack = xr.Dataset({"q": (("pair", "state", "word"), q)}, coords=coords, attrs={"memory_length": 1})
+    solution = meanfield.solve(stack)
+    assert solution["word_share"].isnull().all(["time", "word"]).values.tolist() == [False, True, False]
+    assert solution["attractor"].isnull().values.tolist() == [False, True, False]
+    alone = meanfield.solve(random_policy(2))
+    np.testing.assert_allclose(solution["word_share"].isel(pair=2), alone["word_share"], atol=1e-10)
+
+
+def test_unbiased_population_stays_at_the_saddle_whatever_is_saved():
+    policy = majority_policy(3, 0.98)
+    for times in (None, np.array([0.0, 1.0])):
+        solution = meanfield.solve(policy, times=times)
+        assert (solution["attractor"].item(), solution["outcome"].item()) == ("mixed", "steady")
+        np.testing.assert_allclose(solution["word_share"], 0.5, atol=1e-9)
+
+
+def test_a_start_that_is_steady_stays_where_it_is():
+    """Agents who never err, all agreed: nothing happens from time 0 on."""
+    policy = meanfield.make_policy(np.array([0.5, 1.0, 0.0, 1.0, 0.0]), ["A", "B"])
+    solution = meanfield.solve(policy, initial=meanfield.consensus(policy, "A"))
+    np.testing.assert_array_equal(solution["word_share"].values, np.tile([1.0, 0.0], (solution.sizes["time"], 1)))
+    assert (solution["entropy"] == 0).all() and solution["attractor"] == "A"
+
+
+def test_entropy_and_success_rate_are_those_of_the_word_share():
+    solution = meanfield.solve(random_policy(3, 3, 1))
+    share = solution["word_share"].values
+    np.testing.assert_allclose(solution["entropy"], -(share * np.log(share)).sum(1))
+    np.testing.assert_allclose(solution["success_rate"], (share**2).sum(1))
+    assert meanfield.entropy(np.array([1.0, 0.0])) == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"times": np.array([])}, "times = .*: expected increasing times"),
+        ({"times": np.array(["a"])}, "times = .*: expected numbers"),
+        ({"times": np.array([0.0, 2.0, 1.0])}, "increasing"),
+        ({"max_time": 10.0}, "max_time = 10.0"),
+        ({"initial": np.ones(5)}, "composition sums to 5"),
+        ({"rtol": -1.0}, "rtol = -1.0: expected"),
+    ],
+)
+def test_wrong_input_is_named(arguments, message):
+    with pytest.raises(meanfield.InputError, match=message):
+        meanfield.solve(random_policy(1), **arguments)

@@ -1,0 +1,174 @@
+"""The group-size law against simulations, converged values, its symmetries, and the landscapes that have none."""
+
+import re
+
+import numpy as np
+import pytest
+from scipy.special import ndtr
+
+import meanfield
+from _policies import linearised_drift, majority, relabelled
+from meanfield import group_size_law
+from meanfield._finite_size import group_size_law as _group_size_law
+from meanfield._finite_size.least_noise_path import unstable_direction
+from meanfield._finite_size.path_equations import PathEquations
+from meanfield.toolbox import space_of
+
+# κ of GPT-4o, converged in step, end time and iterations. Simulations approach them from N = 100 on: for {woman, man}
+# 0.02588 ± 0.00007 at N = 1,600, for {African, White} 0.2063 ± 0.0005 at N = 100 and 0.2077 ± 0.0009 at N = 200.
+# The prototype's 0.0262 and 0.2108 are what Euler steps of 0.2 to 0.3 give.
+KAPPA = {
+    "his/her": 0.08991,
+    "gay/straight": 0.07879,
+    "she/he": 0.05034,
+    "White/Black": 0.23985,
+    "more/less": 0.32252,
+    "young/old": 0.28082,
+    "African/White": 0.20654,
+    "Mexican/American": 0.29143,
+    "tall/short": 0.07708,
+    "woman/man": 0.025861,
+    "wife/husband": 0.08114,
+}
+
+
+def test_kappa_of_published_policies(published):
+    for pair, word in (("African/White", "African"), ("woman/man", "woman")):
+        law = group_size_law(published.sel(model="gpt-4o", pair=pair))
+        assert law["kappa"].item() == pytest.approx(KAPPA[pair], rel=1e-4)
+        assert law["strong_word"].item() == word
+        assert law.attrs["applies"] == 1
+
+
+def test_columns_belong_together(published):
+    law = group_size_law(published.sel(model="gpt-4o", pair="woman/man"), n_agents=[24, 100], level=0.9)
+    kappa = law["kappa"].item()
+    assert law["distance"].item() / law["sigma"].item() == pytest.approx(kappa, rel=1e-12)
+    np.testing.assert_allclose(law["probability"], ndtr(kappa * np.sqrt([24, 100])), rtol=1e-12)
+    assert ndtr(kappa * np.sqrt(law["n_critical"].item())) == pytest.approx(0.9, abs=1e-12)
+
+
+def test_relabelling_the_words_changes_nothing_but_their_order():
+    ours, theirs = group_size_law(majority(0.6)), group_size_law(relabelled(majority(0.6), [1, 0]))
+    assert ours["kappa"].item() == pytest.approx(theirs["kappa"].item(), rel=1e-6)
+    assert ours["strong_word"].item() == theirs["strong_word"].item() == "a"
+    mirrored = group_size_law(majority(0.4))
+    assert mirrored["kappa"].item() == pytest.approx(ours["kappa"].item(), rel=1e-6)
+    assert mirrored["strong_word"].item() == "b"
+
+
+def test_kappa_is_proportional_to_a_small_bias():
+    small, smaller = (group_size_law(majority(0.5 + bias))["kappa"].item() for bias in (2e-3, 1e-3))
+    assert small / smaller == pytest.approx(2, rel=1e-3)
+
+
+def test_distance_is_the_share_of_converts_that_turns_an_infinite_population():
+    """To first order: with a little fewer agents who remember b only from the start it ends at a, with more at b."""
+    policy = majority(0.502)
+    distance = group_size_law(policy)["distance"].item()
+    for converts, word in ((0.98 * distance, "a"), (1.02 * distance, "b")):
+        start = (1 - converts) * meanfield.empty_memories(policy) + converts * meanfield.consensus(policy, "b")
+        share = meanfield.solve(policy, initial=start)["word_share"].values[-1]
+        assert "ab"[int(np.argmax(share))] == word
+
+
+def test_chances_are_those_of_simulated_populations():
+    """40,000 runs of 10 rounds: within five standard errors (0.0125 at most) and 0.005 for what is left of 1/√N."""
+    from validation import simulate
+
+    policy = majority(0.53)
+    sizes = [100, 400]
+    law = group_size_law(policy, n_agents=sizes)
+    runs = simulate(policy, n_agents=sizes, runs=40_000, seed=3, record_rounds=10, max_rounds=10)["word_share"]
+    ended = (runs.isel(round=-1, word=0) > 0.5).mean("run")
+    assert 0.6 < ended.values[0] < ended.values[1] < 0.95, "where a wrong κ would show"
+    np.testing.assert_allclose(ended, law["probability"], atol=0.0175)
+
+
+@pytest.mark.slow
+def test_mixed_attractors_are_reserved():
+    law = group_size_law(majority(0.53, fidelity=0.97))
+    assert law["strong_word"].item() == "mixed"
+    assert "is mixed, and small groups leave it again" in law.attrs["reason"]
+
+
+def test_unstable_direction_is_a_left_eigenvector(published):
+    """Dense for 85 states, Arnoldi for 1,365: wᵀJv = λ wᵀv for tangent v."""
+    for policy in (majority(0.53), published.sel(model="gpt-4o", pair="African/White")):
+        q, space = policy["q"].values, space_of(policy)
+        points = meanfield.fixed_points(policy)
+        saddle = points["composition"].values[1]
+        values, left = unstable_direction(PathEquations(q, space), saddle)
+        assert values[0] == pytest.approx(points["eigenvalue"].values[1], abs=1e-9)
+        assert values[1] < 1e-9
+        v = np.random.default_rng(1).standard_normal(len(q))
+        v -= v.mean()
+        assert left @ linearised_drift(v, saddle, q, space) == pytest.approx(values[0] * (left @ v), abs=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("pair", "reason"),
+    [
+        ("gay/straight", "the consensus on 'straight' is unstable .* at the consensus on 'gay' is the only attractor"),
+        ("tall/short", "the consensus on 'short' is no fixed point .* with chance 0.14.* only attractor"),
+        ("more/less", "'more' is unstable .* 'less' is unstable .* at a share 0.885 of 'more' is the only attractor"),
+        ("young/old", "the fixed point at the consensus on 'old' is marginal"),
+        ("wife/husband", "the fixed point at the consensus on 'wife' is marginal"),
+    ],
+)
+def test_policies_without_a_law_say_why(published, pair, reason, tmp_path):
+    law = group_size_law(published.sel(model="llama31_70B", pair=pair))
+    assert law.attrs["applies"] == 0
+    assert re.search(reason, law.attrs["reason"]), law.attrs["reason"]
+    for name in ("kappa", "n_critical", "distance", "sigma"):
+        assert np.isnan(law[name].item())
+    assert law["probability"].isnull().all()
+    assert law["strong_word"].item() == ""
+    assert meanfield.load(meanfield.save(law, tmp_path / "law.nc")).identical(law)
+
+
+def test_symmetric_policy_ends_at_the_saddle_and_has_no_law():
+    law = group_size_law(majority(0.5))
+    assert law.attrs["reason"] == "the rate equation leads from empty memories to neither of the two attractors"
+    assert np.isnan(law["kappa"].item())
+
+
+def test_paths_that_take_too_much_memory_are_not_tried(monkeypatch):
+    monkeypatch.setattr(_group_size_law, "MAX_NUMBERS", 1000)
+    assert "more than are kept" in group_size_law(majority(0.53)).attrs["reason"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"n_agents": [1, 2]}, r"n_agents = \[1, 2\]: expected different whole numbers of at least 2"),
+        ({"n_agents": []}, r"n_agents = \[\]: expected"),
+        ({"n_agents": [5, 5]}, "expected different"),
+        ({"n_agents": np.array([2.5])}, "n_agents = .*: expected"),
+        ({"level": 0.5}, "level = 0.5: expected a chance between 1/2 and 1"),
+        ({"level": 1.0}, "level = 1.0"),
+        ({"level": float("nan")}, "level = nan"),
+    ],
+)
+def test_wrong_input_is_named(arguments, message):
+    with pytest.raises(meanfield.InputError, match=message):
+        group_size_law(majority(0.6), **arguments)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("pair", KAPPA)
+def test_kappa_of_all_pairs_of_gpt_4o(published, pair):
+    law = group_size_law(published.sel(model="gpt-4o", pair=pair))
+    assert law["kappa"].item() == pytest.approx(KAPPA[pair], rel=1e-3)
+
+
+@pytest.mark.slow
+def test_kappa_is_the_limit_of_large_populations(published):
+    """{woman, man}, N = 1,600: 300,000 runs give κ to 7e-5, which tells 0.02586 from 0.0262."""
+    from scipy.special import ndtri
+
+    from validation import simulate
+
+    words = simulate(published.sel(model="gpt-4o", pair="woman/man"), n_agents=1600, runs=300_000, seed=7)
+    chance = (words["consensus_word"] == "woman").mean().item()
+    assert ndtri(chance) / 40 == pytest.approx(KAPPA["woman/man"], abs=2e-4)

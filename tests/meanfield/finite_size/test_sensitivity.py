@@ -1,0 +1,246 @@
+"""Derivatives with respect to the policy against central differences, symmetries, closed forms, and two controls."""
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import meanfield
+from _policies import random_policy, relabelled, relabelled_states
+from meanfield import sensitivity
+from meanfield._finite_size import path_gradient as _path_gradient
+from meanfield._finite_size import poisson as _poisson
+from meanfield._fixed_points.closed_classes import closed_classes
+from meanfield._fixed_points.stationary_law import StationaryLaw
+from meanfield._parameters.critical_mass import critical_mass
+from meanfield.toolbox import space_of
+
+
+def majority(start: float, fidelity: float = 0.97, length: int = 3, seed: int = 1, scatter: float = 0.03) -> xr.Dataset:
+    """Say the word heard more often, with about that fidelity; P(first word) is `start` with an empty memory."""
+    space = meanfield.MemorySpace(2, length)
+    heard = [sum(1 - 2 * partner for _, partner in space.memory(i)) for i in range(space.n_states)]
+    first = 0.5 + (fidelity - 0.5) * np.sign(heard)
+    first = first + scatter * np.random.default_rng(seed).standard_normal(space.n_states)
+    first[0] = start
+    return meanfield.make_policy(np.clip(first, 0.004, 0.996), ["a", "b"], model="majority")
+
+
+def value_of(policy: xr.Dataset, of: str, fixed_point: int | None = None, word: str | None = None) -> float:
+    if of == "kappa":
+        return meanfield.group_size_law(policy, n_agents=[100])["kappa"].item()
+    if of == "critical_mass":
+        return critical_mass(policy, word=word)["critical_mass"].item()
+    point = meanfield.fixed_points(policy).isel(fixed_point=fixed_point)
+    return point["eigenvalue"].item() if of == "eigenvalue" else point["word_share"].values[0]
+
+
+def slopes(policy: xr.Dataset, result: xr.Dataset, step: float, seed: int = 0, column: str = "derivative", **what):
+    """The derivative in a random direction, and what central differences of order four say."""
+    q = policy["q"].values
+    direction = q[:, 0] * q[:, 1] * np.random.default_rng(seed).standard_normal(len(q))
+
+    def at(shift: float) -> float:
+        words = meanfield.words_of(policy)
+        return value_of(meanfield.make_policy(q[:, 0] + shift * direction, words), **what)
+
+    difference = (8 * (at(step) - at(-step)) - (at(2 * step) - at(-2 * step))) / (12 * step)
+    return float(result[column].values @ direction), difference
+
+
+AT_POINTS = [{"of": of, "fixed_point": k} for of in ("word_share", "eigenvalue") for k in (0, 1, 2)]
+ALWAYS_A = meanfield.make_policy(np.ones(21), ["a", "b"])
+AT_FOLDS = [{"of": "critical_mass", "word": word} for word in "ab"]
+
+
+@pytest.mark.parametrize(
+    ("length", "what"), [*((3, what) for what in AT_POINTS + AT_FOLDS), (5, AT_POINTS[4]), (5, AT_FOLDS[0])]
+)
+def test_derivatives_are_those_of_central_differences(length, what):
+    policy = majority(0.55, length=length)
+    result = sensitivity(policy, **what)
+    assert result.attrs["value"] == pytest.approx(value_of(policy, **what), abs=1e-12)
+    ours, theirs = slopes(policy, result, 1e-4, **what)
+    assert ours == pytest.approx(theirs, rel=1e-6)
+
+
+def test_without_the_moved_fixed_point_the_eigenvalue_would_be_wrong():
+    """The control of the test above: the direct part alone is off by a tenth at least."""
+    policy = majority(0.55)
+    for number in (0, 2):
+        what = {"of": "eigenvalue", "fixed_point": number}
+        direct, difference = slopes(policy, sensitivity(policy, **what), 1e-4, column="direct", **what)
+        assert abs(direct / difference - 1) > 0.1
+
+
+@pytest.mark.parametrize("seed", [2, 25])
+def test_complex_eigenvalues(seed):
+    policy, what = random_policy(seed, 2, 2, 0.5), {"of": "eigenvalue", "fixed_point": 0}
+    assert meanfield.fixed_points(policy)["eigenvalue_imaginary"].values[0] > 0.3
+    ours, theirs = slopes(policy, sensitivity(policy, **what), 1e-4, **what)
+    assert ours == pytest.approx(theirs, rel=1e-6)
+
+
+@pytest.mark.parametrize(("start", "fidelity", "seed"), [(0.55, 0.97, 1), (0.35, 0.98, 4)])
+def test_kappa(start, fidelity, seed):
+    """Central differences are good to 3e-5: κ itself is converged to 1e-7, and steps of 0.2 change slopes by 1e-5."""
+    policy = majority(start, fidelity, seed=seed)
+    result = sensitivity(policy, of="kappa")
+    for direction in (0, 1):
+        ours, theirs = slopes(policy, result, 1e-3, seed=direction, of="kappa")
+        assert ours == pytest.approx(theirs, rel=1e-4)
+
+
+def test_kappa_of_a_path_that_did_not_move_would_be_wrong(monkeypatch):
+    """The control: without α and b, derivatives are off by more than the tolerance above."""
+    policy = majority(0.55)
+    full = _path_gradient.solve_multipliers
+
+    def frozen(*arguments):
+        multipliers = full(*arguments)
+        return multipliers._replace(alpha=0 * multipliers.alpha, b=0 * multipliers.b)
+
+    monkeypatch.setattr(_path_gradient, "solve_multipliers", frozen)
+    ours, theirs = slopes(policy, sensitivity(policy, of="kappa"), 1e-3, of="kappa")
+    assert abs(ours / theirs - 1) > 5e-4
+
+
+def test_contributions_of_small_biases_sum_to_kappa():
+    """Up to the cube of the bias: at a fifth of it the sum is 25 times closer."""
+    errors = []
+    for size in (1.0, 0.2):
+        q = majority(0.5, scatter=0.0)["q"].values[:, 0]
+        space = meanfield.MemorySpace(2, 3)
+        bias = size * np.random.default_rng(3).uniform(0, 0.02, len(q))
+        mirrored = relabelled_states(space, [1, 0])
+        policy = meanfield.make_policy(q + (bias + bias[mirrored]) / 2, ["a", "b"])
+        result = sensitivity(policy, of="kappa")
+        np.testing.assert_allclose(result["bias"], (bias + bias[mirrored]) / 2, atol=1e-15)
+        errors.append(abs(result["contribution"].sum().item() / result.attrs["value"] - 1))
+    assert errors[0] < 2e-2
+    assert errors[1] < max(errors[0] / 15, 1e-4)
+
+
+@pytest.mark.parametrize("what", [*AT_POINTS[1:5:3], *AT_FOLDS[:1], {"of": "kappa"}])
+def test_relabelling_the_words_exchanges_memories_and_signs(what):
+    policy = majority(0.6)
+    there = what | ({"fixed_point": 2 - what["fixed_point"]} if "fixed_point" in what else {})
+    ours, theirs = sensitivity(policy, **what), sensitivity(relabelled(policy, [1, 0]), **there)
+    mirrored = relabelled_states(space_of(policy), [1, 0])
+    # Of dq, and for the share of the first word of the value too
+    sign = 1 if what["of"] == "word_share" else -1
+    scale = np.abs(ours["derivative"]).max().item()
+    np.testing.assert_allclose(theirs["derivative"][mirrored], sign * ours["derivative"], rtol=1e-5, atol=1e-6 * scale)
+    np.testing.assert_allclose(theirs["weight"][mirrored], ours["weight"], rtol=1e-5, atol=1e-9)
+    assert theirs["memory"].values[mirrored].tolist() == ours["memory"].values.tolist()
+    if what["of"] == "kappa":
+        np.testing.assert_allclose(theirs["contribution"][mirrored], ours["contribution"], rtol=1e-4, atol=1e-8)
+
+
+def test_where_memory_does_not_matter_the_derivative_is_the_weight():
+    policy = meanfield.make_policy(np.full(21, 0.3), ["a", "b"])
+    result = sensitivity(policy, of="word_share", fixed_point=0)
+    np.testing.assert_allclose(result["derivative"], result["weight"], atol=1e-14)
+
+
+def test_memories_are_labelled_oldest_first(tmp_path):
+    policy = majority(0.6, length=2)
+    result = sensitivity(policy, of="word_share", fixed_point=0)
+    space = space_of(policy)
+    assert result["memory"].values[0] == "empty"
+    assert result["memory"].values[space.state([(0, 1), (1, 1)])] == "a/b b/b"
+    assert result["weight"].sum().item() == pytest.approx(1)
+    assert result.attrs["option_fixed_point"] == 0
+    assert meanfield.load(meanfield.save(result, tmp_path / "sensitivity.nc")).identical(result)
+
+
+@pytest.mark.parametrize("dense_flows", [0, 2048])
+def test_response_of_an_agent(dense_flows, monkeypatch):
+    """Share, slope and gradient at a Q that is no fixed point, by elimination and by Krylov iteration."""
+    monkeypatch.setattr(_poisson, "DENSE_FLOWS", dense_flows)
+    policy, Q = random_policy(7, 2, 4), np.array([0.3, 0.7])
+    q, space = policy["q"].values, space_of(policy)
+
+    def share(q: np.ndarray, Q: np.ndarray) -> float:
+        return StationaryLaw(q, space, closed_classes(q, space, heard=(0, 1))[0]).word_share(Q[None])[0, 0]
+
+    p = StationaryLaw(q, space, closed_classes(q, space, heard=(0, 1))[0]).composition(Q)
+    response = _poisson.share_response(_poisson.PoissonEquation(q, p, Q, space), q, p, Q, space)
+    other = np.array([1, -1])
+    step = 1e-5 * other
+    assert response.share == pytest.approx(share(q, Q), abs=1e-13)
+    assert response.slope == pytest.approx((share(q, Q + step) - share(q, Q - step)) / 2e-5, rel=1e-7)
+    direction = np.random.default_rng(1).uniform(-1, 1, len(q)) * q.min(1)
+    change = np.outer(direction, step)
+    assert response.gradient @ direction == pytest.approx(
+        (share(q + change, Q) - share(q - change, Q)) / 2e-5, rel=1e-6
+    )
+
+
+def habits(leave: float) -> xr.Dataset:
+    """An agent says the word of its last two memories again, but for a chance `leave`; where they differ, any."""
+    space = meanfield.MemorySpace(2, 2)
+    first = np.full(space.n_states, 0.5)
+    for word, chance in ((0, 1 - leave), (1, leave)):
+        for heard in np.ndindex(2, 2):
+            first[space.state([(word, partner) for partner in heard])] = chance
+    return meanfield.make_policy(first, ["a", "b"])
+
+
+def test_chains_without_derivatives_are_refused():
+    Q, space = np.array([0.5, 0.5]), meanfield.MemorySpace(2, 2)
+    for leave, message in ((0.0, "2 sets of memories that agents never leave"), (1e-13, "hardly ever leave")):
+        q = habits(leave)["q"].values
+        p = StationaryLaw(q, space, closed_classes(q, space, heard=(0, 1))[0]).composition(Q)
+        with pytest.raises(meanfield.InputError, match=message):
+            _poisson.PoissonEquation(q, p, Q, space)
+
+
+def test_defective_eigenvalues_are_refused():
+    """Who always says a has forgotten everything else after H interactions: λ = -1 in a Jordan block."""
+    with pytest.raises(meanfield.InputError, match="defective or degenerate leading eigenvalue -1"):
+        sensitivity(ALWAYS_A, of="eigenvalue", fixed_point=0)
+
+
+@pytest.mark.parametrize(
+    ("policy", "arguments", "message"),
+    [
+        (random_policy(0, 3), {"of": "kappa"}, "policy has 3 words"),
+        (majority(0.6), {"of": "bias"}, "of = 'bias': expected one of kappa, eigenvalue, word_share, critical_mass"),
+        (majority(0.6), {"of": "kappa", "word": "a"}, "word = 'a': expected None for of = 'kappa'"),
+        (majority(0.6), {"of": "eigenvalue"}, "fixed_point = None: expected a value for of = 'eigenvalue'"),
+        (majority(0.6), {"of": "word_share", "fixed_point": 3}, "fixed_point = 3: expected 0 to 2"),
+        (majority(0.6), {"of": "critical_mass", "word": "c"}, "word = 'c': expected one of a, b"),
+        (ALWAYS_A, {"of": "critical_mass", "word": "a"}, "word = 'a': expected one with a fold, but the old state is"),
+        (ALWAYS_A, {"of": "kappa"}, "policy has no least-noise path: the consensus on 'b' is no fixed point"),
+    ],
+)
+def test_wrong_input_is_named(policy, arguments, message):
+    with pytest.raises(meanfield.InputError, match=message):
+        sensitivity(policy, **arguments)
+
+
+def test_published_policy(published):
+    """GPT-4o {African, White}: the saddle, and an exact consensus, which has derivatives on one side."""
+    policy = published.sel(model="gpt-4o", pair="African/White")
+    what = {"of": "word_share", "fixed_point": 1}
+    ours, theirs = slopes(policy, sensitivity(policy, **what), 1e-4, **what)
+    assert ours == pytest.approx(theirs, rel=1e-6)
+    at_consensus = sensitivity(policy, of="word_share", fixed_point=0)
+    q = policy["q"].values[:, 0].copy()
+    state = space_of(policy).consensus_state(0)
+    assert q[state] == 1
+    q[state] -= 1e-6
+    moved = value_of(meanfield.make_policy(q, ["African", "White"]), "word_share", 0)
+    assert at_consensus["derivative"].values[state] == pytest.approx((1 - moved) / 1e-6, rel=1e-4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("pair", ["woman/man", "African/White", "more/less"])
+def test_kappa_of_published_policies(published, pair):
+    """Steps of 0.2 leave 2e-4 where directions cancel; steps of 0.1 leave 1e-5."""
+    policy = published.sel(model="gpt-4o", pair=pair)
+    result = sensitivity(policy, of="kappa")
+    assert result["contribution"].sum().item() == pytest.approx(result.attrs["value"], rel=0.08)
+    for direction in (0, 1):
+        ours, theirs = slopes(policy, result, 1e-3, seed=direction, of="kappa")
+        assert ours == pytest.approx(theirs, rel=5e-4)

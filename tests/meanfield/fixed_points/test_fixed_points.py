@@ -1,0 +1,239 @@
+"""Fixed points against closed forms, an independent search over the simplex, and published landscapes."""
+
+import numpy as np
+import pytest
+from scipy.optimize import root
+from scipy.stats import dirichlet
+
+import meanfield
+from _policies import drift, majority_policy, random_policy, relabelled
+from meanfield._fixed_points.closed_classes import closed_classes
+from meanfield._fixed_points.stationary_kernel import eliminate
+from meanfield._fixed_points.stationary_law import StationaryLaw
+from meanfield._numerics.roots import all_roots
+from meanfield.toolbox import space_of
+
+
+def simplex_search(policy, starts, seed=0):
+    """Word shares of all fixed points that Newton iteration on the full rate equation meets from random starts."""
+    q, space = policy["q"].values, space_of(policy)
+
+    def equations(x):
+        slope = np.asarray(drift(x, q, space))
+        return np.append(slope[1:], x.sum() - 1)
+
+    found = []
+    for x0 in dirichlet.rvs(np.full(space.n_states, 0.3), size=starts, random_state=seed):
+        result = root(equations, x0, method="hybr", tol=1e-13)
+        if result.success and result.x.min() > -1e-9 and np.abs(equations(result.x)).max() < 1e-11:
+            found.append((result.x @ q)[0])
+    return np.unique(np.round(found, 7))
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("length", [1, 2])
+def test_no_fixed_point_is_missed_that_a_search_over_the_simplex_finds(seed, length):
+    policy = random_policy(seed, 2, length, concentration=0.15)
+    ours = meanfield.fixed_points(policy)["word_share"].values[:, 0]
+    for share in simplex_search(policy, starts=40):
+        assert np.abs(ours - share).min() < 1e-6
+    assert len(ours) % 2 == 1, "G(0) ≥ 0 ≥ G(1), so that roots that are crossed come in odd number"
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_rows_are_fixed_points_of_the_rate_equation(seed):
+    policy = random_policy(seed, 2, 3, concentration=0.2)
+    points = meanfield.fixed_points(policy)
+    assert points["residual"].max() < 1e-14
+    np.testing.assert_allclose(points["composition"].sum("state"), 1, atol=1e-14)
+    np.testing.assert_allclose(points["composition"].values @ policy["q"].values, points["word_share"], atol=1e-14)
+    for _, point in points.groupby("fixed_point"):
+        point = point.squeeze()
+        leading = meanfield.spectrum(policy, point["composition"], k=1)["eigenvalue"].values[0]
+        assert leading == pytest.approx(point["eigenvalue"].item(), abs=1e-9)
+
+
+def test_closed_form_of_one_remembered_word():
+    """H = 1 and a policy of the partner's word only, q = α + β [heard the first]: Q = α + βQ at a fixed point."""
+    alpha, beta = 0.1, 0.7
+    first = np.array([0.5, alpha + beta, alpha, alpha + beta, alpha])
+    point = meanfield.fixed_points(meanfield.make_policy(first, ["a", "b"]))
+    assert point["word_share"].values[:, 0] == pytest.approx([alpha / (1 - beta)], abs=1e-12)
+    # ε = δQ obeys dε/dt = (β - 1)ε
+    assert point["eigenvalue"].values == pytest.approx([beta - 1], abs=1e-12)
+
+
+def test_relabelling_mirrors_the_fixed_points():
+    policy = random_policy(4, 2, 2, concentration=0.1)
+    ours, theirs = meanfield.fixed_points(policy), meanfield.fixed_points(relabelled(policy, [1, 0]))
+    np.testing.assert_allclose(ours["word_share"].values[::-1, ::-1], theirs["word_share"], atol=1e-12)
+    np.testing.assert_allclose(ours["eigenvalue"].values[::-1], theirs["eigenvalue"], atol=1e-9)
+
+
+def test_symmetric_policy_has_the_pitchfork_of_its_closed_form():
+    """Three heard words, majority rule with error 1 - p: Q = (1 - p) + (2p - 1)(3Q² - 2Q³)."""
+    p = 0.995
+    points = meanfield.fixed_points(majority_policy(3, p))
+    roots = np.roots([-2 * (2 * p - 1), 3 * (2 * p - 1), -1, 1 - p])
+    np.testing.assert_allclose(points["word_share"].values[:, 0], np.sort(roots.real)[::-1], atol=1e-12)
+    assert points["stability"].values.tolist() == ["stable", "unstable", "stable"]
+    assert points["kind"].values.tolist() == ["consensus", "mixed", "consensus"]
+
+
+def test_exact_corners_are_found_exactly():
+    points = meanfield.fixed_points(majority_policy(3, 1.0))
+    assert points["word_share"].values[:, 0].tolist() == [1.0, pytest.approx(0.5, abs=1e-12), 0.0]
+    assert points["residual"].values[[0, 2]].tolist() == [0.0, 0.0]
+
+
+def test_each_closed_class_has_its_branch():
+    """Agents who repeat their own last word for ever: two closed classes, and a consensus in each."""
+    repeat_own = np.array([0.5, 1.0, 1.0, 0.0, 0.0])
+    policy = meanfield.make_policy(repeat_own, ["a", "b"])
+    space = space_of(policy)
+    assert len(closed_classes(policy["q"].values, space, heard=(0, 1))) == 2
+    points = meanfield.fixed_points(policy)
+    assert set(points["word_share"].values[:, 0].tolist()) == {0.0, 1.0}
+    assert "class 1" in points.attrs["completeness"]
+
+
+@pytest.mark.parametrize("size", [(2, 1), (2, 2), (2, 3), (3, 1), (3, 2)])
+@pytest.mark.parametrize("concentration", [1.0, 0.03])
+def test_stationary_law_is_that_of_the_kernel(size, concentration):
+    """p(Q) solves p A(Q) = p on all states, entry by entry, close to a corner too."""
+    policy = random_policy(9, *size, concentration=concentration)
+    q, space = policy["q"].values, space_of(policy)
+    words = range(space.n_words)
+    (flows,) = closed_classes(q, space, heard=tuple(words))
+    law = StationaryLaw(q, space, flows)
+    for share in (0.3, 1e-12):
+        Q = np.array([share, *[(1 - share) / (space.n_words - 1)] * (space.n_words - 1)])
+        A = np.zeros((space.n_states,) * 2)
+        for own in words:
+            for partner in words:
+                successors = space.successors() + space.n_words * own + partner
+                A[np.arange(space.n_states), successors] += q[:, own] * Q[partner]
+        p = law.composition(Q)
+        np.testing.assert_allclose(p @ A, p, rtol=1e-9)
+        np.testing.assert_allclose(law.word_share(Q[None])[0], p @ q, rtol=1e-12)
+
+
+def test_stationary_law_of_habits_that_hardly_ever_change():
+    """Agents repeat themselves but for 1e-14 and 3e-14: the weights of the habits are 3 to 1, whatever they hear."""
+    repeat_own = np.array([0.5, 1 - 1e-14, 1 - 1e-14, 3e-14, 3e-14])
+    q = np.stack([repeat_own, 1 - repeat_own], axis=1)
+    space = meanfield.MemorySpace(2, 1)
+    law = StationaryLaw(q, space, np.arange(2))
+    leave, come = q[1, 1], q[3, 0]
+    np.testing.assert_allclose(
+        law.word_share(np.array([[0.3, 0.7]]))[0], [come / (leave + come), leave / (leave + come)]
+    )
+
+
+def test_elimination_takes_transient_and_empty_states():
+    chain = np.array([[0.0, 0, 0, 0], [0, 0.5, 0.5, 0], [0, 0.2, 0.8, 0], [0, 0.1, 0, 0.9]])
+    law = np.empty(4)
+    eliminate(chain, law, 1)
+    np.testing.assert_allclose(law, [0, 2 / 7, 5 / 7, 0], atol=1e-15)
+
+
+def test_planted_pair_of_roots_is_found():
+    """H = 1: f(Q) is built so that f(Q) - Q = -k (Q - r)(Q - r - 1e-4)(…): the pair and the third root."""
+    shift = 1e-4
+    quadratic = lambda r: [pytest.approx(r, abs=1e-7), pytest.approx(r + shift, abs=1e-7)]  # noqa: E731
+    function = lambda x: (x - 0.3) * (x - 0.3 - shift) * (1 + 0.1 * np.sin(3 * x))  # noqa: E731
+    found = all_roots(function, np.array([-40.0, -6.0, 0.0, 6.0, 40.0]))
+    assert found.roots.tolist() == quadratic(0.3)
+    none = all_roots(lambda x: function(x) + shift**2, np.array([-40.0, -6.0, 0.0, 6.0, 40.0]))
+    assert none.roots.size == 0
+    assert none.closest[0] == pytest.approx(0.75 * shift**2, rel=0.2)
+
+
+def test_continuum_of_fixed_points_is_said_not_sampled():
+    """Agents who say what they heard last: every word share is a fixed point."""
+    points = meanfield.fixed_points(meanfield.make_policy(np.array([0.5, 1.0, 0.0, 1.0, 0.0]), ["a", "b"]))
+    assert points["word_share"].values[:, 0].tolist() == [1.0, 0.0]
+    assert "every share with -46 < logit Q" in points.attrs["completeness"]
+
+
+@pytest.mark.parametrize("error", [1e-6, 1e-10, 1e-12])
+def test_almost_a_continuum_has_its_one_fixed_point(error):
+    """Copies what was heard last, but for rare errors, e towards the second word and 3e towards the first: Q = 3/4."""
+    copy = np.array([0.5, 1 - error, 3 * error, 1 - error, 3 * error])
+    points = meanfield.fixed_points(meanfield.make_policy(copy, ["a", "b"]))
+    # 1 - e is rounded to an ulp, which moves the root by as much as e is rounded
+    assert points["word_share"].values[:, 0] == pytest.approx([0.75], abs=max(1e-9, 1e-16 / error))
+
+
+def with_floor(first, floor):
+    """A policy whose zeros and ones are replaced by a floor and what is left, each to full relative accuracy."""
+    q = np.stack([np.maximum(first, floor), np.maximum(1 - first, floor)], axis=1)
+    return meanfield.make_policy(q, ["a", "b"])
+
+
+@pytest.mark.parametrize("floor", [1e-12, 1e-16, 1e-21, 1e-40])
+def test_consensus_with_the_smallest_errors_is_found(floor):
+    majority = majority_policy(3, 1.0)["q"].values[:, 0]
+    points = meanfield.fixed_points(with_floor(majority, floor))
+    # leading order: one error of the agent, or none; three partners of the minority are rarer
+    np.testing.assert_allclose(points["word_share"].values[[0, 2], [1, 0]], floor, rtol=1e-3)
+    assert points["word_share"].values[1, 0] == pytest.approx(0.5, abs=1e-12)
+
+
+@pytest.mark.parametrize("error", [1e-8, 1e-16, 1e-17, 1e-30])
+@pytest.mark.parametrize("length", [1, 2, 4])
+def test_habits_that_hardly_ever_change_have_the_share_that_their_errors_give(error, length):
+    """Repeat the own last word with errors e and 3e: the shares are 3 to 1 (H = 1: exactly), whatever is heard."""
+    space = meanfield.MemorySpace(2, length)
+    last = [memory[-1][0] if (memory := space.memory(i)) else 0 for i in range(space.n_states)]
+    q = np.where(np.array(last)[:, None] == 0, [1 - error, error], [3 * error, 1 - 3 * error])
+    q[0] = 0.5
+    points = meanfield.fixed_points(meanfield.make_policy(q, ["a", "b"]))
+    assert points["word_share"].values[:, 0] == pytest.approx([0.75], rel=max(1e-9, 4 * error))
+
+
+def test_defective_eigenvalue_is_not_called_oscillatory():
+    """A policy without memory: every eigenvalue is -1 in one Jordan block, which rounding splits into a circle."""
+    for length in (1, 3, 5):
+        space = meanfield.MemorySpace(2, length)
+        points = meanfield.fixed_points(meanfield.make_policy(np.full(space.n_states, 0.3), ["a", "b"]))
+        assert not points["oscillatory"].any()
+        assert points["eigenvalue"].values == pytest.approx([-1], abs=5e-3)
+
+
+def test_landscape_of_published_policies(published):
+    def shares(model, pair):
+        return meanfield.fixed_points(published.sel(model=model, pair=pair))
+
+    her = shares("llama31_70B", "his/her")
+    assert her["word_share"].values[:, 0] == pytest.approx([1.0, 0.310, 0.208], abs=1e-3)
+    assert her["kind"].values.tolist() == ["consensus", "mixed", "mixed"]
+    assert shares("llama31_70B", "more/less")["word_share"].values[:, 0] == pytest.approx([0.885], abs=1e-3)
+    gpt = shares("gpt-4o", "African/White")
+    assert gpt["stability"].values.tolist() == ["stable", "unstable", "stable"]
+    assert gpt["word_share"].values[0, 0] == 1.0, "q = 1 exactly in the consensus memory"
+
+
+@pytest.mark.parametrize(("seed", "length"), [(0, 1), (1, 1), (2, 2), (3, 2)])
+def test_three_words_have_the_fixed_points_that_a_search_over_the_simplex_finds(seed, length):
+    policy = random_policy(seed, 3, length, concentration=0.1)
+    points = meanfield.fixed_points(policy)
+    assert points["residual"].max() < 1e-12
+    assert points.attrs["completeness"].startswith("not guaranteed")
+    for share in simplex_search(policy, starts=10):
+        assert np.abs(points["word_share"].values[:, 0] - share).min() < 1e-6
+
+
+def test_three_words_have_symmetric_fixed_points():
+    """The word heard most in three interactions, at random where all differ: exact corners, edges, and the middle."""
+    space = meanfield.MemorySpace(3, 3)
+    count = np.array(
+        [[sum(heard == w for _, heard in space.memory(i)) for w in range(3)] for i in range(space.n_states)]
+    )
+    most = (count == count.max(1, keepdims=True)).astype(float)
+    policy = meanfield.make_policy(most / most.sum(1, keepdims=True), ["a", "b", "c"])
+    points = meanfield.fixed_points(policy)
+    expected = [[1, 0, 0], [0.5, 0.5, 0], [0.5, 0, 0.5], [1 / 3] * 3, [0, 1, 0], [0, 0.5, 0.5], [0, 0, 1]]
+    np.testing.assert_allclose(points["word_share"], expected, atol=1e-9)
+    assert points["stable"].values.tolist() == [True, False, False, False, True, False, True]
+    assert points["convention"].values.tolist() == ["a", "mixed", "mixed", "mixed", "b", "mixed", "c"]

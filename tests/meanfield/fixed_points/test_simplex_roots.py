@@ -1,0 +1,280 @@
+"""Roots on the simplex of word shares against closed forms, scalar root finding and a search in full memory space."""
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy.linalg import helmert
+from scipy.optimize import root
+from scipy.special import expit, softmax
+from scipy.stats import dirichlet
+
+import meanfield
+from _policies import drift, random_policy, relabelled
+from meanfield._fixed_points.closed_classes import closed_classes
+from meanfield._fixed_points.stationary_law import StationaryLaw
+from meanfield._numerics.roots import all_roots
+from meanfield._numerics.simplex_roots import _plausibility, faces, simplex_roots
+from meanfield.toolbox import space_of
+
+INTERIOR = (0, 1, 2)
+BREAKS = np.array([-46.0, -23.0, -6.0, 0.0, 6.0, 23.0, 46.0])
+
+
+def response_of(policy, support=INTERIOR):
+    q, space = policy["q"].values, space_of(policy)
+    (flows,) = closed_classes(q, space, heard=support)
+    return StationaryLaw(q, space, flows).word_share
+
+
+def loyal_policy(seed, length, strength=1.5, concentration=3.0):
+    """Random choices, tilted towards the words that are in memory most often: several conventions hold themselves."""
+    policy = random_policy(seed, 3, length, concentration)
+    space = space_of(policy)
+    counts = [np.bincount(np.ravel(space.memory(i)).astype(int), minlength=3) for i in range(space.n_states)]
+    q = policy["q"].values * np.exp(strength * np.array(counts))
+    return meanfield.make_policy(q / q.sum(1, keepdims=True), ["a", "b", "c"])
+
+
+def rate_equation_search(policy, starts):
+    """Word shares at the ends of Newton iteration on the full rate equation from random compositions."""
+    q, space = policy["q"].values, space_of(policy)
+
+    def equations(x):
+        return np.append(np.asarray(drift(x, q, space))[1:], x.sum() - 1)
+
+    for x0 in dirichlet.rvs(np.full(space.n_states, 0.1), size=starts, random_state=0):
+        result = root(equations, x0, method="hybr", tol=1e-13)
+        if result.x.min() > -1e-9 and np.abs(equations(result.x)).max() < 1e-11:
+            yield result.x @ q
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [random_policy(seed, 3, length, 0.1) for length in (1, 2) for seed in (0, 11)]
+    + [loyal_policy(seed, length) for length in (1, 2) for seed in (2, 3)],
+)
+def test_no_root_is_missed_that_a_search_of_the_full_rate_equation_finds(policy):
+    found = simplex_roots(response_of(policy), 3, support=INTERIOR)
+    ends = list(rate_equation_search(policy, starts=10))
+    assert ends
+    for share in ends:
+        assert np.abs(found.roots - share).max(1).min() < 1e-7
+    assert found.residual.max() < 1e-13
+    assert "add up to 1 as they must" in found.report
+
+
+def test_linear_response_has_the_stationary_law_as_its_root():
+    """Say a word that depends on the last word heard, by a matrix: f(Q) = Q M."""
+    matrix = np.random.default_rng(0).dirichlet([0.3] * 3, size=3)
+    q = np.concatenate([[[1 / 3] * 3], np.tile(matrix, (3, 1))])
+    found = simplex_roots(response_of(meanfield.make_policy(q, ["a", "b", "c"])), 3)
+    values, vectors = np.linalg.eig(matrix.T)
+    law = vectors[:, np.argmax(values.real)].real
+    np.testing.assert_allclose(found.roots, [law / law.sum()], rtol=1e-12)
+    assert found.index.tolist() == [1]
+
+
+def multinomial_majority(p, heard=3):
+    """Say the word heard most often among 3 partners, any of those tied for it alike, and with 1 - p any word."""
+    draws = np.array(list(itertools.product(range(3), repeat=heard)))
+    counts = np.array([np.bincount(draw, minlength=3) for draw in draws])
+    winners = counts == counts.max(1, keepdims=True)
+    said = p * winners / winners.sum(1, keepdims=True) + (1 - p) / 3
+    return lambda Q: Q[:, draws].prod(2) @ said
+
+
+@pytest.mark.parametrize("p", [0.9, 0.999, 1 - 3e-12])
+def test_symmetric_majority_has_orbits_of_the_roots_on_a_symmetry_line(p):
+    """Roots of three equal words lie on lines of two equal shares, where one scalar equation finds them all."""
+    response = multinomial_majority(p)
+
+    def on_line(logit):
+        return np.stack([expit(logit), expit(-logit) / 2, expit(-logit) / 2], axis=1)
+
+    def mismatch(logit):
+        said = response(on_line(logit))
+        return np.log(said[:, 0]) - np.log(said[:, 1:].sum(1)) - logit
+
+    line = on_line(all_roots(mismatch, BREAKS).roots)
+    expected = np.array([np.roll(row, k) for row in line for k in range(3 if np.ptp(row) > 1e-6 else 1)])
+    found = simplex_roots(response, 3)
+    assert len(found.roots) == len(expected) == 7
+    for row in found.roots:
+        assert np.abs(np.log(expected / row)).max(1).min() < 1e-9
+    assert (np.diff(found.roots[:, 0]) < 1e-9).all(), "by falling share of the first word"
+    assert found.index.sum() == 1
+
+
+def test_relabelling_permutes_the_roots():
+    policy, order = loyal_policy(3, 2), [2, 0, 1]
+    ours = simplex_roots(response_of(policy), 3, support=INTERIOR)
+    theirs = simplex_roots(response_of(relabelled(policy, order)), 3, support=INTERIOR)
+    assert len(ours.roots) == len(theirs.roots) > 1
+    for row, index in zip(ours.roots, ours.index, strict=True):
+        distance = np.abs(np.log(theirs.roots[:, order] / row)).max(1)
+        assert distance.min() < 1e-11
+        assert theirs.index[distance.argmin()] == index
+
+
+def planted(zeros):
+    """log f = log Q + G with G zero where the first log-ratio is one of `zeros` and the second half of it."""
+    basis = helmert(3).T
+
+    def response(Q):
+        u = np.log(Q) @ basis
+        distances = u[:, :1] - zeros
+        product = distances[:, 0] * np.prod(distances[:, 1:] / np.sqrt(1 + distances[:, 1:] ** 2), axis=1)
+        pull = np.stack([-0.5 * product.real, 0.5 * u[:, 0] - u[:, 1]], axis=1)
+        return softmax((u + pull) @ basis.T, axis=1)
+
+    return response, [softmax(basis @ [zero, zero / 2]) for zero in np.real(zeros)]
+
+
+@pytest.mark.parametrize("gap", [1e-3, 1e-5])
+@pytest.mark.parametrize("place", [0.7, -3.0, 20.0])
+def test_planted_pair_of_roots_is_found(place, gap):
+    response, expected = planted([place, place + gap, 4.0])
+    found = simplex_roots(response, 3, support=INTERIOR)
+    assert len(found.roots) == 3
+    for row in expected:
+        assert np.abs(np.log(found.roots / row)).max(1).min() < 1e-3 * gap
+    assert sorted(found.index) == [-1, 1, 1]
+
+
+def test_pair_that_has_just_vanished_is_a_near_miss():
+    """Complex zeros 1e-3 off the real axis: the misfit is least between them, about 1e-6."""
+    response, _ = planted([4.0, 0.7 + 1e-3j, 0.7 - 1e-3j])
+    found = simplex_roots(response, 3, support=INTERIOR)
+    assert len(found.roots) == 1
+    assert 1e-7 < found.closest < 1e-5
+    assert "as they must" in found.report
+
+
+def test_missing_root_of_either_kind_is_flagged():
+    index = simplex_roots(multinomial_majority(0.99), 3).index
+    assert "as they must" in _plausibility(index, inward=True, n_continuum=0)
+    for i in range(len(index)):
+        assert "so roots are missing" in _plausibility(np.delete(index, i), inward=True, n_continuum=0)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_two_words_have_the_roots_of_the_scalar_equation(seed):
+    policy = random_policy(seed, 2, 2, concentration=0.15)
+    expected = meanfield.fixed_points(policy)["word_share"].values
+    np.testing.assert_allclose(simplex_roots(response_of(policy, (0, 1)), 2).roots, expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("floor", [1e-12, 2e-16, 1e-40])
+def test_roots_next_to_corners_have_full_relative_accuracy(floor):
+    """Majority rule with a floor: at leading order both minorities of a consensus are the floor."""
+    space = meanfield.MemorySpace(3, 2)
+    q = np.full((space.n_states, 3), floor)
+    for i in range(space.n_states):
+        counts = np.bincount(np.ravel(space.memory(i)).astype(int), minlength=3)
+        q[i, counts == counts.max()] = 1 / (counts == counts.max()).sum()
+    q /= q.sum(1, keepdims=True)
+    found = simplex_roots(response_of(meanfield.make_policy(q, ["a", "b", "c"])), 3)
+    corners = found.roots[found.roots.max(1) > 0.999]
+    assert len(corners) == 3
+    for row in corners:
+        np.testing.assert_allclose(np.sort(row)[:2], floor, rtol=1e-3)
+
+
+def only_words_in_memory(seed, length):
+    """Words that are not in memory are never said, so that each face of the simplex keeps to itself."""
+    policy = random_policy(seed, 3, length)
+    q, space = policy["q"].values.copy(), space_of(policy)
+    for i in range(1, space.n_states):
+        q[i, np.setdiff1d(INTERIOR, np.ravel(space.memory(i)))] = 0
+    return meanfield.make_policy(q / q.sum(1, keepdims=True), ["a", "b", "c"])
+
+
+@pytest.mark.parametrize("length", [1, 2])
+def test_faces_hold_the_roots_of_the_words_that_occur(length):
+    policy = only_words_in_memory(5, length)
+    at_once = simplex_roots(response_of(policy), 3)
+    one_by_one = [simplex_roots(response_of(policy, face), 3, support=face) for face in faces(3)]
+    rows = np.concatenate([found.roots for found in one_by_one])
+    assert len(rows) == len(at_once.roots)
+    for row in at_once.roots:
+        assert np.abs(rows - row).max(1).min() < 1e-12
+    assert [row for row in at_once.roots.tolist() if max(row) == 1] == np.eye(3).tolist()
+
+
+def test_attracting_corners_leave_the_count_of_indices_open():
+    """Majority rule without errors: three exact corners, edges and the centre."""
+    found = simplex_roots(multinomial_majority(1.0), 3)
+    half, third = 0.5, 1 / 3
+    expected = [[1, 0, 0], [half, half, 0], [half, 0, half], [third] * 3, [0, 1, 0], [0, half, half], [0, 0, 1]]
+    np.testing.assert_allclose(found.roots, expected, rtol=1e-12)
+    assert "does not point inwards" in found.report
+
+
+def test_an_edge_has_the_roots_of_its_two_words():
+    policy = only_words_in_memory(5, 2)
+    space = space_of(policy)
+    small = meanfield.MemorySpace(2, 2)
+    rows = [space.state(small.memory(i)) for i in range(small.n_states)]
+    q = policy["q"].values[rows, :2]
+    two = meanfield.fixed_points(meanfield.make_policy(q / q.sum(1, keepdims=True), ["a", "b"]))
+    found = simplex_roots(response_of(policy, (0, 1)), 3, support=(0, 1))
+    inside = two["word_share"].values[1:-1]
+    np.testing.assert_allclose(found.roots[:, :2], inside, rtol=1e-9)
+    assert (found.roots[:, 2] == 0).all()
+
+
+def test_faces_that_are_left_have_no_roots():
+    found = simplex_roots(response_of(random_policy(1, 3, 1)), 3)
+    assert (found.roots > 0).all()
+    assert found.report.count("other words are said") == 6
+
+
+def test_continuum_is_said_not_sampled():
+    """Agents who say what they heard last: every share is a root, and so is every corner."""
+    found = simplex_roots(lambda Q: Q, 3)
+    assert found.roots.tolist() == np.eye(3).tolist()
+    assert "on a continuum of roots" in found.report
+    np.testing.assert_allclose(found.continuum.sum(1), 1)
+
+
+def test_curve_of_roots_is_no_list_of_roots():
+    """f moves the first share to 1/2 and leaves the proportion of the others."""
+
+    def response(Q):
+        first = 0.5 * Q[:, :1] + 0.25
+        return np.concatenate([first, (1 - first) * Q[:, 1:] / Q[:, 1:].sum(1, keepdims=True)], axis=1)
+
+    found = simplex_roots(response, 3, support=INTERIOR)
+    assert len(found.roots) == 0
+    np.testing.assert_allclose(found.continuum[:, 0], 0.5, atol=1e-9)
+
+
+@pytest.mark.parametrize(("zeros", "index"), [([0.5, 0.5, 4.0], [0, 1]), ([0.5, 0.5, 0.5], [0])])
+def test_degenerate_root_is_one_root(zeros, index):
+    response, expected = planted(zeros)
+    found = simplex_roots(response, 3, support=INTERIOR)
+    assert sorted(found.index) == index
+    assert np.abs(np.log(found.roots / expected[0])).max(1).min() < 1e-4
+    assert "a root is singular" in found.report
+
+
+@pytest.mark.parametrize("error", [1e-5, 1e-7])
+def test_almost_a_continuum_has_its_one_root(error):
+    """Copies what was heard, but for rare errors towards words in the proportion 1 to 2 to 3."""
+    target = np.array([1, 2, 3]) / 6
+    found = simplex_roots(lambda Q: (1 - error) * Q + error * target, 3)
+    np.testing.assert_allclose(found.roots, [target], rtol=1e-6)
+
+
+def test_four_words():
+    found = simplex_roots(response_of(random_policy(0, 4, 1, 0.2), (0, 1, 2, 3)), 4)
+    assert "add up to 1 as they must" in found.report
+    assert found.residual.max() < 1e-13
+
+
+def test_same_seed_same_roots():
+    response = multinomial_majority(0.99)
+    first, second = (simplex_roots(response, 3, starts=50, seed=7) for _ in range(2))
+    np.testing.assert_array_equal(first.roots, second.roots)
+    assert first.report == second.report

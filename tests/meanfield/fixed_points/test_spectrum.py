@@ -1,0 +1,83 @@
+"""Leading eigenvalues: Arnoldi against dense LAPACK, and against Eq. 38 from the dense tensor."""
+
+import numpy as np
+import pytest
+
+import meanfield
+from _policies import linearised_drift, random_composition, random_policy
+from meanfield._fixed_points.spectrum import leading_eigenvalues
+from meanfield.toolbox import space_of
+
+
+def jacobian_of_eq_38(policy, n):
+    """J_red = -δ_ij + 2[T_i(j, n) - T_i(n, n)] for i, j ≠ n, with T the symmetrised tensor of Eq. 26."""
+    P = meanfield.dense_tensor(policy)
+    T = (P + P.transpose(0, 2, 1)) / 2
+    kept = np.delete(np.arange(len(P)), n)
+    return -np.eye(len(kept)) + 2 * (T[np.ix_(kept, kept, [n])][..., 0] - T[kept, n, n][:, None])
+
+
+def rightmost(matrix):
+    return np.linalg.eigvals(matrix).real.max()
+
+
+@pytest.mark.parametrize(("n_words", "length"), [(2, 1), (2, 2), (2, 3), (3, 1), (3, 2)])
+@pytest.mark.parametrize("word", [0, 1])
+def test_candidates_have_the_eigenvalues_of_eq_38(n_words, length, word):
+    policy = random_policy(7, n_words, length)
+    space = space_of(policy)
+    found = meanfield.spectrum(policy, meanfield.consensus(policy, meanfield.words_of(policy)[word]), k=2)
+    expected = rightmost(jacobian_of_eq_38(policy, space.consensus_state(word)))
+    assert found["eigenvalue"].values[0] == pytest.approx(expected, abs=1e-10)
+
+
+def dense_reduced_jacobian(policy, x):
+    """The linearised drift in an orthonormal basis of the tangent space Σε = 0."""
+    space, q = space_of(policy), policy["q"].values
+    basis = np.linalg.qr(np.column_stack([np.ones(space.n_states), np.eye(space.n_states)[:, 1:]]))[0][:, 1:]
+    image = np.stack([linearised_drift(v, x, q, space) for v in basis.T], axis=1)
+    return basis.T @ image
+
+
+@pytest.mark.parametrize("length", [3, 4])
+def test_arnoldi_finds_what_dense_finds_at_any_composition(length):
+    policy = random_policy(3, 2, length, concentration=0.3)
+    space = space_of(policy)
+    for seed in range(3):
+        x = random_composition(seed, space.n_states)
+        expected = np.sort(np.linalg.eigvals(dense_reduced_jacobian(policy, x)).real)[::-1]
+        found = leading_eigenvalues(meanfield.Population(policy).mixture, x[None], space, k=3).values
+        np.testing.assert_allclose(found.real, expected[:3], atol=1e-9)
+
+
+def test_arnoldi_finds_what_dense_finds_for_published_policies(published):
+    for model, pair, word in (("gpt-4o", "young/old", "young"), ("llama31_70B", "his/her", "her")):
+        policy = published.sel(model=model, pair=pair)
+        x = meanfield.consensus(policy, word).values
+        expected = rightmost(dense_reduced_jacobian(policy, x))
+        found = leading_eigenvalues(meanfield.Population(policy).mixture, x[None], space_of(policy)).values
+        # QR on a defective matrix of 1,364 rows is itself good to about 1e-6 only
+        assert found[0].real == pytest.approx(expected, abs=1e-5)
+
+
+def test_spectrum_lies_in_the_disc_that_the_tangent_space_allows():
+    """|λ + 1| ≤ 2 for two words, so that the printed -8.50 of [004] Table S1 cannot be an eigenvalue."""
+    for seed in range(20):
+        policy = random_policy(seed, 2, 2, concentration=0.05)
+        x = random_composition(seed, policy.sizes["state"])
+        eigenvalues = np.linalg.eigvals(dense_reduced_jacobian(policy, x))
+        assert np.abs(eigenvalues + 1).max() <= 2 + 1e-12
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"composition": np.ones(5)}, "composition sums to 5"),
+        ({"composition": np.ones(4) / 4}, r"shape \(4,\): expected \(5,\)"),
+        ({"composition": np.ones(5) / 5, "k": 0}, "k = 0"),
+        ({"composition": np.ones(5) / 5, "k": 5}, "k = 5: expected 1 to 4 eigenvalues"),
+    ],
+)
+def test_wrong_input_is_named(arguments, message):
+    with pytest.raises(meanfield.InputError, match=message):
+        meanfield.spectrum(random_policy(1), **arguments)

@@ -1,0 +1,485 @@
+"""Bifurcation diagrams and critical masses against closed forms, single landscapes and the rate equation itself."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import meanfield
+from _policies import majority_policy, random_policy, relabelled
+from meanfield import Population
+from meanfield._fixed_points.response import responses
+from meanfield._population.drift import mixture_drift, mixture_word_share
+
+
+def heard_last(alpha, beta):
+    """H = 1: say the first word with probability alpha, with beta more if it was heard last; f(Q) = alpha + beta Q."""
+    first = np.array([0.5, alpha + beta, alpha, alpha + beta, alpha])
+    return meanfield.make_policy(first, ["a", "b"])
+
+
+def without_memory(share):
+    """H = 3: always the first word with this probability."""
+    return meanfield.make_policy(np.full(85, share), ["a", "b"])
+
+
+def weighted(seed, length, strength):
+    """Likes the words in its memory, with random weights and a bias; strong habits are exact zeros and ones."""
+    random, space = np.random.default_rng(seed), meanfield.MemorySpace(2, length)
+    weight, bias = random.uniform(0, 1, (length, 2)), 0.3 * random.standard_normal()
+    field = np.array([bias + (weight[-len(m) :] * (1 - 2 * np.array(m))).sum() if m else bias for m in memories(space)])
+    first = 1 / (1 + np.exp(-strength * field))
+    return meanfield.make_policy(np.where(first > 0.97, 1.0, np.where(first < 0.03, 0.0, first)), ["a", "b"])
+
+
+def memories(space):
+    return [space.memory(i) for i in range(space.n_states)]
+
+
+def only_if_all(length=2):
+    """Say the first word only if one has heard nothing else: f(Q) = Q^H."""
+    space = meanfield.MemorySpace(2, length)
+    return meanfield.make_policy(np.array([float(all(b == 0 for _, b in m)) for m in memories(space)]), ["a", "b"])
+
+
+def with_parameter(population, parameter, word, c):
+    return population.with_fraction(c) if parameter == "fraction" else population.with_committed(word, c)
+
+
+def rising(shares):
+    return np.sort(np.asarray(shares))
+
+
+def arcs_of(diagram):
+    return [diagram.isel(point=diagram["arc"].values == arc) for arc in np.unique(diagram["arc"])]
+
+
+# Closed forms
+
+
+@pytest.mark.parametrize("word", ["a", "b"])
+def test_line_has_no_fold_and_its_closed_form(word):
+    """c(Q) = (Q - α - βQ) / (e - α - βQ), with e = 1 for agents committed to the first word, else 0."""
+    alpha, beta = 0.15, 0.6
+    diagram = meanfield.bifurcation(heard_last(alpha, beta), word=word)
+    Q = diagram["word_share"].values[:, 0]
+    said = alpha + beta * Q
+    np.testing.assert_allclose(diagram["parameter"], (Q - said) / (float(word == "a") - said), atol=1e-12)
+    # ε = δQ obeys dε/dt = ((1 - c) β - 1) ε
+    np.testing.assert_allclose(diagram["eigenvalue"], (1 - diagram["parameter"]) * beta - 1, atol=2e-5)
+    assert not diagram["fold"].any()
+    assert np.unique(diagram["arc"]).tolist() == [0]
+    assert rising(diagram["parameter"])[[0, -1]] == pytest.approx([0, 1], abs=1e-12)
+    critical = meanfield.critical_mass(heard_last(alpha, beta), word=word)
+    assert critical.attrs["transition"] == "none"
+    assert np.isnan(critical["critical_mass"])
+    assert critical.sizes["fold"] == 0
+    assert "gradually" in critical.attrs["reason"]
+
+
+def folds_of(top, bottom):
+    """(c, Q) at the extrema of the rational function top/bottom of Q in (0, 1) with 0 < c < 1."""
+    turning = (top.deriv() * bottom - top * bottom.deriv()).r
+    real = turning[np.abs(turning.imag) < 1e-9].real
+    shares = real[(real > 0) & (real < 1)]
+    c = top(shares) / bottom(shares)
+    return [(c[i], shares[i]) for i in np.argsort(shares) if 0 < c[i] < 1]
+
+
+SHARE = np.poly1d([1, 0])
+
+
+def majority_response(p):
+    """f(Q) = (1 - p) + (2p - 1)(3Q² - 2Q³)."""
+    return np.poly1d([-2 * (2 * p - 1), 3 * (2 * p - 1), 0, 1 - p])
+
+
+@pytest.mark.parametrize("p", [0.95, 0.999, 1.0])
+def test_fold_of_the_majority_rule_is_that_of_its_polynomial(p):
+    f = majority_response(p)
+    ((c, share),) = folds_of(SHARE - f, 1 - f)
+    policy = majority_policy(3, p)
+    critical = meanfield.critical_mass(policy, word="a")
+    assert critical.attrs["transition"] == "fold"
+    assert critical["critical_mass"].item() == pytest.approx(c, abs=1e-12)
+    assert critical["fold_parameter"].values == pytest.approx([c], abs=1e-12)
+    assert critical["word_share"].values == pytest.approx([share, 1 - share], abs=1e-7)
+    old = meanfield.fixed_points(policy)["word_share"].values[-1]
+    np.testing.assert_allclose(critical["old_word_share"], old, atol=1e-12)
+
+
+@pytest.mark.parametrize("other", [0.01, 0.03])
+def test_fold_moves_with_those_who_are_committed_to_the_old_word(other):
+    """Q = (1 - b - c) f + c: c(Q) = (Q - (1 - b) f) / (1 - f)."""
+    f = majority_response(0.95)
+    ((c, share),) = folds_of(SHARE - (1 - other) * f, 1 - f)
+    critical = meanfield.critical_mass(Population(majority_policy(3, 0.95), committed={"b": other}), word="a")
+    assert critical["critical_mass"].item() == pytest.approx(c, abs=1e-12)
+    assert critical["word_share"].values[0] == pytest.approx(share, abs=1e-7)
+
+
+@pytest.mark.parametrize("fractions", [[0.9, 0.1], [0.0, 1.0]])
+def test_fraction_of_a_second_model_has_its_closed_form(fractions):
+    """Agents who say a with probability v whatever they remember: c(Q) = (Q - f) / (v - f), for any fractions."""
+    f, v = majority_response(0.97), 0.8
+    ((c, share),) = folds_of(SHARE - f, v - f)
+    population = Population([majority_policy(3, 0.97), without_memory(v)], fractions=fractions)
+    critical = meanfield.critical_mass(population, parameter="fraction", old="b")
+    assert critical.attrs["transition"] == "fold"
+    assert critical["critical_mass"].item() == pytest.approx(c, abs=1e-12)
+    assert critical["word_share"].values[0] == pytest.approx(share, abs=1e-7)
+
+
+def test_state_that_merges_with_the_new_consensus():
+    """f(Q) = Q²: Q = c / (1 - c) up to c = 1/2, where it takes over the consensus on a, which was unstable."""
+    critical = meanfield.critical_mass(only_if_all(), word="a")
+    assert critical.attrs["transition"] == "continuous"
+    assert critical["critical_mass"].item() == pytest.approx(0.5, abs=1e-9)
+    assert critical.sizes["fold"] == 0
+    diagram = meanfield.bifurcation(only_if_all(), word="a")
+    c, Q = diagram["parameter"].values, diagram["word_share"].values[:, 0]
+    curve, corner = diagram["branch"].values == 0, diagram["branch"].values == -1
+    np.testing.assert_allclose(Q[curve], c[curve] / (1 - c[curve]), atol=1e-12)
+    assert (Q[corner] == 1).all()
+    clear = np.abs(c - 0.5) > 1e-3
+    assert diagram["stable"].values[curve & clear].all()
+    assert (diagram["stable"].values == (c > 0.5))[corner & clear].all()
+
+
+def test_each_closed_class_has_its_diagram():
+    """Agents who repeat their own last word: f is 1 in one class and 0 in the other, which gives c(Q) = Q."""
+    repeat_own = meanfield.make_policy(np.array([0.5, 1.0, 1.0, 0.0, 0.0]), ["a", "b"])
+    diagram = meanfield.bifurcation(repeat_own, word="a")
+    c, Q, branch = (diagram[name].values for name in ("parameter", "word_share", "branch"))
+    mixed = branch >= 0
+    assert len(set(branch[mixed])) == 1
+    np.testing.assert_allclose(Q[mixed, 0], c[mixed], atol=1e-15)
+    assert (Q[~mixed, 0] == 1).all()
+    assert set(diagram["stability"].values) == {"marginal"}
+    critical = meanfield.critical_mass(repeat_own, word="a")
+    assert (critical.attrs["transition"], critical.sizes["fold"]) == ("none", 0)
+    assert critical.attrs["reason"].endswith("most others say the other word at no fraction")
+
+
+def test_consensus_that_stays_one_is_said():
+    critical = meanfield.critical_mass(majority_policy(3, 1.0), word="a", old="a")
+    assert critical.attrs["transition"] == "none"
+    assert critical.attrs["reason"] == "the old state is a consensus that stays one at every fraction"
+
+
+@pytest.mark.parametrize(("alpha", "beta"), [(0.1, 0.5), (0.05, 0.8)])
+def test_gradual_change_says_where_most_others_turn(alpha, beta):
+    """Agents who are not committed say a in one half where f(Q) = α + βQ = 1/2, and there Q = (1 - c)/2 + c."""
+    c = 2 * (0.5 - alpha) / beta - 1
+    reason = meanfield.critical_mass(heard_last(alpha, beta), word="a").attrs["reason"]
+    assert f"most others say the other word from {c:.3f} on" in reason
+
+
+# Every point and every slice of the diagram
+
+CASES = {
+    "majority": (Population(majority_policy(3, 0.95)), "committed", "a"),
+    "majority, exact": (Population(majority_policy(3, 1.0)), "committed", "b"),
+    "others committed": (Population(weighted(3, 3, 3.0), committed={"b": 0.04, "a": 0.3}), "committed", "a"),
+    "two policies": (Population([weighted(5, 3, 2.0), weighted(25, 3, 2.0)], fractions=[0.6, 0.4]), "committed", "a"),
+    "two policies, others committed": (
+        Population([weighted(1, 2, 2.0), weighted(21, 2, 3.0)], fractions=[0.4, 0.6], committed={"b": 0.03}),
+        "committed",
+        "a",
+    ),
+    "fraction": (Population([majority_policy(3, 0.97), without_memory(0.8)], fractions=[0.5, 0.5]), "fraction", None),
+    "fraction, committed": (
+        Population([weighted(5, 3, 2.0), weighted(25, 3, 2.0)], fractions=[0.5, 0.5], committed={"b": 0.02}),
+        "fraction",
+        None,
+    ),
+}
+
+
+SPACING = 0.07
+
+
+@pytest.fixture(scope="module", params=CASES)
+def case(request):
+    population, parameter, word = CASES[request.param]
+    return (
+        population,
+        parameter,
+        word,
+        meanfield.bifurcation(population, parameter=parameter, word=word, spacing=SPACING),
+    )
+
+
+def test_every_point_is_a_fixed_point(case):
+    """Only x is not in the table: p(Q) of each kind on its closed class gives it, and Q is then what they say."""
+    population, parameter, word, diagram = case
+    curves, checked = responses(population), 0
+    for c, Q, branch in zip(*(diagram[name].values for name in ("parameter", "word_share", "branch")), strict=True):
+        if branch < 0 or c > 0.95:
+            continue
+        x = curves[branch].composition(Q)
+        at = with_parameter(population, parameter, word, c)
+        assert np.abs(mixture_drift(x, at.mixture, at.space)).max() < 1e-10
+        checked += 1
+    assert checked > 8
+
+
+def test_stability_changes_at_folds_only(case):
+    *_, diagram = case
+    for arc in arcs_of(diagram):
+        status, fold = arc["stability"].values, arc["fold"].values
+        if arc["branch"].values[0] < 0:
+            continue
+        assert (np.abs(arc["eigenvalue"].values[fold]) < 1e-7).all(), "a saddle-node has a zero eigenvalue"
+        assert (status[~fold] != "marginal").all()
+        for i in range(len(status) - 1):
+            assert fold[i] or fold[i + 1] or status[i] == status[i + 1]
+        for i in np.flatnonzero(fold):
+            assert {status[i - 1], status[i + 1]} == {"stable", "unstable"}
+
+
+def test_points_are_close_to_each_other(case):
+    *_, diagram = case
+    for arc in arcs_of(diagram):
+        steps = np.hypot(np.diff(arc["parameter"]), np.diff(arc["word_share"].values[:, 0]))
+        assert steps.max() < 1.5 * SPACING
+
+
+@pytest.mark.parametrize("c", [0.011, 0.06, 0.2, 0.55])
+def test_slice_of_the_diagram_is_the_landscape_there(case, c):
+    population, parameter, word, diagram = case
+    landscape = meanfield.fixed_points(with_parameter(population, parameter, word, c))
+    found = []
+    for arc in arcs_of(diagram):
+        side = np.sign(arc["parameter"].values - c)
+        pairs = itertools.pairwise(range(len(side)))
+        shares = arc["word_share"].values[:, 0]
+        if arc["branch"].values[0] < 0:
+            found.append((shares[0], shares[0]))
+            continue
+        found += [tuple(rising(shares[[i, j]])) for i, j in pairs if side[i] != side[j]]
+    found.sort(reverse=True)
+    assert len(found) == landscape.sizes["fixed_point"]
+    for (low, high), share in zip(found, landscape["word_share"].values[:, 0], strict=True):
+        assert low - 1e-12 <= share <= high + 1e-12
+
+
+def test_points_are_in_the_landscape_at_their_parameter(case):
+    population, parameter, word, diagram = case
+    inner = np.flatnonzero(~diagram["fold"].values & (diagram["parameter"].values < 0.95))
+    for i in inner[:: len(inner) // 6]:
+        point = diagram.isel(point=i)
+        landscape = meanfield.fixed_points(with_parameter(population, parameter, word, point["parameter"].item()))
+        distance = np.abs(landscape["word_share"].values[:, 0] - point["word_share"].values[0])
+        same = landscape.isel(fixed_point=int(np.argmin(distance)))
+        assert distance.min() < 1e-9
+        assert same["eigenvalue"].item() == pytest.approx(point["eigenvalue"].item(), abs=1e-6)
+        assert same["stability"].item() == point["stability"].item()
+
+
+@pytest.mark.slow
+def test_ends_of_the_fraction_are_the_landscapes_of_both_policies():
+    policies = [majority_policy(3, 0.97), weighted(11, 3, 3.0)]
+    diagram = meanfield.bifurcation(Population(policies, fractions=[0.5, 0.5]), parameter="fraction")
+    c, shares = diagram["parameter"].values, diagram["word_share"].values[:, 0]
+    for end, policy in zip((0.0, 1.0), policies, strict=True):
+        landscape = meanfield.fixed_points(policy)["word_share"].values[:, 0]
+        here = np.abs(c - end) < 1e-12
+        np.testing.assert_allclose(rising(shares[here]), rising(landscape), atol=1e-9)
+
+
+def test_largest_committed_fraction_is_what_the_others_leave():
+    population = Population(majority_policy(3, 0.95), committed={"b": 0.04})
+    diagram = meanfield.bifurcation(population, word="a")
+    assert diagram["parameter"].max().item() == pytest.approx(0.96, abs=1e-12)
+    last = diagram.isel(point=int(np.argmax(diagram["parameter"].values)))
+    np.testing.assert_allclose(last["word_share"], [0.96, 0.04], atol=1e-12)
+
+
+@pytest.mark.parametrize("share", [0.9, 0.9995])
+def test_few_may_be_left_to_commit(share):
+    """Q = (1 - c - b) f + c, whatever is left of c; here with f = α + βQ."""
+    alpha, beta = 0.15, 0.6
+    diagram = meanfield.bifurcation(Population(heard_last(alpha, beta), committed={"b": share}), word="a")
+    c, Q = diagram["parameter"].values, diagram["word_share"].values[:, 0]
+    np.testing.assert_allclose(Q, (1 - c - share) * (alpha + beta * Q) + c, atol=1e-12)
+    assert c.max() == pytest.approx(1 - share, abs=1e-12)
+
+
+def test_spacing_is_that_of_neighbours():
+    fine, coarse = (meanfield.bifurcation(heard_last(0.1, 0.6), word="a", spacing=s) for s in (0.02, 0.2))
+    assert fine.sizes["point"] > 5 * coarse.sizes["point"]
+
+
+# Symmetry
+
+
+@pytest.mark.parametrize("word", ["a", "b"])
+def test_exchanged_words_mirror_the_diagram(word):
+    policies = [weighted(1, 2, 2.0), weighted(21, 2, 3.0)]
+    options = {"fractions": [0.4, 0.6], "committed": {"a": 0.01, "b": 0.02}}
+    mirrored = Population([relabelled(policy, [1, 0]) for policy in policies], **options)
+    ours = meanfield.critical_mass(Population(policies, **options), word=word)
+    theirs = meanfield.critical_mass(mirrored, word=word)
+    assert ours.sizes["fold"] == 1
+    np.testing.assert_allclose(ours["critical_mass"], theirs["critical_mass"], atol=1e-11)
+    np.testing.assert_allclose(ours["fold_parameter"][::-1], theirs["fold_parameter"], atol=1e-11)
+    np.testing.assert_allclose(ours["fold_word_share"][::-1, ::-1], theirs["fold_word_share"], atol=1e-6)
+    ours = meanfield.bifurcation(Population(policies, **options), word=word, spacing=0.1)
+    theirs = meanfield.bifurcation(mirrored, word=word, spacing=0.1)
+    for name in ("parameter", "eigenvalue"):
+        # the same points, but for where rounding cuts the last stretch
+        assert ours.sizes["point"] == theirs.sizes["point"]
+        np.testing.assert_allclose(rising(ours[name]), rising(theirs[name]), atol=1e-3)
+
+
+# The rate equation
+
+
+MARGIN = 0.002
+
+
+@pytest.mark.parametrize("case_name", ["majority", "two policies", "fraction, committed"])
+def test_population_leaves_its_old_state_at_the_critical_mass(case_name):
+    """Just below, the old consensus stays near its fixed point; just above, it ends beyond the fold."""
+    population, parameter, word = CASES[case_name]
+    critical = meanfield.critical_mass(population, parameter=parameter, word=word, old="b")
+    assert critical.attrs["transition"] == "fold"
+    at, share = critical["critical_mass"].item(), critical["word_share"].values[0]
+    ends = []
+    for c in (at - MARGIN, at + MARGIN):
+        there = with_parameter(population, parameter, word, c)
+        solution = meanfield.solve(
+            there, initial=meanfield.consensus(there, "b"), times=np.array([0.0, 1.0]), max_time=3000.0
+        )
+        assert solution["steady"]
+        ends.append(mixture_word_share(solution["composition"].values, there.mixture)[0])
+    assert share - 0.2 < ends[0] < share
+    assert ends[1] > share + 0.2
+
+
+# Published policies
+
+
+def test_critical_masses_of_gpt_4o(published):
+    """Between 5 and 25 % for every pair."""
+    for pair in published["pair"].values:
+        policy = published.sel(model="gpt-4o", pair=pair)
+        critical = meanfield.critical_mass(policy, word=meanfield.words_of(policy)[0])
+        assert critical.attrs["transition"] == "fold"
+        assert 0.05 < critical["critical_mass"].item() < 0.25
+
+
+def test_critical_mass_of_a_published_pair_is_that_of_a_scan(published):
+    policy = published.sel(model="gpt-4o", pair="African/White")
+    critical = meanfield.critical_mass(policy, word="African")
+
+    def old_state_is_there(c):
+        return meanfield.fixed_points(Population(policy, committed={"African": c})).sizes["fixed_point"] > 1
+
+    low, high = 0.05, 0.25
+    assert old_state_is_there(low)
+    assert not old_state_is_there(high)
+    while high - low > 1e-5:
+        middle = (low + high) / 2
+        low, high = (middle, high) if old_state_is_there(middle) else (low, middle)
+    assert low - 1e-9 < critical["critical_mass"].item() < high + 1e-9
+
+
+# Refusals and labels
+
+
+def test_second_model_that_responds_alike_is_refused():
+    policy = majority_policy(3, 0.95)
+    for function in (meanfield.bifurcation, meanfield.critical_mass):
+        with pytest.raises(meanfield.InputError, match="the last policy responds as the others do"):
+            function(Population([policy, policy], fractions=[0.5, 0.5]), parameter="fraction")
+
+
+def test_continuum_is_at_its_parameter_only():
+    """Agents who say what they heard last: any share at c = 0, nothing but the consensus on a beyond."""
+    diagram = meanfield.bifurcation(heard_last(0.0, 1.0), word="a")
+    beyond = diagram["parameter"].values > 1e-12
+    assert beyond.any()
+    assert (diagram["word_share"].values[beyond, 0] == 1).all()
+
+
+def test_word_may_be_left_out_where_one_is_committed():
+    population = Population(majority_policy(3, 0.95), committed={"a": 0.3})
+    ours, theirs = meanfield.critical_mass(population), meanfield.critical_mass(majority_policy(3, 0.95), word="a")
+    assert ours["critical_mass"].item() == theirs["critical_mass"].item()
+    assert ours.attrs["word"] == "a"
+
+
+TWO = Population([majority_policy(3, 0.95), without_memory(0.8)], fractions=[0.5, 0.5])
+
+
+@pytest.mark.parametrize("function", [meanfield.bifurcation, meanfield.critical_mass])
+@pytest.mark.parametrize(
+    ("population", "arguments", "message"),
+    [
+        (random_policy(1, 3, 1), {"word": "a"}, "population has 3 words"),
+        (random_policy(1), {"parameter": "temperature"}, "parameter = 'temperature': expected one of committed, fra"),
+        (random_policy(1), {"word": "c"}, "word = 'c': expected one of a, b"),
+        (random_policy(1), {}, "word = None with agents committed to no word: expected one of a, b"),
+        (random_policy(1), {"parameter": "fraction"}, "expected another policy beside the last"),
+        (TWO, {"parameter": "fraction", "word": "a"}, "word = 'a': only committed agents have one"),
+    ],
+)
+def test_wrong_input_is_named(function, population, arguments, message):
+    with pytest.raises(meanfield.InputError, match=message):
+        function(population, **arguments)
+
+
+@pytest.mark.parametrize("spacing", [0.0, 1.0, -0.1, np.nan])
+def test_wrong_spacing_is_named(spacing):
+    with pytest.raises(meanfield.InputError, match=f"spacing = {spacing}: expected a number between 0 and 1"):
+        meanfield.bifurcation(random_policy(1), word="a", spacing=spacing)
+
+
+def test_wrong_old_word_is_named():
+    with pytest.raises(meanfield.InputError, match="old = 'c': expected one of a, b"):
+        meanfield.critical_mass(random_policy(1), word="a", old="c")
+
+
+def heard_more(slope):
+    """H = 3: q = 1/(1 + exp(-slope · (how often a was heard more than b))), without a bias."""
+    space = meanfield.MemorySpace(2, 3)
+    more = np.array([sum(1 - 2 * heard for _, heard in space.memory(i)) for i in range(space.n_states)])
+    return meanfield.make_policy(1 / (1 + np.exp(-slope * more)), ["a", "b"])
+
+
+@pytest.mark.parametrize(("slopes", "lowest", "highest"), [((2.0, 0.1), 0.27, 0.28), ((1.2, 0.3), 0.16, 0.17)])
+def test_unbiased_models_have_a_pitchfork(slopes, lowest, highest):
+    """At equal shares both respond alike: an equilibrium at every fraction, where others branch off and vanish."""
+    population = meanfield.Population([heard_more(slope) for slope in slopes], fractions=[0.5, 0.5])
+    critical = meanfield.critical_mass(population, parameter="fraction", old="a")
+    c = critical["critical_mass"].item()
+    assert lowest < c < highest
+    for fraction, number in ((c - 2e-3, 3), (c + 2e-3, 1)):
+        assert meanfield.fixed_points(population.with_fraction(fraction)).sizes["fixed_point"] == number
+    assert critical.attrs["transition"] == "pitchfork"
+    diagram = meanfield.bifurcation(population, parameter="fraction", spacing=0.1)
+    equal = np.isclose(diagram["word_share"].values[:, 0], 0.5, atol=1e-12)
+    c_equal = diagram["parameter"].values[equal]
+    assert (c_equal.min(), c_equal.max()) == (0, 1)
+    clear = np.abs(c_equal - c) > 1e-6
+    assert (diagram["stable"].values[equal] == (c_equal > c))[clear].all()
+
+
+def test_state_of_equal_shares_turns_unstable_at_the_pitchfork():
+    population = meanfield.Population([heard_more(0.3), heard_more(2.0)], fractions=[0.5, 0.5])
+    critical = meanfield.critical_mass(population, parameter="fraction")
+    assert critical.attrs["transition"] == "pitchfork"
+    np.testing.assert_allclose(critical["old_word_share"], 0.5)
+    c = critical["critical_mass"].item()
+    stable = [meanfield.fixed_points(population.with_fraction(f))["stable"].values[0] for f in (c - 1e-3,)]
+    assert stable == [True]
+    assert meanfield.fixed_points(population.with_fraction(c + 1e-2)).sizes["fixed_point"] == 3
+
+
+def test_old_state_that_does_not_exist_is_not_replaced():
+    policy = meanfield.make_policy(np.array([0.5, 0.9, 0.8, 0.7, 0.6]), ["a", "b"])
+    critical = meanfield.critical_mass(policy, word="b", old="b")
+    assert np.isnan(critical["critical_mass"].item())
+    assert critical.attrs["reason"] == "without the newcomers there is no attractor at which most say 'b'"

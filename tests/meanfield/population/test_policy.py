@@ -1,0 +1,379 @@
+"""The policy schema: what it refuses, and that files keep everything."""
+
+import doctest
+import hashlib
+import importlib
+
+import h5py
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+
+import meanfield
+from _policies import random_policy, relabelled
+from meanfield import InputError
+from meanfield.toolbox import _files, name_of, policy_hash, single_policy
+
+
+def test_a_column_of_first_word_probabilities_is_enough_for_two_words():
+    policy = meanfield.make_policy(np.linspace(0, 1, 5), ["his", "her"], model="m")
+    np.testing.assert_array_equal(policy["q"].sum("word"), 1)
+    assert policy["pair"].item() == "his/her"
+    assert meanfield.words_of(policy) == ("his", "her")
+
+
+def test_file_gives_back_the_same_policy(tmp_path):
+    policy = random_policy(1, memory_length=3)
+    path = meanfield.save(policy, tmp_path / "policy.nc")
+    assert meanfield.load_policy(path).identical(policy)
+    assert [file.name for file in tmp_path.iterdir()] == ["policy.nc"], "no partial file stays behind"
+
+
+def test_longer_words_of_another_file_are_not_cut(tmp_path):
+    files = []
+    for words in (["his", "her"], ["woman", "Mexican"]):
+        policy = meanfield.make_policy(np.full(5, 0.5), words, model="m")
+        path = meanfield.save(policy, tmp_path / f"{words[0]}.nc")
+        files.append(xr.load_dataset(path).drop_vars("word"))  # with the file's encoding, as a user may have loaded it
+    both = xr.concat(files, "pair", coords="different", compat="equals")
+    again = meanfield.load_policy(meanfield.save(both, tmp_path / "both.nc"))
+    assert again["word_label"].values.tolist() == [["his", "her"], ["woman", "Mexican"]]
+    assert again["pair"].values.tolist() == ["his/her", "woman/Mexican"]
+
+
+def test_equal_policies_have_equal_hashes_and_others_do_not():
+    policy = random_policy(1)
+    changed = policy.copy(deep=True)
+    changed["q"][0] = [0.25, 0.75]
+    assert policy_hash(policy) == policy_hash(random_policy(1))
+    assert policy_hash(policy) != policy_hash(changed)
+
+
+UNKEPT_VALUES = [None, {}, True, 2**70, "a\0", ("a", 1), np.datetime64("2020-01-01"), 1j, b"x"]
+UNKEPT = ["a\0", "a\0b", "\ud800", None, 1, b"b"]  # what files don't keep as a text
+
+
+def changed(**coords) -> xr.Dataset:
+    return random_policy(1).assign_coords(coords)
+
+
+def policy_of(pair, seed=0):
+    return meanfield.make_policy(random_policy(seed)["q"].values, pair.split("/"))
+
+
+def stack_of(*pairs):
+    policies = [policy_of(pair, seed).drop_vars("word") for seed, pair in enumerate(pairs)]
+    return xr.concat(policies, "pair", coords=["word_label"], compat="override")
+
+
+def with_value(value: float) -> xr.Dataset:
+    policy = random_policy(1).copy(deep=True)
+    policy["q"][3, 1] = value
+    return policy
+
+
+@pytest.mark.parametrize(
+    ("policy", "message"),
+    [
+        (with_value(1.5), r"state=3, word=b\] = 1.5: expected a probability"),
+        (with_value(-1e-3), "-0.001: expected a probability"),
+        (with_value(np.nan), "nan: expected a probability"),
+        (with_value(0.0), r"q\[state=3\] sums to 0\.\d+ over the words: expected 1"),
+        (random_policy(1).drop_vars("q"), "policy: expected the result of meanfield.make_policy, but 'q' is missing"),
+        (random_policy(1).drop_vars(["word", "word_label"]), "has no words"),
+        (random_policy(1).assign_coords(word=["a", "c"]), "word_label = a, b: expected a, c, as along word"),
+        (random_policy(1).isel(state=slice(4)), "4 states with 2 words"),
+        (random_policy(1).assign_attrs(memory_length=4), "memory_length = 4"),
+        (random_policy(1).assign_coords(word_label=("word", ["a", "a"])), "words a, a: expected words that differ"),
+        (random_policy(1).astype("float32"), "dtype float32"),
+        (random_policy(1).rename(state="memory"), "has dims"),
+        ("policy.nc", "policy: expected .* but it is a str"),
+        (changed(word=[1, 1]), "policy has 2 times word = 1: expected 0 to 1, each once"),
+        (changed(word=[1, 2]), "policy has word = 2: expected 0 to 1, each once"),
+        (changed(word=[False, True]), "policy has word = False: expected 0 to 1"),
+        (changed(word_number=("word", [1, 1])), "policy has 2 times word_number = 1: expected 0 to 1"),
+        (changed(state=np.arange(5) + 1), "policy has state = 5: expected 0 to 4"),
+        (changed(state=[0, 1, 2, 3, np.nan]), "policy has state = nan: expected 0 to 4"),
+        (stack_of("a/b", "a/b"), "dim pair without a coordinate of names that differ"),
+        (stack_of("a/b", "c/d").drop_vars("pair"), "dim pair without a coordinate"),
+        (
+            xr.concat([policy_of("a/b"), policy_of("c/d")], "pair", join="outer", coords="different", compat="equals"),
+            "drop_vars",
+        ),
+        *(
+            (changed(word_label=("word", np.array(["a", t], object))), "word_label has .*: expected text")
+            for t in UNKEPT
+        ),
+    ],
+)
+def test_wrong_policy_is_refused_by_name(policy, message, unchecked_types):
+    with pytest.raises(InputError, match=message):
+        meanfield.validate_policy(policy)
+
+
+Q = np.full((5, 2), 0.5)
+MEMORIES = ["empty", "a/a", "a/b", "b/a", "b/b"]
+TABLE = pd.DataFrame({"memory": MEMORIES, "a": 0.25, "b": 0.75})
+PAIRS = pd.DataFrame({"own_1": list(" aabb"), "partner_1": [np.nan, *"abab"], "a": 0.25, "c": 1.0})
+SAID = dict.fromkeys(MEMORIES, 0.25)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"q": Q + 0.1j}, "q has dtype complex128: expected real numbers"),
+        ({"q": Q > 0.4}, "q has dtype bool: expected real numbers"),
+        ({"q": Q.astype(str)}, "q has dtype <U32: expected real numbers"),
+        ({"q": Q.astype(object)}, "q has dtype object: expected real numbers"),
+        ({"q": np.ma.array(Q, mask=np.eye(5, 2))}, "q has 2 masked values: expected none"),
+        ({"q": [np.ma.array(row, mask=[True, False]) for row in Q]}, "q has 5 masked values: expected none"),
+        ({"q": [[0.5, 0.5], [0.5]]}, "q: expected an array of real numbers"),
+        ({"q": xr.DataArray(Q, dims=("state", "column"))}, "q has a dim column: expected state, word"),
+        ({"q": relabelled(random_policy(1), [1, 0])["q"]}, "q has the words b, a: expected a, b, as words"),
+        ({"q": np.full((5, 2), 0.49)}, r"q\[state=0\] sums to 0.98 over the words: expected 1"),
+        ({"q": np.float32([[0.1, 0.90001]] * 5)}, r"q\[state=0\] sums to 1.0000\d+ over the words: expected 1"),
+        ({"q": np.float16([[0.1, 0.9]] * 5)}, r"q\[state=0\] sums to 0.9998\d+ over the words: expected 1"),
+        ({"memory_length": 2}, "memory_length = 2: q has the states of H = 1"),
+        ({"q": lambda memory: 0.5}, "memory_length = None: expected the H interactions"),
+        ({"q": lambda memory: 0.5, "memory_length": 1.5}, "memory_length = 1.5: expected a whole number"),
+        ({"q": lambda memory: 0.5, "memory_length": 14}, "memory_length = 14: would take 313 GiB of memory"),
+        (
+            {"q": lambda memory: [0.5, 0.6], "memory_length": 1},
+            r"q\(empty\) = \[0.5, 0.6\]: expected the probability of a",
+        ),
+        (
+            {"q": lambda memory: len(memory) * 2, "memory_length": 1},
+            r"q\(a/a\) = 2: expected the probability of a, or 2",
+        ),
+        ({"q": lambda memory: None, "memory_length": 1}, r"q\(empty\) has dtype object"),
+        ({"q": SAID, "memory_length": 2}, "q lacks 16 memories, a/a a/a, a/a a/b, a/a b/a, …: expected all 21 of"),
+        ({"q": SAID | {(("a", "a"),): 0.25}, "memory_length": 1}, "q has the memory a/a twice"),
+        (
+            {"q": SAID | {("a", "a"): 0.25}, "memory_length": 1},
+            r"memory \('a', 'a'\): expected up to 1 pairs \(own word",
+        ),
+        ({"q": TABLE[1:]}, "q lacks 1 memories, empty: expected all 5 of memory_length = 1"),
+        ({"q": TABLE.replace("a/b", "a/c")}, "q has the memory 'a/c': expected up to 1 pairs .* of a, b"),
+        ({"q": TABLE.replace("a/b", "a/a")}, "q has the memory a/a twice: expected it once"),
+        (
+            {"q": TABLE.drop(columns="a")},
+            "q has the columns memory, b: expected memory, or own_1, partner_1, …, and a, b",
+        ),
+        ({"q": PAIRS.drop(columns="own_1")}, "q has the columns partner_1, a, c: expected memory, or own_1"),
+        ({"q": TABLE.astype({"a": str}).replace("0.25", "much")}, r"q\(empty\) = array\(\[ nan, 0.75\]\): expected"),
+        ({"q": "absent.csv"}, "q = absent.csv: there is no such file"),
+        *(({"words": ["a", text]}, "words .*: expected text without NUL and lone surrogates") for text in UNKEPT),
+        *(({"model": text}, r"model has .*: expected text") for text in UNKEPT if text is not None),
+        *(({"attrs": {text: 1}}, "attrs .*: expected text without NUL and lone surrogates") for text in UNKEPT),
+        *(({"attrs": {"note": value}}, r"attrs\['note'\] = .*: expected numbers, texts") for value in UNKEPT_VALUES),
+        ({"words": ["a", ""]}, "words has '': expected words that are not empty"),
+        ({"words": "ab"}, "^words = 'ab': expected a sequence"),
+        ({"words": []}, "^words = .*: expected at least two words"),
+        ({"attrs": {"": 1}}, "attrs has '': expected names that are not empty"),
+    ],
+)
+def test_what_is_no_policy_is_refused(arguments, message, unchecked_types):
+    with pytest.raises(InputError, match=message):
+        meanfield.make_policy(**({"q": Q, "words": ["a", "b"]} | arguments))
+
+
+def says(memory):
+    """P(a): a depends on all words of a memory and on their order."""
+    return 0.5 + sum(
+        (-1) ** (own == "b") / 3**k + (partner == "b") / 5**k for k, (own, partner) in enumerate(memory, 2)
+    )
+
+
+@pytest.mark.parametrize("length", [1, 2, 3])
+def test_functions_mappings_and_tables_give_the_policy_of_their_array(length, tmp_path):
+    space = meanfield.MemorySpace(2, length)
+    memories = [tuple(("ab"[own], "ab"[partner]) for own, partner in space.memory(i)) for i in range(space.n_states)]
+    first = np.array([says(memory) for memory in memories])
+    expected = meanfield.make_policy(first, ["a", "b"])
+    texts = [" ".join("/".join(pair) for pair in memory) for memory in memories]
+    table = pd.DataFrame({"a": first, "b": 1 - first, "memory": texts, "note": 1}).sample(frac=1, random_state=1)
+    columns = {
+        f"{name}_{k + 1}": [m[k][w] if k < len(m) else None for m in memories]
+        for k in range(length)
+        for w, name in enumerate(("own", "partner"))
+    }
+    pairs = pd.DataFrame(columns).assign(a=first)[::-1]
+    for number, one in enumerate((table, pairs)):
+        one.to_csv(tmp_path / f"{number}.csv", index=False)
+    sources = [
+        dict(zip(memories, first, strict=True)),
+        dict(zip([text or "empty" for text in texts], first, strict=True)),
+        *(table, pairs, tmp_path / "0.csv", str(tmp_path / "1.csv")),
+    ]
+    for source in sources:
+        assert meanfield.make_policy(source, ["a", "b"]).identical(expected)
+    assert meanfield.make_policy(says, ["a", "b"], memory_length=length).identical(expected)
+
+
+def test_functions_of_three_words_return_all_probabilities():
+    policy = meanfield.make_policy(
+        lambda memory: np.eye(3)["abc".index(memory[-1][1]) if memory else 0], list("abc"), memory_length=2
+    )
+    full = policy["q"][meanfield.MemorySpace(3, 2).state([(0, 1), (1, 2)])]
+    assert full.sel(word="c") == 1 and full.sum() == 1
+
+
+def test_the_example_of_the_docstring_runs():
+    assert doctest.testmod(importlib.import_module("meanfield._population.policy")) == (0, 7)
+
+
+def test_rows_of_float32_are_divided_by_their_sums():
+    rows = np.random.default_rng(1).dirichlet(np.ones(3), size=10).astype(np.float32)
+    expected = rows / rows.sum(1, dtype=np.float64, keepdims=True)
+    sources = [rows, xr.DataArray(rows, dims=("state", "word"))]
+    for source in sources:
+        np.testing.assert_array_equal(meanfield.make_policy(source, list("abc"))["q"], expected)
+    for source in (lambda memory: np.float32([0.1, 0.9]), TABLE.assign(a=0.1, b=0.9).astype({"a": "f4", "b": "f4"})):
+        q = meanfield.make_policy(source, ["a", "b"], memory_length=1)["q"]
+        np.testing.assert_allclose(q.sum("word"), 1, rtol=1e-15)
+    column = np.float32([0.1, 0.2, 0.3, 0.4, 1e-7])
+    np.testing.assert_array_equal(meanfield.make_policy(column, ["a", "b"])["q"].sel(word="a"), np.float64(column))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int8, np.longdouble])
+def test_other_numbers_become_float64(dtype):
+    first = np.array([0, 1, 0, 1, 1], dtype=dtype)
+    policy = meanfield.make_policy(np.stack([first, 1 - first], axis=1), ["a", "b"])
+    assert policy["q"].dtype == np.float64
+    assert meanfield.make_policy(np.ma.array(Q), ["a", "b"]).identical(meanfield.make_policy(Q, ["a", "b"]))
+
+
+def test_a_table_with_labels_counts_by_labels():
+    policy = random_policy(1, n_words=3)
+    moved = policy["q"].isel(word=[2, 0, 1], state=np.roll(range(10), 3)).transpose("word", "state")
+    assert meanfield.make_policy(moved, ["a", "b", "c"], model="random").identical(policy)
+
+
+def test_attrs_come_back_from_files(tmp_path, unchecked_types):
+    attrs = {"text": "", "number": 1.5, "whole": np.int64(3), "list": [1, 2], "texts": ["a", "b"]}
+    path = meanfield.save(meanfield.make_policy(Q, ["a", "é"], attrs=attrs), tmp_path / "policy.nc")
+    found = meanfield.load_policy(path).attrs
+    assert {name: np.asarray(found[name]).tolist() for name in attrs} == {
+        name: np.asarray(value).tolist() for name, value in attrs.items()
+    }
+
+
+def test_permuted_labels_are_put_back_and_relabelled_policies_are_others():
+    policy = random_policy(1, memory_length=2)
+    moved = policy.isel(word=[1, 0]).sortby(policy["q"][:, 0]).transpose("word", "state")
+    assert meanfield.validate_policy(moved).identical(policy)
+    assert not meanfield.validate_policy(moved.assign_coords(word=[0, 1])).identical(policy)
+    without = policy.drop_vars(["state", "word"])
+    assert meanfield.validate_policy(without).identical(policy), "position counts where there is no coordinate"
+
+
+def test_a_part_of_the_states_is_no_policy():
+    policy = random_policy(1, memory_length=2).drop_attrs()
+    with pytest.raises(InputError, match="policy has state = 17: expected 0 to 4"):
+        meanfield.fixed_points(policy.isel(state=[0, 17, 18, 19, 20]))
+
+
+def test_files_that_are_none_are_refused(tmp_path):
+    (tmp_path / "text.nc").write_text("no NetCDF")
+    with pytest.raises(InputError, match="expected a NetCDF file"):
+        meanfield.load_policy(tmp_path / "text.nc")
+    with pytest.raises(InputError, match="there is no such file"):
+        meanfield.load_policy(tmp_path / "absent.nc")
+    with pytest.raises(InputError, match="does not exist"):
+        meanfield.save(random_policy(1), tmp_path / "absent" / "policy.nc")
+
+
+def test_a_stack_is_taken_apart_and_its_absent_policies_passed_over():
+    q = np.stack([random_policy(seed)["q"].values for seed in range(4)]).reshape(2, 2, 5, 2)
+    q[1, 0] = np.nan
+    stack = (
+        random_policy(0)
+        .drop_vars(["q", "model", "pair", "word", "word_label"])
+        .assign(q=(("model", "pair", "state", "word"), q))
+        .assign_coords(model=["m", "n"], pair=["a/b", "c/d"], word_label=(("pair", "word"), [["a", "b"], ["c", "d"]]))
+    )
+    names = [name_of(one) for one in meanfield.each_policy(stack)]
+    assert names == ["m {a, b}", "m {c, d}", "n {c, d}"]
+    with pytest.raises(InputError, match="2 models and 2 pairs"):
+        single_policy(stack)
+
+
+def test_a_stack_without_any_policy_is_refused():
+    empty = stack_of("a/b")
+    empty["q"][:] = np.nan
+    with pytest.raises(InputError, match="expected a probability"):
+        single_policy(empty)
+    with pytest.raises(InputError, match="holds no policy"):
+        meanfield.solve(empty)
+    with pytest.raises(InputError, match="policies is empty"):
+        meanfield.stability_table(empty)
+
+
+def test_memory_length_need_not_be_among_the_attrs():
+    policy = random_policy(1)
+    del policy.attrs["memory_length"]
+    assert meanfield.solve(policy).attrs["memory_length"] == 1
+
+
+@pytest.fixture
+def saved(tmp_path):
+    return meanfield.save(random_policy(1, memory_length=2), tmp_path / "policy.nc")
+
+
+def test_any_flipped_bit_is_told(saved):
+    content = saved.read_bytes()
+    end = len(content) - _files.CHECKSUM_LENGTH
+    for at in [*range(0, end, end // 50), len(content) - 60, len(content) - 2]:
+        saved.write_bytes(content[:at] + bytes([content[at] ^ 4]) + content[at + 1 :])
+        with pytest.raises(InputError, match=r"policy.nc: .*its bytes are not those that were saved"):
+            meanfield.load(saved)
+
+
+def test_files_of_other_programs_are_read(saved):
+    policy = meanfield.load(saved)
+    policy.to_netcdf(saved.with_name("other.nc"), engine="h5netcdf")
+    assert meanfield.load(saved.with_name("other.nc")).identical(policy)
+    with h5py.File(saved, "r+") as file:  # the library cuts the checksum off
+        file.attrs["note"] = "changed"
+    assert meanfield.load(saved).attrs["note"] == "changed"
+
+
+def test_what_a_file_declares_is_bounded_before_it_is_read(tmp_path):
+    with h5py.File(tmp_path / "large.nc", "w") as file:
+        file.create_dataset("q", shape=(10**11, 2), dtype="f8", chunks=(1000, 2))
+    content = (tmp_path / "large.nc").read_bytes()
+    assert len(content) < 10_000
+    digest = hashlib.sha256(content).hexdigest().encode()
+    for name, end in (("foreign.nc", b""), ("signed.nc", _files.CHECKSUM % digest)):
+        (tmp_path / name).write_bytes(content + end)
+        with pytest.raises(InputError, match="declares 1600000000000 bytes"):
+            meanfield.load(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    ("script", "message"),
+    [
+        ("while True: pass", "takes more than 1 s"),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", "ends a process with -11"),
+    ],
+)
+def test_a_library_that_hangs_or_dies_does_so_in_another_process(saved, tmp_path, monkeypatch, script, message):
+    (tmp_path / "trial.py").write_text(script)
+    monkeypatch.setattr(_files._netcdf_trial, "__file__", str(tmp_path / "trial.py"))
+    monkeypatch.setattr(_files, "PATIENCE", 1.0 if "while" in script else 60.0)
+    saved.write_bytes(saved.read_bytes()[: -_files.CHECKSUM_LENGTH])
+    with pytest.raises(InputError, match=message):
+        meanfield.load(saved)
+
+
+def test_what_netcdf_cannot_hold_is_not_saved(tmp_path):
+    with pytest.raises(InputError, match="expected what NetCDF holds"):
+        meanfield.save(random_policy(1).assign_attrs(note={"a": 1}), tmp_path / "policy.nc")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_message_is_one_line_of_bounded_length():
+    error = InputError("words = 'a\nb': " + "x" * 10_000 + ", expected others")
+    assert "\n" not in str(error) and len(str(error)) < 2000 and str(error).endswith("expected others")
+    assert str(InputError("short,  as it is")) == "short,  as it is"

@@ -1,0 +1,255 @@
+"""A log outlives whatever happens to the process, the disk, or the file while it is written."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+
+import pytest
+
+from _paths import ROOT
+from meanfield import InputError, StorageError
+from meanfield.toolbox._resumable_log import ResumableLog
+
+KEY = {"game": 1, "seed": 5}
+
+
+def open_log(path: Path, **key: object) -> ResumableLog:
+    """A log whose lines are numbered."""
+    log = ResumableLog(path, {**KEY, **key}, "sorting game")
+    assert [line["number"] for line in log.lines] == list(range(len(log.lines)))
+    return log
+
+
+def length(path: Path) -> int:
+    return len(open_log(path).lines)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "log.jsonl"
+
+
+@contextmanager
+def refused(path: Path, message: str) -> Iterator[None]:
+    with pytest.raises((InputError, StorageError), match=message) as error:
+        yield
+    assert str(error.value).startswith(f"log = {path}: ") and "\n" not in str(error.value)
+
+
+# Two that write
+
+
+@pytest.mark.parametrize("first_to_write", [0, 1])
+def test_of_two_that_write_one_is_refused_and_the_log_stays_whole(path: Path, first_to_write: int) -> None:
+    open_log(path).append({"number": 0})
+    both = [open_log(path), open_log(path)]
+    winner, loser = both[first_to_write], both[1 - first_to_write]
+    for number in range(1, 5):
+        winner.append({"number": number})
+        with refused(path, "another process wrote to it, or it was removed"):
+            loser.append({"number": number})
+    assert length(path) == 5
+
+
+class Between(io.FileIO):
+    """A file to which another process writes at the worst moment: after the look at its length, before the write."""
+
+    other: Callable[[], None]
+
+    def write(self, data):
+        type(self).other()
+        return super().write(data)
+
+
+def test_who_writes_between_the_look_and_the_write_loses_nothing(path: Path, monkeypatch) -> None:
+    log, other = open_log(path), open_log(path)
+    opened = Path.open
+
+    def write_first() -> None:
+        monkeypatch.setattr(Path, "open", opened)
+        other.append({"number": 0})
+
+    Between.other = write_first
+    monkeypatch.setattr(Path, "open", lambda self, *_, **__: Between(self, "ab"))
+    with refused(path, "another process wrote to it"):
+        log.append({"number": 0})
+    other.append({"number": 1})
+    assert length(path) == 2
+
+
+PLAY = """
+import sys
+from pathlib import Path
+from meanfield import InputError
+from meanfield.toolbox._resumable_log import ResumableLog
+log = ResumableLog(sys.argv[1], {"game": 1, "seed": 5}, "sorting game")
+print("ready", flush=True)
+sys.stdin.readline()
+try:
+    for number in range(2000):
+        log.append({"number": number, "by": sys.argv[2], "text": "x" * (number % 7)})
+except InputError as error:
+    sys.exit("refused" if "another process wrote" in str(error) else str(error))
+"""
+
+
+def test_two_processes_at_once_leave_the_lines_of_a_log_in_order(path: Path) -> None:
+    """Of two that start on a log without lines at the same moment at most one goes on to the end."""
+    both = []
+    for name in "ab":
+        process = subprocess.Popen(
+            [sys.executable, "-c", PLAY, str(path), name],
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert process.stdout is not None
+        # One after the other: who opens while the other writes the first line is refused at once
+        assert process.stdout.readline() == "ready\n", process.communicate()[1]
+        both.append(process)
+    for process in both:
+        assert process.stdin is not None
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    errors = [process.communicate()[1] for process in both]
+    refusals = [process.returncode for process in both]
+    assert sorted(refusals) in ([0, 1], [1, 1]), errors
+    assert all(error == ("refused\n" if code else "") for error, code in zip(errors, refusals, strict=True)), errors
+    n = length(path)
+    assert n == 2000 or refusals == [1, 1]
+
+
+@pytest.mark.parametrize("change", ["removed", "emptied", "shorter", "longer"])
+def test_a_file_that_was_changed_meanwhile_is_not_written_to(path: Path, change: str) -> None:
+    log = open_log(path)
+    log.append({"number": 0})
+    content = path.read_bytes()
+    if change == "removed":
+        path.unlink()
+    else:
+        path.write_bytes({"emptied": b"", "shorter": content[:-4], "longer": content + b'{"number": 1}\n'}[change])
+    left = path.read_bytes() if path.exists() else b""
+    with refused(path, "another process wrote to it, or it was removed"):
+        log.append({"number": 1})
+    assert path.read_bytes() == left
+    assert length(path) == {"removed": 0, "emptied": 0, "shorter": 0, "longer": 2}[change]
+
+
+def test_opening_does_not_cut_off_what_another_process_is_adding(path: Path, monkeypatch) -> None:
+    log, read = open_log(path), ResumableLog._read
+    log.append({"number": 0})
+
+    def slow(self, *content) -> None:
+        log.append({"number": 1})  # while the other one reads
+        read(self, *content)
+
+    with refused(path, "another process wrote to it"), monkeypatch.context() as patch:
+        patch.setattr(ResumableLog, "_read", slow)
+        open_log(path)
+    log.append({"number": 2})
+    assert length(path) == 3
+
+
+# Writes that fail
+
+
+@pytest.mark.parametrize("room", [0, 1, 7, 14])
+def test_a_disk_that_is_full_gets_no_half_line(path: Path, room: int) -> None:
+    """The limit of the system on the size of a file cuts a line in half, as a full disk does."""
+    resource = pytest.importorskip("resource", reason="this system has no limit on the size of a file")
+    log = open_log(path)
+    log.append({"number": 0})
+    content, line = path.read_bytes(), b'{"number": 1}\n'
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(content) + room, hard))
+    try:
+        with nullcontext() if room == len(line) else refused(path, r"can't be written \(File too large\)"):
+            log.append({"number": 1})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert path.read_bytes() == content + (line if room == len(line) else b"")
+    more = length(path)
+    log.append({"number": more})  # the same object, after some room was made
+    assert length(path) == more + 1
+
+
+def test_an_interrupt_in_the_middle_of_a_line_leaves_none_of_it(path: Path, monkeypatch) -> None:
+    class Interrupted(io.FileIO):
+        def write(self, data):
+            super().write(data[:5])
+            raise KeyboardInterrupt
+
+    log = open_log(path)
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "open", lambda self, *_, **__: Interrupted(self, "ab"))
+        with pytest.raises(KeyboardInterrupt):
+            log.append({"number": 0})
+    log.append({"number": 0})
+    assert length(path) == 1
+
+
+def test_a_folder_that_is_gone_is_one_line(tmp_path: Path) -> None:
+    with refused(tmp_path / "none" / "log", "can't be read and written"):
+        open_log(tmp_path / "none" / "log")
+    with refused(tmp_path, "can't be read and written"):
+        open_log(tmp_path)
+
+
+# What it holds
+
+
+@pytest.mark.parametrize(
+    ("first", "message"),
+    [
+        (b'{"game": 1, "seed": 6}\n', "it holds a sorting game with seed = 6, expected 5"),
+        (b'{"game": 1}\n', "it is no log of a sorting game; take a new file"),
+        (b"[1, 2]\n", "line 1 is damaged, or it is no log of a sorting game; take a new file"),
+        (b"a letter without an end", "it is no log of a sorting game; take a new file"),
+    ],
+)
+def test_a_file_of_something_else_is_refused_and_left_as_it_is(path: Path, first: bytes, message: str) -> None:
+    path.write_bytes(first)
+    with refused(path, message):
+        open_log(path)
+    assert path.read_bytes() == first
+
+
+@pytest.mark.parametrize("line", [b"[" * 100_000, b'{"number":' * 100_000, b"\xff", b"{", b"5", b"\0" * 9, b""])
+def test_a_line_that_cannot_be_read_is_damage(path: Path, line: bytes) -> None:
+    open_log(path).append({"number": 0})
+    content = path.read_bytes()
+    for rest in (b"", b'{"number": 1}\n'):
+        path.write_bytes(content + line + b"\n" + rest)
+        with refused(path, "line 3 is damaged, or it is no log of a sorting game; take a new file"):
+            open_log(path)
+        assert path.read_bytes() == content + line + b"\n" + rest
+    path.write_bytes(content + line)  # it was being written
+    assert length(path) == 1
+    assert path.read_bytes() == content
+
+
+@pytest.mark.parametrize("error", [ValueError("two agents"), KeyError("said"), TypeError("two agents")])
+def test_an_answer_to_another_question_is_named_by_its_line(path: Path, error: Exception) -> None:
+    open_log(path).append({"number": 0})
+    message = r"line 2 does not fit this sorting game \(('said'|two agents)\); take a new file"
+    with refused(path, message), open_log(path).answers(0) as line:
+        assert line == {"number": 0}
+        raise error
+
+
+@pytest.mark.parametrize("cut", [0, 1, 9])
+def test_half_a_first_line_is_begun_anew(path: Path, cut: int) -> None:
+    open_log(path)
+    begun = path.read_bytes()
+    path.write_bytes(begun[: len(begun) - cut])
+    log = open_log(path)
+    assert (log.lines, path.read_bytes()) == ([], begun)
+    log.append({"number": 0})
+    assert length(path) == 1

@@ -1,0 +1,851 @@
+"""The client of OpenAI-compatible servers, against a real one on this machine whose model is a known distribution.
+
+Draws of the server are seeded by the number of the request or by the request's seed. What is compared with its
+distribution is not drawn, but listed by the server in double precision.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from _paths import ROOT
+
+pytest.importorskip("openai", reason="APIs need the extra api")
+
+import _openai_server
+from _openai_server import FIRST_WORDS, OPENING, PREFIX, Behaviour, KnownModel, conversation_of, serving
+from meanfield import InputError
+from policy_extraction import extract
+from policy_extraction.backends.api import _session
+from policy_extraction.backends.api._arguments import SET_HERE
+from policy_extraction.backends.api._errors import ServerError, asked_wait
+from policy_extraction.backends.api._limits import CostLimitError, Limits, Meter, Usage
+from policy_extraction.backends.api._openai import OpenAIBackend
+from policy_extraction.backends.api._reply import UnusableReplyError, top_tokens_after, usage_of
+from policy_extraction.backends.api._words import TopTokens, begins_anew, measure, openings_after
+from policy_extraction.prompts import NAMING_GAME, Payoffs
+from policy_extraction.prompts._template import Prompt
+
+HIS_HER = ("his", "her")
+PROMPTS = [Prompt(f"Rules. Round {i}.", "Which one?", PREFIX) for i in range(6)]
+
+
+def backend(url: str, **options) -> OpenAIBackend:
+    return OpenAIBackend(**{"model": "known", "base_url": url, "backoff": 0.01, "concurrency": 1} | options)
+
+
+def scores(model: OpenAIBackend, prompts: Sequence[Prompt] = PROMPTS, words: Sequence[str] = HIS_HER):
+    """Log-probabilities and censoring of all prompts, (n, W) each."""
+    portions = sorted(model.score(prompts, words), key=lambda portion: portion.numbers[0])
+    assert [portion.numbers.tolist() for portion in portions] == [[i] for i in range(len(prompts))]
+    return np.vstack([p.log_probability for p in portions]), np.vstack([p.censored for p in portions])
+
+
+def conversation(prompt: Prompt) -> str:
+    return json.dumps([["system", prompt.system], ["user", prompt.user]])
+
+
+class Tailed(KnownModel):
+    """One that lists a token so improbable that those it does not list can't matter."""
+
+    def probabilities(self, conversation: str, answer: bytes) -> np.ndarray:
+        p = super().probabilities(conversation, answer)
+        p[-1] *= 1e-9
+        return p / p.sum()
+
+
+def exact(
+    model: KnownModel,
+    talk: str,
+    words: Sequence[str],
+    answer: str = PREFIX,
+    said: bytes = b"",
+    openings: Sequence[str] = ("", " "),
+):
+    """P(word) by following all token sequences, shape (W,)."""
+    spelled = [[(opening + word).encode() for opening in openings] for word in words]
+    total = np.zeros(len(words))
+    for token, p in zip(model.vocabulary, model.probabilities(talk, answer.encode() + said), strict=True):
+        text = said + token
+        if any(form.startswith(text) and form != text for forms in spelled for form in forms):
+            total += p * exact(model, talk, words, answer, text, openings)
+        else:
+            total += [p * (text.removesuffix(b"!") in forms) for forms in spelled]
+    return total + [(said in forms) * (1 - total.sum()) for forms in spelled]
+
+
+def expected(model: KnownModel, words: Sequence[str] = HIS_HER, prompts: Sequence[Prompt] = PROMPTS) -> np.ndarray:
+    return np.array([exact(model, conversation(prompt), words) for prompt in prompts])
+
+
+def line(error: pytest.ExceptionInfo) -> str:
+    message = str(error.value)
+    assert "\n" not in message
+    assert len(message) < 500
+    return message
+
+
+# --- probabilities ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("prefill", ["none", "assistant"])
+def test_probabilities_of_the_servers_model_are_recovered(prefill):
+    model = Tailed.of(FIRST_WORDS)
+    behaviour = Behaviour(model)
+    with serving(behaviour) as url:
+        log_p, censored = scores(backend(url, prefill=prefill, top_logprobs=30))
+    np.testing.assert_allclose(np.exp(log_p), expected(model), atol=1e-6)
+    assert not censored.any()
+    # The control: the same words after another conversation have other probabilities.
+    others = [Prompt(f"Rules. Turn {i}.", "Which one?", PREFIX) for i in range(6)]
+    assert np.abs(np.exp(log_p) - expected(model, prompts=others)).max() > 0.1
+    assert {request["temperature"] for request in behaviour.requests} == {1}
+    assert len(behaviour.requests) == len(PROMPTS)
+
+
+def test_request_to_go_on_is_part_of_the_users_message():
+    model = Tailed.of(FIRST_WORDS, obedience=0.0)
+    behaviour = Behaviour(model)
+    with serving(behaviour) as url:
+        log_p, _ = scores(backend(url, prefill="user", top_logprobs=30), PROMPTS[:1])
+    (request,) = behaviour.requests
+    assert request["messages"][0]["content"] == PROMPTS[0].system
+    user = request["messages"][1]["content"]
+    assert user.startswith(PROMPTS[0].user + "\n\n") and user.endswith(f":\n{PREFIX}")
+    # In a turn of its own the model may open the quotation again.
+    truth = exact(model, conversation_of(request)[0], HIS_HER, "", openings=("", " ", "'"))
+    np.testing.assert_allclose(np.exp(log_p[0]), truth, atol=1e-6)
+
+
+def test_plain_text_goes_to_the_other_interface():
+    model = Tailed.of(FIRST_WORDS)
+    behaviour = Behaviour(model)
+    with serving(behaviour) as url:
+        log_p, _ = scores(backend(url, prefill="text", top_logprobs=30), PROMPTS[:2])
+    text = f"{PROMPTS[1].system}\n\nWhich one?\n\n{PREFIX}"
+    assert behaviour.requests[1]["prompt"] == text
+    np.testing.assert_allclose(np.exp(log_p[1]), exact(model, "", HIS_HER, text), atol=1e-6)
+
+
+@pytest.mark.parametrize(("prefix", "spellings"), [(PREFIX, 2), ("{'value': ", 4)])
+def test_tokens_that_spell_the_same_word_are_added(prefix, spellings):
+    """After an opening quotation mark another one closes it, so that what comes after that is not the answer."""
+    model = Tailed.of(("his", " his", "'his", "\n\nhis", "her", "history", "x"))
+    p = model.probabilities(conversation(PROMPTS[0]), prefix.encode())
+    with serving(Behaviour(model)) as url:
+        log_p, _ = scores(backend(url, prefill="assistant"), [replace(PROMPTS[0], answer_prefix=prefix)])
+    np.testing.assert_allclose(np.exp(log_p[0]), [p[:spellings].sum(), p[4]], atol=1e-12)
+    for others in (p[:1], p[: 6 - spellings], np.append(p[:spellings], p[5])):
+        assert abs(np.exp(log_p[0, 0]) - others.sum()) > 0.001
+
+
+SEVERAL_TOKENS = {
+    "share a token": (("h", "is", "er", "x", "y"), ("his", "her")),
+    "one and three": (("a", "h", "e", "r", "x"), ("a", "her")),
+    "one continues": (("he", "r", "x", "y", "!"), ("he", "her")),
+    "a tree": (("h", "e", "r", "i", "x"), ("h", "he", "her", "hi")),
+    "bytes of a letter": (("é", "x"), ("né", "nà")),
+}
+
+
+@pytest.mark.parametrize("case", SEVERAL_TOKENS)
+def test_words_of_several_tokens_are_followed_up(case):
+    tokens, words = SEVERAL_TOKENS[case]
+    model = Tailed.of([*tokens, "?", ";"], rare="?;")
+    if case == "bytes of a letter":
+        model = Tailed([b"n", b"\xc3", b"\xa9", *model.vocabulary], rare="?;")
+    with serving(Behaviour(model)) as url:
+        followed, censored = scores(backend(url, prefill="assistant"), words=words)
+        single, all_censored = scores(backend(url), words=words)
+    truth = expected(model, words)
+    if case == "bytes of a letter":
+        # Half a letter can't be sent back as text, so what begins with it stays a bound.
+        assert censored.all() and (np.exp(followed) >= truth - 1e-12).all()
+        return
+    assert not censored.any()
+    np.testing.assert_allclose(np.exp(followed), truth, atol=1e-6)
+    # Where the server can't go on from a beginning, words with a token in common are bounded by its probability.
+    assert all_censored[:, -1].all()
+    assert (np.exp(single) >= truth - 1e-12).all()
+    assert (np.exp(single) > truth + 0.01).any()
+
+
+def test_what_is_left_in_doubt_is_below_one_percent_or_told():
+    beginnings = (" ", "'", "h", "hi", "he")
+    vocabulary = ("his", "her", " his", "s", "r", "is", "er", "!", "his!", "the", "x", "y", "?", *beginnings)
+    model = Tailed.of(vocabulary, rare=beginnings, rarity=0.03)
+    truth = expected(model)
+    with serving(Behaviour(model)) as url:
+        followed, told = scores(backend(url, prefill="assistant", top_logprobs=30))
+        unfollowed, bounded = scores(backend(url, top_logprobs=30))
+    assert told.sum() < bounded.sum()
+    for log_p, censored in ((followed, told), (unfollowed, bounded)):
+        p = np.exp(log_p)
+        np.testing.assert_allclose(p[~censored], truth[~censored], rtol=0.0101)
+        assert (p[censored] > truth[censored]).all()
+
+
+ONE_SPELLING = tuple(token for token in FIRST_WORDS if token not in (" his", "'her"))
+SPELLINGS = 7  # tokens that are 'his' or begin it: h, hi, his, a space, and a space with each of them
+MANY_PROMPTS = [Prompt(f"Rules. Round {i}.", "Which one?", PREFIX) for i in range(40)]
+
+
+@pytest.mark.parametrize("drawn", [False, True], ids=["top tokens only", "a drawn token among them"])
+@pytest.mark.parametrize("top", [1, 2, 5])
+def test_absent_words_are_bounded(top, drawn):
+    model = KnownModel.of(ONE_SPELLING)
+    truth = expected(model, prompts=MANY_PROMPTS)
+    behaviour = Behaviour(model, list_drawn=drawn)
+    with serving(behaviour) as url:
+        log_p, censored = scores(backend(url, prefill="assistant", top_logprobs=top), MANY_PROMPTS)
+    p = np.exp(log_p)
+    np.testing.assert_allclose(p[~censored], truth[~censored], atol=1e-6)
+    assert (p[censored] >= truth[censored]).all()
+    wrong = False
+    for i, request in enumerate(behaviour.requests):
+        of_tokens = model.probabilities(conversation_of(request)[0], PREFIX.encode())
+        listed = np.sort(of_tokens)[::-1][:top]
+        draw = of_tokens[int(np.random.default_rng([i + 1, 0]).choice(len(of_tokens), p=of_tokens))]
+        absent = (truth[i] < listed[-1]) & ~np.isclose(truth[i], draw)
+        if not drawn:
+            # Where the last of the list was drawn, the bound is that of the one before it: it may be a guest.
+            last = np.isclose(draw, listed[-1])
+            least = listed[-1] if not last else listed[-2] if top > 1 else 1.0
+            sharp = min(SPELLINGS * least, 1 - listed.sum() - (draw if draw < listed[-1] else 0) + 0.001)
+            np.testing.assert_allclose(p[i][absent], sharp, atol=1e-9)
+        wrong |= drawn and draw < listed[-1] and bool((draw < truth[i][absent]).any())
+    # The control: with the last of the list as the bound, some words would be more probable than it says.
+    assert wrong == drawn
+
+
+def test_the_prefix_may_take_several_attempts():
+    model = Tailed.of(FIRST_WORDS, obedience=0.7)
+    behaviour = Behaviour(model)
+    with serving(behaviour) as url:
+        server = backend(url, top_logprobs=30, max_retries=40, backoff=1000.0)
+        log_p, _ = scores(server)
+    np.testing.assert_allclose(np.exp(log_p), expected(model), atol=1e-6)
+    assert len(behaviour.requests) == len(PROMPTS) + server.provenance["retries"] > len(PROMPTS)
+
+
+def reply_of(*positions: tuple[str, list[tuple[str, float]]]) -> dict:
+    """A reply in which these tokens were written, each with what was listed in its place."""
+    content = [
+        {
+            "token": token,
+            "logprob": dict(listed)[token],
+            "top_logprobs": [{"token": other, "logprob": p} for other, p in listed],
+        }
+        for token, listed in positions
+    ]
+    return {"choices": [{"logprobs": {"content": content}}]}
+
+
+def test_the_mark_for_very_improbable_is_no_measurement():
+    listed = [("his", -0.1), ("her", -3.0), ("him", -4.0), ("a", -9999.0), ("b", -9999.0)]
+    top = top_tokens_after(reply_of(("his", listed)), "", 100)
+    assert top.tokens == (b"his", b"her", b"him")
+    assert top.unlisted == -4.0
+    assert np.exp(top.left) == pytest.approx(1 - np.exp([-0.1, -3.0, -4.0]).sum() + 0.001)
+
+
+async def asked(words: Sequence[str], model: KnownModel, talk: str, top: int, follow_ups: int):
+    """What is measured of a known law by lists of the `top` most probable tokens."""
+
+    async def ask(begun: str) -> TopTokens:
+        p = model.probabilities(talk, (PREFIX + begun).encode())
+        listed = [(model.vocabulary[i].decode(), float(np.log(p[i]))) for i in np.argsort(-p)[:top] if p[i] > 0]
+        return top_tokens_after(reply_of((listed[0][0], listed)), "", 100)
+
+    return await measure(words, ask, follow_ups, openings_after(PREFIX))
+
+
+SPELLED = (" ", *"hiser", "hi", "he", "is", "er", " h", " hi", " he", "his", "her", " his", " her", "hers", " hers")
+LAWS = 500
+
+
+def outcomes() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Of random laws in which words begin alike and one begins another: truth, number and censoring of all words."""
+    rows = []
+    for seed in range(LAWS):
+        rng = np.random.default_rng(seed)
+        words = [("his", "her"), ("he", "her"), ("he", "hers"), ("h", "his", "hers")][seed % 4]
+        tokens = rng.permutation([*rng.choice(SPELLED, 10, replace=False), *"xyz'!?", "'his"])
+        model = KnownModel.of(tokens.tolist(), spread=float(rng.uniform(*[(0, 1), (4, 10)][seed // 4 % 2])))
+        top, follow_ups = int(rng.integers(2, 18)), int(rng.integers(0, 12))
+        log_p, censored = asyncio.run(asked(words, model, str(seed), top, follow_ups))
+        rows += zip(exact(model, str(seed), words), np.exp(log_p), censored, strict=True)
+    truth, p, censored = np.array(rows).T
+    return truth, p, censored.astype(bool)
+
+
+def test_no_bound_is_below_the_truth_and_no_measured_value_is_off_by_more_than_one_percent(monkeypatch):
+    truth, p, censored = outcomes()
+    assert (p[censored] >= truth[censored] - 1e-12).all()
+    np.testing.assert_allclose(truth[~censored], p[~censored], rtol=0.01, atol=1e-12)
+    assert (~censored & (p > 0.01)).sum() > 50, "nothing is shown if all is censored"
+    # The controls: what one token can have is no bound of several spellings, and what is not listed is not nothing.
+    monkeypatch.setattr(TopTokens, "most", lambda self, tokens: self.unlisted)
+    truth, p, censored = outcomes()
+    assert (p[censored] < truth[censored] - 1e-12).sum() > 5
+    monkeypatch.setattr(TopTokens, "most", lambda self, tokens: -np.inf)
+    truth, p, censored = outcomes()
+    assert (abs(truth - p)[~censored] > 0.0101 * p[~censored]).sum() > 5
+
+
+def test_spellings_below_the_list_are_bounded_together():
+    law = {"h": 0.0399, "hi": 0.0399, "his": 0.0399, " his": 0.0399, "x": 0.04, "y": 0.8004}
+
+    def result(*listed: str) -> tuple[float, bool]:
+        async def ask(begun: str) -> TopTokens:
+            return top_tokens_after(reply_of(("y", [(token, float(np.log(law[token]))) for token in listed])), "", 100)
+
+        (log_p,), (censored,) = asyncio.run(measure(["his"], ask, 0, openings_after(PREFIX)))
+        return float(np.exp(log_p)), bool(censored)
+
+    assert result("y", "x") == (pytest.approx(0.1606), True)  # what is left and the rounding, with any follow-up
+    assert result("y", "x", "his") == (pytest.approx(0.0399 + 0.1207), True)  # 0.0798 would do without h and hi
+    assert result(*law)[1], "h and hi were not followed"
+
+
+def test_an_end_of_the_answer_begins_no_word():
+    async def ask(begun: str) -> TopTokens:
+        assert begun == ""
+        return TopTokens((b"", b"his", b"~"), tuple(np.log([0.6, 0.3, 1e-9])), np.log(1e-9), np.log(0.101))
+
+    (log_p,), (censored,) = asyncio.run(measure(["his"], ask, 8, ("", " ")))
+    assert np.exp(log_p) == pytest.approx(0.3) and not censored
+
+
+def test_the_word_is_read_where_the_prefix_ends():
+    def certain(token: str) -> tuple[str, list[tuple[str, float]]]:
+        return token, [(token, -0.01), ("?", -5.0)]
+
+    word = ("his", [("his", -0.7), ("her", -0.8)])
+    for tokens in (["{'", "value", "': '"], ["\n\n", "{", "'value': '"], [" {'value': '"]):
+        assert top_tokens_after(reply_of(*map(certain, tokens), word), PREFIX, 100).tokens == (b"his", b"her")
+    with pytest.raises(UnusableReplyError, match="no token of the answer begins where"):
+        top_tokens_after(reply_of(certain("{'value': "), certain("'his"), word), PREFIX, 100)
+    with pytest.raises(UnusableReplyError, match="does not begin with"):
+        top_tokens_after(reply_of(certain("The value is '"), word), PREFIX, 100)
+
+
+def test_a_word_like_the_prefix_is_no_new_answer():
+    top = TopTokens((b"{'", b" {", b"x"), (-2.0, -1.0, -3.0), -4.0, -1.0)
+    assert begins_anew(top, PREFIX, HIS_HER) == pytest.approx(np.exp(-1) + np.exp(-2))
+    assert begins_anew(TopTokens((b"A", b"B"), (-0.1, -3.0), -4.0, -1.0), "Answer: ", ("A", "B")) == 0
+
+
+# --- failures --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "failure", ["429", "500", "truncated", "no logprobs", "empty", "nan", "no choices", "hang up", "slow"]
+)
+def test_passing_failures_are_tried_again(failure):
+    model = Tailed.of(FIRST_WORDS)
+    behaviour = Behaviour(model, failures=["", failure, failure])
+    with serving(behaviour) as url:
+        server = backend(url, top_logprobs=30, prefill="assistant", timeout=1.0 if failure == "slow" else 60.0)
+        log_p, _ = scores(server)
+    np.testing.assert_allclose(np.exp(log_p), expected(model), atol=1e-6)
+    assert len(behaviour.requests) == len(PROMPTS) + 2 == server.provenance["requests"]
+    assert server.provenance["retries"] == 2
+    if failure == "429":
+        assert min(np.diff(behaviour.times)[1:3]) > 0.149, "Retry-After was not heeded"
+
+
+@pytest.mark.parametrize("failure", ["500", "truncated", "no logprobs", "slow", "hang up"])
+def test_a_server_that_goes_on_failing_is_given_up(failure):
+    behaviour = Behaviour(KnownModel.of(FIRST_WORDS), failures=["works"] * 2, always=failure)
+    with serving(behaviour) as url:
+        server = backend(url, prefill="assistant", max_retries=2, timeout=0.2 if failure == "slow" else 60.0)
+        done = []
+        with pytest.raises(ServerError, match="failed 3 times in a row") as error:
+            for portion in server.score(PROMPTS, HIS_HER):
+                done += portion.numbers.tolist()
+    line(error)
+    assert done == [0, 1]
+    assert len(behaviour.requests) == 5
+
+
+def test_measured_portions_come_before_the_failure():
+    behaviour = Behaviour(KnownModel.of(FIRST_WORDS), failures=["", "", "too long"], delay=0.05)
+    with serving(behaviour) as url:
+        done = []
+        with pytest.raises(InputError, match="longer than the context"):
+            for portion in backend(url, prefill="assistant", concurrency=3).score(MANY_PROMPTS, HIS_HER):
+                done.append(int(portion.numbers[0]))
+    # All answers but the one that failed were handed over, and no more was asked after it.
+    assert 2 <= len(done) == len(behaviour.requests) - 1 < 20
+
+
+def test_waiting_grows_and_is_jittered():
+    behaviour = Behaviour(KnownModel.of(FIRST_WORDS), failures=["500"] * 5)
+    with serving(behaviour) as url:
+        server = backend(url, prefill="assistant", backoff=0.02)
+        scores(server, PROMPTS[:1])
+    assert (np.diff(behaviour.times) >= 0.75 * 0.02 * 2.0 ** np.arange(5)).all()
+    for attempt, longest in ((3, 0.16), (20, 120.0), (5000, 120.0)):
+        waits = [server._server._wait(TimeoutError(), attempt) for _ in range(100)]
+        assert 0.75 * longest <= min(waits) < max(waits) <= longest
+
+
+def test_no_attempt_is_lost_to_the_longest_wait(monkeypatch):
+    """The wait grows up to the longest one and stays there; only a longer one that the server asks for ends it all."""
+    monkeypatch.setattr(_session, "LONGEST_WAIT", 0.04)
+    behaviour = Behaviour(KnownModel.of(FIRST_WORDS), failures=["500"] * 9)
+    with serving(behaviour) as url:
+        server = backend(url, prefill="assistant", max_retries=9, backoff=0.02)
+        scores(server, PROMPTS[:1])
+        assert server.provenance["retries"] == 9
+        behaviour.failures = ["429"]
+        with pytest.raises(ServerError, match="Rate limit"):
+            scores(server, PROMPTS[:1])
+
+
+ONE_LINE = {
+    "key": ({"api_key": "wrong"}, {"key": "right"}, "api_key: refused by .*401.*Incorrect API key"),
+    "model": ({"model": "gpt-0"}, {}, "model = gpt-0: not found at .*does not exist"),
+    "too many": ({"top_logprobs": 20}, {"most_logprobs": 5}, "top_logprobs = 20: refused .* greater than 5"),
+    "no logprobs": ({}, {"always": "no logprobs"}, "no logprobs"),
+    "empty": ({"prefill": "assistant"}, {"always": "empty"}, "top_logprobs of the reply are empty"),
+    "nan": ({"prefill": "assistant"}, {"always": "nan"}, "NaN"),
+    "no credit": ({}, {"always": "no credit"}, "no credit left.*quota"),
+    "context": ({}, {"always": "too long"}, "longer than the context"),
+    "broken": ({}, {"always": "truncated"}, "no whole JSON"),
+    "hang up": ({}, {"always": "hang up"}, "base_url = .*can't be reached"),
+    "slow": ({"timeout": 0.1}, {"delay": 0.5}, "no answer within 0.1 s"),
+    "begins anew": ({"prefill": "assistant"}, {"continues": False}, "prefill = 'assistant': .*take 'none'"),
+    "other prefix": ({"prefill": "none", "max_retries": 3}, {"model": "lazy"}, "does not begin with {'value': '"),
+}
+
+
+@pytest.mark.parametrize("case", ONE_LINE)
+def test_what_can_not_work_is_one_line_at_the_check(case):
+    options, behaviour, match = ONE_LINE[case]
+    behaviour = {"model": KnownModel.of(FIRST_WORDS, obedience=float(behaviour.get("model") != "lazy"))} | {
+        name: value for name, value in behaviour.items() if name != "model"
+    }
+    seen = Behaviour(**behaviour)
+    with serving(seen) as url:
+        begin = time.monotonic()
+        with pytest.raises(InputError, match=match) as error:
+            backend(url, backoff=10.0, **options).check(PROMPTS, HIS_HER)
+        assert time.monotonic() - begin < 6, "it waited"
+    line(error)
+    assert len(seen.requests) == (4 if case == "other prefix" else 1)
+
+
+def test_a_check_that_passes_costs_one_request():
+    behaviour = Behaviour(KnownModel.of(FIRST_WORDS))
+    with serving(behaviour) as url:
+        longest = Prompt("Rules, and many more of them.", "Which one?", PREFIX)
+        backend(url, prefill="assistant").check([PROMPTS[0], longest, PROMPTS[1]], HIS_HER)
+    (request,) = behaviour.requests
+    assert request["messages"][0]["content"] == longest.system
+
+
+def test_a_server_that_is_not_there_is_one_line():
+    with serving(Behaviour(KnownModel.of(FIRST_WORDS))) as url:
+        pass
+    begin = time.monotonic()
+    with pytest.raises(InputError, match=r"base_url = .*can't be reached") as error:
+        backend(url, backoff=10.0).check(PROMPTS, HIS_HER)
+    assert time.monotonic() - begin < 6, "it waited"
+    line(error)
+
+
+def test_a_wait_of_hours_is_not_waited():
+    behaviour = Behaviour(KnownModel.of(FIRST_WORDS), always="429 for long")
+    with serving(behaviour) as url, pytest.raises(ServerError, match="Daily limit") as error:
+        backend(url).check(PROMPTS, HIS_HER)
+    line(error)
+
+
+def test_servers_say_how_long_to_wait_in_several_ways():
+    now = datetime.now(UTC) + timedelta(seconds=30)
+    for headers, least, most in (
+        ({"retry-after": "7"}, 7, 7),
+        ({"retry-after-ms": "250", "retry-after": "7"}, 0.25, 0.25),
+        ({"retry-after": format_datetime(now, usegmt=True)}, 20, 30),
+        ({"retry-after": "-3"}, 0, 0),
+    ):
+        wait = asked_wait(SimpleNamespace(response=SimpleNamespace(headers=headers)))
+        assert wait is not None and least <= wait <= most
+    assert asked_wait(SimpleNamespace(response=SimpleNamespace(headers={"retry-after": "soon"}))) is None
+    assert asked_wait(TimeoutError()) is None
+
+
+def test_a_missing_key_is_one_line_before_any_request(monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    with pytest.raises(InputError, match="OPENAI_API_KEY") as error:
+        OpenAIBackend("gpt-4o")
+    line(error)
+    monkeypatch.setenv("OPENAI_API_KEY", "secret")
+    assert "secret" not in repr(vars(OpenAIBackend("gpt-4o")))
+
+
+def test_the_key_in_the_environment_is_not_sent_to_this_machine(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "secret")
+    behaviour = Behaviour(KnownModel.of(FIRST_WORDS), key="secret")
+    with serving(behaviour) as url:
+        with pytest.raises(InputError, match="api_key"):
+            backend(url).check(PROMPTS, HIS_HER)
+        backend(url, api_key="secret").check(PROMPTS, HIS_HER)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("model", ""),
+        ("prefill", "system"),
+        ("top_logprobs", 0),
+        ("top_logprobs", True),
+        ("concurrency", 0),
+        ("max_retries", -1),
+        ("timeout", 0.0),
+        ("backoff", -1.0),
+        ("timeout", "x"),
+        ("timeout", float("nan")),
+        ("backoff", None),
+        ("base_url", "localhost:8000"),
+        ("base_url", 5),
+        ("extra_body", [1]),
+        ("extra_body", {1: 2}),
+        *(("extra_body", {name: 1}) for name in SET_HERE),
+    ],
+)
+def test_wrong_arguments_are_refused_by_name(name, value):
+    with pytest.raises(InputError, match=f"{name} = ") as error:
+        backend(**{"url": "http://127.0.0.1:1/v1", name: value})
+    line(error)
+
+
+@pytest.mark.parametrize("value", [object(), {1, 2}, float("nan"), np.zeros((3, 3))])
+def test_fields_that_are_not_json_are_refused_by_name(value):
+    with pytest.raises(InputError, match="extra_body: expected what JSON can hold") as error:
+        backend("http://127.0.0.1:1/v1", extra_body={"cache_prompt": value})
+    line(error)
+
+
+# --- limits ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("concurrency", [1, 4])
+def test_money_stops_before_it_is_exceeded(concurrency):
+    # The server counts 100 tokens in and 1 out, but the client can't know that of a request in flight.
+    limits = Limits(max_cost=1.0, input_price=1000.0, output_price=2000.0)
+    behaviour = Behaviour(KnownModel.of(FIRST_WORDS), delay=0.01)
+    with serving(behaviour) as url:
+        server = backend(url, prefill="assistant", limits=limits, concurrency=concurrency)
+        done = []
+        with pytest.raises(CostLimitError, match="max_cost = 1") as error:
+            done.extend(server.score(MANY_PROMPTS, HIS_HER))
+    line(error)
+    cost = sum(1000 * 100 + 2000 * 1 for _ in behaviour.requests) / 1e6
+    assert server.provenance["cost"] == pytest.approx(cost)
+    assert 0.7 < cost <= 1.0
+    assert len(behaviour.requests) == 9, "ten would have cost more"
+
+
+def test_without_a_count_the_most_is_charged():
+    limits = Limits(max_cost=1.0, input_price=1000.0, output_price=1000.0)
+    behaviour = Behaviour(KnownModel.of(FIRST_WORDS), usage=False)
+    with serving(behaviour) as url:
+        server = backend(url, prefill="assistant", limits=limits)
+        with pytest.raises(CostLimitError):
+            list(server.score(PROMPTS * 3, HIS_HER))
+    counted = server.provenance["tokens_in"] / len(behaviour.requests)
+    assert counted >= sum(len(m["content"]) for m in behaviour.requests[0]["messages"])
+
+
+@pytest.mark.parametrize(
+    "usage", ["x", ["x"], 5, None, {"prompt_tokens": -5}, {"prompt_tokens": True}, {"prompt_tokens": 3.5}, {}]
+)
+def test_a_count_that_is_none_is_not_believed(usage):
+    assert usage_of({"usage": usage}) is None
+    assert usage_of({"usage": {"prompt_tokens": 5}}) == Usage(5, 0)
+    assert usage_of({"usage": {"prompt_tokens": 5, "completion_tokens": -1}}) is None
+
+
+@pytest.mark.parametrize(("failure", "charged"), [("500", False), ("429", False), ("slow", True), ("truncated", True)])
+def test_a_failed_request_is_charged_unless_it_was_refused(failure, charged):
+    behaviour = Behaviour(KnownModel.of(FIRST_WORDS), failures=["works", failure])
+    with serving(behaviour) as url:
+        server = backend(url, prefill="assistant", timeout=1.0 if failure == "slow" else 60.0)
+        scores(server, PROMPTS[:2])
+    assert server.provenance["requests"] == 3
+    assert (server.provenance["tokens_in"] > 200) == charged
+
+
+def test_an_image_too_dear_is_not_sent():
+    behaviour = Behaviour(KnownModel.of(FIRST_WORDS))
+    with serving(behaviour) as url:
+        server = backend(url, limits=Limits(max_cost=0.005, input_price=1.0, output_price=1.0))
+        server.complete("Rules.", "What is it?", max_tokens=5)
+        with pytest.raises(CostLimitError):
+            server.complete("Rules.", "What is it?", image_png=b"png", max_tokens=5)
+    assert len(behaviour.requests) == 1
+
+
+def test_requests_a_minute_are_spread():
+    behaviour = Behaviour(KnownModel.of(FIRST_WORDS))
+    seconds = []
+    with serving(behaviour) as url:
+        for limits in (Limits(requests_per_minute=60 / 0.1), Limits()):
+            begin = time.monotonic()
+            scores(backend(url, prefill="assistant", concurrency=4, limits=limits))
+            seconds.append(time.monotonic() - begin)
+    assert seconds[0] >= 5 * 0.1 and seconds[0] > seconds[1]
+
+
+def test_tokens_a_minute_are_spread_by_what_was_used():
+    clock = [0.0]
+    meter = Meter(Limits(tokens_per_minute=6000), clock=lambda: clock[0])  # 100 a second
+    assert meter.book(Usage(300, 10)) == 0
+    assert meter.book(Usage(100, 0)) == pytest.approx(3.1)
+    meter.settle(Usage(300, 10), Usage(100, 10))  # two seconds less than was thought
+    assert meter.book(Usage(50, 0)) == pytest.approx(2.1)
+    meter.settle(Usage(50, 0), None)
+    clock[0] = 2.6
+    assert meter.book(Usage(1, 0)) == pytest.approx(0.0)
+
+
+@pytest.mark.parametrize("name", ["requests_per_minute", "tokens_per_minute", "max_cost", "input_price"])
+def test_wrong_limits_are_refused_by_name(name):
+    for value in (-1.0, float("nan"), "1"):
+        with pytest.raises(InputError, match=f"{name} = "):
+            Limits(**{name: value})
+    with pytest.raises(InputError, match="max_cost = 1: expected input_price and output_price"):
+        Limits(max_cost=1)
+
+
+@pytest.mark.parametrize("concurrency", [1, 5])
+def test_requests_overlap(concurrency):
+    behaviour = Behaviour(KnownModel.of(FIRST_WORDS), gather=concurrency)
+    with serving(behaviour) as url:
+        scores(backend(url, prefill="assistant", concurrency=concurrency), PROMPTS)
+    assert behaviour.most_in_flight == concurrency
+
+
+def test_an_interrupt_leaves_no_thread_and_sends_nothing_more():
+    behaviour = Behaviour(KnownModel.of(FIRST_WORDS), failures=["", "", "", *["500"] * 50])
+    with serving(behaviour) as url:
+        portions = backend(url, prefill="assistant", concurrency=2, backoff=100.0).score(PROMPTS * 5, HIS_HER)
+        next(portions)
+        assert "requests" in [thread.name for thread in threading.enumerate()]
+        begin = time.monotonic()
+        portions.close()
+        assert time.monotonic() - begin < 6
+        assert "requests" not in [thread.name for thread in threading.enumerate()]
+        sent = len(behaviour.requests)
+        time.sleep(0.2)
+        assert len(behaviour.requests) == sent
+
+
+INTERRUPTED = """
+import signal, sys, threading
+signal.signal(signal.SIGINT, signal.default_int_handler)  # processes in the background are started without
+from policy_extraction.backends.api._openai import OpenAIBackend
+from policy_extraction.prompts._template import Prompt
+backend = OpenAIBackend("known", base_url=sys.argv[1], prefill="assistant", concurrency=2)
+try:
+    for scores in backend.score([Prompt(f"{i}", "?", "{'value': '") for i in range(99)], ("his", "her")):
+        print("measured", flush=True)
+except KeyboardInterrupt:
+    print("interrupted", threading.active_count(), flush=True)
+"""
+
+
+def test_control_c_ends_the_process_at_once():
+    behaviour = Behaviour(KnownModel.of(FIRST_WORDS), failures=["works"], always="slow")
+    with serving(behaviour) as url:
+        command = [sys.executable, "-c", INTERRUPTED, url]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
+            assert process.stdout is not None and process.stdout.readline() == "measured\n"
+            begin = time.monotonic()
+            process.send_signal(signal.SIGINT)
+            assert process.stdout.read() == "interrupted 1\n"
+            assert process.wait() == 0
+            assert time.monotonic() - begin < 4, "it waited for answers, which take five seconds"
+
+
+# --- texts -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("prefill", ["none", "assistant"])
+def test_generated_texts_follow_the_servers_distribution(prefill):
+    """300 draws: a binomial count beyond 4.4 standard deviations has probability 1e-5; the control is off by 10."""
+    model = KnownModel.of(FIRST_WORDS)
+    behaviour = Behaviour(model, returns_prefill=True)
+    with serving(behaviour) as url:
+        server = backend(url, prefill=prefill, concurrency=8)
+        texts = server.generate([PROMPTS[1]] * 300, max_tokens=1, seed=3)
+        again = server.generate([PROMPTS[1]] * 5, max_tokens=1, seed=3)
+        other = server.generate([PROMPTS[1]] * 5, max_tokens=1, seed=4)
+    assert texts[:5] == again != other
+    p = model.probabilities(conversation(PROMPTS[1]), PREFIX.encode())
+    top = int(p.argmax())
+    token = model.vocabulary[top].decode()
+    count = sum(text.startswith(token) for text in texts)
+
+    def off(p_top: float) -> float:
+        return abs(count - 300 * p_top) / np.sqrt(300 * p_top * (1 - p_top))
+
+    assert off(p[top]) < 4.4
+    assert off(0.5 * p[top]) > 10
+
+
+def test_greedy_texts_at_temperature_zero():
+    model = KnownModel.of(FIRST_WORDS)
+    with serving(Behaviour(model)) as url:
+        texts = backend(url, prefill="assistant").generate(PROMPTS, max_tokens=1, temperature=0.0)
+    best = [int(model.probabilities(conversation(prompt), PREFIX.encode()).argmax()) for prompt in PROMPTS]
+    assert texts == [model.vocabulary[i].decode() for i in best]
+
+
+@pytest.mark.parametrize("prefill", ["none", "assistant", "text"])
+def test_fields_of_the_servers_own_are_sent(prefill):
+    behaviour = Behaviour(KnownModel.of(FIRST_WORDS))
+    with serving(behaviour) as url:
+        list(backend(url, prefill=prefill, extra_body={"cache_prompt": False}).score(PROMPTS[:1], HIS_HER))
+    (request,) = behaviour.requests
+    assert request["cache_prompt"] is False
+    assert request.get("continue_final_message", False) == (prefill == "assistant")
+
+
+def test_an_image_travels_with_the_message():
+    image = bytes(range(256))
+    behaviour = Behaviour(KnownModel.of(FIRST_WORDS))
+    with serving(behaviour) as url:
+        text = backend(url).complete("Rules.", "What is it?", image_png=image, max_tokens=5, temperature=0.2, seed=1)
+        backend(url).complete("", "Plain.", max_tokens=1)
+    first, second = behaviour.requests
+    assert text.startswith(PREFIX)
+    assert first["messages"][0] == {"role": "system", "content": "Rules."}
+    words, picture = first["messages"][1]["content"]
+    assert words == {"type": "text", "text": "What is it?"}
+    kind, data = picture["image_url"]["url"].split(",")
+    assert (kind, base64.b64decode(data)) == ("data:image/png;base64", image)
+    assert (first["seed"], first["temperature"], first["max_tokens"]) == (1, 0.2, 5)
+    assert second["messages"] == [{"role": "user", "content": "Plain."}]
+
+
+def test_answers_may_be_asked_for_from_several_threads():
+    behaviour = Behaviour(KnownModel.of(FIRST_WORDS), gather=4)
+    with serving(behaviour) as url:
+        server = backend(url)
+        texts: list[str] = []
+        threads = [
+            threading.Thread(target=lambda: texts.append(server.complete("", "Hi", max_tokens=3))) for _ in range(4)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert len(texts) == 4 == server.provenance["requests"]
+    assert behaviour.most_in_flight == 4
+
+
+def test_usage_and_identity():
+    model = KnownModel.of(FIRST_WORDS)
+    with serving(Behaviour(model)) as url:
+        server = backend(url, prefill="assistant", limits=Limits(input_price=2.0, output_price=4.0))
+        assert (server.provenance["requests"], server.provenance["cost"]) == (0, 0)
+        scores(server)
+        assert backend(url, prefill="assistant").identity == server.identity
+        others = [{"prefill": "user"}, {"top_logprobs": 5}, {"model": "other"}, {"extra_body": {"cache_prompt": False}}]
+        identities = {backend(url, **{"prefill": "assistant"} | other).identity for other in others}
+        assert len(identities - {server.identity}) == len(others)
+        assert url in server.identity and "known" in server.identity
+    assert server.name == "known" and server.tokens(HIS_HER) == ["", ""]
+    assert server.provenance["tokens_in"] == 600 and server.provenance["tokens_out"] == 6
+    assert server.provenance["cost"] == pytest.approx((600 * 2 + 6 * 4) / 1e6)
+    assert server.provenance["model_answering"] == "known-2026"
+    assert server.provenance["system_fingerprint"] == "fp_1"
+
+
+def test_the_tokens_of_the_prefix_are_those_of_the_servers_model():
+    """The tests with prefill 'none' show something only if the prefix is several tokens."""
+    assert "".join(OPENING) == PREFIX and len(OPENING) > 1
+
+
+# --- the whole way ---------------------------------------------------------------------------------------------------
+
+
+def test_a_policy_stopped_by_its_cost_goes_on_where_it_stopped(tmp_path):
+    model = Tailed.of(FIRST_WORDS)
+    behaviour = Behaviour(model)
+    how = {"words": HIS_HER, "memory_length": 1, "cache": tmp_path}
+    with serving(behaviour) as url:
+        few = Limits(max_cost=0.002, input_price=1.0, output_price=1.0)  # a prompt may cost 0.0013
+        with pytest.raises(CostLimitError):
+            extract(backend(url, prefill="assistant", top_logprobs=30, limits=few), **how)
+        sent = len(behaviour.requests)
+        policy = extract(backend(url, prefill="assistant", top_logprobs=30), **how)
+        assert len(behaviour.requests) == 12, "ten prompts, and one for the check of each session"
+        assert extract(backend(url, prefill="assistant", top_logprobs=30), **how).identical(policy)
+        assert len(behaviour.requests) == 12
+    assert 1 < sent < 11
+    for order, options in enumerate([("his", "her"), ("her", "his")]):
+        for state, memory in enumerate([[], *([(own, partner)] for own in HIS_HER for partner in HIS_HER)]):
+            truth = exact(model, conversation(NAMING_GAME.prompt(options, memory, Payoffs())), HIS_HER)
+            measured = policy["log_probability"].isel(order=order, state=state)
+            np.testing.assert_allclose(np.exp(measured), truth, atol=1e-6)
+    assert policy.attrs["option_top_logprobs"] == 30
+    assert not {"version_torch", "version_transformers"} & set(policy.attrs), "nothing was computed here"
+
+
+def change_after(monkeypatch, requests: int) -> None:
+    """Let the server's model be another one after so many requests."""
+    reply = _openai_server._reply
+
+    def changing(seen, body, number, path):
+        return reply(seen, body, number, path) | {"system_fingerprint": f"fp_{1 + (number > requests)}"}
+
+    monkeypatch.setattr(_openai_server, "_reply", changing)
+
+
+def test_several_games_say_which_model_answered_for_each(monkeypatch, tmp_path):
+    change_after(monkeypatch, 2 + 10)  # two checks and the first game
+    with serving(Behaviour(Tailed.of(FIRST_WORDS))) as url:
+        server = backend(url, top_logprobs=30, prefill="assistant", limits=Limits(input_price=2.0, output_price=4.0))
+        policy = extract(server, words=[HIS_HER, ("x", "y")], memory_length=1, cache=False)
+    assert policy.attrs["option_system_fingerprint"] == "fp_1; fp_2"
+    assert policy.attrs["option_model_answering"] == "known-2026"
+    assert policy.attrs["option_requests"] == 10, "of each game, and not of the back end's whole life"
+    assert policy.attrs["option_cost"] == pytest.approx((10 * 100 * 2 + 10 * 4) / 1e6)
+    policy.to_netcdf(tmp_path / "policy.nc", engine="h5netcdf")
+
+
+def test_a_measurement_in_parts_is_counted_as_one(monkeypatch):
+    change_after(monkeypatch, len(PROMPTS) + 1)
+    with serving(Behaviour(KnownModel.of(FIRST_WORDS))) as url:
+        server = backend(url, prefill="assistant")
+        for requests in (len(PROMPTS), 2 * len(PROMPTS)):
+            scores(server)
+            assert server.provenance["requests"] == requests
+        assert server.provenance["system_fingerprint"] == "fp_1 fp_2"
+        scores(server, words=("x", "y"))
+        assert server.provenance["requests"] == len(PROMPTS)
+        server.check(PROMPTS, ("x", "y"))
+        scores(server, words=("x", "y"))
+        assert server.provenance["requests"] == len(PROMPTS)
+        assert server.provenance["system_fingerprint"] == "fp_2"

@@ -1,0 +1,83 @@
+"""Names that no file can hold, sizes and files beyond reason: refused in one line before a model is asked."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("openai", reason="APIs need the extra api")
+
+import _openai_server
+from _known_server import GAME, backend, line
+from _openai_server import FIRST_WORDS, Behaviour, KnownModel, serving
+from meanfield import InputError
+from policy_extraction import extract, flag_game, lazy_policy, load_template, norms
+from policy_extraction.prompts import Payoffs
+
+
+@pytest.mark.parametrize("name", ["a\0b", "a\udc80", "x" * 10**7, " "])
+def test_names_that_no_file_can_hold_are_refused_before_anything_is_asked(name):
+    behaviour = Behaviour(KnownModel.of(FIRST_WORDS))
+    with serving(behaviour) as url:
+        for wrong in (
+            lambda: backend(url, model=name),
+            lambda: extract(backend(url), words=("his", name), memory_length=1, cache=False),
+            lambda: lazy_policy(backend(url), ("his", name), 1, cache=False),
+        ):
+            with pytest.raises(InputError) as error:
+                wrong()
+            line(error)
+    assert not behaviour.requests
+
+
+@pytest.mark.parametrize("name", ["a\0b", "a\udc80", "x" * 10**5])
+def test_a_name_in_a_reply_that_no_file_can_hold_ends_it_at_the_check(name, monkeypatch):
+    original = _openai_server._reply
+    monkeypatch.setattr(_openai_server, "_reply", lambda *arguments: original(*arguments) | {"model": name})
+    behaviour = Behaviour(KnownModel.of(FIRST_WORDS))
+    with serving(behaviour) as url, pytest.raises(InputError, match="model in the reply is") as error:
+        extract(backend(url), **GAME, cache=False)
+    line(error)
+    assert len(behaviour.requests) == 1
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"memory_length": 10**6},
+        {"memory_length": 10**5000},
+        {"memory_length": 10},
+        {"memory_length": 2.0},
+        {"words": tuple(f"w{i}" for i in range(1000)), "memory_length": 5},
+        {"words": tuple(f"w{i}" for i in range(255)), "memory_length": 1},
+        {"words": ("a" * 1000, "b" * 1000), "memory_length": 9},
+        {"payoffs": lambda: Payoffs(10**400)},
+    ],
+)
+def test_sizes_beyond_reason_are_refused_before_anything_is_asked(arguments):
+    behaviour = Behaviour(KnownModel.of(FIRST_WORDS))
+    with serving(behaviour) as url, pytest.raises(InputError) as error:
+        made = {name: value() if callable(value) else value for name, value in arguments.items()}
+        extract(backend(url), **{**GAME, "cache": False} | made)
+    line(error)
+    assert not behaviour.requests
+
+
+@pytest.mark.parametrize("load", [load_template, flag_game.load_prompts, norms.load_prompts])
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ("name = " + "[" * 5000, "no TOML file .*recursion"),
+        ("name = " + "{a = " * 5000, "no TOML file .*recursion"),
+        ("name = " + "9" * 5000, "no TOML file .*digits"),
+        ("name = 0x" + "f" * 5000, "name = a int|lack"),
+        ("a." * 50_000 + "a = 1", "a key has more than 100 names"),
+        ('"a" . ' * 30_000 + "a = 1", "a key has more than 100 names"),
+        ("#" * 300_000, "more than 200 kB"),
+    ],
+)
+def test_files_of_prompts_that_would_take_all_memory_are_one_line(load, content, reason, tmp_path):
+    path = tmp_path / "prompts.toml"
+    path.write_text(content)
+    with pytest.raises(InputError, match=f"^path = {path}: .*({reason})") as error:
+        load(path)
+    line(error)

@@ -1,0 +1,311 @@
+"""A measurement that ends early goes on where it stopped, and keeps what was answered."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import meanfield
+from _paths import importing
+from meanfield import InputError, MemorySpace, ModelError, StorageError
+from policy_extraction import extract
+from policy_extraction.backends import Scores, TableBackend
+from policy_extraction.measuring import _answers, _cache
+from policy_extraction.measuring._answers import Answers
+
+HIS_HER = ("his", "her")
+GAME = {"words": HIS_HER, "memory_length": 3}
+N_PROMPTS = 2 * MemorySpace(2, 3).n_states
+PORTION = 16
+ENVIRONMENT = importing(Path(__file__).parent)
+posix = pytest.mark.skipif(os.name != "posix", reason="this system has other signals")
+
+# Measures a tiny model in portions and tells of each one after it was handed over.
+MEASURE = f"""
+import sys, time
+from _tiny_models import SHORT
+from policy_extraction import extract
+from policy_extraction.backends.local import TransformersBackend
+from policy_extraction.backends.local import _transformers
+from policy_extraction.measuring import _answers
+
+_transformers.PORTION, _answers.PAUSE = {PORTION}, 0.0
+score = TransformersBackend.score
+
+def slow_score(self, prompts, words):
+    for portion in score(self, prompts, words):
+        yield portion
+        print("portion", flush=True)
+        time.sleep(0.1)
+
+TransformersBackend.score = slow_score
+extract(sys.argv[1], **{GAME!r}, template=SHORT, cache=sys.argv[2])
+"""
+
+# Kills itself inside the last save: before the file is whole, or after it has its name.
+KILLED = """
+import os, pathlib, signal, sys
+from policy_extraction import extract
+from policy_extraction.measuring._cache import RecordCache
+from test_resuming import SMALL, table
+
+folder, place = sys.argv[1:]
+kill = lambda *arguments, **options: os.kill(os.getpid(), signal.SIGKILL)
+if place == "writing":
+    import xarray
+    xarray.Dataset.to_netcdf = lambda dataset, path, **options: (pathlib.Path(path).write_bytes(b"half"), kill())
+if place == "kept":
+    RecordCache._clear = kill
+extract(table(), **SMALL, cache=folder)
+"""
+SMALL = {"words": HIS_HER, "memory_length": 1}
+
+
+def uniform(memory, order):
+    return {"his": 0.25, "her": 0.5}
+
+
+def table() -> TableBackend:
+    return TableBackend(uniform, **SMALL, identity="table")
+
+
+class Breaks(TableBackend):
+    """Answers some prompts and then fails, or is interrupted."""
+
+    def __init__(self, answers: int, error: type[BaseException] = RuntimeError, identity: str = "breaks") -> None:
+        super().__init__(uniform, HIS_HER, 2, identity=identity)
+        self.left, self.error, self.asked = answers, error, 0
+
+    def score(self, prompts, words):
+        for portion in super().score(prompts, words):
+            if not self.left:
+                raise self.error
+            self.left -= 1
+            self.asked += 1
+            yield portion
+
+
+# --- processes that end --------------------------------------------------------------------------------------------
+
+
+@posix
+def test_a_measurement_that_was_ended_twice_is_continued_with_the_same_bytes(tmp_path, monkeypatch, capsys):
+    """By Ctrl-C, which also keeps what waits for the next write, and by SIGKILL, at which all handed over was kept."""
+    pytest.importorskip("torch", reason="language models need the extra llm")
+    pytest.importorskip("transformers", reason="language models need the extra llm")
+    from _tiny_models import SHORT, tiny
+    from policy_extraction.backends.local import TransformersBackend, _transformers
+
+    folder, records = str(tmp_path / "tiny"), tmp_path / "records"
+    for part in tiny():
+        part.save_pretrained(folder)
+    capsys.readouterr()
+    asked, score = [], TransformersBackend.score
+
+    def counted(self, prompts, words):
+        asked.append(len(prompts))
+        return score(self, prompts, words)
+
+    def interrupted(self, prompts, words):
+        for number, portion in enumerate(score(self, prompts, words)):
+            if number == 2:
+                signal.raise_signal(signal.SIGINT)
+            yield portion
+
+    monkeypatch.setattr(_transformers, "PORTION", PORTION)
+    with monkeypatch.context() as patch:
+        patch.setattr(TransformersBackend, "score", interrupted)
+        patch.setattr(_answers, "PAUSE", np.inf)
+        with pytest.raises(KeyboardInterrupt):
+            extract(folder, **GAME, template=SHORT, cache=records)
+    (kept,) = records.iterdir()
+    line = f"tiny: interrupted; {2 * PORTION} answers are kept in {kept}, from which the same call goes on\n"
+    assert capsys.readouterr().err.endswith(line) and len(Answers(kept)) == 2 * PORTION
+
+    command = [sys.executable, "-c", MEASURE, folder, str(records)]
+    process = subprocess.Popen(command, stdout=-1, stderr=-1, text=True, env=ENVIRONMENT)
+    assert process.stdout is not None
+    told = [process.stdout.readline().strip() for _ in range(2)]
+    process.send_signal(signal.SIGKILL)
+    _, errors = process.communicate()
+    assert told == ["portion"] * 2, errors
+    assert process.returncode == -signal.SIGKILL
+    known = len(Answers(kept))
+    assert known in (4 * PORTION, 5 * PORTION)
+
+    monkeypatch.setattr(TransformersBackend, "score", counted)
+    continued = extract(folder, **GAME, template=SHORT, cache=records)
+    whole = extract(folder, **GAME, template=SHORT, cache=tmp_path / "whole")
+    assert asked == [N_PROMPTS - known, N_PROMPTS]
+    assert continued.identical(whole)
+    (one,), (other,) = records.iterdir(), (tmp_path / "whole").iterdir()
+    assert one.name == other.name and one.read_bytes() == other.read_bytes()
+
+
+@posix
+@pytest.mark.parametrize("place", ["writing", "kept"])
+def test_the_next_run_clears_what_a_killed_save_left(place, tmp_path):
+    ended = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path), place], env=ENVIRONMENT, capture_output=True)
+    assert ended.returncode == -signal.SIGKILL, ended.stderr
+    assert any(path.suffix == ".sqlite" for path in tmp_path.iterdir()), "there is something to clear"
+    if place == "kept":  # an earlier release kept answers in a folder
+        (record,) = tmp_path.glob("*.nc")
+        record.with_suffix(".zarr").mkdir()
+    policy = extract(table(), **SMALL, cache=tmp_path)
+    (kept,) = tmp_path.iterdir()
+    assert kept.suffix == ".nc" and policy.identical(extract(table(), **SMALL, cache=False))
+
+
+@pytest.mark.parametrize("error", [OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)), RuntimeError("HDF5: can't write")])
+def test_a_full_disk_at_the_last_save_loses_nothing(error, tmp_path, monkeypatch):
+    """Raised in place of the system, since not every one lets a test mount a disk that is full."""
+    asked, score = [], TableBackend.score
+
+    def counted(self, prompts, words):
+        asked.extend(prompts)
+        return score(self, prompts, words)
+
+    def full(*_):
+        raise error
+
+    monkeypatch.setattr(TableBackend, "score", counted)
+    monkeypatch.setattr(_cache, "save", full)
+    with pytest.raises(StorageError, match=f"cache = {tmp_path}.*answers are kept, start again") as told:
+        extract(table(), **SMALL, cache=tmp_path)
+    assert "\n" not in str(told.value) and len(asked) == 10
+    monkeypatch.setattr(_cache, "save", meanfield.save)
+    extract(table(), **SMALL, cache=tmp_path)
+    assert len(asked) == 10, "nothing is asked again"
+
+
+# --- measurements that fail ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
+def test_what_was_handed_over_is_never_asked_again(tmp_path, error, capsys):
+    options = {"words": HIS_HER, "memory_length": 2, "cache": tmp_path}
+    first = Breaks(10, error)
+    with pytest.raises(error):
+        extract(first, **options)
+    second = Breaks(1000)
+    policy = extract(second, progress=True, **options)
+    assert (first.asked, second.asked) == (10, 42 - 10)
+    assert "42/42" in capsys.readouterr().err, "progress counts what is known"
+    assert (policy["q"].values == extract(Breaks(1000), **{**options, "cache": False})["q"].values).all()
+    extract(Breaks(0), **options)  # finished: nothing is asked any more
+
+
+def test_without_a_cache_an_interrupt_says_so(capsys):
+    with pytest.raises(KeyboardInterrupt):
+        extract(Breaks(10, KeyboardInterrupt, ""), words=HIS_HER, memory_length=2)
+    assert capsys.readouterr().err == "table: interrupted; no answer is kept on disk\n"
+
+
+def test_what_is_on_disk_is_used_and_not_measured(tmp_path):
+    options = {"words": HIS_HER, "memory_length": 2, "cache": tmp_path}
+    with pytest.raises(RuntimeError):
+        extract(Breaks(10), **options)
+    (unfinished,) = tmp_path.iterdir()
+    with sqlite3.connect(unfinished) as file:
+        file.execute("UPDATE answers SET censored = ? WHERE memory = ?", (b"\0\1", b""))
+    with pytest.raises(InputError, match="undecided"):  # a censored word came from the file
+        extract(Breaks(1000), **options)
+
+
+def test_a_back_end_that_leaves_prompts_out_or_returns_nan_is_refused(tmp_path):
+    class Forgets(TableBackend):
+        def score(self, prompts, words):
+            return islice(super().score(prompts, words), 3)
+
+    class Broken(TableBackend):
+        def score(self, prompts, words):
+            wrong = -np.inf if self.identity else np.nan
+            yield Scores(np.array([0]), np.array([[wrong, wrong]]), np.zeros((1, 2), bool))
+
+    with pytest.raises(ModelError, match="left 7 prompts without an answer"):
+        extract(Forgets(uniform, HIS_HER, 1), words=HIS_HER, memory_length=1)
+    with pytest.raises(ModelError, match="NaN"):
+        extract(Broken(uniform, HIS_HER, 1), words=HIS_HER, memory_length=1)
+    with pytest.raises(InputError, match="-inf for all words"):
+        extract(Broken(uniform, HIS_HER, 1, identity="m"), words=HIS_HER, memory_length=1, cache=tmp_path)
+    healed = extract(TableBackend(uniform, HIS_HER, 1, identity="m"), words=HIS_HER, memory_length=1, cache=tmp_path)
+    np.testing.assert_allclose(healed["q"].isel(word=0), 0.2)
+
+
+# --- the store -----------------------------------------------------------------------------------------------------
+
+ASKED = [(((0, 1),), 0), ((), 0), ((), 3), (((0, 1), (1, 0)), 0)]
+
+
+def filled(path: Path | None, value: float = -1.0) -> Answers:
+    answers = Answers(path)
+    answers.put(ASKED[:3], np.full((3, 2), value), np.array([[False, True]] * 3))
+    return answers
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_of_two_answers_the_first_is_kept(tmp_path, kept):
+    answers = filled(tmp_path / "a.sqlite" if kept else None)
+    if kept:
+        answers = filled(tmp_path / "a.sqlite", -2.0)  # as by another process
+    log_p, censored = answers.get(ASKED[::-1], 2)
+    np.testing.assert_array_equal(log_p, [[np.nan] * 2, *[[-1.0] * 2] * 3])
+    np.testing.assert_array_equal(censored, [[False] * 2, *[[False, True]] * 3])
+    assert answers.known() == [((), 0), ((), 3), (((0, 1),), 0)] and len(answers) == 3
+
+
+def test_a_file_that_another_process_removed_is_made_anew(tmp_path):
+    answers = filled(tmp_path / "a.sqlite")
+    (tmp_path / "a.sqlite").unlink()
+    answers.put(ASKED[3:], np.full((1, 2), -3.0), np.zeros((1, 2), bool))
+    assert Answers(tmp_path / "a.sqlite").known() == ASKED[3:]
+
+
+def test_what_the_disk_refuses_is_one_line_and_deletes_nothing(tmp_path):
+    path = tmp_path / "a.sqlite"
+    filled(path)
+    whole = path.read_bytes()
+    path.write_bytes(b"no database" * 100)
+    with pytest.raises(StorageError, match=f"^cache = {path}: can't be read and written .*; pass another folder, or"):
+        Answers(path)
+    assert path.read_bytes() == b"no database" * 100
+    path.write_bytes(whole)
+    answers = Answers(path)
+    with sqlite3.connect(path) as file:
+        file.execute(
+            "CREATE TRIGGER full BEFORE INSERT ON answers WHEN NEW.place = 9 BEGIN SELECT RAISE(FAIL, 'full'); END"
+        )
+    with pytest.raises(StorageError, match=r"\(full\)"):
+        answers.put([((), 8), ((), 9)], np.full((2, 2), -1.0), np.zeros((2, 2), bool))
+    assert len(answers) == 3, "a portion is kept whole or not at all"
+    for wrong in (Path("/dev/null/records"), Path("/dev/null/records/a")):
+        with pytest.raises(StorageError, match=f"^cache = {wrong}: can't be written to .*MEANFIELD_CACHE"):
+            extract(table(), **SMALL, cache=wrong)
+
+
+def test_fast_portions_are_collected_and_none_is_lost(tmp_path, monkeypatch):
+    now, written, put = [1.0], [], Answers.put
+
+    def counted(self, asked, *values):
+        written.append(len(asked))
+        put(self, asked, *values)
+
+    class Ticks(TableBackend):
+        def score(self, prompts, words):
+            for portion in super().score(prompts, words):
+                now[0] += 0.1
+                yield portion
+
+    monkeypatch.setattr(_answers.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(Answers, "put", counted)
+    extract(Ticks(uniform, HIS_HER, 2, identity="ticks"), words=HIS_HER, memory_length=2, cache=tmp_path)
+    assert sum(written) == 42 and 7 <= len(written) <= 10

@@ -1,0 +1,81 @@
+"""Populations played as a person would write it, and their tables as the published ones are."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from meanfield import MemorySpace
+from meanfield.datasets import RealPopulations
+
+WORDS = ("A", "B")
+
+
+N = 12
+
+
+COUNTS = ["model", "options", "memory_length", "state", "choice", "count"]
+
+
+def truth(strength=1.6, bias=0.4) -> np.ndarray:
+    """Agents of H = 2 who tend to the word they remember most, and a little to A."""
+    space = MemorySpace(2, 2)
+    lead = [sum(1 - own - partner for own, partner in space.memory(i)) for i in range(space.n_states)]
+    first = 1 / (1 + np.exp(-strength * np.array(lead) - bias))
+    return np.stack([first, 1 - first], axis=1)
+
+
+def play(q, random, counts, longest, committed=0, initial=None, window=3 * N):
+    """One run as a person would write it, its choices added to `counts`; a row of runs.csv. Committed ones say B."""
+    space = MemorySpace(2, 2)
+    successors = space.successors()
+    states = np.full(N, 0 if initial is None else space.consensus_state(WORDS.index(initial)))
+    said = []
+    while len(said) < longest:
+        pair = random.choice(N, 2, replace=False)
+        words = [1 if agent < committed else int(random.random() >= q[states[agent], 0]) for agent in pair]
+        for agent, own, partner in zip(pair, words, words[::-1], strict=True):
+            if agent >= committed:
+                counts[states[agent], own] += 1
+            states[agent] = successors[states[agent]] + 2 * own + partner
+        said.append(words)
+        last = said[-window:]
+        agreed = len(last) == window and all(a == b for a, b in last)
+        if agreed and (initial is None or WORDS[np.bincount(np.ravel(last)).argmax()] != initial):
+            break
+    end = np.array(said[-3 * N :])
+    times = np.bincount(end.ravel(), minlength=2)
+    return {
+        "model": "m",
+        "experiment": "committed" if committed else "from_consensus" if initial else "from_empty",
+        "options": "B A",
+        "memory_length": 2,
+        "n_agents": N,
+        "n_committed": committed,
+        "initial_consensus": initial or "",
+        "committed_word": "B" if committed else "",
+        "interactions": len(said),
+        "success_last_3N": round(float((end[:, 0] == end[:, 1]).mean()), 4),
+        "majority_word_last_3N": WORDS[times.argmax()],
+        "majority_share_last_3N": round(float(times.max() / times.sum()), 4),
+    }
+
+
+def as_table(n):
+    space = MemorySpace(2, 2)
+    rows = [
+        ("m", "A_B", 2, "|".join(f"{WORDS[a]},{WORDS[b]}" for a, b in space.memory(i)), WORDS[w], int(n[i, w]))
+        for i in range(len(n))
+        for w in range(2)
+        if n[i, w]
+    ]
+    return pd.DataFrame(rows, columns=COUNTS)
+
+
+def populations(seed=0) -> RealPopulations:
+    random, q = np.random.default_rng(seed), truth()
+    n = np.zeros(q.shape)
+    rows = [play(q, random, n, 100_000) for _ in range(20)]
+    rows += [play(q, random, n, 300, initial="B") for _ in range(8)]
+    rows += [play(q, random, n, 300, committed=c, initial="A") for c in (1, 2, 3, 4) for _ in range(6)]
+    return RealPopulations(as_table(n), pd.DataFrame(rows))

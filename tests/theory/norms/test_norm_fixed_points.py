@@ -1,0 +1,186 @@
+"""Fixed points of norm emergence, against linearisations written out by hand and the ends of solutions."""
+
+from __future__ import annotations
+
+from itertools import product, takewhile
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from _paths import ROOT
+from meanfield import InputError, solve
+from theory import norms
+from theory.norms import AGENTS, NormAgent, NormRates, as_ordinary, default_operations
+
+SIDES = ("for", "against")
+MIXED = {("ordinary", "for"): 0.3, ("ordinary", "against"): 0.7}
+NO_SYNTHESIS = NormRates(syntheses_per_day=0)
+
+
+def table(seed: int, **changes: float) -> xr.Dataset:
+    """Random probabilities, but for those that are given."""
+    rng, result = np.random.default_rng(seed), default_operations().copy(deep=True)
+    for name in result.data_vars:
+        result[name].values[...] = changes.get(str(name), rng.uniform(0.1, 0.9, result[name].shape))
+    return result
+
+
+class Chance:
+    """Named probabilities of ordinary agents about one kind of norm."""
+
+    def __init__(self, operations: xr.Dataset, kind: str) -> None:
+        self.table, self.kind = operations, kind
+
+    def __call__(self, name: str, **labels: str) -> float:
+        known = {"kind": self.kind, "type": "ordinary", **labels}
+        values = self.table[name]
+        return float(values.sel({dim: known[str(dim)] for dim in values.dims}))
+
+    def passes(self, likes: str, standard: str, held: str) -> float:
+        willing = "willing" if likes == standard else "unwilling"
+        steps = self("consistent") * self("unique", held=held) * self("correct_type")
+        return steps * self("conflict_free", willing=willing, held=held)
+
+    def talks(self, likes: str, standard: str) -> float:
+        return self("decide_to_talk", willing="willing" if likes == standard else "unwilling")
+
+    def plans(self, likes: str, standard: str) -> float:
+        return self("comply_in_plan", willing="willing" if likes == standard else "unwilling")
+
+    def acts(self, likes: str, standard: str) -> float:
+        return self("comply_in_action", willing="willing" if likes == standard else "unwilling")
+
+
+def growth_from_nothing(p: Chance, standard: str, shares: dict[str, float], rates: NormRates) -> np.ndarray:
+    """d/dt of few holders, (preference, qualified or complying), among agents without norms who follow their habits."""
+    cells = list(product(SIDES, ("qualified", "complying")))
+    M = np.zeros((4, 4))
+    for (n, (likes, level)), (m, (learner, reached)) in product(enumerate(cells), enumerate(cells)):
+        if reached == "qualified":
+            conflict = p("false_conflict") if learner == standard else p("detect_conflict")
+            talk = conflict * p.talks(likes, standard) * p("identify_chat", reminded="first")
+            seen = p("generate_thought", held="none") * p.acts(likes, standard) * p("identify_thought")
+            taught = talk + (seen if level == "complying" else 0)
+            M[m, n] = rates.encounters_per_day * shares[learner] * taught * p.passes(learner, standard, "none")
+    for likes in SIDES:
+        planned = rates.plans_per_day * p.plans(likes, standard)
+        M[cells.index((likes, "complying")), cells.index((likes, "qualified"))] += planned
+        M[cells.index((likes, "qualified")), cells.index((likes, "qualified"))] -= planned
+    return M
+
+
+def test_no_norm_grows_as_the_linearisation_says() -> None:
+    operations = table(1, identify_habit=0.0)
+    points = norms.fixed_points("smoking", operations=operations, fractions=MIXED, rates=NO_SYNTHESIS, starts=2)
+    none = points.sel(fixed_point=points["regime"] == "no norm")
+    assert none.sizes["fixed_point"] >= 1
+    p = Chance(operations, "injunctive")
+    shares = {likes: MIXED["ordinary", likes] for likes in SIDES}
+    spectra = [np.linalg.eigvals(growth_from_nothing(p, side, shares, NO_SYNTHESIS)).real for side in SIDES]
+    nobody = none.sel(fixed_point=none["informed"].sum("standard") == 0)
+    assert nobody.sizes["fixed_point"] == 1
+    assert float(nobody["eigenvalue"].item()) == pytest.approx(np.max(spectra), rel=1e-6)
+    # Who only knows of a norm tells nobody, so that any share of these stands still; and few who hold an abstract norm
+    # do not leave it, which makes four more directions in which the linearised drift vanishes
+    assert bool(nobody["continuum"].item()) and nobody["zero_modes"].item() == 8
+    assert nobody["stability"].item() == "unstable"
+
+
+def assert_in_the_document(points: xr.Dataset, label: str) -> None:
+    """The row with this label and those below it without one."""
+    lines = iter((ROOT / "docs" / "norms.md").read_text().splitlines())
+    rows = [next(line for line in lines if line.startswith(f"| {label} | ")).removeprefix(f"| {label} ")]
+    rows += [line.removeprefix("| ") for line in takewhile(lambda line: line.startswith("| | "), lines)]
+    expected = {
+        f"| {one['regime'].item()} | {one['reached'].item():.3f} | {one['eigenvalue'].item():.3f} |"
+        for _, one in points.sel(standard="for").groupby("fixed_point", squeeze=False)
+    }
+    assert len(rows) == points.sizes["fixed_point"] and set(rows) == expected
+
+
+@pytest.mark.parametrize(
+    ("label", "behaviour", "agents"),
+    [
+        pytest.param("no smoking", "smoking", AGENTS, marks=pytest.mark.slow),
+        ("tipping, nobody an entrepreneur", "tipping", as_ordinary(AGENTS)),
+    ],
+)
+def test_the_document_has_the_fixed_points(label: str, behaviour: str, agents: tuple[NormAgent, ...]) -> None:
+    assert_in_the_document(norms.fixed_points(behaviour, agents=agents, starts=16), label)
+
+
+def test_quiet_has_a_stable_opposite_where_plans_are_slow() -> None:
+    """Hardly anybody holds the norm there. Not where agents plan twice as often."""
+    points = norms.fixed_points("noise", starts=8)
+    assert_in_the_document(points, "quiet")
+    opposite = points.sel(fixed_point=points["stable"] & (points["reached"].sel(standard="for", drop=True) < 0.1))
+    assert opposite.sizes["fixed_point"] == 1
+    assert 0.4 < opposite["complying"].sum("standard").item() < 0.6
+    assert norms.fixed_points("noise", rates=NormRates(plans_per_day=2.2), starts=2)["regime"].values.tolist() == [
+        "for"
+    ]
+
+
+def test_solutions_end_in_stable_fixed_points() -> None:
+    points = norms.fixed_points("tipping", starts=4)
+    stable = points.sel(fixed_point=points["stable"])
+    model = norms.reaction_model(default_operations(), "tipping")
+    end = solve(model, initial=norms.initial_composition(norms.starting_fractions("tipping")), times=[300.0])[
+        "composition"
+    ].isel(time=0)
+    distance = abs(stable["composition"] - end.drop_vars("time")).max("state")
+    assert float(distance.min()) < 1e-6
+    nearest = stable.isel(fixed_point=int(distance.values.argmin()))
+    assert nearest["regime"] == "for"
+    assert_in_the_document(points, "tipping")
+    assert points.attrs["kind"] == "norm_fixed_points" and "starts converged" in points.attrs["completeness"]
+
+
+@pytest.mark.parametrize(("seed", "behaviour"), [pytest.param(4, "tipping", marks=pytest.mark.slow), (31, "noise")])
+def test_both_norms_are_found_where_solutions_end(seed: int, behaviour: str) -> None:
+    """Tables of which a search from random starts alone misses an attractor, or both."""
+    operations, rng = default_operations().copy(deep=True), np.random.default_rng(seed)
+    for name in operations.data_vars:
+        values = operations[name].values
+        values[...] = np.clip(values * np.exp(rng.standard_normal(values.shape) / 2), 0, 1)
+    points = norms.fixed_points(behaviour, operations=operations, starts=4)
+    assert points["regime"].values.tolist().count("coexistence") == 1
+    assert points["stability"].values.tolist().count("stable") == 2
+    assert "the sum of indices is 1, as it must be" in points.attrs["completeness"]
+    fractions = norms.starting_fractions(behaviour)
+    for side in SIDES:
+        start = xr.zeros_like(norms.initial_composition(fractions))
+        for (kind, likes), fraction in fractions.items():
+            start.loc[f"{kind}/{likes}/complying/{side}"] = fraction
+        model = norms.reaction_model(operations, behaviour)
+        end = solve(model, initial=start, times=[400.0])["composition"].isel(time=0, drop=True)
+        assert float(abs(points["composition"] - end).max("state").min()) < 1e-6
+
+
+def test_a_norm_that_only_some_can_take_is_partial() -> None:
+    """Unwilling agents refuse it; those who like the other standard have none, or the other one."""
+    base = default_operations()
+    values = base["conflict_free"].values.copy()
+    values[1] = 0
+    operations = base.assign(
+        conflict_free=(base["conflict_free"].dims, values), identify_habit=base["identify_habit"] * 0
+    )
+    fractions = {("ordinary", "for"): 0.6, ("ordinary", "against"): 0.4}
+    points = norms.fixed_points("smoking", operations=operations, fractions=fractions, rates=NO_SYNTHESIS, starts=2)
+    shares = points["reached"].transpose("fixed_point", "standard").values.round(6).tolist()
+    named = dict(zip(map(tuple, shares), points["regime"].values.tolist(), strict=True))
+    assert named[0.6, 0.0] == named[0.0, 0.4] == "partial"
+    assert named[0.6, 0.4] == "coexistence" and named[0.0, 0.0] == "no norm"
+
+
+def test_wrong_arguments_are_named() -> None:
+    for wrong, message in (
+        ({"behaviour": "song"}, "behaviour = 'song'"),
+        ({"level": 0.5}, "level = 0.5"),
+        ({"level": True}, "level = True"),
+        ({"starts": 0}, "starts = 0"),
+        ({"fractions": MIXED, "agents": AGENTS[:3]}, "agents and fractions are both given"),
+    ):
+        with pytest.raises(InputError, match=message):
+            norms.fixed_points(**{"behaviour": "smoking", **wrong})

@@ -1,0 +1,170 @@
+"""Simulated populations of several policies, with committed agents, from other starts and to other conventions.
+
+Error budget: each of the stochastic tests accepts a true statement with probability 1 - 1e-4 for an arbitrary seed, and
+has a control that the same criterion must reject.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import meanfield
+from _ensembles import ALPHA, share_p
+from _policies import random_policy
+from meanfield import InputError, MemorySpace, Population
+from validation import simulate
+from validation.naming_game import CONVENTIONS, Convention
+
+POLICIES = [random_policy(seed) for seed in (0, 1)]
+ALWAYS_A = np.tile([1.0, 0.0], (5, 1))
+
+
+def exact_law(q_of_agents: list[np.ndarray], start: list[int], interactions: int) -> dict[float, float]:
+    """The law of the first word's share among agents with policies of their own, H = 1."""
+    n, space = len(start), MemorySpace(2, 1)
+    populations = list(itertools.product(range(space.n_states), repeat=n))
+    number = {population: k for k, population in enumerate(populations)}
+    one = np.zeros((len(populations),) * 2)
+    for (k, population), (i, j) in itertools.product(enumerate(populations), itertools.permutations(range(n), 2)):
+        for a, b in itertools.product(range(2), repeat=2):
+            after = list(population)
+            after[i], after[j] = space.state([(a, b)]), space.state([(b, a)])
+            p = q_of_agents[i][population[i], a] * q_of_agents[j][population[j], b]
+            one[k, number[tuple(after)]] += p / (n * (n - 1))
+    law = np.linalg.matrix_power(one, interactions)[number[tuple(start)]]
+    shares = np.array([np.mean([q[s, 0] for q, s in zip(q_of_agents, p, strict=True)]) for p in populations]).round(9)
+    return {value: law[shares == value].sum() for value in np.unique(shares)}
+
+
+def q_of(policy: xr.Dataset) -> np.ndarray:
+    return policy["q"].values
+
+
+@pytest.fixture(scope="module")
+def mixed() -> xr.Dataset:
+    """One agent of each policy and one who always says a, all with memories of b only."""
+    population = Population(POLICIES, fractions=[0.5, 0.5])
+    return simulate(
+        population, n_agents=3, runs=100_000, seed=4, committed={"a": 1}, initial="b", max_rounds=60, record_rounds=3
+    )
+
+
+@pytest.mark.parametrize("played", [1, 3])
+def test_mixed_populations_have_the_exact_law(mixed: xr.Dataset, played: int) -> None:
+    agents = [q_of(POLICIES[0]), q_of(POLICIES[1]), ALWAYS_A]
+    assert share_p(mixed, 3, played, exact_law(agents, [4, 4, 4], 3 * played)) > ALPHA
+
+
+def test_control_one_interaction_more(mixed: xr.Dataset) -> None:
+    agents = [q_of(POLICIES[0]), q_of(POLICIES[1]), ALWAYS_A]
+    assert share_p(mixed, 3, 1, exact_law(agents, [4, 4, 4], 4)) < ALPHA
+
+
+def test_control_empty_memories(mixed: xr.Dataset) -> None:
+    agents = [q_of(POLICIES[0]), q_of(POLICIES[1]), ALWAYS_A]
+    assert share_p(mixed, 3, 1, exact_law(agents, [0, 0, 0], 3)) < ALPHA
+
+
+def test_numbers_of_agents_are_told(mixed: xr.Dataset) -> None:
+    assert mixed["agents"].values.tolist() == [[1, 1, 1]]
+    assert mixed["agent_kind"].values.tolist() == ["random 0", "random 1", "committed to a"]
+    assert mixed["word_share"].values[0, 0, 0, 0] == pytest.approx(np.mean([q_of(p)[4, 0] for p in POLICIES] + [1]) / 1)
+
+
+def test_fractions_become_the_closest_whole_numbers() -> None:
+    population = Population(POLICIES, fractions=[0.25, 0.75], committed={"b": 0.1})
+    runs = simulate(population, n_agents=[10, 25, 1000], runs=1, seed=0, max_rounds=1)
+    assert runs["agents"].values.tolist() == [[2, 7, 1], [6, 17, 2], [225, 675, 100]]
+
+
+def test_extra_committed_agents_join() -> None:
+    runs = simulate(
+        POLICIES[0], n_agents=10, runs=2, seed=0, committed={"b": 3}, committed_are_extra=True, max_rounds=1
+    )
+    assert runs["agents"].values.tolist() == [[10, 3]]
+    assert runs["n_agents"].values.tolist() == [10]
+
+
+def test_a_mixture_of_one_policy_with_itself_changes_nothing() -> None:
+    options = {"n_agents": 20, "runs": 50, "seed": 3, "record_rounds": 5, "max_rounds": 20}
+    alone = simulate(POLICIES[0], **options)
+    itself = simulate(Population([POLICIES[0]] * 2, fractions=[0.3, 0.7]), **options)
+    np.testing.assert_array_equal(alone["word_share"], itself["word_share"])
+    np.testing.assert_array_equal(alone["consensus_round"], itself["consensus_round"])
+    nobody = simulate(POLICIES[0], **options, committed={"a": 0})
+    np.testing.assert_array_equal(alone["word_share"], nobody["word_share"])
+
+
+def test_large_populations_follow_the_rate_equation() -> None:
+    """20 runs of 20,000 agents: within 4 standard errors of their mean at each round; a time half as fast is not."""
+    population = Population(POLICIES, fractions=[0.4, 0.6], committed={"b": 0.2})
+    start = np.random.default_rng(2).dirichlet(np.ones(5), size=2)
+    runs = simulate(population, n_agents=20_000, runs=20, seed=1, initial=start, record_rounds=8, max_rounds=8)
+    shares = runs["word_share"].isel(n_agents=0, word=0)
+    rounds = np.arange(9.0)
+    theory = meanfield.solve(population, initial=start, times=2 * rounds)["word_share"].values[:, 0]
+    spread = shares.std("run").max().item() / np.sqrt(20) + 1e-4
+    assert np.abs(shares.mean("run") - theory).max() < 4 * spread
+    slower = meanfield.solve(population, initial=start, times=rounds)["word_share"].values[:, 0]
+    assert np.abs(shares.mean("run") - slower).max() > 4 * spread, "one unit of time is half a round"
+
+
+def test_starts_from_consensus_and_from_a_composition() -> None:
+    policy = POLICIES[0]
+    shares = simulate(policy, n_agents=8, runs=1, seed=0, initial="a", record_rounds=0, max_rounds=1)["word_share"]
+    assert shares.values[0, 0, 0, 0] == pytest.approx(q_of(policy)[1, 0])
+    half = 0.5 * meanfield.consensus(policy, "a") + 0.5 * meanfield.consensus(policy, "b")
+    shares = simulate(policy, n_agents=8, runs=1, seed=0, initial=half, record_rounds=0, max_rounds=1)["word_share"]
+    assert shares.values[0, 0, 0, 0] == pytest.approx((q_of(policy)[1, 0] + q_of(policy)[4, 0]) / 2)
+
+
+def test_conventions_differ_in_what_they_ask_for() -> None:
+    """Agents who say a but for 4 %: two agree in 92 % of their interactions, 98 % is rare among 100, 90 % is not."""
+    policy = meanfield.make_policy(np.full(5, 0.96), ["a", "b"])
+    last = {"004": 4}
+    rate = {
+        name: simulate(policy, n_agents=100, runs=200, seed=0, convention=convention, max_rounds=last.get(name, 3))
+        for name, convention in {**CONVENTIONS, "own": Convention(0.9)}.items()
+    }
+    converged = {name: runs["consensus_round"].notnull().mean().item() for name, runs in rate.items()}
+    assert converged["own"] > 0.8
+    assert converged["001"] < 0.2
+    assert converged["004"] < 0.02
+    assert converged["001 strict"] == 0
+    assert rate["own"]["consensus_round"].min() == 3, "after three rounds, as its first test says"
+
+
+def test_consensus_with_percentages_is_exact() -> None:
+    assert [CONVENTIONS["001"].successes_needed(n) for n in (20, 24, 100)] == [57, 69, 285]
+    assert CONVENTIONS["001 strict"].successes_needed(24) == 72
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"committed": {"a": 6, "b": 6}}, "committed = .*: expected at most n_agents = 10"),
+        ({"committed": {"c": 1}}, "committed has the word 'c': expected some of a, b"),
+        ({"committed": {"a": -1}}, r"committed\['a'\] = -1"),
+        ({"committed": {"a": 0.5}}, r"committed\['a'\] = 0.5: expected a whole number"),
+        ({"committed_are_extra": True}, "committed_are_extra = True: expected numbers"),
+        ({"initial": "c"}, "word = 'c'"),
+        ({"initial": np.ones(5)}, "composition sums to 5"),
+        ({"convention": "002"}, "convention = '002': expected one of 004, 001, 001 strict"),
+    ],
+)
+def test_wrong_input_is_named(arguments: dict, message: str, unchecked_types: None) -> None:
+    with pytest.raises(InputError, match=message):
+        simulate(POLICIES[0], n_agents=10, runs=1, seed=0, **arguments)
+
+
+def test_fractions_and_numbers_of_committed_agents_exclude_each_other() -> None:
+    population = Population(POLICIES[0], committed={"a": 0.1})
+    with pytest.raises(InputError, match="beside a population with committed fractions"):
+        simulate(population, n_agents=10, runs=1, seed=0, committed={"a": 1})
+    for wrong in ({"success_rate": 0.0}, {"success_rate": 0.9, "first_test": 2}):
+        with pytest.raises(InputError, match=r"(success_rate|first_test) = "):
+            Convention(**wrong)

@@ -1,0 +1,171 @@
+"""Sweeps: what they hold, that they go on where they were killed, and that a cluster gives the same bytes."""
+
+from __future__ import annotations
+
+import pickle
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import meanfield
+from _paths import importing
+from _policies import random_policy
+from validation import simulate, sweep
+from validation.naming_game import Convention, open_sweep
+
+ARGUMENTS = {"n_agents": [6, 20], "runs": 40, "seeds": [1, 2], "committed": [{}, {"a": 2}, {"d": 1}], "max_rounds": 30}
+
+
+def policies() -> list:
+    """Two that converge often, over different words."""
+    q = np.array([0.6, 0.99, 0.5, 0.5, 0.01])
+    return [meanfield.make_policy(q, ["a", "b"], model="m"), meanfield.make_policy(1 - q, ["c", "d"], model="m")]
+
+
+def contents(store: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(store)): path.read_bytes() for path in sorted(store.rglob("*")) if path.is_file()}
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory) -> Path:
+    store = tmp_path_factory.mktemp("sweep") / "whole.zarr"
+    sweep(policies(), store, **ARGUMENTS)
+    return store
+
+
+def test_holds_what_simulations_give(finished: Path) -> None:
+    result = open_sweep(finished)
+    assert result["done"].all()
+    assert dict(result.sizes) == {"policy": 2, "case": 3, "seed": 2, "n_agents": 2, "run": 40, "word": 2}
+    alone = simulate(policies()[0], n_agents=[6, 20], runs=40, seed=2, committed={"a": 2}, max_rounds=30)
+    ours = result.isel(policy=0, case=1).sel(seed=2)
+    assert (ours["consensus_word"].fillna("").values == alone["consensus_word"].fillna("").values).all()
+    np.testing.assert_array_equal(ours["consensus_round"], alone["consensus_round"])
+    assert ours["consensus_word"].notnull().any(), "where there is something to compare"
+    assert result["consensus_round"].isel(policy=0, case=2).isnull().all(), "the first policy does not have the word d"
+
+
+def test_populations_are_swept_as_policies_are(tmp_path: Path) -> None:
+    first, second = policies()[0], random_policy(5)
+    mixed = meanfield.Population([first, second], fractions=[0.5, 0.5])
+    bound = meanfield.Population(first, committed={"b": 0.25})
+    result = sweep([first, mixed, bound], tmp_path / "store.zarr", n_agents=8, runs=30, max_rounds=30)
+    assert result["model"].values.tolist() == ["m", "0.5 m + 0.5 random", "m, 0.25 committed to 'b'"]
+    for p, member in enumerate((first, mixed, bound)):
+        alone = simulate(member, n_agents=8, runs=30, seed=0, max_rounds=30)["consensus_round"]
+        np.testing.assert_array_equal(result["consensus_round"].isel(policy=p, case=0, seed=0), alone)
+    assert pickle.loads(pickle.dumps(bound)).sha256 == bound.sha256, "what a cluster needs"
+    with pytest.raises(meanfield.InputError, match="expected committed agents in one of them"):
+        sweep(bound, tmp_path / "other.zarr", n_agents=8, runs=2, committed=[{}, {"a": 1}])
+
+
+def test_goes_on_after_it_was_killed(finished: Path, tmp_path: Path) -> None:
+    """Killed without warning after a few of 24 combinations; what was done is not done again."""
+    store = tmp_path / "killed.zarr"
+    script = (
+        "import time, test_sweep, validation.naming_game._sweep as module\n"
+        "write = module._write\n"
+        "module._write = lambda *arguments: (write(*arguments), time.sleep(0.3))\n"
+        f"module.sweep(test_sweep.policies(), {str(store)!r}, **test_sweep.ARGUMENTS)\n"
+    )
+    environment = importing(Path(__file__).parent)
+    process = subprocess.Popen([sys.executable, "-c", script], env=environment)
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline and len(list(store.glob("done/c/**/*"))) < 8:
+        assert process.poll() is None, "it is killed while it runs"
+        time.sleep(0.05)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    before = open_sweep(store)["done"].values
+    assert 0 < before.sum() < before.size
+    times = {path: path.stat().st_mtime_ns for path in store.glob("consensus_number/c/**/*") if path.is_file()}
+    sweep(policies(), store, **ARGUMENTS)
+    assert contents(store) == contents(finished)
+    kept = [path for path, time_ns in times.items() if path.stat().st_mtime_ns == time_ns]
+    assert len(kept) >= len(times) - 1, "all but one that may have been written and not marked"
+
+
+def test_a_store_of_other_arguments_is_refused(finished: Path, tmp_path: Path) -> None:
+    before = contents(finished)
+    with pytest.raises(meanfield.InputError, match="holds a sweep with other arguments"):
+        sweep(policies(), finished, **{**ARGUMENTS, "runs": 41})
+    with pytest.raises(meanfield.InputError, match="holds a sweep with other arguments"):
+        sweep([random_policy(1), random_policy(2)], finished, **{**ARGUMENTS, "committed": [{}]})
+    assert contents(finished) == before
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(meanfield.InputError, match="is not empty and holds no sweep"):
+        sweep(policies(), tmp_path, **ARGUMENTS)
+    with pytest.raises(meanfield.InputError, match="expected a folder that a sweep has written"):
+        open_sweep(tmp_path)
+
+
+def test_a_cluster_of_two_processes_gives_the_same_bytes(finished: Path, tmp_path: Path) -> None:
+    from dask.distributed import Client, LocalCluster
+
+    options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
+    with LocalCluster(**options) as cluster, Client(cluster) as client:
+        result = sweep(policies(), tmp_path / "cluster.zarr", client=client, **ARGUMENTS)
+    assert result["done"].all()
+    assert contents(tmp_path / "cluster.zarr") == contents(finished)
+
+
+def test_saved_and_loaded(finished: Path, tmp_path: Path) -> None:
+    result = open_sweep(finished)
+    assert meanfield.load(meanfield.save(result, tmp_path / "sweep.nc")).identical(result)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"seeds": []}, r"seeds = \[\]: expected"),
+        ({"seeds": [1, 1]}, r"seeds = \[1, 1\]: expected"),
+        ({"committed": [{"e": 1}]}, "committed has .*: expected at most one word"),
+        ({"committed": [{"a": 1, "b": 1}]}, "expected at most one word"),
+        ({"committed": [{"a": 7}]}, "committed has 7 agents: expected at most n_agents = 6"),
+        ({"runs": 0}, "runs = 0"),
+        ({"seeds": 3}, "seeds = 3: expected a sequence"),
+        ({"committed": {"a": 1}}, "committed = {'a': 1}: expected a sequence of mappings"),
+        ({"initial": "b c"}, "initial|word"),
+        ({"convention": "002"}, "convention = '002'"),
+        ({"convention": Convention(0.9)}, "convention = Convention"),
+        ({"max_rounds": 0}, "max_rounds = 0"),
+    ],
+)
+def test_wrong_input_is_named(arguments: dict, message: str, tmp_path: Path) -> None:
+    with pytest.raises(meanfield.InputError, match=message):
+        sweep(policies(), tmp_path / "store.zarr", **{**ARGUMENTS, **arguments})
+    assert not (tmp_path / "store.zarr").exists()
+
+
+def test_a_full_disk_is_one_line_and_what_is_done_is_kept(finished: Path, tmp_path: Path) -> None:
+    """The disk takes files of at most 1 byte, or of at most 500: chunks, and not the description of the store."""
+    store = tmp_path / "full.zarr"
+    script = (
+        "import resource, signal, sys, test_sweep, meanfield, validation.naming_game._sweep as module\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # so that a write fails as on a full disk\n"
+        "write, number = module._write, []\n"
+        "def limited(*arguments):\n"
+        "    number.append(1)\n"
+        "    if len(number) == 5: resource.setrlimit(resource.RLIMIT_FSIZE, (1, 1))\n"
+        "    write(*arguments)\n"
+        "module._write = limited\n"
+        "if sys.argv[1] == 'new': resource.setrlimit(resource.RLIMIT_FSIZE, (500, 500))\n"
+        "try:\n"
+        f"    module.sweep(test_sweep.policies(), {str(store)!r}, **test_sweep.ARGUMENTS)\n"
+        "except meanfield.StorageError as error:\n"
+        "    print(error, end='')\n"  # asyncio may say on standard error what writes at the same time met
+    )
+    environment = importing(Path(__file__).parent)
+    for case in ("new", "later"):
+        ended = subprocess.run([sys.executable, "-c", script, case], env=environment, capture_output=True, text=True)
+        assert ended.stdout.startswith(f"store = {store}: can't be read and written (File too large)"), ended.stderr
+        assert "\n" not in ended.stdout
+    assert open_sweep(store)["done"].sum() == 4
+    (store / "done" / "0.partial").write_bytes(b"left by a kill")
+    sweep(policies(), store, **ARGUMENTS)
+    assert contents(store) == contents(finished)

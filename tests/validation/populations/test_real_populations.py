@@ -1,0 +1,289 @@
+"""Real populations against policies estimated from them: right policies agree, planted wrong ones do not."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import binom, ks_2samp
+
+import meanfield
+import validation
+from _real_populations import COUNTS, WORDS, N, play, populations, truth
+from meanfield import InputError, make_policy
+from meanfield.datasets import RealPopulations
+from validation.naming_game._stopped_runs import Stop, play_real_runs
+from validation.populations._conditions import conditions, read_runs, with_lengths
+from validation.populations._statistics import distribution_test, outcome_test
+
+
+@pytest.fixture(scope="module")
+def real():
+    return populations()
+
+
+def verdicts(table):
+    return dict(table[table["n_committed"] < 0].groupby("experiment")["verdict"].agg(set))
+
+
+def quick(real, **options):
+    return validation.populations.validate(real, **{"draws": 5, "runs": 100, "seed": 3} | options)
+
+
+def test_right_policy_agrees_with_every_experiment(real):
+    table = quick(real)
+    assert verdicts(table) == {name: {"agrees"} for name in ("from_empty", "from_consensus", "committed")}
+    flips = table[(table["quantity"] == "flips") & (table["n_committed"] > 0)]
+    assert flips["n_committed"].tolist() == [1, 2, 3, 4]
+    assert ((flips["low"] <= flips["predicted"]) & (flips["predicted"] <= flips["high"])).all()
+    report = validation.populations.report(table)
+    assert len(report) == 4
+    assert report[0].startswith("m {A, B}, committed: agrees")
+    assert report[-1].startswith("summary: 3 agrees, 0 disagrees, 0 too few data, of 3 combinations")
+
+
+def with_words_swapped(counts):
+    swap = dict(zip(WORDS, WORDS[::-1], strict=True))
+    return counts.assign(
+        choice=counts["choice"].map(swap), state=[s.translate(str.maketrans(swap)) for s in counts.state]
+    )
+
+
+def with_choices_swapped(counts):
+    return counts.assign(choice=counts["choice"].map(dict(zip(WORDS, WORDS[::-1], strict=True))))
+
+
+def with_memory_ignored(counts):
+    share = counts.groupby("choice")["count"].sum() / counts["count"].sum()
+    visits = counts.groupby("state")["count"].sum()
+    rows = [("m", "A_B", 2, s, w, round(visits[s] * share[w])) for s in visits.index for w in WORDS]
+    return pd.DataFrame(rows, columns=COUNTS)
+
+
+@pytest.mark.parametrize("wrong", [with_words_swapped, with_choices_swapped, with_memory_ignored])
+def test_planted_wrong_policy_disagrees(real, wrong):
+    report = validation.populations.report(quick(RealPopulations(wrong(real.choice_counts), real.runs)))
+    assert sum("disagrees;" in line for line in report) >= 2, report
+    assert any(line.startswith("m {A, B}, from_empty: disagrees") for line in report)
+
+
+def test_result_of_a_policy_does_not_depend_on_what_else_is_in_the_folder(real, tmp_path):
+    other = [table.assign(model="other") for table in (real.choice_counts, real.runs)]
+    pd.concat([other[0], real.choice_counts]).to_csv(tmp_path / "choice_counts.csv.gz", index=False)
+    pd.concat([other[1], real.runs]).to_csv(tmp_path / "runs.csv", index=False)
+    both = quick(tmp_path)
+    assert set(both["model"]) == {"m", "other"}
+    pd.testing.assert_frame_equal(both[both["model"] == "m"].reset_index(drop=True), quick(real))
+
+
+def test_few_runs_and_words_that_cannot_be_tabulated_are_too_few_data(real):
+    few = quick(RealPopulations(real.choice_counts, real.runs.iloc[:3]))
+    assert set(few["verdict"]) == {"too few data"}
+    letters = list("ABCDEFGHIJ")
+    many = real.runs.iloc[:20].assign(options=" ".join(letters), memory_length=5)
+    counts = real.choice_counts.assign(options="_".join(letters), memory_length=5)
+    table = quick(RealPopulations(counts, many))
+    assert table["verdict"].tolist() == ["too few data"]
+    assert "10,101,010,101 memory states" in table["note"].iloc[0]
+    unseen = quick(RealPopulations(real.choice_counts.assign(model="else"), real.runs))
+    assert set(unseen["note"]) == {"no choices were counted"}
+
+
+def test_sharper_policies_agree_sooner(real):
+    time = [
+        table.loc[(table["quantity"] == "time") & (table["experiment"] == "from_empty"), "predicted"].item()
+        for table in (quick(real), quick(real, sharpness=2.0))
+    ]
+    assert time[1] < 0.8 * time[0]
+
+
+@pytest.mark.parametrize(
+    ("committed", "initial", "window", "longest"), [(0, None, 36, 2000), (3, "A", 36, 300), (0, "B", 24, 200)]
+)
+def test_simulated_runs_are_those_of_the_plain_program(committed, initial, window, longest):
+    q, random = truth(), np.random.default_rng(11)
+    plain = pd.DataFrame([play(q, random, np.zeros(q.shape), longest, committed, initial, window) for _ in range(150)])
+    stop = Stop(window, window, longest)
+    ends = play_real_runs(make_policy(q, WORDS), N, {"B": committed}, initial, stop, 5, np.arange(4000))
+    # Three tests of three runs: false alarm once in 10,000 / 9
+    assert ks_2samp(plain["interactions"], ends.interactions).pvalue > 1e-4
+    assert ks_2samp(plain["success_last_3N"], ends.success_rate.round(4)).pvalue > 1e-4
+    times = int((plain["majority_word_last_3N"] == "A").sum())
+    share = (ends.word == 0).mean()
+    assert min(binom.cdf(times, 150, share), binom.sf(times - 1, 150, share)) > 1e-4
+
+
+def test_stop_is_after_the_interaction_that_makes_it_and_a_run_depends_on_its_number_only():
+    always = make_policy(np.tile([1.0, 0.0], (21, 1)), WORDS)
+    ends = play_real_runs(always, N, {}, None, Stop(30, 30, 500), 0, np.arange(5))
+    assert ends.interactions.tolist() == [30] * 5
+    assert ends.stopped.all()
+    kept = play_real_runs(always, N, {}, "A", Stop(30, 30, 500), 0, np.arange(5))
+    assert kept.interactions.tolist() == [500] * 5
+    assert not kept.stopped.any()
+    policy = make_policy(truth(), WORDS)
+    many = play_real_runs(policy, N, {}, None, Stop(36, 36, 5000), 7, np.arange(20))
+    one = play_real_runs(policy, N, {}, None, Stop(36, 36, 5000), 7, np.array([13]))
+    assert many.interactions[13] == one.interactions[0]
+
+
+def simulated_of(random, p_shift=0.0):
+    """Two conditions of 5 policies: waiting times cut at 30, so with many ties."""
+    return [np.minimum(random.geometric(p + p_shift, (5, 400)), 30) for p in (0.05, 0.2)]
+
+
+@pytest.mark.parametrize("test", ["distribution", "outcome"])
+def test_tests_reject_as_often_as_they_say_and_notice_a_difference(test):
+    def p_value(seed, p_shift):
+        random = np.random.default_rng(seed)
+        simulated = simulated_of(random)
+        runs = [s[0, :n] for s, n in zip(simulated_of(random, p_shift), (12, 25), strict=True)]
+        if test == "distribution":
+            return distribution_test(runs, simulated, 400, seed)[1]
+        return outcome_test(
+            [(r > 8).astype(int) for r in runs], [(s > 8).astype(int) for s in simulated], 2, 400, seed
+        )[1]
+
+    null = np.array([p_value(seed, 0.0) for seed in range(200)])
+    # 5 % of 200 is 10; more than 24 once in 10,000 times
+    assert (null <= 0.05).sum() <= binom.ppf(1 - 1e-4, 200, 0.05)
+    assert null.mean() == pytest.approx(0.5, abs=0.15)
+    assert np.mean([p_value(seed, 0.15) < 0.01 for seed in range(20)]) > 0.8
+
+
+def test_distribution_statistic_is_the_two_sample_distance():
+    random = np.random.default_rng(2)
+    simulated = random.poisson(4, (3, 50))
+    runs = random.poisson(6, 17)
+    expected = ks_2samp(runs, simulated.ravel()).statistic
+    assert distribution_test([runs], [simulated], 10, 0)[0] == pytest.approx(expected)
+
+
+def runs_that_end(ends, n_agents=24, experiment="from_empty", initial=""):
+    rows = [
+        {
+            "model": "m",
+            "experiment": experiment,
+            "options": "A B",
+            "memory_length": 2,
+            "n_agents": n_agents,
+            "n_committed": 1 if experiment == "committed" else 0,
+            "initial_consensus": initial,
+            "committed_word": "B" if experiment == "committed" else "",
+            "interactions": interactions,
+            "success_last_3N": success,
+            "majority_word_last_3N": word,
+            "majority_share_last_3N": 1.0,
+        }
+        for interactions, success, word in ends
+    ]
+    return with_lengths(read_runs(pd.DataFrame(rows)))
+
+
+@pytest.mark.parametrize(
+    ("ends", "n_agents", "rule"),
+    [
+        ([(100, 1.0, "A"), (213, 1.0, "B")], 24, (72, 72)),
+        ([(100, 0.9583, "A"), (213, 0.9583, "B")], 24, (72, 69)),
+        ([(900, 0.87, "A"), (1213, 0.96, "B")], 200, (72, 72)),
+    ],
+)
+def test_rule_is_told_from_how_runs_ended(ends, n_agents, rule):
+    (condition,) = conditions(runs_that_end(ends, n_agents), None)
+    assert condition.rule[:2] == rule
+    assert (condition.runs["longest"] == 1000 * n_agents).all()
+    assert conditions(runs_that_end(ends, n_agents), 50)[0].rule[:2] == (50, 50)
+
+
+def test_runs_cut_at_a_fixed_length_did_not_stop():
+    ends = [(800, 0.7, "A"), (800, 0.6, "A"), (312, 1.0, "B"), (650, 1.0, "A")]
+    runs = runs_that_end(ends, experiment="committed", initial="A")
+    assert runs["stopped"].tolist() == [False, False, True, False]
+    assert runs["longest"].tolist() == [800, 800, 800, 650]
+    gone_on = [(800, 0.7, "A"), (800, 0.6, "A"), (800, 1.0, "B")]
+    (condition,) = conditions(runs_that_end(gone_on, experiment="committed", initial="A"), None)
+    assert condition.rule.text == "never"
+    assert condition.rule.successes > condition.rule.window
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"interactions": -5}, "interactions = -5"),
+        ({"n_agents": 1}, "n_agents = 1"),
+        ({"n_agents": 11.5}, "n_agents = 11.5"),
+        ({"success_last_3N": 1.2}, "success_last_3N = 1.2"),
+        ({"experiment": "other"}, "experiment = 'other': expected one of from_empty"),
+        ({"majority_word_last_3N": "C"}, "majority_word_last_3N = 'C': expected one of B, A"),
+        ({"initial_consensus": "C"}, "initial_consensus = 'C'"),
+        ({"committed_word": "C"}, "committed_word = 'C'"),
+        ({"n_committed": N}, f"n_committed = {N} with n_agents = {N}"),
+        ({"n_committed": 2}, "committed_word = ''"),
+        ({"experiment": "committed"}, "initial_consensus = ''"),
+    ],
+)
+def test_wrong_runs_are_refused_by_name(real, change, named):
+    runs = real.runs.iloc[:2].astype(object).reset_index(drop=True)
+    for column, value in change.items():
+        runs.loc[1, column] = value
+    with pytest.raises(InputError, match=re.escape(named)):
+        quick(RealPopulations(real.choice_counts, runs))
+
+
+def test_wrong_arguments_are_refused_by_name(real, tmp_path):
+    for table, column in ((real.runs, "n_agents"), (real.choice_counts, "state")):
+        changed = [t.drop(columns=column) if t is table else t for t in real[::-1]][::-1]
+        with pytest.raises(InputError, match=f"lacks the column {column}"):
+            quick(RealPopulations(*changed))
+    wrong = {"draws": 0, "runs": 0, "seed": -1, "level": 1.0, "window": 0, "sharpness": 0.0}
+    for name, value in wrong.items():
+        with pytest.raises(InputError, match=f"{name} = {value}"):
+            quick(real, **{name: value})
+    bad_counts = real.choice_counts.assign(count=-1)
+    with pytest.raises(InputError, match="count = -1"):
+        quick(RealPopulations(bad_counts, real.runs))
+    with pytest.raises(InputError, match=r"choice_counts\.csv\.gz"):
+        quick(tmp_path)
+    with pytest.raises(InputError, match="validate_real_populations"):
+        validation.populations.report(real.runs)
+    with pytest.raises(InputError, match="runs is empty"):
+        quick(RealPopulations(real.choice_counts, real.runs.iloc[:0]))
+
+
+@pytest.fixture(scope="module")
+def published_populations(data_folder):
+    return meanfield.datasets.ai_norms(data_folder)
+
+
+def of(published, model, *options):
+    runs = published.runs
+    return RealPopulations(published.choice_counts, runs[(runs["model"] == model) & runs["options"].isin(options)])
+
+
+def test_llama3_mq_winners_times_and_flips_are_those_of_its_policy(published_populations):
+    table = quick(of(published_populations, "llama3", "M Q", "Q M"))
+    fresh = table[table["experiment"] == "from_empty"]
+    forty = fresh[(fresh["memory_length"] == 5) & (fresh["n_agents"] == 24)]
+    assert forty["runs"].tolist() == [40, 40]
+    assert set(forty["verdict"]) == {"agrees"}
+    assert set(fresh.loc[fresh["quantity"] == "winner", "verdict"]) <= {"agrees", "too few data"}
+    flips = table[(table["experiment"] == "committed") & (table["memory_length"] == 3)]
+    assert set(flips["verdict"]) <= {"agrees", "too few data"}
+    assert set(flips.loc[flips["n_committed"] < 0, "verdict"]) == {"agrees"}
+
+
+def test_llama3_runs_of_shorter_memories_stopped_after_six_rounds_of_success(published_populations):
+    table = quick(of(published_populations, "llama3", "X Y", "Alice Bob"), window=6 * 24)
+    time = table[(table["quantity"] == "time") & (table["n_agents"] == 24)].set_index(["pair", "memory_length"])
+    assert (time["verdict"].unstack()[[3, 4]] == "agrees").all(axis=None)
+    assert (time["verdict"].unstack()[5] == "disagrees").all()
+
+
+def test_llama31_mq_winners_are_those_of_its_policy_but_its_runs_agree_sooner(published_populations):
+    real = of(published_populations, "llama31", "Q M")
+    table = quick(real)
+    fresh = table[table["experiment"] == "from_empty"].set_index("quantity")
+    assert fresh["verdict"].to_dict() == {"winner": "agrees", "time": "disagrees"}
+    assert fresh.loc["time", "predicted"] > 1.5 * fresh.loc["time", "observed"]
+    sharper = quick(real, sharpness=1.2)
+    assert set(sharper.loc[sharper["experiment"] == "from_empty", "verdict"]) == {"agrees"}
