@@ -74,7 +74,10 @@ class Moments(NamedTuple):
 
 
 def finite_size(
-    policy: xr.Dataset, *, n_agents: int | Sequence[int] | np.ndarray | None = None, times: np.ndarray | None = None
+    policy: xr.Dataset,
+    *,
+    n_agents: int | Sequence[int] | np.ndarray | None = None,
+    times: Sequence[float] | np.ndarray | None = None,
 ) -> xr.Dataset:
     """Mean and variance of the word share over time among N agents who start with empty memories, to order 1/N.
 

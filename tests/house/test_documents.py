@@ -5,6 +5,7 @@ import re
 import runpy
 import subprocess
 import sys
+import textwrap
 
 import matplotlib as mpl
 import pandas as pd
@@ -32,11 +33,11 @@ def published_upstream(data_folder, tmp_path, monkeypatch):
         yield
 
 
-def test_example_of_the_readme(published_upstream):
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)
-    assert len(blocks) == 1
-    assert len(blocks[0].strip().splitlines()) == 8
-    exec(compile(blocks[0], "README.md", "exec"), {})
+def test_example_of_the_readme_prints_what_stands_below_it(capsys):
+    text = (ROOT / "README.md").read_text()
+    ((code, output),) = re.findall(r"```python\n(.*?)```\n\n((?:    .*\n)+)", text, re.DOTALL)
+    exec(compile(code, "README.md", "exec"), {})
+    assert capsys.readouterr().out == textwrap.dedent(output)
 
 
 def test_links_of_the_readme_to_files():
