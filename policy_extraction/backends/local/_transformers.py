@@ -35,8 +35,8 @@ from policy_extraction.prompts._template import Prompt
 # Neighbours in the tree that are measured together, at most. How many depends on the model and not on a clock: an
 # interrupted measurement goes on with the very same portions, so that its numbers are the same to the last bit.
 PORTION = 128
-# Prompts times weights on a CPU: some two seconds, after which there is something to keep and to tell.
-WORK = 1.1e9
+# Prompts times weights on a CPU: some four seconds of a core. Smaller portions were measured to take longer in all.
+WORK = 2.2e9
 
 
 class TransformersBackend:
