@@ -136,7 +136,7 @@ def finite_size(
     return stamp(result, "finite_size", policy, step=STEP, neglected=NEGLECTED)
 
 
-def _validate_times(times: np.ndarray | None) -> np.ndarray:
+def _validate_times(times: Sequence[float] | np.ndarray | None) -> np.ndarray:
     saved = np.linspace(0.0, 60.0, 121) if times is None else np.asarray(times, dtype=np.float64)
     if saved.ndim != 1 or not len(saved) or not saved[0] >= 0 or not (np.diff(saved) > 0).all() or saved[-1] == np.inf:
         raise InputError(f"times = {times}: expected increasing times from 0 on")
