@@ -35,7 +35,7 @@ def published_upstream(data_folder, tmp_path, monkeypatch):
 
 def test_example_of_the_readme_prints_what_stands_below_it(capsys):
     text = (ROOT / "README.md").read_text()
-    ((code, output),) = re.findall(r"```python\n(.*?)```\n\n((?:    .*\n)+)", text, re.DOTALL)
+    ((code, output),) = re.findall(r"```python\n(.*?)```\n\n((?:    [^\n]*\n)+)", text, re.DOTALL)
     exec(compile(code, "README.md", "exec"), {})
     assert capsys.readouterr().out == textwrap.dedent(output)
 
