@@ -145,6 +145,11 @@ def basins(
     ------
     InputError
         If the family is unknown, not for that many words, or a number is out of range.
+
+    See Also
+    --------
+    fixed_points : the attractors themselves, and what separates them
+    group_size_law : which of two attractors a finite group reaches
     """
     population = as_population(policy)
     if family not in FAMILIES:

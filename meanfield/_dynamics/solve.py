@@ -84,6 +84,13 @@ def solve(
         If an argument is not as described, or the last time is so late that it takes more than a million steps; if
         policies, starts and times are so many that solving would take more than 16 GiB of memory (or what the
         environment variable MEANFIELD_MEMORY says, in GiB).
+
+    See Also
+    --------
+    fixed_points : where solutions can end
+    finite_size : corrections for N agents
+    validation.simulate : exact runs
+    validation.compare : both, side by side
     """
     for name, tolerance in (("rtol", rtol), ("atol", atol)):
         real_number(name, tolerance, above=0, below=1)

@@ -80,6 +80,12 @@ def group_size_law(
     InputError
         If the policy has more than two words, an argument is out of range, or the sizes are so many that they would
         take more than 16 GiB of memory (or what the environment variable MEANFIELD_MEMORY says, in GiB).
+
+    See Also
+    --------
+    validation.collective_bias : the law beside simulated runs
+    finite_size : mean and variance over time
+    sensitivity : which memories κ hangs on
     """
     policy = single_policy(policy)
     sizes = validate_sizes(n_agents)

@@ -113,6 +113,12 @@ def finite_size(
     InputError
         If an argument is not as described, or a course of that many steps in that many states takes too much memory,
         or sizes and times more than 16 GiB (or what the environment variable MEANFIELD_MEMORY says, in GiB).
+
+    See Also
+    --------
+    group_size_law : the chance that N agents end at the strong word
+    validation.simulate : exact runs of N agents
+    solve : the limit of many agents
     """
     policy = single_policy(policy)
     equations, space = PathEquations(policy["q"].values, space_of(policy)), space_of(policy)

@@ -67,6 +67,10 @@ def sensitivity(policy: xr.Dataset, *, of: str, fixed_point: int | None = None, 
         If the policy has more than two words, an argument is missing or out of place, the least-noise path or a fold is
         not there or not found, the fixed point is marginal or its leading eigenvalue not simple, or agents hardly ever
         leave some habit.
+
+    See Also
+    --------
+    group_size_law, fixed_points, critical_mass : the quantities themselves
     """
     policy = single_policy(policy)
     space = space_of(policy)

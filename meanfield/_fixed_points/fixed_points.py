@@ -123,6 +123,12 @@ def fixed_points(
     InputError
         If an argument is not as described, or there are too many words, remembered interactions, or faces to which
         agents can keep, for a search.
+
+    See Also
+    --------
+    spectrum : more eigenvalues, at any composition
+    stability_table : fixed points and candidates of many policies
+    basins : how much of the simplex leads to each
     """
     options = {"masses": masses, "initial": initial, "starts": starts, "seed": seed, "progress": progress or None}
     given = {name: value for name, value in options.items() if value is not None}

@@ -65,6 +65,10 @@ def spectrum(
     ------
     InputError
         If the composition is none, or k is out of range.
+
+    See Also
+    --------
+    fixed_points : with the leading eigenvalue of each
     """
     if isinstance(policy, ReactionModel):
         x = validate_composition(composition, policy)

@@ -74,6 +74,11 @@ def bifurcation(
     InputError
         If there are more than two words, the parameter or the word is not one, `spacing` is not in (0, 1), or the
         second model responds exactly as the first.
+
+    See Also
+    --------
+    critical_mass : the fold at which an old convention vanishes
+    fixed_points : the equilibria of one population
     """
     given, population = population, as_population(population)
     real_number("spacing", spacing, above=0, below=1)

@@ -80,6 +80,12 @@ def critical_mass(
     ------
     InputError
         As `bifurcation`, or if `old` is not a word of the population.
+
+    See Also
+    --------
+    validation.naming_game.committed_minority : the same for N agents, by simulation
+    bifurcation : all equilibria along the way
+    theory.minimal_naming_game.critical_fraction : closed forms of the minimal naming game
     """
     given, population = population, as_population(population)
     word, line = parameter_line(population, parameter, word)

@@ -26,6 +26,10 @@ def consensus(policy: xr.Dataset | Population, word: str) -> xr.DataArray:
     ------
     InputError
         If the policy does not have the word.
+
+    See Also
+    --------
+    empty_memories : where games start
     """
     population = as_population(policy)
     return _all_in(population.space.consensus_state(word_index(population.policies[0], word)), policy)

@@ -45,6 +45,11 @@ def drift(policy: xr.Dataset | Population, composition: xr.DataArray | np.ndarra
     ------
     InputError
         If the composition is none.
+
+    See Also
+    --------
+    solve : integrates it
+    dense_tensor : the tensor behind it
     """
     population = as_population(policy)
     slope = mixture_drift(validate_composition(composition, population), population.mixture, population.space)

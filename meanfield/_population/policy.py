@@ -69,6 +69,12 @@ def make_policy(
         unknown; or files can't keep a text. Rows have to sum to 1 within 1e-9. Only rows of float32, as networks give
         them, may miss it by 1e-6, and are divided by their sum in float64.
 
+    See Also
+    --------
+    policy_extraction.extract : from a language model
+    validation.populations.empirical_policy : from counted choices
+    load_policy : from a file
+
     Examples
     --------
     >>> import pandas as pd, meanfield
@@ -139,6 +145,10 @@ def validate_policy(policy: xr.Dataset, name: str = "policy") -> xr.Dataset:
     ------
     InputError
         If it is no policy, or states or words are missing, foreign or there twice.
+
+    See Also
+    --------
+    policy_extraction.check_policy : doubts about the measurement behind it
     """
     if isinstance(policy, ReactionModel):
         raise InputError(f"{name} is a ReactionModel: only solve, fixed_points and spectrum take reaction models")
@@ -157,6 +167,12 @@ def load_policy(path: str | os.PathLike[str]) -> xr.Dataset:
     ------
     InputError
         If the file cannot be read or holds no valid policy.
+
+    See Also
+    --------
+    make_policy : from numbers
+    datasets : published policies
+    load : any result
     """
     return validate_policy(load(path), name=str(path))
 

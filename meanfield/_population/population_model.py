@@ -35,6 +35,11 @@ def reaction_model(policy: xr.Dataset | Population) -> ReactionModel:
     InputError
         If `policy` is neither a policy nor a population.
 
+    See Also
+    --------
+    ReactionModel : any other game
+    reaction_protocol : for exact simulation
+
     Examples
     --------
     >>> import meanfield, numpy as np

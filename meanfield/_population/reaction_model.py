@@ -243,6 +243,10 @@ def reaction_protocol(model: ReactionModel) -> tuple[Float[np.ndarray, "states s
     ------
     InputError
         If the model has more than 64 states.
+
+    See Also
+    --------
+    validation.reactions.simulate : plays it
     """
     P = model.tensor()
     total = model.spontaneous.sum(axis=1)

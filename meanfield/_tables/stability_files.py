@@ -47,6 +47,10 @@ def write_stability_csv(table: xr.Dataset, path: str | os.PathLike[str]) -> Path
     ------
     InputError
         If `path` can't be written.
+
+    See Also
+    --------
+    write_stability_latex : for a paper
     """
     with whole_file(path) as temporary:
         stability_frame(table).to_csv(temporary, index=False)
@@ -63,6 +67,10 @@ def write_stability_latex(table: xr.Dataset, path: str | os.PathLike[str]) -> Pa
     ------
     InputError
         If `path` can't be written.
+
+    See Also
+    --------
+    write_stability_csv : for a program
     """
     with whole_file(path) as temporary:
         temporary.write_text(stability_latex(table), encoding="utf-8")

@@ -16,6 +16,11 @@ def stability_report(table: xr.Dataset) -> Table:
 
     Each policy has a heading with its strong word, below it what other criteria say, where they were asked for, and
     whether they disagree; λ has the three digits of [004] Table S1.
+
+    See Also
+    --------
+    stability_table : makes the table
+    write_stability_csv, write_stability_latex : as files
     """
     report = Table(
         title="Candidates \\[π]^2H and true fixed points",
@@ -66,6 +71,10 @@ def describe_stability(table: xr.Dataset) -> list[str]:
     ----------
     table
         As `stability_table` returns it.
+
+    See Also
+    --------
+    stability_report : all numbers
     """
     frame = table.to_dataframe()
     return [_sentence(rows) for _, rows in frame.groupby("policy")]

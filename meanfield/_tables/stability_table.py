@@ -75,6 +75,12 @@ def stability_table(
     ------
     InputError
         If a policy is not valid, there is none, or a criterion is unknown.
+
+    See Also
+    --------
+    stability_report : on a terminal
+    describe_stability : in sentences
+    write_stability_csv, write_stability_latex : as files
     """
     unknown = [name for name in criteria if name not in CRITERIA]
     if unknown or isinstance(criteria, str):

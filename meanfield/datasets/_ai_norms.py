@@ -62,6 +62,10 @@ def ai_norms(path: str | os.PathLike[str] | None = None) -> RealPopulations:
     ------
     InputError
         If a table is not found, is no CSV file of at most 16 MiB unpacked, or lacks a column.
+
+    See Also
+    --------
+    validation.populations.validate : against simulated populations
     """
     return RealPopulations(*(_read(name, path) for name in COLUMNS))
 

@@ -183,6 +183,10 @@ def flag_game(table: str, path: str | os.PathLike[str] | None = None) -> pd.Data
     InputError
         If there is no such table, the file is not found, a download is not what was published (SHA-256), the file is no
         CSV file of at most 16 MiB, or a column that is needed is missing.
+
+    See Also
+    --------
+    theory.fit_mechanism1 : takes the tables of endpoints
     """
     if table not in TABLES:
         raise InputError(f"table = {table!r}: expected one of {', '.join(TABLES)}")

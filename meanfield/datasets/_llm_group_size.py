@@ -64,6 +64,10 @@ def llm_group_size(path: str | os.PathLike[str] | None = None) -> xr.Dataset:
     InputError
         If the file is not found, a download is not what was published, or an archive or table is damaged, incomplete,
         holds anything but numbers, or is larger than 16 MiB (an archive) or 1 MiB (a table).
+
+    See Also
+    --------
+    smollm2 : policies that need no download
     """
     found = find_local("llm_group_size", NAME, path) or download(NAME, URL, SHA256)
     tables = _read(found)

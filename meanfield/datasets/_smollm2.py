@@ -24,6 +24,10 @@ def smollm2() -> xr.Dataset:
     Policies with `q` (pair, state, word) and the record behind them: `log_probability` (pair, order, state, word),
     rounded to float32, `censored` (nowhere), `captured_mass` (pair, order, state), coordinates `order_label` and
     `word_tokens`. `policy_extraction.policy_from_record` makes policies of other ways of sampling from it.
+
+    See Also
+    --------
+    llm_group_size : published policies of larger models
     """
     with as_file(files("meanfield.datasets") / FILE) as path:
         gallery = load(path)

@@ -62,6 +62,10 @@ def save(dataset: xr.Dataset, path: str | os.PathLike[str], encoding: dict[str, 
     ------
     InputError
         If `path` can't be written, or the Dataset has attributes or values that NetCDF can't hold.
+
+    See Also
+    --------
+    load : the other way
     """
     with whole_file(path) as temporary:
         # An encoding that came from another file would cut longer strings to the length that they had there.
@@ -87,6 +91,11 @@ def load(path: str | os.PathLike[str]) -> xr.Dataset:
     InputError
         If there is no such file, it is not NetCDF, is damaged, or its arrays are far larger than itself: more than
         64 MiB and 50 times its size.
+
+    See Also
+    --------
+    load_policy : with the checks of a policy
+    save : the other way
     """
     path = Path(path)
     if not path.is_file():

@@ -34,6 +34,10 @@ def open_backend(
     ------
     InputError
         If an argument is wrong, or there is no such model.
+
+    See Also
+    --------
+    policy_extraction.extract : opens one by itself
     """
     check_budget(memory_budget)
     if isinstance(model, (str, os.PathLike)):

@@ -62,6 +62,11 @@ def check_policy(policies: xr.Dataset | Iterable[xr.Dataset], *, least_mass: flo
     ------
     InputError
         If `policies` holds neither policies nor records, or `least_mass` is out of range.
+
+    See Also
+    --------
+    policy_warnings : in sentences
+    comprehension, generation_test : ask the model again
     """
     real_number("least_mass", least_mass, least=0, most=1)
     checked = list(_each(policies))

@@ -76,6 +76,10 @@ def comprehension(
     ------
     InputError
         If an argument is out of range.
+
+    See Also
+    --------
+    check_policy : without asking the model again
     """
     words = one_game(words)
     check_games([words], memory_length)

@@ -88,6 +88,10 @@ def generation_test(
     InputError
         If an argument is out of range, the policy was made with another prompt or with a filter, the answer prefix of
         the template ends with a space, or no state could be tested.
+
+    See Also
+    --------
+    check_policy : without asking the model again
     """
     policy = single_policy(policy)
     words, space = words_of(policy), _space(policy, memory_length)

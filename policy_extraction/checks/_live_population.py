@@ -96,6 +96,10 @@ def live_population(
         If the model does not say one of the words in `max_tries` tries; `log` keeps what was played.
     StorageError
         If `log` can't be written.
+
+    See Also
+    --------
+    validation.simulate : agents of the measured policy
     """
     words = one_game(words)
     check_games([words], memory_length)

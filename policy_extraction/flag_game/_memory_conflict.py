@@ -75,6 +75,10 @@ def probe_memory_conflict(
         As `play`; if target and lure are not two of the countries, or reasons are missing or not asked for.
     UnparsedError, StorageError
         As `play`.
+
+    See Also
+    --------
+    theory.flag_game.mechanism2.fit : uptake and rewrite from the probe
     """
     countries = tuple(countries)
     check_agent("agent", agent)

@@ -126,6 +126,11 @@ def play(
         If an agent gives no valid answer in `max_tries` tries; `log` keeps what was played.
     StorageError
         If `log` can't be written.
+
+    See Also
+    --------
+    validation.flag_game.simulate_gossip : agents of known parameters
+    validation.flag_game.accuracy : endpoints and accuracies
     """
     countries, agents, crops = tuple(countries), tuple(agents), tuple(crops)
     check_team(agents, crops, countries, protocol, manager)

@@ -40,6 +40,10 @@ def load_prompts(path: str | os.PathLike[str]) -> FlagGamePrompts:
     InputError
         If the file can't be read, a key is missing, unknown or of a wrong type, or its texts are not as they should be:
         slots, the keys of the schemas, and the number of lines.
+
+    See Also
+    --------
+    play : takes them
     """
     return _checked(read_toml(path, "the prompts"), str(path))
 

@@ -26,6 +26,10 @@ def susceptibility_line(alpha: float, protocol: str = "pairwise", prompts: FlagG
     ------
     InputError
         If α or the protocol is something else.
+
+    See Also
+    --------
+    play : shows it to agents
     """
     check_alpha(alpha, protocol)
     task = prompts.message if protocol == "pairwise" else prompts.decision

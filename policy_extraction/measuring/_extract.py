@@ -99,6 +99,12 @@ def extract(
         If the cache can't be written; what was measured is kept.
     KeyboardInterrupt
         After Ctrl-C, once a line on stderr has said how much is kept; the same call goes on from there.
+
+    See Also
+    --------
+    lazy_policy : state spaces too large to measure whole
+    policy_from_record : another temperature or filter, without asking again
+    policy_extraction.check_policy : doubts about the result
     """
     games, stacked = games_of(words)
     check_games(games, memory_length)

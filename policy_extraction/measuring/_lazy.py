@@ -92,6 +92,10 @@ def lazy_policy(
         From the function, if the model returns NaN or leaves prompts without an answer.
     StorageError
         If the cache can't be read and written.
+
+    See Also
+    --------
+    extract : the whole policy
     """
     words = one_game(words)
     return LazyExtraction(

@@ -136,6 +136,10 @@ def policy_from_record(
     ------
     InputError
         If a parameter is out of range, the record has no log-probabilities, or they do not determine the policy.
+
+    See Also
+    --------
+    extract : measures the record
     """
     sampling = Sampling(temperature, top_k, top_p, over, floor, order, undecided)
     expect(record, "record", "record")

@@ -31,6 +31,10 @@ def tempered(model: Any, temperature: float) -> Iterator[Any]:
     ------
     InputError
         If the temperature is not a positive number.
+
+    See Also
+    --------
+    policy_from_record : another temperature without asking again
     """
     check_temperature(temperature)
 

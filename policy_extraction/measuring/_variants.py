@@ -84,6 +84,11 @@ def prompt_variants(
     ------
     InputError
         If there are no variants, one is none of these, or `extract` refuses an argument.
+
+    See Also
+    --------
+    standard_variants : what to vary
+    variant_table : what depends on it
     """
     variants = standard_variants() if variants is None else variants
     if not isinstance(variants, Mapping) or not variants:
@@ -148,6 +153,10 @@ def variant_table(policies: xr.Dataset, *, progress: bool = False) -> xr.Dataset
     ------
     InputError
         If `policies` has no dim `variant` or holds no policies.
+
+    See Also
+    --------
+    prompt_variants : the policies
     """
     expect(policies, "variants", "policies")
     names = [str(name) for name in policies["variant"].values]

@@ -91,6 +91,10 @@ def probe_operations(
         If the back end only bounds the probabilities of both words, or leaves prompts without an answer.
     StorageError
         If the cache can't be written; what was measured is kept.
+
+    See Also
+    --------
+    operation_probabilities : the table for `theory.norms`
     """
     check_arguments(backend, prompts, temperature)
     kept = RecordCache(cache)

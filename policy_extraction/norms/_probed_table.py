@@ -89,6 +89,10 @@ def operation_probabilities(probes: xr.Dataset, unprobed: xr.Dataset | None = No
     ------
     InputError
         If these are no probes, or `unprobed` lacks an entry that has none.
+
+    See Also
+    --------
+    theory.norms.emergence : what follows from it
     """
     expect(probes, "norm_probes", "probes")
     table = {name: _probabilities(name, source, probes, unprobed) for name, source in SOURCES.items()}

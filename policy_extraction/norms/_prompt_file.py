@@ -40,6 +40,10 @@ def load_prompts(path: str | os.PathLike[str]) -> NormPrompts:
     ------
     InputError
         If the file can't be read, a key is missing, unknown or of a wrong type, or slots are not as they should be.
+
+    See Also
+    --------
+    probe_operations : takes them
     """
     return _checked(read_toml(path, "the prompts"), str(path))
 

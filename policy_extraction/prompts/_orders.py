@@ -47,6 +47,10 @@ def orders(words: Sequence[str], number: int | None = None, seed: int = 0) -> li
     ------
     InputError
         If words are equal, or `number` or `seed` is out of range.
+
+    See Also
+    --------
+    policy_extraction.extract : averages over them
     """
     words = tuple(words)
     n_words = len(words)

@@ -1,5 +1,6 @@
 """The doors of the rooms: every name is there, and what a program does not use it does not import."""
 
+import inspect
 import os
 import subprocess
 import sys
@@ -73,3 +74,50 @@ print(sum("compil" in line.lower() for line in seen))
 """
     none, some = map(int, run(code).split())
     assert none == 0 < some
+
+
+DOORS = [
+    "meanfield",
+    "meanfield.datasets",
+    "theory.naming_game",
+    "theory.minimal_naming_game",
+    "theory.norms",
+    "theory.flag_game",
+    "theory.flag_game.gossip",
+    "theory.flag_game.mechanism1",
+    "theory.flag_game.mechanism2",
+    "theory.flag_game.random_field",
+    "validation.naming_game",
+    "validation.minimal_naming_game",
+    "validation.norms",
+    "validation.flag_game",
+    "validation.reactions",
+    "validation.populations",
+    "validation.comparison",
+    "policy_extraction.prompts",
+    "policy_extraction.backends",
+    "policy_extraction.measuring",
+    "policy_extraction.checks",
+    "policy_extraction.flag_game",
+    "policy_extraction.norms",
+]
+
+
+@pytest.mark.parametrize("room", DOORS)
+def test_functions_name_their_neighbours(room):
+    """Every function with parameters has a section See Also, whose names are there."""
+    door = import_module(room)
+    for name in getattr(door, "__all__", [name for name in vars(door) if not name.startswith("_")]):
+        text = inspect.getdoc(getattr(door, name)) or ""
+        if not inspect.isfunction(getattr(door, name)) or "\nParameters\n" not in text:
+            continue
+        assert "\nSee Also\n--------\n" in text, name
+        for line in text.partition("\nSee Also\n--------\n")[2].partition("\n\n")[0].splitlines():
+            for neighbour in line.partition(" : ")[0].split(", "):
+                assert any(found(neighbour, start) for start in (door, import_module("meanfield"))), (name, neighbour)
+
+
+def found(name, start):
+    """Whether `start` has this name, or the room that its path says."""
+    path, _, last = name.rpartition(".")
+    return hasattr(import_module(path) if path else start, last)

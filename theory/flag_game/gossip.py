@@ -62,6 +62,10 @@ def heterozygosity(
     ------
     InputError
         If an argument is out of range.
+
+    See Also
+    --------
+    validation.flag_game.simulate_gossip : runs
     """
     step = _moments_step(n_agents, uptake, bandwidth)
     times = np.asarray(interactions)
@@ -147,6 +151,10 @@ def fixation(
     ------
     InputError
         If an argument is out of range.
+
+    See Also
+    --------
+    heterozygosity : how fast labels are lost
     """
     _moments_step(n_agents, uptake, bandwidth)
     if biased not in BIASES:

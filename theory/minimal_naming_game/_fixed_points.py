@@ -50,6 +50,10 @@ def drift(x: np.ndarray, p: Number, committed: tuple[Number, Number] = (0, 0), r
     ------
     InputError
         If x has another shape, or p, committed or rule is out of range.
+
+    See Also
+    --------
+    fixed_points : its roots
     """
     x = np.asarray(x, dtype=float)
     if x.shape[-1:] != (len(SPECIES),):
@@ -87,6 +91,11 @@ def fixed_points(p: Number, committed: tuple[Number, Number] = (0, 0), rule: str
     ------
     InputError
         If p, committed or rule is out of range.
+
+    See Also
+    --------
+    critical_fraction : where one of them vanishes
+    validation.minimal_naming_game.simulate : N agents
     """
     bias, minorities = _exact_parameters(p, committed, rule)
     equation = rate_equation(rule)
@@ -130,6 +139,11 @@ def critical_fraction(p: Number, rule: str = "both", committed_b: Number = 0) ->
     ------
     InputError
         If p, committed_b or rule is out of range.
+
+    See Also
+    --------
+    critical_polynomial : exactly
+    fixed_points : on both sides of it
     """
     fold = _fold(p, rule, committed_b)
     return float("nan") if fold is None else float(fold[0])
@@ -140,6 +154,10 @@ def critical_polynomial(p: Number, rule: str = "both", committed_b: Number = 0) 
 
     At p = ½ and committed_b = 0: 2c³ + 3c² + 204c - 20 for 'both' and c² - 14c + 1 for 'listener'. Arguments and
     refusals as in `critical_fraction`.
+
+    See Also
+    --------
+    critical_fraction : its root
     """
     fold = _fold(p, rule, committed_b)
     return None if fold is None else fold[1]

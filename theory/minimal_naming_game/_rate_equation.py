@@ -61,6 +61,10 @@ def interactions(
     ------
     InputError
         If the rule is unknown.
+
+    See Also
+    --------
+    reaction_model : the model that they make
     """
     check_rule(rule)
     place = {agent: k for k, agent in enumerate(agents)}
@@ -188,6 +192,11 @@ def reaction_model(n_words: int = 2, rule: str = "both", *, p: float = 0.5, star
     ------
     InputError
         If an argument is out of its range.
+
+    See Also
+    --------
+    meanfield.solve : integrates it
+    fixed_points : two words, in closed form
 
     Examples
     --------

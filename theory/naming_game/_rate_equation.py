@@ -75,6 +75,10 @@ def reduced_jacobian(equation: RateEquation, eliminated: int) -> sp.Matrix:
         As `rate_equation` returns it.
     eliminated
         n, the species that x_n = 1 - Σ_{j≠n} x_j eliminates.
+
+    See Also
+    --------
+    meanfield.spectrum : eigenvalues for any policy
     """
     kept = [i for i in SPECIES if i != eliminated]
     jacobian = equation.rhs.jacobian(sp.Matrix(equation.x))

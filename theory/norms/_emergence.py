@@ -55,6 +55,12 @@ def emergence(
     ------
     InputError
         If an argument is not as described.
+
+    See Also
+    --------
+    emergence_measures : times and sizes in one table
+    fixed_points : where curves end
+    validation.norms.simulate : N agents
     """
     chosen = behaviours_of(BEHAVIOURS if behaviours is None else behaviours)
     operations = default_operations() if operations is None else operations
@@ -101,6 +107,10 @@ def emergence_measures(curves: xr.Dataset, *, level: float = 0.7) -> xr.Dataset:
     ------
     InputError
         If the level is out of range, or there is no time.
+
+    See Also
+    --------
+    emergence : the curves
     """
     if not isinstance(curves, xr.Dataset):
         raise InputError(f"curves is a {type(curves).__name__}: expected what emergence returns")

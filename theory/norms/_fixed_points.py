@@ -57,6 +57,11 @@ def fixed_points(
     ------
     InputError
         If an argument is not as described.
+
+    See Also
+    --------
+    emergence : how they are reached
+    entrepreneur_threshold : which is reached
     """
     real_number("level", level, above=0.5, most=1)
     one = behaviour_of(behaviour)

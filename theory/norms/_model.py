@@ -79,6 +79,11 @@ def reaction_model(operations: xr.Dataset, behaviour: str | Behaviour, rates: No
     ------
     InputError
         If the operations are incomplete or out of range, or there is no such behaviour.
+
+    See Also
+    --------
+    emergence : its solution
+    fixed_points : where it rests
     """
     return _Builder(Chances(operations), behaviour_of(behaviour), rates_of(rates)).model()
 

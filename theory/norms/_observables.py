@@ -46,6 +46,10 @@ def observables(model: ReactionModel, composition: xr.DataArray | np.ndarray) ->
     ------
     InputError
         If the model is not one of `reaction_model`, or the composition lacks states or does not sum to 1.
+
+    See Also
+    --------
+    emergence : returns them over time
     """
     labels = [state.label for state in NORM_STATES]
     if not isinstance(model, ReactionModel):

@@ -83,6 +83,10 @@ def default_operations() -> xr.Dataset:
       accepted it, else 'first'. It remembers only the last standard that it was informed of.
 
     What the check says of the 'same' norm has no effect, since its agent holds it already.
+
+    See Also
+    --------
+    policy_extraction.norms.operation_probabilities : those of a language model
     """
     return validate_operations(
         xr.Dataset(

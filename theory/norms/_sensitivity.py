@@ -57,6 +57,10 @@ def sensitivity(
     ------
     InputError
         If a name is unknown, the step is out of range, or `emergence` refuses an argument.
+
+    See Also
+    --------
+    emergence_measures : what is differentiated
     """
     real_number("step", step, above=0, most=1 / 3)
     table = validate_operations(default_operations() if operations is None else operations)

@@ -69,6 +69,10 @@ def initial_composition(fractions: Mapping[tuple[str, str], float]) -> xr.DataAr
     ------
     InputError
         If there is no such type or preference, a fraction is negative, or they do not sum to 1.
+
+    See Also
+    --------
+    starting_fractions : its argument
     """
     if not isinstance(fractions, Mapping):
         raise InputError(f"fractions = {fractions!r}: expected {{(type, preference): fraction}}")

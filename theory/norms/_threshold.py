@@ -75,6 +75,10 @@ def entrepreneur_threshold(
     ------
     InputError
         If an argument is not as described, or no agent is ordinary.
+
+    See Also
+    --------
+    fixed_points : the states on both sides
     """
     one = behaviour_of(behaviour)
     real_number("opposing", opposing, least=0, below=1)

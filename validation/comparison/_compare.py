@@ -70,6 +70,11 @@ def compare(
     InputError
         If the two don't have the same words, the simulation has no trajectories or one run only, the solution does not
         reach as far as the rounds, or an option is out of range.
+
+    See Also
+    --------
+    comparison_table : in words
+    compare_ensembles : two simulations
     """
     solution, simulation = _validate(solution, simulation, time_per_round, level, theory_error)
     theory = _word_share_at(solution, time_per_round * simulation["round"].values)

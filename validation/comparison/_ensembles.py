@@ -41,6 +41,10 @@ def compare_ensembles(first: xr.Dataset, second: xr.Dataset, *, level: float = 0
     ------
     InputError
         If the two do not have the same words and sizes, or `level` is out of range.
+
+    See Also
+    --------
+    compare : a simulation and the rate equation
     """
     first, second = ensembles("first", first), ensembles("second", second)
     words = [str(word) for word in first["word_label"].values]

@@ -101,6 +101,10 @@ def predict_composition(
     ------
     InputError
         If an argument is out of range.
+
+    See Also
+    --------
+    compare_composition : beside the measured sweep
     """
     if len(rewrite) != 2:
         raise InputError(f"rewrite = {rewrite!r}: expected two models and their γ")
@@ -163,6 +167,10 @@ def compare_composition(prediction: xr.Dataset, measured: str | os.PathLike[str]
     InputError
         If the table lacks a column or a composition, a number in it is out of range, a point of it was not predicted,
         or the second model is another.
+
+    See Also
+    --------
+    predict_composition : the prediction
     """
     expect(prediction, "team_composition", "prediction")
     second = list(prediction.attrs["models"])[1]

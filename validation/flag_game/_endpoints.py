@@ -59,6 +59,10 @@ def endpoints(
     InputError
         If there is an answer missing or not among `countries`, no agent, a truth of the wrong shape or kind, or a
         threshold out of range.
+
+    See Also
+    --------
+    accuracy : of a whole ensemble
     """
     if not 0.5 < consensus <= 1:
         raise InputError(f"consensus = {consensus}: expected a share above 0.5, at most 1")
@@ -132,6 +136,10 @@ def accuracy(
     ------
     InputError
         If `truth` or `final` is missing, or given with a simulation, or as `endpoints`.
+
+    See Also
+    --------
+    endpoints : run by run
     """
     check_level(level)
     if isinstance(initial, xr.Dataset):

@@ -116,6 +116,11 @@ def simulate_gossip(
     ------
     InputError
         If an argument is out of range or contradicts another.
+
+    See Also
+    --------
+    accuracy : endpoints and accuracies of these runs
+    policy_extraction.flag_game.play : by language models
     """
     rows, countries = compatibility_rows("compatibility", compatibility)
     runs = whole_number("runs", runs, 1)

@@ -65,6 +65,11 @@ def simulate(
     ------
     InputError
         If an argument is out of range.
+
+    See Also
+    --------
+    compare : beside measured endpoints
+    theory.fit_mechanism1 : parameters from endpoints
     """
     if not isinstance(parameters, Mechanism1):
         raise InputError(f"parameters = {parameters!r}: expected a Mechanism1")
@@ -132,6 +137,11 @@ def compare(
     ------
     InputError
         If the measurements or an argument are not as described.
+
+    See Also
+    --------
+    simulate : the runs
+    theory.fit_mechanism1 : parameters from the measurement
     """
     data = read_counts(measured)
     simulated = simulate(parameters, n_agents=data.sizes, runs=runs, seed=seed, level=level, progress=progress)

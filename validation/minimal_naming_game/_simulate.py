@@ -88,6 +88,10 @@ def simulate(
     ------
     InputError
         If an argument is out of range or contradicts another.
+
+    See Also
+    --------
+    theory.minimal_naming_game.fixed_points : the limit of many agents
     """
     n_agents = whole_number("n_agents", n_agents, 2, LARGEST_IN_BATCHES)
     n_words = whole_number("n_words", n_words, 1, MOST_WORDS)

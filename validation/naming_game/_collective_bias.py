@@ -73,6 +73,12 @@ def collective_bias(
     InputError
         If an argument is out of range, as in `simulate`, there is no policy, two have the same model and words, or one
         has more than two words.
+
+    See Also
+    --------
+    simulated_bias : from runs at hand
+    meanfield.group_size_law : the prediction alone
+    validation.populations.misalignment : its departure from individual bias
     """
     sizes = population_sizes(n_agents)
     runs = whole_number("runs", runs, 1)

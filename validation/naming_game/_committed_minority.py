@@ -92,6 +92,11 @@ def committed_minority(
     ------
     InputError
         If an argument is out of range or not a word of the policy.
+
+    See Also
+    --------
+    meanfield.critical_mass : the limit of many agents
+    consensus_stability : without committed agents
     """
     policy = single_policy(policy)
     word = word_index(policy, committed_word)
@@ -159,6 +164,10 @@ def consensus_stability(
     ------
     InputError
         If an argument is out of range, or `word` is not a word of the policy.
+
+    See Also
+    --------
+    committed_minority : with committed agents
     """
     policy = single_policy(policy)
     word_index(policy, word)

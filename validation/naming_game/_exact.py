@@ -178,6 +178,10 @@ def exact_population(
     ------
     InputError
         If an argument is out of range, or more configurations can be reached.
+
+    See Also
+    --------
+    simulate : groups too large for the chain
     """
     population, n_agents = as_population(policy), whole_number("n_agents", n_agents, 2, LARGEST_COUNT)
     most = whole_number("max_configurations", max_configurations, 1)

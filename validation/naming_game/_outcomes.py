@@ -71,6 +71,10 @@ def consensus_times(
     ------
     InputError
         If `simulation` is not what `simulate` returns, or an argument is out of range.
+
+    See Also
+    --------
+    simulate : the runs
     """
     simulation = ensembles("simulation", simulation)
     bin_width = whole_number("bin_width", bin_width, 1)
@@ -129,6 +133,10 @@ def simulated_bias(simulation: xr.Dataset, *, level: float = 0.99) -> xr.Dataset
     InputError
         If `simulation` is not what `simulate` returns, has more than two words or not started from empty memories, or
         `level` is out of range.
+
+    See Also
+    --------
+    collective_bias : for a set of policies, with the prediction
     """
     simulation = ensembles("simulation", simulation)
     words = [str(word) for word in simulation["word_label"].values]
@@ -194,6 +202,10 @@ def critical_size_from_simulation(bias: xr.Dataset, *, level: float = 0.99) -> x
     ------
     InputError
         If `bias` is not what `collective_bias` returns, or `level` is out of range.
+
+    See Also
+    --------
+    meanfield.group_size_law : N_c from theory
     """
     expect(bias, "collective_bias", "bias")
     real_number("level", level, above=0.5, below=1)

@@ -118,6 +118,12 @@ def simulate(
         If an argument is out of range, `policy` is not a policy or holds several, or agents, runs and what is recorded
         are so many that more than 16 GiB of memory would be taken (or what the environment variable MEANFIELD_MEMORY
         says, in GiB).
+
+    See Also
+    --------
+    sweep : many policies and sizes, resumable
+    exact_population : the whole law of a small group
+    validation.compare : beside the rate equation
     """
     population = policy if isinstance(policy, LazyPolicy) else as_population(policy)
     sizes = population_sizes(n_agents)

@@ -105,6 +105,11 @@ def sweep(
         when read than `simulate` may take.
     StorageError
         If the store can't be written; what it has stays.
+
+    See Also
+    --------
+    open_sweep : reads what is done
+    simulate : one policy
     """
     plan = _plan(policies, n_agents, runs, seeds, committed)
     plan = plan._replace(options={"initial": initial, "convention": convention, "max_rounds": max_rounds})
@@ -136,6 +141,10 @@ def open_sweep(store: str | os.PathLike[str]) -> xr.Dataset:
     ------
     InputError
         If there is no sweep in `store`.
+
+    See Also
+    --------
+    sweep : writes it
     """
     if not (Path(store) / "zarr.json").exists():
         raise InputError(f"store = {os.fspath(store)}: expected a folder that a sweep has written")

@@ -62,6 +62,10 @@ def compare(
     InputError
         If the curves are not of this behaviour or not at these times, there is one run only, neither of the two says
         how many encounters there are in a day, or an option is out of range.
+
+    See Also
+    --------
+    theory.norms.emergence : the theory
     """
     simulation = norm_simulation("simulation", simulation)
     check_level(level)

@@ -75,6 +75,11 @@ def simulate(
     InputError
         If an argument is out of range, there is no whole number of agents of some kind, or sizes, runs and days are so
         many that more than 16 GiB of memory would be taken (or what the environment variable MEANFIELD_MEMORY says).
+
+    See Also
+    --------
+    simulate_society : agents who decide for themselves
+    theory.norms.emergence : the limit of many agents
     """
     one = behaviour_of(behaviour)
     operations = default_operations() if operations is None else operations
@@ -122,6 +127,10 @@ def average(simulation: xr.Dataset) -> xr.Dataset:
     ------
     InputError
         If it is no such simulation, or has one run only.
+
+    See Also
+    --------
+    simulate : the runs
     """
     simulation = norm_simulation("simulation", simulation)
     if simulation.sizes["run"] < 2:

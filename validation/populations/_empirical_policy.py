@@ -59,6 +59,11 @@ def empirical_policy(counts: pd.DataFrame, *, words: Sequence[str] | None = None
     InputError
         If a column is missing, counts are not whole numbers ≥ 0, a state or choice has a word that is not an option,
         the table holds several policies, or there are too many states to tabulate.
+
+    See Also
+    --------
+    sample_policies : its posterior
+    meanfield.make_policy : from known probabilities
     """
     one, options = single_table(counts, words)
     length = int(one["memory_length"].iloc[0])
@@ -97,6 +102,10 @@ def sample_policies(policy: xr.Dataset, n: int, seed: int) -> list[xr.Dataset]:
     ------
     InputError
         If the policy has no `alpha`, or a number is out of range.
+
+    See Also
+    --------
+    empirical_policy : makes the posterior
     """
     policy = single_policy(expect(policy, "empirical_policy", "policy"))
     n, seed = whole_number("n", n, 1), whole_number("seed", seed, 0, LARGEST_SEED)

@@ -41,6 +41,10 @@ def individual_bias(counts: pd.DataFrame) -> pd.DataFrame:
     ------
     InputError
         If a column is missing, counts are not whole numbers ≥ 0 or sum to 0, or a choice is not an option.
+
+    See Also
+    --------
+    microscopic_bias : the first interactions
     """
     if not isinstance(counts, pd.DataFrame):
         raise InputError(f"counts is a {type(counts).__name__}: expected a pandas.DataFrame")
@@ -96,6 +100,10 @@ def microscopic_bias(counts: pd.DataFrame, strong: str, *, interactions: int = 3
     ------
     InputError
         If there are not two words, `strong` is none of them, or `interactions` is out of range.
+
+    See Also
+    --------
+    individual_bias : before any interaction
     """
     policy = empirical_policy(counts)
     words = words_of(policy)

@@ -39,6 +39,10 @@ def neutrality(policies: xr.Dataset | Iterable[xr.Dataset]) -> xr.Dataset:
     ------
     InputError
         If there is no policy, or their numbers of words differ.
+
+    See Also
+    --------
+    misalignment : beside collective bias
     """
     singles = list(each_policy(policies))
     if not singles:
@@ -97,6 +101,11 @@ def misalignment(policies: xr.Dataset | Iterable[xr.Dataset], bias: xr.Dataset) 
     ------
     InputError
         If `bias` is not what `collective_bias` returns, or a policy of it is missing.
+
+    See Also
+    --------
+    neutrality : individual bias alone
+    validation.collective_bias : collective bias alone
     """
     expect(bias, "collective_bias", "bias")
     bias = canonical_order(bias, "bias").transpose("pair", "n_agents", ..., "word")

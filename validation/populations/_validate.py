@@ -70,6 +70,10 @@ def validate(
     InputError
         If a table is damaged, lacks a column or holds what it can't (named in the message), or a number is out of
         range; real runs have at most 100,000 agents and 10^8 interactions.
+
+    See Also
+    --------
+    report : a line a population
     """
     if isinstance(populations, (str, os.PathLike)):
         populations = meanfield.datasets.ai_norms(populations)

@@ -105,6 +105,11 @@ def simulate(
     ------
     InputError
         If an argument is out of range or contradicts another.
+
+    See Also
+    --------
+    meanfield.reaction_protocol : the protocol of a reaction model
+    validation.simulate : the naming game, faster
     """
     states, start = _start(counts)
     groups = _groups(absorbing, states)

@@ -68,6 +68,11 @@ def crop_compatibility(
     ------
     InputError
         If the country is not in the pool, the crop is larger than the canvas, or an argument is out of range.
+
+    See Also
+    --------
+    measured_compatibility : from answers instead
+    crop_fields : the fields of it
     """
     pool = check_pool(flags)
     layout = check_layout(canvas, crop, scale)

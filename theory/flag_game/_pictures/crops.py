@@ -127,6 +127,11 @@ def render_crop(
     ------
     InputError
         If the crop does not lie on the canvas, or as `draw`.
+
+    See Also
+    --------
+    render : the whole flag
+    png : as a file
     """
     layout = check_layout(canvas, crop, scale)
     left, top = whole_number("left", left, 0), whole_number("top", top, 0)

@@ -41,6 +41,10 @@ def draw(flag: Flag, width: int = WIDTH, height: int = HEIGHT) -> np.ndarray:
     ------
     InputError
         If an argument is something else, or there are fewer cells than stripes to show.
+
+    See Also
+    --------
+    render : as a picture
     """
     if not isinstance(flag, Flag):
         raise InputError(f"flag = {flag!r}: expected a Flag")
@@ -90,6 +94,11 @@ def render(flag: Flag, scale: int = SCALE, width: int = WIDTH, height: int = HEI
     ------
     InputError
         As `draw`.
+
+    See Also
+    --------
+    render_crop : one crop
+    png : as a file
     """
     scale = whole_number("scale", scale, 1)
     width, height = whole_number("width", width, 1), whole_number("height", height, 1)
@@ -108,6 +117,10 @@ def png(picture: np.ndarray) -> bytes:
     ------
     InputError
         If it is something else.
+
+    See Also
+    --------
+    render, render_crop : the pictures
     """
     picture = np.asarray(picture)
     if picture.dtype != np.uint8 or picture.ndim != 3 or picture.shape[2] != 3 or 0 in picture.shape:

@@ -50,6 +50,10 @@ def strongest_rival(compatibility: xr.DataArray, truth: str) -> Rival:
     ------
     InputError
         If `compatibility` is something else, or the truth is not in it or alone in it.
+
+    See Also
+    --------
+    signed_field : the field against it
     """
     compatibility = check_compatibility(compatibility)
     check_country("truth", truth, compatibility)
@@ -80,6 +84,10 @@ def signed_field(compatibility: xr.DataArray, truth: str, rival: str) -> xr.Data
     ------
     InputError
         If a country is not there, the two are one, or both are impossible for a crop, where the field has no value.
+
+    See Also
+    --------
+    crop_fields : place by place
     """
     compatibility = check_compatibility(compatibility)
     check_country("truth", truth, compatibility)
@@ -124,6 +132,10 @@ def crop_fields(compatibility: xr.DataArray, truth: str, rival: str, *, bins: in
     ------
     InputError
         As `signed_field`; or if there is a field outside the bins, or the places of the crops are not told or repeat.
+
+    See Also
+    --------
+    signed_field : crop by crop
     """
     field = signed_field(compatibility, truth, rival)
     values = field.values

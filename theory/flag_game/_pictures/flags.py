@@ -96,6 +96,10 @@ def flag_of(country: str, flags: Sequence[Flag] | None = None) -> Flag:
     ------
     InputError
         If the country is not in the pool.
+
+    See Also
+    --------
+    draw : its colours
     """
     pool = check_pool(FLAGS if flags is None else flags)
     for flag in pool:

@@ -34,6 +34,10 @@ def probe_counts(table: pd.DataFrame, truth: str, rival: str) -> xr.DataArray:
     InputError
         If a column is missing, a count is no whole number ≥ 0, the two do not add up to `B_valid`, a crop is there
         twice, crops differ in size, or truth and rival are one.
+
+    See Also
+    --------
+    measured_compatibility : makes compatibilities of the counts
     """
     missing = [column for column in COLUMNS if column not in table.columns]
     if missing:
@@ -97,6 +101,11 @@ def measured_compatibility(counts: xr.DataArray, pseudo_count: float = PSEUDO_CO
     InputError
         If `counts` has other dims, a count is no whole number ≥ 0, the pseudo-count is negative, or it is 0 and a crop
         has no answer.
+
+    See Also
+    --------
+    crop_compatibility : of an ideal observer
+    probe_counts : the counts
     """
     counts = check_counts(counts)
     real_number("pseudo_count", pseudo_count, least=0)

@@ -63,6 +63,10 @@ def compare_with_probe(
     ------
     InputError
         If `counts` is something else, a country is not in the pool, or a crop is not on the canvas or has no answer.
+
+    See Also
+    --------
+    crop_compatibility : the ideal observer
     """
     counts = check_counts(counts)
     check_country("truth", truth, counts)

@@ -126,6 +126,11 @@ def fit(
     ------
     InputError
         If the counts or an argument are not as described.
+
+    See Also
+    --------
+    compare_models : simpler models beside it
+    validation.flag_game.simulate : runs with the result
     """
     measured = read_counts(counts)
     if not isinstance(start, Mechanism1):

@@ -60,6 +60,10 @@ def compare_models(
     ------
     InputError
         If the counts are not as `fit_mechanism1` takes them.
+
+    See Also
+    --------
+    fit : all parameters
     """
     rows = []
     for name, (free, start) in tqdm(NESTED.items(), desc="models", disable=not progress, leave=False):

@@ -77,6 +77,10 @@ def copying_law(
     ------
     InputError
         If an argument is out of range.
+
+    See Also
+    --------
+    fit_copying : its parameters from endpoints
     """
     n_agents = whole_number("n_agents", n_agents, 1)
     if not (0 < zealots_T < np.inf and 0 < zealots_R < np.inf):
@@ -128,6 +132,10 @@ def fit_copying(counts: Source, *, interactions_per_agent: int | None = None) ->
     ------
     InputError
         If an argument is not as described.
+
+    See Also
+    --------
+    fit : the full mechanism
     """
     if interactions_per_agent is not None:
         interactions_per_agent = whole_number("interactions_per_agent", interactions_per_agent, 1)

@@ -98,6 +98,11 @@ def fit(
     ------
     InputError
         If the table is not what it should be, or an argument is out of range.
+
+    See Also
+    --------
+    memory_conflict_table : the table from probes
+    memory_conflict_response : the law that is fitted
     """
     for name, value, least, most in (("similarity", similarity, 0, 1), ("compatible", compatible, 2, N_COUNTRIES - 1)):
         if value is not None:

@@ -80,6 +80,10 @@ def memory_conflict_response(
     ------
     InputError
         If an argument is out of range.
+
+    See Also
+    --------
+    fit : its parameters from a probe
     """
     given = {"uptake": uptake, "rewrite": rewrite, "leak": leak, "compatible": compatible, "similarity": similarity}
     for name, value in ({"social_share": social_share} | given).items():

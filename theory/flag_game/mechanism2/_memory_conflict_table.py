@@ -39,6 +39,10 @@ def memory_conflict_table(probes: Sequence[xr.Dataset], compatibility: Sequence[
     InputError
         If there is not one row of compatibility for each probe, an answer is not among its countries, or the target is
         not compatible with its crop.
+
+    See Also
+    --------
+    fit : takes the table
     """
     if not probes or len(probes) != len(compatibility):
         raise InputError(f"compatibility: there are {len(compatibility)} rows, expected one for each of {len(probes)}")

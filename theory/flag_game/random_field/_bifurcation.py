@@ -43,6 +43,11 @@ def bifurcation(fields: FieldLaw | ArrayLike, *, beta: float, max_J: float = 10.
     ------
     InputError
         If an argument is out of range.
+
+    See Also
+    --------
+    fixed_points : at one coupling
+    pitchfork : where m = 0 becomes unstable
     """
     law = field_law(fields)
     check_finite(beta=beta, max_J=max_J)
@@ -95,6 +100,10 @@ def pitchfork(fields: FieldLaw | ArrayLike, *, beta: float) -> tuple[float, str]
     of m = 0, otherwise 'subcritical': they appear in folds before. (NaN, 'none') where -h has another law than h; J is
     inf where f'(0) is below the smallest of numbers.
     β may be infinite for a law without single values: J = 1/(2 p(0)) with the density p of h.
+
+    See Also
+    --------
+    bifurcation : folds too
     """
     law = field_law(fields)
     check_beta(beta)

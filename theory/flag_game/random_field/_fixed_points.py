@@ -39,6 +39,11 @@ def fixed_points(fields: FieldLaw | ArrayLike, *, J: float, beta: float) -> xr.D
     ------
     InputError
         If an argument is out of range.
+
+    See Also
+    --------
+    bifurcation : for all couplings
+    phase_diagram : for samples of fields
     """
     law = field_law(fields)
     check_coupling(J, beta)

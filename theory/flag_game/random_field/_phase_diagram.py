@@ -60,6 +60,10 @@ def phase_diagram(
     ------
     InputError
         If an argument is out of range.
+
+    See Also
+    --------
+    bifurcation : one law of fields
     """
     sizes = [whole_number("n_agents", n, 1) for n in n_agents]
     if not sizes or len(set(sizes)) < len(sizes):

@@ -21,6 +21,10 @@ def read_evaluation(path: str | os.PathLike[str]) -> Form:
     InputError
         If the file can't be read, or is no form, lacks a task or a question, or has a score that is missing or no whole
         number from 1 to 7. The message names the first thing that is wrong.
+
+    See Also
+    --------
+    questionnaire_scores : the scores
     """
     try:
         form = json.loads(Path(path).read_text(encoding="utf-8"))

@@ -64,6 +64,10 @@ def evaluation_form(
     ------
     InputError
         If the records can't be read, or none is the agent's.
+
+    See Also
+    --------
+    read_evaluation : reads it when it is filled in
     """
     per_question = whole_number("per_question", per_question, 1)
     rng = np.random.default_rng(whole_number("seed", seed, 0, LARGEST_SEED))

@@ -37,6 +37,10 @@ def questionnaire_scores(forms: Iterable[Form]) -> xr.Dataset:
     ------
     InputError
         If there are no forms, or one is not filled in as `read_evaluation` expects it.
+
+    See Also
+    --------
+    read_evaluation : reads the forms
     """
     each = [filled_scores(form, f"forms[{k}]") for k, form in enumerate(forms)]
     if not each:

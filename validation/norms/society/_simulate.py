@@ -107,6 +107,11 @@ def simulate_society(
         answers what it must not, as a utility outside 1 to 100; `log` keeps the events before.
     StorageError
         If `log` can't be written.
+
+    See Also
+    --------
+    simulate : with given operation probabilities
+    policy_extraction.norms.NormOperations : decisions by a language model
     """
     agents = agents_of(agents)
     chosen, rates, key = _society(operations, agents, behaviours, rates, n_created)
