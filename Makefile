@@ -38,7 +38,7 @@ test: check
 	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder --cov=meanfield --cov=policy_extraction --cov=theory --cov=validation --cov=paper_figs --cov-report=term
 
 test-slow: $(READY)
-	$(BIN)/pytest -m slow
+	$(BIN)/pytest -m slow -n 2 --dist worksteal -v --durations=20
 
 bench: $(READY)
 	$(BIN)/pytest -o addopts= -m bench -s tests/bench

@@ -134,8 +134,8 @@ def validate_policy(policy: xr.Dataset, name: str = "policy") -> xr.Dataset:
 
         stack.sel(model="gpt-4o", pair="woman/man").set_index(word="word_label")
 
-    and policies of different words are stacked without theirs, `xr.concat([one.drop_vars("word") for one in policies],
-    "pair", coords=["word_label"], compat="override")`.
+    `xr.concat(policies, "pair", join="outer")` lays the words of all pairs side by side, each pair NaN at those of the
+    others; such a stack is taken as one with numbers.
 
     Returns
     -------
@@ -153,6 +153,7 @@ def validate_policy(policy: xr.Dataset, name: str = "policy") -> xr.Dataset:
     if isinstance(policy, ReactionModel):
         raise InputError(f"{name} is a ReactionModel: only solve, fixed_points and spectrum take reaction models")
     expect(policy, "policy", name)
+    policy = numbered_by_pair(policy, name)
     _validate_dims(policy, name)
     _validate_labels(policy, name)
     policy = _numbered(_transposed(canonical_order(policy, name)))
@@ -175,6 +176,23 @@ def load_policy(path: str | os.PathLike[str]) -> xr.Dataset:
     load : any result
     """
     return validate_policy(load(path), name=str(path))
+
+
+def numbered_by_pair(policy: xr.Dataset, name: str = "policy") -> xr.Dataset:
+    """Each pair with its own words, where `xr.concat` laid those of all pairs side by side."""
+    numbers = policy.coords.get("word_number")
+    if numbers is None or set(numbers.dims) != {"pair", "word"} or not has_names(policy):
+        return policy
+    parts = []
+    for place in range(policy.sizes["pair"]):
+        one, order = policy.isel(pair=place), numbers.transpose("pair", "word").values[place]
+        one = one.isel(word=np.argsort(order, kind="stable")[: np.count_nonzero(~np.isnan(order))])
+        words = one["word"].values.astype(str)
+        coords = {"word": np.arange(len(words)), "word_label": ("word", words)}
+        parts.append(one.drop_vars(("word_number", "word_label"), errors="ignore").assign_coords(coords))
+    if len(sizes := sorted({one.sizes["word"] for one in parts})) > 1:
+        raise InputError(f"{name} has pairs of {sizes} words: expected as many for each")
+    return xr.concat(parts, "pair", coords=["word_label"], compat="override", join="exact")
 
 
 def _transposed(policy: xr.Dataset) -> xr.Dataset:
@@ -210,8 +228,6 @@ def _validate_dims(policy: xr.Dataset, name: str) -> None:
     for dim in STACKED_DIMS:
         if dim in policy.coords and policy[dim].dims != ((dim,) if dim in dims else ()):
             raise InputError(f"{name}.{dim} has dims {policy[dim].dims}: expected one name, or one for each along q")
-    if policy.sizes.get("pair", 1) > 1 and has_names(policy) and np.isnan(policy["q"].values).any():
-        raise InputError(f"{name} has the words of all pairs: expected xr.concat of policies after drop_vars('word')")
     space = MemorySpace.from_sizes(policy.sizes["state"], policy.sizes["word"])
     length = policy.attrs.get("memory_length", space.memory_length)
     if not np.array_equal(length, space.memory_length):

@@ -7,7 +7,7 @@ from importlib.metadata import version
 import numpy as np
 import xarray as xr
 
-from meanfield._population.policy import policy_hash, space_of
+from meanfield._population.policy import numbered_by_pair, policy_hash, space_of
 from meanfield._population.population import Population
 
 Option = str | int | float | bool | None
@@ -24,6 +24,7 @@ def stamp(
     if isinstance(policy, Population):
         attrs |= {"policy_sha256": policy.sha256, "memory_length": policy.space.memory_length}
     elif policy is not None:
+        policy = numbered_by_pair(policy)
         attrs |= {"policy_sha256": policy_hash(policy), "memory_length": space_of(policy).memory_length}
     attrs |= {f"option_{name}": _plain(value) for name, value in options.items()}
     return result.assign_attrs(attrs)

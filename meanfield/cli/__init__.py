@@ -29,8 +29,9 @@ def _run() -> int:
     console.stderr = False
     try:
         code = app(prog_name="meanfield", standalone_mode=False)
-    except (KeyboardInterrupt, typer.Abort):
-        code = INTERRUPTED
+    except (KeyboardInterrupt, typer.Abort) as error:
+        told = any(getattr(one, "told", False) for one in (error, error.__cause__, error.__context__))
+        return _fail("" if told else "interrupted", INTERRUPTED)
     except InputError as error:
         return _fail(f"{error}", 2)
     except (MeanfieldError, OSError) as error:

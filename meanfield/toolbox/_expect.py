@@ -10,10 +10,11 @@ from meanfield.toolbox._errors import InputError
 
 
 class Kind(NamedTuple):
-    """The function that makes such a result; variables or dims that it has, or none, where attrs["kind"] tells."""
+    """The function that makes such a result, and its variables and dims; without these attrs["kind"] tells."""
 
     maker: str
     needs: tuple[str, ...] = ()
+    dims: tuple[str, ...] = ()
 
 
 NORM_CURVES = ("accepted", "complying", "conflicts", "thoughts", "chats")
@@ -21,7 +22,7 @@ KINDS = {
     "policy": Kind("meanfield.make_policy", ("q",)),
     "solution": Kind("meanfield.solve", ("word_share", "attractor", "time")),
     "record": Kind("policy_extraction.extract", ("log_probability",)),
-    "variants": Kind("policy_extraction.measuring.prompt_variants", ("variant", "q")),
+    "variants": Kind("policy_extraction.measuring.prompt_variants", ("q",), ("variant",)),
     "policy_check": Kind("policy_extraction.check_policy", ("warning",)),
     "norm_probes": Kind("policy_extraction.norms.probe_operations", ("probability", "willing", "kind")),
     "comprehension": Kind("policy_extraction.checks.comprehension"),
@@ -36,7 +37,8 @@ KINDS = {
     "collective_bias": Kind("validation.collective_bias"),
     "norm_simulation": Kind(
         "validation.norms.simulate",
-        (*NORM_CURVES, "reached", "informed", "events", "n_agents", "behaviour", "run", "time", "standard"),
+        (*NORM_CURVES, "reached", "informed", "events", "n_agents", "behaviour"),
+        ("run", "time", "standard"),
     ),
     "comparison": Kind("validation.compare"),
     "empirical_policy": Kind("validation.populations.empirical_policy", ("alpha",)),
@@ -48,11 +50,12 @@ KINDS = {
 
 def expect(dataset: object, kind: str, name: str) -> xr.Dataset:
     """`dataset`, if it is a result of this kind; InputError says of `name` who makes one, and what is wrong with it."""
-    maker, needs = KINDS[kind]
+    maker, needs, dims = KINDS[kind]
     if not isinstance(dataset, xr.Dataset):
         wrong = f"it is a {type(dataset).__name__}"
     elif needs:
         missing = [one for one in needs if one not in dataset.variables and one not in dataset.dims]
+        missing += [one for one in dims if one not in dataset.dims]
         wrong = f"{missing[0]!r} is missing" if missing else ""
     else:
         found = dataset.attrs.get("kind")

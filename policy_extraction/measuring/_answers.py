@@ -126,11 +126,12 @@ class Answers:
                     keep(scores.numbers)
                     self.n_asked += len(scores.numbers)
                     bar.update(len(scores.numbers))
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as interrupt:
             kept = f"{len(self):,} answers are kept in {self._path}, from which the same call goes on"
             kept = "no answer is kept on disk" if self._path is None else kept
             bar.close()
             print(f"{backend.name}: interrupted; {kept}", file=sys.stderr)
+            interrupt.told = True  # type: ignore[attr-defined] # so that a command does not say it again
             raise
         left = int(np.isnan(log_p).any(axis=1).sum())
         if left:

@@ -39,7 +39,7 @@ def chi_square_p(observed: np.ndarray, law: np.ndarray) -> float:
 
 
 def share_p(simulation: xr.Dataset, n: int, played: int, law: dict[float, float]) -> float:
-    shares = simulation["word_share"].sel(n_agents=n, round=played, word="A").values.round(9)
+    shares = simulation["word_share"].sel(n_agents=n, round=played).isel(word=0).values.round(9)
     values = np.array(list(law))
     observed = np.isclose(shares[:, None], values, atol=1e-8).sum(0)
     assert observed.sum() == len(shares)

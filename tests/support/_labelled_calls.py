@@ -26,6 +26,7 @@ from meanfield.toolbox import (
     validate_composition,
     word_index,
 )
+from validation.comparison import compare_ensembles
 
 SPACES = {"two words": (2, 1), "three words": (3, 1), "two attractors": (2, 2)}
 
@@ -200,9 +201,7 @@ CALLS: dict[str, Callable[[Given], Any]] = {
         g.policy, n_agents=6, committed_word="b", initial="a", numbers=[1, 3], runs=4, seed=1
     ),
     "validation.compare": lambda g: validation.compare(g.solution, g.simulation),
-    "validation.comparison.compare_ensembles": lambda g: validation.comparison.compare_ensembles(
-        g.simulation, g.another
-    ),
+    "validation.comparison.compare_ensembles": lambda g: compare_ensembles(g.simulation, g.another),
     "validation.comparison.comparison_table": lambda g: validation.comparison.comparison_table(g.comparison),
     "validation.naming_game.consensus_stability": lambda g: validation.naming_game.consensus_stability(
         g.policy, "b", n_agents=6, runs=4, rounds=3, seed=1

@@ -365,7 +365,7 @@ def test_real_populations_end_with_a_summary(command, monkeypatch, tmp_path):
     real.choice_counts.to_csv(tmp_path / "choice_counts.csv.gz", index=False)
     real.runs.to_csv(tmp_path / "runs.csv", index=False)
     few = partial(validation.populations.validate, draws=2)
-    monkeypatch.setattr(validation, "validate_real_populations", few)
+    monkeypatch.setattr(validation.populations, "validate", few)
     code, out, _ = command("validate", "--real-populations", tmp_path, "--runs", 10, "--out", "table.csv")
     assert code == 0
     assert out.strip().splitlines()[-1].startswith("summary: ")

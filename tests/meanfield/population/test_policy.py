@@ -13,7 +13,7 @@ import xarray as xr
 import meanfield
 from _policies import random_policy, relabelled
 from meanfield import InputError
-from meanfield.toolbox import _files, name_of, policy_hash, single_policy
+from meanfield.toolbox import _files, name_of, policy_hash, single_policy, word_coords
 
 
 def test_a_column_of_first_word_probabilities_is_enough_for_two_words():
@@ -67,6 +67,27 @@ def stack_of(*pairs):
     return xr.concat(policies, "pair", coords=["word_label"], compat="override")
 
 
+def side_by_side(*pairs, words=()):
+    """As `xr.concat` lays policies of different words, each NaN at the words of the others."""
+    policies = [policy_of(pair, seed) for seed, pair in enumerate(pairs)]
+    policies += (
+        [random_policy(1, n_words=3).assign_coords(word_coords(words)).assign_coords(pair="more")] if words else []
+    )
+    states = min(one.sizes["state"] for one in policies)
+    policies = [one.isel(state=slice(states)) for one in policies]
+    return xr.concat(policies, "pair", join="outer", coords="different", compat="equals")
+
+
+def test_a_stack_of_the_words_of_all_pairs_is_one_with_numbers():
+    """Also where pairs share words, or list them in another order."""
+    for pairs in (("a/b", "c/d"), ("a/b", "b/c"), ("a/b", "b/a", "d/a")):
+        both = meanfield.validate_policy(side_by_side(*pairs))
+        assert both.identical(meanfield.validate_policy(stack_of(*pairs)))
+        for one, pair, seed in zip(meanfield.each_policy(both), pairs, range(3), strict=False):
+            np.testing.assert_array_equal(one["q"], policy_of(pair, seed)["q"])
+        assert meanfield.solve(side_by_side(*pairs)).identical(meanfield.solve(stack_of(*pairs)))
+
+
 def with_value(value: float) -> xr.Dataset:
     policy = random_policy(1).copy(deep=True)
     policy["q"][3, 1] = value
@@ -97,10 +118,7 @@ def with_value(value: float) -> xr.Dataset:
         (changed(state=[0, 1, 2, 3, np.nan]), "policy has state = nan: expected 0 to 4"),
         (stack_of("a/b", "a/b"), "dim pair without a coordinate of names that differ"),
         (stack_of("a/b", "c/d").drop_vars("pair"), "dim pair without a coordinate"),
-        (
-            xr.concat([policy_of("a/b"), policy_of("c/d")], "pair", join="outer", coords="different", compat="equals"),
-            "drop_vars",
-        ),
+        (side_by_side("a/b", "c/d", words=["c", "d", "e"]), r"pairs of \[2, 3\] words: expected as many for each"),
         *(
             (changed(word_label=("word", np.array(["a", t], object))), "word_label has .*: expected text")
             for t in UNKEPT

@@ -122,11 +122,13 @@ def test_a_measurement_that_was_ended_twice_is_continued_with_the_same_bytes(tmp
             yield portion
 
     monkeypatch.setattr(_transformers, "PORTION", PORTION)
+    former = signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell's background jobs ignore
     with monkeypatch.context() as patch:
         patch.setattr(TransformersBackend, "score", interrupted)
         patch.setattr(_answers, "PAUSE", np.inf)
         with pytest.raises(KeyboardInterrupt):
             extract(folder, **GAME, template=SHORT, cache=records)
+    signal.signal(signal.SIGINT, former)
     (kept,) = records.iterdir()
     line = f"tiny: interrupted; {2 * PORTION} answers are kept in {kept}, from which the same call goes on\n"
     assert capsys.readouterr().err.endswith(line) and len(Answers(kept)) == 2 * PORTION

@@ -144,7 +144,7 @@ def test_what_is_no_variant_is_refused(model, variants):
 
 
 def test_a_table_needs_variants(policies):
-    with pytest.raises(InputError, match="with a dim variant"):
+    with pytest.raises(InputError, match="prompt_variants, but 'variant' is missing"):
         variant_table(policies.isel(variant=0))
 
 

@@ -399,7 +399,9 @@ def test_figure(fit: xr.Dataset, tmp_path) -> None:
     phases = random_field.phase_diagram(APPENDIX_E.field_law, n_agents=[4, 8], J=[1.0, 2.0], beta=1.0, samples=3)
     path = draw(fit, phases, tmp_path / "mechanism1.png")
     assert path.stat().st_size > 10_000
-    with pytest.raises(InputError, match=r"phases: expected the result of theory\.random_field_phase_diagram"):
+    with pytest.raises(
+        InputError, match=r"phases: expected the result of theory\.flag_game\.random_field\.phase_diagram"
+    ):
         draw(fit, fit, tmp_path / "mechanism1.png")
 
 

@@ -260,7 +260,7 @@ def test_countries_come_from_a_simulation_that_names_them() -> None:
 def test_accuracy_needs_the_truth() -> None:
     with pytest.raises(InputError, match="final and truth"):
         flag_game.accuracy(np.array([["a", "b"]]))
-    with pytest.raises(InputError, match="truth is missing"):
+    with pytest.raises(InputError, match="'truth' is missing"):
         flag_game.accuracy(xr.Dataset({"initial_report": 0, "final_report": 0}))
     with pytest.raises(InputError, match="initial is for runs of shape"):
         flag_game.accuracy(np.array([["a", "b"]]), np.array([["a", "b"]] * 2), "a")

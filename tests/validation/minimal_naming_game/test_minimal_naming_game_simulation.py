@@ -138,7 +138,7 @@ def test_committed_minorities_flip_large_populations_above_the_critical_fraction
     assert (flips["consensus_word"] == "A").all()
     assert all(word is None for word in stays["consensus_word"].values)
     fixed = theory.minimal_naming_game.fixed_points(0.5, (below, 0), rule)["composition"].values
-    holding_b = stays["single_share"].sel(word=1).isel(round=slice(150, None)).mean("round").values
+    holding_b = stays["single_share"].sel(word="B").isel(round=slice(150, None)).mean("round").values
     nearest = fixed[np.abs(fixed[:, 1] - holding_b.mean()).argmin(), 1]
     np.testing.assert_allclose(holding_b, nearest, atol=0.01)
 

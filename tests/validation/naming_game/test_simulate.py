@@ -326,8 +326,8 @@ def test_saved_and_loaded(generic: xr.Dataset, tmp_path: Path) -> None:
         ({"seed": None}, "seed = None"),
         ({"max_rounds": 0}, "max_rounds = 0"),
         ({"record_rounds": 1001}, "record_rounds = 1001: expected a whole number from 0 to 1000"),
-        ({"policy": {"q": 1}}, "policy is a dict"),
-        ({"policy": xr.Dataset()}, "policy has the variables"),
+        ({"policy": {"q": 1}}, "policy: expected the result of meanfield.make_policy, but it is a dict"),
+        ({"policy": xr.Dataset()}, "policy: expected the result of meanfield.make_policy, but 'q' is missing"),
     ],
 )
 def test_bad_input_is_named(generic: xr.Dataset, wrong: dict[str, object], message: str, unchecked_types: None) -> None:

@@ -244,7 +244,7 @@ def test_wrong_arguments_are_refused_by_name(real, tmp_path):
         quick(RealPopulations(bad_counts, real.runs))
     with pytest.raises(InputError, match=r"choice_counts\.csv\.gz"):
         quick(tmp_path)
-    with pytest.raises(InputError, match="validate_real_populations"):
+    with pytest.raises(InputError, match=r"validation\.populations\.validate"):
         validation.populations.report(real.runs)
     with pytest.raises(InputError, match="runs is empty"):
         quick(RealPopulations(real.choice_counts, real.runs.iloc[:0]))
