@@ -183,7 +183,7 @@ def numbered_by_pair(policy: xr.Dataset, name: str = "policy") -> xr.Dataset:
     numbers = policy.coords.get("word_number")
     if numbers is None or set(numbers.dims) != {"pair", "word"} or not has_names(policy):
         return policy
-    parts = []
+    parts: list[xr.Dataset] = []
     for place in range(policy.sizes["pair"]):
         one, order = policy.isel(pair=place), numbers.transpose("pair", "word").values[place]
         one = one.isel(word=np.argsort(order, kind="stable")[: np.count_nonzero(~np.isnan(order))])
