@@ -192,7 +192,10 @@ def numbered_by_pair(policy: xr.Dataset, name: str = "policy") -> xr.Dataset:
         parts.append(one.drop_vars(("word_number", "word_label"), errors="ignore").assign_coords(coords))
     if len(sizes := sorted({one.sizes["word"] for one in parts})) > 1:
         raise InputError(f"{name} has pairs of {sizes} words: expected as many for each")
-    return xr.concat(parts, "pair", coords=["word_label"], compat="override", join="exact")
+    by_pair = [
+        str(key) for key, one in policy.coords.items() if "pair" in one.dims and key not in ("pair", "word_number")
+    ]
+    return xr.concat(parts, "pair", coords=sorted({*by_pair, "word_label"}), compat="override", join="exact")
 
 
 def _transposed(policy: xr.Dataset) -> xr.Dataset:

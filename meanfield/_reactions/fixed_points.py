@@ -84,7 +84,7 @@ def _index_report(model: ReactionModel, faces: ClosedFaces, roots: list[Root]) -
     spectra = [modes_at(model, root.x, face).values for root in roots]
     if any(np.abs(values).min(initial=1) <= MARGINAL for values in spectra):
         return "; of marginal fixed points the sum of indices says nothing"
-    total = sum(int(np.sign(np.prod(-values).real)) for values in spectra)
+    total = sum(int(np.sign(np.prod(-values / np.abs(values)).real)) for values in spectra)
     return f"; the sum of indices is {total}" + (", as it must be" if total == 1 else " and not 1: some are missing")
 
 

@@ -73,6 +73,7 @@ ANALYSES = (
         "fixed_points",
         ("fixed_point",),
         "published.nc --pair his/her --out fixed_points.csv",
+        skip=("masses", "initial", "starts", "seed"),
     ),
     Analysis(
         "basins", "meanfield._dynamics.basins", "basins", ("attractor",), "published.nc --model gpt-4o --out basins.csv"

@@ -89,7 +89,8 @@ def _steps(name: str, text: str, first: int | float, last: int | float, step: in
     count = (last - first) / step if step else math.nan
     if not 0 <= count < MOST_NUMBERS:
         raise InputError(f"{name} = {text!r}: expected first:last:step with 1 to {MOST_NUMBERS} steps")
-    return [first + i * step for i in range(math.floor(count + 1e-9) + 1)]
+    steps = [first + i * step for i in range(math.floor(count + 1e-9) + 1)]
+    return [*steps[:-1], last] if math.isclose(count, round(count)) else steps
 
 
 def _floats(name: str, given: Sequence[str]) -> list[float]:
@@ -108,6 +109,8 @@ def _pairs(name: str, given: Sequence[str], example: str) -> dict[str, int | flo
         key, equals, number = part.rpartition("=")
         if not equals:
             raise InputError(f"{name} = {part!r}: expected names and numbers, as in {example}")
+        if key in found:
+            raise InputError(f"{name} has {key} twice")
         found[key] = _number(name, number)
     return found
 

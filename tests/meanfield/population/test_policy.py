@@ -88,6 +88,13 @@ def test_a_stack_of_the_words_of_all_pairs_is_one_with_numbers():
         assert meanfield.solve(side_by_side(*pairs)).identical(meanfield.solve(stack_of(*pairs)))
 
 
+def test_what_belongs_to_each_pair_stays_with_it():
+    both = side_by_side("a/b", "c/d").assign_coords(category=("pair", ["one", "two"]))
+    assert meanfield.validate_policy(both)["category"].values.tolist() == ["one", "two"]
+    with pytest.raises(InputError, match=r"model has dims \('pair',\): expected one name"):
+        meanfield.validate_policy(both.assign_coords(model=("pair", ["m1", "m2"])))
+
+
 def with_value(value: float) -> xr.Dataset:
     policy = random_policy(1).copy(deep=True)
     policy["q"][3, 1] = value
