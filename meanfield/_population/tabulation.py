@@ -109,13 +109,12 @@ def _columns(table: pd.DataFrame, words: Sequence[str]) -> tuple[list[Any], np.n
     given = [word for word in words if word in table.columns]
     pairs = [(f"own_{k}", f"partner_{k}") for k in range(1, table.shape[1] // 2 + 1)]
     pairs = [pair for pair in pairs if set(pair) <= set(table.columns)]
-    if not ("memory" in table.columns or pairs) or given not in ([list(words)] + [[words[0]]] * (len(words) == 2)):
+    whole = [("memory",)] if "memory" in table.columns and "memory" not in words else []
+    if not (whole or pairs) or given not in ([list(words)] + [[words[0]]] * (len(words) == 2)):
         columns = ", ".join(map(str, table.columns))
         expected = f"memory, or own_1, partner_1, …, and {', '.join(words)}"
         raise InputError(f"q has the columns {columns}: expected {expected}")
-    cells = {
-        name: [_text(cell) for cell in table[name]] for pair in [("memory",), *pairs] for name in pair if name in table
-    }
+    cells = {name: [_text(cell) for cell in table[name]] for pair in [*whole, *pairs] for name in pair}
     keys: list[Any] = cells.get("memory") or [
         tuple((cells[own][i], cells[partner][i]) for own, partner in pairs if cells[own][i] or cells[partner][i])
         for i in range(len(table))

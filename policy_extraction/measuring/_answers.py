@@ -91,9 +91,12 @@ class Answers:
             bar.initial += len(asked) - len(missing)
             bar.n += len(asked) - len(missing)
             bar.refresh()
-        log_p[missing], censored[missing] = self.ask(
-            backend, words, [asked[number] for number in missing], [prompts[number] for number in missing], bar
-        )
+        left = [asked[number] for number in missing]
+        log_p[missing], censored[missing] = self.ask(backend, words, left, [prompts[number] for number in missing], bar)
+        # Another process may have been first with an answer, and the same call must give the same again.
+        kept, bounds = self.get(left, len(words))
+        held = ~np.isnan(kept).any(axis=1)
+        log_p[missing[held]], censored[missing[held]] = kept[held], bounds[held]
         return log_p, censored
 
     def ask(

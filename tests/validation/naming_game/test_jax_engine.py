@@ -18,6 +18,7 @@ from scipy.stats import chi2_contingency, chisquare, ks_2samp
 
 import meanfield
 import validation
+from _ensembles import chi_square_p
 from meanfield import Population
 from meanfield._dynamics import population_rounds as _population_rounds
 from meanfield._dynamics.population_rounds import choose_pairs, draw_interactions, philox, uniform_below
@@ -44,17 +45,6 @@ def play(policy, n, runs, seed=1, rounds=40, recorded=None, engine=_jax_engine, 
     convention = CONVENTIONS[cast_options.get("convention", "004")]
     recording = Recording() if recorded is None else Recording(recorded, ("word_share",))
     return engine.play_ensemble(rules, start, runs, seed, convention, rounds, recording, lambda rounds: None)
-
-
-def chi_square_p(observed: np.ndarray, law: np.ndarray) -> float:
-    """p of observed counts under a law, rare outcomes taken together."""
-    expected = law * observed.sum()
-    if observed[law == 0].any():
-        return 0.0
-    rare = expected < 10
-    observed, expected = (np.append(v[~rare], v[rare].sum()) for v in (observed, expected))
-    keep = expected > 0
-    return chisquare(observed[keep], expected[keep] * observed.sum() / expected.sum()).pvalue
 
 
 def share_p(ensemble: Ensemble, law: xr.DataArray, played: int) -> float:
