@@ -1,22 +1,24 @@
 """Mean-field theory of populations of language models.
 
-A policy (what an agent says in every memory state) becomes a rate equation, its fixed points, their spectra and a
-stability table. Results are labelled `xarray.Dataset`s.
+A policy gives what an agent says in every memory state. This package turns it into a rate equation, its fixed points,
+their eigenvalues and a stability table. Results are labelled `xarray.Dataset`s.
 
 - Agents: `make_policy`, `load_policy`, `validate_policy`, `each_policy`, `words_of`, `MemorySpace`, `Population`.
-- Starts: `empty_memories`, `consensus`.
-- The rate equation: `dense_tensor`, `drift`, `solve`, `basins`, in a time of which `TIME_PER_ROUND` units are a round.
-- Where it rests: `fixed_points`, `spectrum`, `stability_table`, `sensitivity`.
-- Who decides: `bifurcation`, `critical_mass`.
+- Initial compositions: `empty_memories`, `consensus`.
+- Rate equation: `dense_tensor`, `drift`, `solve`, `basins`. A population round takes `TIME_PER_ROUND` = 2 units of
+  time.
+- Fixed points: `fixed_points`, `spectrum`, `stability_table`, `sensitivity`.
+- Committed minorities and mixtures: `bifurcation`, `critical_mass`.
 - Finite groups: `finite_size`, `group_size_law`.
-- What a word share says: `convention`, `success_rate`, `entropy`.
-- Other games: `ReactionModel`, which `solve`, `fixed_points` and `spectrum` take too, `reaction_model`,
+- Observables of a word share: `convention`, `success_rate`, `entropy`.
+- Other games: `ReactionModel`, which `solve`, `fixed_points` and `spectrum` also accept, `reaction_model`,
   `reaction_protocol`.
 - Tables and files: `stability_report`, `describe_stability`, `write_stability_csv`, `write_stability_latex`, `load`,
   `save`, `cache_folder`, `datasets`.
-- Errors: `InputError`, `ModelError` (as `UnparsedError`), `StorageError` and `ConvergenceError` are `MeanfieldError`.
+- Errors, all of them `MeanfieldError`: `InputError`, `ModelError`, its special case `UnparsedError`, `StorageError`,
+  `ConvergenceError`.
 
-`toolbox` is for the packages beside this one.
+`toolbox` serves the packages beside this one.
 """
 
 import os

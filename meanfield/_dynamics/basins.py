@@ -36,8 +36,7 @@ MARGINAL = "marginal"
 
 
 class _Ends(NamedTuple):
-    """Where trajectories end: compositions (starts, kinds, states), word shares of all agents and of the uncommitted,
-    and what became of each."""
+    """Where trajectories end: compositions (starts, kinds, states), word shares of all agents, and outcomes."""
 
     composition: np.ndarray
     word_share: np.ndarray
@@ -45,7 +44,7 @@ class _Ends(NamedTuple):
 
 
 class _Attractors:
-    """The places at which trajectories have ended so far."""
+    """The attractors that trajectories have reached so far."""
 
     def __init__(self, population: Population) -> None:
         self.population = population
@@ -55,9 +54,9 @@ class _Attractors:
         self.outcome: list[str] = []
 
     def number(self, ends: _Ends) -> np.ndarray:
-        """The number of the attractor of each trajectory; -1 for those that end at a saddle, being on the separatrix.
+        """The number of the attractor of each trajectory; -1 for one that ends at a saddle and so lies on a separatrix.
 
-        Trajectories that move on count by what they do.
+        Trajectories that do not come to rest are grouped by their outcome.
         """
         return np.array([self._number(*end) for end in zip(*ends, strict=True)])
 
@@ -75,7 +74,7 @@ class _Attractors:
         return len(self.composition) - 1
 
     def _belongs(self, x: np.ndarray, share: np.ndarray, k: int, known: np.ndarray) -> bool:
-        """Whether a trajectory that does the same as those of attractor k is one of them."""
+        """Whether a trajectory with the same outcome as attractor k belongs to it."""
         if self.outcome[k] == STEADY:
             return _same(x, known)
         # A continuum of marginal fixed points would be a list of starts: they count by their convention.
@@ -109,42 +108,45 @@ def basins(
     max_time: float = 2000.0,
     progress: bool = False,
 ) -> xr.Dataset:
-    """The fraction of a family of initial compositions from which the rate equation ends at each attractor.
+    """Measure basins of attraction: the fraction of a family of initial compositions that ends at each attractor.
 
     Parameters
     ----------
     policy
         One policy, or a population.
     family
-        'consensus', for two words: a share s of agents, 0 ≤ s ≤ 1, remembers nothing but the first word, as in its
-        consensus [π]^2H, all others nothing but the second. Fractions are lengths in s; the separatrices, where the
-        attractor changes, are found by repeated division to 1e-7, but for basins between two others that are narrower
-        than 1/15. 'dirichlet': compositions drawn from a symmetric
-        Dirichlet distribution over all states, for each kind of agents by itself.
+        'consensus', for two words: a share s of agents, 0 ≤ s ≤ 1, remembers only the first word ([π]^2H), all others
+        only the second. Fractions are lengths in s. Repeated division finds the separatrices, the values of s at which
+        the attractor changes, to 1e-7; it may miss a basin narrower than 1/15 between two others. 'dirichlet':
+        compositions drawn from a symmetric Dirichlet distribution over all states, independently for each kind of
+        agents.
     starts
-        How many compositions are drawn; for 'dirichlet' only. Time grows with them, memory does not.
+        Number of compositions drawn, for 'dirichlet' only. Time grows with it, memory does not.
     concentration
-        Parameter of the Dirichlet distribution; 1 is the uniform distribution on the simplex. Many states share the
-        weight so evenly that word shares hardly differ; small values, as 1 / states, spread them.
+        Parameter of the Dirichlet distribution; 1 is uniform on the simplex. Many states then share the weight so
+        evenly that word shares hardly differ; small values such as 1 / states spread them.
     seed
-        Of the draws.
+        Seed of the draws.
     max_time
-        As in `solve`: what does not come to rest by then is a 'slow transient' or a 'limit cycle'.
+        As in `solve`: a trajectory still moving then is a 'slow transient' or a 'limit cycle'.
     progress
         Show a progress bar.
 
     Returns
     -------
-    Dataset over `attractor`, by falling share of the first word, with `fraction`, `standard_error` (binomial; NaN for
-    'consensus'), `word_share` (word) of all agents, `convention` of those not committed, `outcome` ('steady';
-    'marginal' at fixed points with a leading eigenvalue 0, which are taken together by their convention; or what
-    trajectories do instead, each taken together), and for 'consensus' `separatrix` (boundary), the values of s at which
-    the attractor changes, else none. Starts that end at a saddle are on a separatrix and count for no attractor.
+    Dataset over `attractor`, by falling share of the first word, with
+
+    - `fraction` and its `standard_error` (binomial; NaN for 'consensus');
+    - `word_share` (word) of all agents, `convention` of the uncommitted;
+    - `outcome`: 'steady'; 'marginal' for fixed points with a leading eigenvalue 0, one entry for each convention;
+      otherwise the outcome in `solve`, one entry for each;
+    - `separatrix` (boundary), empty for 'dirichlet'. A start that ends at a saddle lies on a separatrix and counts for
+      no attractor.
 
     Raises
     ------
     InputError
-        If the family is unknown, not for that many words, or a number is out of range.
+        If the family is unknown or not defined for this number of words, or a number is out of range.
 
     See Also
     --------

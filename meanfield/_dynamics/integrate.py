@@ -23,13 +23,13 @@ class Courses(NamedTuple):
     Attributes
     ----------
     word_share
-        At the times asked for, shape (P, I, T, W).
+        At the requested times, shape (P, I, T, W).
     composition
-        Where the solution ends, shape (P, I, M, S).
+        At the end, shape (P, I, M, S).
     time
-        When, shape (P, I).
+        Of the end, shape (P, I).
     residual
-        max|dx/dt| there, shape (P, I).
+        max|dx/dt| at the end, shape (P, I).
     """
 
     word_share: Float[np.ndarray, "populations starts times words"]
@@ -45,7 +45,7 @@ def integrate(
     max_time: float,
     tolerances: Tolerances,
 ) -> Courses:
-    """Solve for each population and each of its starts, up to a steady state, where it stays.
+    """Solve for each population from each of its starts, up to a steady state, where the solution stays.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def integrate(
     times
         When to save the word share.
     max_time
-        When to give up waiting for a steady state; not before the last of `times`.
+        Longest time to wait for a steady state; not before the last of `times`.
     """
     P, n_starts, M, S = starts.shape
     q, share, committed = (np.array(values, dtype=np.float64, order="C") for values in mixtures)

@@ -1,13 +1,13 @@
-"""Many finite populations side by side, agent by agent, as array operations that a GPU can take.
+"""Many finite populations side by side, agent by agent, as array operations for a GPU.
 
-A simulator's inner loop stands in this room because it alone imports JAX; what an ensemble is, and when it has
-converged, is for `validation` to say. One step of the loop is one interaction in each of the runs.
+This inner loop of a simulator stands here because this room alone imports JAX; `validation` defines ensembles and
+convergence. One step of the loop is one interaction in each run.
 
-Random numbers are counted, not carried along: those of an interaction are a function of the key, of the number of the
-run and of the number of the interaction. So neither the number of runs, nor how they are grouped, nor how many
-interactions are prepared at once makes a difference.
+Random numbers are counter-based: those of an interaction depend only on the key, the number of the run and the number
+of the interaction. Results therefore depend neither on the number and grouping of runs nor on how many interactions are
+prepared at once.
 
-Everything here is exact, as in the compiled loop for processors: the two agents are a uniformly random ordered pair of
+The simulation is exact, as in the compiled loop for processors: the two agents are a uniformly random ordered pair of
 different ones, without bias at any N < 2^32, and words are drawn with the policy's probabilities to 63 bits.
 """
 
@@ -53,11 +53,11 @@ class PopulationRuns(NamedTuple):
     played
         Rounds played by each of them.
     states
-        Of the agents, shape (runs, N).
+        States of the agents, shape (runs, N).
     agreed
         Agreements on each word in the last rounds, shape (runs, window, W), int64.
     consensus_round, consensus_word
-        Shape (runs,), int64; 0 and -1 before consensus. Runs go on beyond it, and these two stay.
+        Shape (runs,), int64; 0 and -1 before consensus, constant after it.
     """
 
     run: UInt32[Array, " runs"]
@@ -69,16 +69,16 @@ class PopulationRuns(NamedTuple):
 
 
 class RoundRecords(NamedTuple):
-    """What is recorded of rounds; zeros where fewer were played, no rounds or words of what is not recorded.
+    """Observables of each round; zeros for rounds that were not played, empty for observables that are not recorded.
 
     Attributes
     ----------
     word_share
-        At the end of each round.
+        At the end of the round.
     said
-        How often each word was said in it.
+        How often each word was said.
     agreed
-        In how many of its interactions both said the same word.
+        Number of interactions in which both agents said the same word.
     """
 
     word_share: Float[Array, "rounds runs words"]
@@ -96,7 +96,7 @@ def play_rounds(
     recorded: int = 0,
     observables: tuple[str, ...] = ("word_share",),
 ) -> tuple[PopulationRuns, RoundRecords]:
-    """Play `n_rounds` more rounds of N interactions in every run.
+    """Play `n_rounds` more rounds of N interactions in every run, and return the runs and their records.
 
     Parameters
     ----------
@@ -105,19 +105,15 @@ def play_rounds(
     rules
         Policies as integers.
     key
-        64 bits, of one ensemble; its runs differ by their numbers.
+        64 bits, the same for all runs of an ensemble, which differ by their numbers.
     n_rounds
         How many rounds.
     test
-        The first round after which convergence is tested, and how many agreements in the last rounds it takes.
+        The first round after which convergence is tested, and the agreements in the last rounds that it takes.
     recorded
-        How many rounds to record, from the first of these on; 0 to `n_rounds` or more.
+        How many rounds to record, counted from the first of these.
     observables
-        Fields of `RoundRecords`: which of them to record.
-
-    Returns
-    -------
-    The runs and the records.
+        Fields of `RoundRecords` to record.
     """
     shares, said, agreed = (recorded if name in observables else 0 for name in RoundRecords._fields)
     n_runs, n_words = len(runs.run), rules.q.shape[1]
@@ -154,7 +150,7 @@ def select_runs(runs: PopulationRuns, which: Int[Array, " selected"]) -> Populat
 def _round(
     runs: PopulationRuns, rules: SpeechRules, key: UInt64[Array, ""], counted: int
 ) -> tuple[PopulationRuns, Int[Array, "runs counted"]]:
-    """One round more, and how often each of the first `counted` words was said in it."""
+    """One more round, and how often each of the first `counted` words was said in it."""
     n_runs, n_agents = runs.states.shape
     begin = runs.played.astype(jnp.uint64) * n_agents
     length = max(1, min(n_agents, PREPARED // n_runs))
@@ -202,7 +198,7 @@ def _interactions(
 
 
 def _tested(runs: PopulationRuns, rules: SpeechRules, test: Int[Array, " 2"]) -> PopulationRuns:
-    """The runs with those marked that have just converged."""
+    """The runs, with the newly converged ones marked."""
     agreements = runs.agreed.sum(1)
     new = (runs.consensus_round == 0) & (runs.played >= test[0]) & (agreements.sum(1) >= test[1])
     # Word shares take as long as a good part of a round, and are wanted in few.
@@ -242,7 +238,7 @@ def draw_interactions(
 def choose_pairs(
     attempt: Callable[[Integer[Array, ""]], Pair], shape: tuple[int, int], n_agents: int
 ) -> Integer[Array, "interactions runs 2"]:
-    """Ordered pairs of different agents, all equally likely; `attempt` gives the bits of the k-th attempt at them."""
+    """Ordered pairs of different agents, all equally likely; `attempt(k)` gives the bits of the k-th attempt."""
 
     def refused(carry: tuple[Array, ...]) -> Bool[Array, ""]:
         return ~carry[1].all()
@@ -262,10 +258,10 @@ def choose_pairs(
 
 
 def uniform_below(bits: UInt64[Array, " ..."], n: int) -> tuple[UInt64[Array, " ..."], Bool[Array, " ..."]]:
-    """A number below n < 2^32 from 64 bits, and whether it may be used: of those that may, all are equally likely.
+    """A number below n < 2^32 from 64 bits, and whether to accept it; accepted numbers are equally likely.
 
-    The number is the integer part of bits · n / 2^64. Each has ⌊2^64 / n⌋ or one more values of `bits`; where it is one
-    more, the first is refused. Source: Lemire 2019, ACM Trans. Model. Comput. Simul. 29, 3.
+    The number is the integer part of bits · n / 2^64. Each number has ⌊2^64 / n⌋ or one more values of `bits`; if one
+    more, the first is rejected. Source: Lemire 2019, ACM Trans. Model. Comput. Simul. 29, 3.
     """
     low = (bits & HALF_MASK) * n
     high = (bits >> HALF_BITS) * n + (low >> HALF_BITS)
@@ -274,7 +270,7 @@ def uniform_below(bits: UInt64[Array, " ..."], n: int) -> tuple[UInt64[Array, " 
 
 
 def philox(counter: list[Array] | Words4, key: UInt64[Array, ""]) -> Words4:
-    """128 random bits as four uint32, from a counter of as many and a key of 64 bits."""
+    """128 random bits as four uint32, from a counter of 128 bits and a key of 64."""
     c0, c1, c2, c3 = counter
     k0, k1 = _low(key), _low(key >> HALF_BITS)
     for _ in range(PHILOX_STEPS):

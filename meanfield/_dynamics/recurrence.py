@@ -1,4 +1,4 @@
-"""Whether a trajectory that has not come to rest repeats itself."""
+"""Whether a trajectory that has not come to rest is periodic."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ LOSS = 0.01
 
 
 def recurrence(times: Float[np.ndarray, " times"], word_share: Float[np.ndarray, "times words"]) -> tuple[str, float]:
-    """'limit cycle' and its period where the share at equidistant times repeats itself, else 'slow transient', NaN.
+    """'limit cycle' and its period if the word share at equidistant times is periodic, else 'slow transient' and NaN.
 
-    It repeats itself when the word that varies most crosses the middle of its range upwards at least three times, at
-    equal intervals to 1 %, and its amplitude in both halves of the time is the same to 1 %.
+    It is periodic if the word that varies most crosses the middle of its range upwards at least three times, at
+    intervals that agree to 1 %, and if its amplitudes in both halves of the time agree to 1 %.
     """
     course = _widest(word_share)
     halves = [np.ptp(half) for half in np.array_split(course, 2)]
@@ -37,7 +37,7 @@ def recurrence(times: Float[np.ndarray, " times"], word_share: Float[np.ndarray,
 
 
 def turns(word_share: Float[np.ndarray, "times words"]) -> bool:
-    """Whether the word that varies most turns back at least once, by more than a tolerance leaves."""
+    """Whether the word that varies most turns back at least once, by more than the tolerance of the solver."""
     course = _widest(word_share)
     highest, lowest = np.maximum.accumulate(course), np.minimum.accumulate(course)
     return bool(min((highest - course).max(), (course - lowest).max()) > SMALLEST_AMPLITUDE)

@@ -40,50 +40,52 @@ def solve(
     rtol: float = 1e-8,
     atol: float = 1e-11,
 ) -> xr.Dataset:
-    """Integrate the rate equation from time 0 and report the composition or the word share over time.
+    """Integrate the rate equation from time 0 and return the word share, or the composition, over time.
 
-    Adaptive Tsit5. Of a reaction model it keeps the fraction of agents in each conserved class to rounding.
+    For policies and populations the equation is dx/dt = A(Q)ᵀx - x, and two units of time are one population round
+    ([004] Eq. 24 has the factor 2 that Eq. 27 absorbs). For a reaction model the fraction of agents in each conserved
+    class is kept to rounding. The integrator is adaptive Tsit5.
 
-    The equation of policies is dx/dt = A(Q)ᵀx - x, and a time of 2 is one population round ([004] Eq. 24 has the factor
-    2 that Eq. 27 absorbs). A trajectory ends where max|dx/dt| < 1e-8, and stays there, or at `max_time`; `attractor`
-    and `composition` tell where. That may be a saddle, as for a population without any bias. What does not come to rest
-    is watched for another 200 units of time, and for 2000 if it then has turned back at least once: `outcome` says
-    whether it repeats itself ('limit cycle') or not ('slow transient').
+    A trajectory of policies stops where max|dx/dt| < 1e-8, or at `max_time`; later times repeat its end. It may stop at
+    a saddle, for example in a population without any bias. A trajectory that is still moving at `max_time` is followed
+    for another 200 units of time, or 2000 if it has turned back at least once: `outcome` then tells a 'limit cycle'
+    from a 'slow transient'.
 
     Parameters
     ----------
     policies
         One policy, a stack over model and pair, a population, or a reaction model. A stack is solved as one batch.
     initial
-        Composition to start from: fractions that sum to 1, dims (state), for a population (component, state) or
-        (state), which then holds for each kind of agents. Coordinates of a DataArray count, not positions; its further
-        dims are a batch of starts, and stay in the result. Default: empty memories; a reaction model has none.
+        Initial composition: fractions that sum to 1, dims (state), for a population (component, state), or (state) for
+        all its components alike. A DataArray is aligned by its coordinates; its further dims are a batch of starts and
+        appear in the result. Default: empty memories; required for a reaction model.
     times
-        Times at which to save, shape (T,), increasing, from 0, of a reaction model in its unit of time. Default: 0 to
-        200 (100 rounds) in steps of 0.5; a reaction model has none.
+        Times at which to save, shape (T,), increasing, ≥ 0, in the model's unit of time for a reaction model. Default:
+        0 to 200 (100 rounds) in steps of 0.5; required for a reaction model.
     max_time
-        Where to stop looking for a steady state. Default 2000, the 1,000 rounds of the papers' simulations. Not for a
+        Longest time to wait for a steady state. Default 2000, the 1,000 rounds of the papers' simulations. Not for a
         reaction model, which is solved up to the last of `times`.
     rtol, atol
         Tolerances of the step size control.
 
     Returns
     -------
-    Dataset over model and pair (as in `policies`) and the further dims of `initial`, with `word_share` (time, word),
-    `success_rate` = Σ_w Q_w² and `entropy` = -Σ_w Q_w ln Q_w (time), `composition` (state; of a population component,
-    state) at the end, `residual` = max|dx/dt| there, `end_time`, `outcome` ('steady', 'limit cycle', 'slow
-    transient'), `steady`, `period` of a limit cycle, `attractor`: the word on which agents who are not committed agree
-    at the end, 'mixed' where the success rate among them stays below 0.98.
+    Dataset over model and pair (as in `policies`) and the further dims of `initial`, with
 
-    Of a reaction model, Dataset over the further dims of `initial` with `composition` (time, state) and `residual` =
-    max|dx/dt| (time). The coordinate `conserved_class` (state) is the class of `model.classes`.
+    - `word_share` (time, word), `success_rate` = Σ_w Q_w² (time) and `entropy` = -Σ_w Q_w ln Q_w (time);
+    - `composition` (state; component, state for a population), `residual` = max|dx/dt| and `end_time` at the end;
+    - `outcome` ('steady', 'limit cycle' or 'slow transient'), `steady`, and `period` of a limit cycle;
+    - `attractor`: the word on which the uncommitted agents agree at the end, or 'mixed' if their success rate is below
+      0.98.
+
+    For a reaction model: Dataset over the further dims of `initial` with `composition` (time, state) and `residual` =
+    max|dx/dt| (time). The coordinate `conserved_class` (state) holds `model.classes`.
 
     Raises
     ------
     InputError
-        If an argument is not as described, or the last time is so late that it takes more than a million steps; if
-        policies, starts and times are so many that solving would take more than 16 GiB of memory (or what the
-        environment variable MEANFIELD_MEMORY says, in GiB).
+        If an argument is not as described, the last time takes more than a million steps, or the batch would take more
+        than 16 GiB of memory (or the GiB in the environment variable MEANFIELD_MEMORY).
 
     See Also
     --------
@@ -127,7 +129,7 @@ def solve(
 
 
 class _Stack:
-    """What is solved in one batch: populations along a first axis, some of which may be absent."""
+    """Populations that are solved in one batch, along a first axis; some of them may be absent."""
 
     def __init__(self, policies: xr.Dataset | Population) -> None:
         if isinstance(policies, Population):
@@ -152,7 +154,7 @@ class _Stack:
 
 
 def _starts(stack: _Stack, initial: xr.DataArray | np.ndarray) -> xr.DataArray:
-    """Compositions to start from, dims (those of the stack, further ones, component, state)."""
+    """Initial compositions, dims (those of the stack, further ones, component, state)."""
     if isinstance(initial, str):
         raise InputError(f"initial = {initial!r}: expected a composition, as consensus(policy, {initial!r})")
     if not isinstance(initial, xr.DataArray):
@@ -205,7 +207,7 @@ def _check_memory(n_policies: int, n_starts: int, n_times: int, stack: _Stack) -
 def _outcomes(
     mixtures: Mixture, courses: Courses, tolerances: Tolerances, stack: _Stack
 ) -> tuple[np.ndarray, np.ndarray]:
-    """What becomes of each solution, and the period of limit cycles (else NaN); shape (populations, starts)."""
+    """The outcome of each solution and the period of limit cycles (else NaN), shape (populations, starts)."""
     moving = courses.residual >= STEADY_RESIDUAL
     outcome = np.full(moving.shape, STEADY, dtype=object)
     period = np.full(moving.shape, np.nan)
@@ -219,7 +221,7 @@ def _outcomes(
 def _watch(
     alone: Mixture, compositions: np.ndarray, tolerances: Tolerances, stack: _Stack
 ) -> tuple[np.ndarray, np.ndarray]:
-    """What one population does from each of its compositions; longer, where the shorter watch leaves it open."""
+    """Outcome and period for one population from each composition; a second, longer watch decides open cases."""
     number = compositions.shape[1]
     outcome, period = np.full(number, SLOW_TRANSIENT, dtype=object), np.full(number, np.nan)
     for times in WATCHES:

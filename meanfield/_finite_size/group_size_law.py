@@ -1,4 +1,4 @@
-"""The group-size law: how likely N agents are to end at the convention that an infinite population reaches."""
+"""The group-size law: the chance that N agents end at the convention that an infinite population reaches."""
 
 from __future__ import annotations
 
@@ -38,25 +38,27 @@ CONSENSUS_RESIDUAL = 1e-3
 def group_size_law(
     policy: xr.Dataset, *, n_agents: int | Sequence[int] | np.ndarray = DEFAULT_SIZES, level: float = 0.99
 ) -> xr.Dataset:
-    """The predicted chance Φ(κ√N) that N agents who start with empty memories end at the strong convention.
+    """The chance Φ(κ√N) that N agents who start with empty memories end at the strong convention.
 
-    For policies with two attractors and one saddle between them: the number κ = distance/σ says how many standard
-    deviations of the noise of a single agent it takes to carry the population over the saddle, on the path on which
-    that is easiest (see `least_noise_path`); Φ is the normal distribution function. The law is of leading order in 1/N
-    and in κ. What it leaves out is of order 1/√N: for the eleven pairs of GPT-4o 0.025 at worst at N = 24, 0.009 at
-    N = 100 and 0.003 at N = 400 ({tall, short}, 200,000 simulated runs each).
+    Φ is the normal distribution function. κ measures how strongly a population prefers its strong convention: κ√N is
+    the number of standard deviations by which the noise of N agents must push the population, from empty memories, to
+    carry it over the saddle to the other attractor. κ = distance/σ comes from the path that takes the least noise.
 
-    Where no solution of the equations of leading order is found, which happens from κ of about 1/2 on, κ²/2 is the
-    least action, the exact rate at which the chance of the weak word falls with N; attrs["reason"] says so. Answers of
-    probability 0 then count as 1e-14. κ is infinite where agents with empty memories only ever say one word, answers of
-    probability below 1e-14 aside.
+    The law holds for policies with two attractors and one saddle between them, to leading order in 1/N and in κ. The
+    error is of order 1/√N: for the eleven pairs of GPT-4o at most 0.025 at N = 24, 0.009 at N = 100 and 0.003 at N =
+    400 ({tall, short}, 200,000 simulated runs each).
+
+    From κ of about 1/2 on, the equations of leading order may have no solution. Then κ²/2 is the least action, the
+    exact rate at which the chance of the weak word falls with N, and attrs["reason"] says so; answers of probability 0
+    count as 1e-14 there. κ is infinite if agents with empty memories only ever say one word, apart from answers of
+    probability below 1e-14.
 
     Parameters
     ----------
     policy
         One policy, of two words.
     n_agents
-        Population sizes N ≥ 2, all different. Default: 48 of them from 2 to 100,000.
+        Distinct population sizes N ≥ 2. Default: 48 of them from 2 to 100,000.
     level
         Chance that defines the critical size, between 1/2 and 1.
 
@@ -65,21 +67,20 @@ def group_size_law(
     Dataset with
 
     - `kappa`, and `probability` = Φ(κ√N) over `n_agents`;
-    - `n_critical` = (Φ⁻¹(level)/κ)², the size from which on the chance is at least `level`;
-    - `strong_word`, the convention at the attractor that the rate equation reaches from empty memories, 'mixed' where
-      that is no consensus, '' where there is no law;
-    - `distance` and `sigma`, κ = distance/σ. To first order, the distance is the share of agents who, if they came with
-      memories of the weak word only, would turn an infinite population; σ/√N is the standard deviation of the noise in
-      the same unit. Both are NaN where κ is infinite.
+    - `n_critical` = (Φ⁻¹(level)/κ)², the smallest size with a chance of at least `level`;
+    - `strong_word`, the convention at the attractor that the rate equation reaches from empty memories; 'mixed' if that
+      is no consensus, '' if there is no law;
+    - `distance` and `sigma`, with κ = distance/σ. To first order, the distance is the share of agents who would turn an
+      infinite population if they started with memories of the weak word only; σ/√N is the standard deviation of the
+      noise in the same unit. Both are NaN if κ is infinite.
 
-    attrs["applies"] is 1 where there is such a law. Elsewhere it is 0, the numbers are NaN and attrs["reason"] says
-    why.
+    attrs["applies"] is 1 if there is such a law. Otherwise it is 0, the numbers are NaN and attrs["reason"] says why.
 
     Raises
     ------
     InputError
-        If the policy has more than two words, an argument is out of range, or the sizes are so many that they would
-        take more than 16 GiB of memory (or what the environment variable MEANFIELD_MEMORY says, in GiB).
+        If the policy has more than two words, an argument is out of range, or the sizes would take more than 16 GiB of
+        memory (or the GiB in the environment variable MEANFIELD_MEMORY).
 
     See Also
     --------
@@ -102,7 +103,7 @@ def group_size_law(
 
 
 class LawPath(NamedTuple):
-    """What a group-size law is made of.
+    """The ingredients of a group-size law.
 
     Attributes
     ----------
@@ -120,7 +121,7 @@ class LawPath(NamedTuple):
 
 
 class NoPath(NamedTuple):
-    """Why there is no least-noise path, and κ all the same where it is infinite, for which word."""
+    """Why there is no least-noise path; κ and the word where κ is infinite."""
 
     reason: str
     kappa: float = np.nan
@@ -182,7 +183,7 @@ def _objection(policy: xr.Dataset, points: xr.Dataset) -> str:
 
 
 def _law(policy: xr.Dataset, found: LawPath) -> str:
-    """Why this landscape has a group-size law, and with what reserve."""
+    """Why this landscape has a group-size law, and its reservations."""
     kinds = found.points["kind"].values.tolist()
     mixed = [_place(policy, found.points.isel(fixed_point=i)) for i in (0, 2) if kinds[i] == MIXED]
     reserve = f"; the attractor {' and that '.join(mixed)} is mixed, and small groups leave it again" if mixed else ""
@@ -202,7 +203,7 @@ def _place(policy: xr.Dataset, point: xr.Dataset) -> str:
 
 
 def _why_no_attractor(policy: xr.Dataset, word: str) -> str:
-    """What becomes of agents who have only ever said and heard `word`."""
+    """Why the consensus on `word` does not attract."""
     state = consensus(policy, word)
     leaves = 1 - policy["q"].values[np.argmax(state.values), words_of(policy).index(word)]
     if leaves > CONSENSUS_RESIDUAL:
@@ -212,7 +213,7 @@ def _why_no_attractor(policy: xr.Dataset, word: str) -> str:
 
 
 def _reached(policy: xr.Dataset, points: xr.Dataset) -> int | None:
-    """The attractor that the rate equation reaches from empty memories, None if it reaches none."""
+    """The attractor that the rate equation reaches from empty memories, or None."""
     equations = PathEquations(policy["q"].values, space_of(policy))
 
     def rate(time: float, x: np.ndarray) -> np.ndarray:
@@ -243,7 +244,7 @@ def _path_to_saddle(policy: xr.Dataset, points: xr.Dataset, strong: int) -> LawP
 
 
 def _unit(policy: xr.Dataset, found: LawPath) -> float:
-    """What an agent counts at the start, in the scale of the momentum, who remembers the weak word only."""
+    """The momentum of an agent who starts with memories of the weak word only, relative to an empty memory."""
     effect = found.path.p[0]
     weak_word = 1 if found.strong == 0 else 0  # fixed points come by falling share of the first word
     return abs(effect[space_of(policy).consensus_state(weak_word)] - effect[0])

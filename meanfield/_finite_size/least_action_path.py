@@ -1,15 +1,15 @@
-"""The path over the saddle that is likeliest among many agents, however unlikely: that of least action.
+"""The likeliest path over the saddle among many agents, however unlikely: the path of least action.
 
-Noise carries N agents along a path with a chance of exp(-N κ²/2) to leading order in N, where κ²/2 = ∫ p·dx/dt - h dt
-follows from Hamilton's equations of the interactions themselves (Freidlin and Wentzell, ch. 5):
+Noise carries N agents along a path with a chance of exp(-N κ²/2) to leading order in N. Here κ²/2 = ∫ p·dx/dt - h dt,
+from Hamilton's equations of the interactions themselves (Freidlin and Wentzell, ch. 5):
 
     h(x, p) = ½ [Σ_ab g_ab g_ba / Σx - Σx],   g_ab = Σ_i x_i q_a(i) exp(p_Γ(i,a,b) - p_i).
 
 N·h is the rate at which the mean of exp(N p·x) grows. The rates of this tilted population are as stiff as its noise is
-strong. But u_i = x_i exp(-p_i) and v_i = exp(p_i) are canonical variables too, whose equations are linear and not stiff
-given the messages g_ab(t): W² functions of time are all that is unknown (`messages`). Where Newton's method does not
-find them, for agents who hardly ever slip, it starts from agents who with a chance ε say what is said at the saddle,
-and follows the path as ε falls: to 0, or to 1e-14 where there are answers of probability 0.
+strong. The canonical variables u_i = x_i exp(-p_i) and v_i = exp(p_i), however, obey linear equations that are not
+stiff, given the messages g_ab(t): only these W² functions of time are unknown (`messages`). Newton's method may not
+find them for agents who hardly ever slip. It then starts from agents who with a chance ε answer as at the saddle, and
+follows the path as ε falls: to 0, or to 1e-14 where some answers have probability 0.
 
 As h has degree one in x, d(p·x)/dt = p·dx/dt - h. So κ² = -2 log v of empty memories at time 0, where p·x goes to 0.
 """
@@ -53,11 +53,11 @@ class LeastActionPath(NamedTuple):
     messages
         g_ab, shape (nodes, W, W).
     weights
-        With what the nodes count in integrals over time.
+        Weights of the nodes in integrals over time.
     kappa
         See the module.
     error
-        What it may be wrong by, relative.
+        Relative error of κ.
     equations
         The policy, with 1e-14 for answers of probability 0.
     growth
@@ -106,10 +106,10 @@ class LeastActionPath(NamedTuple):
 def least_action_path(
     equations: PathEquations, saddle: Vector, left: Vector, growth: float, limit: int
 ) -> LeastActionPath | str:
-    """The path of least action; the reason where none is found.
+    """The path of least action, or the reason if none is found.
 
-    It is stationary; that no other has less action is not checked. `left` points towards the side that noise must
-    reach, and above `limit`, of nodes times states, the search is given up.
+    It is stationary; whether another path has less action is not checked. `left` points towards the side that noise
+    must reach. The search is given up above `limit`, in nodes times states.
     """
     if growth < SLOWEST:
         return f"the saddle is almost marginal (eigenvalue {growth:.2g}): a path there takes too long"
@@ -129,7 +129,7 @@ def least_action_path(
 
 
 def _settled(problem: MessageProblem, found: Found, until: float, least: float, limit: int) -> LeastActionPath | str:
-    """The path at as many and as long times as κ needs."""
+    """The path with as many and as long times as κ needs."""
     equations, ends, n_states = problem.equations, problem.ends, len(problem.equations.q)
     parts, change, longest = 1, np.inf, False
     while (lengthen := not longest and found.end_error > SETTLED) or change > SETTLED:
@@ -158,13 +158,13 @@ def _settled(problem: MessageProblem, found: Found, until: float, least: float, 
 
 
 def too_large(n_nodes: int, n_states: int, growth: float) -> str:
-    """Why such a path is not looked for."""
+    """The reason for giving up a path that takes too much memory."""
     path = f"{n_nodes} times in {n_states} states"
     return f"the path to a saddle with eigenvalue {growth:.2g} needs {path}, more than are kept"
 
 
 def _followed(problem: MessageProblem, least: float) -> Found | None:
-    """With the least chance of random answers; from a larger one where it is not found at once."""
+    """The path for the least chance of random answers, if necessary by following it from larger ones."""
     start = np.log(np.tile(problem.ends.said[:, None], (problem.mesh.n_nodes, 1, len(problem.ends.said))))
     if (found := problem.solve(start, least, MESSAGE_TOLERANCE)) is not None:
         return found

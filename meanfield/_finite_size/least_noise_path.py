@@ -1,20 +1,21 @@
-"""The path from empty memories to a saddle that the noise of a finite population takes most easily.
+"""The path from empty memories to a saddle that takes the least noise of a finite population.
 
 With the momentum p, which weighs disturbances by their effect on the side of the saddle on which a population ends,
 
     dx/dt = F(x) + D(x)p,   dp/dt = -J(x)ᵀp,   x(0) = empty memories, x(∞) = the saddle,
 
-and κ² = ∫ pᵀD(x)p dt. Half of it is the action of Freidlin and Wentzell (Random Perturbations of Dynamical Systems,
-ch. 4) but for the gradient of D, which is left out of dp/dt: a correction of relative order κ. From κ of about 1/2 on
-these equations may have no solution. Then the path is that of the action itself, which has a minimum.
+and κ² = ∫ pᵀD(x)p dt. Half of it is the action of Freidlin and Wentzell (Random Perturbations of Dynamical Systems, ch.
+4) except for the gradient of D, which is left out of dp/dt: a correction of relative order κ. From κ of about 1/2 on
+these equations may have no solution. The path of least action then replaces it (`least_action_path`).
 
-A boundary-value problem, on [0, T] with p(T) ∝ the left eigenvector of the saddle's unstable direction and what is left
-after T linearised at the saddle. F has degree one, J(x)x = F(x), so that a solution has d(p·x)/dt = -pᵀDp: from p along
-any course near x, the share p·x(t) = -∫_t pᵀDp of the unstable direction follows, and -p·x(0) = ∫ pᵀDp sets the
-strength. A sweep goes backwards for p, and forwards for x with p·x held at these values by a push along D(x)p,
-which vanishes as sweeps converge. It is stable however fast the saddle repels. Anderson's mixing finds its fixed point.
+The boundary-value problem is solved on [0, T], with p(T) ∝ the left eigenvector of the saddle's unstable direction and
+the dynamics after T linearised at the saddle. F has degree one, J(x)x = F(x), so a solution has d(p·x)/dt = -pᵀDp. From
+p along any course near x follows the share p·x(t) = -∫_t pᵀDp of the unstable direction, and -p·x(0) = ∫ pᵀDp sets the
+strength. A sweep goes backwards for p, and forwards for x with p·x held at these values by a push along D(x)p, which
+vanishes as sweeps converge. It is stable however fast the saddle repels. Anderson's mixing finds its fixed point.
 
-Runge-Kutta of order four on a grid that is halved until κ is known, middles of steps by interpolation of order six.
+Runge-Kutta of order four on a grid that is halved until κ has converged; middles of steps by interpolation of order
+six.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ class LeastNoisePath(NamedTuple):
 def unstable_direction(equations: PathEquations, saddle: Vector) -> tuple[Float[np.ndarray, " two"], Vector]:
     """The two leading eigenvalues (real parts, per unit of time) and the left eigenvector of the first.
 
-    A second eigenvalue that is not positive may be 0, that of the constant vector, which every J has on the left.
+    A second eigenvalue that is not positive may be 0, from the constant vector, a left eigenvector of every J.
     """
 
     def shifted(w: Vector) -> Vector:
@@ -89,10 +90,10 @@ def unstable_direction(equations: PathEquations, saddle: Vector) -> tuple[Float[
 def least_noise_path(
     q: Float[np.ndarray, "states words"], space: MemorySpace, saddle: Vector, left: Vector, growth: float, limit: int
 ) -> LeastNoisePath | LeastActionPath | str:
-    """The path of leading order or, where none is found, that of least action; the reason where neither is.
+    """The path of leading order, else the path of least action, else the reason why neither is found.
 
-    Sweeps start from a population that always hears what is said at the saddle. A path that solves its equations is
-    stationary; that no other has less noise is not checked.
+    Sweeps start from a population that always hears the word share of the saddle. The path is stationary; whether
+    another path has less noise is not checked.
 
     Parameters
     ----------
@@ -115,7 +116,7 @@ def least_noise_path(
 
 
 class _Iterate(NamedTuple):
-    """x, the strength in p(T) = strength · left, and what the last sweep made of them."""
+    """x, the strength in p(T) = strength · left, and the results p and κ of the last sweep."""
 
     x: Course
     strength: float
@@ -124,7 +125,7 @@ class _Iterate(NamedTuple):
 
 
 class _Ends(NamedTuple):
-    """What holds at the ends of a path."""
+    """The conditions at the ends of a path."""
 
     equations: PathEquations
     saddle: Vector
@@ -167,7 +168,7 @@ def _refined(ends: _Ends, first: _Iterate, limit: int) -> LeastNoisePath | str |
 
 
 def _solve(ends: _Ends, guess: _Iterate, step: float) -> _Iterate | None:
-    """The fixed point of sweeps, None where it is not found from this guess."""
+    """The fixed point of sweeps, or None if it is not found from this guess."""
     shape = guess.x.shape
     sweeps: list[_Iterate] = [guess]
 
@@ -189,7 +190,7 @@ def _state(iterate: _Iterate) -> np.ndarray:
 
 
 def _hearing(ends: _Ends, n_steps: int, step: float) -> Course:
-    """The path of agents whose partners speak as those at the saddle: it ends there from everywhere."""
+    """The path of agents whose partners speak as at the saddle: it ends there from everywhere."""
     Q, equations = ends.saddle @ ends.equations.q, ends.equations
 
     @no_type_check
@@ -230,7 +231,7 @@ def _sweep(ends: _Ends, iterate: _Iterate, step: float) -> _Iterate:
 
 
 def _end_error(ends: _Ends, found: _Iterate, step: float) -> float:
-    """What of κ² the linearised end may be wrong by: the part after T, times how nonlinear it is."""
+    """The relative error of κ² from the linearised end: the part after T, times its nonlinearity."""
     x, p = found.x[-1], found.p[-1]
     part = ends.equations.work(x, p) / (2 * ends.growth * found.kappa**2)
     off = ends.equations.transposed(x, ends.left) - ends.growth * ends.left

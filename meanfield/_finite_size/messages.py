@@ -1,19 +1,19 @@
-"""The messages of a tilted population, of which the path of least action is the fixed point (`least_action_path`).
+"""The messages of a tilted population, whose fixed point is the path of least action (`least_action_path`).
 
 Given the messages g_ab(t), with G = Σ_ab g_ab g_ba,
 
     du_j/dt = Σ_(Γ(i,a,b) = j) u_i q_a(i) g_ba - ½(G + 1) u_j,   -dv_i/dt = Σ_ab q_a(i) g_ba v_Γ(i,a,b) - ½(G + 1) v_i
 
 are linear, of bounded rates, and conserve Σuv. u goes forward from empty memories, v backward from the saddle, and both
-give the messages anew, g_ab = Σ_i u_i q_a(i) v_Γ(i,a,b). The fixed point is found by Newton's method for their
-logarithms, with GMRES.
+give new messages, g_ab = Σ_i u_i q_a(i) v_Γ(i,a,b). Newton's method with GMRES finds the fixed point in their
+logarithms.
 
-At the end T the momentum is s·l, of the left eigenvector l of the saddle's unstable direction, with eigenvalue λ, and
-from there on the equations are linearised: l·(x(T) - saddle) = -s lᵀDl/2λ gives the strength s. What is left of the
-action then, s²lᵀDl/4λ, is added to the momentum of all, so that p·x goes to 0.
+At the end T the momentum is s·l, with l the left eigenvector of the saddle's unstable direction and λ its eigenvalue;
+later the equations are linearised. The condition l·(x(T) - saddle) = -s lᵀDl/2λ gives the strength s. The remaining
+action, s²lᵀDl/4λ, is added to the momentum of all states, so that p·x goes to 0.
 
-The messages change fast at the start, where agents hardly ever say the weak word. Steps are equal in τ,
-τ = t/LONG + log(1 + t/FIRST)/GROWTH.
+The messages change fast at the start, where agents hardly ever say the weak word. Steps are equal in τ, τ = t/LONG +
+log(1 + t/FIRST)/GROWTH.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Mesh(NamedTuple):
 
 
 def mesh_until(end: float, parts: int) -> Mesh:
-    """From 0 to that time, each step in as many parts."""
+    """A mesh from 0 to `end`, with each step in as many parts."""
     tau = end / LONG + np.log1p(end / FIRST) / GROWTH
     n_steps = parts * int(np.ceil(tau))
     first = GROWTH / LONG * FIRST
@@ -74,7 +74,7 @@ class Ending(NamedTuple):
     said: Float[np.ndarray, " words"]
 
     def strength(self, u: Vector) -> float | None:
-        """That of the momentum with which u, but for a factor, ends on the linearised path."""
+        """The strength of the momentum with which u, up to a factor, ends on the linearised path, or None."""
 
         def beyond(strength: float) -> float:
             exponent = strength * self.left
@@ -94,7 +94,7 @@ class Ending(NamedTuple):
 
 
 class Found(NamedTuple):
-    """Logarithms of messages, those that they give, the courses between, and the action after these."""
+    """Logarithms of messages, their images, the courses u and v, and the action after the end."""
 
     logarithms: Messages
     again: Messages
@@ -116,22 +116,22 @@ class Found(NamedTuple):
 
     @property
     def end_error(self) -> float:
-        """What linearising the end leaves out of κ, relative: of third order in its strength, while that is of second.
+        """The relative error of κ from linearising the end: it is of third order in the strength, the action of second.
 
-        It stays large where p has nothing to work with, as at an attractor, instead of the saddle.
+        It stays large where p does no work, as at an attractor instead of the saddle.
         """
         return (2 * self.rest / self.kappa**2) ** 1.5 if self.kappa > 0 else np.inf
 
 
 class MessageProblem:
-    """A policy, some of whose answers are at random, a saddle and a mesh."""
+    """A policy with some random answers, a saddle and a mesh."""
 
     def __init__(self, equations: PathEquations, ends: Ending, mesh: Mesh) -> None:
         self.mesh, self.evaluations = mesh, 0
         self.equations, self.ends = equations, ends
 
     def policy(self, at_random: float) -> np.ndarray:
-        """That of agents who with a chance say what is said at the saddle."""
+        """The policy of agents who with a chance `at_random` answer as at the saddle."""
         return (1 - at_random) * self.equations.q + at_random * self.ends.said
 
     def evaluate(self, logarithms: Messages, q: np.ndarray) -> Found | None:
@@ -159,7 +159,7 @@ class MessageProblem:
         return starts[int(np.argmin([np.inf if one is None else one.size for one in found]))]
 
     def solve(self, start: Messages, at_random: float, tolerance: float, most: int = SHORT_SEARCH) -> Found | None:
-        """Newton's method, None where it does not converge within about so many evaluations."""
+        """The solution by Newton's method, or None if it does not converge within about so many evaluations."""
         q, (krylov, exact) = self.policy(at_random), KRYLOV_TOLERANCES
         found, before = self.evaluate(start, q), self.evaluations
         while found is not None and found.size >= tolerance:
@@ -196,13 +196,7 @@ class MessageProblem:
 
 
 def moved(logarithms: Messages, before: Mesh, after: Mesh, wait: float) -> Float[np.ndarray, "others own partner"]:
-    """Messages at the times of a longer mesh: those of one time last longer, and those of the end.
-
-    Parameters
-    ----------
-    wait
-        That time, against the last.
-    """
+    """Messages at the times of a longer mesh: the values at `wait` times the old end, and at the end, last longer."""
     at, extra = wait * before.time[-1], (after.time[-1] - before.time[-1]) * (0.5 if wait < 1 else 1.0)
     time = after.time[::2]
     source = np.where(time < at, time, np.maximum(at, time - extra))

@@ -1,23 +1,23 @@
 """Mean and variance of the word share among N agents, to order 1/N.
 
-The composition of N agents has mean x + V/N and covariance C/N, up to 1/N², with (Gast and Van Houdt, Proc. ACM Meas.
-Anal. Comput. Syst. 1, 17 (2017); van Kampen, ch. X)
+The composition of N agents has mean x + V/N and covariance C/N, up to 1/N² (Gast and Van Houdt, Proc. ACM Meas. Anal.
+Comput. Syst. 1, 17 (2017); van Kampen, ch. X):
 
     dx/dt = F(x),   dC/dt = JC + CJᵀ + D - 2FFᵀ,   dV/dt = JV + ½F''[C] + b - JF.
 
-2FFᵀ and JF are there because exactly N/2 interactions happen in a unit of time, as in simulations; at the times of a
-Poisson process C would be larger by 2t FFᵀ and V by t JF. b is there because the two agents who meet are different
-ones: an agent never meets itself, so that its partner says b with Q_b + (Q_b - q_b(i))/N, and
+2FFᵀ and JF account for exactly N/2 interactions in a unit of time, as in simulations; at the times of a Poisson process
+C would be larger by 2t FFᵀ and V by t JF. b accounts for the two agents of an interaction being different: a partner
+says b with probability Q_b + (Q_b - q_b(i))/N, and
 
     b(x) = Σ_i x_i Σ_ab q_a(i) (Q_b - q_b(i)) e_Γ(i,a,b).
 
-Two facts keep this at O(S) a step. F is quadratic, F''[C] = 2 Σ_ij C_ij Σ_ab q_a(i) q_b(j) e_Γ(i,a,b), so that only Cq
-enters, S·W numbers. And agents who have not met are independent: C = diag(x) - xxᵀ + h, where the correlation h/N
+Two facts keep the cost at O(S) a step. F is quadratic, F''[C] = 2 Σ_ij C_ij Σ_ab q_a(i) q_b(j) e_Γ(i,a,b), so only the
+S·W numbers Cq enter. And agents who have not met are independent: C = diag(x) - xxᵀ + h, where the correlation h/N
 between two agents starts from zero and obeys
 
-    dh/dt = Jh + hJᵀ + Σ_ab k_ab k_baᵀ - 2FFᵀ,   k_ab = Σ_i x_i q_a(i) (e_Γ(i,a,b) - x),   F = Σ_ab Q_b k_ab:
+    dh/dt = Jh + hJᵀ + Σ_ab k_ab k_baᵀ - 2FFᵀ,   k_ab = Σ_i x_i q_a(i) (e_Γ(i,a,b) - x),   F = Σ_ab Q_b k_ab.
 
-what is fed in at a time has rank W² at most, and is forgotten with the memory. So h has a low rank, and is kept in
+Its source has rank W² at most at any time, and is forgotten with the memory. So h has a low rank and is kept in
 factors, which J moves like any perturbation of x; they are compressed to the eigenvectors of h whenever they have
 become twice as many as these.
 """
@@ -56,7 +56,7 @@ MAX_NUMBERS = 2**26  # steps times states: 0.5 GB for what drives V, and another
 
 
 class Moments(NamedTuple):
-    """What the equations give at the steps.
+    """The solution at the steps.
 
     Attributes
     ----------
@@ -81,13 +81,13 @@ def finite_size(
 ) -> xr.Dataset:
     """Mean and variance of the word share over time among N agents who start with empty memories, to order 1/N.
 
-    The word share Q of N agents, after N·t/2 interactions of two different agents each, has
+    After N·t/2 interactions the word share of N agents has
 
         mean Q(t) + qᵀV(t)/N + O(1/N²)  (refined mean field),   variance qᵀC(t)q/N + O(1/N²)  (linear noise).
 
-    This describes populations that follow one path. Where noise decides between two conventions, it holds as long as
-    the standard deviation is small against the distance to the saddle; after that, see `group_size_law`. Close to
-    consensus, where populations differ by how far they have got, the next order is large in relation: for GPT-4o
+    This describes populations that follow one path. If noise decides between two conventions, it holds while the
+    standard deviation is small compared with the distance to the saddle; afterwards see `group_size_law`. Close to
+    consensus, where populations differ by how far they have got, the next order is relatively large: for GPT-4o
     {African, White} the variance is too small by 130/N of itself after four rounds and by 450/N after six.
 
     Parameters
@@ -95,7 +95,7 @@ def finite_size(
     policy
         One policy, of W ≥ 2 words.
     n_agents
-        Population sizes N ≥ 2 for which to give `mean` and `variance`.
+        Population sizes N ≥ 2 for which to return `mean` and `variance`.
     times
         Increasing times from 0, shape (T,); two units are a round of N interactions. Default: 0 to 60 in steps of 0.5.
 
@@ -106,13 +106,13 @@ def finite_size(
     - `word_share` (time, word), that of the rate equation;
     - `word_share_correction` (time, word), qᵀV, to be divided by N;
     - `word_share_variance` (time, word), the diagonal of qᵀCq, to be divided by N;
-    - where `n_agents` is given, `mean` and `variance` (n_agents, time, word).
+    - `mean` and `variance` (n_agents, time, word), if `n_agents` is given.
 
     Raises
     ------
     InputError
-        If an argument is not as described, or a course of that many steps in that many states takes too much memory,
-        or sizes and times more than 16 GiB (or what the environment variable MEANFIELD_MEMORY says, in GiB).
+        If an argument is not as described, so many steps in so many states take too much memory, or sizes and times
+        take more than 16 GiB (or the GiB in the environment variable MEANFIELD_MEMORY).
 
     See Also
     --------
@@ -187,7 +187,7 @@ def _moments(equations: PathEquations, n_steps: int) -> Moments:
 def _observe(
     x: np.ndarray, rows: np.ndarray, middle: np.ndarray, equations: PathEquations
 ) -> tuple[np.ndarray, np.ndarray]:
-    """What drives V, ½F''[C] + b - JF, shape (S,), and the diagonal of qᵀCq."""
+    """The source of V, ½F''[C] + b - JF, shape (S,), and the diagonal of qᵀCq."""
     q, F = np.ascontiguousarray(equations.q.T), equations.drift(x)
     said, Q = x * q, q @ x
     Cq = said - Q[:, None] * x + (middle @ (rows @ q.T)).T @ rows
@@ -207,7 +207,7 @@ def _fed(x: np.ndarray, equations: PathEquations) -> tuple[np.ndarray, np.ndarra
 
 
 def _fed_within(x: np.ndarray, equations: PathEquations, part: float) -> tuple[np.ndarray, np.ndarray]:
-    """What is fed in at that part of a step from x, moved to its end, with the weights of the quadrature."""
+    """The source of h at that part of a step from x, moved to its end, with the weights of the quadrature."""
     there = _advance(x[None], equations, part * STEP)[0]
     rows, weights = _fed(there, equations)
     return _advance(np.vstack([there, rows]), equations, (1 - part) * STEP)[1:], (0.5 - END) * STEP * weights

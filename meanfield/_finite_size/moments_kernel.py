@@ -1,6 +1,6 @@
-"""Steps of the rate equation and of its perturbations in compiled loops; see `moments`.
+"""Compiled steps of the rate equation and of its perturbations; see `moments`.
 
-`memory` holds the number of the memory that each state keeps; kept[k, a] is indexed by it and by what is said.
+`memory` holds the number of the memory that each state keeps; kept[k, a] is indexed by it and by the word said.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from meanfield._population.trajectory_kernel import WEIGHTS
 @compiled
 @no_type_check
 def step_of(x, q, memory, n_kept, step):
-    """x one step further, and at each stage what is kept by agents and what is said."""
+    """x one step further, and at each stage the memories kept and the words said."""
     n_stages = len(WEIGHTS)
     kept, said = np.empty((n_stages, n_kept, q.shape[1])), np.empty((n_stages, q.shape[1]))
     slopes, y = np.empty((n_stages, len(x))), x.copy()
@@ -32,7 +32,7 @@ def step_of(x, q, memory, n_kept, step):
 @compiled
 @no_type_check
 def perturbations(rows, kept, said, q, memory, step, source, after):
-    """Write perturbations of x one step further, in which `source` drives them, shape (stages, S) or (0, S)."""
+    """Write perturbations of x one step further, driven by `source` of shape (stages, S), or (0, S) for none."""
     n_stages, n_kept, _ = kept.shape
     slopes, y = np.empty((n_stages, rows.shape[1])), np.empty(rows.shape[1])
     for row in range(len(rows)):
@@ -52,7 +52,7 @@ def perturbations(rows, kept, said, q, memory, step, source, after):
 @compiled
 @no_type_check
 def _slope(y, kept, Q, kept_too, change, slope):
-    """Write what comes from agents who keep a memory and hear a word drawn from Q, or from its change, less y."""
+    """Write the gain from agents who keep a memory and hear a word drawn from Q, or from its change, minus y."""
     slope[0] = -y[0]
     j = 1
     for k in range(kept.shape[0]):
@@ -65,7 +65,7 @@ def _slope(y, kept, Q, kept_too, change, slope):
 @compiled
 @no_type_check
 def move(x, slopes, stage, step, y):
-    """Write the argument of the next stage, after the last one the result."""
+    """Write the argument of the next stage, or the result after the last one."""
     y[:] = x
     for j in range(stage + 1):
         weight = step * WEIGHTS[stage, j]

@@ -1,8 +1,8 @@
-"""What moves the least-noise path and its momentum.
+"""The products in the equations of the least-noise path and its momentum.
 
-With kept[k, a] = Σ_i x_i q_a(i), the sum over the states i that keep the memory k, and R[k, a, b] the value of the
-state that follows k when a is said and b is heard, all products of `drift` and `noise` are sums over k. They
-are called thousands of times, so that they are compiled (`path_kernel`).
+With kept[k, a] = Σ_i x_i q_a(i), summed over the states i that keep the memory k, and R[k, a, b] the value of the state
+that follows k after saying a and hearing b, all products of `drift` and `noise` are sums over k. They are called
+thousands of times and therefore compiled (`path_kernel`).
 """
 
 from __future__ import annotations
@@ -21,15 +21,7 @@ Rows = Float[np.ndarray, "kept own partner"]
 
 @no_type_check  # of shapes, under test: products are called thousands of times
 class PathEquations:
-    """Drift and noise of one policy.
-
-    Parameters
-    ----------
-    q
-        The policy, shape (S, W).
-    space
-        Its memories.
-    """
+    """Drift and noise of one policy q, shape (S, W)."""
 
     def __init__(self, q: Float[np.ndarray, "states words"], space: MemorySpace) -> None:
         self.space = space
@@ -44,7 +36,7 @@ class PathEquations:
         return w[1:].reshape(-1, self.n_words, self.n_words)
 
     def states(self, flow: Rows) -> Vector:
-        """The composition into which agents come who keep k, say a and hear b."""
+        """The composition of agents after keeping k, saying a and hearing b."""
         return np.concatenate([[0.0], flow.ravel()])
 
     def kept(self, x: Vector) -> Float[np.ndarray, "kept own"]:

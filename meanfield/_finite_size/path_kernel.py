@@ -1,7 +1,7 @@
-"""Products of the least-noise path in compiled loops; see `path_equations` for what they are.
+"""Products of the least-noise path in compiled loops; `path_equations` explains them.
 
-`memory` holds the number of the memory that each state keeps; kept[k, a] and R[k, a, b] are indexed by it, by what is
-said and by what is heard.
+`memory` holds the number of the memory that each state keeps; kept[k, a] and R[k, a, b] are indexed by it, by the word
+said and by the word heard.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def met(kept, R):
 @compiled
 @no_type_check
 def rows(w, W):
-    """R[k, a, b], the value of the state that follows k when a is said and b is heard."""
+    """R[k, a, b], the value of the state that follows k after saying a and hearing b."""
     return w[1:].reshape(-1, W, W)
 
 

@@ -1,8 +1,8 @@
 """Which memories make the collective bias: derivatives of collective quantities with respect to the policy.
 
-All are adjoint derivatives: one problem, solved once, gives those with respect to all S entries of the policy.
-
-That of κ goes along the least-noise path (`path_gradient`), the others through one stationary law (`poisson`).
+All are adjoint derivatives: the solution of one problem gives the derivatives with respect to all S entries of the
+policy. κ is differentiated along the least-noise path (`path_gradient`), the others through one stationary law
+(`poisson`).
 """
 
 from __future__ import annotations
@@ -27,46 +27,46 @@ Columns = dict[str, np.ndarray]
 
 
 def sensitivity(policy: xr.Dataset, *, of: str, fixed_point: int | None = None, word: str | None = None) -> xr.Dataset:
-    """How a collective quantity of a two-word policy changes with what agents say in each memory.
+    """The derivative of a collective quantity of a two-word policy with respect to what agents say in each memory.
 
-    dq(i) raises the chance of the first word in memory i by dq and lowers that of the second by as much. Memories with
-    an exact 0 or 1 have a derivative on one side; for κ of the least action that at 1e-14 instead of 0.
+    dq(i) raises the probability of the first word in memory i by dq and lowers that of the second by as much. A memory
+    with an exact 0 or 1 has a one-sided derivative; for κ of the least action the derivative is taken at 1e-14 instead
+    of 0.
 
     Parameters
     ----------
     policy
         One policy, of two words.
     of
-        - 'kappa': κ of the group-size law, κ ≥ 0 whichever word is strong (derivatives to about 1e-4, or as well as
-          `group_size_law` says that κ is known);
-        - 'eigenvalue': leading eigenvalue of a fixed point (its real part), which moves with the policy;
+        - 'kappa': κ of the group-size law, ≥ 0 whichever word is strong (derivatives to about 1e-4, or to the accuracy
+          of κ that `group_size_law` reports);
+        - 'eigenvalue': real part of the leading eigenvalue of a fixed point, which moves with the policy;
         - 'word_share': share of the first word at a fixed point;
         - 'critical_mass': fraction of agents committed to `word` at which the old state vanishes in a fold.
     fixed_point
         Number of the fixed point, as in `fixed_points(policy)`; for 'eigenvalue' and 'word_share'.
     word
-        To which agents are committed; for 'critical_mass'.
+        Word of the committed agents; for 'critical_mass'.
 
     Returns
     -------
     Dataset over `state` with
 
     - `derivative` with respect to q(i), and `memory`, a label as 'a/b b/b': own/partner's word, oldest first;
-    - `weight`, the fraction of agents in the memory: at the fixed point; at the fold, of those not committed; for κ, on
-      the least-noise path, times weighted by what they contribute to κ²;
-    - for 'eigenvalue' `direct`, the derivative if the fixed point did not move;
+    - `weight`, the fraction of agents in the memory: at the fixed point; among the uncommitted at the fold; for κ
+      averaged over the least-noise path, with times weighted by their contribution to κ²;
+    - for 'eigenvalue' `direct`, the derivative at an unmoved fixed point;
     - for 'kappa' `bias`, half of q(first | i) - q(second | i with the words exchanged), and `contribution` = derivative
-      · bias. A policy that treats both words alike has κ = 0, so that contributions sum to κ, up to bias³. For the
-      eleven pairs of GPT-4o, with strong biases, the sum is within 13 % of κ.
+      · bias. A policy that treats both words alike has κ = 0, so contributions sum to κ up to bias³; for the eleven
+      strongly biased pairs of GPT-4o the sum is within 13 % of κ.
 
     attrs["value"] is the quantity itself.
 
     Raises
     ------
     InputError
-        If the policy has more than two words, an argument is missing or out of place, the least-noise path or a fold is
-        not there or not found, the fixed point is marginal or its leading eigenvalue not simple, or agents hardly ever
-        leave some habit.
+        If the policy has more than two words, an argument is missing or out of place, there is no least-noise path or
+        fold, the fixed point is marginal or its leading eigenvalue not simple, or agents hardly ever leave some habit.
 
     See Also
     --------

@@ -12,9 +12,8 @@ from meanfield._population.memory import MemorySpace
 def flow_successors(space: MemorySpace) -> np.ndarray:
     """The chain of an agent seen just after it speaks, shape (M, W, W): M = W^{2H-1} flows.
 
-    A flow is (the H - 1 interactions kept, the word just said): the partner's word is still open, so an agent in a
-    full memory is a flow and a word heard. Entry [flow, heard, said] is the flow after hearing `heard` and then saying
-    `said`.
+    A flow is (the H - 1 interactions kept, the word just said), with the partner's word still open; a flow and a word
+    heard make a full memory. Entry [flow, heard, said] is the flow after hearing `heard` and then saying `said`.
     """
     W, D = space.n_words, space.n_digits
     n_kept = D ** (space.memory_length - 1)
@@ -28,19 +27,15 @@ def said_next(q: np.ndarray, space: MemorySpace) -> np.ndarray:
 
 
 def closed_classes(q: np.ndarray, space: MemorySpace, heard: tuple[int, ...]) -> list[np.ndarray]:
-    """The closed classes of flows when partners say each of the words `heard` with positive probability.
+    """The closed classes of flows, one array each, if partners say each of the words `heard` with positive probability.
 
     Exact zeros of the policy count: a memory that is left with probability 2e-16 is not closed.
-
-    Returns
-    -------
-    Arrays of flow numbers, one a class.
     """
     return classes_of(q, space, heard, 0.0)
 
 
 def classes_of(q: np.ndarray, space: MemorySpace, heard: tuple[int, ...], leak: float) -> list[np.ndarray]:
-    """The classes of flows that are closed but for answers of at most that probability."""
+    """The classes of flows that agents leave only by answers of probability at most `leak`."""
     successors = flow_successors(space)[:, list(heard), :]
     possible = said_next(q, space)[:, list(heard), :] > leak
     n_flows = successors.shape[0]

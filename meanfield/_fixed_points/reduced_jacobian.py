@@ -1,14 +1,14 @@
-"""The reduced Jacobian on what agents keep and say, where it is half as large and free of trivial modes.
+"""The reduced Jacobian on kept memories and said words, where it is half as large and free of trivial modes.
 
-A perturbation v with Σv = 0 enters J + I through u = spoken(v) alone, the weight of agents by the memory that they keep
-and the word that they say (see `spoken`):
+A perturbation v with Σv = 0 enters J + I only through u = spoken(v), the weight of agents by the memory they keep and
+the word they say (see `spoken`):
 
-    (J + I) v = heard(u, Q) + heard(F, Σ_m s_m Σ_k u_m(k)),   F = spoken(x),
+    (J + I) v = heard(u, Q) + heard(F, Σ_m s_m Σ_k u_m(k)),   F = spoken(x).
 
-so that B u = spoken(heard(u, Q) + heard(F, Σ_m s_m Σ_k u_m(k))) has the eigenvalues of J + I, but for zeros. Zero is
+So B u = spoken(heard(u, Q) + heard(F, Σ_m s_m Σ_k u_m(k))) has the eigenvalues of J + I except for zeros. Zero is
 always an eigenvalue of J + I: it belongs to differences between agents that the next word does not show.
 
-Works on arrays of any numbers, so that one definition serves float64 and extended precision.
+Works on arrays of any numbers, so one definition serves float64 and extended precision.
 """
 
 from __future__ import annotations
@@ -33,14 +33,10 @@ class ReducedJacobian:
 
     Parameters
     ----------
-    mixture
-        The population.
     x
         The composition, shape (M, S), rows sum to 1.
-    space
-        Its memories.
     number
-        What turns a float into the numbers to compute with.
+        Converts a float into the numbers to compute with.
     """
 
     def __init__(self, mixture: Mixture, x: np.ndarray, space: MemorySpace, number: Any = np.float64) -> None:
@@ -110,7 +106,7 @@ class ReducedJacobian:
         return float(np.real(left @ (self.apply(right.real) + 1j * self.apply(right.imag))))
 
     def shift(self, left: Numbers, right: Numbers) -> float:
-        """|l·δB r| at most, for a relative change of 1 of each entry of x; l·r = 1.
+        """A bound of |l·δB r| for a relative change of 1 of each entry of x; l·r = 1.
 
         x acts through F, entry by entry, and through Q.
         """
@@ -151,9 +147,9 @@ def _converted(values: np.ndarray, number: Any) -> Numbers:
 
 
 def _rows_of_one(q: Numbers) -> Numbers:
-    """`q` with the largest entry of each row replaced by what the others leave of 1.
+    """`q` with the largest entry of each row replaced by 1 minus the others.
 
-    A table's rows sum to 1 up to rounding. Where J is almost defective that rounding would move eigenvalues.
+    Rows of a table sum to 1 only up to rounding, which would move the eigenvalues of an almost defective J.
     """
     largest = q.argmax(-1)[..., None]
     excess = q.sum(-1, keepdims=True) - 1

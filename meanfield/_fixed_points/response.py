@@ -1,4 +1,4 @@
-"""What agents say whose partners say words with fixed probabilities: the response whose fixed points are sought."""
+"""The response: the word share of agents whose partners say words with fixed probabilities."""
 
 from __future__ import annotations
 
@@ -16,12 +16,7 @@ from meanfield.toolbox._errors import InputError
 class Response:
     """F(Q) = Σ_m s_m f_m(Q) + c, with f_m(Q) the stationary word share of agents of kind m.
 
-    Parameters
-    ----------
-    population
-        Its kinds of agents have each one or several closed classes of memories.
-    laws
-        The stationary law of each kind on the closed class that is meant.
+    `laws` are the stationary laws of the kinds, each on one closed class of memories.
     """
 
     def __init__(self, population: Population, laws: tuple[StationaryLaw, ...]) -> None:
@@ -37,7 +32,7 @@ class Response:
     def __call__(
         self, Q: Float[np.ndarray, "laws words"], tolerance: float = TOLERANCE
     ) -> Float[np.ndarray, "laws words"]:
-        """F(Q) for each row of Q, to the relative accuracy that is asked for, by default that of float64."""
+        """F(Q) for each row of Q, to this relative accuracy."""
         said = self.of_kinds(Q, tolerance)
         return np.einsum("m,mlw->lw", self._mixture.share, said) + self._mixture.committed
 
@@ -47,14 +42,9 @@ class Response:
 
 
 def responses(population: Population, support: tuple[int, ...] | None = None) -> list[Response]:
-    """The responses of a population, one for each way to choose a closed class for each kind.
+    """The responses of a population, one for each choice of a closed class for each kind.
 
-    Parameters
-    ----------
-    population
-        Any.
-    support
-        The words that partners say; default all.
+    `support` are the words that partners say, by default all.
     """
     words = tuple(range(population.space.n_words)) if support is None else support
     each_kind = []
@@ -67,14 +57,12 @@ def responses(population: Population, support: tuple[int, ...] | None = None) ->
 
 
 def supports(population: Population, most: int) -> list[tuple[int, ...]]:
-    """The sets of words that a population may keep to: faces of the simplex that can hold fixed points.
+    """The sets of words to which a population may keep, from large to small: faces of the simplex with possible fixed
+    points.
 
-    On a face the words of its support are heard and, in some closed class of each kind, no others are said. Each such
-    set is a union of smallest ones that contain a given word, and of what follows from hearing them.
-
-    Returns
-    -------
-    Supports from large to small; all words are one of them wherever every word may be said.
+    On such a face the words of its support are heard and, in some closed class of each kind, no others are said. Each
+    set is a union of smallest sets that contain a given word, with all that follows from hearing them. All words are
+    one of the sets wherever every word may be said.
 
     Raises
     ------
@@ -98,7 +86,7 @@ def supports(population: Population, most: int) -> list[tuple[int, ...]]:
 
 
 def _kept_to(population: Population, heard: frozenset[int]) -> set[frozenset[int]]:
-    """The smallest sets of words that contain `heard` and what is said by those who hear them."""
+    """The smallest sets of words that contain `heard` and all words said in reply."""
     kept, pending = set(), [heard]
     while pending:
         words = pending.pop()
@@ -111,7 +99,7 @@ def _kept_to(population: Population, heard: frozenset[int]) -> set[frozenset[int
 
 
 def _said(population: Population, heard: tuple[int, ...]) -> set[frozenset[int]]:
-    """The words that agents may come to say for good who hear these, for each choice of closed classes."""
+    """The words that agents who hear these may say for good, for each choice of closed classes."""
     each_kind = [
         {
             frozenset((flows % population.space.n_words).tolist())

@@ -36,35 +36,36 @@ MARGIN = 10.0  # between the error to first order and the one reported
 def spectrum(
     policy: xr.Dataset | Population | ReactionModel, composition: xr.DataArray | np.ndarray, *, k: int | None = None
 ) -> xr.Dataset:
-    """The k leading eigenvalues of the reduced Jacobian, those with the largest real parts.
+    """The k leading eigenvalues of the reduced Jacobian, by falling real part.
 
-    Of a reaction model the Jacobian is restricted to perturbations that keep the mass of each conserved class and leave
-    classes without mass empty. Of policies
-    J = A(Q)ᵀ - I + (∂A/∂Q ᵀ x) qᵀ, restricted to perturbations with Σε = 0: [004] Eqs. 34-38 for any composition x.
-    Found by matrix-free Arnoldi iteration, or by LAPACK where J is small, with the condition of each. Near λ = -1
-    J is almost defective, since agents forget everything in H interactions; what float64 can't tell there is computed
-    in extended precision, which lists an eigenvalue with several eigenvectors once.
+    For policies J = A(Q)ᵀ - I + (∂A/∂Q ᵀ x) qᵀ on perturbations with Σε = 0: [004] Eqs. 34-38 for any composition x.
+    For a reaction model J acts on perturbations that keep the mass of each conserved class and leave empty classes
+    empty.
+
+    Matrix-free Arnoldi iteration finds the eigenvalues, or LAPACK where J is small. Near λ = -1 J is almost defective,
+    since agents forget everything in H interactions; what float64 can't resolve there is computed in extended
+    precision, which lists an eigenvalue with several eigenvectors once.
 
     Parameters
     ----------
     policy
-        One policy, a reaction model, or a population; of the kinds of agents in a population each keeps its own Σε = 0.
+        One policy, a population, or a reaction model. In a population Σε = 0 for each kind of agents.
     composition
-        Shape (S,), for a population (M, S), or a DataArray, of which coordinates count; rows sum to 1: the fraction
-        of agents of a kind in each state. It need not be a fixed point.
+        Fractions of agents in each state, shape (S,), for a population (M, S); rows sum to 1. A DataArray is aligned by
+        its coordinates. It need not be a fixed point.
     k
         How many eigenvalues, 1 ≤ k ≤ M(S - 1). Default: 4, or all where there are fewer.
 
     Returns
     -------
-    Dataset over `mode` with `eigenvalue` and `eigenvalue_imaginary`, per unit of time (of policies two units are a
-    round), `eigenvalue_error`, a bound of the error of each for the table as given, and, of policies,
-    `eigenvalue_floor_shift`, by how much it moves to first order if entries below 1e-14 are taken for 0.
+    Dataset over `mode` with `eigenvalue` and `eigenvalue_imaginary`, per unit of time (two units are a round for
+    policies), `eigenvalue_error`, a bound of the error for the table as given, and for policies
+    `eigenvalue_floor_shift`, the shift to first order if entries below 1e-14 are set to 0.
 
     Raises
     ------
     InputError
-        If the composition is none, or k is out of range.
+        If `composition` does not fit the policy, or k is out of range.
 
     See Also
     --------
@@ -115,8 +116,8 @@ class Eigenvalues(NamedTuple):
     errors
         A bound of the error of each.
     floor_shifts
-        By how much the real part of each moves, to first order, where entries of the policy below 1e-14 are taken for
-        0: digits to the right of it say nothing about a language model.
+        Shift of the real part of each, to first order, if entries of the policy below 1e-14 are set to 0: digits beyond
+        it say nothing about a language model.
     """
 
     values: np.ndarray
@@ -129,13 +130,9 @@ def leading_eigenvalues(
 ) -> Eigenvalues:
     """The k eigenvalues with the largest real parts.
 
-    In float64 where the condition of an eigenvalue allows, in extended precision elsewhere, which finds an eigenvalue
-    with several eigenvectors once.
-
-    Parameters
-    ----------
-    x_error
-        Relative error of the entries of x, which adds to the errors of the eigenvalues.
+    They are computed in float64 where their condition allows, elsewhere in extended precision, which finds an
+    eigenvalue with several eigenvectors once. `x_error` is the relative error of the entries of x, which adds to the
+    errors.
     """
     matrix = ReducedJacobian(mixture, x, space)
     dense = matrix.size <= max(DENSE_SIZE, 4 * k)
@@ -171,7 +168,7 @@ def _extended(mixture: Mixture, x: np.ndarray, space: MemorySpace, k: int) -> tu
 def _from_composition(
     matrix: ReducedJacobian, pairs: list[_Pair], again: Any, x: np.ndarray, space: MemorySpace, x_error: float
 ) -> np.ndarray:
-    """What relative errors of x make of the eigenvalues: to first order, or by trial where that says too much.
+    """The errors of the eigenvalues from relative errors of x: to first order, or by trial where that is too large.
 
     Eigenvalues of a defective matrix have infinite derivatives, though none may move.
     """
@@ -190,7 +187,7 @@ def _from_composition(
 
 
 class _Pair(NamedTuple):
-    """An eigenvalue and its left and right eigenvectors with l·r = 1, infinite where there are none such."""
+    """An eigenvalue and its left and right eigenvectors with l·r = 1; they are infinite if there are none."""
 
     value: complex
     left: np.ndarray
@@ -213,7 +210,7 @@ def _dense(matrix: ReducedJacobian) -> list[_Pair]:
 
 
 def _arnoldi(matrix: ReducedJacobian, k: int) -> list[_Pair]:
-    """Those with the largest real parts, by Arnoldi iteration; a value without vectors where it finds none."""
+    """Eigenvalues with the largest real parts by Arnoldi iteration; a value without vectors if it does not converge."""
     start = np.random.default_rng(0).standard_normal(matrix.size)
     sides: list[Any] = []
     for product in matrix.products():
@@ -232,7 +229,7 @@ def _arnoldi(matrix: ReducedJacobian, k: int) -> list[_Pair]:
 
 
 def _error(matrix: ReducedJacobian, pair: _Pair) -> float:
-    """How far an eigenvalue of the matrix may be: |l|·|Br - μr| and what rounding may hide of it."""
+    """A bound of the distance to an eigenvalue of the matrix: |l|·|Br - μr|, plus rounding."""
     value, left, right = pair
     if not (np.isfinite(left).all() and np.isfinite(right).all()):
         return np.inf

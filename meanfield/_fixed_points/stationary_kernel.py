@@ -22,9 +22,9 @@ SPARSE = 0.35  # of a row; above, a loop over all of it is faster than one over 
 def eliminate(chain, law, first):
     """Write the stationary law of a chain (n, n), which is overwritten; each entry to full relative accuracy.
 
-    Diagonals are not read: what leaves a state is the sum of the other entries of its row. Rows and columns of states
-    before `first`, which get weight 0, are zero. O(n³), and far less for sparse chains, of which elimination keeps
-    much sparse. Source: Grassmann, Taksar and Heyman, Operations Research 33, 1107 (1985).
+    Diagonals are not read: a state is left at the sum of the other entries of its row. Rows and columns of states
+    before `first`, which get weight 0, are zero. O(n³), and far less for sparse chains, which elimination keeps largely
+    sparse. Source: Grassmann, Taksar and Heyman, Operations Research 33, 1107 (1985).
     """
     n = len(law)
     columns = np.empty(n, np.int64)
@@ -65,9 +65,9 @@ def eliminate(chain, law, first):
 @compiled
 @no_type_check
 def sweep(law, heard, said, work):
-    """One interaction after another, H of them, in which everything that was heard is forgotten.
+    """H interactions one after another, after which everything that was heard is forgotten.
 
-    Flows that differ in their oldest interaction only go on alike.
+    Flows that differ only in their oldest interaction have the same successors.
     """
     W = len(heard)
     D = W * W
@@ -143,7 +143,7 @@ def iterate(Q, start, said, successors, label, tolerance, max_cycles, laws):
 @compiled
 @no_type_check
 def _change(law, before, share):
-    """The largest of the relative changes of what is said, which is written to `share`, and of Σ|δf|."""
+    """The larger of the largest relative change of the word share, which is written to `share`, and Σ|δf|."""
     W, change = len(share), 0.0
     for flow in range(len(law)):
         change += abs(law[flow] - before[flow])

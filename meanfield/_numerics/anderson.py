@@ -17,11 +17,11 @@ Vector = Float[np.ndarray, " n"]
 def anderson(
     advance: Callable[[Vector], Vector], start: Vector, done: Callable[[Vector], bool], max_iterations: int
 ) -> Vector | None:
-    """x = advance(x) by Anderson's mixing; None where the iteration does not end or leaves all bounds.
+    """A solution of x = advance(x) by Anderson's mixing, or None if the iteration does not end or diverges.
 
-    The next iterate is the combination of the last ones, with weights that sum to 1, of which the residuals combine to
-    the smallest vector. For a linear map this is GMRES: it does not need `advance` to contract. Source: Walker and Ni,
-    SIAM J. Numer. Anal. 49, 1715 (2011).
+    The next iterate combines the last ones, with weights that sum to 1 and minimise the combined residual. For a linear
+    map this is GMRES: it does not need `advance` to contract. Source: Walker and Ni, SIAM J. Numer. Anal. 49, 1715
+    (2011).
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def anderson(
     start
         First iterate, shape (n,).
     done
-        Of the residual advance(x) - x, whether it is small enough.
+        Whether the residual advance(x) - x is small enough.
     max_iterations
         Number of values of the map, ≥ 1.
     """

@@ -1,4 +1,4 @@
-"""Compiled loops, and rows of work that threads share out among each other while these run."""
+"""Compiled loops, and rows of work shared among threads."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ TOGETHER = 2**13  # numbers that a thread works on between looks at whether it i
 
 
 def compiled(function: Callable) -> Callable:
-    """Compile a function of arrays when it is first called; kept for later processes where a folder can be written."""
+    """Compile a function of arrays on its first call; cached for later processes if a folder is writable."""
     options = {"error_model": "numpy", "nogil": True}
     try:
         return njit(cache=True, **options)(function)
@@ -20,18 +20,9 @@ def compiled(function: Callable) -> Callable:
 
 
 def in_threads(function: Callable[[slice], None], n_rows: int, numbers: int, most: int | None = None) -> None:
-    """Call it for all rows, a few at a time, by as many threads as numba has where that is worth it.
+    """Call `function` on slices that cover `n_rows` rows, in as many threads as numba has where that pays.
 
-    Parameters
-    ----------
-    function
-        Takes a slice of the rows.
-    n_rows
-        How many there are.
-    numbers
-        Of one row, by which to tell how many are a few.
-    most
-        Of threads.
+    `numbers` is the size of one row, which determines the length of the slices; `most` limits the threads.
     """
     size = max(1, TOGETHER // numbers)
     rows = [slice(first, min(first + size, n_rows)) for first in range(0, n_rows, size)]

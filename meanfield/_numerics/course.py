@@ -38,7 +38,7 @@ def integrate(
 
 
 def middles(course: Course) -> Float[np.ndarray, "steps states"]:
-    """Halfway between nodes, of order six."""
+    """Values halfway between nodes, of order six."""
     n_steps = len(course) - 1
     middle = np.empty((n_steps, course.shape[1]))
     middle[2:-2] = sum(weight * course[k : k + n_steps - 4] for k, weight in enumerate(STENCIL))

@@ -1,8 +1,8 @@
 """Leading eigenvalues of the reduced Jacobian in extended precision.
 
-Agents forget in H interactions, so that near λ = -1 the Jacobian is almost defective: an error of 1e-16 moves such
+Agents forget in H interactions, so the Jacobian is almost defective near λ = -1: an error of 1e-16 moves such
 eigenvalues by its fifth or tenth root. Two-sided Lanczos iteration in hundreds of bits needs only products, O(S) each,
-and gives left and right vectors, from which the error of each eigenvalue follows.
+and gives left and right vectors, which determine the error of each eigenvalue.
 
 Source: Saad, Numerical Methods for Large Eigenvalue Problems (2011), ch. 6 and 7.2.
 """
@@ -27,7 +27,7 @@ Numbers = Any  # numpy.ndarray of flint.arb
 
 
 class Ritz(NamedTuple):
-    """What the iteration finds, the first k by falling real part, or as many as there are.
+    """The result of the iteration: the first k eigenvalues by falling real part, or as many as there are.
 
     Attributes
     ----------
@@ -46,18 +46,10 @@ class Ritz(NamedTuple):
 
 
 def extended_eigenvalues(build: Callable[[Any], Any], memory_length: int, k: int) -> Ritz:
-    """The eigenvalues with the largest real parts, from at most 64 steps.
+    """The k eigenvalues with the largest real parts, from at most 64 steps.
 
-    An eigenvalue that belongs to several eigenvectors is found once.
-
-    Parameters
-    ----------
-    build
-        Makes the matrix, an object with `size`, `apply` and `apply_transposed`, from what turns floats into numbers.
-    memory_length
-        H: the precision grows with it.
-    k
-        The first k of them should be accurate.
+    An eigenvalue with several eigenvectors is found once. `build` makes the matrix, an object with `size`, `apply` and
+    `apply_transposed`, from a converter of floats into numbers. The precision grows with `memory_length`.
     """
     with flint.ctx.workprec(max(MIN_BITS, BITS_PER_INTERACTION * memory_length)):
         iteration, before = _Lanczos(build(flint.arb)), []
@@ -89,7 +81,7 @@ class _Lanczos:
         self.ended = False
 
     def advance(self, steps: int) -> None:
-        """Go on to that many steps, or to where the spaces are invariant."""
+        """Go on to that many steps, or until the spaces are invariant."""
         while len(self._v) < steps and not self.ended:
             v, w = self._next
             overlap = w @ v
@@ -116,7 +108,7 @@ class _Lanczos:
         self._next = _middles(right), _middles(left)
 
     def ritz(self, leading: list[Any]) -> Ritz:
-        """What eigenvalues of T are worth, by their vectors."""
+        """The eigenvalues of T as eigenvalues of the matrix, with errors and vectors."""
         errors = np.full(len(leading), np.inf)
         left, right = np.zeros((2, len(leading), self._matrix.size), complex)
         for i, value in enumerate(leading):
@@ -153,7 +145,7 @@ class _Lanczos:
         return T
 
     def _error(self, value: Any) -> tuple[float, np.ndarray | float, np.ndarray | float]:
-        """|l|·|Br - μr| / |l·r|, the distance to an eigenvalue to first order at most; l and r with l·r = 1."""
+        """|l|·|Br - μr| / |l·r|, a bound to first order of the distance to an eigenvalue; l and r with l·r = 1."""
         y, z = self._vectors(value)
         overlap = sum((a * b for a, b in zip(z, y, strict=True)), flint.acb(0)).mid()
         if not abs(overlap) > 0:
@@ -165,7 +157,7 @@ class _Lanczos:
         return MARGIN * float((abs(left) @ residual).mid()), left.astype(complex), right.astype(complex)
 
     def _vectors(self, value: Any) -> tuple[list[Any], list[Any]]:
-        """Right and left eigenvectors of T by its rows, of which the last one holds for an eigenvalue."""
+        """Right and left eigenvectors of T from its rows; the last row holds for an eigenvalue."""
         y, z = [flint.acb(1)], [flint.acb(1)]
         before: tuple[Any, Any] = (0, 0)
         for i, (below, above) in enumerate(self._beside[1:]):
@@ -178,7 +170,9 @@ class _Lanczos:
         return y, z
 
     def _worst_error(self) -> float:
-        """What rounding can do to eigenvalues of T (Elsner), which are the matrix's where the iteration has ended."""
+        """The largest effect of rounding on eigenvalues of T (Elsner), which are the matrix's once the iteration has
+        ended.
+        """
         n = len(self._diagonal)
         if not self.ended or not n:
             return np.inf

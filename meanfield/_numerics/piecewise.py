@@ -20,14 +20,14 @@ Function = Callable[[np.ndarray], np.ndarray]
 
 
 class Interpolant(NamedTuple):
-    """What `interpolate` finds.
+    """The result of `interpolate`.
 
     Attributes
     ----------
     pieces
         For each interval, not in order, one polynomial for each component.
     evaluations
-        Number of arguments at which the function was asked.
+        Number of arguments at which the function was evaluated.
     error
         Largest estimated error; with `roots_only` where there may be roots.
     """
@@ -40,7 +40,7 @@ class Interpolant(NamedTuple):
 def interpolate(
     function: Function, breaks: Float[np.ndarray, " breaks"], tolerance: float, *, roots_only: bool = False
 ) -> Interpolant:
-    """The intervals between `breaks` are halved until the last coefficients of degree 16 are small on each.
+    """Halve the intervals between `breaks` until the last coefficients of degree 16 are small on each.
 
     Small is below `tolerance` times the largest coefficient of the component, or below rounding.
 
@@ -51,10 +51,10 @@ def interpolate(
     breaks
         Ends of the first intervals, rising.
     tolerance
-        Error that the interpolant may have, relative to the largest value on its interval.
+        Accepted error, relative to the largest value on the interval.
     roots_only
-        Of one component only its roots matter: where it stays away from zero by 100 times its estimated error, it needs
-        no smaller error.
+        Only roots matter, of a single component: no smaller error is needed where it stays away from zero by 100 times
+        its estimated error.
     """
     nodes = np.cos(np.pi * (np.arange(DEGREE + 1) + 0.5) / (DEGREE + 1))
     to_coefficients = np.linalg.inv(np.polynomial.chebyshev.chebvander(nodes, DEGREE))

@@ -17,7 +17,7 @@ FLAT = 1e-12
 
 
 class Roots(NamedTuple):
-    """What `all_roots` finds.
+    """The result of `all_roots`.
 
     Attributes
     ----------
@@ -26,11 +26,11 @@ class Roots(NamedTuple):
     error
         Largest estimated error of the interpolant: a pair of roots between which the function stays below it is missed.
     closest
-        Smallest |f| at an extremum that does not reach zero (inf where there is none), and where.
+        Smallest |f| at an extremum that does not reach zero (inf if there is none), and its place.
     flat
-        Stretches on which |f| stays below 1e-12: there every argument is a root as far as rounding tells.
+        Stretches with |f| below 1e-12, where every argument is a root up to rounding.
     evaluations
-        Number of arguments at which the function was asked.
+        Number of arguments at which the function was evaluated.
     """
 
     roots: Float[np.ndarray, " roots"]
@@ -50,8 +50,8 @@ def all_roots(
     """Every root of `function` between the first and the last of `breaks` that its interpolant resolves.
 
     The intervals between `breaks` are halved until the last Chebyshev coefficients of degree 16 are below `tolerance`
-    times the largest coefficient, or below rounding. On each, the extrema of the interpolant bound stretches on
-    which it is monotone: a sign change there is one root, which Newton steps on the function polish.
+    times the largest coefficient, or below rounding. The extrema of each interpolant bound stretches on which it is
+    monotone: a sign change there is one root, which Newton steps on the function polish.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def all_roots(
     breaks
         Ends of the first intervals, rising.
     tolerance
-        Error that the interpolant may have, relative to the largest value on its interval.
+        Accepted error of the interpolant, relative to the largest value on its interval.
     polish
         The same function, computed more accurately, for the roots themselves.
     """

@@ -28,7 +28,7 @@ Response = Callable[[np.ndarray], np.ndarray]
 
 
 class SimplexRoots(NamedTuple):
-    """What `simplex_roots` finds.
+    """The result of `simplex_roots`.
 
     Attributes
     ----------
@@ -37,15 +37,15 @@ class SimplexRoots(NamedTuple):
     residual
         Largest |log(f_w/Q_w)| over the words that occur, for each root.
     index
-        Sign of det(1 - f') along the face that the root is in; 0 where it is too close to zero to tell.
+        Sign of det(1 - f') along the face of the root; 0 if it is too close to zero.
     continuum
         Points on curves or areas of roots. They are not among `roots`.
     starts, converged
-        Number of starts of Newton iteration, and how many ended at a root.
+        Number of starts of Newton iteration, and of those that ended at a root.
     closest
         Smallest misfit of a log-ratio where another start came to rest, a near miss; inf if none did.
     report
-        What was searched, and what speaks for completeness.
+        The search, and the evidence for completeness.
     """
 
     roots: Float[np.ndarray, "roots words"]

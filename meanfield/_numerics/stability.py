@@ -1,4 +1,4 @@
-"""What a leading eigenvalue says of a fixed point, and the columns in which results say it."""
+"""The stability of a fixed point from its leading eigenvalue, and the columns in which results report it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def stability_columns(
     scale: float = 1.0,
     least: float = MARGINAL,
 ) -> dict[str, Any]:
-    """The columns that all results share which say how stable something is, for `labelled`.
+    """The columns of stability that all results share, for `labelled`.
 
     Eigenvalues, errors and `least`, as for `stability`, are given in units of `scale`.
     """

@@ -1,1 +1,1 @@
-"""How fixed points move with the make-up of a population: bifurcations, critical masses."""
+"""Fixed points along the composition of a population: bifurcations, critical masses."""

@@ -1,4 +1,4 @@
-"""Bifurcation diagrams of committed minorities and of second models."""
+"""Bifurcation diagrams of committed minorities and of mixtures with a second model."""
 
 from __future__ import annotations
 
@@ -44,35 +44,39 @@ def bifurcation(
 ) -> xr.Dataset:
     """All equilibria of a two-word population as a committed minority, or the fraction of a second model, grows.
 
-    With a fraction c of committed agents the word share of an equilibrium obeys Q = (1 - c) f(Q) + c e_w, so that
-    c(Q) = (Q - f(Q)) / (e_w - f(Q)) gives the whole diagram without continuation; a mixture with a fraction c of a
-    second policy has c(Q) = (Q - f_0(Q)) / (f_1(Q) - f_0(Q)). The curve is resolved for 1e-20 ≤ Q ≤ 1 - 1e-20; an exact
-    consensus that stays one is a branch of its own.
+    With a fraction c of committed agents the word share of an equilibrium obeys Q = (1 - c) f(Q) + c e_w, so c(Q) = (Q
+    - f(Q)) / (e_w - f(Q)) gives the whole diagram without continuation. A mixture with a fraction c of a second policy
+    has c(Q) = (Q - f_0(Q)) / (f_1(Q) - f_0(Q)). The curve is resolved for 1e-20 ≤ Q ≤ 1 - 1e-20; an exact consensus
+    that remains an equilibrium is a branch of its own.
 
     Parameters
     ----------
     population
-        A policy or a population. Its own value of the parameter does not matter, but that of three policies or more the
-        last may not have all.
+        A policy or a population. The diagram does not depend on its own value of the parameter, except that the last of
+        three or more policies must not have the fraction 1.
     parameter
-        'committed': the fraction of all agents who are committed to `word`. 'fraction': that of the last policy among
-        the agents who are not committed; the others keep their proportions.
+        'committed': the fraction of all agents who are committed to `word`. 'fraction': the fraction of the last policy
+        among the uncommitted agents; the others keep their proportions.
     word
-        To which agents are committed. May be left out where the population has agents committed to one word only.
+        Word of the committed agents. Optional if the population has agents committed to exactly one word.
     spacing
-        Of neighbouring points of the diagram in the plane of c and Q.
+        Distance of neighbouring points of the diagram in the plane of c and Q.
 
     Returns
     -------
-    Dataset over `point`, arc by arc, along the curve, with `parameter`, `word_share` (point, word) of all agents,
-    `eigenvalue` to `oscillatory` (the leading eigenvalue and the stability, as `fixed_points` has them), `fold`, `arc`
-    (number of the connected piece) and `branch` (closed class as in `fixed_points`; -1 for an exact consensus). An
-    equilibrium that is one at every c, as equal shares where neither model prefers a word, is an arc of its own.
+    Dataset over `point`, arc by arc along the curve, with
+
+    - `parameter`, and `word_share` (word) of all agents;
+    - `eigenvalue` to `oscillatory`, the leading eigenvalue and the stability as in `fixed_points`;
+    - `fold`, whether the curve turns here, and `arc`, the number of the connected piece;
+    - `branch`, the closed class as in `fixed_points`; -1 for an exact consensus.
+
+    A state that is an equilibrium at every c is an arc of its own, such as equal shares where no model prefers a word.
 
     Raises
     ------
     InputError
-        If there are more than two words, the parameter or the word is not one, `spacing` is not in (0, 1), or the
+        If there are more than two words, the parameter or the word is unknown, `spacing` is not in (0, 1), or the
         second model responds exactly as the first.
 
     See Also
@@ -104,7 +108,7 @@ def bifurcation(
 
 
 def lasting_corners(population: Population, parameter: str, word: str | None) -> list[np.ndarray]:
-    """Exact consensus states that are fixed points whatever the parameter."""
+    """Exact consensus states that are fixed points at every value of the parameter."""
     if word is None:
         between = population.with_fraction(0.5)
     else:

@@ -40,7 +40,7 @@ class _Old(NamedTuple):
 
 
 class _Fate(NamedTuple):
-    """Where the old state vanishes (None: nowhere), by what transition, and why."""
+    """Where the old state vanishes (None if nowhere), the kind of transition, and the reason."""
 
     end: Stop | None
     transition: str
@@ -56,25 +56,29 @@ def critical_mass(
 ) -> xr.Dataset:
     """The fraction of committed agents, or of a second model, at which an old state of a two-word population vanishes.
 
-    The old state is followed along c(Q) (see `bifurcation`) from c = 0 to where c turns back: the fold, beyond which
-    the population leaves it. A state that turns unstable before is not noticed here; `bifurcation` shows it.
+    The old state is followed along c(Q) (see `bifurcation`) from c = 0 to the fold where c turns back; beyond it the
+    population leaves the state. A loss of stability before the fold is not reported; `bifurcation` shows it.
 
     Parameters
     ----------
     population, parameter, word
         As in `bifurcation`.
     old
-        Which state to follow: the fixed point without the newcomers, stable or marginal, at which a random partner says
-        this word most often, and more often than the other. Default: for committed agents the one at which `word` is
-        rarest, for a second model the one that the rest reaches from empty memories.
+        Which state to follow: the stable or marginal fixed point without newcomers at which a random partner says this
+        word most often, and more often than the other. Default: for committed agents the one at which `word` is rarest;
+        for a second model the one that the rest reaches from empty memories.
 
     Returns
     -------
-    Dataset with `critical_mass` (NaN where the old state never vanishes), `word_share` (word) there and at the start,
-    `old_word_share` (word), and all folds of the diagram, `fold_parameter` (fold) and `fold_word_share` (fold, word).
-    attrs["transition"] is 'fold'; 'continuous' where the state merges with the new consensus; 'pitchfork' where it
-    meets a state that is an equilibrium at every fraction, or is that state and turns unstable; or 'none'.
-    attrs["reason"] says why.
+    Dataset with
+
+    - `critical_mass`, NaN if the old state never vanishes, and `word_share` (word) there;
+    - `old_word_share` (word), the word share of the old state at fraction 0;
+    - `fold_parameter` (fold) and `fold_word_share` (fold, word), all folds of the diagram.
+
+    attrs["transition"] is 'fold'; 'continuous' if the state merges with the new consensus; 'pitchfork' if it meets a
+    state that is an equilibrium at every fraction, or is such a state and turns unstable; or 'none'. attrs["reason"]
+    explains it.
 
     Raises
     ------
@@ -130,7 +134,7 @@ def _at_zero(population: Population, word: str | None) -> Population:
 
 
 def _old_state(rest: Population, word: str | None, old: str | None) -> _Old | str:
-    """The state to follow, among the fixed points without the newcomers; or why there is none."""
+    """The fixed point to follow, without the newcomers; or the reason why there is none."""
     if old is not None and old not in rest.words:
         raise InputError(f"old = {old!r}: expected one of {', '.join(rest.words)}")
     points = fixed_points(rest)
@@ -157,7 +161,7 @@ def _old_state(rest: Population, word: str | None, old: str | None) -> _Old | st
 
 
 def _follow(curves: list[EquilibriumCurve], old: _Old, line: Line, *, lasting_corner: bool) -> _Fate:
-    """What becomes of the old state with rising c."""
+    """The fate of the old state with rising c."""
 
     def away(stop: Stop) -> float:
         return float(np.abs(word_shares(np.array(stop.logit)) - old.word_share).max())
@@ -187,7 +191,7 @@ def _follow(curves: list[EquilibriumCurve], old: _Old, line: Line, *, lasting_co
 
 
 def _at_crossing(curve: EquilibriumCurve, crossing: float, line: Line) -> _Fate:
-    """The fate of a state that is an equilibrium at every c, of which others branch off where the curve crosses it."""
+    """The fate of a state that is an equilibrium at every c and from which others branch off at a crossing."""
     c = float(curve.parameter(np.array([crossing]))[0])
     if 0 < c < line.end:
         reason = "the old state is an equilibrium at every fraction, and turns unstable where others branch off"
@@ -196,7 +200,7 @@ def _at_crossing(curve: EquilibriumCurve, crossing: float, line: Line) -> _Fate:
 
 
 def _gradual(curve: EquilibriumCurve, start: Stop, end: Stop) -> str:
-    """How a state changes that never vanishes: from which fraction on the others say the other word."""
+    """The reason for a state that never vanishes, with the fraction from which the others say the other word."""
     logits = np.linspace(start.logit, end.logit, GRID)
     c, others = curve.parameter(logits), curve.said_by_others(logits)
     say_old = others[:, int(np.argmax(others[0]))]

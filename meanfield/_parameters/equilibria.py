@@ -1,11 +1,11 @@
-"""Equilibria of a population along a parameter, explicitly: the parameter as a function of the word share.
+"""Equilibria of a population along a parameter: the parameter as an explicit function of the word share.
 
-Shares of kinds and of committed agents change linearly with the parameter c, so that what agents say whose partners say
-Q does too: F(Q; c) = F(Q; 0) + c B(Q). At an equilibrium F(Q; c) = Q, hence
+Shares of kinds and of committed agents are linear in the parameter c, and so is the word share of agents whose partners
+have the word share Q: F(Q; c) = F(Q; 0) + c B(Q). At an equilibrium F(Q; c) = Q, hence
 
     c(Q) = (Q - F(Q; 0)) / B(Q),
 
-one curve for all equilibria, on which folds are the extrema of c.
+one curve for all equilibria, whose folds are the extrema of c.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ SMALLEST_FOLD = 1e-8  # between two folds the parameter changes by more than its
 
 
 class Line(NamedTuple):
-    """Populations along a parameter c from 0 to `end`: share + c · share_slope, and so for committed agents.
+    """Populations along a parameter c from 0 to `end`: share + c · share_slope, and the same for committed agents.
 
     Attributes
     ----------
     q
         Choice probabilities of each kind, shape (M, S, W).
     share, share_slope
-        Of each kind among all agents, shape (M,).
+        Share of each kind among all agents, shape (M,).
     committed, committed_slope
-        Of agents who always say a word, shape (W,).
+        Share of agents who always say a word, shape (W,).
     end
         Largest value of the parameter.
     """
@@ -61,7 +61,7 @@ class Line(NamedTuple):
 
 
 def committed_line(population: Population, word: str) -> Line:
-    """c is the fraction of all agents who are committed to `word`, in place of that in `population`."""
+    """c is the fraction of all agents committed to `word`; it replaces the one in `population`."""
     base = population.with_committed(word, 0.0)
     slope = np.array([float(word == other) for other in base.words])
     end = 1 - float(base.mixture.committed.sum())
@@ -69,7 +69,7 @@ def committed_line(population: Population, word: str) -> Line:
 
 
 def fraction_line(population: Population) -> Line:
-    """c is the fraction of the last policy among agents who are not committed."""
+    """c is the fraction of the last policy among the uncommitted agents."""
     base = population.with_fraction(0.0)
     last = np.eye(len(base.policies))[-1]
     slope = base.mixture.share.sum() * (last - np.array(base.fractions))
@@ -77,7 +77,7 @@ def fraction_line(population: Population) -> Line:
 
 
 def parameter_line(population: Population, parameter: str, word: str | None) -> tuple[str | None, Line]:
-    """The word to which agents are committed, and the populations along the parameter."""
+    """The word of the committed agents, and the populations along the parameter."""
     if population.space.n_words != 2:
         raise InputError(f"population has {population.space.n_words} words: equilibria are followed for two")
     if parameter not in PARAMETERS:
@@ -109,14 +109,8 @@ class Stop(NamedTuple):
 class EquilibriumCurve:
     """The curve c(Q) of two words on one closed class of memories of each kind.
 
-    `arcs` are its stretches with 0 ≤ c ≤ end, `crossings` the logit(Q) at which it crosses an equilibrium for every c.
-
-    Parameters
-    ----------
-    line
-        The populations.
-    response
-        What their kinds say, on the closed classes that are meant.
+    `arcs` are its stretches with 0 ≤ c ≤ end; `crossings` are the logit(Q) at which it crosses an equilibrium for every
+    c.
     """
 
     def __init__(self, line: Line, response: Response) -> None:
@@ -136,7 +130,7 @@ class EquilibriumCurve:
         return c
 
     def said_by_others(self, logits: Float[np.ndarray, " points"]) -> Float[np.ndarray, "points words"]:
-        """What agents who are not committed say at points of the curve."""
+        """The word share of the uncommitted agents at points of the curve."""
         c = self.parameter(logits)[:, None]
         if self._line.committed_slope.any():
             c = np.zeros_like(
@@ -156,7 +150,7 @@ class EquilibriumCurve:
         return self._response.composition(word_shares(np.array(logit)))
 
     def _sides(self, logits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Q - F(Q; 0) and B(Q), from the rarer word, which has both to full relative accuracy."""
+        """Q - F(Q; 0) and B(Q) for the rarer word, where both have full relative accuracy."""
         Q = word_shares(logits)
         said = self._response.of_kinds(Q)
         rest = np.einsum("m,mlw->lw", self._line.share, said) + self._line.committed
@@ -176,7 +170,7 @@ class EquilibriumCurve:
         return stops[np.hypot(top, bottom) < ROUNDING * word_shares(stops).min(1)].tolist()
 
     def _changes_something(self) -> bool:
-        """Whether c matters for what agents say; without it a curve c(Q) does not exist."""
+        """Whether c affects the word share; if not, there is no curve c(Q)."""
         top, bottom = self._sides(LOGITS)
         return bool((np.abs(bottom) > ALIKE * np.hypot(top, bottom)).any())
 
@@ -208,7 +202,7 @@ class EquilibriumCurve:
 
 
 def _distinct(stops: np.ndarray) -> np.ndarray:
-    """`stops` in rising order, of those too close to tell apart one; a break of the grid, where there is one."""
+    """`stops` in rising order, close ones merged, with a break of the grid preferred."""
     apart = np.abs(stops[:, None] - LOGITS).min(1) > SAME_STOP
     rest = np.sort(stops[apart])
     rest = rest[np.diff(rest, prepend=-np.inf) > SAME_STOP]
@@ -223,7 +217,7 @@ def _real_roots(polynomial: Chebyshev) -> np.ndarray:
 
 
 def _without_ripples(arc: list[Stop]) -> list[Stop]:
-    """The ends of an arc and its folds: extrema of c that differ from the next by more than the interpolant may err."""
+    """The ends of an arc and its folds: extrema of c that differ by more than the error of the interpolant."""
     turns = list(arc)
     while True:
         turns = [

@@ -13,12 +13,12 @@ from meanfield.toolbox._labels import values_in_order
 
 
 def empty_memories(policy: xr.Dataset | Population) -> xr.DataArray:
-    """The composition in which nobody has interacted yet, dims (state); for a population (component, state)."""
+    """The composition in which no agent has interacted yet, dims (state); for a population (component, state)."""
     return _all_in(0, policy)
 
 
 def consensus(policy: xr.Dataset | Population, word: str) -> xr.DataArray:
-    """The composition in which every agent has said and heard only `word` in its last H interactions, [π]^2H.
+    """The composition [π]^2H: every agent has said and heard only `word` in its last H interactions.
 
     Dims (state), for a population (component, state).
 
@@ -29,17 +29,17 @@ def consensus(policy: xr.Dataset | Population, word: str) -> xr.DataArray:
 
     See Also
     --------
-    empty_memories : where games start
+    empty_memories : the usual initial composition
     """
     population = as_population(policy)
     return _all_in(population.space.consensus_state(word_index(population.policies[0], word)), policy)
 
 
 def validate_composition(composition: xr.DataArray | np.ndarray, population: Population | ReactionModel) -> np.ndarray:
-    """`composition` as an array, of a population (M, S); InputError where a row is not on the simplex to 1e-6.
+    """`composition` as an array; InputError unless each row lies on the simplex to 1e-6.
 
-    Shape (S,) stands for the same composition in each of the M kinds of agents. A DataArray has the dims `state` and,
-    of a population, `component`; its coordinates say which is which.
+    Of a population the result has shape (M, S); a composition of shape (S,) then holds for each of the M kinds of
+    agents. A DataArray has the dims `state` and, for a population, `component`, and is aligned by its coordinates.
     """
     if isinstance(population, ReactionModel):
         shape, labels = (population.n_states,), {"state": population.names}
@@ -55,7 +55,7 @@ def validate_composition(composition: xr.DataArray | np.ndarray, population: Pop
 
 
 def validate_fractions(x: np.ndarray) -> None:
-    """InputError where a row of `x` (states on the last axis) is not on the simplex to 1e-6."""
+    """InputError unless every row of `x`, states on the last axis, lies on the simplex to 1e-6."""
     sums = x.sum(-1)
     wrong = ~(np.isfinite(sums) & (x.min(-1) >= -1e-6) & (np.abs(sums - 1) <= 1e-6))
     if wrong.any():

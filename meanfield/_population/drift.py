@@ -1,11 +1,11 @@
-"""The mean-field rate equation, of all kinds of agents at once, and its linearisation.
+"""The mean-field rate equation for all kinds of agents at once, and its linearisation.
 
-    dx_m/dt = A_m(Q)ᵀ x_m - x_m,   Q = Σ_m s_m q_mᵀ x_m / Σx_m + c,
+    dx_m/dt = A_m(Q)ᵀ x_m - x_m,   Q = Σ_m s_m q_mᵀ x_m / Σx_m + c.
 
-with s_m the share of kind m among all agents and c_w that of agents who always say w, Σ_m s_m + Σ_w c_w = 1. Kinds act
-on each other through Q alone. For one policy this is dx_k/dt = -x_k + Σ_ij x_i x_j P_k(i, j), in a time of which two
-units are one population round ([004] Eqs. 1 and 27). Written with the normalised Q it conserves each Σx_m whatever its
-value; as printed it drifts off the simplex, since there σ = Σx obeys σ' = σ² - σ.
+Kind m has the share s_m of all agents, agents who always say w have the share c_w, and Σ_m s_m + Σ_w c_w = 1. Kinds act
+on each other through Q alone. For one policy the equation is dx_k/dt = -x_k + Σ_ij x_i x_j P_k(i, j), with two units of
+time to a population round ([004] Eqs. 1 and 27). The normalised Q conserves each Σx_m whatever its value; the printed
+form leaves the simplex, since there σ = Σx obeys σ' = σ² - σ.
 
 Functions of a `Mixture` take NumPy and JAX arrays alike.
 """
@@ -26,25 +26,26 @@ TIME_PER_ROUND = 2.0  # one round is N interactions, and each of them updates tw
 
 
 def drift(policy: xr.Dataset | Population, composition: xr.DataArray | np.ndarray) -> xr.DataArray:
-    """The right-hand side of the rate equation, dx/dt = A(Q)ᵀx - x, per unit of time; two units are a round.
+    """The right-hand side of the rate equation, dx/dt = A(Q)ᵀx - x, per unit of time.
 
-    Source: [004] Eq. 1.
+    Two units of time are one population round. Source: [004] Eq. 1.
 
     Parameters
     ----------
     policy
         One policy, or a population.
     composition
-        Shape (S,), for a population (M, S), or a DataArray, of which coordinates count; rows sum to 1.
+        Fractions of agents in each state, shape (S,), for a population (M, S); rows sum to 1. A DataArray is aligned by
+        its coordinates.
 
     Returns
     -------
-    Dims (state), for a population (component, state); sums to 0 over the states.
+    DataArray with dims (state), for a population (component, state). It sums to 0 over the states.
 
     Raises
     ------
     InputError
-        If the composition is none.
+        If `composition` does not fit the policy or leaves the simplex.
 
     See Also
     --------
@@ -61,7 +62,7 @@ def drift(policy: xr.Dataset | Population, composition: xr.DataArray | np.ndarra
 
 
 def mixture_word_share(x: Float[Array, "kinds states"], mixture: Mixture) -> Float[Array, " words"]:
-    """Q, what a partner drawn from all agents says; each x_m is taken relative to its sum."""
+    """Q, the word share of a random partner; each x_m is normalised by its sum."""
     said = [x[m] @ mixture.q[m] for m in range(x.shape[0])]
     return sum(mixture.share[m] * (Q / Q.sum()) for m, Q in enumerate(said)) + mixture.committed
 
@@ -80,7 +81,7 @@ def mixture_linearised_drift(
 ) -> Float[Array, "kinds states"]:
     """J(x)v for a perturbation v with Σ_i v_m(i) = 0 for each kind: A_m(Q)ᵀv_m + (∂A_m/∂Q ᵀ x_m) δQ - v_m.
 
-    With one policy and x = e_n it is the reduced Jacobian of [004] Eq. 38, also where [π]^2H is no fixed point.
+    For one policy at x = e_n it is the reduced Jacobian of [004] Eq. 38, whether or not [π]^2H is a fixed point.
     """
     xp = x.__array_namespace__()
     Q = mixture_word_share(x, mixture)

@@ -17,7 +17,7 @@ Memory = Sequence[tuple[int, int]]
 
 @dataclass(frozen=True)
 class MemorySpace:
-    """All memories of up to `memory_length` interactions with `n_words` words.
+    """All memories of up to `memory_length` interactions with `n_words` words, numbered.
 
     A memory lists interactions (own word, partner's word), oldest first. States are numbered by memory length, then by
     the base-W² digits ``W·own + partner``, oldest most significant; the empty memory is state 0. In this order the
@@ -33,7 +33,7 @@ class MemorySpace:
     Raises
     ------
     InputError
-        If they are not whole numbers, W < 2 or H < 1, or they have 10^1000 states or more.
+        If a number is not whole or too small, or the space has 10^1000 states or more.
     """
 
     n_words: int
@@ -108,7 +108,10 @@ class MemorySpace:
         return self.state([(word, word)] * self.memory_length)
 
     def successors(self) -> np.ndarray:
-        """Γ without its digit, shape (S,): who says a and hears b goes from state i to ``successors[i] + W·a + b``."""
+        """Successor states without their last digit, shape (S,).
+
+        An agent in state i that says a and hears b goes to Γ(i, a, b) = ``successors[i] + W·a + b``.
+        """
         states = np.arange(self.n_states)
         full = self.offset(self.memory_length)
         without_oldest = self.offset(self.memory_length - 1) + (states - full) % self.n_digits ** (

@@ -1,4 +1,4 @@
-"""The numbers of a population: what its kinds of agents say, how many they are, and who never changes."""
+"""The arrays of a population: choice probabilities and shares of its kinds of agents, and committed shares."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from meanfield._population.reaction_tensor import Array
 
 
 class Mixture(NamedTuple):
-    """The numbers of a population.
+    """The arrays of a population.
 
     Attributes
     ----------
@@ -29,5 +29,5 @@ class Mixture(NamedTuple):
 
     @classmethod
     def alone(cls, q: Float[Array, "states words"]) -> Mixture:
-        """Agents of one policy, and nobody else."""
+        """Agents of one policy only."""
         return cls(q[None], np.ones(1), np.zeros(q.shape[-1]))

@@ -16,17 +16,17 @@ MIXED = "mixed"
 
 
 def success_rate(word_share: np.ndarray | xr.DataArray) -> np.ndarray | np.float64:
-    """Σ_w Q_w², the chance that two agents drawn at random say the same; the words are on the last axis, or `word`."""
+    """Σ_w Q_w², the chance that two random agents say the same word; words on the last axis, or on the dim `word`."""
     return (_words_last(word_share) ** 2).sum(-1)
 
 
 def entropy(word_share: np.ndarray | xr.DataArray) -> np.ndarray | np.float64:
-    """-Σ_w Q_w ln Q_w, in nats, of what a random agent says; the words are on the last axis, or `word`."""
+    """Entropy of what a random agent says, -Σ_w Q_w ln Q_w in nats; words on the last axis, or on the dim `word`."""
     return special.entr(np.clip(_words_last(word_share), 0.0, None)).sum(-1)
 
 
 def convention(word_share: np.ndarray | xr.DataArray, words: Sequence[str]) -> str:
-    """The word on which a population of this word share agrees (success rate at least 0.98), or 'mixed'."""
+    """The word on which a population with this word share agrees (success rate at least 0.98), or 'mixed'."""
     Q = _words_last(word_share)
     return words[int(np.argmax(Q))] if success_rate(Q) >= CONSENSUS_SUCCESS_RATE else MIXED
 

@@ -33,41 +33,43 @@ def make_policy(
     model: str | None = None,
     attrs: Mapping[str, Hashable] | None = None,
 ) -> xr.Dataset:
-    """A policy from choice probabilities: an array, a function of the memory, a mapping of memories, or a table.
+    """Make a policy from choice probabilities: an array, a function of the memory, a mapping of memories, or a table.
 
     Parameters
     ----------
     q
         P(an agent with this memory says this word), as
 
-        - an array of shape (S, W), or (S,), P(first word), for two words; states in the order of `MemorySpace`, those
-          of a DataArray by its coordinates;
-        - a function of a memory, a tuple of pairs (own word, partner's word), oldest first; it returns the W
-          probabilities, or for two words that of the first;
-        - a mapping of all memories, such pairs or texts `"a/b a/a"` and `"empty"`, to what a function would return;
-        - a pandas DataFrame, or the path of a CSV file, with a column for each word, of two words at least for the
-          first, and the memories in a column `memory`, as texts, or in columns `own_1`, `partner_1`, `own_2`, …, oldest
-          first, empty where no more is remembered. Other columns don't count.
+        - an array of shape (S, W), or of shape (S,) with P(first word) for two words; states in the order of
+          `MemorySpace`, or of its coordinates for a DataArray;
+        - a function of a memory, which is a tuple of pairs (own word, partner's word), oldest first. It returns W
+          probabilities, or P(first word) for two words;
+        - a mapping from every memory to what such a function returns. A memory is a tuple of pairs or a text, `"a/b
+          a/a"` or `"empty"`;
+        - a pandas DataFrame, or the path of a CSV file, with a column for each word (the first is enough for two
+          words). The memories are texts in a column `memory`, or words in the columns `own_1`, `partner_1`, `own_2`, …,
+          oldest first, empty beyond the end of a memory. Other columns are ignored.
     words
-        The W words, number 0 first; all different, not empty, without what files can't keep (NUL, lone surrogates).
+        The W words, number 0 first. They are distinct, not empty, and free of NUL and lone surrogates, which files
+        can't hold.
     memory_length
-        H. A function needs it; else it is that of the memories, the shortest that is long enough for so many.
+        H. Required for a function; otherwise the default is the H that fits the number of memories.
     model
         Name of the language model, kept as the coordinate `model`.
     attrs
-        Numbers, strings and lists of them that say where the policy comes from.
+        Numbers, strings and lists of them that describe the origin of the policy.
 
     Returns
     -------
     Dataset with `q` (state, word), the words along `word`, their numbers in `word_number`, and scalar coordinates
-    `model` and `pair`. Results for one policy have the words too: `solve(policy)["word_share"].sel(word="woman")`.
+    `model` and `pair`. Results for one policy carry the words too: `solve(policy)["word_share"].sel(word="woman")`.
 
     Raises
     ------
     InputError
-        If `q` is not a policy over these words: shape, values, masked or not real, memories missing, there twice or
-        unknown; or files can't keep a text. Rows have to sum to 1 within 1e-9. Only rows of float32, as networks give
-        them, may miss it by 1e-6, and are divided by their sum in float64.
+        If `q` is not a policy over these words: wrong shape or values, masked or complex numbers, missing, repeated or
+        unknown memories, rows that do not sum to 1 within 1e-9; or if a file can't hold a text. Rows of float32, as
+        networks return them, may miss 1 by 1e-6 and are normalised in float64.
 
     See Also
     --------
@@ -122,20 +124,20 @@ def _choice_probabilities(q: Any, words: Sequence[str]) -> np.ndarray:
 
 
 def validate_policy(policy: xr.Dataset, name: str = "policy") -> xr.Dataset:
-    """`policy`, or a stack of policies over model and pair, in canonical order; InputError if it is none.
+    """Check a policy, or a stack of policies over model and pair, and return it in canonical order.
 
     A policy has a float variable `q` with dims state and word, values in [0, 1], rows that sum to 1 within 1e-9, as
-    many states as some memory length H has, and distinct words along `word`. Dims may be in any order, and states and
-    words too, whose numbers are in `state` and `word_number`: `policy.isel(word=[1, 0])` is the same policy. Without
-    these coordinates a policy is taken as it stands.
+    many states as some memory length H has, and distinct words along `word`. The coordinates `state` and `word_number`
+    hold the numbers of states and words, so that `policy.isel(word=[1, 0])` is the same policy. Without them the order
+    of the array counts.
 
-    A stack of several pairs has numbers along `word` and the words of each pair in `word_label` (pair, word). Its
-    parts, and results over pairs, get words by
+    A stack of several pairs has numbers along `word` and the words of each pair in `word_label` (pair, word). This
+    gives one policy of it, or one result, its words:
 
         stack.sel(model="gpt-4o", pair="woman/man").set_index(word="word_label")
 
-    `xr.concat(policies, "pair", join="outer")` lays the words of all pairs side by side, each pair NaN at those of the
-    others; such a stack is taken as one with numbers.
+    `xr.concat(policies, "pair", join="outer")` lays the words of all pairs side by side, each pair NaN at the words of
+    the others; such a stack is accepted and returned with numbers along `word`.
 
     Returns
     -------
@@ -144,7 +146,7 @@ def validate_policy(policy: xr.Dataset, name: str = "policy") -> xr.Dataset:
     Raises
     ------
     InputError
-        If it is no policy, or states or words are missing, foreign or there twice.
+        If it is not a policy, or a state or word is missing, unknown or repeated.
 
     See Also
     --------
@@ -162,12 +164,12 @@ def validate_policy(policy: xr.Dataset, name: str = "policy") -> xr.Dataset:
 
 
 def load_policy(path: str | os.PathLike[str]) -> xr.Dataset:
-    """Read and validate a policy, or a stack of policies over (model, pair), from a NetCDF file.
+    """Read and check a policy, or a stack of policies over (model, pair), from a NetCDF file.
 
     Raises
     ------
     InputError
-        If the file cannot be read or holds no valid policy.
+        If the file can't be read or holds no valid policy.
 
     See Also
     --------
@@ -290,9 +292,10 @@ def single_policy(policy: xr.Dataset, name: str = "policy") -> xr.Dataset:
 
 
 def each_policy(policies: xr.Dataset | Iterable[xr.Dataset]) -> Iterator[xr.Dataset]:
-    """The policies of a stack, or of several, one by one as `single_policy` returns them, models outermost.
+    """Iterate over the single policies of a stack, or of several stacks, models outermost.
 
-    A combination of model and pair that was never measured (all NaN) is passed over.
+    Each is a policy as `validate_policy` returns it, without the dims model and pair. Combinations of model and pair
+    that are NaN throughout were never measured and are skipped.
     """
     if isinstance(policies, Iterable) and not isinstance(policies, (str, xr.Dataset)):
         for stack in policies:
@@ -307,14 +310,14 @@ def each_policy(policies: xr.Dataset | Iterable[xr.Dataset]) -> Iterator[xr.Data
 
 
 def names_of(policy: object) -> dict[str, xr.DataArray]:
-    """The coordinates model and pair of a single policy; none of anything else, as a population."""
+    """The coordinates model and pair of a single policy; nothing for a population."""
     return (
         {name: policy[name] for name in STACKED_DIMS if name in policy.coords} if isinstance(policy, xr.Dataset) else {}
     )
 
 
 def labels_of(policy: xr.Dataset) -> dict[str, xr.DataArray]:
-    """The same with the coordinates along `word`, for results of a policy."""
+    """The coordinates of `names_of` and of `word`, for results of a policy."""
     return names_of(policy) | {name: policy[name] for name in ("word", "word_number", "word_label")}
 
 

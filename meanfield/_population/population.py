@@ -21,21 +21,22 @@ ROUNDING = 1e-9
 
 
 class Population:
-    """Agents of several policies in given fractions, and committed agents.
+    """Agents of one or several policies in given fractions, and committed agents who always say one word.
 
     With M policies, agents of kind m have the composition x_m, Σ_i x_m(i) = 1, and a random partner says word w with
+    probability
 
         Q_w = (1 - Σ_v c_v) Σ_m φ_m Σ_i x_m(i) q_m(i, w) + c_w.
 
     Parameters
     ----------
     policies
-        One policy, or several over the same words and of the same memory length.
+        One policy, or several over the same words with the same memory length.
     fractions
-        φ, the fraction of each policy among the agents who are not committed; they sum to 1. A DataArray counts by its
-        coordinate `component`. May be left out for one policy.
+        φ, the fraction of each policy among the agents who are not committed; they sum to 1. A DataArray is aligned by
+        its coordinate `component`. Optional for one policy.
     committed
-        c, the fraction of all agents who always say a word, by word. Their sum is below 1. Default: nobody.
+        c, the fraction of all agents committed to each word, by word. The fractions sum to less than 1. Default: none.
 
     Raises
     ------
@@ -77,13 +78,15 @@ class Population:
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """A name for each policy: its model, numbered where several have the same or none."""
+        """A name for each policy: its model, numbered where models repeat or have no name."""
         models = [str(policy["model"].item()) if "model" in policy.coords else "policy" for policy in self.policies]
         return tuple(name if models.count(name) == 1 else f"{name} {m}" for m, name in enumerate(models))
 
     @property
     def model(self) -> str:
-        """The models of the policies, their fractions and who is committed, without the words; '' if it has no name."""
+        """The models, their fractions and the committed fractions, without the words; '' for a single policy without a
+        name.
+        """
         kinds = " + ".join(f"{f:.3g} {name}" for f, name in zip(self.fractions, self.kinds, strict=True))
         if len(self.kinds) == 1:
             (policy,) = self.policies
@@ -93,7 +96,7 @@ class Population:
 
     @property
     def name(self) -> str:
-        """The models, who is committed, and the words, for messages and titles."""
+        """The models, the committed fractions and the words, for messages and titles."""
         return f"{self.model} {{{', '.join(self.words)}}}".strip()
 
     @cached_property
@@ -116,7 +119,7 @@ class Population:
         }
 
     def convincible_share(self, word_share: np.ndarray) -> np.ndarray:
-        """What agents who are not committed say, from what all agents say; words on the last axis."""
+        """The word share among agents who are not committed, from the word share of all; words on the last axis."""
         return (word_share - self.mixture.committed) / (1 - self.mixture.committed.sum())
 
     @property
@@ -138,7 +141,8 @@ class Population:
         Raises
         ------
         InputError
-            If there is one policy only, or several others have no proportions because the last has the fraction 1.
+            If there is only one policy, or the last of three or more has the fraction 1, which leaves the others no
+            proportions.
         """
         others = np.array(self.fractions[:-1])
         if len(others) == 1:
@@ -150,12 +154,12 @@ class Population:
 
 
 def as_population(policy: xr.Dataset | Population) -> Population:
-    """A population of one policy, where a policy is given."""
+    """The population itself, or a population of a single policy."""
     return policy if isinstance(policy, Population) else Population(single_policy(policy))
 
 
 def without_component(result: xr.Dataset, policy: xr.Dataset | Population) -> xr.Dataset:
-    """`result` without the dim `component` and what describes it, where a single policy was given."""
+    """`result` without the dim `component` and its coordinates if `policy` is a single policy."""
     if isinstance(policy, Population):
         return result
     alone = result.isel(component=0)

@@ -14,10 +14,10 @@ from meanfield._population.reaction_model import ReactionModel
 
 
 def reaction_model(policy: xr.Dataset | Population) -> ReactionModel:
-    """The naming game of a policy or a population as a `ReactionModel` of the same rate equation.
+    """Express the naming game of a policy or a population as a `ReactionModel` with the same rate equation.
 
-    Channel (a, b) is that the initiator says word a and the responder word b; then both memories shift. `solve` and
-    `fixed_points` are faster for the policy itself, whose fixed points are roots in the word share.
+    In channel (a, b) the initiator says word a, the responder says word b, and both memories shift. `solve` and
+    `fixed_points` are faster for the policy itself.
 
     Parameters
     ----------
@@ -26,9 +26,9 @@ def reaction_model(policy: xr.Dataset | Population) -> ReactionModel:
 
     Returns
     -------
-    ReactionModel over the memory states of each kind of agents, then the agents committed to each word. Its composition
-    holds fractions of all agents: x of a single policy; of a population that of kind m times the fraction of this kind,
-    and last the committed fractions. Two units of time are a round.
+    ReactionModel over the memory states of each kind of agents, followed by the agents committed to each word. Its
+    composition holds fractions of all agents: for a single policy x itself; for a population the composition of each
+    kind times the fraction of that kind, then the committed fractions. Two units of time are a round.
 
     Raises
     ------

@@ -19,7 +19,7 @@ VERSIONS = {f"version_{name.replace('-', '_')}": version(name) for name in ("mea
 def stamp(
     result: xr.Dataset, kind: str, policy: xr.Dataset | Population | None = None, **options: Option
 ) -> xr.Dataset:
-    """`result` with attrs that say what it is (`kind`), what made it, from which policy and under which options."""
+    """`result` with attrs that name its kind, the package versions, the policy and the options."""
     attrs: dict[str, object] = {"kind": kind, **VERSIONS}
     if isinstance(policy, Population):
         attrs |= {"policy_sha256": policy.sha256, "memory_length": policy.space.memory_length}

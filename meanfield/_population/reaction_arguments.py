@@ -1,4 +1,4 @@
-"""What a reaction model is made of, checked."""
+"""Checks of the arguments of a reaction model."""
 
 from __future__ import annotations
 

@@ -1,13 +1,13 @@
-"""Reaction models of low rank: agents in finitely many states who meet in pairs and act only through what they show.
+"""Reaction models of low rank: pairwise encounters of agents in finitely many states.
 
-An encounter of initiator i and responder j takes channel m with probability α_m(i) β_m(j); then each of the two moves
-by a stochastic matrix of its own, given m. With x the composition, P_m and R_m these matrices, S the rates of moves
-alone and ε the encounters that an agent initiates per unit of time,
+An encounter of initiator i and responder j takes channel m with probability α_m(i) β_m(j); each of the two then moves
+by a stochastic matrix of its own for that channel. With x the composition, P_m and R_m these matrices, S the rates of
+spontaneous moves and ε the encounters that an agent initiates per unit of time,
 
     dx/dt = ε Σ_m [(β_m·x)(P_mᵀ - 1)(α_m∘x) + (α_m·x)(R_mᵀ - 1)(β_m∘x)] + (Sᵀ - diag(S1)) x.
 
-So an agent is a Markov jump process with dx/dt = G(y) x, whose generator G is affine in the fields y = (ε β_m·x,
-ε α_m·x). The naming game is the case m = (a, b), α_m = q_a, β_m = q_b and ε = 1/2.
+An agent is thus a Markov jump process with dx/dt = G(y) x, whose generator G is affine in the fields y = (ε β_m·x, ε
+α_m·x). The naming game is the case m = (a, b), α_m = q_a, β_m = q_b and ε = 1/2.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ MAX_TENSOR_STATES = 64  # 64⁴ float64 are 134 MB
 
 
 class Moves(NamedTuple):
-    """All moves of one agent, E of them: from `source` to `target` at the rate `rate` times the field `field`.
+    """All E moves of one agent: from `source` to `target` at the rate `rate` times the field `field`.
 
     Attributes
     ----------
@@ -56,34 +56,35 @@ class Moves(NamedTuple):
 
 
 class ReactionModel:
-    """A pairwise reaction model whose channels are products of what the initiator and the responder show.
+    """A pairwise reaction model whose channels are products of a factor of the initiator and one of the responder.
 
     Parameters
     ----------
     states
-        K ≥ 1 different labels: strings, or tuples of strings and integers.
+        K ≥ 1 distinct labels: strings, or tuples of strings and integers.
     alpha, beta
-        Shape (M, K). Channel m is taken with probability alpha[m, i] · beta[m, j] by initiator i and responder j; the
-        sum over m is at most 1, and what is left to 1 is the probability that nothing happens.
+        Shape (M, K). Initiator i and responder j take channel m with probability alpha[m, i] · beta[m, j]. The sum over
+        m is at most 1; with the remaining probability nothing happens.
     first, second
-        M row-stochastic matrices of shape (K, K), sparse or dense, by which initiator and responder move in channel m,
-        independently of each other. None, for one of them or all, is the identity.
+        M row-stochastic matrices of shape (K, K), sparse or dense: how initiator and responder move in channel m,
+        independently of each other. None stands for the identity, as an entry or as the whole argument.
     spontaneous
-        Shape (K, K), sparse or dense, zero diagonal: rates of moves alone, from row to column, per unit of time.
+        Rates of spontaneous moves from row to column per unit of time, shape (K, K), sparse or dense, with a zero
+        diagonal.
     encounter_rate
-        ε > 0, encounters that an agent initiates per unit of time; it responds in as many on average.
+        ε > 0, the encounters that an agent initiates per unit of time; it responds in as many on average.
     time_unit
-        The unit of time, for labels.
+        Name of the unit of time, for labels.
 
     Attributes
     ----------
     states
-        Tuple of the K labels; `names` are the same as strings, tuples joined by ", ".
+        Tuple of the K labels. `names` holds them as strings, tuples joined by ", ".
     moves
         The moves of one agent (`Moves`): between different states, in channels that some pair takes.
     classes
-        Shape (K,), the conserved class of each state, 0 … C - 1: states between which agents move, directly or through
-        others, whatever the composition. The fraction of agents in a class never changes.
+        The conserved class of each state, 0 … C - 1, shape (K,). Agents move between the states of a class, directly or
+        through others, at some composition; the fraction of agents in a class never changes.
 
     Raises
     ------
@@ -133,9 +134,9 @@ class ReactionModel:
 
     @property
     def fastest(self) -> float:
-        """A bound on the rate at which an agent changes its state, per unit of time; positive.
+        """A positive bound on the rate at which an agent changes its state, per unit of time.
 
-        Encounters that nothing comes of do not count: models with the same rate equation have the same bound.
+        Encounters without effect do not count: models with the same rate equation have the same bound.
         """
         moves = self.moves
         peak = moves.fields.max(axis=1, initial=0.0) + moves.offset
@@ -143,13 +144,13 @@ class ReactionModel:
         return float(rates.max()) or self.encounter_rate
 
     def index(self, state: Hashable) -> int:
-        """The place of a state among `states`; InputError where there is none of this label."""
+        """The position of a state in `states`; InputError for an unknown label."""
         if state not in self.states:
             raise InputError(f"state = {state!r}: expected one of {', '.join(map(repr, self.states))}")
         return self.states.index(state)
 
     def class_masses(self, x: Any) -> Float[np.ndarray, " classes"]:
-        """The fraction of agents in each conserved class, at the composition x and whatever follows from it."""
+        """The fraction of agents in each conserved class, at the composition x and ever after."""
         return np.bincount(self.classes, weights=self._composition(x), minlength=self.n_classes)
 
     def drift(self, x: Any) -> Float[np.ndarray, " states"]:
@@ -159,14 +160,14 @@ class ReactionModel:
         return self._gained(moves.target, flux) - self._gained(moves.source, flux)
 
     def generator(self, x: Any) -> Float[np.ndarray, "states states"]:
-        """G(y) with dx/dt = G(y) x, dense: what agents do whose partners have the composition x. Columns sum to 0."""
+        """G(y) with dx/dt = G(y) x, dense, for an agent whose partners have the composition x. Columns sum to 0."""
         x, moves = self._composition(x), self.moves
         rate = moves.rate * (moves.fields @ x + moves.offset)[moves.field]
         G = _summed(moves.target, moves.source, rate, (self.n_states, self.n_states))
         return G - np.diag(G.sum(axis=0))
 
     def jacobian(self, x: Any) -> Float[np.ndarray, "states states"]:
-        """The derivative of `drift` at x, dense: G(y) + (∂G/∂y x) ∂y/∂x. Columns sum to 0, class by class."""
+        """The derivative of `drift` at x, dense: G(y) + (∂G/∂y x) ∂y/∂x. Columns sum to 0 in each class."""
         x, moves = self._composition(x), self.moves
         flux = moves.rate * x[moves.source]
         shape = (self.n_states, len(moves.fields))
@@ -174,9 +175,9 @@ class ReactionModel:
         return self.generator(x) + (gained - lost) @ moves.fields
 
     def tensor(self) -> Float[np.ndarray, "states states states states"]:
-        """P[i, j, i', j'], the probability that an encounter of initiator i and responder j makes them i' and j'.
+        """P[i, j, i', j'], the probability that an encounter of initiator i and responder j leaves them in i' and j'.
 
-        Moves alone are not part of it; `reaction_protocol` mixes them in.
+        Spontaneous moves are not included; `reaction_protocol` adds them.
 
         Raises
         ------
@@ -231,12 +232,12 @@ def _summed(rows: np.ndarray, columns: np.ndarray, values: np.ndarray, shape: tu
 def reaction_protocol(model: ReactionModel) -> tuple[Float[np.ndarray, "states states states states"], float]:
     """The model as a population protocol, for exact simulation of finite populations.
 
-    Moves alone become interactions: with s the largest total rate of moves alone, an interaction is an encounter with
-    probability ε/(ε + s), and otherwise its initiator alone moves, with probabilities S/s.
+    Spontaneous moves become interactions. With s their largest total rate, an interaction is an encounter with
+    probability ε/(ε + s); otherwise its initiator alone moves, with probabilities S/s.
 
     Returns
     -------
-    P[i, j, i', j'], and how many interactions an agent initiates per unit of time, ε + s: N interactions of N agents
+    P[i, j, i', j'], and ε + s, the interactions that an agent initiates per unit of time. N interactions of N agents
     take 1/(ε + s) units of time.
 
     Raises

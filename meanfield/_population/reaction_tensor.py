@@ -1,8 +1,8 @@
 """The reaction tensor P_k(i, j), factorised through the words.
 
 A partner acts only through the word it says, so an agent in state i moves to Γ(i, a, b) with probability q_a(i) Q_b,
-Q being the word share of the partners. In heap order (see `MemorySpace`) the states that follow the memory i, kept or
-shortened, stand side by side, so that the gain term is two reshapes and a sum: O(S·W²), no gather, no scatter.
+where Q is the word share of the partners. In heap order (see `MemorySpace`) the successors of a memory stand side by
+side, so the gain term is two reshapes and a sum: O(S·W²), no gather, no scatter.
 
 Functions take NumPy and JAX arrays alike, one policy at a time.
 """
@@ -24,14 +24,14 @@ MAX_DENSE_STATES = 400  # 400³ float64 are 0.5 GB
 
 
 def word_share(x: Float[Array, " states"], q: Float[Array, "states words"]) -> Float[Array, " words"]:
-    """Q_w = Σ_i x_i q_w(i), what a partner drawn from the composition x says."""
+    """Q_w = Σ_i x_i q_w(i), the word share of a random partner from the composition x."""
     return x @ q
 
 
 def spoken(
     x: Float[Array, " states"], q: Float[Array, "states words"], space: MemorySpace
 ) -> Float[Array, "kept words"]:
-    """Weight of agents by the memory that they will keep after this interaction and the word that they say in it.
+    """Weight of agents by the memory they keep after this interaction and the word they say in it.
 
     Agents with a full memory forget its oldest interaction, so the rows are the memories of at most H - 1.
     """
@@ -44,7 +44,7 @@ def spoken(
 
 
 def heard(kept: Float[Array, "kept words"], Q: Float[Array, " words"]) -> Float[Array, " states"]:
-    """Composition after agents of weight `kept` have heard a word drawn from Q; nobody ends with an empty memory."""
+    """The composition after agents of weight `kept` have heard a word drawn from Q; no memory is empty then."""
     xp = kept.__array_namespace__()
     return xp.concat([xp.zeros(1, dtype=kept.dtype), (kept[:, :, None] * Q[None, None, :]).reshape(-1)])
 
@@ -60,10 +60,10 @@ def gain(
 
 
 def dense_tensor(policy: xr.Dataset) -> Float[np.ndarray, "states states states"]:
-    """The tensor P[k, i, j] = P_k(i, j) itself, for small state spaces.
+    """The dense reaction tensor P[k, i, j] = P_k(i, j), for small state spaces.
 
-    P_k(i, j) = Σ_ab q_a(i) q_b(j) [k = Γ(i, a, b)], the probability that an agent in state i goes to state k on meeting
-    one in state j; Σ_k P_k(i, j) = 1. Source: [004] Eq. 16, whose last case reads (1 - q(i))(1 - q(j)).
+    P_k(i, j) = Σ_ab q_a(i) q_b(j) [k = Γ(i, a, b)] is the probability that an agent in state i goes to state k on
+    meeting one in state j; Σ_k P_k(i, j) = 1. Source: [004] Eq. 16, whose last case reads (1 - q(i))(1 - q(j)).
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Choice probabilities in the order of states, from functions, mappings and tables of memories by name."""
+"""Choice probabilities in the order of states, from functions, mappings and tables of named memories."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def tabulated(
     words: Sequence[str],
     memory_length: int | None,
 ) -> np.ndarray:
-    """Shape (S, W), from what `make_policy` takes beside arrays; InputError as there."""
+    """The probabilities in any form that `make_policy` takes beside arrays, as an array of shape (S, W)."""
     if isinstance(source, (str, os.PathLike)):
         source = read_csv(source, "q", dtype=str, keep_default_na=False)
     if isinstance(source, pd.DataFrame):

@@ -1,4 +1,4 @@
-"""Solutions of the rate equation by Tsitouras' pair with its step size control, in compiled loops."""
+"""Compiled solver of the rate equation: Tsitouras' pair with its step size control."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SAFETY, LEAST_FACTOR, LARGEST_FACTOR, ORDER = 0.9, 0.2, 10.0, 5
 @compiled
 @no_type_check
 def say(x, q, share, said):
-    """Write what is said by all together, Σ_m s_m Σ_i x_m(i) q_m(i)."""
+    """Write the word share of all agents, Σ_m s_m Σ_i x_m(i) q_m(i)."""
     said[:] = 0.0
     for m in range(x.shape[0]):
         for i in range(x.shape[1]):
@@ -93,7 +93,7 @@ def drift_by_moves(x, source, target, field, rate, fields, offset, slope):
 @compiled
 @no_type_check
 def slope_of(x, mixture, moves, slope, work):
-    """Write dx/dt of a mixture or, where there is none, of a reaction model and return max|dx/dt|."""
+    """Write dx/dt of a mixture, or of a reaction model if the mixture is empty, and return max|dx/dt|."""
     q, share, committed = mixture
     if len(q):
         return drift(x, q, share, committed, slope, work)
@@ -104,7 +104,7 @@ def slope_of(x, mixture, moves, slope, work):
 @compiled
 @no_type_check
 def observe(x, mixture, seen):
-    """Write what a mixture says or, where there is none, the composition of a reaction model."""
+    """Write the word share of a mixture, or the composition of a reaction model if the mixture is empty."""
     q, share, _ = mixture
     if len(q):
         say(x, q, share, seen)
@@ -115,10 +115,10 @@ def observe(x, mixture, seen):
 @compiled
 @no_type_check
 def follow(x, mixture, moves, times, limits, observed):
-    """Follow one solution from x, which is moved to where it ends, to time `end` or until it rests.
+    """Follow one solution until the time `end` or until it rests; x is overwritten with its end.
 
-    `limits` are end, rtol, atol, first step, max|dx/dt| at rest, and the largest number of steps. Writes what is
-    observed at the times, and returns when the solution ends and max|dx/dt| there, -1 if there were too many steps.
+    `limits` are end, rtol, atol, first step, max|dx/dt| at rest, and the largest number of steps. Writes the
+    observables at the times, and returns the time at the end and max|dx/dt| there, -1 after too many steps.
     """
     end, rtol, atol, step, at_rest, max_steps = limits
     M, S, W = *x.shape, observed.shape[1]

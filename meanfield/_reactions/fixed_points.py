@@ -29,7 +29,10 @@ def reaction_fixed_points(
     seed: int = 0,
     progress: bool = False,
 ) -> xr.Dataset:
-    """What `fixed_points` returns for a reaction model."""
+    """The result of `fixed_points` for a reaction model.
+
+    Roots are sought in x: for given fields the stationary law of an agent is not unique if some states are never left.
+    """
     given = np.empty((0, model.n_states))
     if initial is not None:
         given = initial_compositions(model, initial).values.reshape(-1, model.n_states)
@@ -77,7 +80,7 @@ def _completeness(faces: ClosedFaces, found: Found) -> str:
 
 
 def _index_report(model: ReactionModel, faces: ClosedFaces, roots: list[Root]) -> str:
-    """What the sum of the indices says, where all fixed points lie inside one face and the drift points into it."""
+    """The sum of the indices, if all fixed points lie inside one face and the drift points into it; else ''."""
     face = only_support(model, faces)
     if face is None:
         return ""

@@ -46,7 +46,7 @@ def reduced_jacobian(
 
 
 def _errors(reduced: np.ndarray, values: np.ndarray, vectors: np.ndarray) -> Float[np.ndarray, " modes"]:
-    """What rounding of the matrix makes of the eigenvalues: to first order, or by trial where that says too much.
+    """The errors of the eigenvalues from rounding of the matrix: to first order, or by trial where that is too large.
 
     Eigenvalues of a defective matrix have infinite derivatives, though none may move.
     """

@@ -1,6 +1,6 @@
 """Roots of the drift of a reaction model on the simplex: closed faces, and Levenberg-Marquardt steps within one.
 
-The support of a fixed point is closed: agents in it do not leave it as long as all their partners are in it too.
+The support of a fixed point is closed: agents in it stay there as long as all their partners are in it too.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MAX_COMBINATIONS = 10_000
 class ClosedFaces(NamedTuple):
     """Closed faces that hold all of the given masses: the whole simplex first, then others by falling size.
 
-    `complete` says that for every choice of one state a class the smallest closed face with these states is there.
+    `complete` says that the list has the smallest closed face for every choice of one state in each class.
     """
 
     faces: list[Bool[np.ndarray, " states"]]
@@ -42,9 +42,9 @@ def closed_face(model: ReactionModel, support: Bool[np.ndarray, " states"]) -> B
 
 
 def closed_faces(model: ReactionModel, masses: Float[np.ndarray, " classes"], rng: np.random.Generator) -> ClosedFaces:
-    """The closed faces that single states open, one state of each class that has a mass; a sample where they are many.
+    """The closed faces that single states open, one state of each class with a mass; a sample if they are many.
 
-    Where a class has no mass no agent is in it.
+    A class without mass has no agents.
     """
     members = [np.flatnonzero(model.classes == c) for c in np.flatnonzero(masses > 0)]
     complete = np.prod([float(len(states)) for states in members]) <= MAX_COMBINATIONS
@@ -63,10 +63,10 @@ def closed_faces(model: ReactionModel, masses: Float[np.ndarray, " classes"], rn
 
 
 def only_support(model: ReactionModel, found: ClosedFaces) -> Bool[np.ndarray, " states"] | None:
-    """The face that is the support of every fixed point, or None where there may be several.
+    """The face that is the support of every fixed point, or None if there may be several.
 
-    There is one where a smallest closed face lies in all others, shows all that can be shown, and can be reached from
-    all other states: then those are transient wherever partners show all that.
+    There is one if a smallest closed face lies in all others, has every field that the whole has, and can be reached
+    from all other states: those are then transient wherever all these fields act.
     """
     whole, least = found.faces[0], np.logical_and.reduce(found.faces)
     shown = (model.moves.fields[:, least] > 0).any(axis=1)
@@ -96,11 +96,11 @@ def polish(
 ) -> Float[np.ndarray, " states"] | None:
     """A fixed point with these masses on the closed face of x that the iteration from x finds, or None.
 
-    What is brought to zero is z(x) - x, with z the composition a long implicit step later, (1 - hG(x)) z = x: its zeros
-    are those of the drift, and it measures fast and slow states alike. Levenberg-Marquardt with a damping proportional
-    to the squared residual, projected onto x ≥ 0, converges quadratically to isolated fixed points and also where they
-    are not isolated (Kanzow, Yamashita and Fukushima, J. Comput. Appl. Math. 172, 375 (2004)), so that Newton's method
-    has no unique step. It may end where the residual has a minimum above zero.
+    The iteration brings z(x) - x to zero, with z the composition one long implicit step later, (1 - hG(x)) z = x. It
+    has the zeros of the drift and measures fast and slow states alike. Levenberg-Marquardt with a damping proportional
+    to the squared residual, projected onto x ≥ 0, converges quadratically to isolated fixed points and also to others,
+    at which Newton's step is not unique (Kanzow, Yamashita and Fukushima, J. Comput. Appl. Math. 172, 375 (2004)). It
+    may end at a positive minimum of the residual.
     """
     face = closed_face(model, x > 0)
     belongs = (model.classes[None, :] == np.arange(len(masses))[:, None]).astype(float)

@@ -1,4 +1,4 @@
-"""The search for fixed points of a reaction model: where it starts, and what of its finds is new."""
+"""The search for fixed points of a reaction model: its starts, and the selection of new finds."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ NEAR = 0.25  # of the way between two points of a continuum: how far from its mi
 
 
 class Root(NamedTuple):
-    """A fixed point, and of its spectrum on the perturbations that keep the masses the leading eigenvalue.
+    """A fixed point with the leading eigenvalue of its spectrum on the perturbations that keep the masses.
 
-    That and `error`, a bound of its error, are in units of the fastest rate, and it is -∞ where there is no such
-    perturbation; `mode` is its eigenvector, of the plane of a complex one some direction.
+    `leading` (-∞ if there is no such perturbation) and `error`, a bound of its error, are in units of the fastest rate;
+    `mode` is a real direction of its eigenvector.
     """
 
     x: Float[np.ndarray, " states"]
@@ -51,18 +51,18 @@ class Root(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What the search found.
+    """The result of the search.
 
     Attributes
     ----------
     roots
         Isolated fixed points, and of each continuum one or more.
     tried, converged
-        How many starts there were, and how many led to a fixed point.
+        The number of starts, and of those that led to a fixed point.
     merged
-        Points of continua, or next to marginal fixed points, that are not listed.
+        Number of points of continua, or next to marginal fixed points, that are not listed.
     cut
-        Whether there were more pairs to look between than were tried.
+        Whether some pairs of fixed points were not looked between.
     """
 
     roots: list[Root]
@@ -101,7 +101,7 @@ def starts_of(
     number: int,
     rng: np.random.Generator,
 ) -> Iterator[np.ndarray]:
-    """Ends of solutions first, so that of a continuum a point is listed that solutions reach."""
+    """Starts of the search; ends of solutions come first, so that a continuum is listed with a point they reach."""
     whole, *others = faces.faces
     centre = on_face(model, mass, whole, np.ones(model.n_states))
     spread = [on_face(model, mass, whole, _weights(model, rng)) for _ in range(number)]
@@ -115,10 +115,10 @@ def starts_of(
 
 
 def distinct(model: ReactionModel, mass: np.ndarray, found: list[np.ndarray], roots: list[Root]) -> list[Root]:
-    """`roots` and what of `found` adds to them: isolated fixed points, and points of continua that are not there yet.
+    """`roots` and the new ones among `found`: isolated fixed points, and points of continua not yet listed.
 
-    Two points of one support, stability and number of zero modes are one if they are so near that a marginal point is
-    not known better, and of one continuum if there is another such point about half way between them.
+    Two points of one support, stability and number of zero modes are the same if they are closer than the accuracy of a
+    marginal point; they belong to one continuum if there is another such point about half way between them.
     """
     listed = list(roots)
     for x in found:
@@ -151,7 +151,7 @@ def _rests(
     face: Bool[np.ndarray, " states"],
     starts: Float[np.ndarray, "starts states"],
 ) -> Iterator[np.ndarray]:
-    """Where solutions come to rest; where they do not, where they are when they are given up."""
+    """Where solutions come to rest; for others, their last point."""
     ends, moving = starts.copy(), np.ones(len(starts), bool)
     for _ in range(MOST_COURSES):
         course, speed = courses(model, ends[moving], np.array([COURSE_LENGTH / model.fastest]), Tolerances(1e-8, 1e-11))
@@ -165,7 +165,7 @@ def _rests(
 
 
 def _downhill(model: ReactionModel, mass: np.ndarray, faces: ClosedFaces, roots: list[Root]) -> Iterator[np.ndarray]:
-    """Where solutions end that leave the unstable fixed points, to both sides."""
+    """The ends of solutions that leave the unstable fixed points, to both sides."""
     sides = []
     for root in roots:
         if root.stability == "unstable":
@@ -185,7 +185,7 @@ def _between(pairs: list[tuple[Root, Root]]) -> Iterator[np.ndarray]:
 def _polished(
     model: ReactionModel, mass: np.ndarray, starts: list[np.ndarray], known: list[np.ndarray], progress: bool
 ) -> tuple[list[np.ndarray], int]:
-    """The different fixed points beside those `known` that starts lead to, and how many starts lead to any."""
+    """The distinct fixed points beside those `known` to which starts lead, and how many starts lead to any."""
     found, converged = [], 0
     for start in tqdm(starts, disable=not progress, unit="start", leave=False):
         x = polish(model, mass, start)

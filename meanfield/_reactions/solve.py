@@ -25,7 +25,7 @@ def solve_reactions(
     times: Float[np.ndarray, " times"],
     tolerances: Tolerances,
 ) -> xr.Dataset:
-    """What `solve` returns for a reaction model."""
+    """The result of `solve` for a reaction model."""
     starts = initial_compositions(model, initial)
     x0 = starts.values.reshape(-1, model.n_states)
     x, residual = courses(model, x0, times, tolerances)

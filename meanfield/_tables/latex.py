@@ -42,7 +42,7 @@ def escaped(text: str) -> str:
 
 
 def fixed(value: float, decimals: int) -> str:
-    """A number in math mode; zero has no sign, and what is none is a dash."""
+    """A number in math mode with so many decimals; zero has no sign, NaN is a dash."""
     if value != value:
         return "--"
     if abs(value) == float("inf"):
@@ -52,7 +52,7 @@ def fixed(value: float, decimals: int) -> str:
 
 
 def power_of_ten(text: str) -> str:
-    r"""A number in math mode as it is written, 3e-06 as 3 \cdot 10^{-6}; '' stays."""
+    r"""A number in math mode from its text, 3e-06 as 3 \cdot 10^{-6}; '' stays ''."""
     if not text:
         return ""
     if float(text.removeprefix("1-")) == 0:

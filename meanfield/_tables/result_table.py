@@ -1,4 +1,4 @@
-"""Results as tables: a row a point of some dims, for files of other programs and for the terminal."""
+"""Results as tables, one row for each point of some dims, for files of other programs and for the terminal."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ SHOWN_ROWS, UPRIGHT_ROWS = 20, 6
 
 
 def result_table(result: xr.Dataset, rows: Sequence[str]) -> pd.DataFrame:
-    """A row for each point of the dims `rows`, as far as the result has them.
+    """A row for each point of those dims `rows` that the result has.
 
-    A variable over a further dim becomes a column for each of its labels, as `word_share_0` and `word_share_1`; over
-    states, runs or times it is left out. What has none of the dims is the same in every row.
+    A variable over a further dim becomes a column for each of its labels, such as `word_share_0` and `word_share_1`;
+    variables over states, runs or times are left out. A variable without any of the dims is the same in every row.
     """
     rows = [dim for dim in rows if dim in result.dims]
     sizes = {dim: result.sizes[dim] for dim in rows}
@@ -47,7 +47,7 @@ def result_table(result: xr.Dataset, rows: Sequence[str]) -> pd.DataFrame:
 
 
 def table_text(table: pd.DataFrame, form: str, caption: str = "", label: str = "") -> str:
-    """The table in the form csv, json or tex; JSON is a list of objects, with null for what is no number."""
+    """The table in the form csv, json or tex; JSON is a list of objects, with null for NaN."""
     if form == "csv":
         return table.to_csv(index=False)
     if form == "json":
@@ -62,9 +62,9 @@ def table_text(table: pd.DataFrame, form: str, caption: str = "", label: str = "
 
 
 def shown_table(table: pd.DataFrame, width: int) -> Group:
-    """The table for a terminal: what is the same in all rows, then the first rows, and the columns for which is room.
+    """The table for a terminal: constant columns first, then the first rows and as many columns as fit.
 
-    Few rows that are wide are shown upright.
+    A few wide rows are shown upright.
     """
     same, varying = _split(table)
     cells = {str(name): [_shown(cell) for cell in varying[name][:SHOWN_ROWS]] for name in varying}
@@ -88,13 +88,13 @@ def shown_table(table: pd.DataFrame, width: int) -> Group:
 
 
 def _split(table: pd.DataFrame) -> tuple[dict[str, object], pd.DataFrame]:
-    """What is the same in all rows, and the other columns."""
+    """The columns with one value in all rows, and the other columns."""
     same = [name for name in table if len(table[name].unique()) <= 1]
     return {str(name): table[name].iloc[0] for name in same if len(table)}, table.drop(columns=same)
 
 
 def _plain(cell: object) -> object:
-    """As JSON has it, which knows no NaN and no infinity."""
+    """A cell for JSON, which has neither NaN nor infinity."""
     if isinstance(cell, float) and not math.isfinite(cell):
         return None if math.isnan(cell) else str(cell)
     return cell

@@ -34,14 +34,14 @@ CAPTION = (
 
 
 def stability_frame(table: xr.Dataset) -> pd.DataFrame:
-    """A stability table as CSV has it, one row an entry."""
+    """The columns of a stability table for CSV, one row for each entry."""
     return table[[*COLUMNS, *(name for name in FURTHER_COLUMNS if name in table)]].to_dataframe()
 
 
 def write_stability_csv(table: xr.Dataset, path: str | os.PathLike[str]) -> Path:
-    """Write a stability table as CSV, one row an entry, columns model, pair, row, word, …, strong; returns the path.
+    """Write a stability table as CSV, one row for each entry, and return the path.
 
-    Further columns follow where the table has further criteria.
+    The columns are model, pair, row, word, …, strong, then those of further criteria if the table has them.
 
     Raises
     ------
@@ -58,10 +58,10 @@ def write_stability_csv(table: xr.Dataset, path: str | os.PathLike[str]) -> Path
 
 
 def write_stability_latex(table: xr.Dataset, path: str | os.PathLike[str]) -> Path:
-    """Write a stability table for LaTeX, with a caption and the label tab:stability; returns the path.
+    """Write a stability table for LaTeX, with a caption and the label tab:stability, and return the path.
 
-    It needs the packages booktabs and, where it is longer than a page, longtable. Eigenvalues have the three decimals
-    of [004] Table S1, and the strong word is bold there too.
+    It needs the packages booktabs and, if it is longer than a page, longtable. As in [004] Table S1, eigenvalues have
+    three decimals and the strong word is bold.
 
     Raises
     ------
@@ -78,7 +78,7 @@ def write_stability_latex(table: xr.Dataset, path: str | os.PathLike[str]) -> Pa
 
 
 def stability_latex(table: xr.Dataset) -> str:
-    """What `write_stability_latex` writes."""
+    """The text that `write_stability_latex` writes."""
     policies = [_latex_rows(rows) for _, rows in table.to_dataframe().groupby("policy")]
     body = [line for lines in policies for line in (r"\midrule", *lines)][1:]
     return latex_table("llrrrl", r"& word & share & $\lambda$ & residual & \\", body, CAPTION, "stability")

@@ -1,4 +1,4 @@
-"""The stability table for people: printed, and said in words."""
+"""The stability table as a printed report and in sentences."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from meanfield._population.observables import MIXED
 def stability_report(table: xr.Dataset) -> Table:
     """A stability table (see `stability_table`) as a `rich` table of 80 columns.
 
-    Each policy has a heading with its strong word, below it what other criteria say, where they were asked for, and
-    whether they disagree; λ has the three digits of [004] Table S1.
+    Each policy has a heading with its strong word. Further criteria follow where the table has them, marked if they
+    disagree. λ has the three digits of [004] Table S1.
 
     See Also
     --------
@@ -48,7 +48,7 @@ def stability_report(table: xr.Dataset) -> Table:
 
 
 def other_criteria(rows: pd.DataFrame) -> list[tuple[str, str, str]]:
-    """What the criteria beside the trajectory say of a policy, from its rows: label, share of the family, word."""
+    """The results of further criteria for one policy, from its rows: label, share of the family, word."""
     first = rows.iloc[0]
     lines = []
     if "strong_by_basin" in rows:
@@ -65,7 +65,7 @@ def share_text(share: float) -> str:
 
 
 def describe_stability(table: xr.Dataset) -> list[str]:
-    """One sentence a policy: what a large population does from empty memories, and why.
+    """One sentence for each policy: what a large population does from empty memories, and why.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def _sentence(rows: pd.DataFrame) -> str:
 
 
 def _dissent(rows: pd.DataFrame) -> str:
-    """What criteria say that disagree with the trajectory."""
+    """The criteria that disagree with the trajectory."""
     others = [(label, word) for label, _, word in other_criteria(rows) if word not in ("", rows["strong"].iloc[0])]
     return "".join(f"; the {label} is that of '{word}'" for label, word in others)
 

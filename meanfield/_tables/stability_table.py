@@ -38,19 +38,20 @@ def stability_table(
 ) -> xr.Dataset:
     """Candidates, fixed points, their leading eigenvalues and the strong word, for a set of policies.
 
-    For each policy there is a `candidate` row for each word π, the composition [π]^2H that [004] Table S1 evaluates
-    whether it is a fixed point or not, then a `fixed_point` row for each root that `fixed_points` finds.
+    For each policy the table has one `candidate` row for each word π, the composition [π]^2H (all agents remember only
+    π), which [004] Table S1 evaluates whether or not it is a fixed point. A `fixed_point` row for each root of
+    `fixed_points` follows.
 
     Parameters
     ----------
     policies
         One policy, a stack over model and pair, a population, or several of these.
     criteria
-        By which to tell the strong word: 'trajectory', where the rate equation leads from empty memories; 'basin',
-        the attractor of the largest part of the family 'consensus' of `basins`; 'law', the word that groups of any
-        size are likelier to end at by `group_size_law`, which is that of the trajectory wherever there is such a law:
-        it adds κ, and that a second attractor competes. The last two take about a second a policy, and are for two
-        words; the last is for single policies.
+        How to determine the strong word. 'trajectory': where the rate equation leads from empty memories. 'basin': the
+        attractor with the largest part of the family 'consensus' of `basins`. 'law': the word at which groups of any
+        size are likelier to end by `group_size_law`; it agrees with the trajectory wherever the law applies, and adds κ
+        (see there) and the existence of a second attractor. The last two take about a second a policy and need two
+        words; 'law' is for single policies.
     progress
         Show a progress bar.
 
@@ -58,18 +59,20 @@ def stability_table(
     -------
     Dataset over `entry` with
 
-    - `policy`, the number of the policy, from 0, `model`, `pair`, `row` (candidate or fixed_point);
-    - `word`, that of the candidate or the one with the largest share at the fixed point, and `word_share`, its share;
-    - `eigenvalue`, real part of the leading eigenvalue of the reduced Jacobian ([004] Eq. 38), per unit of time, and
-      `stability` (stable, unstable, marginal), `stable`, `eigenvalue_error` and `eigenvalue_floor_shift` (see
+    - `policy`, the number of the policy, from 0; `model`; `pair`; `row` (candidate or fixed_point);
+    - `word`, the candidate or the word with the largest share at the fixed point, and `word_share`, its share;
+    - `eigenvalue`, the real part of the leading eigenvalue of the reduced Jacobian ([004] Eq. 38) per unit of time,
+      with `stability` (stable, unstable, marginal), `stable`, `eigenvalue_error` and `eigenvalue_floor_shift` (see
       `fixed_points`);
-    - `residual`: max|dx/dt| of a fixed point, 1 - Q of a candidate, which is 1 - q(word | [π]^2H) for a single policy
-      ([004] Eq. 30 asks for 0), and `is_fixed_point`, for a candidate whether its residual is at most 1e-3;
-    - `kind` (consensus or mixed: success rate below 0.98);
-    - `strong`, the strong word by the trajectory, or 'mixed'; with 'basin' also `strong_by_basin` ('' for a tie) and
-      `basin`, the fraction of the family; with 'law' `strong_by_law` ('' where there is no such law) and `kappa`; with
-      any of them `disagreement`, whether those that name anything name different words, 'mixed' being one. They are the
-      same in every row of a policy.
+    - `residual`: max|dx/dt| of a fixed point; 1 - Q of a candidate, for a single policy 1 - q(word | [π]^2H), which is
+      0 at a fixed point ([004] Eq. 30);
+    - `is_fixed_point`, for a candidate whether its residual is at most 1e-3;
+    - `kind` (consensus, or mixed with a success rate below 0.98);
+    - `strong`, the strong word by the trajectory, or 'mixed'.
+
+    With 'basin' the columns `strong_by_basin` ('' for a tie) and `basin`, the fraction of the family, are added; with
+    'law' `strong_by_law` ('' if there is no law) and `kappa`; with either `disagreement`, whether the criteria name
+    different words ('mixed' counts as one). They are the same in every row of a policy, like `strong`.
 
     Raises
     ------

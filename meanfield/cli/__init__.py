@@ -21,7 +21,7 @@ INTERRUPTED = 130
 
 
 def main() -> None:
-    """Run the command; what is wrong is one line on stderr, with exit code 2 for a wrong input and 1 otherwise."""
+    """Run the command; an error is one line on stderr, with exit code 2 for wrong input and 1 otherwise."""
     sys.exit(_run())
 
 
@@ -46,7 +46,7 @@ def _run() -> int:
 
 
 def _usage(error: Exception) -> str:
-    """What was wrong and where to look; '' where the help was shown."""
+    """The usage error and a hint to the help; '' if the help was shown."""
     message, context = error.format_message(), getattr(error, "ctx", None)
     return f"{message} ({context.command_path} --help shows what there is)" if message and context else message
 

@@ -1,4 +1,4 @@
-"""The commands of one call: which function, what its table is, and what is printed."""
+"""The commands that call one function each: the function, its table, and the printed summary."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands of one call: options and their descriptions are those of the function's own arguments."""
+"""Commands that call one function: options and their help come from its arguments and docstring."""
 
 from __future__ import annotations
 
@@ -38,9 +38,8 @@ POPULATION = {
 class Analysis(NamedTuple):
     """A command and its function.
 
-    `rows` are the dims of the result whose points are the rows of its table, `together` says that the function takes
-    all policies at once, `summary` gives what is printed in place of the table, `skip` are arguments that can't be
-    typed.
+    The points of the dims `rows` are the rows of the table of its result; `together` says that the function takes all
+    policies at once; `summary` gives the printed lines in place of the table; `skip` are arguments that can't be typed.
     """
 
     name: str
@@ -58,7 +57,7 @@ class Analysis(NamedTuple):
 
 
 def register(analyses: Iterable[Analysis]) -> None:
-    """Make the commands; nothing of what they call is imported."""
+    """Make the commands, without importing the functions that they call."""
     signatures = {one.function: one.signature.arguments for one in analyses}
     for one in analyses:
         arguments = {name: a for name, a in one.signature.arguments.items() if name not in (*one.skip, "progress")}
@@ -88,7 +87,7 @@ def _keyword(name: str, annotation: Any, required: bool = False) -> inspect.Para
 
 
 def _text(argument: Argument, signatures: Mapping[str, Mapping[str, Argument]]) -> str:
-    """What the docstring says of it, or, where that is 'As in `another`', what the other's docstring says."""
+    """The text of an argument in its docstring; 'As in `another`' is replaced by the text there."""
     referred = re.match(r"As (?:in|for) `(?:\w+\.)*(\w+)`", argument.text)
     there = signatures.get(referred[1], {}).get(argument.name) if referred else None
     if referred is None or there is None:
@@ -125,7 +124,7 @@ def _run(analysis: Analysis, arguments: Mapping[str, Argument], given: dict[str,
 
 
 def _subjects(policies: xr.Dataset, together: bool, population: dict[str, Any]) -> list[Any]:
-    """What the function is called with, one by one."""
+    """The policies or populations with which the function is called, one by one."""
     import meanfield
 
     if "fractions" in population:
@@ -136,7 +135,7 @@ def _subjects(policies: xr.Dataset, together: bool, population: dict[str, Any]) 
 
 
 def _named(result: xr.Dataset, subject: xr.Dataset | Population) -> xr.Dataset:
-    """With the names of a population, which results don't have."""
+    """The result with the names of a population, which results don't have."""
     import xarray as xr
 
     if isinstance(subject, xr.Dataset):
@@ -145,7 +144,7 @@ def _named(result: xr.Dataset, subject: xr.Dataset | Population) -> xr.Dataset:
 
 
 def _table(results: Iterable[xr.Dataset], analysis: Analysis) -> pd.DataFrame:
-    """Of all results, with what their attrs tell of each."""
+    """One table of all results, with the attrs of each as columns."""
     import pandas as pd
 
     from meanfield._tables.result_table import result_table
@@ -154,7 +153,7 @@ def _table(results: Iterable[xr.Dataset], analysis: Analysis) -> pd.DataFrame:
 
 
 def _with_notes(result: xr.Dataset) -> xr.Dataset:
-    """With what its attrs tell, beside where it comes from, as columns."""
+    """The result with its attrs as coordinates, except those of provenance."""
     import numpy as np
 
     taken = {*result.variables, *result.dims}

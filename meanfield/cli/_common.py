@@ -1,4 +1,4 @@
-"""What all commands share: the application, its options, and how policies are read."""
+"""The parts that commands share: the application, its options, and the reading of policies."""
 
 from __future__ import annotations
 

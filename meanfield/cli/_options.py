@@ -26,7 +26,7 @@ RECORDS = {"Mechanism1": "theory.flag_game.mechanism1:APPENDIX_E", "NormRates": 
 
 
 class _Kind(NamedTuple):
-    """What an annotation asks for: the type that typer reads, what is made of it, and a name for the value."""
+    """The options of an annotation: the type that typer reads, its conversion, and a name for the value."""
 
     typed: Any
     read: Callable[[str, Any], object] = lambda name, given: given
@@ -34,7 +34,7 @@ class _Kind(NamedTuple):
 
 
 def parameter(argument: Argument, text: str) -> inspect.Parameter:
-    """What typer asks for: an option, which where it is not given is left to the function, or a value that must be."""
+    """The parameter for typer: an option with the function's default, or a required value."""
     kind, name = _kind(argument), argument.name
     own = DEFAULTS.get(name) if argument.default is REQUIRED else None
     required = argument.default is REQUIRED and own is None
@@ -55,7 +55,7 @@ def parameter(argument: Argument, text: str) -> inspect.Parameter:
 
 
 def value(argument: Argument, given: Any) -> object:
-    """What the function gets; InputError where the text can't be read as what it takes."""
+    """The value for the function; InputError if the text can't be converted."""
     return _kind(argument).read(argument.name, given)
 
 

@@ -1,4 +1,4 @@
-"""Where results go: a file of the form that its ending says, stdout, or the terminal."""
+"""Where results go: a file whose ending gives its form, stdout, or the terminal."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ Form = Annotated[str | None, typer.Option("--format", help="nc, csv, json or tex
 
 
 class Output:
-    """A place where results can be written, looked at before long work starts.
+    """A place for results, checked before long work starts.
 
-    With - for stdout all else is told on stderr; None is no place.
+    With - for stdout all messages go to stderr; None is no place.
     """
 
     def __init__(self, path: Path | None, form: str | None = None, forms: Sequence[str] = (*DATASET, *TABLE)) -> None:
@@ -49,7 +49,7 @@ class Output:
             check_place(path)
 
     def write(self, result: xr.Dataset | None, text: Callable[[str], str] = str, note: str = "") -> None:
-        """Write the Dataset, or the text of it in another form; says so."""
+        """Write the Dataset, or its text in another form, and report it."""
         if self.path is None:
             return
         if self.stdout:
@@ -92,5 +92,5 @@ def check_place(path: Path, folder: bool = False) -> None:
 
 
 def say(text: str) -> None:
-    """One line, however long, and no markup: paths and words are shown as they are."""
+    """Print one line, however long, without markup: paths and words appear as they are."""
     console.print(text, markup=False, highlight=False, soft_wrap=True)

@@ -1,4 +1,4 @@
-"""Commands that hold theory against populations: validate."""
+"""Commands that compare theory with populations: validate."""
 
 from __future__ import annotations
 

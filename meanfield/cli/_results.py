@@ -88,7 +88,7 @@ def demo(
 
 
 def _by_model(name: str, result: xr.Dataset) -> list[tuple[str, xr.Dataset]]:
-    """The result by model with a name for each, for figures of one model."""
+    """The result split by model, with a name for each."""
     if "model" not in result.dims:
         return [(name, result)]
     return [(f"{name}_{model}", result.sel(model=model)) for model in result["model"].values]

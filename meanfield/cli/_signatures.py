@@ -1,4 +1,4 @@
-"""Arguments of a function and what its docstring says of them, read from its file: nothing is imported."""
+"""Arguments of a function and their docstrings, read from its file without importing it."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _value(default: ast.expr | None) -> object:
 
 
 def _described(doc: str) -> dict[str, str]:
-    """The section Parameters: each name, several of which may share a text, and the text under it."""
+    """The section Parameters as a mapping of names to texts; several names may share a text."""
     section = re.search(r"^Parameters\n-+\n(.*?)(?=^\S[^\n]*\n-+\n|\Z)", doc, re.M | re.S)
     entries = re.split(r"^(?=\S)", section[1], flags=re.M)[1:] if section else []
     found = {}

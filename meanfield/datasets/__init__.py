@@ -1,4 +1,4 @@
-"""Published measurements, found locally, in the cache, or downloaded from their upstream; and policies of our own."""
+"""Published measurements, found locally, in the cache, or downloaded; and policies that come with the package."""
 
 from meanfield.datasets._ai_norms import RealPopulations as RealPopulations
 from meanfield.datasets._ai_norms import ai_norms as ai_norms

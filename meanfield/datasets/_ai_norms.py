@@ -1,4 +1,4 @@
-"""Language-model populations that were really run ([000], [001])."""
+"""Outcomes of real populations of language models ([000], [001])."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ COLUMNS = {
 
 
 class RealPopulations(NamedTuple):
-    """What real populations did.
+    """Outcomes of real populations.
 
     Attributes
     ----------
@@ -39,9 +39,9 @@ class RealPopulations(NamedTuple):
         How often (`count`) an uncommitted agent of `model`, offered `options`, in memory `state`
         ("own,partner|own,partner|…", oldest first; '' when empty) made `choice`.
     runs
-        A row a run: `experiment` is from_empty, from_consensus or committed; `interactions` it lasted, and the success
-        rate, majority word and its share over the last 3N of them. Of the last two kinds, some stop at a fixed length:
-        a run that ended without a flip is censored, not negative.
+        One row for each run: `experiment` (from_empty, from_consensus or committed), its length in `interactions`, and
+        the success rate, the majority word and its share over the last 3N of them. Some runs from_consensus and
+        committed stop at a fixed length: without a flip they are censored, not negative.
     """
 
     choice_counts: pd.DataFrame
@@ -49,14 +49,14 @@ class RealPopulations(NamedTuple):
 
 
 def ai_norms(path: str | os.PathLike[str] | None = None) -> RealPopulations:
-    """Choice counts and run outcomes of real LLM populations of [000] and [001].
+    """Choice counts and run outcomes of the real LLM populations of [000] and [001].
 
     Parameters
     ----------
     path
-        A folder with `choice_counts.csv.gz` and `runs.csv` (or with `ai_norms/` that holds them). Without it, the
-        folder in MEANFIELD_DATA. The two tables are summaries of the trajectories in the upstream repository
-        (GitHub, Ariel-Flint-Ashery/AI-norms), so there is no single file to download.
+        A folder with `choice_counts.csv.gz` and `runs.csv`, or with `ai_norms/` that holds them. Default: the folder in
+        the environment variable MEANFIELD_DATA. The tables summarise the trajectories in the upstream repository
+        (GitHub, Ariel-Flint-Ashery/AI-norms), so they can't be downloaded.
 
     Raises
     ------

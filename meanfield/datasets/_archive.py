@@ -15,20 +15,20 @@ METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
 def members(path: Path, pattern: re.Pattern[str], largest: int) -> Iterator[tuple[str, bytes]]:
-    """Names and contents of the files in an archive, one after the other.
+    """Names and contents of the matching files in a zip archive, one after the other.
 
     Parameters
     ----------
     pattern
-        Of the file names, without folders, that are meant; others are passed over.
+        Of the file names, without folders; other files are skipped.
     largest
-        Bytes that a member may have: a larger one is refused before it is read.
+        Limit on the bytes of a member, checked before it is read.
 
     Raises
     ------
     InputError
-        If `path` is no zip archive or a damaged one, is encrypted, compressed by another method than deflate, holds a
-        name twice, or is too large.
+        If `path` is no zip archive, is damaged, encrypted or too large, holds a name twice, or uses another compression
+        than deflate.
     """
     if path.stat().st_size > LARGEST_ARCHIVE:
         raise InputError(f"path = {path}: expected a zip archive of at most {LARGEST_ARCHIVE} bytes")

@@ -1,4 +1,4 @@
-"""Where a published file is: a given path, the folder in MEANFIELD_DATA, the cache, or its upstream."""
+"""Where a published file is found: a given path, the folder in MEANFIELD_DATA, the cache, or its upstream."""
 
 from __future__ import annotations
 
@@ -15,11 +15,10 @@ LARGEST_DOWNLOAD = 2**22  # bytes; the largest published file has 2.3 million
 
 
 def find_local(folder: str, name: str, path: str | os.PathLike[str] | None, upstream: str = "") -> Path | None:
-    """The file `name` at `path` (itself or a folder), else in MEANFIELD_DATA; None where neither is given.
+    """The file `name` at `path` (the file or a folder), else in MEANFIELD_DATA; None if neither is given.
 
-    The file is taken as it is, being the user's own: it may hold a part of what was published, so that its hash says
-    nothing. Its reader refuses what is damaged or of another kind.
-    `upstream` is where the file lies in a clone of its repository, which may be one of these folders.
+    The file is the user's own and may hold a part of the published one, so its hash is not checked; its reader refuses
+    damaged files. `upstream` is the place of the file in a clone of its repository, which may be one of these folders.
 
     Raises
     ------
@@ -40,12 +39,12 @@ def find_local(folder: str, name: str, path: str | os.PathLike[str] | None, upst
 
 
 def download(name: str, url: str, sha256: str) -> Path:
-    """The file in the cache, fetched from `url` at need; its SHA-256 is checked each time.
+    """The file in the cache, fetched from `url` if necessary; its SHA-256 is checked each time.
 
     Raises
     ------
     InputError
-        If the download fails, is longer than anything that was published, or is another file.
+        If the download fails, is longer than any published file, or is another file.
     """
 
     def fetch(url: str, target: str, _: object) -> None:

@@ -1,4 +1,4 @@
-"""What groups of language models did in the Flag Game, and how single ones answered ([002])."""
+"""Outcomes of the Flag Game in groups of language models, and answers of single ones ([002])."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PROBED = "48421b24d883d97aa9676273e53c99dcca7e48fe"
 
 
 class _Table(NamedTuple):
-    """The columns that readers need, and where upstream has the file; nowhere where it comes with the package."""
+    """The required columns, and the place of the file upstream; '' for a file that comes with the package."""
 
     columns: tuple[str, ...]
     commit: str = ""
@@ -159,30 +159,29 @@ def flag_game(table: str, path: str | os.PathLike[str] | None = None) -> pd.Data
 
         - "flag_pool": the 28 flags; stripes from the top (horizontal) or from the hoist (vertical), '' for no triangle;
         - "population_scaling_gpt4o": pairwise runs of GPT-4o by N, counts of endpoints and accuracies (Fig. 3 and 5),
-          which are the rows `all_gpt_4o` of the published file;
-        - "yemen_crop_probe": 128 crops of Yemen's flag, each shown to GPT-4o 50 times, the answers being restricted to
-          Yemen (truth) and Austria (rival); `theory.flag_game.probe_counts` takes it;
+          the rows `all_gpt_4o` of the published file;
+        - "yemen_crop_probe": 128 crops of Yemen's flag, each shown to GPT-4o 50 times, with the answers restricted to
+          Yemen (truth) and Austria (rival); for `theory.flag_game.probe_counts`;
         - "pairwise_alpha" (Fig. 9), "broadcast_alpha_composition" (Fig. 1c and 4a) and "protocols_n8" (Fig. 2b):
           accuracies by social uptake, team and protocol;
-        - "memory_conflict_probe": answers of single agents by what their memory holds (Fig. 6 and 8);
+        - "memory_conflict_probe": answers of single agents by the content of their memory (Fig. 6 and 8);
         - "crop_probe_counts": answers to the crop of each agent of each run, restricted to the truth and a rival;
-        - "main_sweep_endpoints": how each run of the pairwise sweep ended.
+        - "main_sweep_endpoints": the end of each run of the pairwise sweep.
     path
-        The file, or a folder that holds TABLE.csv (or `flag_game/` with it), or a clone of the upstream repository
-        (GitHub, lizardp1/flag_game). Without it the folder in MEANFIELD_DATA is looked up, then the cache, then the
-        file is downloaded at the commit that is known, and taken only if its SHA-256 is that of the published one.
-        A file of your own is taken as it is.
-        "flag_pool" comes with the package: without `path` nothing else is looked up.
+        The file, a folder that holds TABLE.csv or `flag_game/` with it, or a clone of the upstream repository (GitHub,
+        lizardp1/flag_game). Such a file is used as it is. Default: the folder in the environment variable
+        MEANFIELD_DATA, then the cache, then a download of a fixed commit with a known SHA-256. "flag_pool" comes with
+        the package.
 
     Returns
     -------
-    DataFrame with the columns of the file; numbers that are not there are NaN.
+    DataFrame with the columns of the file; missing numbers are NaN.
 
     Raises
     ------
     InputError
-        If there is no such table, the file is not found, a download is not what was published (SHA-256), the file is no
-        CSV file of at most 16 MiB, or a column that is needed is missing.
+        If there is no such table, the file is not found, a download differs from the published file (SHA-256), the file
+        is no CSV file of at most 16 MiB, or a required column is missing.
 
     See Also
     --------

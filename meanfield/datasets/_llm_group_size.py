@@ -43,27 +43,26 @@ def llm_group_size(path: str | os.PathLike[str] | None = None) -> xr.Dataset:
     """Policies of GPT-4o, Llama 3.1 70B, Phi-4 and QwQ-32B for eleven word pairs, as published with [004].
 
     P(first word) in each of the 1,365 memories of H = 5, at temperature 0.5, averaged over the two orders in which the
-    prompt presents the words. The tables of Llama 3.1 and QwQ carry the mark of a nucleus filter: no value between
-    2.2e-16 and 0.05 (0.025) nor in the mirror image, so they are not the plain softmax of Eq. 9.
+    prompt presents the words. The tables of Llama 3.1 and QwQ bear the mark of a nucleus filter, no value between
+    2.2e-16 and 0.05 (0.025) or in the mirror image, so they are not the plain softmax of Eq. 9.
 
     Parameters
     ----------
     path
-        `q_dicts.zip` or a folder that holds it (or `llm_group_size/q_dicts.zip`). Without it the folder in the
-        environment variable MEANFIELD_DATA is looked up, then the cache, then the upstream repository is asked. A
-        download has to be what was published (SHA-256). A file of your own is taken as it is, since it may hold some of
-        the tables only; where its numbers come from is for you to know.
+        `q_dicts.zip`, or a folder that holds it or `llm_group_size/q_dicts.zip`. Such a file is used as it is and may
+        hold only some of the tables. Default: the folder in the environment variable MEANFIELD_DATA, then the cache,
+        then a download from the upstream repository with a known SHA-256.
 
     Returns
     -------
-    Dataset with `q` (model, pair, state, word); `model` is the upstream name ("gpt-4o", "llama31_70B", "phi_4",
+    Dataset with `q` (model, pair, state, word). `model` is the upstream name ("gpt-4o", "llama31_70B", "phi_4",
     "QWQ_32B"), `pair` is "first/second", and `word_label` (pair, word) has the words.
 
     Raises
     ------
     InputError
-        If the file is not found, a download is not what was published, or an archive or table is damaged, incomplete,
-        holds anything but numbers, or is larger than 16 MiB (an archive) or 1 MiB (a table).
+        If the file is not found, a download differs from the published file, or an archive or table is damaged,
+        incomplete, holds anything but numbers, or is larger than 16 MiB (an archive) or 1 MiB (a table).
 
     See Also
     --------

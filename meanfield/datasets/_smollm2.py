@@ -1,4 +1,4 @@
-"""Policies that come with the package, so that all that follows an extraction works where no model is installed."""
+"""Policies that come with the package, for use without a language model."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ FILE = "smollm2.nc"
 def smollm2() -> xr.Dataset:
     """Policies of SmolLM2-135M-Instruct for the eleven word pairs of [004], H = 5, T = 0.5, both orders averaged.
 
-    `policy_extraction.extract` measured them in float32 with the prompt `naming-game-004/1`; the attrs say with which
+    `policy_extraction.extract` measured them in float32 with the prompt `naming-game-004/1`; the attrs record the
     versions. `python -m policy_extraction.rebuild_gallery` measures them again and compares.
 
     Returns
     -------
     Policies with `q` (pair, state, word) and the record behind them: `log_probability` (pair, order, state, word),
     rounded to float32, `censored` (nowhere), `captured_mass` (pair, order, state), coordinates `order_label` and
-    `word_tokens`. `policy_extraction.policy_from_record` makes policies of other ways of sampling from it.
+    `word_tokens`. `policy_extraction.policy_from_record` derives policies for other ways of sampling.
 
     See Also
     --------

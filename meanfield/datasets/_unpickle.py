@@ -1,4 +1,4 @@
-"""Plain data from pickles, without running anything that they name."""
+"""Plain data from pickles, without running any code that they name."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ CONSTRUCTORS: dict[str, Callable[..., object]] = {
 
 
 def unpickle(data: bytes, name: str) -> Any:
-    """The numbers, strings, lists and dicts in a pickle, numpy's float64 and int64 scalars as numbers.
+    """The numbers, strings, lists and dicts in a pickle; numpy's float64 and int64 scalars become numbers.
 
-    The pickle is read as a tree, so that time and memory are in proportion to its length (up to 200 bytes a byte),
-    which the caller bounds.
+    The pickle is read as a tree, so time and memory are proportional to its length (up to 200 bytes a byte), which the
+    caller bounds.
 
     Raises
     ------
     InputError
-        If it holds anything else, asks for anything to be called, shares a list or dict, repeats a key, is nested
-        deeper than 50, or is damaged.
+        If it holds anything else, calls anything, shares a list or dict, repeats a key, is nested deeper than 50, or is
+        damaged.
     """
     try:
         return _checked(_interpreted(data))
@@ -68,7 +68,7 @@ def _interpreted(data: bytes) -> object:
 
 
 class _Machine:
-    """Does what the admitted opcodes say, with a stack, what lies below each mark, and a memo."""
+    """Executes the admitted opcodes, with a stack, the stacks below each mark, and a memo."""
 
     def __init__(self) -> None:
         self.stack: list = []
@@ -202,7 +202,7 @@ def _small(value: object) -> bool:
 
 
 def unpickle_numbers(data: bytes, name: str) -> dict[str, float]:
-    """The dict of numbers in a pickle; InputError where it is anything else."""
+    """The dict of numbers in a pickle; InputError if it holds anything else."""
     content = unpickle(data, name)
     if not isinstance(content, dict) or not all(
         isinstance(key, str) and type(value) in (int, float) for key, value in content.items()

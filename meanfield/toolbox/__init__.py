@@ -1,4 +1,4 @@
-"""What the other rooms of this project share with the engine; users need none of it."""
+"""The parts of the engine for the other packages of this project; users need none of it."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Numbers that are given as arguments, checked in one way for all rooms."""
+"""Checks of numbers that are given as arguments, the same in all rooms."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def real_number(
     above: int | float | None = None,
     below: int | float | None = None,
 ) -> float:
-    """`value` as a float; InputError unless it is finite, from `least` to `most`, and `above` and `below` others."""
+    """`value` as a float; InputError unless it is finite and obeys the bounds: least ≤, ≤ most, above <, < below."""
     inside = (
         is_number(value)
         and (least is None or value >= least)  # type: ignore[operator]
@@ -64,7 +64,7 @@ def check_level(level: object) -> None:
 
 
 def is_number(value: object) -> bool:
-    """Whether it is a finite number, and not a whole one that no float can be."""
+    """Whether it is a finite real number that fits a float."""
     try:
         return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
     except OverflowError:
@@ -72,7 +72,7 @@ def is_number(value: object) -> bool:
 
 
 def shown(value: object) -> str:
-    """A value as Python writes it, cut short; its type where Python can't write it."""
+    """`repr` of a value, cut short; its type if `repr` fails."""
     try:
         text = repr(value)
     except (ValueError, RecursionError):  # a whole number of too many digits, a list of too many levels

@@ -1,4 +1,4 @@
-"""Where this project keeps what it can fetch or measure again."""
+"""The cache folder for files that can be fetched or measured again."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ from platformdirs import user_cache_path
 
 
 def cache_folder() -> Path:
-    """The folder in MEANFIELD_CACHE, else this user's cache folder for meanfield."""
+    """The folder in the environment variable MEANFIELD_CACHE, else the user's cache folder for meanfield."""
     chosen = os.environ.get("MEANFIELD_CACHE")
     return Path(chosen).expanduser() if chosen else user_cache_path("meanfield")

@@ -1,4 +1,4 @@
-"""Datasets from columns that say what they are."""
+"""Datasets from columns with long names and units."""
 
 from __future__ import annotations
 

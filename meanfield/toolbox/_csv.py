@@ -21,20 +21,20 @@ GZIP = b"\x1f\x8b"
 
 
 def read_csv(path: str | os.PathLike[str], name: str = "path", **options: Any) -> pd.DataFrame:
-    """A table from a CSV file with a header, plain or gzipped, in UTF-8.
+    """Read a table from a CSV file with a header, plain or gzipped, in UTF-8.
 
     Parameters
     ----------
     name
-        The argument that `path` is, for messages.
+        Name of the argument, for messages.
     options
-        Of `pandas.read_csv`, such as `dtype`.
+        Options of `pandas.read_csv`, such as `dtype`.
 
     Raises
     ------
     InputError
-        If there is no such file, it is no CSV file, its rows don't have as many fields as its header, or it has more
-        than 16 MiB unpacked or 1,000 columns.
+        If there is no such file, it is not CSV, its rows don't have as many fields as its header, or it has more than
+        16 MiB unpacked or 1,000 columns.
     """
     path = Path(path)
     if not path.is_file():
@@ -50,7 +50,7 @@ def read_csv(path: str | os.PathLike[str], name: str = "path", **options: Any) -
 
 
 def _content(path: Path) -> bytes:
-    """Unpacked no further than what is admitted."""
+    """The content, unpacked no further than the limit."""
     with path.open("rb") as file:
         packed = file.read(len(GZIP)) == GZIP
         file.seek(0)
@@ -73,7 +73,7 @@ def _check_rectangular(text: str) -> None:
 
 
 def column_numbers(column: Any) -> np.ndarray:
-    """The cells of a column as float64; NaN where they are no numbers, or integers beyond all floats."""
+    """The cells of a column as float64; NaN for text and for integers beyond all floats."""
     try:
         return np.asarray(pd.to_numeric(pd.Series(column), errors="coerce"), dtype=np.float64)
     except OverflowError:  # one cell of hundreds of digits

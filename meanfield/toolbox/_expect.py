@@ -1,4 +1,4 @@
-"""Results that functions take: what they are known by, and who makes them."""
+"""The kinds of results that functions accept, and the functions that make them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from meanfield.toolbox._errors import InputError
 
 
 class Kind(NamedTuple):
-    """The function that makes such a result, and its variables and dims; without these attrs["kind"] tells."""
+    """The function that makes such a result, and its variables and dims; without these attrs["kind"] identifies it."""
 
     maker: str
     needs: tuple[str, ...] = ()
@@ -49,7 +49,7 @@ KINDS = {
 
 
 def expect(dataset: object, kind: str, name: str) -> xr.Dataset:
-    """`dataset`, if it is a result of this kind; InputError says of `name` who makes one, and what is wrong with it."""
+    """`dataset` if it is a result of this kind; otherwise InputError names its maker and what is wrong."""
     maker, needs, dims = KINDS[kind]
     if not isinstance(dataset, xr.Dataset):
         wrong = f"it is a {type(dataset).__name__}"

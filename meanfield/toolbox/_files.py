@@ -25,7 +25,7 @@ CHECKSUM_LENGTH = len(CHECKSUM % bytes(64))
 
 
 def check_writable(path: str | os.PathLike[str]) -> Path:
-    """`path` as a Path, if a file can be written there; InputError if not, so that work need not start in vain."""
+    """`path` as a Path if a file can be written there, else InputError: a check before long work."""
     path = Path(path)
     if not path.parent.is_dir():
         raise InputError(f"path = {path}: the folder {path.parent} does not exist")
@@ -38,7 +38,7 @@ def check_writable(path: str | os.PathLike[str]) -> Path:
 
 @contextmanager
 def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Gives a temporary path with the same ending, which becomes `path` if the block succeeds and vanishes if not.
+    """A temporary path with the same ending, which becomes `path` if the block succeeds and vanishes otherwise.
 
     Raises
     ------
@@ -53,15 +53,15 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def save(dataset: xr.Dataset, path: str | os.PathLike[str], encoding: dict[str, dict[str, Any]] | None = None) -> Path:
-    """Write a Dataset to a NetCDF file, whole or not at all; returns the path.
+    """Write a Dataset to a NetCDF file, whole or not at all, and return the path.
 
-    The last line of the file, which NetCDF's libraries pass over, is a checksum of what is before it. `encoding` is as
-    in `xarray.Dataset.to_netcdf`, by variable.
+    The last line of the file, which NetCDF libraries skip, is a checksum of the bytes before it. `encoding` is by
+    variable, as in `xarray.Dataset.to_netcdf`.
 
     Raises
     ------
     InputError
-        If `path` can't be written, or the Dataset has attributes or values that NetCDF can't hold.
+        If `path` can't be written, or NetCDF can't hold the attributes or values.
 
     See Also
     --------
@@ -82,14 +82,14 @@ def save(dataset: xr.Dataset, path: str | os.PathLike[str], encoding: dict[str, 
 def load(path: str | os.PathLike[str]) -> xr.Dataset:
     """Read a Dataset from a NetCDF file into memory.
 
-    A file that `save` wrote is held against its checksum, which tells damage and no intent. Others, and such with very
-    many strings, are read by another process before, since the library may hang on damaged ones: this takes half a
-    second, at most 20 s and 1 s for each 10 MB.
+    The checksum of a file from `save` guards against damage, not against intent. Other files, and files with very many
+    strings, are first read in another process, since the library may hang on damaged ones. This takes half a second, at
+    most 20 s plus 1 s for each 10 MB.
 
     Raises
     ------
     InputError
-        If there is no such file, it is not NetCDF, is damaged, or its arrays are far larger than itself: more than
+        If there is no such file, it is not NetCDF or is damaged, or its arrays are far larger than the file: more than
         64 MiB and 50 times its size.
 
     See Also
@@ -111,7 +111,7 @@ def load(path: str | os.PathLike[str]) -> xr.Dataset:
 
 
 def _has_its_checksum(path: Path) -> bool:
-    """False for a file without one, as other programs write or change it."""
+    """False for a file without one, as other programs write it."""
     length = max(path.stat().st_size - CHECKSUM_LENGTH, 0)
     with path.open("rb") as file:
         file.seek(length)
@@ -135,7 +135,7 @@ def _digest(path: Path, length: int) -> bytes:
 
 
 def _try_to_read(path: Path) -> None:
-    """Raises if another process can't read the file in time."""
+    """ValueError if another process can't read the file in time."""
     deadline = PATIENCE + path.stat().st_size / READ_A_SECOND
     command = [sys.executable, "-P", _netcdf_trial.__file__, str(path)]
     # Each of its threads would claim memory of its own.
@@ -152,7 +152,7 @@ def _try_to_read(path: Path) -> None:
 
 
 def _with_missing_strings(dataset: xr.Dataset) -> xr.Dataset:
-    """NetCDF has no missing string: it comes back as '', which stands for None in a variable that says so."""
+    """Restore None for '' in variables with the attr `missing`, since NetCDF has no missing string."""
     for name, variable in dataset.data_vars.items():
         if np.array_equal(variable.attrs.get("missing"), ""):
             values = variable.values.astype(object)

@@ -1,9 +1,9 @@
-"""Labels count, not positions: what comes from outside is put in the order in which arrays are read, or refused.
+"""Alignment by labels: input is put in the order in which arrays are read, or refused.
 
-`state` and `component` are numbered from 0. Along `word` are the words where all is about the same ones; `word_number`
-has their numbers, by which memory states count them. A collection of several pairs has the numbers along `word` and
-the words of each pair in `word_label`. Users permute labels (``isel``, ``sortby``, ``transpose``) and they move along,
-so alignment by label is what xarray's own arithmetic does. Where a dim has no coordinate, position counts.
+`state` and `component` are numbered from 0. A result over one set of words has the words along `word`; `word_number`
+holds their numbers, by which memory states count them. A collection of several pairs has the numbers along `word` and
+the words of each pair in `word_label`. Users permute labels (``isel``, ``sortby``, ``transpose``), so arrays are
+aligned by label, as in xarray's own arithmetic. A dim without a coordinate is aligned by position.
 """
 
 from __future__ import annotations
@@ -26,15 +26,8 @@ Labelled = TypeVar("Labelled", xr.Dataset, xr.DataArray)
 def canonical_order(labelled: Labelled, name: str) -> Labelled:
     """A policy or a result with `component`, `state` and words in the order of their numbers, 0 first.
 
-    The words become the labels along `word` where they are the same throughout, as also in files of older versions,
-    which have numbers there.
-
-    Parameters
-    ----------
-    labelled
-        Labels along these dims may be permuted. Other dims, and the order of dims, stay as they are.
-    name
-        What messages call it.
+    If all words are the same along the other dims they become the labels along `word`, also for files of older
+    versions, which have numbers there. Other dims, and the order of dims, stay as they are.
 
     Raises
     ------
@@ -47,7 +40,7 @@ def canonical_order(labelled: Labelled, name: str) -> Labelled:
 
 
 def word_coords(words: Sequence[str] | np.ndarray) -> dict[str, Any]:
-    """Coordinates of what is about these words: themselves along `word`, and their numbers."""
+    """Coordinates of a result over these words: the words along `word`, and their numbers."""
     names = np.array(words, dtype=str)
     return {"word": names, "word_number": ("word", np.arange(len(names))), "word_label": ("word", names)}
 
@@ -78,12 +71,12 @@ def _words_in_order(labelled: Labelled, name: str) -> Labelled:
 
 
 def in_order(labelled: Labelled, labels: Mapping[str, Sequence[Hashable]], name: str) -> Labelled:
-    """`labelled` with these labels in this order along each of these dims, of those that it has.
+    """`labelled` with these labels in this order, along those of the dims that it has.
 
     Raises
     ------
     InputError
-        If a label is missing, foreign or there twice; without a coordinate, if their number is another.
+        If a label is missing, unknown or repeated, or a dim without a coordinate has another length.
     """
     for dim, expected in labels.items():
         if dim in labelled.dims and (places := _places(labelled, dim, expected, name)) is not None:
@@ -94,9 +87,9 @@ def in_order(labelled: Labelled, labels: Mapping[str, Sequence[Hashable]], name:
 def _places(
     labelled: xr.Dataset | xr.DataArray, dim: str, expected: Sequence[Hashable], name: str, key: str | None = None
 ) -> list[int] | None:
-    """Where the expected labels are along a dim; None where they are in order, or there are none.
+    """The positions of the expected labels along a dim; None if they are in order or there are none.
 
-    `key` is the coordinate that has the labels, else the one named like the dim.
+    `key` is the coordinate with the labels, by default that of the dim.
     """
     key = key or dim
     number = labelled.sizes[dim]
@@ -132,21 +125,21 @@ def _listed(labels: Sequence[Hashable] | np.ndarray) -> str:
 
 
 def values_in_order(values: Any, labels: Mapping[str, Sequence[Hashable]], name: str) -> np.ndarray:
-    """Real numbers as an array: those of a DataArray in the order of these labels, those of an array as they stand.
+    """Real numbers as an array: a DataArray is aligned with these labels, an array is used as it stands.
 
     Parameters
     ----------
     values
-        A DataArray over some of these dims, or anything that NumPy takes for an array.
+        A DataArray over some of these dims, or anything that NumPy converts to an array.
     labels
         The labels along each dim, dims in the order of the axes.
     name
-        What messages call it.
+        Name of the argument, for messages.
 
     Raises
     ------
     InputError
-        If a DataArray has another dim or other labels, or the values are no real numbers (see `real_numbers`).
+        If a DataArray has another dim or other labels, or the values are not real numbers (see `real_numbers`).
     """
     if not isinstance(values, xr.DataArray):
         return real_numbers(values, name)
@@ -162,7 +155,7 @@ def real_numbers(values: Any, name: str) -> np.ndarray:
     Raises
     ------
     InputError
-        If they are not integers or floating-point numbers throughout, some are masked, or they have labels of pandas.
+        If they are not all integers or floating-point numbers, some are masked, or they carry pandas labels.
     """
     if isinstance(values, (pd.Series, pd.DataFrame)):
         raise InputError(f"{name} is a pandas {type(values).__name__}: expected an array or an xarray.DataArray")

@@ -1,4 +1,4 @@
-"""Doors of packages whose names are imported when they are first used."""
+"""Lazy doors: packages whose names are imported on first use."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from pathlib import Path
 def lazy_door(package: str, file: str) -> tuple[Callable[[str], object], Callable[[], list[str]], list[str]]:
     """`__getattr__`, `__dir__` and `__all__` of a package, for the names that its `file` imports for type checkers.
 
-    A name is written once, as ``from package._module import name as name`` under ``if TYPE_CHECKING``: a type checker
-    and an editor read it there, and so does this function. ``from package import room as room`` is an inner package,
-    ``from package.room import f as g`` gives f another name at this door.
-    Source: PEP 562.
+    A name is written once, as ``from package._module import name as name`` under ``if TYPE_CHECKING``, for type
+    checkers, editors and this function. ``from package import room as room`` is an inner package; ``from package.room
+    import f as g`` gives f another name at this door. Source: PEP 562.
     """
     blocks = [node for node in ast.parse(Path(file).read_bytes()).body if isinstance(node, ast.If)]
     imports = [node for block in blocks for node in block.body if isinstance(node, ast.ImportFrom)]

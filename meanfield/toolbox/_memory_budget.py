@@ -1,4 +1,4 @@
-"""How much memory a calculation may take: what needs more is refused before anything is computed."""
+"""The memory budget of a calculation: larger ones are refused before anything is computed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ VARIABLE = "MEANFIELD_MEMORY"
 
 
 def memory_budget() -> float:
-    """The GiB of memory that a calculation may take: 16, or what the environment variable MEANFIELD_MEMORY says.
+    """The memory that a calculation may take, in GiB: 16, or the value of the environment variable MEANFIELD_MEMORY.
 
     Raises
     ------
@@ -29,16 +29,16 @@ def memory_budget() -> float:
 
 
 def check_memory(needed: int | float, asked: str, less: str) -> None:
-    """InputError where a calculation would take more memory than `memory_budget`.
+    """InputError if a calculation would exceed `memory_budget`.
 
     Parameters
     ----------
     needed
-        Bytes, estimated: no more than it really takes, so that nothing is refused that fits.
+        Estimate in bytes, from below, so that nothing is refused that fits.
     asked
-        The arguments that make it so large, and their values.
+        The arguments that make it large, with their values.
     less
-        What there should be less of.
+        What to reduce.
     """
     budget = memory_budget()
     if needed > budget * 2**30:

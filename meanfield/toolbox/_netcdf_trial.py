@@ -1,6 +1,6 @@
-"""Reads a NetCDF file to its end: a script, run where the library may hang or die without harm.
+"""Script that reads a NetCDF file to its end, in a process that may hang or die without harm.
 
-`python _netcdf_trial.py PATH` ends with 0 if all could be read, else with a reason on stderr.
+`python _netcdf_trial.py PATH` exits with 0 if everything could be read, else with a reason on stderr.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ UNPACKED = 50  # bytes that a file may declare for each that it has
 
 
 def check_declared_size(path: Path) -> None:
-    """Raises ValueError if the arrays in the file are far larger than the file, as when they were never written."""
+    """ValueError if the arrays in the file are far larger than the file, for example if they were never written."""
     most = ROOM + UNPACKED * path.stat().st_size
     with h5py.File(path, "r") as file:
         size = sum(math.prod(array.shape or ()) * _bytes_an_entry(array) for array in _arrays(file))
@@ -38,7 +38,7 @@ def _bytes_an_entry(array: h5py.Dataset) -> int:
 
 
 def may_hold_more(path: Path) -> bool:
-    """Whether strings that many entries share, as those never written share one, may be far larger than the file."""
+    """Whether strings shared by many entries may be far larger than the file; unwritten entries share one."""
     most = ROOM + UNPACKED * path.stat().st_size
     with h5py.File(path, "r") as file:
         shapes = [array.shape or () for array in _arrays(file) if array.dtype.kind == "O"]
@@ -46,7 +46,7 @@ def may_hold_more(path: Path) -> bool:
 
 
 def _arrays(group: h5py.Group) -> Iterator[h5py.Dataset]:
-    """Those that are read: of the root."""
+    """The arrays of the root group, which are those that are read."""
     for name in group:
         if isinstance(array := group.get(name), h5py.Dataset):
             yield array

@@ -1,4 +1,4 @@
-"""A file of JSON lines that keeps what was answered in a long game, so that it goes on after an interruption."""
+"""A file of JSON lines that keeps the answers of a long game, so that it can resume after an interruption."""
 
 from __future__ import annotations
 
@@ -17,34 +17,32 @@ Line = dict[str, Any]
 
 
 class ResumableLog:
-    """JSON lines: first what determines the game, then the answers that its players gave.
+    """JSON lines: first the key that determines a game, then the answers of its players.
 
-    A game goes on by being played again from the start, with the answers of the file as long as there are some. So
-    nothing is stored that follows from them. A line that was being written when the process died is dropped. May be
-    used by several threads, but by one process: whichever finds the file longer or shorter than it left it is refused,
-    and what the other one wrote stays whole.
+    A game resumes by being replayed from the start with the answers in the file, so nothing is stored that follows from
+    them. A line that was cut off when the process died is dropped. Several threads may share the log, but only one
+    process: if another process changed the file, adding a line raises, and the other's lines stay whole.
 
     Parameters
     ----------
     path
         The file; None to keep nothing.
     key
-        What determines the game, with the kind and the number of the format under the first name.
+        Determines the game; its first name holds the kind and number of the format.
     what
-        Of what it is the log, for messages.
+        Kind of game, for messages.
 
     Attributes
     ----------
     lines
-        Those that the file held after the first.
+        The lines that the file held after the first.
 
     Raises
     ------
     InputError
-        If the file holds another game or a line that is no JSON object, or, on adding a line, something else wrote to
-        it since.
+        If the file holds another game or a line that is no JSON object, or something else has written to it since.
     StorageError
-        If the file can't be read and written. Then a line that was to be added is not in it, nor a part of it.
+        If the file can't be read and written. No part of a new line is then in it.
     """
 
     def __init__(self, path: str | os.PathLike[str] | None, key: Line, what: str) -> None:
@@ -61,14 +59,14 @@ class ResumableLog:
             raise StorageError(f"log = {self.path}: can't be read and written ({error.strerror})") from None
 
     def append(self, line: Line) -> None:
-        """Add a line, so that it outlives the process."""
+        """Add a line that outlives the process."""
         if self.path is not None:
             with self._lock:
                 self._write(self.path, line)
 
     @contextmanager
     def answers(self, number: int) -> Iterator[Line]:
-        """Line `number` of `lines`; InputError where what it says is no answer to what is asked now."""
+        """Line `number` of `lines`; InputError if it does not answer the present question."""
         try:
             yield self.lines[number]
         except (ValueError, LookupError, TypeError, AttributeError) as error:
@@ -119,7 +117,7 @@ class ResumableLog:
         self._length = end
 
     def _add(self, file: FileIO, text: bytes) -> int:
-        """Write all of it or nothing; where it ends."""
+        """Write all of it or nothing, and return the end."""
         done = 0
         try:
             while done < len(text):
@@ -135,7 +133,7 @@ class ResumableLog:
 
     @contextmanager
     def _unchanged(self, path: Path) -> Iterator[FileIO]:
-        """The file, to be written at its end and without a buffer; InputError if it is not as it was left."""
+        """The file, unbuffered, to append to; InputError if it has changed."""
         with path.open("ab", buffering=0) as file:
             if file.tell() != self._length:
                 raise self._changed()

@@ -1,4 +1,4 @@
-"""Words, names and attrs that files give back as they are."""
+"""Words, names and attrs that files can hold unchanged."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from meanfield.toolbox._labels import real_numbers
 
 
 def validate_text(text: object, name: str) -> None:
-    """InputError unless it is a string without NUL, at which NetCDF ends a text, and without lone surrogates."""
+    """InputError unless it is a string without NUL, which ends a text in NetCDF, and without lone surrogates."""
     try:
         kept = isinstance(text, str) and b"\0" not in text.encode()
     except UnicodeEncodeError:
@@ -21,7 +21,7 @@ def validate_text(text: object, name: str) -> None:
 
 
 def validate_words(words: object, name: str) -> None:
-    """InputError unless they are texts that differ, none of them empty."""
+    """InputError unless they are distinct, non-empty texts."""
     if isinstance(words, str) or not isinstance(words, (Sequence, np.ndarray)):
         raise InputError(f"{name} = {words!r}: expected a sequence of words")
     if not len(words):
@@ -35,7 +35,7 @@ def validate_words(words: object, name: str) -> None:
 
 
 def validate_attrs(attrs: object, name: str) -> None:
-    """InputError unless they are numbers, texts and lists of either, under names that are not empty."""
+    """InputError unless they are numbers, texts and lists of either, under non-empty names."""
     if not isinstance(attrs, Mapping):
         raise InputError(f"{name} = {attrs!r}: expected a mapping of names to numbers and texts")
     for key, value in attrs.items():
