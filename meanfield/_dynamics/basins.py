@@ -157,7 +157,7 @@ def basins(
     if family not in FAMILIES:
         raise InputError(f"family = {family!r}: expected one of {', '.join(FAMILIES)}")
     if family == "consensus" and population.space.n_words != 2:
-        raise InputError(f"policy has {population.space.n_words} words: the family 'consensus' is for two")
+        raise InputError(f"policy has {population.space.n_words} words: expected 2 for family = 'consensus'")
     starts, seed = whole_number("starts", starts, 1), whole_number("seed", seed)
     real_number("concentration", concentration, above=0)
     if not max_time > 0:

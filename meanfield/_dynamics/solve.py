@@ -178,14 +178,14 @@ def _starts(stack: _Stack, initial: xr.DataArray | np.ndarray) -> xr.DataArray:
 
 def _validate_start_dims(initial: xr.DataArray, stack: _Stack) -> None:
     if not stack.component and "component" in initial.dims:
-        raise InputError(f"initial has dims {initial.dims}: a component is of a population")
+        raise InputError(f"initial has dims {initial.dims}: expected no component for a single policy")
     if "state" not in initial.dims:
         raise InputError(f"initial has dims {initial.dims}: expected state among them")
     if not initial.size:
         raise InputError(f"initial has shape {initial.shape}: expected at least one start")
     taken = [str(dim) for dim in initial.dims if dim in RESULT_DIMS]
     if taken:
-        raise InputError(f"initial has a dim {taken[0]}: expected a batch of starts along another name")
+        raise InputError(f"initial has a dim {taken[0]}: expected another name for a batch of starts")
 
 
 def _validate_times(times: Sequence[float] | np.ndarray) -> np.ndarray:

@@ -93,7 +93,7 @@ def group_size_law(
     if not 0.5 < level < 1:
         raise InputError(f"level = {level}: expected a chance between 1/2 and 1, as in 0.99")
     if policy.sizes["word"] != 2:
-        raise InputError(f"policy has {policy.sizes['word']} words: the group-size law is for two")
+        raise InputError(f"policy has {policy.sizes['word']} words: expected 2 for the group-size law")
     found = law_path(policy)
     if isinstance(found, NoPath):
         return _label(policy, sizes, level, found.word, (found.kappa, np.nan, np.nan), found.reason)
@@ -186,7 +186,9 @@ def _law(policy: xr.Dataset, found: LawPath) -> str:
     """Why this landscape has a group-size law, and its reservations."""
     kinds = found.points["kind"].values.tolist()
     mixed = [_place(policy, found.points.isel(fixed_point=i)) for i in (0, 2) if kinds[i] == MIXED]
-    reserve = f"; the attractor {' and that '.join(mixed)} is mixed, and small groups leave it again" if mixed else ""
+    reserve = (
+        f"; the attractor {' and the one '.join(mixed)} is mixed, and small groups leave it again" if mixed else ""
+    )
     if isinstance(found.path, LeastActionPath):
         reserve += "; no path of leading order was found, so that κ is that of the least action"
         if found.path.error > KNOWN:

@@ -131,8 +131,8 @@ def finite_size(
     n_steps = max(SPLINE, int(np.ceil(times[-1] / STEP)))
     if n_steps * space.n_states > MAX_NUMBERS:
         raise InputError(
-            f"times end at {times[-1]:g}: for {space.n_states} states expected {MAX_NUMBERS // space.n_states * STEP:g}"
-            " at most"
+            f"times end at {times[-1]:g}: expected at most {MAX_NUMBERS // space.n_states * STEP:g} for "
+            f"{space.n_states} states"
         )
     moments = _moments(equations, n_steps)
     grid = STEP * np.arange(n_steps + 1)
@@ -155,7 +155,7 @@ def validate_sizes(n_agents: int | Sequence[int] | np.ndarray) -> np.ndarray:
     check_memory(BYTES_A_SIZE * sizes.size, f"n_agents has {sizes.size} sizes", "fewer of them")
     whole = sizes.ndim == 1 and len(sizes) > 0 and sizes.dtype.kind in "iu"
     if not whole or sizes.min() < 2 or len(np.unique(sizes)) < len(sizes):
-        raise InputError(f"n_agents = {n_agents}: expected different whole numbers of at least 2")
+        raise InputError(f"n_agents = {n_agents}: expected distinct whole numbers of at least 2")
     return sizes
 
 

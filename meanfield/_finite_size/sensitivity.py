@@ -75,7 +75,7 @@ def sensitivity(policy: xr.Dataset, *, of: str, fixed_point: int | None = None, 
     policy = single_policy(policy)
     space = space_of(policy)
     if space.n_words != 2:
-        raise InputError(f"policy has {space.n_words} words: sensitivities are known for two")
+        raise InputError(f"policy has {space.n_words} words: expected 2 for sensitivities")
     _validate_options(of, fixed_point, word)
     if of == "kappa":
         value, columns = _kappa(policy, space)
@@ -120,7 +120,7 @@ def _at_fixed_point(policy: xr.Dataset, space: MemorySpace, of: str, number: int
         raise InputError(f"fixed_point = {number}: expected 0 to {points.sizes['fixed_point'] - 1}")
     point = points.isel(fixed_point=number)
     if point["stability"].item() == "marginal":
-        raise InputError(f"fixed_point = {number} is marginal: expected one that is not about to vanish")
+        raise InputError(f"fixed_point = {number} is marginal: expected a stable or unstable one")
     q, x = policy["q"].values, point["composition"].values
     equation = PoissonEquation(q, x, x @ q, space)
     if of == "word_share":

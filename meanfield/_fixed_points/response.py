@@ -79,8 +79,8 @@ def supports(population: Population, most: int) -> list[tuple[int, ...]]:
         pending += new
         if len(found) > most:
             raise InputError(
-                f"policy has more than {most} sets of words to which agents may keep among {population.space.n_words}: "
-                "expected fewer, as each is searched for fixed points"
+                f"policy has more than {most} sets of words to which agents may keep: "
+                "expected fewer, since each is searched for fixed points"
             )
     return sorted((tuple(sorted(kept)) for kept in found), key=lambda kept: (-len(kept), kept))
 

@@ -79,7 +79,7 @@ def fraction_line(population: Population) -> Line:
 def parameter_line(population: Population, parameter: str, word: str | None) -> tuple[str | None, Line]:
     """The word of the committed agents, and the populations along the parameter."""
     if population.space.n_words != 2:
-        raise InputError(f"population has {population.space.n_words} words: equilibria are followed for two")
+        raise InputError(f"population has {population.space.n_words} words: expected 2 to follow equilibria")
     if parameter not in PARAMETERS:
         raise InputError(f"parameter = {parameter!r}: expected one of {', '.join(PARAMETERS)}")
     if parameter == "fraction":
@@ -179,7 +179,7 @@ class EquilibriumCurve:
         if not self._changes_something():
             if self._line.committed_slope.any():
                 return []  # agents of this class say the word anyway
-            raise InputError("parameter = 'fraction': the last policy responds as the others do, expected it to differ")
+            raise InputError("parameter = 'fraction': expected a last policy that responds differently from the others")
         pieces = sorted(interpolate(self._normalised, LOGITS, TOLERANCE).pieces, key=lambda piece: piece[0].domain[0])
         stops = _distinct(np.concatenate([self._stops(*piece) for piece in pieces]))
         self.crossings = self._find_crossings(stops)

@@ -53,7 +53,7 @@ class MemorySpace:
     def from_sizes(cls, n_states: int, n_words: int) -> MemorySpace:
         """The space with `n_states` states, S = Σ_{h≤H} W^{2h}; InputError where no H fits."""
         if n_words < 2:
-            raise InputError(f"n_words = {n_words}: at least two words are needed")
+            raise InputError(f"n_words = {n_words}: expected at least 2")
         length = 1
         while (space := cls(n_words, length)).n_states < n_states:
             length += 1
@@ -84,7 +84,7 @@ class MemorySpace:
     def state(self, memory: Memory) -> int:
         """The number of a memory, a sequence of pairs (own word, partner's word), oldest first."""
         if len(memory) > self.memory_length:
-            raise InputError(f"memory of {len(memory)} interactions: at most H = {self.memory_length} are remembered")
+            raise InputError(f"memory of {len(memory)} interactions: expected at most H = {self.memory_length}")
         state = 0
         for own, partner in memory:
             for word in (own, partner):

@@ -103,7 +103,7 @@ def make_policy(
         raise InputError(f"q has shape {q.shape}: expected (states, {len(words)}) for the words {', '.join(words)}")
     space = MemorySpace.from_sizes(q.shape[0], q.shape[1])
     if memory_length not in (None, space.memory_length):
-        raise InputError(f"memory_length = {memory_length}: q has the states of H = {space.memory_length}")
+        raise InputError(f"memory_length = {memory_length}: expected {space.memory_length} for {space.n_states} states")
     coords = {"state": np.arange(space.n_states), **word_coords(words), "pair": "/".join(words)}
     if model is not None:
         coords["model"] = model
@@ -193,7 +193,7 @@ def numbered_by_pair(policy: xr.Dataset, name: str = "policy") -> xr.Dataset:
         coords = {"word": np.arange(len(words)), "word_label": ("word", words)}
         parts.append(one.drop_vars(("word_number", "word_label"), errors="ignore").assign_coords(coords))
     if len(sizes := sorted({one.sizes["word"] for one in parts})) > 1:
-        raise InputError(f"{name} has pairs of {sizes} words: expected as many for each")
+        raise InputError(f"{name} has pairs of {sizes} words: expected the same number for each")
     by_pair = [
         str(key) for key, one in policy.coords.items() if "pair" in one.dims and key not in ("pair", "word_number")
     ]
@@ -225,19 +225,19 @@ def _validate_dims(policy: xr.Dataset, name: str) -> None:
     dims = set(policy["q"].dims)
     if not {"state", "word"} <= dims or not dims <= {"state", "word", *STACKED_DIMS}:
         raise InputError(
-            f"{name}.q has dims {policy['q'].dims}: expected state and word, and model and pair where there are many"
+            f"{name}.q has dims {policy['q'].dims}: expected state and word, and model and pair in a stack"
         )
     for dim in dims - {"state", "word"}:
         if dim not in policy.coords or len(set(policy[dim].values.ravel())) < policy.sizes[dim]:
-            raise InputError(f"{name} has a dim {dim} without a coordinate of names that differ")
+            raise InputError(f"{name} has a dim {dim}: expected a coordinate of distinct names along it")
     for dim in STACKED_DIMS:
         if dim in policy.coords and policy[dim].dims != ((dim,) if dim in dims else ()):
-            raise InputError(f"{name}.{dim} has dims {policy[dim].dims}: expected one name, or one for each along q")
+            raise InputError(f"{name}.{dim} has dims {policy[dim].dims}: expected one name, or one for each policy")
     space = MemorySpace.from_sizes(policy.sizes["state"], policy.sizes["word"])
     length = policy.attrs.get("memory_length", space.memory_length)
     if not np.array_equal(length, space.memory_length):
         raise InputError(
-            f"{name} says memory_length = {length} and has {space.n_states} states, those of H = {space.memory_length}"
+            f"{name} has attrs['memory_length'] = {length}: expected {space.memory_length} for {space.n_states} states"
         )
 
 

@@ -148,7 +148,9 @@ class Population:
         if len(others) == 1:
             others = np.ones(1)
         if not others.sum() > 0:
-            raise InputError(f"fractions = {self.fractions}: expected another policy beside the last, with a fraction")
+            raise InputError(
+                f"fractions = {self.fractions}: expected a policy before the last with a positive fraction"
+            )
         fractions = [*((1 - fraction) * others / others.sum()), fraction]
         return Population(self.policies, fractions=fractions, committed=self.committed)
 
@@ -188,5 +190,5 @@ def _validate_committed(committed: Mapping[str, float], words: tuple[str, ...]) 
         real_number(f"committed[{word!r}]", share, least=0, most=1)
     total = float(sum(committed.values()))
     if not total < 1:
-        raise InputError(f"committed sums to {total}: expected less than 1, so that somebody is left to convince")
+        raise InputError(f"committed sums to {total}: expected less than 1")
     return {word: float(share) for word, share in committed.items()}

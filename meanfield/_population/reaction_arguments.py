@@ -26,7 +26,7 @@ def state_names(states: tuple[Hashable, ...]) -> tuple[str, ...]:
     names = tuple(state if isinstance(state, str) else ", ".join(map(str, state)) for state in states)
     repeated = [name for k, name in enumerate(names) if name in names[:k]]
     if repeated:
-        raise InputError(f"states has {repeated[0]!r} more than once: expected different labels")
+        raise InputError(f"states has {repeated[0]!r} more than once: expected distinct labels")
     return names
 
 
@@ -99,7 +99,7 @@ def _nonnegative(name: str, matrix: Any, names: tuple[str, ...]) -> csr_array:
     checked.sum_duplicates()
     if not (np.isfinite(checked.data).all() and (checked.data >= 0).all()):
         bad = checked.data[~(np.isfinite(checked.data) & (checked.data >= 0))][0]
-        raise InputError(f"{name} has the entry {bad}: expected none that is negative or not finite")
+        raise InputError(f"{name} has the entry {bad}: expected finite entries of at least 0")
     checked.eliminate_zeros()
     return checked
 

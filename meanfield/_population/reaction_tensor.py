@@ -74,7 +74,7 @@ def dense_tensor(policy: xr.Dataset) -> Float[np.ndarray, "states states states"
     space = space_of(policy)
     if space.n_states > MAX_DENSE_STATES:
         raise InputError(
-            f"policy has {space.n_states} states: the dense tensor is for at most {MAX_DENSE_STATES}; "
+            f"policy has {space.n_states} states: expected at most {MAX_DENSE_STATES} for the dense tensor; "
             "solve, fixed_points and spectrum never need it"
         )
     q = policy["q"].values

@@ -37,7 +37,7 @@ def tabulated(
         keys, values = list(source), list(source.values())
     else:
         if memory_length is None:
-            raise InputError("memory_length = None: expected the H interactions that agents remember, for a function")
+            raise InputError("memory_length = None: expected H, the number of interactions remembered, for a function")
         keys = named_memories(MemorySpace(len(words), memory_length), words)
         values = [source(memory) for memory in keys]
     space = _smallest_space(len(keys), len(words)) if memory_length is None else MemorySpace(len(words), memory_length)

@@ -83,7 +83,7 @@ def initial_compositions(model: ReactionModel, initial: xr.DataArray | np.ndarra
         raise InputError(f"initial has sizes {dict(initial.sizes)}: expected {model.n_states} along state")
     initial = in_order(initial, {"state": model.names}, "initial")
     if "time" in initial.dims:
-        raise InputError("initial has a dim time: expected a batch of starts along another name")
+        raise InputError("initial has a dim time: expected another name for a batch of starts")
     starts = initial.transpose(..., "state")
     starts = starts.copy(data=real_numbers(starts.values, "initial"))
     validate_fractions(starts.values)

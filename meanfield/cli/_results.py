@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @app.command(epilog="Example: meanfield figures solution.nc check.nc --out results")
 def figures(
-    results: Annotated[list[Path], typer.Argument(metavar="RESULTS…", help="What solve, stability or validate wrote.")],
+    results: Annotated[list[Path], typer.Argument(metavar="RESULTS…", help="Files from solve, stability or validate.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write into; made if it is not there.")],
 ) -> None:
     """Draw results as in the papers: a figure or table for each file, named after it."""
@@ -36,7 +36,7 @@ def figures(
     loaded = {path: meanfield.load(path) for path in results}
     for path, result in loaded.items():
         if result.attrs.get("kind") not in makers:
-            raise InputError(f"{path}: expected what solve, stability or validate wrote")
+            raise InputError(f"{path}: expected a file from solve, stability or validate")
     out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=out) as folder:
         drawn = []

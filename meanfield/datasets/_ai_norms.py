@@ -73,7 +73,7 @@ def ai_norms(path: str | os.PathLike[str] | None = None) -> RealPopulations:
 def _read(name: str, path: str | os.PathLike[str] | None) -> pd.DataFrame:
     found = find_local("ai_norms", name, path)
     if found is None:
-        raise InputError(f"{name}: give the folder that holds it as path, or set MEANFIELD_DATA")
+        raise InputError(f"{name} was not found: pass its folder as path, or set MEANFIELD_DATA")
     # '' is the empty memory and '' in `initial_consensus` means none: neither is a missing number
     table = read_csv(found, keep_default_na=False, dtype={"state": str})
     missing = [column for column in COLUMNS[name] if column not in table.columns]

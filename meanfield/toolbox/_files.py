@@ -72,7 +72,7 @@ def save(dataset: xr.Dataset, path: str | os.PathLike[str], encoding: dict[str, 
         try:
             dataset.drop_encoding().to_netcdf(temporary, engine="h5netcdf", encoding=encoding)
         except (TypeError, ValueError) as error:
-            raise InputError(f"dataset: expected what NetCDF holds ({reason(error)})") from None
+            raise InputError(f"dataset: expected values that NetCDF can hold ({reason(error)})") from None
         digest = _digest(temporary, temporary.stat().st_size)
         with temporary.open("ab") as file:
             file.write(CHECKSUM % digest)
@@ -119,7 +119,7 @@ def _has_its_checksum(path: Path) -> bool:
     if not last.startswith(CHECKSUM[: -len(b"%s\n")]):
         return False
     if last != CHECKSUM % _digest(path, length):
-        raise ValueError("it is damaged: its bytes are not those that were saved")
+        raise ValueError("it is damaged: its bytes differ from the saved ones")
     return True
 
 

@@ -44,5 +44,5 @@ def check_memory(needed: int | float, asked: str, less: str) -> None:
     if needed > budget * 2**30:
         raise InputError(
             f"{asked}: would take {needed / 2**30:.3g} GiB of memory, expected at most {budget:g} GiB; "
-            f"take {less}, or set {VARIABLE} to what this machine has"
+            f"take {less}, or set {VARIABLE} to the GiB of this machine"
         )

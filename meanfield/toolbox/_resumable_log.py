@@ -140,9 +140,7 @@ class ResumableLog:
             yield file
 
     def _changed(self) -> InputError:
-        return InputError(
-            f"log = {self.path}: another process wrote to it, or it was removed; start again alone to go on with it"
-        )
+        return InputError(f"log = {self.path}: another process wrote to it or removed it; resume in one process alone")
 
     def _wrong(self, problem: str) -> InputError:
         return InputError(f"log = {self.path}: {problem}; take a new file")

@@ -273,7 +273,7 @@ REFUSED = {
     "validate --out o.nc": "validate: expected POLICIES, --out and --n-agents, or --real-populations",
     "validate policies.nc --real-populations .": "expected no POLICIES and no -n",
     "validate --real-populations absent": "absent",
-    "figures policies.nc --out new": "policies.nc: expected what solve, stability or validate wrote",
+    "figures policies.nc --out new": "policies.nc: expected a file from solve, stability or validate",
     "figures policies.nc --out text.nc": "out = text.nc: text.nc is no folder",
     "data other --out o.nc": "name = 'other': expected llm-group-size",
     "data smollm2 --out o.csv": "out = o.csv: expected a name that ends with .nc",

@@ -151,7 +151,7 @@ def test_wrong_input_is_named(arguments, message):
 
 
 def test_family_of_two_words_is_for_two():
-    with pytest.raises(meanfield.InputError, match="policy has 3 words: the family 'consensus' is for two"):
+    with pytest.raises(meanfield.InputError, match="policy has 3 words: expected 2 for family = 'consensus'"):
         meanfield.basins(random_policy(1, 3, 1))
 
 

@@ -141,7 +141,7 @@ def test_paths_that_take_too_much_memory_are_not_tried(monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"n_agents": [1, 2]}, r"n_agents = \[1, 2\]: expected different whole numbers of at least 2"),
+        ({"n_agents": [1, 2]}, r"n_agents = \[1, 2\]: expected distinct whole numbers of at least 2"),
         ({"n_agents": []}, r"n_agents = \[\]: expected"),
         ({"n_agents": [5, 5]}, "expected different"),
         ({"n_agents": np.array([2.5])}, "n_agents = .*: expected"),

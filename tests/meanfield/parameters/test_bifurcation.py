@@ -392,7 +392,7 @@ def test_critical_mass_of_a_published_pair_is_that_of_a_scan(published):
 def test_second_model_that_responds_alike_is_refused():
     policy = majority_policy(3, 0.95)
     for function in (meanfield.bifurcation, meanfield.critical_mass):
-        with pytest.raises(meanfield.InputError, match="the last policy responds as the others do"):
+        with pytest.raises(meanfield.InputError, match="expected a last policy that responds differently"):
             function(Population([policy, policy], fractions=[0.5, 0.5]), parameter="fraction")
 
 
@@ -422,7 +422,7 @@ TWO = Population([majority_policy(3, 0.95), without_memory(0.8)], fractions=[0.5
         (random_policy(1), {"parameter": "temperature"}, "parameter = 'temperature': expected one of committed, fra"),
         (random_policy(1), {"word": "c"}, "word = 'c': expected one of a, b"),
         (random_policy(1), {}, "word = None with agents committed to no word: expected one of a, b"),
-        (random_policy(1), {"parameter": "fraction"}, "expected another policy beside the last"),
+        (random_policy(1), {"parameter": "fraction"}, "expected a policy before the last"),
         (TWO, {"parameter": "fraction", "word": "a"}, "word = 'a': only committed agents have one"),
     ],
 )

@@ -123,9 +123,9 @@ def with_value(value: float) -> xr.Dataset:
         (changed(word_number=("word", [1, 1])), "policy has 2 times word_number = 1: expected 0 to 1"),
         (changed(state=np.arange(5) + 1), "policy has state = 5: expected 0 to 4"),
         (changed(state=[0, 1, 2, 3, np.nan]), "policy has state = nan: expected 0 to 4"),
-        (stack_of("a/b", "a/b"), "dim pair without a coordinate of names that differ"),
+        (stack_of("a/b", "a/b"), "dim pair: expected a coordinate of distinct names"),
         (stack_of("a/b", "c/d").drop_vars("pair"), "dim pair without a coordinate"),
-        (side_by_side("a/b", "c/d", words=["c", "d", "e"]), r"pairs of \[2, 3\] words: expected as many for each"),
+        (side_by_side("a/b", "c/d", words=["c", "d", "e"]), r"pairs of \[2, 3\] words: expected the same number for each"),
         *(
             (changed(word_label=("word", np.array(["a", t], object))), "word_label has .*: expected text")
             for t in UNKEPT
@@ -159,7 +159,7 @@ SAID = dict.fromkeys(MEMORIES, 0.25)
         ({"q": np.full((5, 2), 0.49)}, r"q\[state=0\] sums to 0.98 over the words: expected 1"),
         ({"q": np.float32([[0.1, 0.90001]] * 5)}, r"q\[state=0\] sums to 1.0000\d+ over the words: expected 1"),
         ({"q": np.float16([[0.1, 0.9]] * 5)}, r"q\[state=0\] sums to 0.9998\d+ over the words: expected 1"),
-        ({"memory_length": 2}, "memory_length = 2: q has the states of H = 1"),
+        ({"memory_length": 2}, "memory_length = 2: expected 1, as q has 5 states"),
         ({"q": lambda memory: 0.5}, "memory_length = None: expected the H interactions"),
         ({"q": lambda memory: 0.5, "memory_length": 1.5}, "memory_length = 1.5: expected a whole number"),
         ({"q": lambda memory: 0.5, "memory_length": 14}, "memory_length = 14: would take 313 GiB of memory"),
@@ -351,7 +351,7 @@ def test_any_flipped_bit_is_told(saved):
     end = len(content) - _files.CHECKSUM_LENGTH
     for at in [*range(0, end, end // 50), len(content) - 60, len(content) - 2]:
         saved.write_bytes(content[:at] + bytes([content[at] ^ 4]) + content[at + 1 :])
-        with pytest.raises(InputError, match=r"policy.nc: .*its bytes are not those that were saved"):
+        with pytest.raises(InputError, match=r"policy.nc: .*its bytes differ from the saved ones"):
             meanfield.load(saved)
 
 
@@ -393,7 +393,7 @@ def test_a_library_that_hangs_or_dies_does_so_in_another_process(saved, tmp_path
 
 
 def test_what_netcdf_cannot_hold_is_not_saved(tmp_path):
-    with pytest.raises(InputError, match="expected what NetCDF holds"):
+    with pytest.raises(InputError, match="expected values that NetCDF can hold"):
         meanfield.save(random_policy(1).assign_attrs(note={"a": 1}), tmp_path / "policy.nc")
     assert not list(tmp_path.iterdir())
 

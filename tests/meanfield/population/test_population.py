@@ -461,7 +461,7 @@ def test_wrong_starts_of_populations_are_named():
         meanfield.solve(population, initial=np.full((2, 5), 1 / 5))
     with pytest.raises(meanfield.InputError, match="expected state among them"):
         meanfield.solve(population, initial=xr.DataArray(np.ones(2), dims=("component",)))
-    with pytest.raises(meanfield.InputError, match="a component is of a population"):
+    with pytest.raises(meanfield.InputError, match="expected no component for a single policy"):
         meanfield.solve(conformist(1), initial=meanfield.empty_memories(population))
     with pytest.raises(meanfield.InputError, match="max_time = nan"):
         meanfield.solve(population, times=TIMES, max_time=np.nan)

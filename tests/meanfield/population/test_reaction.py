@@ -94,7 +94,7 @@ def test_linearised_drift_is_the_derivative(seed, size):
 
 
 def test_dense_tensor_is_refused_where_it_would_not_fit():
-    with pytest.raises(meanfield.InputError, match="1365 states: the dense tensor is for at most"):
+    with pytest.raises(meanfield.InputError, match="1365 states: expected at most 400 for the dense tensor"):
         meanfield.dense_tensor(random_policy(1, memory_length=5))
 
 

@@ -51,7 +51,7 @@ def test_of_two_that_write_one_is_refused_and_the_log_stays_whole(path: Path, fi
     winner, loser = both[first_to_write], both[1 - first_to_write]
     for number in range(1, 5):
         winner.append({"number": number})
-        with refused(path, "another process wrote to it, or it was removed"):
+        with refused(path, "another process wrote to it or removed it"):
             loser.append({"number": number})
     assert length(path) == 5
 
@@ -136,7 +136,7 @@ def test_a_file_that_was_changed_meanwhile_is_not_written_to(path: Path, change:
     else:
         path.write_bytes({"emptied": b"", "shorter": content[:-4], "longer": content + b'{"number": 1}\n'}[change])
     left = path.read_bytes() if path.exists() else b""
-    with refused(path, "another process wrote to it, or it was removed"):
+    with refused(path, "another process wrote to it or removed it"):
         log.append({"number": 1})
     assert path.read_bytes() == left
     assert length(path) == {"removed": 0, "emptied": 0, "shorter": 0, "longer": 2}[change]
