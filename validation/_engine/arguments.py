@@ -1,4 +1,4 @@
-"""Checks of the arguments that simulations and what is made of them share."""
+"""Checks of arguments that several simulators share, and coordinates of their results."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ def population_sizes(n_agents: int | Iterable[int]) -> list[int]:
 
 
 def check_ensembles(agents: Sequence[int], runs: int, *, records: int = 0, sharing_words: int = 0) -> None:
-    """InputError where ensembles would take more memory than `meanfield.toolbox.check_memory` allows.
+    """Refuse ensembles that would exceed the memory which `meanfield.toolbox.check_memory` allows.
 
     Parameters
     ----------
     agents
-        How many there are, committed ones included, in each of the ensembles.
+        Number of agents in each ensemble, committed ones included.
     runs
-        Of each ensemble.
+        Number of runs of each ensemble.
     records
-        Numbers recorded of each run.
+        Numbers recorded in a run.
     sharing_words
-        W, where the word share is recorded, else 0.
+        W where the word share is recorded, else 0.
     """
     kept = len(agents) * runs * (BYTES_A_RUN + BYTES_A_RECORD * records)
     played = min(runs, numba.get_num_threads())
@@ -51,7 +51,7 @@ def check_ensembles(agents: Sequence[int], runs: int, *, records: int = 0, shari
 
 
 def check_protocol_runs(runs: int, n_states: int, recorded: int, watched: int) -> None:
-    """The same for `Runs` of reactions of so many states, with `watched` numbers in each round recorded."""
+    """Refuse `runs` with `watched` numbers in each recorded round that would exceed that memory."""
     needed = runs * (BYTES_A_RUN + 16 * n_states + 8 * recorded * (watched + 1))
     asked = f"runs = {runs}, {n_states} states, {recorded} rounds recorded"
     check_memory(needed, asked, "fewer runs or rounds to record")
@@ -62,7 +62,7 @@ def _shortened(numbers: Sequence[int]) -> str:
 
 
 def ensembles(name: str, simulation: object) -> xr.Dataset:
-    """What `simulate` returns, over (n_agents, run) also where one size was selected; InputError for anything else."""
+    """Result of `simulate` with the dims n_agents and run, also where one size was selected; else InputError."""
     simulation = canonical_order(expect(simulation, "simulation", name), name)
     if "n_agents" not in simulation.dims:
         simulation = simulation.assign(

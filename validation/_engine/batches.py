@@ -1,12 +1,12 @@
-"""Batches: interactions that share no agent, drawn all at once, and the exact integer draws that they are made of.
+"""Batches of interactions that share no agent, drawn all at once, and the exact integer draws that they need.
 
-How long a batch is does not depend on the states: it is a birthday problem in N alone. Given its length L, its agents
-are 2L drawn without replacement, so that the initiators' states, the responders' states and who meets whom are
-multivariate hypergeometric, and the outcomes of equal pairs multinomial, since no interaction of the batch sees what
-another has done. Source: Berenbrink, Hammer, Kaaser, Meyer, Penschuck and Tran 2020, arXiv 2005.03584.
+The length of a batch depends on N alone, as in the birthday problem. Its 2L agents are drawn without replacement, so
+the initiators' states, the responders' states and the pairs of states are multivariate hypergeometric. Outcomes of
+equal pairs are multinomial, since no interaction of the batch sees another's result. Source: Berenbrink, Hammer,
+Kaaser, Meyer, Penschuck and Tran 2020, arXiv 2005.03584.
 
-All draws take their bits from the stream of the run. They are exact up to the rounding of doubles: probabilities are
-compared with relative errors of about 1e-11 at most, also for populations of 10^12.
+All draws take their bits from the run's stream. They are exact up to the rounding of doubles: the relative error of a
+probability is at most about 1e-11, also for 10^12 agents.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def draw_uniform(stream):
 def draw_below(stream, n):
     """Uniform from 0 to n - 1, exactly: draws that would favour some numbers are repeated.
 
-    Below 2^32 without a division: Lemire 2019, ACM Trans. Model. Comput. Simul. 29, 3.
+    Source: Lemire 2019, ACM Trans. Model. Comput. Simul. 29, 3, which needs no division below 2^32.
     """
     bound = np.uint64(n)
     while bound <= HALF_MASK:
@@ -142,7 +142,6 @@ def rejected_hypergeometric(stream, few, many, drawn):
 
 @njit(cache=True)
 def inverted_hypergeometric(stream, few, many, drawn):
-    """By counting up from 0."""
     total = few + many
     short, long = min(few, drawn), max(few, drawn)
     if short <= PRODUCT_LENGTH:
@@ -229,7 +228,7 @@ def draw_agents(stream, counts, total, sample, drawn):
 
 @njit(cache=True)
 def chosen_row(first_row, thresholds, pair, bits):
-    """The row of the outcomes that an interaction of the pair comes to, given 64 random bits."""
+    """The row of the pair's outcome, given 64 random bits."""
     draw = bits >> ONE
     row = first_row[pair]
     last = first_row[pair + 1] - 1
@@ -240,7 +239,7 @@ def chosen_row(first_row, thresholds, pair, bits):
 
 @njit(cache=True)
 def draw_outcomes(stream, pair, number, first_row, after, chance, touched, rows, numbers, n_rows):
-    """What `number` interactions of the pair come to: into `touched`, and appended to `rows` and `numbers`."""
+    """Adds the outcomes of `number` interactions of the pair to `touched`, `rows` and `numbers`."""
     for row in range(first_row[pair], first_row[pair + 1]):
         if number == 0:
             break
@@ -257,9 +256,9 @@ def draw_outcomes(stream, pair, number, first_row, after, chance, touched, rows,
 
 @njit(cache=True)
 def play_batch(stream, counts, total, length, first_row, after, chance, initiators, responders, touched, rows, numbers):
-    """`length` interactions of different ones of `total` agents: from `counts` to `touched`, in their new states.
+    """`length` interactions among `total` agents, none twice: from `counts` to `touched`, in their new states.
 
-    Returns the number of rows of the outcomes that came about; `rows` says which, `numbers` how often each.
+    Returns how many outcomes occurred; `rows` names them and `numbers` counts each.
     """
     draw_agents(stream, counts, total, length, initiators)
     draw_agents(stream, counts, total - length, length, responders)

@@ -1,4 +1,4 @@
-"""The first compiled function that a process calls makes numba set itself up; half of that is garbage collection."""
+"""A pause of garbage collection, which takes half of the time in which numba sets itself up in a process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The loop of all ensembles: runs in portions that bound memory, rounds in calls short enough to be interrupted."""
+"""The loop of all ensembles: portions of runs bound memory, and short calls can be interrupted."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ INTERACTIONS_A_CALL = 2 * 10**7  # a call into compiled code can't be interrupte
 
 
 def portions(runs: int, bytes_a_run: int, fewest: int = 1, state_bytes: int | None = None) -> Iterator[slice]:
-    """The runs in portions whose states fit `state_bytes` (default `STATE_BYTES`), of `fewest` runs at least."""
+    """Slices of the runs whose states fit `state_bytes` (default `STATE_BYTES`), each of at least `fewest` runs."""
     size = max(fewest, (state_bytes or STATE_BYTES) // bytes_a_run)
     for first in range(0, runs, size):
         yield slice(first, min(first + size, runs))
@@ -25,7 +25,7 @@ def play_to_end(
     ended: Callable[[], np.ndarray],
     report: Callable[[int], object],
 ) -> None:
-    """Play the runs of a portion until each has ended or played `longest` rounds.
+    """Play the runs of a portion until each has ended or has played `longest` rounds.
 
     Parameters
     ----------
@@ -34,13 +34,13 @@ def play_to_end(
     played
         Rounds played, shape (runs,).
     longest
-        The most rounds of a run.
+        Most rounds of a run.
     cost
-        Of a round, in interactions.
+        Interactions in a round.
     ended
-        Which runs have ended, shape (runs,).
+        Returns which runs have ended, shape (runs,).
     report
-        Is told how many more rounds are settled; a run that has ended settles all of its rounds.
+        Receives how many more rounds are settled; a run that has ended settles all of its rounds.
     """
     active, settled = np.flatnonzero(played < longest), 0
     while active.size:

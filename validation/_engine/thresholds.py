@@ -1,8 +1,8 @@
-"""Choice probabilities as integers, so that a draw honours them beyond double precision.
+"""Choice probabilities as 63-bit integers, which honour them beyond double precision.
 
-Draws of 32 bits would round 2.2e-16, the floor of published policies, to never, and those of 53 bits can't hold 1e-17:
-the simulated chain would have other closed classes than the policy. Of 63-bit draws 2.2e-16 is about 2,030 in 2^63, and
-0 and 1 are exactly never and always.
+32-bit draws would round 2.2e-16, the floor of published policies, to never, and 53-bit draws can't hold 1e-17: the
+simulated chain would have other closed classes than the policy. In 63 bits 2.2e-16 is about 2,030 of 2^63, and 0 and 1
+are exactly never and always.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ def word_thresholds(q: np.ndarray) -> np.ndarray:
     Parameters
     ----------
     q
-        Shape (S, W), rows sum to 1 within rounding. The likeliest word of a row takes up the rounding of its sum, and
-        a positive probability below 2^-63 counts as 2^-63, so that no word that can be said is lost.
+        Shape (S, W); rows sum to 1 within rounding. The likeliest word of a row absorbs the rounding of its sum. A
+        positive probability below 2^-63 counts as 2^-63, so no possible word is lost.
 
     Returns
     -------

@@ -8,7 +8,7 @@ from scipy.interpolate import CubicSpline
 from scipy.stats import t as student
 
 from meanfield import TIME_PER_ROUND, InputError
-from meanfield.toolbox import MIXED, canonical_order, check_level, expect, stamp
+from meanfield.toolbox import MIXED, canonical_order, check_level, expect, real_number, stamp
 from validation._engine.arguments import ensembles
 from validation.comparison._error_in_n import error_in_n
 from validation.comparison._intervals import wilson_interval
@@ -24,27 +24,28 @@ def compare(
     level: float = 0.99,
     theory_error: float = 1e-6,
 ) -> xr.Dataset:
-    """Does the simulated word share follow the rate equation, and do the runs end where it ends?
+    """Test whether the simulated word share follows the rate equation and runs end at its attractor.
 
-    At small N they should not: the rate equation is the limit of many agents. The verdicts say where that limit begins.
-    The mean over runs is off the rate equation by O(1/N), which a band of width O(1/√(N·runs)) resolves where there are
-    not far fewer runs than agents. With several sizes the error's slope in N, -1 where N is large, shows its order; and
-    the difference extrapolated to N → ∞ tells a theory that is right for many agents from one that is not.
+    The rate equation is the limit of many agents, so small N should disagree; the verdicts show where the limit begins.
+    The mean over runs is off by O(1/N), and its confidence band has the width O(1/√(N·runs)): with at least as many
+    runs as agents the band resolves that error. With several sizes the slope of log(error) in log(N) gives the order of
+    the error (-1 for large N). The difference extrapolated to N → ∞ tells a theory that is right for many agents from
+    one that is wrong.
 
     Parameters
     ----------
     solution
-        What `meanfield.solve` returns: `word_share` (time, word) and `attractor`, the word at which it ends or "mixed".
+        Result of `meanfield.solve`, with `word_share` (time, word) and `attractor`, a word or "mixed".
     simulation
-        What `simulate` returns with recorded rounds and at least two runs.
+        Result of `simulate` with recorded rounds and at least two runs.
     time_per_round
-        Units of the solution's time that pass in one round, 2 for [004] Eq. 1.
+        Units of the solution's time in one round, 2 for [004] Eq. 1.
     level
         Confidence of the verdict on a whole trajectory (Bonferroni over rounds and words), and of each single interval
         of a consensus probability.
     theory_error
-        Numerical uncertainty of the solution, added to the standard errors in quadrature. It decides where all runs
-        agree to the last digit, as they do at the start.
+        Numerical uncertainty of the solution, added to the standard errors in quadrature. It matters where all runs
+        agree to the last digit, as at the start.
 
     Returns
     -------
@@ -53,13 +54,13 @@ def compare(
     - `simulated` (n_agents, round, word), the mean over runs, its `standard_error`, `theory` (round, word), their
       difference `z` in standard errors, and `band`, the half-width of the simultaneous confidence band;
     - `within_band` (n_agents, round), for all words, and `trajectory_agrees` (n_agents), for all rounds;
-    - `error` (n_agents), the root mean square over rounds and words of what is not noise in that difference, and its
-      `error_uncertainty`, NaN where it is not resolved; `error_slope`, the slope of log(error) in log(N) over the
-      resolved sizes, NaN where they are fewer than two, with `error_slope_interval` (bound);
+    - `error` (n_agents), the root mean square difference over rounds and words without the noise of the runs, and
+      `error_uncertainty`, NaN where the error is not resolved; `error_slope`, the slope of log(error) in log(N) over
+      the resolved sizes, NaN for fewer than two, with `error_slope_interval` (bound);
     - `limit` (round, word), the difference extrapolated to N → ∞ by a line in 1/N through the two largest sizes,
       `limit_band`, the half-width of its simultaneous band, and `limit_verdict`: "agrees" where the band holds 0 in all
-      rounds, "differs" where it does not; "sizes too small" where the variance of the runs does not fall as 1/N between
-      the two, as where they still choose between two words; or "one size only";
+      rounds and "differs" where it does not; "sizes too small" where the variance of the runs does not fall as 1/N
+      between the two, because runs still choose between two words; "one size only" otherwise;
     - `consensus_probability` (n_agents, word) and `no_consensus` (n_agents), fractions of the runs, and their Wilson
       intervals `consensus_interval` (n_agents, word, bound) and `no_consensus_interval` (n_agents, bound);
     - `predicted_word`, the attractor of the theory, and `consensus_agrees` (n_agents): most runs, with confidence, end
@@ -68,12 +69,12 @@ def compare(
     Raises
     ------
     InputError
-        If the two don't have the same words, the simulation has no trajectories or one run only, the solution does not
-        reach as far as the rounds, or an option is out of range.
+        If the words differ, the simulation has no trajectories or only one run, the solution ends before the last
+        round, or an option is out of range.
 
     See Also
     --------
-    comparison_table : in words
+    comparison_table : the verdicts in words
     compare_ensembles : two simulations
     """
     solution, simulation = _validate(solution, simulation, time_per_round, level, theory_error)
@@ -94,12 +95,13 @@ def compare(
 
 
 def compare_trajectories(share: xr.DataArray, theory: np.ndarray, level: float, theory_error: float) -> xr.Dataset:
-    """Of `compare` what concerns trajectories, for numbers of any kind.
+    """The part of `compare` about trajectories, for numbers of any kind.
 
     Parameters
     ----------
     share
-        Simulated, dims (n_agents, when, what, run) under any names for the middle two; attrs["long_name"] says what.
+        Simulated numbers, dims (n_agents, when, what, run) with any names for the middle two, named in
+        attrs["long_name"].
     theory
         Shape (when, what).
     level, theory_error
@@ -162,7 +164,7 @@ def _word_share_at(solution: xr.Dataset, times: np.ndarray) -> np.ndarray:
 def _validate(
     solution: xr.Dataset, simulation: xr.Dataset, time_per_round: float, level: float, theory_error: float
 ) -> tuple[xr.Dataset, xr.Dataset]:
-    """Both, with words in the order of their numbers and times rising."""
+    """Both, with words in the order of their numbers and times rising; InputError where they don't fit."""
     solution = canonical_order(expect(solution, "solution", "solution"), "solution").sortby("time")
     simulation = ensembles("simulation", simulation)
     if "word_share" not in simulation:
@@ -185,11 +187,9 @@ def _validate(
         raise InputError("simulation has 1 run: expected at least 2, for a standard error")
     if simulation["word_share"].isnull().any():
         raise InputError("simulation.word_share has missing values: expected every run to have every round")
-    if not time_per_round > 0:
-        raise InputError(f"time_per_round = {time_per_round}: expected a positive number")
+    real_number("time_per_round", time_per_round, above=0)
     check_level(level)
-    if not theory_error > 0:
-        raise InputError(f"theory_error = {theory_error}: expected a positive number")
+    real_number("theory_error", theory_error, above=0)
     first, last = solution["time"].values[[0, -1]]
     needed = time_per_round * simulation["round"].values[-1]
     if first > 0 or last < needed * (1 - 1e-12):

@@ -1,4 +1,4 @@
-"""Two ensembles of runs against each other: do they end alike, and after as many rounds?"""
+"""Two-sample tests of two ensembles of runs: where they end, and after how many rounds."""
 
 from __future__ import annotations
 
@@ -14,33 +14,34 @@ TABLES = 99_999  # the smallest p-value is 1e-5
 
 
 def compare_ensembles(first: xr.Dataset, second: xr.Dataset, *, level: float = 0.99) -> xr.Dataset:
-    """Two-sample tests of how runs end, and of their consensus times, size by size.
+    """Test whether two ensembles end at the same words after the same times, size by size.
 
-    Two engines, a policy and its estimate, or generated and simulated choices should agree. Consensus times are
-    compared word by word and over all runs, those that never converge counted as later than any that does
-    (Kolmogorov-Smirnov; rounds are whole numbers, whose ties make the test err on the side of agreement).
+    Use it for two engines, a policy and its estimate, or generated and simulated choices. Consensus times are
+    compared for each word and for all runs; runs without consensus count as later than all others. The
+    Kolmogorov-Smirnov test errs towards agreement, since rounds are whole numbers and tie.
 
     Parameters
     ----------
     first, second
-        What `simulate` returns, for the same words and sizes.
+        Results of `simulate` for the same words and sizes.
     level
-        Confidence of the verdict at one size: it is that of all its tests together (Bonferroni).
+        Confidence of the verdict at one size, of all its tests together (Bonferroni).
 
     Returns
     -------
     Dataset over `n_agents` with
 
-    - `outcome_p` (n_agents), the p-value of equal fractions of runs by word of consensus or none: χ² of homogeneity
-      among tables with the same margins, sampled, since rare outcomes spoil its asymptotic law; 1 where all end alike;
-    - `time_distance` (n_agents, winner), the Kolmogorov-Smirnov distance of the consensus times of the runs that end
-      at a word, and of all, and `time_p` (n_agents, winner), NaN where one of the two has no such run;
+    - `outcome_p` (n_agents), the p-value of equal fractions of runs by word of consensus or none, 1 where all runs end
+      alike. It is that of χ² among sampled tables with the same margins, because rare outcomes spoil the asymptotic
+      law;
+    - `time_distance` (n_agents, winner), the Kolmogorov-Smirnov distance of the consensus times by word and for all
+      runs, and `time_p` (n_agents, winner), NaN where one ensemble has no such run;
     - `agrees` (n_agents), whether no test rejects.
 
     Raises
     ------
     InputError
-        If the two do not have the same words and sizes, or `level` is out of range.
+        If the words or the sizes differ, or `level` is out of range.
 
     See Also
     --------

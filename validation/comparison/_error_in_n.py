@@ -1,20 +1,19 @@
-"""How the difference between simulation and theory shrinks with the number of agents, and what is left of it.
+"""How the difference D_N between simulation and theory shrinks with the number of agents, and its limit.
 
-The mean over many runs differs from the rate equation by O(1/N). Two questions are asked of that difference D_N:
+The mean over many runs differs from the rate equation by O(1/N).
 
-- How large is it at each N, and how does it fall? The noise of the mean would be mistaken for an error that shrinks
-  like 1/√N, so it is taken out: the runs are dealt into G groups, and in place of the square of the mean difference
-  stand products of the differences of two groups,
+- Its size at each N: the noise of the mean would look like an error that shrinks like 1/√N. So the runs are dealt into
+  G groups, and products of the differences of two groups replace the square of the mean difference,
 
       error² = mean over rounds and words of Σ_{g≠h} D_g D_h / (G(G-1)),
 
   which no noise biases. Its standard error is the jackknife's over groups, on average not too small (Efron and Stein
   1981, Ann. Stat. 9, 586).
-- Is it gone without end of agents? The slope cannot tell: a small error that stays hides below a large one that falls.
-  So D = a + b/N is drawn through the two largest sizes, and a, the difference that would be left, is held against its
-  uncertainty, round by round: its standard error and, from three sizes on, what a term c/N² would change. Such a series
-  exists where all runs follow one path, of which the mark is that their variance falls as 1/N. Where they still choose
-  between two words the difference falls exponentially instead, and nothing can be said.
+- Its limit for N → ∞: a slope can't show it, since a small constant error hides below a large one that falls. So the
+  line D = a + b/N goes through the two largest sizes, and a is compared with its uncertainty in each round: its
+  standard error and, from three sizes on, the effect of a term c/N². The series exists where all runs follow one
+  path, and then their variance falls as 1/N. Where runs still choose between two words the difference falls
+  exponentially, and no limit can be given.
 """
 
 from __future__ import annotations
@@ -36,19 +35,19 @@ LIMIT_TOO_SMALL, LIMIT_UNKNOWN = "sizes too small", "one size only"
 
 
 def error_in_n(share: xr.DataArray, theory: np.ndarray, level: float, theory_error: float) -> xr.Dataset:
-    """The error at each size, its slope in log N, and what is left of it for N → ∞.
+    """The error at each size, its slope in log N, and its limit for N → ∞.
 
     Parameters
     ----------
     share
-        Simulated word share, dims (n_agents, round, word, run), or anything else over time with a name of its own for
-        the two dims in the middle.
+        Simulated word share, dims (n_agents, round, word, run), or other numbers with other names for the middle two
+        dims.
     theory
         Shape (round, word).
     level
         Confidence of the interval of the slope, and of the verdict on the limit (Bonferroni over rounds and words).
     theory_error
-        Numerical uncertainty of `theory`; a smaller error is none.
+        Numerical uncertainty of `theory`; a smaller error counts as none.
 
     Returns
     -------
@@ -108,7 +107,7 @@ def _slope(n_agents: np.ndarray, error: np.ndarray, uncertainty: np.ndarray) -> 
 def _limit(
     sizes: np.ndarray, differences: np.ndarray, level: float, theory_error: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """What is left of the difference at 1/N = 0, and the half-width of its band; shape (rounds, words)."""
+    """The difference at 1/N = 0 and the half-width of its band; shape (rounds, words)."""
     runs = differences.shape[-1]
     if len(sizes) < 2:
         unknown = np.full(differences.shape[1:3], np.nan)

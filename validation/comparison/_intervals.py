@@ -12,15 +12,15 @@ from meanfield.toolbox import check_level
 def wilson_interval(successes: np.ndarray, trials: int, level: float) -> tuple[np.ndarray, np.ndarray]:
     """Wilson's score interval (low, high) for a probability, elementwise over `successes`.
 
-    Unlike mean ± z·SE it is of use also where all or none of the trials succeed; without trials it is NaN. Source:
-    Wilson 1927, J. Am. Stat. Assoc. 22, 209.
+    It holds also where all or none of the trials succeed, unlike mean ± z·SE; without trials it is NaN. Source: Wilson
+    1927, J. Am. Stat. Assoc. 22, 209.
 
     Raises
     ------
     InputError
         If there are more successes than trials or fewer than 0, or `level` is out of range.
     """
-    if ((np.asarray(successes) < 0) | (np.asarray(successes) > trials)).any():  # NaN is what is not known
+    if ((np.asarray(successes) < 0) | (np.asarray(successes) > trials)).any():  # NaN is unknown
         raise InputError(f"successes = {successes}: expected numbers from 0 to trials = {trials}")
     check_level(level)
     z = norm.ppf((1 + level) / 2)

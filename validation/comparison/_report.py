@@ -11,14 +11,14 @@ from validation.comparison._error_in_n import LIMIT_AGREES, LIMIT_DIFFERS, LIMIT
 
 
 def comparison_table(comparison: xr.Dataset) -> Table:
-    """What `compare` found, in words: for each N, does the word share follow theory, and do the runs end as it does?
+    """The verdicts of `compare` in words, a line for each N: does the word share follow theory, and where do runs end?
 
-    Where there are several N, the last line says what is left of the difference for N → ∞.
+    With several N the last line gives the difference for N → ∞.
 
     Raises
     ------
     InputError
-        If `comparison` is not what `compare` returns.
+        If `comparison` is not a result of `compare`.
     """
     expect(comparison, "comparison", "comparison")
     comparison = canonical_order(comparison, "comparison").transpose(..., "n_agents", "word", "bound")

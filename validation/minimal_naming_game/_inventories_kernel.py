@@ -1,7 +1,7 @@
-"""The minimal naming game agent by agent: an agent's inventory is a bit mask, so that the lexicon may have 64 words.
+"""The minimal naming game agent by agent: an agent's inventory is a bit mask, so the lexicon may have 64 words.
 
-Everything here is exact: the two agents of an interaction are a uniformly random ordered pair, a word is drawn from its
-inventory without bias, and the bias p of two words is honoured to 63 bits.
+Everything is exact: an interaction takes a uniformly random ordered pair of agents, a word is drawn from its inventory
+without bias, and the bias p of two words is honoured to 63 bits.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def is_single(inventory):
 
 @njit(cache=True)
 def number_of(word):
-    """The number of a word that is given as an inventory."""
+    """The number of a word given as an inventory."""
     return np.int64(n_held(word - ONE))
 
 
@@ -48,7 +48,7 @@ def number_of(word):
 def draw_word(inventory, s0, s1, s2, s3):
     """A uniformly random word of the inventory, and the stream after it: (word, s0, s1, s2, s3).
 
-    Where the number of words does not divide 2^32, some would come up more often if no draw were rejected.
+    Draws are rejected where the number of words does not divide 2^32, lest some words come up more often.
     Source: Lemire 2019, ACM Trans. Model. Comput. Simul. 29, 3.
     """
     n = n_held(inventory)
@@ -65,7 +65,7 @@ def draw_word(inventory, s0, s1, s2, s3):
 
 @njit(cache=True)
 def utter(inventory, lexicon, first_word, s0, s1, s2, s3):
-    """The word that a speaker says, and the stream after it; one without words invents one of the `lexicon`.
+    """The speaker's word, and the stream after it; a speaker without words invents one of the `lexicon`.
 
     `first_word` is the 63-bit threshold below which an agent with both of two words says the first.
     """
@@ -79,7 +79,7 @@ def utter(inventory, lexicon, first_word, s0, s1, s2, s3):
 
 @njit(cache=True)
 def place(inventory, n_words):
-    """Where an agent is counted: at its only word, or behind all words."""
+    """The place of an agent in the counts: at its only word, or behind all words."""
     return number_of(inventory) if is_single(inventory) else n_words
 
 
@@ -88,7 +88,7 @@ def play_round(agents, counts, stream, absorbed, final, n_free, lexicon, first_w
     """N interactions after `before` earlier ones, or up to consensus; returns how many of them were successes.
 
     Updates the inventories `agents` (N,), of which those from `n_free` on are committed, the numbers `counts` (W + 1,)
-    of agents who hold each word only and of the others, and the stream. The first consensus is written to `absorbed`
+    of agents who hold each word only and of all others, and the stream. The first consensus is written to `absorbed`
     and `final`; a run that `goes_on` plays its round to the end.
     """
     s0, s1, s2, s3 = stream[0], stream[1], stream[2], stream[3]
@@ -110,7 +110,7 @@ def play_round(agents, counts, stream, absorbed, final, n_free, lexicon, first_w
         heard = word if success else hearer | word
         said = said if i < n_free else speaker
         heard = heard if j < n_free else hearer
-        # Counted whether they change or not: what changes can't be foreseen, and a wrong guess costs more.
+        # Counted whether they change or not: a branch would be mispredicted, which costs more.
         counts[place(speaker, n_words)] -= 1
         counts[place(said, n_words)] += 1
         counts[place(hearer, n_words)] -= 1
@@ -174,7 +174,6 @@ def advance_run(
 @njit(cache=True, parallel=True)
 def advance(
     active,
-    agents,
     streams,
     counts,
     played,
@@ -182,6 +181,7 @@ def advance(
     final,
     recorded,
     marked,
+    agents,
     n_free,
     lexicon,
     first_word,
@@ -189,7 +189,7 @@ def advance(
     n_rounds,
     least,
 ):
-    """`advance_run` for the runs with the numbers `active`; the arrays up to `marked` have the run as first dim."""
+    """`advance_run` for the runs with the numbers `active`: the fields of `Runs`, `agents`, the fields of `Game`, …."""
     for k in prange(active.size):
         run = active[k]
         played[run] = advance_run(

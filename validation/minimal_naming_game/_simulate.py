@@ -1,6 +1,6 @@
 """The minimal naming game of finite populations: agent by agent on inventories, or in batches on a table of meetings.
 
-The table is made of the interactions from which `theory` derives its rate equation.
+The table holds the interactions from which `theory` derives its rate equation.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from validation.reactions._kernel import Runs
 from validation.reactions._protocol import (
     LARGEST_IN_BATCHES,
     METHODS,
+    Plan,
     Transition,
-    _in_batches,
     absorption,
     marked_share,
     outcomes_of_rows,
     play_protocol,
-    recorded_rounds,
+    takes_batches,
 )
 
 MOST_WORDS_IN_BATCHES = 6  # as in theory: 64 lexicons, and four times as many pairs with each further word
@@ -50,13 +50,13 @@ def simulate(
     method: str = "auto",
     progress: bool = False,
 ) -> xr.Dataset:
-    """Ensembles of minimal naming games with W words, exactly simulated; lexicons are of any size.
+    """Simulate the minimal naming game with W words exactly; lexicons have any size.
 
-    An interaction: of two distinct agents, a uniformly random ordered pair, the speaker utters a word of its lexicon;
-    if that is empty, it first invents one of the W words, uniformly at random. A hearer who holds the word keeps only
-    that word (success), and under the rule 'both' so does the speaker; a hearer who does not hold it adds it. Committed
-    agents never change. A round is N interactions. A run ends when all agents, the committed included, hold one and the
-    same word and nothing else: no interaction changes them any more. Source: [004] SI, Minimal Naming Game Model.
+    In an interaction of two distinct agents, a uniformly random ordered pair, the speaker utters a word of its lexicon;
+    with an empty lexicon it first invents one of the W words, uniformly at random. A hearer who holds the word keeps
+    only that word (success), and under the rule 'both' so does the speaker; a hearer who does not hold it adds it.
+    Committed agents never change. A round is N interactions. A run ends when all agents, the committed included, hold
+    one and the same word and nothing else. Source: [004] SI, Minimal Naming Game Model.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def simulate(
     n_words
         W, 1 to 64; in batches at most 6, since they need a table of all pairs of lexicons.
     p
-        For W = 2 the probability that an agent with both words utters the first; more words are uttered equally often.
+        For W = 2 the probability that an agent with both words utters the first; more words are equally likely.
     committed
         Numbers (not fractions) of agents who always utter this word: one for each word, or {word: number}.
     rule
@@ -74,15 +74,17 @@ def simulate(
         Lexicons of the others at the start: 'empty'; 'even', an equal number of agents with each single word; or
         numbers of agents with each single word, shape (W,), the rest being empty.
     runs, seed, max_rounds, record_rounds, method, progress
-        As `validation.reactions.simulate` takes them.
+        As for `validation.reactions.simulate`.
 
     Returns
     -------
-    Dataset over `run` with `consensus_word` (its label, A to Z and AA, AB, … from the 27th on; None where there was
-    none), `consensus_interaction`, the number of interactions by then, and `consensus_round`, that number over N, both
-    NaN where there was none; and `final_single_share` (run, word), the share of agents who hold this word only, at
-    consensus or after `max_rounds`. With `record_rounds` also `single_share` (run, round, word) at the end of each
-    round, round 0 being the start, and `success_rate` (run, round) of the round's interactions, NaN in round 0.
+    Dataset over `run` with
+
+    - `consensus_word`, its label (A to Z, then AA, AB, …), None without consensus; `consensus_interaction`, the number
+      of interactions by then, and `consensus_round`, that number over N, both NaN without consensus;
+    - `final_single_share` (run, word), the share of agents who hold this word only, at consensus or after `max_rounds`;
+    - with `record_rounds`, `single_share` (run, round, word) at the end of each round, round 0 being the start, and
+      `success_rate` (run, round) of the round's interactions, NaN in round 0.
 
     Raises
     ------
@@ -99,12 +101,12 @@ def simulate(
     _check_bias(p, n_words)
     zealots = _committed(committed, n_words, n_agents)
     singles = _singles(initial, n_words, n_agents - sum(zealots))
-    recording = recorded_rounds(record_rounds, max_rounds)
+    plan = Plan(n_agents, runs, seed, max_rounds, record_rounds, progress)
     counts = _start(n_agents, singles, zealots) if n_words <= MOST_WORDS_IN_BATCHES else {}
     if _takes_batches(method, n_agents, n_words, len(counts)):
-        played = _play_in_batches(counts, n_words, p, rule, runs, seed, max_rounds, recording, progress)
+        played = _play_in_batches(counts, n_words, p, rule, plan)
     else:
-        played = play_inventories(singles, zealots, n_agents, p, rule, runs, seed, max_rounds, recording, progress)
+        played = play_inventories(singles, zealots, p, rule, plan)
     labels = word_labels(n_words)
     named = absorption(played, labels, n_agents)
     share = {"long_name": "share of agents who hold this word only", "units": "1"}
@@ -115,16 +117,12 @@ def simulate(
             "consensus_round": named["absorbed_round"],
             "final_single_share": (("run", "word"), played.final / n_agents, share),
         },
-        coords={
-            "run": np.arange(len(played.final)),
-            **word_coords(labels),
-            "n_agents": n_agents,
-        },
+        coords={"run": np.arange(len(played.final)), **word_coords(labels), "n_agents": n_agents},
     )
-    if recording is not None:
+    if record_rounds is not None:
         result["single_share"] = (("run", "round", "word"), played.recorded / n_agents, share)
         result["success_rate"] = marked_share(played, n_agents, "share of interactions that succeed")
-        result = result.assign_coords(round=np.arange(recording + 1))
+        result = result.assign_coords(round=np.arange(played.recorded.shape[1]))
     return stamp(
         result,
         "minimal_naming_game_simulation",
@@ -152,7 +150,7 @@ def word_labels(n_words: int) -> list[str]:
 def _takes_batches(method: str, n_agents: int, n_words: int, n_kinds: int) -> bool:
     """Whether batches are asked for, or faster."""
     if n_words <= MOST_WORDS_IN_BATCHES:
-        return _in_batches(method, n_agents, n_kinds)
+        return takes_batches(method, n_agents, n_kinds)
     if method not in METHODS or method == "batches":
         raise InputError(
             f"method = {method!r}: expected 'auto' or 'agents' for more than {MOST_WORDS_IN_BATCHES} words"
@@ -163,23 +161,15 @@ def _takes_batches(method: str, n_agents: int, n_words: int, n_kinds: int) -> bo
 
 
 def _play_in_batches(
-    counts: Mapping[minimal_naming_game.Agent, int],
-    n_words: int,
-    p: float,
-    rule: str,
-    runs: int,
-    seed: int,
-    max_rounds: int,
-    recording: int | None,
-    progress: bool,
+    counts: Mapping[minimal_naming_game.Agent, int], n_words: int, p: float, rule: str, plan: Plan
 ) -> Runs:
-    """The runs, `final` being the number of agents with each single word, shape (run, W), as in `recorded`."""
+    """The runs; `final` and `recorded` are numbers of agents who hold each word only."""
     agents = list(counts)
     rows = _transitions(agents, _words_uttered(n_words, p), rule)
     single = np.array([[agent.lexicon == {word} for agent in agents] for word in range(n_words)]).astype(np.int64)
     outcomes = outcomes_of_rows(rows, {k: k for k in range(len(agents))}, groups=single, watched=single)
     start = np.array(list(counts.values()), dtype=np.int64)
-    played = play_protocol(outcomes, start, runs, seed, max_rounds, recording, "batches", progress)
+    played = play_protocol(outcomes, start, plan, "batches")
     return played._replace(final=played.final @ single.T)
 
 

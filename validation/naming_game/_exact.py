@@ -127,8 +127,9 @@ class ExactPopulation:
         ------
         InputError
             If `target` is not as described.
-        RuntimeError
-            If that error is 1e-6 or more, as it may be for thousands of configurations and very long runs.
+        ConvergenceError
+            If that error is 1e-6 or more, as it may be for thousands of configurations and very long runs. `best` is the
+            result with this error.
         """
         classes = self.closed_class
         if target is not None:
@@ -136,8 +137,6 @@ class ExactPopulation:
                 raise InputError(f"target: expected {len(classes)} bools, one a configuration, not all of them false")
             classes = np.where(target, 0, np.where(classes >= 0, classes + 1, -1))
         probability, given, square, error = _first_passage(self.transition, classes)
-        if not error < LARGEST_ERROR:
-            raise ConvergenceError(f"{self.population.name}: where runs end is known up to {error:.1e} only")
         said = np.zeros((len(probability), len(self.population.words)), bool)
         np.logical_or.at(said, classes[classes >= 0], self.word_share[classes >= 0] > 0)
         word = np.where(said.sum(1) == 1, np.array(self.population.words)[said.argmax(1)], MIXED)
@@ -148,7 +147,11 @@ class ExactPopulation:
             columns[f"std_{unit}"] = np.sqrt(max(square - mean**2, 0.0)) / length
         result = xr.Dataset({name: (("closed_class",)[: np.ndim(v)], v) for name, v in columns.items()})
         result = stamp(result, "absorption", self.population, n_agents=self.n_agents)
-        return result.assign_coords(word=("closed_class", word)).assign_attrs(error=error)
+        result = result.assign_coords(word=("closed_class", word)).assign_attrs(error=error)
+        if not error < LARGEST_ERROR:
+            message = f"{self.population.name}: where runs end is known up to {error:.1e} only; fewer agents may help"
+            raise ConvergenceError(message, best=result)
+        return result
 
 
 def exact_population(

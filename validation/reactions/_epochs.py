@@ -1,18 +1,18 @@
-"""Epochs: a number of interactions fixed beforehand, of which only those that meet an agent again are drawn one by one.
+"""Epochs: a fixed number of interactions, of which only those that meet an agent again are drawn one by one.
 
-An epoch goes on beyond its first collision. Who has met whom is decided as it goes, but what came of a meeting of two
-fresh agents only when it is needed: such a pair waits, and its agents are still counted by their states before it.
+An epoch goes on beyond its first collision. It decides at once who has met whom, but draws the result of a meeting of
+two fresh agents only when it is needed: until then such a pair waits, and its agents count by their states before it.
 
 - Given t agents met so far, the number of interactions of fresh agents that follow is again a birthday problem in N.
-- The interaction after those is uniform over the ordered pairs with at least one agent met before. If that agent is
-  one of a waiting pair, the states of the two and what came of their meeting are drawn now: they are uniformly random
-  agents of those not yet drawn, since nothing was asked of them before. The other pairs go on waiting.
-- At the end the pairs that still wait are played at once, as a batch (`_engine.batches`).
+- The next interaction is uniform over the ordered pairs with at least one agent met before. If that agent belongs to a
+  waiting pair, the states of the two and the result of their meeting are drawn now: they are uniformly random agents of
+  those not yet drawn, since nothing depended on them before. The other pairs go on waiting.
+- At the end the waiting pairs are played at once, as a batch (`_engine.batches`).
 
-So an epoch draws the numbers of a batch, one or more for every pair of states, once for several collisions. What a
-collision needs is inlined, since handing all arrays on takes as long as the draws. Source: MultiBatch in
-Berenbrink, Hammer, Kaaser, Meyer, Penschuck and Tran 2020, arXiv 2005.03584. There an epoch ends when so many agents
-were met; here after so many interactions, so that no round needs a part of an epoch.
+So an epoch draws the numbers of a batch, one or more for every pair of states, once for several collisions. The code of
+a collision is inlined, since handing all arrays on takes as long as the draws. Source: MultiBatch in Berenbrink,
+Hammer, Kaaser, Meyer, Penschuck and Tran 2020, arXiv 2005.03584. There an epoch ends after so many agents met, here
+after so many interactions, so that no round needs a part of an epoch.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ LEAST_UNIFORM_LOG = -37.0  # below log(2^-53), so that no uniform number lies be
 
 
 def log_survival(n_agents: int, interactions: int) -> np.ndarray:
-    """Of which log_survival[t + 2k] - log_survival[t] is log P(k interactions meet 2k fresh agents | t were met).
+    """A table: log_survival[t + 2k] - log_survival[t] = log P(k interactions meet 2k fresh agents | t were met).
 
-    For t + 2k up to 2 · `interactions`, and for t = 0 as far as a double can tell the probability from 0.
+    It covers t + 2k up to 2 · `interactions`, and for t = 0 all probabilities that a double can tell from 0.
     """
     longest = max(2 * interactions, 2 + math.isqrt(int(-2 * LEAST_UNIFORM_LOG * n_agents)))
     met = np.arange(min(n_agents, longest) - 1, dtype=float)
@@ -43,7 +43,7 @@ def log_survival(n_agents: int, interactions: int) -> np.ndarray:
 
 @njit(cache=True, inline="always")
 def draw_length(stream, table, met, n_agents):
-    """The number of interactions of fresh agents before the next collision, given the table `log_survival`."""
+    """Number of interactions of fresh agents before the next collision, from the table `log_survival`."""
     surprise = -math.log(draw_uniform(stream))
     least = table[met] - surprise
     most = (table.size - 1 - met) // 2
@@ -59,7 +59,7 @@ def draw_length(stream, table, met, n_agents):
 
 @njit(cache=True, inline="always")
 def take_agent(stream, counts, number):
-    """Takes one of the `number` agents in `counts` (K,) out, uniformly; returns its state."""
+    """Removes a uniformly random one of the `number` agents in `counts` (K,); returns its state."""
     state = draw_entry(stream, counts, number)
     counts[state] -= 1
     return state
@@ -67,7 +67,7 @@ def take_agent(stream, counts, number):
 
 @njit(cache=True, inline="always")
 def draw_row(stream, pair, first_row, thresholds):
-    """The row of the outcomes that one interaction of the pair comes to."""
+    """The row of one outcome of the pair."""
     if first_row[pair + 1] - first_row[pair] == 1:
         return first_row[pair]
     return chosen_row(first_row, thresholds, pair, draw_bits(stream))
@@ -75,10 +75,10 @@ def draw_row(stream, pair, first_row, thresholds):
 
 @njit(cache=True, inline="always")
 def take_met(stream, place, fresh, met, n_fresh, waiting, first_row, after, thresholds, counted):
-    """Takes the agent met with the number `place` out; those of `waiting` pairs come first, then those in `met` (K,).
+    """Removes the agent met with the number `place`: first come those of `waiting` pairs, then those in `met` (K,).
 
-    A pair that it is one of is played, its partner goes to `met`. Returns its state, how many pairs still wait, and
-    how many marked interactions were played.
+    If it belongs to a pair, the pair is played and its partner goes to `met`. Returns its state, the number of pairs
+    that still wait, and the number of marked interactions played.
     """
     if place >= 2 * waiting:
         place -= 2 * waiting
@@ -98,10 +98,10 @@ def take_met(stream, place, fresh, met, n_fresh, waiting, first_row, after, thre
 
 @njit(cache=True, inline="always")
 def collide(stream, fresh, met, n_agents, n_met, waiting, first_row, after, thresholds, counted):
-    """One interaction with at least one of `n_met` agents met, who are those in `met` (K,) and in the `waiting` pairs.
+    """One interaction with at least one of the `n_met` agents met, who are in `met` (K,) and in the `waiting` pairs.
 
-    `fresh` (K,) has all others, and those of the waiting pairs in their states before. Returns how many agents were now
-    met, how many pairs still wait, and how many marked interactions were played.
+    `fresh` (K,) has all others, and those of the waiting pairs in their states before. Returns the number of agents
+    met, of pairs that still wait, and of marked interactions played.
     """
     n_fresh = n_agents - n_met + 2 * waiting
     place = draw_below(stream, n_met)

@@ -1,7 +1,7 @@
-"""Reaction models of finite populations, in which events are counted: how often interactions took some channels.
+"""Reaction models of finite populations, with the number of interactions that took some channels.
 
-`meanfield.reaction_protocol` gives the same law as one array; here every channel has outcomes of its own, so that one
-can tell by which an interaction went, and there are as many rows as outcomes, not K⁴.
+`meanfield.reaction_protocol` gives the same law as one array. Here every channel has outcomes of its own, which tells
+the channel of an interaction and needs as many rows as outcomes, not K⁴.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from scipy.sparse import coo_array
 
 from meanfield import ReactionModel
 from validation.reactions._kernel import Outcomes, outcomes_of
-from validation.reactions._protocol import ROUNDING, play_protocol
+from validation.reactions._protocol import ROUNDING, Plan, play_protocol
 
 COUNTER_BITS = 63
 
@@ -49,7 +49,7 @@ def play_reactions(
     model
         The reaction model.
     start
-        Shape (K,), numbers of agents; `most_agents` at most.
+        Shape (K,), numbers of agents; at most `most_agents` in all.
     counted
         Shape (E, M), whether an encounter by the channel counts as the event.
     """
@@ -58,23 +58,23 @@ def play_reactions(
     width = _width(len(counted))
     shifts = width * np.arange(len(counted), dtype=np.int64)
     outcomes = reaction_outcomes(model, (counted << shifts[:, None]).sum(0))
-    played = play_protocol(outcomes, start, runs, seed, rounds, rounds, progress=progress)
+    played = play_protocol(outcomes, start, Plan(int(start.sum()), runs, seed, rounds, rounds, progress))
     events = (played.marked[..., None] >> shifts) & (2**width - 1)
     return ReactionRuns(played.recorded.astype(np.int32), events.astype(np.int32))
 
 
 def most_agents(n_events: int) -> int:
-    """Of how many agents so many events can be counted."""
+    """The largest population in which so many kinds of events can be counted."""
     return 2 ** _width(n_events) - 1
 
 
 def interaction_rate(model: ReactionModel) -> float:
-    """Interactions that an agent initiates per unit of time, encounters and moves alone. `reaction_protocol` has it."""
+    """Interactions that an agent initiates per unit of time: encounters, and moves alone."""
     return model.encounter_rate + float(model.spontaneous.sum(axis=1).max())
 
 
 def reaction_outcomes(model: ReactionModel, marks: np.ndarray) -> Outcomes:
-    """What interactions may come to, each channel's apart; `marks` (M,) is what encounters by a channel count."""
+    """Outcomes of interactions, each channel's apart; `marks` (M,) is the count of an encounter by each channel."""
     every = np.arange(model.n_states)
     rate = interaction_rate(model)
     parts = []

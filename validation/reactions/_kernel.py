@@ -1,16 +1,16 @@
 """Rounds of a population protocol, agent by agent or in batches, and the tables of outcomes that both read.
 
-Both are exact: the two agents of an interaction are a uniformly random ordered pair of distinct ones. In batches
-(Berenbrink et al. 2020, arXiv 2005.03584):
+Both are exact: an interaction takes a uniformly random ordered pair of distinct agents. In batches (Berenbrink et al.
+2020, arXiv 2005.03584):
 
-- Only the counts matter for what comes next (agents in one state are exchangeable), so epochs (`_epochs`)
-  and batches (`_engine.batches`) may follow each other, each starting afresh, and how long an epoch is may depend
-  on the counts at its start.
-- While an absorbing group is so far from full that no epoch can fill it, a round is played in epochs, otherwise in
-  batches: the interactions before the first that meets an agent again, drawn at once, then that one, played alone.
-- A batch may be cut at the end of a round: its first interactions are collision-free, and of the next nothing is known.
+- Only the counts matter for the future, since agents in one state are exchangeable. So epochs (`_epochs`) and batches
+  (`_engine.batches`) may follow each other, each starting afresh, and the length of an epoch may depend on the counts
+  at its start.
+- While no epoch can fill an absorbing group, a round is played in epochs, otherwise in batches: the interactions before
+  the first that meets an agent again, drawn at once, then that one, played alone.
+- A batch may be cut at the end of a round: its first interactions are collision-free, and the next one is unknown.
 - All agents can be in one group within a batch only if those outside the batch are. Then the interactions of the batch,
-  which are exchangeable, are put in a random order and looked at one by one.
+  which are exchangeable, are put in a random order and examined one by one.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from validation.reactions._epochs import collide, draw_length, play_epoch
 
 
 class Outcomes(NamedTuple):
-    """What interactions may come to, a row an outcome: for every ordered pair of states one row or more.
+    """Outcomes of interactions, a row each: one or more for every ordered pair of states.
 
     The rows of the pair (i, j) are those from first_row[i·K + j] up to, not with, first_row[i·K + j + 1].
     """
@@ -45,7 +45,7 @@ class Outcomes(NamedTuple):
 
 
 class Runs(NamedTuple):
-    """Where the runs stand; the run is the first dim of every array."""
+    """The state of the runs; the run is the first dim of every array."""
 
     streams: np.ndarray  # (run, 4)
     counts: np.ndarray  # (run, K); the agent-by-agent method writes it at the ends of rounds only
@@ -90,13 +90,21 @@ def outcomes_of(
 
 
 @njit(cache=True)
-def full_group(outside, counts):
-    """The first group that all agents are in, -1 where there is none."""
-    for group in range(outside.shape[0]):
-        others = 0
+def watch(watched, counts, observed):
+    """Writes watched @ counts into `observed`."""
+    for k in range(observed.size):
+        observed[k] = 0
         for state in range(counts.size):
-            others += outside[group, state] * counts[state]
-        if others == 0:
+            observed[k] += watched[k, state] * counts[state]
+
+
+@njit(cache=True)
+def full_group(outside, counts):
+    """The first group that holds all agents, -1 if none does."""
+    others = np.empty(outside.shape[0], np.int64)
+    watch(outside, counts, others)
+    for group in range(others.size):
+        if others[group] == 0:
             return group
     return -1
 
@@ -109,17 +117,8 @@ def write_absorbed(absorbed, final, interaction, group, counts):
 
 
 @njit(cache=True)
-def count_others(outside, counts, others):
-    """Writes the number of agents outside each group into `others` (groups,)."""
-    for group in range(others.size):
-        others[group] = 0
-        for state in range(counts.size):
-            others[group] += outside[group, state] * counts[state]
-
-
-@njit(cache=True)
 def emptied(others, leaving, row):
-    """Counts the outcome `row` in `others`; the first group that no agent is outside of any more, or -1."""
+    """Counts the outcome `row` in `others`; returns the first group that has become full, or -1."""
     found = -1
     for group in range(others.size):
         others[group] += leaving[row, group]
@@ -132,8 +131,8 @@ def emptied(others, leaving, row):
 def play_agents(agents, counts, stream, absorbed, final, others, outcomes, before, goes_on):
     """A round of N interactions after `before` earlier ones, or up to absorption; returns how many were marked.
 
-    Updates the states `agents` (N,), the `counts` (K,) and `others` (groups,) that belong to them, and the stream. The
-    first absorption is written to `absorbed` and `final`; a run that `goes_on` plays its round to the end.
+    Updates the states `agents` (N,), their `counts` (K,), `others` (groups,) and the stream. The first absorption is
+    written to `absorbed` and `final`; a run that `goes_on` plays its round to the end.
     """
     s0, s1, s2, s3 = stream[0], stream[1], stream[2], stream[3]
     n_states = counts.size
@@ -168,9 +167,9 @@ def play_agents(agents, counts, stream, absorbed, final, others, outcomes, befor
 
 @njit(cache=True)
 def replay(stream, counts, rows, numbers, length, outcomes, absorbed, final, before):
-    """Plays a batch again from its first `counts`, in a random order, up to absorption if there is one."""
+    """Plays a batch again from its first `counts`, in a random order, up to absorption."""
     others = np.empty(outcomes.outside.shape[0], np.int64)
-    count_others(outcomes.outside, counts, others)
+    watch(outcomes.outside, counts, others)
     for step in range(length):
         k = draw_entry(stream, numbers, length - step)
         numbers[k] -= 1
@@ -186,11 +185,10 @@ def replay(stream, counts, rows, numbers, length, outcomes, absorbed, final, bef
 @njit(cache=True)
 def safe_length(outside, counts, length):
     """How many of `length` interactions can't put all agents into one group: each one moves at most two agents."""
-    for group in range(outside.shape[0]):
-        others = 0
-        for state in range(counts.size):
-            others += outside[group, state] * counts[state]
-        length = min(length, (others - 1) // 2)
+    others = np.empty(outside.shape[0], np.int64)
+    watch(outside, counts, others)
+    for group in range(others.size):
+        length = min(length, (others[group] - 1) // 2)
     return length
 
 
@@ -198,7 +196,7 @@ def safe_length(outside, counts, length):
 def play_batches(counts, stream, absorbed, final, outcomes, table, epoch, before, goes_on):
     """A round of N interactions after `before` earlier ones, or up to absorption; returns how many were marked.
 
-    Updates `counts` (K,) and the stream; a run that is absorbed and does not go on leaves its counts in `final` only.
+    Updates `counts` (K,) and the stream; a run that stops at absorption leaves its counts in `final` only.
     """
     n_agents = counts.sum()
     initiators, responders, touched, first = np.empty((4, counts.size), np.int64)
@@ -265,7 +263,7 @@ def advance_run(
     """Plays up to `n_rounds` more rounds of one run, at least up to round `least`; returns the rounds played in all."""
     n_agents = counts.sum()
     others = np.empty(outcomes.outside.shape[0], np.int64)
-    count_others(outcomes.outside, counts, others)
+    watch(outcomes.outside, counts, others)
     if played == 0:
         group = full_group(outcomes.outside, counts)
         if group >= 0:
@@ -285,15 +283,6 @@ def advance_run(
             watch(outcomes.watched, counts, recorded[played])
             marked[played] = n_marked
     return played
-
-
-@njit(cache=True)
-def watch(watched, counts, observed):
-    """Writes watched @ counts into `observed`."""
-    for k in range(observed.size):
-        observed[k] = 0
-        for state in range(counts.size):
-            observed[k] += watched[k, state] * counts[state]
 
 
 @njit(cache=True, parallel=True)
@@ -321,9 +310,9 @@ def advance(
     n_rounds,
     least,
 ):
-    """`advance_run` for the runs with the numbers `active`: the fields of `Runs`, `agents`, those of `Outcomes`, ….
+    """`advance_run` for the runs with the numbers `active`: fields of `Runs`, `agents`, fields of `Outcomes`, ….
 
-    One by one, since numba 0.68 compiles named tuples of arrays to other arrays within parallel loops.
+    The fields come one by one, since numba 0.68 compiles named tuples of arrays to other arrays within parallel loops.
     """
     for k in prange(active.size):
         run = active[k]

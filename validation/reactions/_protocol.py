@@ -11,7 +11,7 @@ import xarray as xr
 from tqdm.auto import tqdm
 
 from meanfield import InputError
-from meanfield.toolbox import LARGEST_SEED, stamp, whole_number
+from meanfield.toolbox import LARGEST_SEED, labelled, stamp, whole_number
 from theory.streams import seed_streams
 from validation._engine.arguments import LARGEST_POPULATION, check_protocol_runs
 from validation._engine.ensemble import play_to_end, portions
@@ -32,10 +32,10 @@ BATCH_LENGTH = 0.63  # of sqrt(N); π/8 under a root
 
 
 class Transition(NamedTuple):
-    """One outcome of a meeting of two agents: their states (initiator, responder) before and after it.
+    """One outcome of a meeting: the states of the two agents (initiator, responder) before and after it.
 
-    `marked` interactions are counted by round. An unnamed tuple of the first two, three or four entries does as well,
-    as do the `theory.minimal_naming_game.Interaction`s of `theory.minimal_naming_game.interactions`.
+    `marked` interactions are counted by round. A plain tuple of the first two, three or four fields does as well, and
+    so does an `Interaction` from `theory.minimal_naming_game.interactions`.
     """
 
     before: tuple[Hashable, Hashable]
@@ -56,50 +56,49 @@ def simulate(
     method: str = "auto",
     progress: bool = False,
 ) -> xr.Dataset:
-    """Ensembles of a population protocol: agents with few states who meet in pairs.
+    """Simulate a population protocol exactly: agents with few states meet in pairs.
 
-    An interaction: two distinct agents, a uniformly random ordered pair (initiator i, responder j), go from (i, j) to
-    (i', j') with the probability given. A round is N interactions. Both methods have this law exactly, not in a limit.
-    'agents' plays one interaction after another. 'batches' draws at once the interactions whose agents were not met
-    before, and one by one only those that meet an agent again, 2·K² in K·sqrt(N) interactions; why this is no
-    approximation stands in `_epochs` and `_kernel`. Source: Berenbrink, Hammer, Kaaser,
-    Meyer, Penschuck and Tran 2020, arXiv 2005.03584.
+    In an interaction two distinct agents, a uniformly random ordered pair (initiator i, responder j), go from (i, j) to
+    (i', j') with the given probability. A round is N interactions. Both methods have this law exactly: 'agents' plays
+    one interaction after another; 'batches' draws the interactions of agents not met before at once, and only those
+    that meet an agent again one by one, 2·K² in K·sqrt(N) interactions (see `_epochs` and `_kernel`). Source:
+    Berenbrink, Hammer, Kaaser, Meyer, Penschuck and Tran 2020, arXiv 2005.03584.
 
     Parameters
     ----------
     transitions
-        `Transition`s (before, after, probability, marked), any number of outcomes for a pair of states. What
-        they leave of 1 is the probability that nothing changes; immutable states (zealots) simply have no outcomes.
-        Or an array P[i, j, i', j'] of shape (K, K, K, K), each P[i, j] summing to 1.
+        `Transition`s (before, after, probability, marked), any number for a pair of states; with the rest of the
+        probability nothing changes, and immutable states (zealots) have none. Or an array P[i, j, i', j'] of shape
+        (K, K, K, K), each P[i, j] summing to 1.
     counts
         Agents in each state at the start, {state: number}, or a sequence for the states 0 … K - 1; N ≥ 2 in all, at
         most 2^32 - 1 agent by agent and 10^12 in batches. K ≤ 256.
     runs
         Number of runs, ≥ 1.
     seed
-        0 to 2^63 - 1. A run depends on (seed, N, its number), the method and what is simulated only, so that 1,000 runs
-        are the first 1,000 of 10,000, whatever the number of threads. In batches `absorbing` is part of the latter:
-        other random numbers are drawn where all agents may soon be in a group.
+        0 to 2^63 - 1. A run depends only on (seed, N, its number), the method and the arguments above: 1,000 runs are
+        the first 1,000 of 10,000, on any number of threads. In batches it also depends on `absorbing`.
     max_rounds
         Rounds after which a run ends without absorption.
     record_rounds
-        Record the counts of this many rounds, at most `max_rounds`. While they are recorded a run goes on beyond its
+        Record the counts of this many rounds, at most `max_rounds`. While they are recorded a run continues beyond its
         absorption.
     absorbing
-        {name: states}: a run is absorbed in this group, and stops, as soon as all agents are in states of it, at this
-        very interaction. By default runs do not stop early.
+        {name: states}: a run is absorbed in this group, and stops, at the very interaction after which all agents are
+        in these states. By default runs do not stop early.
     method
-        'agents', 'batches' or 'auto', which takes the faster one for N and K.
+        'agents', 'batches' or 'auto', the faster one for N and K.
     progress
         Show a progress bar.
 
     Returns
     -------
-    Dataset over `run` with `final_count` (run, state), at absorption or after `max_rounds`; with `absorbing`
-    `absorbed_group` (its name, None where the run was not absorbed), `absorbed_interaction`, the number of interactions
-    by then, and `absorbed_round`, that number over N, both NaN where there was none; and on request `count` (run,
-    round, state) and, where transitions are marked, `marked_share` (run, round) of the round's interactions (NaN in
-    round 0, the start).
+    Dataset over `run` with `final_count` (run, state), at absorption or after `max_rounds`.
+
+    - With `absorbing`: `absorbed_group` (its name, None without absorption), `absorbed_interaction`, the number of
+      interactions by then, and `absorbed_round`, that number over N; both NaN without absorption.
+    - With `record_rounds`: `count` (run, round, state) and, for marked transitions, `marked_share` (run, round) of the
+      round's interactions; round 0 is the start, where the share is NaN.
 
     Raises
     ------
@@ -113,28 +112,29 @@ def simulate(
     """
     states, start = _start(counts)
     groups = _groups(absorbing, states)
-    recording = recorded_rounds(record_rounds, max_rounds)
     rows = _rows_of_array(transitions, len(states)) if isinstance(transitions, np.ndarray) else transitions
     outcomes = outcomes_of_rows(rows, states, groups, np.eye(len(states), dtype=np.int64))
-    played = play_protocol(outcomes, start, runs, seed, max_rounds, recording, method, progress)
+    n_agents = int(start.sum())
+    plan = Plan(n_agents, runs, seed, max_rounds, record_rounds, progress)
+    played = play_protocol(outcomes, start, plan, method)
     state = ("state", list(states), {"long_name": "state of an agent"})
-    result = xr.Dataset(
-        {"final_count": (("run", "state"), played.final, {"long_name": "number of agents at the end", "units": "1"})},
-        coords={"run": np.arange(len(played.final)), "state": state, "n_agents": int(start.sum())},
+    result = labelled(
+        {"final_count": (("run", "state"), played.final, "number of agents at the end")},
+        coords={"run": np.arange(len(played.final)), "state": state, "n_agents": n_agents},
     )
     if absorbing:
-        result = result.assign(absorption(played, list(absorbing), int(start.sum())))
-    if recording is not None:
+        result = result.assign(absorption(played, list(absorbing), n_agents))
+    if record_rounds is not None:
         result["count"] = (("run", "round", "state"), played.recorded, {"long_name": "number of agents", "units": "1"})
         if outcomes.marked.any():
-            result["marked_share"] = marked_share(played, int(start.sum()), "share of marked interactions")
-        result = result.assign_coords(round=np.arange(recording + 1))
+            result["marked_share"] = marked_share(played, n_agents, "share of marked interactions")
+        result = result.assign_coords(round=np.arange(played.recorded.shape[1]))
     options = {"runs": runs, "seed": seed, "max_rounds": max_rounds, "record_rounds": record_rounds, "method": method}
     return stamp(result, "protocol_simulation", None, **options)
 
 
 def absorption(played: Runs, names: Sequence[str], n_agents: int) -> dict[str, tuple]:
-    """The variables that say when and in which of the groups `names` each run was absorbed."""
+    """Variables that say when and in which of the groups `names` each run was absorbed."""
     interaction, group = played.absorbed.T
     time = np.where(interaction < 0, np.nan, interaction)
     labels = np.array([*names, None], dtype=object)  # the last one is where -1 points
@@ -152,50 +152,93 @@ def marked_share(played: Runs, n_agents: int, long_name: str) -> tuple:
     return ("run", "round"), share, {"long_name": long_name, "units": "1"}
 
 
-def play_protocol(
-    outcomes: Outcomes,
-    start: np.ndarray,
-    runs: int,
-    seed: int,
-    max_rounds: int,
-    record_rounds: int | None,
-    method: str = "auto",
-    progress: bool = False,
-) -> Runs:
-    """`runs` runs from the counts `start` (K,), with the arguments of `validation.reactions.simulate`, as arrays."""
-    runs = whole_number("runs", runs, 1)
-    seed = whole_number("seed", seed, 0, LARGEST_SEED)
-    n_agents, n_states = int(start.sum()), len(start)
-    max_rounds = whole_number("max_rounds", max_rounds, 1, 2**62 // n_agents)
-    in_batches = _in_batches(method, n_agents, n_states)
-    recorded = 0 if record_rounds is None else record_rounds + 1
-    check_protocol_runs(runs, n_states, recorded, len(outcomes.watched))
-    played = Runs(
-        streams=seed_streams(seed, n_agents, np.arange(runs)),
-        counts=np.tile(start, (runs, 1)),
-        played=np.zeros(runs, np.int64),
-        absorbed=np.full((runs, 2), -1),
-        final=np.tile(start, (runs, 1)),
-        recorded=np.empty((runs, recorded, len(outcomes.watched)), np.int64),
-        marked=np.zeros((runs, recorded), np.int64),
-    )
+class Plan(NamedTuple):
+    """Which runs are played, with the arguments of `simulate`."""
+
+    n_agents: int
+    runs: int
+    seed: int
+    max_rounds: int
+    record_rounds: int | None
+    progress: bool = False
+
+
+def play_protocol(outcomes: Outcomes, start: np.ndarray, plan: Plan, method: str = "auto") -> Runs:
+    """Runs of a protocol from the counts `start` (K,)."""
+    n_agents, n_states = plan.n_agents, len(start)
+    in_batches = takes_batches(method, n_agents, n_states)
     epoch = _epoch_length(n_agents, n_states)
     table = log_survival(n_agents, epoch) if in_batches else np.empty(0)
-    # what a round costs, in interactions agent by agent: calls into compiled code can't be interrupted
+    agents = np.repeat(np.arange(n_states, dtype=np.uint8), start * (not in_batches))
     round_cost = int(np.sqrt(n_agents) / BATCH_LENGTH * (50 + 20 * n_states**2)) if in_batches else n_agents
-    bytes_a_run = n_states * 64 if in_batches else n_agents
-    with tqdm(total=runs * max_rounds, disable=not progress, unit="round", leave=False) as bar:
-        for some in portions(runs, bytes_a_run, numba.get_num_threads()):
-            part = Runs(*(values[some] for values in played))
-            n_kept = 0 if in_batches else n_agents
-            agents = np.empty((len(part.played), n_kept), np.uint8)
-            if n_kept:
-                agents[:] = np.repeat(np.arange(n_states, dtype=np.uint8), start)
-            _play_portion(part, agents, outcomes, table, epoch, max_rounds, round_cost, bar.update)
+
+    def more(active: np.ndarray, part: Runs, agents: np.ndarray, n_rounds: int, min_rounds: int) -> None:
+        advance(active, *part, agents, *outcomes, table, epoch, n_rounds, min_rounds)
+
+    return play_runs(plan, start, start, len(outcomes.watched), agents, round_cost, more)
+
+
+def play_runs(
+    plan: Plan,
+    counts: np.ndarray,
+    final: np.ndarray,
+    n_watched: int,
+    agents: np.ndarray,
+    round_cost: int,
+    advance: Callable[[np.ndarray, Runs, np.ndarray, int, int], None],
+) -> Runs:
+    """Runs of agents in the states `agents` (N,), or (0,) if they are not told apart.
+
+    Parameters
+    ----------
+    counts, final
+        `Runs.counts` and `Runs.final` of one run at the start; the latter is the beginning of the former.
+    n_watched
+        Numbers recorded in a round.
+    round_cost
+        Cost of a round, in interactions agent by agent: calls into compiled code can't be interrupted.
+    advance
+        Plays so many more rounds of the runs with these numbers, and those that are recorded.
+    """
+    runs = whole_number("runs", plan.runs, 1)
+    seed = whole_number("seed", plan.seed, 0, LARGEST_SEED)
+    max_rounds = whole_number("max_rounds", plan.max_rounds, 1, 2**62 // plan.n_agents)
+    recorded = 0
+    if plan.record_rounds is not None:
+        recorded = whole_number("record_rounds", plan.record_rounds, 0, max_rounds) + 1
+    check_protocol_runs(runs, len(final), recorded, n_watched)
+    played = Runs(
+        streams=seed_streams(seed, plan.n_agents, np.arange(runs)),
+        counts=np.tile(counts, (runs, 1)),
+        played=np.zeros(runs, np.int64),
+        absorbed=np.full((runs, 2), -1),
+        final=np.tile(final, (runs, 1)),
+        recorded=np.empty((runs, recorded, n_watched), np.int64),
+        marked=np.zeros((runs, recorded), np.int64),
+    )
+
+    def play_portion(some: slice) -> None:
+        part = Runs(*(values[some] for values in played))
+        states = np.tile(agents, (len(part.played), 1))
+        play_to_end(
+            lambda active, n_rounds: advance(active, part, states, n_rounds, recorded - 1),
+            part.played,
+            max_rounds,
+            round_cost,
+            lambda: (part.absorbed[:, 0] >= 0) & (part.played >= recorded - 1),
+            bar.update,
+        )
+        lasting = part.absorbed[:, 0] < 0
+        part.final[lasting] = part.counts[lasting, : len(final)]
+
+    with tqdm(total=runs * max_rounds, disable=not plan.progress, unit="round", leave=False) as bar:
+        for some in portions(runs, agents.nbytes or 64 * len(counts), numba.get_num_threads()):
+            play_portion(some)
     return played
 
 
-def _in_batches(method: str, n_agents: int, n_states: int) -> bool:
+def takes_batches(method: str, n_agents: int, n_states: int) -> bool:
+    """Whether a method plays so many agents in batches."""
     if method not in METHODS:
         raise InputError(f"method = {method!r}: expected one of {', '.join(map(repr, METHODS))}")
     in_batches = method == "batches" or (method == "auto" and n_agents >= LEAST_FOR_BATCHES * n_states**2)
@@ -211,40 +254,10 @@ def _epoch_length(n_agents: int, n_states: int) -> int:
     return -(-n_agents // max(1, round(n_agents / min(best, LONGEST_EPOCH))))
 
 
-def _play_portion(
-    part: Runs,
-    agents: np.ndarray,
-    outcomes: Outcomes,
-    table: np.ndarray,
-    epoch: int,
-    max_rounds: int,
-    round_cost: int,
-    report: Callable[[int], object],
-) -> None:
-    """Plays the runs of `part` to their ends; `report` is told how many rounds are now settled."""
-    min_rounds = part.marked.shape[1] - 1
-
-    def more(active: np.ndarray, n_rounds: int) -> None:
-        advance(active, *part, agents, *outcomes, table, epoch, n_rounds, min_rounds)
-
-    def ended() -> np.ndarray:
-        return (part.absorbed[:, 0] >= 0) & (part.played >= min_rounds)
-
-    play_to_end(more, part.played, max_rounds, round_cost, ended, report)
-    lasting = part.absorbed[:, 0] < 0
-    part.final[lasting] = part.counts[lasting]
-
-
-def recorded_rounds(record_rounds: int | None, max_rounds: int) -> int | None:
-    """`record_rounds`, checked."""
-    most = whole_number("max_rounds", max_rounds, 1)
-    return None if record_rounds is None else whole_number("record_rounds", record_rounds, 0, most)
-
-
 def outcomes_of_rows(
     rows: Iterable[tuple], states: Mapping[Hashable, int], groups: np.ndarray, watched: np.ndarray
 ) -> Outcomes:
-    """The tables of transitions between `states` {state: its place}; what they leave of 1 changes nothing.
+    """The tables of transitions between `states` {state: its place}; with the rest of the probability nothing changes.
 
     `groups` and `watched` are as `_kernel.outcomes_of` takes them.
     """
