@@ -1,4 +1,4 @@
-"""Numbers printed in the papers, and what they should read."""
+"""Numbers printed in the papers, and their corrections."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pandas as pd
 def table_s1() -> pd.DataFrame:
     """[004] Table S1: model, pair, word, `printed` (as in the paper), `strong` (1 where bold), `corrected`, `reason`.
 
-    `corrected` differs from `printed` for entries that are misprints or that the exact value contradicts; `reason` says
-    which, and is '' elsewhere.
+    `corrected` differs from `printed` for misprints and for entries that the exact value contradicts; `reason` says
+    why, and is '' elsewhere.
     """
     keys = ["model", "pair", "word"]
     entries = _read("table_s1.csv")

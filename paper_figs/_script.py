@@ -1,4 +1,4 @@
-"""How the scripts of figures take their arguments from the command line."""
+"""Arguments of the figures' scripts on the command line."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ MORE = "..."
 
 @contextmanager
 def arguments(usage: str) -> Iterator[list[str]]:
-    """The arguments of a script, for what it does with them.
+    """The arguments of a script, as a context for its work.
 
-    Too few or too many end the process with the usage line, an error of this package with its message: one line each on
-    standard error, and exit code 1.
+    A wrong number of arguments ends the process with the usage line, an error of this package with its message: one
+    line on standard error, and exit code 1.
 
     Parameters
     ----------
     usage
-        Module and arguments, as in 'paper_figs.table_s1 STABILITY.nc TABLE.csv'. After an argument that may be given
-        several times, '...'.
+        Module and arguments, as in 'paper_figs.table_s1 STABILITY.nc TABLE.csv'; '...' follows an argument that may be
+        repeated.
     """
     _, *names = usage.split()
     given, least = sys.argv[1:], len(names) - names.count(MORE)

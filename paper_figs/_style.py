@@ -1,4 +1,4 @@
-"""How the figures look, and how they are written."""
+"""The style of the figures, and the function that writes them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from meanfield.toolbox import whole_file
 P = ParamSpec("P")
 R = TypeVar("R")
 
-# Blue and orange are the strong and the weak word in the figures of [004]; both are told apart by colour-blind readers.
+# Blue and orange are the strong and the weak word in the figures of [004]; colour-blind readers can distinguish them.
 FIRST_WORD, SECOND_WORD = "#0072b2", "#e69f00"
 LABELS = {
     "gpt-4o": "GPT-4o",
@@ -41,12 +41,12 @@ STYLE = {
 
 
 def styled(draw: Callable[P, R]) -> Callable[P, R]:
-    """Decorate a function that makes and writes a figure: it draws in the style of this module."""
+    """Decorator: the function draws its figure in the style of this module."""
     return mpl.rc_context(STYLE)(draw)
 
 
 def grid_of_panels(n_panels: int, *, width: float = 2.6, height: float = 2.1) -> tuple[Figure, list]:
-    """A figure with `n_panels` axes, at most four a row; the unused places are blank."""
+    """A figure with `n_panels` axes, at most four per row; the unused places are blank."""
     columns = min(4, n_panels)
     rows = -(-n_panels // columns)
     size = (width * columns + 0.6, height * rows + 0.6)
@@ -60,7 +60,7 @@ def grid_of_panels(n_panels: int, *, width: float = 2.6, height: float = 2.1) ->
 
 
 def model_title(result: xr.Dataset) -> str:
-    """The name of the one model of a result, as the papers write it; '' where it names none or several."""
+    """The name of a result's only model as the papers write it; '' if it names none or several."""
     if "model" not in result.coords or result["model"].size > 1:
         return ""
     name = str(result["model"].values.item())
@@ -68,7 +68,7 @@ def model_title(result: xr.Dataset) -> str:
 
 
 def write_figure(figure: Figure, path: str | os.PathLike[str]) -> Path:
-    """Write the figure to a file and close it; InputError where it can't be written."""
+    """Write the figure to a file and close it; InputError if the file can't be written."""
     with whole_file(path) as temporary:
         figure.savefig(temporary)
     plt.close(figure)

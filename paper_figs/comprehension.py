@@ -1,4 +1,4 @@
-"""How well models understand their prompt, as in [004] Fig. S1.
+"""Models' accuracy in questions about their prompt, as in [004] Fig. S1.
 
 python -m paper_figs.comprehension comprehension.nc [another.nc …] comprehension.png
 """
@@ -18,25 +18,25 @@ from meanfield.toolbox import expect
 from paper_figs._script import arguments
 from paper_figs._style import FIRST_WORD, SECOND_WORD, model_title, styled, write_figure
 
-# The groups of questions of [004] Table S2, in colours that are told apart by colour-blind readers.
+# The groups of questions of [004] Table S2, in colours that colour-blind readers can distinguish.
 COLOURS = {"Rules": FIRST_WORD, "Time": SECOND_WORD, "State": "#009e73"}
 
 
 @styled
 def draw(results: xr.Dataset | Sequence[xr.Dataset], path: str | Path) -> Path:
-    """Draw the accuracy of the answers to each kind of question, with standard errors, a panel for each model.
+    """Draw the accuracy of answers to each kind of question, with standard errors, one panel per model.
 
     Parameters
     ----------
     results
-        What `policy_extraction.checks.comprehension` returns, one or several.
+        One or several results of `policy_extraction.checks.comprehension`.
     path
-        Where to write the figure.
+        File of the figure.
 
     Raises
     ------
     InputError
-        If there is nothing to draw, or `results` holds something else.
+        If `results` is empty or holds something else.
     """
     panels = [results] if isinstance(results, xr.Dataset) else list(results)
     for one in panels or [results]:
@@ -47,7 +47,7 @@ def draw(results: xr.Dataset | Sequence[xr.Dataset], path: str | Path) -> Path:
         place = np.arange(one.sizes["question"])
         colours = [COLOURS[category] for category in one["category"].values]
         axis.bar(place, one["accuracy"], 0.7, yerr=one["standard_error"], capsize=3, color=colours)
-        # What failed by its form and not by its content
+        # Answers that failed by their form, not by their content
         axis.scatter(place, one["malformed"].mean("agent"), marker="_", s=90, color="black", label="not in the format")
         axis.set_ylim(0, 1.08)
         axis.set_ylabel("accuracy")

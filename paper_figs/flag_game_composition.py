@@ -1,4 +1,4 @@
-"""[002] Fig. 4a: accuracy of teams of two models by composition and uptake, predicted from their γ and measured.
+"""[002] Fig. 4a: accuracy of teams of two models by composition and uptake, measured and predicted from rewrites γ.
 
 python -m paper_figs.flag_game_composition composition.nc flag_game_composition.png
 """
@@ -21,14 +21,14 @@ PREDICTION, MEASUREMENT = "black", "#d55e00"
 
 @styled
 def draw(comparison: xr.Dataset, path: str | Path) -> Path:
-    """Draw collective accuracy against the number of agents of the second model, a panel for each uptake.
+    """Draw collective accuracy against the number of agents of the second model, one panel per uptake.
 
     Parameters
     ----------
     comparison
-        As `validation.flag_game.compare_composition` returns it.
+        From `validation.flag_game.compare_composition`.
     path
-        Where to write the figure.
+        File of the figure.
 
     Raises
     ------

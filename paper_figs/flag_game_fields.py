@@ -1,4 +1,4 @@
-"""Crop fields on a flag and their distribution, as in [002] Fig. 5a and b; a measured probe beside the ideal observer.
+"""Crop fields on a flag and their distribution, as in [002] Fig. 5a and b; a measured probe and the ideal observer.
 
 python -m paper_figs.flag_game_fields fields.nc flag_game_fields.png
 python -m paper_figs.flag_game_fields probe.nc flag_game_probe.png
@@ -38,12 +38,12 @@ def draw(fields: xr.Dataset, path: str | Path, flags: Sequence[Flag] = FLAGS) ->
     Parameters
     ----------
     fields
-        As `theory.flag_game.crop_fields` returns it. Fields that are infinite are drawn at the ends of the colours,
-        and their fractions as bars beside the axis of finite ones.
+        From `theory.flag_game.crop_fields`. Infinite fields have the colours at the ends of the scale, and their
+        fractions stand as bars beside the axis.
     path
-        Where to write the figure.
+        File of the figure.
     flags
-        The pool, in which the flag is looked up.
+        The pool that holds the flag.
 
     Raises
     ------
@@ -66,18 +66,18 @@ def draw(fields: xr.Dataset, path: str | Path, flags: Sequence[Flag] = FLAGS) ->
 
 @styled
 def draw_probe(probe: xr.Dataset, path: str | Path, flags: Sequence[Flag] = FLAGS) -> Path:
-    """Draw maps of the flag: what an ideal observer holds for probable, what was measured, and the difference.
+    """Draw maps of the flag: the ideal observer's posterior, the measured share, and their difference.
 
-    In the last one, crops where the measured share departs from the ideal are ringed.
+    The last map has rings around crops whose measured share departs from the ideal.
 
     Parameters
     ----------
     probe
-        As `theory.flag_game.compare_with_probe` returns it.
+        From `theory.flag_game.compare_with_probe`.
     path
-        Where to write the figure.
+        File of the figure.
     flags
-        The pool, in which the flag is looked up.
+        The pool that holds the flag.
 
     Raises
     ------
@@ -133,7 +133,7 @@ def _places(
 
 
 def _middles(result: xr.Dataset, left: np.ndarray, top: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Where crops have their middles."""
+    """The middles of crops."""
     return np.asarray(left) + result.attrs["crop_width"] / 2, np.asarray(top) + result.attrs["crop_height"] / 2
 
 
@@ -157,7 +157,7 @@ def _distribution(axis: Axes, fields: xr.Dataset, norm: Normalize) -> None:
 
 
 def _observer(fields: xr.Dataset) -> str:
-    """Whose fields they are, for the title; '' where that is not told."""
+    """The observer of the fields, for the title; '' if unknown."""
     if fields.attrs.get("observer") == "ideal":
         return f", ideal observer, noise {fields.attrs['noise']:g}"
     if fields.attrs.get("observer") == "measured":

@@ -1,4 +1,4 @@
-"""Policies against words that a model writes: single choices as in [004] Fig. S3, populations as in Fig. S2.
+"""Policies against words that a model generates: single choices as in [004] Fig. S3, populations as in Fig. S2.
 
 python -m paper_figs.generation generation_test.nc generation.png
 """
@@ -33,9 +33,9 @@ def draw(test: xr.Dataset, path: str | Path) -> Path:
     Parameters
     ----------
     test
-        What `policy_extraction.checks.generation_test` returns.
+        From `policy_extraction.checks.generation_test`.
     path
-        Where to write the figure.
+        File of the figure.
 
     Raises
     ------
@@ -106,12 +106,12 @@ def _deviations(axis: Axes, test: xr.Dataset) -> None:
 
 
 def live_consensus(population: xr.Dataset, convention: str = "004") -> np.ndarray:
-    """The number of the word on which each run of a live population agreed, -1 where it did not converge; shape (run,).
+    """The number of the word on which each run of a live population agreed, -1 without convergence; shape (run,).
 
     Parameters
     ----------
     population
-        What `policy_extraction.checks.live_population` returns.
+        From `policy_extraction.checks.live_population`.
     convention
         One of `validation.naming_game.CONVENTIONS`.
     """
@@ -130,19 +130,19 @@ def live_consensus(population: xr.Dataset, convention: str = "004") -> np.ndarra
 def draw_populations(
     panels: Sequence[tuple[Sequence[xr.Dataset], xr.Dataset]], path: str | Path, *, convention: str = "004"
 ) -> Path:
-    """Draw the fraction of runs that agree on a word against N: each choice generated, and simulated from the policy.
+    """Draw the fraction of runs that agree on a word against N, from generated choices and simulated from the policy.
 
     The word is the one on which most simulated runs of the largest groups agree.
 
     Parameters
     ----------
     panels
-        For each policy the populations that `policy_extraction.checks.live_population` returned, one for each size,
-        and what `validation.simulate` returned for the policy.
+        For each policy the results of `policy_extraction.checks.live_population`, one per size, and the result of
+        `validation.simulate`.
     path
-        Where to write the figure.
+        File of the figure.
     convention
-        When a run counts as converged; that of the simulation.
+        The convention by which runs converged, as in the simulation.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Chance to end at the strong word: against N as in [004] Fig. 3, and against κ√N, where all pairs share one curve.
+"""Chance to end at the strong word: against N as in [004] Fig. 3, and against κ√N, where all pairs share Φ(κ√N).
 
 python -m paper_figs.group_size_collapse group_size.nc group_size_law.png
 """
@@ -31,15 +31,18 @@ LINE_LENGTH = 140
 
 @styled
 def draw(bias: xr.Dataset, path: str | Path) -> Path:
-    """Draw the fraction of runs that end at the strong word against N, and the same fractions against κ√N.
+    """Draw the fraction of runs that end at the strong word against N, and against κ√N.
+
+    κ measures a policy's bias against the noise of one agent. By the group-size law the fraction is Φ(κ√N), the normal
+    distribution function.
 
     Parameters
     ----------
     bias
-        As `validation.collective_bias` returns it. Policies that have no law or an infinite κ, or of which nothing was
-        simulated, are not drawn: a line below the panels names them.
+        From `validation.collective_bias`. Policies without a law, with an infinite κ or without simulated runs are not
+        drawn; a line below the panels names them.
     path
-        Where to write the figure.
+        File of the figure.
 
     Raises
     ------
@@ -115,7 +118,7 @@ def _label(one: xr.Dataset, one_model: bool) -> str:
 
 
 def _caption(drawn: xr.Dataset, left_out: xr.Dataset, one_model: bool) -> str:
-    """How the points came about, and which policies have none."""
+    """A description of the points, and the policies without any."""
     runs, level = drawn.attrs["option_runs"], drawn.attrs["option_level"]
     distance = np.abs(drawn["simulated"] - drawn["probability"]).max("pair")
     size = int(distance["n_agents"][distance.argmax("n_agents")])
@@ -132,7 +135,7 @@ def _caption(drawn: xr.Dataset, left_out: xr.Dataset, one_model: bool) -> str:
 
 
 def _names(policies: xr.Dataset, one_model: bool) -> str:
-    """The words of each, and the model before its first one where there are several."""
+    """The words of each policy, and with several models the model before its first policy."""
     names, model = [], ""
     for i in range(policies.sizes["pair"]):
         one = policies.isel(pair=i)

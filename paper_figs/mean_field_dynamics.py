@@ -1,4 +1,4 @@
-"""[004] Figs. S28-S31: the word shares under the rate equation, one panel a word pair.
+"""[004] Figs. S28-S31: the word shares under the rate equation, one panel per word pair.
 
 python -m paper_figs.mean_field_dynamics solution.nc mean_field_dynamics.png
 """
@@ -23,9 +23,9 @@ def draw(solution: xr.Dataset, path: str | Path) -> Path:
     Parameters
     ----------
     solution
-        As `meanfield.solve` returns it, for one model, with or without a dim `pair`.
+        From `meanfield.solve`, for one model, with or without a dim `pair`.
     path
-        Where to write the figure.
+        File of the figure.
 
     Raises
     ------

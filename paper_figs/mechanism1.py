@@ -28,16 +28,16 @@ LINE_LENGTH = 150
 
 @styled
 def draw(fit: xr.Dataset, phases: xr.Dataset, path: str | Path) -> Path:
-    """Draw the fitted and the published curve through the measured points, and where Eq. 9 has stable states.
+    """Draw the fitted and the published curves with the measured points, and the phases of Eq. 9.
 
     Parameters
     ----------
     fit
-        As `theory.fit_mechanism1` returns it.
+        From `theory.fit_mechanism1`.
     phases
-        As `theory.flag_game.random_field.phase_diagram` returns it.
+        From `theory.flag_game.random_field.phase_diagram`.
     path
-        Where to write the figure.
+        File of the figure.
 
     Raises
     ------
@@ -83,7 +83,7 @@ def _accuracy(axis: Axes, fit: xr.Dataset) -> None:
 
 
 def _phases(figure: Figure, axis: Axes, phases: xr.Dataset) -> None:
-    """Fraction of field samples for which stable states lie on both sides."""
+    """The fraction of field samples with stable states on both sides."""
     bistable = phases["bistable"].transpose("J", "n_agents")
     sizes = phases["n_agents"].values
     places = np.arange(len(sizes))  # a cell must be as wide for N = 4 as for N = 128

@@ -1,9 +1,9 @@
-"""[003] Fig. 2: conflicts, thoughts and chats over time, and how norms emerge; simulated, with the mean field over it.
+"""[003] Fig. 2: conflicts, thoughts and chats over time, and the emergence of norms, simulated and in mean field.
 
 python -m paper_figs.norm_emergence curves.nc norm_emergence.png smoking.nc noise.nc tipping.nc
 
-curves.nc is what `theory.norms.emergence` returns, and each of the others what `validation.norms.simulate` returns for
-one behaviour, with one number of agents and the same one in each, and equally many runs; all saved by `meanfield.save`.
+curves.nc is a result of `theory.norms.emergence`, the others are results of `validation.norms.simulate` for one
+behaviour each, all with the same number of agents and of runs.
 """
 
 from __future__ import annotations
@@ -32,25 +32,25 @@ BINS_PER_DAY = 12
 
 @styled
 def draw(simulations: Sequence[xr.Dataset], curves: xr.Dataset, path: str | Path) -> Path:
-    """Draw both panels of the figure: means and the middle half of the runs, with the rate equation over them.
+    """Draw both rows of the figure: mean and middle half of the runs, and the rate equation.
 
-    Above, conflicts, thoughts and chats of all behaviours together, counted in steps of two hours; below, who accepts
-    and who complies with the standard 'for', a panel for each behaviour.
+    The upper row shows conflicts, thoughts and chats of all behaviours together, in steps of two hours; the lower row
+    the shares that accept and comply with the standard 'for', one panel per behaviour.
 
     Parameters
     ----------
     simulations
-        As `validation.norms.simulate` returns them, one behaviour each, of the same size and number of runs.
+        From `validation.norms.simulate`, one behaviour each, with the same number of agents and of runs.
     curves
-        As `theory.norms.emergence` returns them, of these behaviours, with the same operations, fractions and rates.
+        From `theory.norms.emergence`, for these behaviours with the same operations, fractions and rates.
     path
-        Where to write the figure.
+        File of the figure.
 
     Raises
     ------
     InputError
-        If there are no simulations, they are not of one size and number of runs and of different behaviours, or a
-        behaviour is not among the curves, or only with other operations, fractions or rates.
+        If there are no simulations, they differ in size or number of runs, two have the same behaviour, or a behaviour
+        is missing in the curves or has other operations, fractions or rates there.
     """
     runs = _by_behaviour(simulations, curves)
     columns = max(2, len(runs))
@@ -116,7 +116,7 @@ def _events(axis: Axes, runs: dict[str, xr.Dataset], curves: xr.Dataset) -> None
 
 
 def _between(one: xr.Dataset, name: str, edges: np.ndarray) -> np.ndarray:
-    """Events of each run between the edges, shape (runs, steps); those of a round are spread over it."""
+    """Events of each run between the edges, shape (runs, steps), spread evenly over their round."""
     total = one["events"].sel(event=name).transpose("run", "time").values.cumsum(axis=1)
     return np.diff([np.interp(edges, one["time"].values, row) for row in total], axis=1)
 

@@ -1,4 +1,4 @@
-"""[004] Table S1: leading eigenvalues at the candidates, published against computed.
+"""[004] Table S1: published and computed leading eigenvalues at the candidates, the states of consensus on one word.
 
 python -m paper_figs.table_s1 stability.nc table_s1.csv
 """
@@ -20,12 +20,12 @@ from paper_figs._script import arguments
 
 
 def published_against_computed(table: xr.Dataset) -> pd.DataFrame:
-    """Candidate rows of a stability table beside [004] Table S1.
+    """Candidate rows of a stability table beside [004] Table S1; a candidate is a state of consensus on one word.
 
     Returns
     -------
-    A row an entry of Table S1 whose model, pair and word are in `table`: `printed`, `corrected`, `computed`, `agrees`
-    (`computed` rounds to `corrected`), `residual`, `is_fixed_point`, `reason`.
+    One row per entry of Table S1 whose model, pair and word are in `table`: `printed`, `corrected`, `computed`,
+    `agrees` (`computed` rounds to `corrected`), `residual`, `is_fixed_point`, `reason`.
 
     Raises
     ------
@@ -45,7 +45,7 @@ def published_against_computed(table: xr.Dataset) -> pd.DataFrame:
 
 
 def render(comparison: pd.DataFrame) -> Table:
-    """The comparison as a `rich` table, and in its caption how many entries agree."""
+    """The comparison as a `rich` table, with the number of agreeing entries in its caption."""
     report = Table(caption=f"{comparison['agrees'].sum()} of {len(comparison)} entries equal to the digits printed")
     for column in ("model", "pair", "word"):
         report.add_column(column)

@@ -25,16 +25,16 @@ SIZES = mpl.colormaps["viridis_r"]
 
 @styled
 def draw(comparison: xr.Dataset, path: str | Path) -> Path:
-    """Draw the word share over rounds and the outcome of the runs against N, a column for each word pair.
+    """Draw the word share over rounds and the outcome of the runs against N, one column per word pair.
 
-    Where the error of theory is resolved at two sizes or more, a third row shows it against N.
+    A third row shows the error of theory against N if it is resolved at two sizes or more.
 
     Parameters
     ----------
     comparison
-        As `validation.compare` returns it, with or without a dim `pair`.
+        From `validation.compare`, with or without a dim `pair`.
     path
-        Where to write the figure.
+        File of the figure.
 
     Raises
     ------
@@ -86,7 +86,7 @@ def _trajectories(axis: Axes, one: xr.Dataset) -> None:
 
 
 def _outcomes(axis: Axes, one: xr.Dataset) -> None:
-    """Fractions of runs by outcome; the outcome that the rate equation predicts is drawn in black."""
+    """Fractions of runs by outcome, in black the outcome that the rate equation predicts."""
     words = _words(one)
     predicted = str(one["predicted_word"].item())
     outcomes = {f"end at '{word}'": (w, word) for w, word in enumerate(words)}
@@ -108,7 +108,7 @@ def _outcomes(axis: Axes, one: xr.Dataset) -> None:
 
 
 def _errors(axis: Axes, one: xr.Dataset) -> None:
-    """Error of theory against N where it is resolved, and what a theory that is right for many agents tends to: 1/N."""
+    """The error of theory against N where it is resolved, and the 1/N of a theory that is right for large N."""
     resolved = np.isfinite(one["error_uncertainty"].values)
     n_agents, error = one["n_agents"].values[resolved], one["error"].values[resolved]
     uncertainty = one["error_uncertainty"].values[resolved]

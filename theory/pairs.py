@@ -1,7 +1,6 @@
-"""Who meets whom: an ordered pair of different agents, all equally likely.
+"""Who meets whom: an ordered pair of different agents, all pairs equally likely.
 
-Compiled simulators that play agent by agent draw all their pairs here: agents on a graph would be a change of these two
-functions.
+Every compiled simulator of single agents draws its pairs here. To put agents on a graph, change these two functions.
 """
 
 from __future__ import annotations
@@ -14,9 +13,9 @@ from theory.streams import HALF_BITS, HALF_MASK, ONE, next_bits
 
 @njit(cache=True)
 def pair_limits(n_agents):
-    """What `next_pair` needs for N agents: N, and the remainders below which a draw of either agent is rejected.
+    """N, and the remainders below which `next_pair` rejects a draw of its first and second agent.
 
-    Where N does not divide 2^32, some agents would be drawn more often without these rejections.
+    The rejections keep all agents equally likely where N does not divide 2^32.
     Source: Lemire 2019, ACM Trans. Model. Comput. Simul. 29, 3.
     """
     n = np.uint64(n_agents)

@@ -1,4 +1,4 @@
-"""One xoshiro256++ stream a run, seeded by SplitMix64, as functions that numba inlines.
+"""One xoshiro256++ stream per run, seeded by SplitMix64, as functions that numba inlines.
 
 `np.random` inside numba costs 5 to 10 times as much, and its streams belong to threads, not to runs.
 Sources: Blackman and Vigna 2021, ACM Trans. Math. Softw. 47, 36; Steele, Lea and Flood 2014 (SplitMix64).
@@ -20,7 +20,7 @@ HALF_MASK = np.uint64(0xFFFFFFFF)
 
 
 def splitmix(key: np.ndarray) -> np.ndarray:
-    """The SplitMix64 output that follows the states `key`, uint64 of any shape ≥ 1-d; a bijection."""
+    """The SplitMix64 output for the states `key`, uint64 of any shape ≥ 1-d; a bijection."""
     z = key + GOLDEN
     z = (z ^ (z >> np.uint64(30))) * MIX_1
     z = (z ^ (z >> np.uint64(27))) * MIX_2
@@ -28,11 +28,10 @@ def splitmix(key: np.ndarray) -> np.ndarray:
 
 
 def seed_streams(seed: int, n_agents: int, runs: np.ndarray) -> np.ndarray:
-    """Initial xoshiro256++ states, uint64 of shape (runs, 4), for the runs with the numbers `runs`.
+    """Initial xoshiro256++ states, uint64 of shape (runs, 4), of the runs numbered `runs`.
 
-    A stream depends on (seed, n_agents, run) and on nothing else: an ensemble is the beginning of every longer one,
-    and the ensemble of one population size is the same whatever other sizes are asked for beside it. For a given seed
-    and size no two runs have the same stream, since each step is a bijection of the run's number.
+    A stream depends on (seed, n_agents, run) only, so every ensemble is the beginning of a longer one, whatever other
+    sizes are simulated beside it. No two runs of one seed and size share a stream: each step is a bijection.
     """
     key = splitmix(np.array([seed], dtype=np.uint64))
     key = splitmix(key + np.uint64(n_agents))

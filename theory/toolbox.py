@@ -1,4 +1,4 @@
-"""What simulators share with the theory; users need none of it."""
+"""What the simulators take from the theory; users need none of it."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""The Flag Game of [002]: flags, their crops, and what a crop tells of the country."""
+"""The Flag Game of [002]: flags, their crops, and the evidence of a crop for each country."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Checks of arguments that the parts of the game share."""
+"""Checks of arguments that several parts of the game need."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def two_whole_numbers(name: str, value: object) -> tuple[int, int]:
 
 
 def check_country(name: str, country: str, compatibility: xr.DataArray) -> str:
-    """`country`, once it is found among those of `compatibility`."""
+    """`country`; InputError if it is not in `compatibility`."""
     known = [str(one) for one in compatibility["country"].values]
     if country not in known:
         raise InputError(f"{name} = {country!r}: expected one of {', '.join(known)}")
@@ -26,7 +26,7 @@ def check_country(name: str, country: str, compatibility: xr.DataArray) -> str:
 
 
 def places(name: str, over_crops: xr.DataArray) -> list[tuple[int, int]]:
-    """(left, top) of each crop, or InputError where they are not told or two are the same."""
+    """(left, top) of each crop; InputError if they are missing or two are the same."""
     if not {"left", "top"} <= set(over_crops.coords):
         raise InputError(f"{name}: expected coordinates left and top over crop")
     found = [(int(left), int(top)) for left, top in zip(*(over_crops[c].values for c in ("left", "top")), strict=True)]

@@ -3,13 +3,13 @@
 Agents hold beliefs x on the simplex of K labels. At an interaction a random speaker i sends M, the mean of m labels
 drawn from x_i, and a random listener j ≠ i moves to (1 - α)x_j + αM: [002] Eqs. 4 and 5, after Tanaka 2026.
 
-E|M|² = (1 - 1/m)|x_i|² + 1/m and E[M] = x_i close the second moments. With the heterozygosity of the group,
-a = 1 - |mean x|², that of single agents, b = mean of 1 - |x_i|², and that of pairs, d = (N·a - b)/(N - 1), the expected
-changes at an interaction are
+E|M|² = (1 - 1/m)|x_i|² + 1/m and E[M] = x_i close the second moments. Heterozygosity is the chance that two labels
+differ: a = 1 - |mean x|² in the group, b = mean of 1 - |x_i|² in single agents, d = (N·a - b)/(N - 1) in pairs. Its
+expected changes at an interaction are, exactly and from any start,
 
     Δa = (α/N)² [(2 - 1/m) b - 2d]        Δb = [2α(1 - α) d - (2α(1 - α) + α²/m) b] / N
 
-without any approximation, from any start. From beliefs that are all alike (a = b = d), Δa = -α² a/(m N²).
+If all beliefs are alike (a = b = d), Δa = -α² a/(m N²).
 """
 
 from __future__ import annotations
@@ -48,15 +48,15 @@ def heterozygosity(
     uptake
         α in [0, 1].
     bandwidth
-        m, the number of labels in a message, whole and ≥ 1; `math.inf` where the belief itself is sent.
+        m, the number of labels in a message, whole and ≥ 1; `math.inf` sends the belief itself.
     group
-        At the start, 1 - Σ_k (mean belief in k)².
+        Initial 1 - Σ_k (mean belief in k)².
     agent
-        At the start, the mean over agents of 1 - Σ_k (belief in k)². Default: as `group`, for beliefs that are alike.
+        Initial mean over agents of 1 - Σ_k (belief in k)². Default: `group`, for beliefs that are all alike.
 
     Returns
     -------
-    Dataset over `interaction` with `group` and `agent`.
+    Dataset over `interaction` with the expected heterozygosities `group` and `agent`.
 
     Raises
     ------
@@ -92,7 +92,7 @@ def heterozygosity(
 def drift(*, n_agents: int, uptake: float, bandwidth: float, n_labels: int) -> float:
     """The expected increase of homogeneity, Σ_k (mean belief in k)², at the first interaction of indifferent agents.
 
-    α²(1 - 1/K)/(m N²): every agent believes 1/K in each of the K labels. Source: Tanaka 2026.
+    It is α²(1 - 1/K)/(m N²) if every agent believes 1/K in each of K labels. Source: Tanaka 2026.
 
     Raises
     ------
@@ -105,7 +105,7 @@ def drift(*, n_agents: int, uptake: float, bandwidth: float, n_labels: int) -> f
 
 
 def decay_rate(*, n_agents: int, uptake: float, bandwidth: float) -> float:
-    """The rate per interaction at which the expected heterozygosity dies out in the end, 1 - the leading eigenvalue.
+    """The final decay rate of the expected heterozygosity per interaction, 1 - the leading eigenvalue.
 
     For large N it is 2α²/(N²(2m(1 - α) + α)): 2/N² for the voter model (α = m = 1), α²/(mN²) for small α.
 
@@ -122,19 +122,19 @@ def fixation(
 ) -> float:
     """The chance that the favoured of two labels takes over, to leading order in a weak bias and in 1/N.
 
-    While each agent listens a few times, the group's mean belief y in the label hardly moves, and the agents' own
-    heterozygosity b settles at 2m(1 - α)/(2m(1 - α) + α) of a = 2y(1 - y). On longer times y diffuses, with a drift and
-    a variance that are both proportional to y(1 - y), so that with S = 2·drift/variance the chance is
-    (1 - exp(-S y))/(1 - exp(-S)) [Kimura 1962]. The bias h is a log-odds ratio, and acts
+    The group's mean belief y in the label hardly moves while each agent listens a few times, and the agents' own
+    heterozygosity b settles at 2m(1 - α)/(2m(1 - α) + α) of a = 2y(1 - y). On longer times y diffuses with a drift and
+    a variance both proportional to y(1 - y), so the chance is (1 - exp(-S y))/(1 - exp(-S)) with S = 2·drift/variance
+    [Kimura 1962]. The bias h is a log-odds ratio, and acts on
 
-    - on the speaker, whose labels are drawn from x_k exp(h_k), normalised: drift ∝ αh, S = 2 m N h (1 - α)/α;
-    - on the listener, who weights the shares of a received message by exp(h_k): [002] Eq. 10 with γ = 1 and a diagonal
-      C. A message of one label stays what it is: S = 2 (m - 1) N h (1 - α)/α;
-    - as the anchor of all listeners, p ∝ exp(h_k) in [002] Eq. 6: it weights the whole belief and not just the part α
-      that is new, so S = 2 m N h (1 - α)/α².
+    - the speaker, who draws labels from x_k exp(h_k), normalised: drift ∝ αh, S = 2 m N h (1 - α)/α;
+    - the listener, who weights the shares of a message by exp(h_k), as in [002] Eq. 10 with γ = 1 and a diagonal C.
+      This leaves a message of one label unchanged: S = 2 (m - 1) N h (1 - α)/α;
+    - the anchor of all listeners, p ∝ exp(h_k) in [002] Eq. 6, which weights the whole belief, not only its new part α:
+      S = 2 m N h (1 - α)/α².
 
-    From y = 1/2 the chance is 1/(1 + exp(-S/2)); for a speaker and small α that is 1/(1 + exp(-mNh/α)) [Tanaka 2026].
-    At α = m = 1, where beliefs are single labels, no weak bias acts at all.
+    From y = 1/2 the chance is 1/(1 + exp(-S/2)); for a speaker and small α, 1/(1 + exp(-mNh/α)) [Tanaka 2026]. At
+    α = m = 1 beliefs are single labels, and no weak bias acts.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ def fixation(
     biased
         Where the bias acts: 'speaker', 'listener' or 'anchor'.
     initial
-        y, every agent's belief in the favoured label at the start, in [0, 1].
+        y, every agent's initial belief in the favoured label, in [0, 1].
 
     Raises
     ------

@@ -19,8 +19,8 @@ from theory.minimal_naming_game._rate_equation import SPECIES, RateEquation, che
 Number = float | Fraction | sp.Rational
 Exact = Any  # sp.Rational: sympy annotates every quotient of two as possibly NaN or infinite
 WORDS = ("A", "B")
-# Isolating intervals of the roots are refined to WIDTH. A pair of roots that solves both equations then has residuals
-# of its order, any other pair far larger ones: SAME lies between.
+# Isolating intervals of roots are refined to WIDTH. The residuals of a pair that solves both equations are then about
+# WIDTH, and far larger for any other pair: SAME lies between.
 WIDTH = sp.Rational(1, 10**40)
 SAME = sp.Rational(1, 10**30)
 # Eigenvalues carry the rounding of float64, about 1e-16; a fold is approached as the root of the distance.
@@ -33,18 +33,18 @@ def drift(x: np.ndarray, p: Number, committed: tuple[Number, Number] = (0, 0), r
     Parameters
     ----------
     x
-        Shape (..., 3): fractions of all agents that are uncommitted and hold A, B, and both. They sum to
-        1 - sum(committed); the equation is quadratic, and off that plane it does not come back to it.
+        Uncommitted agents who hold A, B and both, as fractions of all agents; shape (..., 3). They sum to
+        1 - sum(committed): off this plane the equation does not return to it.
     p
         Probability that an agent with both words utters A.
     committed
-        (c_A, c_B), fractions of agents who always utter A or B and never change.
+        (c_A, c_B), the fractions of agents who always utter A or B and never change.
     rule
         Who updates on success: 'both' or 'listener'.
 
     Returns
     -------
-    Shape (..., 3).
+    dx/dt, shape (..., 3).
 
     Raises
     ------
@@ -72,20 +72,23 @@ def _numeric_rhs(rule: str):
 def fixed_points(p: Number, committed: tuple[Number, Number] = (0, 0), rule: str = "both") -> xr.Dataset:
     """Every fixed point of the two-word minimal naming game, with its spectrum.
 
-    The resultants of dx_A/dt and dx_B/dt (x_AB eliminated) are polynomials with rational coefficients in x_A and in
-    x_B alone. Their real roots are isolated exactly, so none is missed, however close to another.
+    With x_AB eliminated, the resultants of dx_A/dt and dx_B/dt are polynomials in x_A or x_B alone with rational
+    coefficients. Their real roots are isolated exactly, so no fixed point is missed, however close to another.
 
     Parameters
     ----------
     p, committed, rule
-        As `theory.minimal_naming_game.drift` takes them. A float stands for the decimal that it prints: 0.1 is 1/10.
+        As for `theory.minimal_naming_game.drift`. A float stands for the decimal it prints: 0.1 is 1/10.
 
     Returns
     -------
-    Dataset over `fixed_point`, by falling share of A: `composition` (species), fractions of all agents; `word_share`
-    (word), which includes the committed; `eigenvalue` to `oscillatory`, the leading one of the reduced Jacobian and the
-    stability as `meanfield.fixed_points` has them, and `spectrum` (mode) with both real parts, per unit of time; `kind`
-    (consensus or mixed: success rate below 0.98), `convention` (its word, or 'mixed'), and `residual` = max|dx/dt|.
+    Dataset over `fixed_point`, by falling share of A, with
+
+    - `composition` (species), fractions of all agents, and `word_share` (word), which includes the committed;
+    - `eigenvalue` to `oscillatory`, the leading eigenvalue of the reduced Jacobian and the stability, as in
+      `meanfield.fixed_points`; `spectrum` (mode), the real parts of both eigenvalues, per unit of time;
+    - `kind` (consensus, or mixed: success rate below 0.98), `convention` (its word, or 'mixed') and
+      `residual` = max|dx/dt|.
 
     Raises
     ------
@@ -116,15 +119,14 @@ def fixed_points(p: Number, committed: tuple[Number, Number] = (0, 0), rule: str
 def critical_fraction(p: Number, rule: str = "both", committed_b: Number = 0) -> float:
     """The fraction of agents committed to A above which the state that favours B is gone.
 
-    There that state meets a saddle: a fold, hence a root of `critical_polynomial`. For the rule 'listener' and
-    committed_b = 0 it is ((1 - √(1 - p + p²))/p)²; at p = ½ that is 7 - 4√3 = 0.0718, against 0.0979 for 'both'
+    At this fraction the state meets a saddle in a fold, a root of `critical_polynomial`. For the rule 'listener' and
+    committed_b = 0 it is ((1 - √(1 - p + p²))/p)². At p = ½ this is 7 - 4√3 = 0.0718, and 0.0979 for 'both'
     (Xie et al. 2011, Phys. Rev. E 84, 011130). For agents committed to B instead, swap the words: p → 1 - p.
 
     Parameters
     ----------
     p
-        Probability that an agent with both words utters A. At p = 1 the result is 0 if committed_b is: any agent
-        committed to A suffices.
+        Probability that an agent with both words utters A. At p = 1 with committed_b = 0 the result is 0.
     rule
         'both' or 'listener'.
     committed_b
@@ -132,8 +134,7 @@ def critical_fraction(p: Number, rule: str = "both", committed_b: Number = 0) ->
 
     Returns
     -------
-    A fraction of all agents; NaN where no state is lost in a fold, however large the committed fraction, because
-    those committed to B are many and the share of A rises continuously.
+    A fraction of all agents; NaN where so many are committed to B that the share of A rises without a fold.
 
     Raises
     ------
@@ -152,8 +153,8 @@ def critical_fraction(p: Number, rule: str = "both", committed_b: Number = 0) ->
 def critical_polynomial(p: Number, rule: str = "both", committed_b: Number = 0) -> sp.Poly | None:
     """The irreducible polynomial in c_A over the rationals whose root is `critical_fraction`; None for NaN.
 
-    At p = ½ and committed_b = 0: 2c³ + 3c² + 204c - 20 for 'both' and c² - 14c + 1 for 'listener'. Arguments and
-    refusals as in `critical_fraction`.
+    At p = ½ and committed_b = 0 it is 2c³ + 3c² + 204c - 20 for 'both' and c² - 14c + 1 for 'listener'. It takes and
+    refuses the same arguments as `critical_fraction`.
 
     See Also
     --------
@@ -166,8 +167,8 @@ def critical_polynomial(p: Number, rule: str = "both", committed_b: Number = 0) 
 def _fold(p: Number, rule: str, committed_b: Number) -> tuple[Exact, sp.Poly] | None:
     """The critical fraction, to WIDTH, and its polynomial.
 
-    Fixed points appear, vanish or cross where two roots of the resultant meet, so their number and stability are
-    constant between the roots of its discriminant, and one sample between two of them decides.
+    Fixed points appear, vanish or cross only at roots of the resultant's discriminant, so one sample between two of
+    these roots tells their number and stability for the whole interval.
     """
     bias, _ = _exact_parameters(p, (0, 0), rule)
     minority = _exact(committed_b)

@@ -1,8 +1,8 @@
-"""The minimal naming game in mean field: the interaction, the two-word rate equation and the one for W words.
+"""The minimal naming game in mean field: the interaction, and the rate equations for two and for W words.
 
-Everything follows from what a meeting makes of speaker and hearer, `_heard` and `_hears`; no rate is typed in.
-Time is that of the engine: two units (`TIME_PER_ROUND`) are a population round of N interactions, so that in one
-unit an agent takes part in one interaction on average. Published equations count rounds and are twice these.
+All rates follow from `_heard` and `_hears`, which say how a meeting changes speaker and hearer. Two units of time
+(`TIME_PER_ROUND`) are a population round of N interactions, so an agent takes part in one interaction per unit on
+average. Published equations count rounds and are twice these.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ LETTERS = "ABCDEF"
 
 
 class Agent(NamedTuple):
-    """The words that an agent holds, and whether it is committed: keeps them whatever it hears."""
+    """The words that an agent holds; a committed agent keeps them whatever it hears."""
 
     lexicon: frozenset[int]
     committed: bool = False
@@ -45,13 +45,13 @@ def interactions(
 ) -> Iterator[Interaction]:
     """Every outcome of every ordered meeting of two kinds of agents: [004] SI, Minimal Naming Game Model.
 
-    The speaker utters a word of its lexicon, which it adds first where it had to invent it. A hearer who holds the
-    word keeps only that word, and under the rule 'both' so does the speaker; a hearer who does not hold it adds it.
+    The speaker utters a word of its lexicon, or invents one and adds it. A hearer who lacks the word adds it. A hearer
+    who holds it keeps only this word, and under the rule 'both' so does the speaker.
 
     Parameters
     ----------
     agents
-        The kinds of agents; the lexicons that can arise from them must be among them.
+        The kinds of agents, which include every lexicon that can arise from them.
     utter
         Lexicon → {word: probability}; numbers or sympy expressions.
     rule
@@ -64,7 +64,7 @@ def interactions(
 
     See Also
     --------
-    reaction_model : the model that they make
+    reaction_model : the same meetings as a reaction model
     """
     check_rule(rule)
     place = {agent: k for k, agent in enumerate(agents)}
@@ -103,7 +103,7 @@ def two_word_agents() -> list[Agent]:
 
 @dataclass(frozen=True)
 class RateEquation:
-    """The two-word rate equation, derived.
+    """The two-word rate equation, as derived with sympy.
 
     Attributes
     ----------
@@ -112,9 +112,9 @@ class RateEquation:
     p
         Symbol, the probability that an agent with both words utters A.
     committed
-        Symbols c_A, c_B, the fractions of agents committed to A and to B; x_A + x_B + x_AB = 1 - c_A - c_B.
+        Symbols c_A, c_B: agents committed to A and to B; x_A + x_B + x_AB = 1 - c_A - c_B.
     rhs
-        dx/dt, shape (3, 1), of second order in x and committed together.
+        dx/dt, shape (3, 1), quadratic in x and committed together.
     reduced
         (dx_A/dt, dx_B/dt) with x_AB eliminated, shape (2, 1).
     jacobian
@@ -133,13 +133,13 @@ class RateEquation:
 def rate_equation(rule: str = "both") -> RateEquation:
     """The two-word minimal naming game with bias p and committed agents, as [004] SI describes it.
 
-    dx_k/dt = ½ Σ_ij x_i x_j Σ_w u_w(i) (changes of the number of k in the meeting), the sum running over committed
-    agents too; ½ because two units of time are a round.
+    dx_k/dt = ½ Σ_ij x_i x_j Σ_w u_w(i) (changes of the number of k in the meeting). The sum includes committed agents;
+    the factor is ½ because two units of time are a round.
 
     Parameters
     ----------
     rule
-        'both' or 'listener', as `interactions` takes it.
+        'both' or 'listener', as for `interactions`.
 
     Raises
     ------
@@ -169,14 +169,14 @@ def _biased(lexicon: frozenset[int], p: sp.Symbol) -> dict[int, sp.Expr]:
 def reaction_model(n_words: int = 2, rule: str = "both", *, p: float = 0.5, start_empty: bool = False) -> ReactionModel:
     """The minimal naming game with W words and lexicons of any size, exactly in mean field ([004] SI).
 
-    A channel is a word and whether the hearer knows it. Agents utter each word that they hold equally often.
+    There is one channel for each word and whether the hearer knows it. Agents utter each of their words equally often.
 
     Parameters
     ----------
     n_words
         W, 1 to 6.
     rule
-        'both' or 'listener', as `interactions` takes it.
+        'both' or 'listener', as for `interactions`.
     p
         For two words: probability that an agent with both utters the first.
     start_empty
@@ -184,9 +184,9 @@ def reaction_model(n_words: int = 2, rule: str = "both", *, p: float = 0.5, star
 
     Returns
     -------
-    ReactionModel over the 2^W - 1 lexicons, by size and then in order, as 'A', 'B', 'AB' (the empty one, first, is
-    'none'), and the agents committed to each word, as 'A committed', conserved classes of their own. Compositions are
-    fractions of all agents. Two units of time are a round.
+    ReactionModel over the 2^W - 1 lexicons by size, as 'A', 'B', 'AB' (the empty one is 'none' and comes first), then
+    the agents committed to each word, as 'A committed', each a conserved class. Compositions are fractions of all
+    agents; two units of time are a round.
 
     Raises
     ------

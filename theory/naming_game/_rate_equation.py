@@ -1,7 +1,7 @@
 """The rate equation of the naming game with memory, derived with sympy for two words and H = 1.
 
-Everything is built from the paper's definitions (shift function, gain and loss terms, reduced Jacobian) and from
-nothing of the numerical engine, so that each can be held against the other.
+The derivation uses the paper's definitions (shift function, gain and loss terms, reduced Jacobian) and nothing of the
+numerical engine, so each is an independent check of the other.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class RateEquation:
     q
         Symbols q_i, the probability that an agent in memory i says the first word.
     rhs
-        dx_k/dt, in the time of [004] Eq. 27 (two units are a population round).
+        dx_k/dt in the time of [004] Eq. 27: two units are a population round.
     """
 
     x: tuple[sp.Symbol, ...]
@@ -37,7 +37,7 @@ class RateEquation:
 def reaction_tensor(q: tuple[sp.Expr, ...]) -> list[list[list[sp.Expr]]]:
     """P[k][i][j], the probability that an agent in memory i goes to k on meeting one in j: [004] Eqs. 7, 8, 16.
 
-    The last case of the printed Eq. 16 lacks the 1 - in front of q(j); Eq. 17, Σ_k P_k(i, j) = 1, decides.
+    The printed Eq. 16 lacks the 1 - before q(j) in its last case, and so violates Eq. 17, Σ_k P_k(i, j) = 1.
     """
     says = [(q[i], 1 - q[i]) for i in SPECIES]
     return [
@@ -72,7 +72,7 @@ def reduced_jacobian(equation: RateEquation, eliminated: int) -> sp.Matrix:
     Parameters
     ----------
     equation
-        As `rate_equation` returns it.
+        From `rate_equation`.
     eliminated
         n, the species that x_n = 1 - Σ_{j≠n} x_j eliminates.
 
@@ -86,9 +86,10 @@ def reduced_jacobian(equation: RateEquation, eliminated: int) -> sp.Matrix:
 
 
 def consensus_eigenvalues(word: int) -> tuple[dict[sp.Expr, int], tuple[sp.Symbol, ...]]:
-    """Eigenvalues, with multiplicities, of the reduced Jacobian at the candidate [π]^2 of `word`, and the symbols q_i.
+    """Eigenvalues with their multiplicities at the consensus on `word`, and the symbols q_i: [004] Eq. 38 for H = 1.
 
-    [004] Eq. 38 in closed form for H = 1, whether or not the candidate is a fixed point (q = 1 or 0 there).
+    The state is the paper's candidate [π]^2, where all agents remember only `word`; it is a fixed point if they also
+    always say it (q = 1 or 0 there).
     """
     equation = rate_equation()
     n = MEMORIES.index((word, word))

@@ -1,11 +1,12 @@
 """Emergence of norms among generative agents of [003], as a reaction model for each behaviour.
 
-Theory: `emergence`, `emergence_measures`, `fixed_points`, `entrepreneur_threshold`, `sensitivity`; the model
-itself is `reaction_model`, and `observables` makes curves of its composition. Its parts: `default_operations`,
-`validate_operations`, `NormRates`, `initial_composition`, `starting_fractions`. Agents and norms: `AGENTS`,
-`as_ordinary`, `BEHAVIOURS`, `NormAgent`, `Behaviour`, `PersonalNorm`, `NormDatabase`. For agents who decide otherwise:
-`SocietyOperations`, with `Observation`, `Information`, `Plan` and `Action`. Simulations are in `validation.norms`,
-language models in `policy_extraction.norms`.
+- Theory: `emergence`, `emergence_measures`, `fixed_points`, `entrepreneur_threshold`, `sensitivity`.
+- The model: `reaction_model` and `observables`, from `default_operations`, `validate_operations`, `NormRates`,
+  `initial_composition` and `starting_fractions`.
+- Agents and norms: `AGENTS`, `as_ordinary`, `BEHAVIOURS`, `NormAgent`, `Behaviour`, `PersonalNorm`, `NormDatabase`.
+- Agents with operations of your own: `SocietyOperations`, with `Observation`, `Information`, `Plan` and `Action`.
+
+`validation.norms` simulates the agents, `policy_extraction.norms` asks language models for their operations.
 """
 
 from theory.norms._contract import Action as Action

@@ -1,8 +1,8 @@
-"""What a society of agents with norms asks whoever decides for them, and what they tell each other.
+"""The contract between a society of agents with norms and the object that decides for them.
 
-The society knows who holds which norms and who meets whom; every decision is an operation, answered by a table of
-probabilities or by a language model. The contract is structural: nothing has to be inherited, and the records need only
-the attributes named here.
+The society knows who holds which norms and who meets whom. Every decision is an operation, which a table of
+probabilities or a language model answers. The contract is structural: inherit nothing, and give records the attributes
+named here.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ class Observation:
     Attributes
     ----------
     text
-        What it sees, as in 'Sam Moore lights a cigarette at the table.'
+        The scene, as in 'Sam Moore lights a cigarette at the table.'
     actor
-        Name of whom it sees.
+        Name of the agent who is seen.
     behaviour
         Name of the behaviour.
     shows
-        The standard that this follows, 'for' or 'against'.
+        The standard that the actor follows, 'for' or 'against'.
     normative
-        Whether the actor follows a norm, and not a habit.
+        Whether the actor follows a norm, not a habit.
     """
 
     text: str
@@ -46,16 +46,16 @@ class Observation:
 
 @dataclass(frozen=True)
 class Information:
-    """Normative information that an agent identified, before the check.
+    """Normative information that an agent identified and has not checked yet.
 
     Attributes
     ----------
     content, kind, utility
         As of a `PersonalNorm`.
     text
-        What it comes from: a conversation, a thought, or the theme and contents of the norms that it is to replace.
+        Its origin: a conversation, a thought, or the theme and contents of the norms that it is to replace.
     source
-        Which of these: 'chat', 'thought' or 'synthesis'.
+        The kind of origin: 'chat', 'thought' or 'synthesis'.
     """
 
     content: str
@@ -67,7 +67,7 @@ class Information:
 
 @dataclass(frozen=True)
 class Plan:
-    """What an agent is up to, and the contents of the norms that it keeps to in it."""
+    """What an agent plans to do, and the contents of the norms that the plan follows."""
 
     text: str
     follows: frozenset[str]
@@ -75,7 +75,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Action:
-    """What an agent does about a behaviour: in words, by which standard, and whether for the sake of a norm."""
+    """What an agent does about a behaviour: in words, by which standard, and whether by a norm."""
 
     text: str
     shows: str
@@ -85,14 +85,14 @@ class Action:
 class SocietyOperations(Protocol):
     """The operations of [003] Section 2, each asked of one agent.
 
-    `norms` are the agent's qualified norms, `informed` those that it was told of and has not accepted, the last one
-    last, except where it holds a norm about the same behaviour. All randomness comes from `rng`.
+    `norms` are the agent's qualified norms. `informed` are norms that it was told of and has not accepted, the latest
+    last, except norms about a behaviour for which it holds one. All randomness comes from `rng`.
 
-    An operation that a model never answers in a usable form raises `meanfield.UnparsedError`.
+    An operation raises `meanfield.UnparsedError` if its model never gives a usable answer.
 
-    Four attributes are used where an object has them: `exchanges`, a list of dicts for a log, which the society
-    empties after each event; `identity`, text that determines the answers; `rates`, the `NormRates` they are for; and
-    `created_for`, names of agents for which `create` has norms, which are to be entrepreneurs of the society.
+    Four attributes are optional: `exchanges`, a list of dicts for a log, which the society empties after each event;
+    `identity`, text that determines the answers; `rates`, the `NormRates` that they assume; and `created_for`, names of
+    agents for whom `create` has norms and who have to be entrepreneurs of the society.
     """
 
     def create(self, agent: NormAgent, n: int, rng: np.random.Generator) -> Sequence[Mapping[str, Any]]:
@@ -102,13 +102,13 @@ class SocietyOperations(Protocol):
     def detect_conflict(
         self, agent: NormAgent, observation: Observation, norms: Norms, rng: np.random.Generator
     ) -> bool:
-        """Whether what the agent sees is in conflict with its norms; asked of agents with norms."""
+        """Whether the observation conflicts with the agent's norms; asked of agents with norms."""
         ...
 
     def decide_to_talk(
         self, agent: NormAgent, observation: Observation, norms: Norms, rng: np.random.Generator
     ) -> bool:
-        """Whether it talks to whom it finds in conflict with its norms."""
+        """Whether it talks to an agent whom it finds in conflict with its norms."""
         ...
 
     def talk(
@@ -118,7 +118,7 @@ class SocietyOperations(Protocol):
         ...
 
     def think(self, agent: NormAgent, observation: Observation, norms: Norms, rng: np.random.Generator) -> str | None:
-        """A thought about what it sees, or None."""
+        """A thought about the observation, or None."""
         ...
 
     def identify(
@@ -138,7 +138,7 @@ class SocietyOperations(Protocol):
         ...
 
     def is_unique(self, agent: NormAgent, information: Information, norms: Norms, rng: np.random.Generator) -> bool:
-        """Whether it is none of the norms."""
+        """Whether it differs from all the norms."""
         ...
 
     def is_type_right(self, agent: NormAgent, information: Information, rng: np.random.Generator) -> bool:
@@ -148,15 +148,15 @@ class SocietyOperations(Protocol):
     def is_conflict_free(
         self, agent: NormAgent, information: Information, norms: Norms, rng: np.random.Generator
     ) -> bool:
-        """Whether it opposes none of the norms, or wins against those that it opposes."""
+        """Whether it opposes none of the norms, or prevails over each that it opposes."""
         ...
 
     def plan(self, agent: NormAgent, norms: Norms, rng: np.random.Generator) -> Plan:
-        """A plan, and which of the norms it keeps to."""
+        """A plan, and the norms that it follows."""
         ...
 
     def act(self, agent: NormAgent, behaviour: Behaviour, norms: Norms, plan: Plan, rng: np.random.Generator) -> Action:
-        """What the agent does about the behaviour; `plan` keeps to all that it has planned by so far."""
+        """What the agent does about the behaviour; `plan` follows every norm that it has planned by so far."""
         ...
 
     def classify(self, agent: NormAgent, norms: Norms, rng: np.random.Generator) -> Sequence[tuple[str, Sequence[str]]]:
@@ -166,5 +166,5 @@ class SocietyOperations(Protocol):
     def abstract(
         self, agent: NormAgent, theme: str, norms: Norms, rng: np.random.Generator
     ) -> tuple[str, str, Sequence[float]]:
-        """Content and kind of a general norm for the norms of a theme, and the weights of these in its utility."""
+        """Content and kind of a general norm for the norms of a theme, and their weights in its utility."""
         ...

@@ -1,4 +1,4 @@
-"""Emergence of norms over time, and the few numbers that tell how it went."""
+"""Emergence of norms over time, and a few numbers that summarise it."""
 
 from __future__ import annotations
 
@@ -36,20 +36,20 @@ def emergence(
     behaviours
         Names or `Behaviour`s; by default the three of `BEHAVIOURS`.
     operations
-        Operation probabilities; by default `default_operations()`, which are ours.
+        Operation probabilities; by default `default_operations()`, which are ours and not the paper's.
     agents
-        Whose types and preferences the fractions are taken from.
+        Agents whose types and preferences make the fractions.
     fractions
         {(type, preference): fraction} for all behaviours, in place of `agents`.
     rates
         How often agents meet, plan and synthesise; by default `NormRates()`.
     times
-        In days, increasing, from 0 on; by default each quarter of an hour of two days.
+        In days, increasing from 0; by default every quarter of an hour for two days.
 
     Returns
     -------
-    Dataset over (behaviour, time) with `composition` (state) and what `observables` tells, of which the shares are
-    over `standard` as well.
+    Dataset over (behaviour, time) with `composition` (state) and the columns of `observables`, whose shares are also
+    over `standard`.
 
     Raises
     ------
@@ -69,9 +69,8 @@ def emergence(
     curves = []
     for one, mixture in zip(chosen, mixtures, strict=True):
         model = reaction_model(operations, one, rates)
-        composition = solve(model, initial=initial_composition(mixture), times=times)["composition"].drop_vars(
-            "conserved_class"
-        )
+        solution = solve(model, initial=initial_composition(mixture), times=times)
+        composition = solution["composition"].drop_vars("conserved_class")
         curves.append(observables(model, composition).assign(composition=composition))
     result = xr.concat(curves, dim="behaviour", combine_attrs="drop_conflicts")
     names = [one.name for one in chosen]
@@ -98,15 +97,18 @@ def emergence_measures(curves: xr.Dataset, *, level: float = 0.7) -> xr.Dataset:
 
     Returns
     -------
-    Dataset over the dims of `curves` other than time. By standard: `accepted_day` and `complying_day`, when the share
-    reaches `level` (NaN where it does not), `reached_end` and `complying_end`, shares at the last time, and `dip`, by
-    how much the accepted share falls below its maximum up to then, at most. And `conflicts_surge`, the largest number
-    of conflicts over the first, and `conflicts_left`, the last over the largest (NaN where there are none).
+    Dataset over the dims of `curves` except time, with
+
+    - by standard, `accepted_day` and `complying_day`, when the share reaches `level` (NaN if never); `reached_end` and
+      `complying_end`, shares at the last time; and `dip`, the largest fall of the accepted share below its maximum so
+      far;
+    - `conflicts_surge`, the largest number of conflicts over the first, and `conflicts_left`, the last over the largest
+      (NaN without conflicts).
 
     Raises
     ------
     InputError
-        If the level is out of range, or there is no time.
+        If the level is out of range, or `curves` has no time.
 
     See Also
     --------
@@ -143,7 +145,7 @@ def emergence_measures(curves: xr.Dataset, *, level: float = 0.7) -> xr.Dataset:
 
 
 def _first_time(share: xr.DataArray, level: float) -> xr.DataArray:
-    """When `share` first reaches `level`, between the times by straight lines."""
+    """When `share` first reaches `level`, by linear interpolation in time."""
     time = share["time"].values
 
     def first(values: np.ndarray) -> float:

@@ -1,4 +1,4 @@
-"""Where norms can come to rest: the fixed points of the reaction model, and which norm holds in each."""
+"""The fixed points of the norms' reaction model, and which norm holds in each."""
 
 from __future__ import annotations
 
@@ -31,27 +31,28 @@ def fixed_points(
 ) -> xr.Dataset:
     """The fixed points of `reaction_model` with given fractions of types and preferences, and their stability.
 
-    Beside its random starts the search follows solutions from the start of `emergence`, and from everybody complying
-    with the one standard or the other. The fractions fix the kinds of agents and not who holds a norm: since no agent
-    forgets one, a society with entrepreneurs never comes to a fixed point without norms. That nobody has a norm is a
-    fixed point if norms never begin by habit (`identify_habit` = 0), one of a continuum over who is informed; it is
-    unstable if those who learn a norm can pass it on to each other.
+    Beside random starts, the search follows solutions from the start of `emergence`, and from full compliance with
+    either standard. The fractions fix the kinds of agents, not who holds a norm.
+
+    A state without norms is a fixed point if norms never begin by habit (`identify_habit` = 0). It belongs to a
+    continuum over who is informed, and is unstable if agents who learn a norm can pass it on to each other. A society
+    with entrepreneurs never reaches it, since no agent forgets a norm.
 
     Parameters
     ----------
     behaviour, operations, agents, fractions, rates
         As for `emergence`.
     level
-        Share from which on a norm counts as held by all, above 1/2, up to 1.
+        Smallest share at which a norm counts as held by all, above 1/2, up to 1.
     search
         `starts`, `seed` and `progress` of `meanfield.fixed_points`.
 
     Returns
     -------
-    What `meanfield.fixed_points` returns, time in days, with what `observables` tells of each fixed point
-    and `regime` (fixed_point): 'for' or 'against' where the share that holds this standard (`reached`) is at least
-    `level`, 'no norm' where the share that holds either is at most 1 - `level`, 'coexistence' where each standard is
-    held by more than 1 - `level`, and 'partial' where one is, and not by all. Of a continuum it is that of one point.
+    Dataset as from `meanfield.fixed_points`, time in days, with the columns of `observables` and `regime`
+    (fixed_point), by the share that holds a standard (`reached`): 'for' or 'against' if this standard has at least
+    `level`, 'no norm' if both together have at most 1 - `level`, 'coexistence' if each has more than 1 - `level`, else
+    'partial'. A continuum has the regime of one of its points.
 
     Raises
     ------

@@ -1,15 +1,15 @@
 """The reaction model of one behaviour: what agents show, see, say, learn, plan and synthesise.
 
-In an encounter the initiator observes the responder. With shows(j, a) the chance that someone in state j acts by the
-standard a, by a norm or by habit, conflict(i, a) that an observer in i finds this in conflict with its norm, talk(i)
-that it then speaks, and think(i, a) that it has a thought otherwise, the channels are
+In an encounter the initiator observes the responder. Four chances make its channels: shows(j, a), that an agent in
+state j acts by the standard a, by a norm or by habit; conflict(i, a), that an observer in i finds this in conflict with
+its norm; talk(i), that it then speaks; and think(i, a), that it otherwise has a thought:
 
     chat(s, a)            [i upholds s] conflict(i, a) talk(i) · shows(j, a): the responder learns s;
     thought(a, source)    (1 - conflict(i, a)) think(i, a) · shows(j, a, source): the observer learns a;
     conflict thought      conflict(i, a) (1 - talk(i)) think(i, a) · shows(j, a, source): the same, after a conflict;
     conflict              conflict(i, a) (1 - talk(i)) (1 - think(i, a)) · shows(j, a): nothing is learnt.
 
-They are kept apart so that conflicts, thoughts and chats can be counted. Source: [003] Section 2.
+Separate channels let conflicts, thoughts and chats be counted. Source: [003] Section 2.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ SOURCES = ("normative", "habit")
 
 
 class Channel(NamedTuple):
-    """A way in which an encounter goes.
+    """One way in which an encounter goes.
 
     Attributes
     ----------
     event
         'chat', 'thought', 'conflict thought' or 'conflict'.
     shown
-        Standard that the responder's behaviour follows.
+        The standard that the responder's behaviour follows.
     detail
-        The standard that is talked about; in thoughts whether the behaviour is 'normative' or a 'habit'; else ''.
+        Of a chat, the standard it is about; of a thought, whether the behaviour is 'normative' or a 'habit'; else ''.
     """
 
     event: str
@@ -58,9 +58,8 @@ def reaction_model(operations: xr.Dataset, behaviour: str | Behaviour, rates: No
     """How the two opposing norms for one behaviour spread, as a reaction model.
 
     An agent's state is (type, preference, level, standard), 36 in all (`NORM_STATES`); type and preference never
-    change. Every rate is a product of operation probabilities, which are taken to be independent of each other. A
-    qualified norm that becomes part of an abstract one before its agent has planned by it counts as planned by from
-    then on.
+    change. Every rate is a product of operation probabilities, which are assumed independent. A norm that becomes part
+    of an abstract one counts as planned by from then on.
 
     Parameters
     ----------
@@ -78,12 +77,12 @@ def reaction_model(operations: xr.Dataset, behaviour: str | Behaviour, rates: No
     Raises
     ------
     InputError
-        If the operations are incomplete or out of range, or there is no such behaviour.
+        If the operations are incomplete or out of range, or the behaviour is unknown.
 
     See Also
     --------
     emergence : its solution
-    fixed_points : where it rests
+    fixed_points : its fixed points
     """
     return _Builder(Chances(operations), behaviour_of(behaviour), rates_of(rates)).model()
 
@@ -108,7 +107,7 @@ class _Builder(NamedTuple):
         )
 
     def shows(self, state: NormState) -> dict[tuple[str, str], float]:
-        """{(standard, source): probability} of what someone in this state is seen to do."""
+        """{(standard, source): probability} of the acts seen of an agent in this state."""
         operation = {"complying": "comply_in_action", "superseded": "comply_abstract"}.get(state.level)
         follows = self.chances(operation, state.willing(state.standard)) if operation else 0.0
         return {(state.standard, "normative"): follows, (state.preference, "habit"): 1 - follows}
@@ -139,7 +138,7 @@ class _Builder(NamedTuple):
         return sum(shows.get((channel.shown, source), 0.0) for source in sources)
 
     def learning(self, channel: Channel) -> csr_array:
-        """How one moves who hears of a standard in a chat, or thinks about it."""
+        """Moves of an agent who hears of a standard in a chat, or thinks about it."""
         standard = channel.detail if channel.event == "chat" else channel.shown
         matrix = lil_array((len(NORM_STATES), len(NORM_STATES)))
         for k, state in enumerate(NORM_STATES):
@@ -157,7 +156,7 @@ class _Builder(NamedTuple):
         return self.chances("identify_thought" if channel.detail == "normative" else "identify_habit", kind)
 
     def learns(self, state: NormState, standard: str, identified: float) -> dict[NormState, float]:
-        """{where it goes: probability} once `standard` may be identified; the rest stays."""
+        """{next state: probability} once `standard` may be identified; the rest stays."""
         held = state.holds(standard)
         if held == "same":
             return {}

@@ -1,4 +1,4 @@
-"""What is seen of a society: conflicts, thoughts and chats, and who accepts and complies."""
+"""Observables of a society: conflicts, thoughts and chats, and the shares that accept and comply."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SHARES = {
 
 
 def observables(model: ReactionModel, composition: xr.DataArray | np.ndarray) -> xr.Dataset:
-    """The panels of [003] Fig. 2 for a composition, of theory or of a simulation.
+    """The panels of [003] Fig. 2 for a composition, from theory or a simulation.
 
     Parameters
     ----------
@@ -39,23 +39,21 @@ def observables(model: ReactionModel, composition: xr.DataArray | np.ndarray) ->
     Returns
     -------
     Dataset over the other dims of `composition` with `conflicts`, `thoughts` and `chats`, expected numbers per agent
-    and day; and over `standard` as well `accepted` (qualified or complying), `complying` (complying or superseded,
-    which is complying as part of an abstract norm), `reached` (one of the three) and `informed`.
+    and day; and also over `standard`: `accepted` (qualified or complying), `complying` (complying, or superseded, as
+    part of an abstract norm), `reached` (any of the three) and `informed`.
 
     Raises
     ------
     InputError
-        If the model is not one of `reaction_model`, or the composition lacks states or does not sum to 1.
+        If `reaction_model` did not make the model, or the composition lacks states or does not sum to 1.
 
     See Also
     --------
-    emergence : returns them over time
+    emergence : observables over time
     """
     labels = [state.label for state in NORM_STATES]
-    if not isinstance(model, ReactionModel):
-        raise InputError(f"model is a {type(model).__name__}: expected a norm_model")
-    if list(model.states) != labels or len(model.alpha) != len(CHANNELS):
-        raise InputError(f"model has {len(model.states)} states and {len(model.alpha)} channels: expected a norm_model")
+    if not isinstance(model, ReactionModel) or list(model.states) != labels or len(model.alpha) != len(CHANNELS):
+        raise InputError(f"model is a {type(model).__name__}: expected the result of theory.norms.reaction_model")
     x = _labelled(composition, labels)
     if not (np.abs(x.sum("state") - 1) <= 1e-6).all():
         raise InputError("composition does not sum to 1: expected fractions of agents")
@@ -82,7 +80,7 @@ def _labelled(composition: xr.DataArray | np.ndarray, labels: list[str]) -> xr.D
     if "state" not in composition.coords:
         return composition.assign_coords(state=labels)
     if set(composition["state"].values) != set(labels):
-        raise InputError("composition has other states than the model: expected the labels of norm_model")
+        raise InputError("composition has other states than the model: expected the labels in model.states")
     return composition.sel(state=labels).drop_vars("conserved_class", errors="ignore")
 
 

@@ -1,4 +1,4 @@
-"""Probabilities of the operations that agents carry out, as one labelled table."""
+"""Probabilities of the agents' operations, as one labelled table."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LABELS = {
 
 
 class Operation(NamedTuple):
-    """What an operation's probability depends on, what it is, and its default along `dims`."""
+    """The dims of an operation's probability, its meaning, and its default along `dims`."""
 
     dims: tuple[str, ...]
     text: str
@@ -58,17 +58,16 @@ OPERATIONS: dict[str, Operation] = {
 
 
 def default_operations() -> xr.Dataset:
-    """A set of operation probabilities under which norms emerge as [003] describes.
+    """Operation probabilities under which norms emerge as [003] describes.
 
-    The paper publishes no probability. This set is ours: it was chosen by hand so that the model has the paper's
-    qualitative findings. Nothing that depends on it quantitatively is a result of the paper.
+    The paper publishes no probabilities. We chose these by hand so that the model has the paper's qualitative findings;
+    no number that depends on them is a result of the paper.
 
-    Two choices decide what becomes of opposing norms. An agent seldom talks for a norm that it does not like, be it an
-    entrepreneur: it is not yet seen to act by that norm, so that those who hold the opposite have nothing to correct,
-    and were it to talk as often as others the norm of a small minority would win. And the check often lets a norm
-    replace its opposite: otherwise an evenly split behaviour stays split, since whoever has a norm keeps it.
-    Both depart from the paper, in which entrepreneurs always talk and a norm that opposes a qualified one fails the
-    check. So does a third, in the model itself: agents act by a norm only once they have planned by it.
+    Three choices depart from the paper. An agent, even an entrepreneur, seldom talks for a norm that it does not like;
+    in the paper entrepreneurs always talk, but here the norm of a small minority would then win, since holders of the
+    opposite norm see no act that they could correct. The check often lets a norm replace its opposite; in the paper
+    such a norm fails, but here an evenly split behaviour would then stay split. And agents act by a norm only after
+    they have planned by it, which is part of the model itself.
 
     Returns
     -------
@@ -77,16 +76,16 @@ def default_operations() -> xr.Dataset:
     - `type`: entrepreneur, ordinary;
     - `willing`: whether the agent likes the standard ('willing') or its opposite ('unwilling');
     - `kind` of the norm: injunctive, descriptive;
-    - `held`, what the agent's qualified norms are to the standard: 'none' of them says anything of the behaviour, one
-      is the 'same', one is 'opposed', or an 'abstract' one has it as a part;
-    - `reminded`: 'reminded' where the agent is informed of this standard, from a talk or a thought, and has not
-      accepted it, else 'first'. It remembers only the last standard that it was informed of.
+    - `held`, how the agent's qualified norms relate to the standard: 'none' is about the behaviour, one is the 'same',
+      one is 'opposed', or an 'abstract' one contains it;
+    - `reminded`: 'reminded' if the standard is the last one that the agent was informed of and it has not accepted it,
+      else 'first'.
 
-    What the check says of the 'same' norm has no effect, since its agent holds it already.
+    The check of the 'same' norm has no effect, since its agent holds it already.
 
     See Also
     --------
-    policy_extraction.norms.operation_probabilities : those of a language model
+    policy_extraction.norms.operation_probabilities : probabilities of a language model
     """
     return validate_operations(
         xr.Dataset(
@@ -97,12 +96,12 @@ def default_operations() -> xr.Dataset:
 
 
 def validate_operations(operations: xr.Dataset) -> xr.Dataset:
-    """The same table with dims and labels in the order of `default_operations`, once it is found complete.
+    """The table with dims and labels in the order of `default_operations`, after a check that it is complete.
 
     Raises
     ------
     InputError
-        If an operation is missing or unknown, its dims or labels are others, or a value is no probability.
+        If an operation is missing or unknown, has other dims or labels, or a value is no probability.
     """
     if not isinstance(operations, xr.Dataset):
         kind = type(operations).__name__
@@ -136,7 +135,7 @@ def _checked(name: str, values: xr.DataArray, operation: Operation) -> xr.DataAr
 
 
 def operations_sha256(operations: xr.Dataset) -> str:
-    """A hash of the probabilities, in the order of `OPERATIONS`; for the provenance of results."""
+    """A hash of the probabilities in the order of `OPERATIONS`, for the provenance of results."""
     checked = validate_operations(operations)
     return hashlib.sha256(b"".join(checked[name].values.astype("<f8").tobytes() for name in OPERATIONS)).hexdigest()
 
@@ -153,6 +152,6 @@ class Chances:
         return float(self._tables[name][tuple(LABELS[dim].index(one) for dim, one in zip(dims, labels, strict=True))])
 
     def check(self, kind: str, held: str, willing: str) -> float:
-        """Probability that a norm that was identified passes the four steps of the check."""
+        """Probability that an identified norm passes the four steps of the check."""
         parts = (self("consistent"), self("unique", held), self("correct_type", kind))
         return float(np.prod(parts)) * self("conflict_free", willing, held)

@@ -1,4 +1,4 @@
-"""Personal norms and the database in which an agent keeps them."""
+"""Personal norms, and the database in which an agent keeps them."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ class PersonalNorm:
     Parameters
     ----------
     content
-        What it says.
+        The text of the norm.
     utility
-        How important the agent finds it, 1 to 100.
+        Its importance to the agent, 1 to 100.
     kind
         'injunctive' (what ought to be done) or 'descriptive' (what people do).
     activated, valid
-        A norm that its agent created or accepted is both. Information that was identified, but has not passed the
-        check, is neither; a norm that an abstract one replaced is valid only.
+        Both for a norm that its agent created or accepted; neither for information that has not passed the check; valid
+        only for a norm that an abstract one replaced.
 
     Raises
     ------
     InputError
-        If a part is out of range, or the norm activated and not valid.
+        If a part is out of range, or the norm is activated but not valid.
     """
 
     content: str
@@ -60,7 +60,7 @@ class PersonalNorm:
 
     @property
     def qualified(self) -> bool:
-        """Whether it is activated and valid, so that its agent acts by it."""
+        """Whether the norm is activated and valid: its agent acts by it."""
         return self.state == "qualified"
 
 
@@ -71,12 +71,12 @@ class NormDatabase:
     Parameters
     ----------
     norms
-        In the order in which they came; no two with the same content.
+        In order of arrival; no two with the same content.
 
     Raises
     ------
     InputError
-        If two norms say the same.
+        If two norms have the same content.
     """
 
     norms: tuple[PersonalNorm, ...] = ()
@@ -97,7 +97,7 @@ class NormDatabase:
 
     @property
     def total_utility(self) -> float:
-        """Sum of the utilities of the qualified norms."""
+        """The sum of utilities of the qualified norms."""
         return float(sum(norm.utility for norm in self.qualified))
 
     def needs_synthesis(self, threshold: float = SYNTHESIS_THRESHOLD) -> bool:
@@ -105,18 +105,18 @@ class NormDatabase:
         return self.total_utility > threshold
 
     def find(self, content: str) -> PersonalNorm:
-        """The norm that says `content`, or InputError."""
+        """The norm with this content; InputError if there is none."""
         for norm in self.norms:
             if norm.content == content:
                 return norm
         raise InputError(f"content = {content!r}: expected a norm of the database")
 
     def informed_of(self, norm: PersonalNorm) -> NormDatabase:
-        """With `norm` as information: neither activated nor valid until it passes the check."""
+        """The database with `norm` as information: neither activated nor valid until it passes the check."""
         return NormDatabase((*self.norms, replace(norm, activated=False, valid=False)))
 
     def accepted(self, content: str) -> NormDatabase:
-        """With the information `content` qualified, since it passed the check."""
+        """The database with the information `content` qualified: it passed the check."""
         norm = self.find(content)
         if norm.state != "informed":
             raise InputError(f"content = {content!r} is {norm.state}: expected a norm that is informed")
@@ -131,23 +131,23 @@ class NormDatabase:
         *,
         with_others: bool = False,
     ) -> NormDatabase:
-        """With the qualified norms `contents` superseded by a qualified one that says `abstract`.
+        """The database with the qualified norms `contents` superseded by a qualified abstract one.
 
         Parameters
         ----------
         contents
             Two or more norms of one theme.
         abstract, kind
-            The abstract norm, which passed the check.
+            Content and kind of the abstract norm, which passed the check.
         weights
-            Of the norms in its utility, positive; the utility is their weighted mean. By default all weigh the same.
+            Positive weights of the norms; the new utility is their weighted mean. Default: equal weights.
         with_others
-            Whether norms that the database does not keep are generalised with them, so that one is enough.
+            Whether the abstract norm also covers norms outside the database, so that one content is enough.
 
         Raises
         ------
         InputError
-            If a norm is not there or not qualified, named twice, or the weights do not fit.
+            If a norm is missing, not qualified or named twice, or the weights do not fit.
         """
         subset = [self.find(content) for content in contents]
         if len(subset) < (1 if with_others else 2) or len(set(contents)) < len(contents):

@@ -11,31 +11,31 @@ from theory.norms._personal_norm import SYNTHESIS_THRESHOLD
 
 @dataclass(frozen=True)
 class NormRates:
-    """How often an agent does what, and how much its other norms weigh. All but the threshold are our choice.
+    """How often an agent meets, plans and synthesises, and the weight of its other norms.
 
-    In [003] over 70 % of the agents accept each norm within a quarter of a day, and comply with the injunctive ones
-    only after nearly three quarters. With the default operations encounters set the first time, plans and synthesis the
-    second.
+    The threshold is from [003], the other values are our choice. In [003] over 70 % of the agents accept each norm
+    within a quarter of a day, and comply with the injunctive ones after nearly three quarters. With the default
+    operations encounters set the first time, plans and synthesis the second.
 
     Parameters
     ----------
     encounters_per_day
-        Observations that an agent makes of another one, about one behaviour; positive.
+        How often an agent observes another one in one behaviour; positive.
     plans_per_day
-        How often it makes a plan in which the behaviour plays a part.
+        How often it makes a plan that involves the behaviour.
     syntheses_per_day
         How often it looks through its norms once their utilities exceed the threshold.
     other_utility_entrepreneur, other_utility_ordinary
-        Total utility of the agent's qualified norms for other behaviours. An entrepreneur starts with five norms, so
-        four others. That it is constant closes the model for one behaviour. With the default, tipping brings an
-        ordinary agent exactly to the threshold, and so to no synthesis.
+        Total utility of the agent's qualified norms for other behaviours; a constant, so that the model closes for one
+        behaviour. An entrepreneur starts with five norms, four of them others. By default tipping brings an ordinary
+        agent exactly to the threshold, and so to no synthesis.
     threshold
         Total utility above which norms are synthesised; 350 in [003] Appendix A.
 
     Raises
     ------
     InputError
-        If one of them is negative or not finite, or there are no encounters.
+        If a value is negative or not finite, or there are no encounters.
     """
 
     encounters_per_day: float = 160.0
@@ -51,7 +51,7 @@ class NormRates:
             object.__setattr__(self, name, number)
 
     def synthesises(self, type: str, utility: float) -> bool:
-        """Whether an agent of this type exceeds the threshold with norms of this utility beside the others."""
+        """Whether a norm of this utility brings an agent of this type above the threshold."""
         others = {"entrepreneur": self.other_utility_entrepreneur, "ordinary": self.other_utility_ordinary}
         if type not in others:
             raise InputError(f"type = {type!r}: expected {' or '.join(others)}")

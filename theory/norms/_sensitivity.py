@@ -1,4 +1,4 @@
-"""What of the emergence of norms depends on which operation."""
+"""How the emergence of norms depends on each operation."""
 
 from __future__ import annotations
 
@@ -28,10 +28,8 @@ def sensitivity(
 ) -> xr.Dataset:
     """Derivatives of `emergence_measures` of the standard 'for' with respect to each operation probability.
 
-    Times `value`, a derivative tells what a change of the probability by a given part of itself does.
-
-    By differences of second order within [0, 1]: central ones and, nearer than `step` to 0 or 1, three-point ones from
-    inside.
+    A derivative times `value` is the effect of a relative change of the probability. The derivatives are differences of
+    second order: central ones and, closer than `step` to 0 or 1, three-point ones from inside.
 
     Parameters
     ----------
@@ -40,7 +38,7 @@ def sensitivity(
     names
         Operations to vary; by default all.
     step
-        Of the differences, above 0, up to 1/3.
+        Step of the differences, above 0, up to 1/3.
     level
         As for `emergence_measures`.
     progress
@@ -50,8 +48,8 @@ def sensitivity(
 
     Returns
     -------
-    Dataset over (parameter, behaviour) with the derivative of each measure, NaN where a share never reaches `level`,
-    and `value` (parameter), where it was taken. A parameter is named as in 'decide_to_talk[ordinary, willing]'.
+    Dataset over (parameter, behaviour) with the derivative of each measure (NaN where a share never reaches `level`),
+    and the probability itself, `value` (parameter). Parameters have names like 'decide_to_talk[ordinary, willing]'.
 
     Raises
     ------
@@ -60,7 +58,7 @@ def sensitivity(
 
     See Also
     --------
-    emergence_measures : what is differentiated
+    emergence_measures : the measures
     """
     real_number("step", step, above=0, most=1 / 3)
     table = validate_operations(default_operations() if operations is None else operations)

@@ -31,11 +31,11 @@ class Behaviour:
     utility
         Utility of its norms, 1 to 100.
     standards
-        {'for': what the standard that the paper follows says, 'against': what the opposite one says}.
+        {'for': text of the standard that the paper follows, 'against': text of the opposite one}.
     shows
-        {standard: what someone is seen to do who acts by it}.
+        {standard: what an agent is seen to do who acts by it}.
     mentions
-        A regular expression that the text of a norm about it matches, large and small letters alike; '' for its name.
+        A regular expression, of any case, that finds the behaviour in the text of a norm; '' for its name.
     """
 
     name: str
@@ -62,7 +62,7 @@ class Behaviour:
             raise InputError(f"mentions of {self.name} = {self.mentions!r}: expected a regular expression") from None
 
     def norm(self, standard: str) -> PersonalNorm:
-        """The personal norm of someone who accepted `standard`."""
+        """The personal norm of an agent who accepted `standard`."""
         check_standard("standard", standard)
         return PersonalNorm(self.standards[standard], self.utility, self.kind)
 
@@ -78,7 +78,7 @@ class NormAgent:
     type
         'entrepreneur', who starts with norms and campaigns for them, or 'ordinary'.
     description
-        What it is told about itself.
+        The agent's description of itself in prompts.
     prefers
         {behaviour: 'for' or 'against'}, the standard that it likes.
     """
@@ -106,7 +106,7 @@ class NormAgent:
 
 
 def behaviour_of(behaviour: str | Behaviour) -> Behaviour:
-    """The behaviour of this name; InputError where there is none."""
+    """The behaviour of this name; InputError if there is none."""
     if isinstance(behaviour, Behaviour):
         return behaviour
     if not isinstance(behaviour, str) or behaviour not in BEHAVIOURS:
@@ -125,7 +125,7 @@ def behaviours_of(behaviours: Iterable[str | Behaviour]) -> tuple[Behaviour, ...
 
 
 def behaviours_sha256(behaviours: Iterable[Behaviour]) -> str:
-    """A hash of all that the behaviours are; for the provenance of results."""
+    """A hash of the behaviours with all their texts, for the provenance of results."""
     plain = [[b.name, b.kind, float(b.utility), dict(b.standards), dict(b.shows), b.mentions] for b in behaviours]
     return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
 
@@ -142,7 +142,7 @@ def agents_of(agents: Iterable[NormAgent]) -> tuple[NormAgent, ...]:
 
 
 def as_ordinary(agents: Iterable[NormAgent]) -> tuple[NormAgent, ...]:
-    """The same agents, none of them an entrepreneur."""
+    """The same agents, all of them ordinary."""
     return tuple(replace(agent, type="ordinary") for agent in agents_of(agents))
 
 

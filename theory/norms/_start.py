@@ -1,4 +1,4 @@
-"""Where a society starts."""
+"""The composition in which a society starts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ROUNDING = 1e-9
 def starting_fractions(
     behaviour: str | Behaviour, agents: Sequence[NormAgent] = AGENTS
 ) -> dict[tuple[str, str], float]:
-    """{(type, preference): fraction of the agents}, over all four.
+    """{(type, preference): fraction of the agents}, for all four combinations.
 
     Raises
     ------
@@ -30,8 +30,8 @@ def starting_fractions(
     for agent in agents:
         if name not in agent.prefers:
             raise InputError(
-                f"agents: {agent.name} prefers nothing in {name!r}: expected 'for' or 'against', or fractions "
-                "and no agents"
+                f"agents: {agent.name} prefers nothing in {name!r}: expected 'for' or 'against', or fractions in place "
+                "of agents"
             )
         fractions[agent.type, agent.prefers[name]] += 1
     return {key: number / len(agents) for key, number in fractions.items()}
@@ -40,7 +40,7 @@ def starting_fractions(
 def mixture_of(
     behaviour: Behaviour, agents: Sequence[NormAgent], fractions: Mapping[tuple[str, str], float] | None
 ) -> Mapping[tuple[str, str], float]:
-    """The fractions that are given, or those of the agents; InputError where both are."""
+    """The given fractions, or the agents' ones; InputError if both are given."""
     if fractions is None:
         return starting_fractions(behaviour, agents)
     if agents is not AGENTS:
@@ -54,12 +54,12 @@ def fractions_text(fractions: Mapping[tuple[str, str], float]) -> str:
 
 
 def initial_composition(fractions: Mapping[tuple[str, str], float]) -> xr.DataArray:
-    """The composition in which entrepreneurs comply with the standard that they like, and no other agent knows any.
+    """The composition in which entrepreneurs comply with the standard that they like, and other agents know none.
 
     Parameters
     ----------
     fractions
-        {(type, preference): fraction}, as from `starting_fractions`; what is left out is 0. They sum to 1.
+        {(type, preference): fraction}, as from `starting_fractions`; missing keys are 0. They sum to 1.
 
     Returns
     -------
@@ -68,11 +68,11 @@ def initial_composition(fractions: Mapping[tuple[str, str], float]) -> xr.DataAr
     Raises
     ------
     InputError
-        If there is no such type or preference, a fraction is negative, or they do not sum to 1.
+        If a type or preference is unknown, a fraction is negative, or they do not sum to 1.
 
     See Also
     --------
-    starting_fractions : its argument
+    starting_fractions : the fractions of agents
     """
     if not isinstance(fractions, Mapping):
         raise InputError(f"fractions = {fractions!r}: expected {{(type, preference): fraction}}")

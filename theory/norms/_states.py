@@ -11,7 +11,7 @@ HELD = ("none", "same", "opposed", "abstract")
 
 
 class NormState(NamedTuple):
-    """What an agent is, likes, and knows of a behaviour.
+    """An agent's type, preference and knowledge of a behaviour.
 
     Attributes
     ----------
@@ -20,10 +20,10 @@ class NormState(NamedTuple):
     preference
         The standard that it likes, 'for' or 'against'.
     level
-        'none'; 'informed' of a standard, which has not passed the check; 'qualified', its personal norm; 'complying',
-        one that it plans by; 'superseded', one that is now part of an abstract norm.
+        'none'; 'informed' of a standard that has not passed the check; 'qualified', a personal norm; 'complying', a
+        norm that it plans by; 'superseded', a norm that is now part of an abstract one.
     standard
-        Of which standard, 'for' or 'against'; '' at level 'none'.
+        The standard of this norm or information, 'for' or 'against'; '' at level 'none'.
     """
 
     type: str
@@ -33,16 +33,16 @@ class NormState(NamedTuple):
 
     @property
     def label(self) -> str:
-        """The name of the state, as in 'ordinary/against/complying/for'."""
+        """The name of the state, such as 'ordinary/against/complying/for'."""
         return "/".join(part for part in self if part)
 
     @property
     def upheld(self) -> str:
-        """The standard that it defends, by a norm of its own or an abstract one; '' where it has none."""
+        """The standard that it defends, by its own norm or an abstract one; '' without a norm."""
         return self.standard if self.level in ("qualified", "complying", "superseded") else ""
 
     def holds(self, standard: str) -> str:
-        """What its qualified norms are to `standard`: 'none', 'same', 'opposed', or 'abstract', a norm that has it."""
+        """How its qualified norms relate to `standard`: 'none', 'same', 'opposed', or 'abstract', which contains it."""
         if self.level in ("none", "informed"):
             return "none"
         if self.standard != standard:
@@ -50,7 +50,7 @@ class NormState(NamedTuple):
         return "abstract" if self.level == "superseded" else "same"
 
     def willing(self, standard: str) -> str:
-        """'willing' where the standard is the one that the agent likes, else 'unwilling'."""
+        """'willing' if the agent likes the standard, else 'unwilling'."""
         return "willing" if standard == self.preference else "unwilling"
 
     def at(self, level: str, standard: str) -> NormState:

@@ -34,14 +34,14 @@ def entrepreneur_threshold(
 ) -> xr.Dataset:
     """The fraction of entrepreneurs for the standard 'for' above which it emerges, by the rate equation.
 
-    Of all agents a fraction e are entrepreneurs for the standard, `opposing` are entrepreneurs against it, and the rest
-    are ordinary ones, who like it in the proportion of the ordinary ones among `agents`. The standard has emerged at a
-    time if more than half of all agents accepted it (`reached`). With the default operations one standard displaces the
-    other in the end, so that the share flips from none to all at the threshold for late times; a threshold for early
-    times also tells which fraction is fast enough.
+    A fraction e of all agents are entrepreneurs for the standard and `opposing` are entrepreneurs against it. The rest
+    are ordinary and like the standard in the proportion of the ordinary ones among `agents`. The standard has emerged
+    at a time if more than half of all agents accepted it (`reached`). With the default operations one standard finally
+    displaces the other, so at late times the share flips from none to all at the threshold; at early times the
+    threshold tells which fraction is fast enough.
 
-    The fractions from 0 to 1 - opposing are scanned in equal steps, and each interval with a change is divided until it
-    is narrower than 10^-6. Two changes within one step of the scan are not seen.
+    The fractions from 0 to 1 - opposing are scanned in equal steps, and an interval with a change is divided until it
+    is narrower than 10^-6. Two changes within one step of the scan are missed.
 
     Parameters
     ----------
@@ -52,24 +52,23 @@ def entrepreneur_threshold(
     operations, rates
         As for `emergence`.
     agents
-        Of whom the ordinary ones are taken for their preferences.
+        Agents whose ordinary members give the preferences.
     times
-        At which to ask whether it has emerged, in days, increasing, positive.
+        Times at which the standard may have emerged, in days, increasing, positive.
     points
-        Number of fractions that are scanned, ≥ 3.
+        Number of scanned fractions, ≥ 3.
 
     Returns
     -------
     Dataset with
 
     - `reached` (fraction, time), the share that accepted the standard, and `complying` (fraction, time);
-    - `threshold` (time), the fraction above which it has emerged: 0 where it emerges without entrepreneurs too, NaN
-      where it does not even emerge with the largest fraction. Where both standards are on a par without entrepreneurs,
-      none are an undecided start from which rounding errors lead to either, and the threshold for late times is 0;
-    - `reached_below`, `reached_above` (time), the share less than 10^-6 below and above the threshold, NaN where
-      there is none between them;
-    - `changes` (time), how often the scan passes between emerged and not: above 1 it also emerges somewhere below the
-      threshold.
+    - `threshold` (time), the fraction above which it has emerged: 0 if it emerges without entrepreneurs, NaN if it does
+      not emerge even with the largest fraction. If both standards are on a par without entrepreneurs, rounding errors
+      lead from this undecided start to either, and the threshold for late times is 0;
+    - `reached_below`, `reached_above` (time), the share less than 10^-6 below and above the threshold, NaN without one;
+    - `changes` (time), how often the scan passes between emerged and not: if above 1, the standard also emerges
+      somewhere below the threshold.
 
     Raises
     ------
@@ -78,7 +77,7 @@ def entrepreneur_threshold(
 
     See Also
     --------
-    fixed_points : the states on both sides
+    fixed_points : the states on both sides of it
     """
     one = behaviour_of(behaviour)
     real_number("opposing", opposing, least=0, below=1)
@@ -118,7 +117,7 @@ def entrepreneur_threshold(
 
 
 class _Society:
-    """Where the rate equation leads, over the fraction of entrepreneurs for the standard."""
+    """The rate equation's outcome, over the fraction of entrepreneurs for the standard."""
 
     def __init__(
         self,
@@ -131,7 +130,7 @@ class _Society:
     ) -> None:
         ordinary = [agent for agent in agents_of(agents) if agent.type == "ordinary"]
         if not ordinary:
-            raise InputError("agents has no ordinary one: expected some, for their preferences")
+            raise InputError("agents has no ordinary agent: expected at least one, for the preferences")
         self._preferring = starting_fractions(behaviour, ordinary)
         self._model = reaction_model(operations, behaviour, rates)
         self._opposing, self._times = opposing, times
@@ -155,7 +154,7 @@ class _Society:
 
 
 def _refined(society: _Society, scan: xr.Dataset, time: int) -> tuple[float, float, float]:
-    """(threshold, reached below, reached above) at one of the times."""
+    """(threshold, reached below, reached above) at the time with this number."""
     while True:
         fraction, reached = scan["fraction"].values, scan["reached"].values[:, time]
         emerged = reached > EMERGED

@@ -42,7 +42,9 @@ CONDITIONS = ("all_gpt_5_4", "all_gpt_4o", "half")
 def generated(name, seed):
     """A table with the columns that upstream's is known to have, one more, and rows that are not asked for."""
     rng = np.random.default_rng(seed)
-    rows = {column: rng.integers(0, 50, 12) for column in (*rng.permutation(source.TABLES[name].columns), "more")}
+    rows = {
+        column: rng.integers(0, 50, 12) for column in (*rng.permutation(source.TABLES[name].columns.split()), "more")
+    }
     if name == "population_scaling_gpt4o":
         rows["condition"] = rng.permutation(np.repeat(CONDITIONS, 4))
     return pd.DataFrame(rows)
@@ -138,7 +140,7 @@ def test_download_is_checked_and_cached(name, tmp_path, monkeypatch):
 @pytest.mark.parametrize("name", source.TABLES)
 def test_missing_columns_are_named(name, tmp_path):
     """Any set of columns but all of them, in any order; all of them pass."""
-    rng, known = np.random.default_rng(3), source.TABLES[name].columns
+    rng, known = np.random.default_rng(3), source.TABLES[name].columns.split()
     for lost in (1, 2, len(known)):
         gone = {str(column) for column in rng.permutation(known)[:lost]}
         generated(name, 1).drop(columns=list(gone)).to_csv(tmp_path / f"{name}.csv", index=False)
@@ -267,8 +269,8 @@ def changed(table, **values):
     [
         (lambda t: t.drop(columns="B_valid"), "table lacks the column B_valid"),
         (lambda t: t.iloc[:0], "table has no row"),
-        (lambda t: changed(t, truth_count=45), r"row 1: truth_count \+ rival_count = 56, B_valid = 50"),
-        (lambda t: changed(t, B_valid=60), r"row 1: truth_count \+ rival_count = 50, B_valid = 60"),
+        (lambda t: changed(t, truth_count=45), r"row 1: truth_count \+ rival_count = 56: expected B_valid = 50"),
+        (lambda t: changed(t, B_valid=60), r"row 1: truth_count \+ rival_count = 50: expected B_valid = 60"),
         (lambda t: changed(t, truth_count=-1), "truth_count and rival_count: found -1, expected whole numbers"),
         (lambda t: changed(t, rival_count=11.5), "truth_count and rival_count: found 11.5"),
         (lambda t: changed(t, rival_count="many"), "truth_count and rival_count: found many"),

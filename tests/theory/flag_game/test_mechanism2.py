@@ -325,7 +325,7 @@ def test_probes_that_are_no_table_are_named(played) -> None:
     with pytest.raises(InputError) as error:
         mechanism2.fit(probes[0])
     assert str(error.value) == "probe is a Dataset: expected the table of memory_conflict_table, or its path"
-    with pytest.raises(InputError, match="there are 1 rows, expected one for each of 2"):
+    with pytest.raises(InputError, match="compatibility has 1 rows: expected 2, one for each probe"):
         memory_conflict_table(probes[:2], rows[:1])
     with pytest.raises(InputError, match="it is a str"):
         memory_conflict_table(["answer"], rows[:1])

@@ -547,7 +547,7 @@ NOISE = BEHAVIOURS["noise"]
         (lambda: theory.norms.observables(3, np.zeros(36)), "model is a int"),
         (
             lambda: theory.norms.observables(meanfield.ReactionModel(["a"], [[0.5]], [[0.5]]), np.ones(1)),
-            "expected a norm_model",
+            "expected the result of theory.norms.reaction_model",
         ),
         (
             lambda: theory.norms.observables(theory.norms.reaction_model(ALL, "noise"), np.ones(35) / 35),

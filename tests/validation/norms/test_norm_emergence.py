@@ -499,7 +499,7 @@ def test_what_cannot_be_compared_is_refused(unchecked_types, curves: xr.Dataset)
         (lambda: entrepreneur_threshold("noise", opposing=1.0), "opposing = 1.0"),
         (lambda: entrepreneur_threshold("noise", points=2), "points = 2"),
         (lambda: entrepreneur_threshold("noise", times=(0.0,)), "times = "),
-        (lambda: entrepreneur_threshold("noise", agents=AGENTS[7:]), "agents has no ordinary one"),
+        (lambda: entrepreneur_threshold("noise", agents=AGENTS[7:]), "agents has no ordinary agent"),
         (lambda: norm_emergence.draw([], curves, "x.png"), "simulations is empty"),
         (lambda: norm_emergence.draw([simulation], others, "x.png"), r"curves lack 'noise'"),
     ):

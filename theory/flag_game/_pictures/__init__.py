@@ -1,1 +1,1 @@
-"""Flags, their crops, and how far each crop favours each country."""
+"""Flags, their crops, and how much each crop favours each country."""

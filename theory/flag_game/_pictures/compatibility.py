@@ -1,4 +1,4 @@
-"""What an ideal observer makes of a crop: how compatible each country is with it."""
+"""Crop compatibility: the posterior of an ideal observer for each country."""
 
 from __future__ import annotations
 
@@ -29,31 +29,31 @@ def crop_compatibility(
 ) -> xr.DataArray:
     """Crop compatibility p_i(k) of an ideal observer, for every crop i of a country's flag.
 
-    The observer knows the pool and sees the crop, not where it was cut. The likelihood of country k is
+    p_i(k) is the posterior probability of country k. The observer knows the pool and sees the crop, but not its
+    position. The likelihood of country k is
 
         L_i(k) = mean over j of (1 - ε)^(n - d(i, j)) (ε / (C - 1))^d(i, j),
 
-    with n the cells of a crop, C the colours, and d(i, j) the cells in which crop i differs from what is seen at
-    position j of k's flag: each cell is misread with probability ε, as any other colour alike. A cell that differs in
-    a part of its pixels counts that part in d, as if its pixels were misread together. p_i = L_i / Σ_k L_i is the
-    posterior under equal priors for countries and for positions. At ε = 0 it is in proportion to the number of
-    positions at which k's flag shows exactly this picture, and no guess from a crop is right more often than its
-    largest entry. Source: [002] Sec. 4, which says no more than that p_i(k) is large where k is compatible with the
-    crop; likelihood and noise are ours.
+    for n cells in a crop and C colours; in d(i, j) cells crop i differs from the crop at position j of k's flag. Each
+    cell is misread with probability ε, as any other colour alike; a cell that differs in a part of its pixels adds this
+    part to d. p_i = L_i / Σ_k L_i has equal priors for countries and positions. At ε = 0 it counts the positions at
+    which k's flag shows exactly this picture, and no guess from the crop is right more often than its largest entry.
+    Source: [002] Sec. 4, which only says that p_i(k) is large if k is compatible with the crop; likelihood and noise
+    are ours.
 
     Parameters
     ----------
     country
-        Whose flag is hidden.
+        The country of the hidden flag.
     flags
-        The pool: what the observer holds for possible.
+        The pool: the flags that the observer considers possible.
     noise
-        ε, 0 ≤ ε < 1. Without noise p is exactly 0 for countries whose flags never show the crop; with noise it is
-        small there, but positive, so that fields are finite.
+        ε, 0 ≤ ε < 1. Without noise p is exactly 0 for countries whose flags never show the crop; with noise it is small
+        but positive, and fields are finite.
     counting
         'positions' is the posterior. 'countries' takes the largest term over j instead of the mean: at ε = 0 it is
-        uniform over the countries whose flags contain the picture, however often. The posterior is the default because
-        it alone makes Peru the strongest rival of France, as [002] has it; 'countries' has Italy tie with Peru.
+        uniform over the countries whose flags contain the picture. Only the posterior makes Peru the strongest rival of
+        France, as [002] has it; under 'countries' Italy ties with Peru.
     canvas, crop
         (width, height) in cells.
     scale
@@ -62,7 +62,7 @@ def crop_compatibility(
     Returns
     -------
     DataArray `compatibility` (crop, country); rows sum to 1. Coordinates over `crop`: `left` and `top`, in cells, and
-    `picture`, a number that crops with the same pixels share.
+    `picture`, equal for crops with the same pixels.
 
     Raises
     ------
@@ -72,7 +72,7 @@ def crop_compatibility(
     See Also
     --------
     measured_compatibility : from answers instead
-    crop_fields : the fields of it
+    crop_fields : the fields that follow from it
     """
     pool = check_pool(flags)
     layout = check_layout(canvas, crop, scale)
@@ -99,7 +99,7 @@ def _compatibility(seen: Pictures, own: np.ndarray, noise: float, counting: Coun
 
 
 def _distances(seen: Pictures, some: np.ndarray) -> np.ndarray:
-    """In how many cells each of some pictures differs from each of all."""
+    """The number of cells in which each of some pictures differs from each of all."""
     total = np.zeros((len(some), len(seen.cells)))
     for kinds, all_kinds in zip(seen.cells[some].T, seen.cells.T, strict=True):
         total += seen.distance[np.ix_(kinds, all_kinds)]

@@ -1,4 +1,4 @@
-"""Every crop of every flag of a pool: which are the same picture, and how far apart the others are."""
+"""Every crop of every flag of a pool: which of them are the same picture, and how far apart the others are."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from theory.flag_game._pictures.drawing import HEIGHT, PALETTE, SCALE, WIDTH, dr
 from theory.flag_game._pictures.flags import Flag
 
 CANVAS, CROP = (WIDTH, HEIGHT), (6, 4)  # width and height, [002] Appendix C
-# How results tell them; where they do not, they are those of the game
+# Names of these sizes in the attrs of results, and their defaults
 SIZES = {"canvas_width": CANVAS[0], "canvas_height": CANVAS[1], "crop_width": CROP[0], "crop_height": CROP[1]}
 
 
@@ -39,13 +39,13 @@ class Pictures(NamedTuple):
     Attributes
     ----------
     number
-        Shape (countries, crops): the picture that each crop shows, as a number.
+        The picture that each crop shows, as a number; shape (countries, crops).
     occurrences
-        Shape (pictures, countries): at how many positions of its flag a picture is seen.
+        The number of positions at which a flag shows a picture; shape (pictures, countries).
     cells
-        Shape (pictures, cells of a crop): the kind of each cell.
+        The kind of each cell; shape (pictures, cells of a crop).
     distance
-        Shape (kinds, kinds): the share of the pixels in which two kinds of cells differ.
+        The share of pixels in which two kinds of cells differ; shape (kinds, kinds).
     """
 
     number: np.ndarray
@@ -55,7 +55,7 @@ class Pictures(NamedTuple):
 
 
 def check_layout(canvas: tuple[int, int], crop: tuple[int, int], scale: int) -> Layout:
-    """The sizes, once they are found to fit."""
+    """The sizes, checked."""
     layout = Layout(
         two_whole_numbers("canvas", canvas), two_whole_numbers("crop", crop), whole_number("scale", scale, 1)
     )
@@ -66,7 +66,7 @@ def check_layout(canvas: tuple[int, int], crop: tuple[int, int], scale: int) -> 
 
 @lru_cache(maxsize=8)
 def pictures(flags: tuple[Flag, ...], layout: Layout) -> Pictures:
-    """All crops of all flags; made once for each pool and layout, and not to be changed."""
+    """All crops of all flags; read-only, since the cache shares them."""
     kinds, distance = _kinds_of_cells(flags, layout)
     crop_width, crop_height = layout.crop
     windows = np.lib.stride_tricks.sliding_window_view(kinds, (crop_height, crop_width), axis=(1, 2))
@@ -83,7 +83,7 @@ def pictures(flags: tuple[Flag, ...], layout: Layout) -> Pictures:
 def _kinds_of_cells(flags: tuple[Flag, ...], layout: Layout) -> tuple[np.ndarray, np.ndarray]:
     """The kind of each cell, shape (countries, height, width), and the share of pixels in which two kinds differ.
 
-    Cells of one picture are one kind. At scale 1 the kinds are the colours.
+    Cells with the same pixels are of one kind; at scale 1 the kinds are the colours.
     """
     (width, height), scale = layout.canvas, layout.scale
     numbers: dict[bytes, int] = {}
@@ -106,14 +106,14 @@ def render_crop(
     crop: tuple[int, int] = CROP,
     scale: int = SCALE,
 ) -> np.ndarray:
-    """A picture of one crop: what an agent of the game sees.
+    """A picture of one crop, as an agent of the game sees it.
 
     Parameters
     ----------
     flag
-        What is hidden from it.
+        The hidden flag.
     left, top
-        Where the crop begins, in cells from the top left, ≥ 0.
+        Top left corner of the crop, in cells, ≥ 0.
     canvas, crop
         (width, height) in cells.
     scale
@@ -126,7 +126,7 @@ def render_crop(
     Raises
     ------
     InputError
-        If the crop does not lie on the canvas, or as `draw`.
+        If the crop does not lie on the canvas, or `draw` refuses an argument.
 
     See Also
     --------

@@ -1,4 +1,4 @@
-"""Flags as arrays: numbers of colours on a canvas, and pictures."""
+"""Flags as arrays of colour numbers, and as pictures."""
 
 from __future__ import annotations
 
@@ -21,15 +21,14 @@ PALETTE = np.array(list(COLOURS.values()), dtype=np.uint8)
 def draw(flag: Flag, width: int = WIDTH, height: int = HEIGHT) -> np.ndarray:
     """The flag as colour numbers: a cell has the colour of the point at its centre.
 
-    Rules, in whole numbers. Of n stripes over L cells, cell i belongs to stripe ⌊(2i + 1) n / 2L⌋: where L is no
-    multiple of n, stripes differ by a cell and three of them are symmetric (5, 6, 5 on 16 rows), and a centre on a
-    border belongs to the later stripe. A centre in the triangle or on its edge has the triangle's colour. So the
-    drawing at another resolution is the same flag, sampled elsewhere.
+    Every resolution samples the same flag. With n stripes over L cells, cell i belongs to stripe ⌊(2i + 1) n / 2L⌋: if
+    L is no multiple of n, stripes differ by a cell and three of them are symmetric (5, 6, 5 on 16 rows). A centre on a
+    border belongs to the later stripe, a centre in the triangle or on its edge to the triangle.
 
     Parameters
     ----------
     flag
-        What to draw.
+        A `Flag`.
     width, height
         Cells, ≥ 1.
 
@@ -40,7 +39,7 @@ def draw(flag: Flag, width: int = WIDTH, height: int = HEIGHT) -> np.ndarray:
     Raises
     ------
     InputError
-        If an argument is something else, or there are fewer cells than stripes to show.
+        If an argument is of another type, or there are fewer cells than stripes.
 
     See Also
     --------
@@ -64,36 +63,36 @@ def draw(flag: Flag, width: int = WIDTH, height: int = HEIGHT) -> np.ndarray:
 
 
 def _in_triangle(width: int, height: int, depth: Fraction) -> np.ndarray:
-    """Where x ≤ depth (1 - |2y - 1|), x and y being the centre of a cell as shares of width and height."""
+    """Where x ≤ depth (1 - |2y - 1|), with the centre (x, y) of a cell in shares of width and height."""
     across = (2 * np.arange(width) + 1) * height * depth.denominator
     down = 2 * width * depth.numerator * (height - np.abs(2 * np.arange(height) + 1 - height))
     return across[None, :] <= down[:, None]
 
 
 def render(flag: Flag, scale: int = SCALE, width: int = WIDTH, height: int = HEIGHT) -> np.ndarray:
-    """A picture of the flag.
+    """A picture of the flag, drawn pixel by pixel: borders of three stripes on 16 rows lie within a row of cells.
 
-    It is drawn pixel by pixel, not cell by cell: borders of three stripes on 16 rows lie within a row of cells. The
-    published probe of Yemen's flag was drawn so: crops that are then the same picture got the same answers (χ² = 61 on
-    60 degrees of freedom), and crops that are the same with borders between cells did not (803 on 62).
+    The published probe of Yemen's flag was drawn in this way. Crops that are the same picture in this drawing got the
+    same answers (χ² = 61 on 60 degrees of freedom); crops that are the same with borders between cells did not (803 on
+    62).
 
     Parameters
     ----------
     flag
-        What to draw.
+        A `Flag`.
     scale
-        Pixels along a side of a cell, ≥ 1. The game has 25 ([002] Appendix C).
+        Pixels along a side of a cell, ≥ 1; 25 in [002] Appendix C.
     width, height
-        Of the canvas in cells.
+        Size of the canvas in cells.
 
     Returns
     -------
-    Shape (height × scale, width × scale, 3), uint8, red, green and blue.
+    Shape (height × scale, width × scale, 3), uint8: red, green and blue.
 
     Raises
     ------
     InputError
-        As `draw`.
+        If `draw` refuses an argument.
 
     See Also
     --------
@@ -106,17 +105,17 @@ def render(flag: Flag, scale: int = SCALE, width: int = WIDTH, height: int = HEI
 
 
 def png(picture: np.ndarray) -> bytes:
-    """A picture as the bytes of a PNG file, which is how a language model is shown a crop.
+    """A picture as the bytes of a PNG file, the form in which a language model sees a crop.
 
     Parameters
     ----------
     picture
-        Shape (rows, columns, 3), uint8, as `render` and `render_crop` return it.
+        Shape (rows, columns, 3), uint8, from `render` or `render_crop`.
 
     Raises
     ------
     InputError
-        If it is something else.
+        If the picture has another type or shape.
 
     See Also
     --------

@@ -1,4 +1,4 @@
-"""Signed crop fields: how far a crop favours the truth over its strongest rival."""
+"""Signed crop fields: how much a crop favours the truth over its strongest rival."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ TIE = 1e-9  # means of up to thousands of posteriors differ by rounding, 1e-13, 
 
 
 class Rival(NamedTuple):
-    """The country that crops of the truth speak for most, other than the truth.
+    """The country, other than the truth, with the largest mean compatibility over the crops of the truth.
 
     Attributes
     ----------
     country
-        Its name; of several that are equally strong, the first in the pool.
+        Its name; the first in the pool of several that are equally strong.
     mean_compatibility
         The mean of p_i(country) over the crops.
     tied
-        The others that are equally strong; () where it is alone.
+        The other equally strong countries.
     """
 
     country: str
@@ -35,21 +35,21 @@ class Rival(NamedTuple):
 
 
 def strongest_rival(compatibility: xr.DataArray, truth: str) -> Rival:
-    """The strongest rival R of the truth: the country with the largest mean p_i over the crops, other than the truth.
+    """The strongest rival R of the truth: the other country with the largest mean p_i over the crops.
 
-    An ideal observer of all crops finds Peru for France, as [002] Appendix E has it.
+    For France an ideal observer finds Peru, as [002] Appendix E has it.
 
     Parameters
     ----------
     compatibility
-        (crop, country), as `crop_compatibility` and `measured_compatibility` return it.
+        (crop, country), from `crop_compatibility` or `measured_compatibility`.
     truth
         T.
 
     Raises
     ------
     InputError
-        If `compatibility` is something else, or the truth is not in it or alone in it.
+        If `compatibility` is something else, or lacks the truth or any other country.
 
     See Also
     --------
@@ -71,19 +71,19 @@ def signed_field(compatibility: xr.DataArray, truth: str, rival: str) -> xr.Data
     Parameters
     ----------
     compatibility
-        (crop, country), as `crop_compatibility` and `measured_compatibility` return it.
+        (crop, country), from `crop_compatibility` or `measured_compatibility`.
     truth, rival
         T and R, two of its countries.
 
     Returns
     -------
-    DataArray `field` (crop). Where one of the two is impossible, as for an observer without noise or a measurement
-    without a pseudo-count, it is +inf (R is) or -inf (T is); attrs `infinite` tells of how many crops.
+    DataArray `field` (crop). It is +inf if R is impossible and -inf if T is, which happens without noise or
+    pseudo-count; attrs `infinite` counts these crops.
 
     Raises
     ------
     InputError
-        If a country is not there, the two are one, or both are impossible for a crop, where the field has no value.
+        If a country is missing, the two are the same, or both are impossible for a crop.
 
     See Also
     --------
@@ -114,24 +114,24 @@ def crop_fields(compatibility: xr.DataArray, truth: str, rival: str, *, bins: in
     Parameters
     ----------
     compatibility, truth, rival
-        As `signed_field` takes them.
+        As for `signed_field`.
     bins
-        How many, ≥ 1, of equal width from -max|h| to max|h| over finite h: an odd number has 0 in the middle of a bin.
-        Or their borders, rising, between which all finite h lie.
+        Number of equal bins, ≥ 1, from -max|h| to max|h| over finite h; an odd number has 0 in the middle of a bin. Or
+        rising borders between which all finite h lie.
 
     Returns
     -------
     Dataset with
 
-    - `field` (top, left), h of the crop that begins there, in cells; NaN where there is none, ±inf as `signed_field`;
-    - `probability` (bin), the fraction of crops in each bin, with the coordinates `low` and `high` (bin); the last bin
-      includes its upper border, the others their lower one;
-    - `surely_truth` and `surely_rival`, the fractions of crops with h = +inf and -inf. The three sum to 1.
+    - `field` (top, left), h of the crop with this corner, in cells; NaN without a crop, ±inf as in `signed_field`;
+    - `probability` (bin), the fraction of crops in each bin from `low` to `high` (bin); a bin includes its lower
+      border, the last one also its upper border;
+    - `surely_truth` and `surely_rival`, the fractions of crops with h = +inf and -inf. All fractions sum to 1.
 
     Raises
     ------
     InputError
-        As `signed_field`; or if there is a field outside the bins, or the places of the crops are not told or repeat.
+        As for `signed_field`; or if a field lies outside the bins, or places of crops are missing or repeat.
 
     See Also
     --------
@@ -151,7 +151,7 @@ def crop_fields(compatibility: xr.DataArray, truth: str, rival: str, *, bins: in
 
 
 def _field_map(field: xr.DataArray) -> xr.DataArray:
-    """The field at (top, left), for all rows and columns from the first to the last that has a crop."""
+    """The field at (top, left), from the first to the last row and column with a crop."""
     left, top = np.array(places("compatibility", field)).T
     columns, rows = np.arange(left.min(), left.max() + 1), np.arange(top.min(), top.max() + 1)
     values = np.full((len(rows), len(columns)), np.nan)
@@ -172,15 +172,15 @@ def _borders(finite: np.ndarray, bins: int | Sequence[float]) -> np.ndarray:
         raise InputError(f"bins = {bins!r}: expected at least two borders, rising")
     outside = finite[(finite < borders[0]) | (finite > borders[-1])]
     if outside.size:
-        raise InputError(f"bins reach from {borders[0]:g} to {borders[-1]:g}: expected that {outside[0]:g} lies within")
+        raise InputError(f"bins reach from {borders[0]:g} to {borders[-1]:g}: expected bins that hold {outside[0]:g}")
     return borders
 
 
 def check_compatibility(compatibility: xr.DataArray) -> xr.DataArray:
-    """The compatibility as (crop, country), or InputError where it is something else."""
+    """The compatibility as (crop, country); InputError if it is something else."""
     if not isinstance(compatibility, xr.DataArray) or set(compatibility.dims) != {"crop", "country"}:
         raise InputError("compatibility: expected a DataArray over crop and country, as crop_compatibility returns it")
     values = compatibility.transpose("crop", "country")
     if not (values.values >= 0).all() or not np.allclose(values.sum("country"), 1, rtol=0, atol=1e-9):
-        raise InputError("compatibility: expected probabilities, each row of which sums to 1")
+        raise InputError("compatibility: expected probabilities, in rows that sum to 1")
     return values.assign_attrs(SIZES | values.attrs)

@@ -1,4 +1,4 @@
-"""The flags of the game, and what a flag of a user's own pool is made of."""
+"""The flags of the game, and `Flag` for a pool of your own."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ class Flag:
     stripes
         Colours, keys of `COLOURS`; all stripes are equally wide.
     triangle
-        Colour of the triangle whose base is the hoist and whose tip is at half the height; None where there is none.
+        Colour of the triangle whose base is the hoist and whose tip is at half the height; None without one.
     triangle_depth
-        How far the tip reaches, as a share of the width. Paper 002 does not say; the flags of `FLAGS` have one half.
+        Position of the tip as a share of the width. [002] does not give it; the flags of `FLAGS` have one half.
 
     Raises
     ------
     InputError
-        If a value is none of these.
+        If a value is not as described.
     """
 
     country: str
@@ -72,7 +72,7 @@ class Flag:
 
 
 def check_pool(flags: Sequence[Flag]) -> tuple[Flag, ...]:
-    """The pool as a tuple; InputError where it is empty, holds something else than flags, or a country twice."""
+    """The pool as a tuple; InputError if it is empty, holds anything but flags, or a country twice."""
     pool = tuple(flags)
     if not pool or not all(isinstance(flag, Flag) for flag in pool):
         raise InputError(f"flags = {flags!r}: expected at least one Flag, and nothing else")
@@ -108,7 +108,7 @@ def flag_of(country: str, flags: Sequence[Flag] | None = None) -> Flag:
     raise InputError(f"country = {country!r}: expected one of {', '.join(flag.country for flag in pool)}")
 
 
-# [002] Appendix C: "28 stripe and triangle flags"; which ones is told by the pool published with the paper.
+# [002] Appendix C: "28 stripe and triangle flags", listed in the pool published with the paper.
 FLAGS = tuple(
     Flag(row.country, row.orientation, tuple(row.stripes.split()), row.triangle or None)
     for row in flag_game("flag_pool").itertuples()

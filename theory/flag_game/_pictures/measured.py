@@ -1,4 +1,4 @@
-"""Crop compatibility of an agent that was asked: from counts of its answers."""
+"""Crop compatibility of an agent, measured from counts of its answers."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ COLUMNS = ("left", "top", "width", "height", "truth_count", "rival_count", "B_va
 
 
 def probe_counts(table: pd.DataFrame, truth: str, rival: str) -> xr.DataArray:
-    """Counts of answers, from a probe of crops whose answers were restricted to two countries.
+    """Counts of answers from a probe of crops that allowed two countries as answers.
 
     Parameters
     ----------
     table
-        A row a crop: `left`, `top`, `width`, `height` in cells; `truth_count` and `rival_count` of `B_valid` answers,
-        as `meanfield.datasets.flag_game("yemen_crop_probe")` has them.
+        One row per crop: `left`, `top`, `width`, `height` in cells; `truth_count` and `rival_count` of `B_valid`
+        answers, as in `meanfield.datasets.flag_game("yemen_crop_probe")`.
     truth, rival
-        The two countries; the table does not name them.
+        The two countries, which the table does not name.
 
     Returns
     -------
@@ -32,12 +32,12 @@ def probe_counts(table: pd.DataFrame, truth: str, rival: str) -> xr.DataArray:
     Raises
     ------
     InputError
-        If a column is missing, a count is no whole number ≥ 0, the two do not add up to `B_valid`, a crop is there
-        twice, crops differ in size, or truth and rival are one.
+        If a column is missing, a count is no whole number ≥ 0, the two do not add up to `B_valid`, a crop occurs twice,
+        crops differ in size, or truth and rival are the same.
 
     See Also
     --------
-    measured_compatibility : makes compatibilities of the counts
+    measured_compatibility : compatibilities from these counts
     """
     missing = [column for column in COLUMNS if column not in table.columns]
     if missing:
@@ -53,8 +53,7 @@ def probe_counts(table: pd.DataFrame, truth: str, rival: str) -> xr.DataArray:
     if wrong.size:
         row = wrong[0]
         raise InputError(
-            f"table, row {row}: truth_count + rival_count = {counts[row].sum()}, B_valid = {trials[row]}: "
-            "expected that all answers, and no more, are counted"
+            f"table, row {row}: truth_count + rival_count = {counts[row].sum()}: expected B_valid = {trials[row]}"
         )
     repeated = table.duplicated(["left", "top"]).to_numpy()
     if repeated.any():
@@ -80,21 +79,22 @@ def probe_counts(table: pd.DataFrame, truth: str, rival: str) -> xr.DataArray:
 
 
 def measured_compatibility(counts: xr.DataArray, pseudo_count: float = PSEUDO_COUNT) -> xr.DataArray:
-    """Crop compatibility p_i(k) from how often country k was the answer to crop i: p = (n + a) / Σ (n + a).
+    """Crop compatibility p_i(k) from the number n of times that country k was the answer to crop i.
+
+    p = (n + a) / Σ (n + a), with a pseudo-count a.
 
     Parameters
     ----------
     counts
-        (crop, country), whole numbers ≥ 0; countries that were offered and never named belong in it, with zeros. Its
-        attrs `canvas_width`, `canvas_height`, `crop_width` and `crop_height`, in cells, are those of the game (24, 16,
-        6, 4) where they are missing.
+        (crop, country), whole numbers ≥ 0, with zeros for countries that were offered and never named. The attrs
+        `canvas_width`, `canvas_height`, `crop_width` and `crop_height`, in cells, default to the game's 24, 16, 6, 4.
     pseudo_count
-        a ≥ 0, the same for each country. At 0 p is the share of answers, and fields of crops that were always answered
-        alike are infinite. [002] Appendix E does not say how it treats them.
+        a ≥ 0, the same for each country. At 0, p is the share of answers, and a crop with only one answer has an
+        infinite field; [002] Appendix E does not say how it treats such crops.
 
     Returns
     -------
-    DataArray `compatibility` (crop, country); rows sum to 1. The coordinates are those of `counts`.
+    DataArray `compatibility` (crop, country) with the coordinates of `counts`; rows sum to 1.
 
     Raises
     ------
@@ -119,7 +119,7 @@ def measured_compatibility(counts: xr.DataArray, pseudo_count: float = PSEUDO_CO
 
 
 def check_counts(counts: xr.DataArray) -> xr.DataArray:
-    """`counts` as integers (crop, country) with the sizes of the game in its attrs, or InputError."""
+    """`counts` as integers (crop, country) with the sizes of the game in its attrs; InputError if it is not counts."""
     if not isinstance(counts, xr.DataArray) or set(counts.dims) != {"crop", "country"}:
         raise InputError("counts: expected a DataArray over crop and country")
     counts = counts.transpose("crop", "country")
@@ -127,7 +127,7 @@ def check_counts(counts: xr.DataArray) -> xr.DataArray:
 
 
 def _whole(values: np.ndarray, name: str) -> np.ndarray:
-    """Whole numbers ≥ 0 as integers; InputError names the first that is none."""
+    """The values as integers; InputError names the first that is no whole number ≥ 0."""
     numbers = np.asarray(pd.to_numeric(np.ravel(values), errors="coerce"), dtype=float)
     good = np.isfinite(numbers)
     good[good] = (numbers[good] >= 0) & (numbers[good] % 1 == 0)

@@ -1,4 +1,4 @@
-"""A measured probe of crops beside the ideal observer."""
+"""A measured probe of crops, compared with the ideal observer."""
 
 from __future__ import annotations
 
@@ -29,23 +29,23 @@ def compare_with_probe(
     level: float = 0.99,
     scale: int = SCALE,
 ) -> xr.Dataset:
-    """What was answered to each crop, beside what an ideal observer holds for probable, and where the two part.
+    """The answers to each crop beside the posterior of an ideal observer, and the crops at which they differ.
 
-    The pool of the ideal observer is what was offered as an answer: the countries of `counts`.
+    The ideal observer's pool are the countries of `counts`, which were offered as answers.
 
     Parameters
     ----------
     counts
-        (crop, country) with coordinates `left` and `top` (crop), as `probe_counts` returns it; sizes as
-        `measured_compatibility` takes them.
+        (crop, country) with coordinates `left` and `top` (crop), from `probe_counts`; sizes as for
+        `measured_compatibility`.
     truth
-        The country whose flag the crops were cut from.
+        The country of the hidden flag.
     flags
-        Where the flags of these countries are looked up.
+        The flags of these countries, among others.
     noise, counting, scale
-        As `crop_compatibility` takes them.
+        As for `crop_compatibility`.
     level
-        Joint confidence of all intervals together.
+        Joint confidence of all intervals.
 
     Returns
     -------
@@ -56,8 +56,8 @@ def compare_with_probe(
     - `ideal`, p_i(T) of the ideal observer;
     - `difference` = measured - ideal, and `departs`, whether ideal lies outside the interval.
 
-    attrs: `spearman` and `kendall` (tau-b), rank correlations of the two over the crops, with mean ranks for ties; NaN
-    where one is the same for all.
+    attrs: `spearman` and `kendall` (tau-b), rank correlations of measured and ideal with mean ranks for ties; NaN if
+    one of them is constant.
 
     Raises
     ------
@@ -102,7 +102,7 @@ def compare_with_probe(
 
 
 def _positions(every: xr.DataArray, counts: xr.DataArray) -> list[int]:
-    """The number among all crops of each that was asked about."""
+    """The numbers, among all crops, of the crops in `counts`."""
     number = {place: i for i, place in enumerate(places("counts", every))}
     asked = places("counts", counts)
     for left, top in asked:
@@ -112,7 +112,7 @@ def _positions(every: xr.DataArray, counts: xr.DataArray) -> list[int]:
 
 
 def _interval(successes: np.ndarray, trials: np.ndarray, level: float) -> tuple[np.ndarray, np.ndarray]:
-    """Clopper and Pearson's interval: it has at least its level for any probability, also at the ends."""
+    """Clopper and Pearson's interval: it has at least its level for any probability."""
     tail, failures = (1 - level) / 2, trials - successes
     low = np.where(successes == 0, 0.0, beta.ppf(tail, np.maximum(successes, 1), failures + 1))
     high = np.where(failures == 0, 1.0, beta.isf(tail, successes + 1, np.maximum(failures, 1)))

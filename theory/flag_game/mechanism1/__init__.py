@@ -1,4 +1,4 @@
-"""Mechanism 1 of [002]: its parameters, its simulator, and fits to the endpoints of populations of several sizes."""
+"""Mechanism 1 of [002], random fields and social coupling: parameters, simulator, and fits to measured endpoints."""
 
 from theory.flag_game.mechanism1._agents import Ends as Ends
 from theory.flag_game.mechanism1._agents import play as play

@@ -1,8 +1,8 @@
-"""Mechanism 1 agent by agent: [002] Appendix E as it stands there, many runs side by side.
+"""Mechanism 1 agent by agent, exactly as in [002] Appendix E, many runs side by side.
 
-A run draws in a fixed order, and how much it draws does not depend on the parameters: for each agent the component,
-then the normal deviate of its field; for each interaction the pair, then the message. So runs of the same number under
-two sets of parameters share their luck, and their difference is due to the parameters (common random numbers).
+A run draws the same random numbers in the same order under all parameters: for each agent the component, then the
+normal deviate of its field; for each interaction the pair, then the message. Runs of the same number under two sets of
+parameters therefore differ by the parameters alone (common random numbers).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def play(
 ) -> Ends:
     """`runs` runs among N agents; a run depends on (parameters, seed, N, its number) only, not on threads.
 
-    `report` is told how many more runs are done.
+    `report` is called with the number of runs done since its last call.
     """
     ends = Ends(np.empty((1, runs), np.int64), np.empty((1, runs)), np.empty((1, runs)))
     _play([parameters], n_agents, seed, ends, report)
@@ -53,7 +53,7 @@ def votes_of(points: Sequence[Mechanism1], n_agents: int, runs: int, seed: int) 
 
 
 def _play(points: Sequence[Mechanism1], n_agents: int, seed: int, ends: Ends, report: Callable[[int], object]) -> None:
-    """Writes the ends (points, runs), or for none of the points where they are empty."""
+    """Writes the ends (points, runs); an empty array stays empty."""
     if len({one.interactions_per_agent for one in points}) > 1:
         raise ValueError("points differ in interactions_per_agent")
     n_interactions = points[0].interactions_per_agent * n_agents
@@ -104,7 +104,7 @@ def interact(belief, h, stream, n_interactions, rules):
     for _ in range(n_interactions):
         speaker, listener, s0, s1, s2, s3 = next_pair(pairs, s0, s1, s2, s3)
         u, s0, s1, s2, s3 = next_uniform(s0, s1, s2, s3)
-        # u < (1 + tanh(βℓ))/2 where 2βℓ is above this number
+        # u < (1 + tanh(βℓ))/2 if 2βℓ is above this number
         sharp = np.log(u / (1.0 - u))
         for p in range(h.shape[1]):
             said = J[p] if 2.0 * beta[p] * belief[speaker, p] > sharp else -J[p]

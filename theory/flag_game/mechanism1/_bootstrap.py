@@ -1,4 +1,4 @@
-"""Parametric bootstrap: what the fit would have found, had the same populations been run again."""
+"""Parametric bootstrap: fits to data drawn from the fit."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ STEPS = 40  # at most; with 4, spreads come out up to 4 times too small
 
 
 class Refits(NamedTuple):
-    """Refits of data drawn at a fit."""
+    """Refits of data drawn from a fit."""
 
     points: np.ndarray  # (replicates, free)
-    gains: np.ndarray  # (replicates,): in log-likelihood of the drawn data, over the parameters they were drawn at
+    gains: np.ndarray  # (replicates,): in log-likelihood of the drawn data over the parameters that drew them
 
     @property
     def effective_parameters(self) -> float:
-        """Twice the mean gain, which is by how much a fit flatters itself; NaN of fewer than 2 refits."""
+        """Twice the mean gain, by which a fit flatters itself; NaN with fewer than 2 refits."""
         return 2 * float(self.gains.mean()) if len(self.gains) > 1 else np.nan
 
     @property
@@ -56,10 +56,10 @@ def bootstrap(
     seed: int,
     report: Callable[[int], object],
 ) -> Refits:
-    """Refits from `point`, whose moments on the simulator are `moments`.
+    """Refits that start at `point`, where the simulator has the `moments`.
 
-    Refits use the surrogate, corrected so that at `point` it agrees with the simulator. Their damping holds what the
-    data don't determine, so that there the spread is too small: see the curvature.
+    Refits use the surrogate, corrected to agree with the simulator at `point`. Their damping holds directions which the
+    data do not determine, so the spread there is too small: see the curvature instead.
     """
     surrogate, _ = surrogate_moments(coordinates.theta, point, draws)
     ratio = np.where(measured.possible, moments.values[:, :4] / np.maximum(surrogate[:, :4], LEAST_PROBABILITY), 0.0)
@@ -75,7 +75,7 @@ def bootstrap(
     (drawn_at,) = moments_at([point])
 
     def refitted(b: int) -> tuple[np.ndarray, float]:
-        # Each has a generator of its own, so that the first replicates are the same however many follow.
+        # One generator each: the first replicates are the same however many follow.
         again = measured_again(moments.laws, measured, np.random.default_rng([seed, b]))
         summit = climb(moments_at, slopes_at, point, again, STEPS)
         return summit.coordinates, summit.log_likelihood - log_likelihood(drawn_at, again)

@@ -1,14 +1,13 @@
 """Parameters on scales without bounds, on which a search moves and standard errors are symmetric.
 
-Means stay as they are; α becomes its logit; the two weights, where both are free, become their log-ratios to what is
-left, and one alone the logit of its share of what the other leaves; all else becomes its logarithm.
+Means stay as they are, α becomes its logit, and all else its logarithm. Two free weights become their log-ratios to the
+rest of the total; one free weight becomes the logit of its share of what the other leaves.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -18,7 +17,7 @@ from theory.flag_game.mechanism1._parameters import PARAMETERS, Mechanism1
 WEIGHTS = ("weight_T", "weight_R")
 MEANS = ("mean_T", "mean_R", "mean_0")
 UNIT = (*WEIGHTS, "alpha")
-FARTHEST = 7.0  # from where a search or climb starts, in coordinates; a factor of 1,100 is more than data tell apart
+FARTHEST = 7.0  # from the start of a search or climb, in coordinates; data do not resolve a factor of 1,100
 
 
 def theta_of(parameters: Mechanism1) -> np.ndarray:
@@ -40,7 +39,7 @@ class Coordinates:
         return cls(tuple(name for name in PARAMETERS if name in free), held)
 
     def from_parameters(self, parameters: Mechanism1) -> np.ndarray:
-        """The coordinates (free,) of parameters; those that are held are not looked at."""
+        """The coordinates (free,) of the free parameters."""
         values = np.array([getattr(parameters, name) for name in self.free], dtype=float)
         rest = self._room(1 - sum(getattr(parameters, name) for name in WEIGHTS), parameters)
         coordinates = np.empty(len(self.free))
@@ -51,23 +50,22 @@ class Coordinates:
             coordinates[i] = value if name in MEANS else np.log(value / other) if name in UNIT else np.log(value)
         return coordinates
 
-    def theta(self, coordinates: Any) -> Any:
-        """All of PARAMETERS, shape (14,), as NumPy or JAX arrays."""
-        xp = coordinates.__array_namespace__()
+    def theta(self, coordinates: np.ndarray) -> np.ndarray:
+        """The values of PARAMETERS, shape (14,)."""
         given = {name: coordinates[i] for i, name in enumerate(self.free)}
-        shares = {name: xp.exp(given[name]) for name in WEIGHTS if name in given}
+        shares = {name: np.exp(given[name]) for name in WEIGHTS if name in given}
         room = 1 - sum(getattr(self.held, name) for name in WEIGHTS if name not in given)
         values = []
         for name in PARAMETERS:
             if name not in given:
-                values.append(xp.asarray(float(getattr(self.held, name))))
+                values.append(float(getattr(self.held, name)))
             elif name in WEIGHTS:
                 values.append(room * shares[name] / (1 + sum(shares.values())))
             elif name == "alpha":
-                values.append(1 / (1 + xp.exp(-given[name])))
+                values.append(1 / (1 + np.exp(-given[name])))
             else:
-                values.append(given[name] if name in MEANS else xp.exp(given[name]))
-        return xp.stack(values)
+                values.append(given[name] if name in MEANS else np.exp(given[name]))
+        return np.array(values)
 
     def parameters(self, coordinates: np.ndarray) -> Mechanism1:
         theta = self.theta(coordinates)
@@ -75,16 +73,12 @@ class Coordinates:
 
     def derivative(self, coordinates: np.ndarray) -> np.ndarray:
         """d(free parameter)/d(coordinate), shape (free, free); the weights depend on both of their coordinates."""
-        step = 1e-6
-        columns = []
-        for i in range(len(self.free)):
-            move = step * (np.arange(len(self.free)) == i)
-            columns.append((self._free_values(coordinates + move) - self._free_values(coordinates - move)) / (2 * step))
-        return np.stack(columns, axis=-1)
-
-    def _free_values(self, coordinates: np.ndarray) -> np.ndarray:
-        theta = self.theta(coordinates)
-        return np.array([theta[PARAMETERS.index(name)] for name in self.free])
+        places, step = [PARAMETERS.index(name) for name in self.free], 1e-6
+        ways = [
+            (self.theta(coordinates + move)[places] - self.theta(coordinates - move)[places]) / (2 * step)
+            for move in step * np.eye(len(places))
+        ]
+        return np.stack(ways, axis=-1)
 
     @staticmethod
     def _room(rest: float, parameters: Mechanism1) -> float:
@@ -94,12 +88,12 @@ class Coordinates:
 
 
 def interval_of(name: str, value: float, standard_error: float, z: float) -> tuple[float, float]:
-    """value ± z standard errors, taken on the scale of the parameter so that it stays in its range."""
+    """value ± z standard errors on the scale of the coordinate, so that the interval stays in the parameter's range."""
     if name in MEANS:
         return value - z * standard_error, value + z * standard_error
     slope = 1 / (value * (1 - value)) if name in UNIT else 1 / value
     centre = np.log(value / (1 - value)) if name in UNIT else np.log(value)
     ends = centre + np.array([-z, z]) * slope * standard_error
-    with np.errstate(over="ignore", divide="ignore"):  # the interval of what is not known at all reaches to infinity
+    with np.errstate(over="ignore", divide="ignore"):  # the interval of an unknown parameter reaches to infinity
         low, high = np.exp(ends)
         return (1 / (1 + 1 / low), 1 / (1 + 1 / high)) if name in UNIT else (low, high)

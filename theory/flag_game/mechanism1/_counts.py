@@ -1,4 +1,4 @@
-"""What was measured of populations of several sizes: endpoint counts, mean accuracies and their standard errors."""
+"""Measurements of populations of several sizes: endpoint counts, mean accuracies and their standard errors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ INTERVAL = ("final_ci_low", "final_ci_high")
 INTERVAL_LEVEL = 0.95
 STANDARD_ERRORS_WIDE = 2 * 1.959963984540054  # of a 95 % interval
 BY_CLASS = "endpoint_count"
-# Mean accuracy and its standard error: in the published tables, and of simulated or played games.
+# Mean accuracy and its standard error: in the published tables, and from simulated or played games.
 ACCURACIES = (("final_mean", "final_standard_error"), ("collective_accuracy", "collective_accuracy_se"))
 Source = str | os.PathLike | pd.DataFrame | xr.Dataset
 
@@ -29,13 +29,13 @@ class EndpointCounts(NamedTuple):
     Attributes
     ----------
     n_agents, seeds
-        Shape (K,): agents, and runs that were made with them.
+        Numbers of agents and of runs, shape (K,).
     counts
-        Shape (K, 4): how many runs ended in each of ENDPOINTS.
+        Numbers of runs that ended in each of ENDPOINTS, shape (K, 4).
     accuracy, standard_error
-        Shape (K,): mean share of agents with the truth in the end. NaN where it was not measured.
+        Mean share of agents with the truth at the end, shape (K,); NaN where it was not measured.
     accuracy_interval
-        Shape (K, 2): the ends of its 95 % interval, where the source has them.
+        Ends of its 95 % interval, shape (K, 2), if the source has them.
     """
 
     n_agents: np.ndarray
@@ -54,19 +54,21 @@ class EndpointCounts(NamedTuple):
         """Which classes exist at each N, shape (K, 4)."""
         return np.stack([possible_endpoints(n) for n in self.sizes])
 
+    @property
+    def precision(self) -> np.ndarray:
+        """1/standard_error² of the accuracies, shape (K,); 0 without a measurement."""
+        return np.where(np.isfinite(self.accuracy), self.standard_error, np.inf) ** -2.0
+
 
 def read_counts(source: Source) -> EndpointCounts:
-    """Measurements from a CSV file, a table or a Dataset with its columns.
+    """Measurements from a CSV file, a table or a Dataset with the same columns.
 
-    An accuracy of NaN was not measured at this N, whatever its error says; where the error is 0 or NaN, as with games
-    that all end alike, the accuracy must be NaN.
-
-    Columns `N` (of a Dataset also the coordinate `n_agents`), `seeds`, `correct_consensus_count`,
-    `wrong_consensus_count`, `polarization_count`, `fragmentation_count`; and, all or none of them, `final_mean` with
-    either `final_standard_error` or the ends `final_ci_low` and `final_ci_high` of its 95 % interval;
-    `collective_accuracy` with `collective_accuracy_se` is the same. A Dataset may hold, instead of a column for each
-    class, `endpoint_count` (n_agents, endpoint), as `accuracy` and `simulate` of `validation.flag_game` return it, for
-    one N or several along `n_agents`.
+    - `N` (in a Dataset also the coordinate `n_agents`), `seeds`, `correct_consensus_count`, `wrong_consensus_count`,
+      `polarization_count`, `fragmentation_count`. A Dataset may hold `endpoint_count` (n_agents, endpoint) instead of
+      the four counts, for one N or several, as from `accuracy` and `simulate` of `validation.flag_game`.
+    - Optional: `final_mean` with `final_standard_error`, or with the ends `final_ci_low` and `final_ci_high` of its
+      95 % interval; or `collective_accuracy` with `collective_accuracy_se`. An accuracy of NaN was not measured. It has
+      to be NaN if its error is 0 or NaN, as when all games end alike.
 
     Raises
     ------
@@ -110,7 +112,7 @@ def _table(source: Source) -> pd.DataFrame:
 
 
 def _by_size(source: xr.Dataset) -> xr.Dataset:
-    """With sizes along a dim, and a column for each class."""
+    """The Dataset with sizes along a dim, and a column for each class."""
     if "n_agents" in source.coords and source["n_agents"].ndim == 0:
         source = source.expand_dims("n_agents")
     if not {"n_agents", "N"} & set(source.variables):
@@ -179,7 +181,7 @@ def _accuracy(table: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray |
 
 
 def _interval(table: pd.DataFrame, mean: np.ndarray) -> np.ndarray:
-    """The ends (K, 2) of the interval of each mean, which is in it; NaN where there is no mean."""
+    """The ends (K, 2) of the interval of each mean; NaN without a mean, InputError if the mean lies outside."""
     low, high = (_numbers(table, name) for name in INTERVAL)
     outside = ~np.isnan(mean) & ~((low <= mean) & (mean <= high))
     if outside.any():

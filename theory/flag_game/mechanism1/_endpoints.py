@@ -1,4 +1,4 @@
-"""How a run ends: the classes of [002] §2.3 for a population that votes for the truth or for one rival."""
+"""Endpoints of runs: the classes of [002] §2.3 for a population that votes for the truth or for one rival."""
 
 from __future__ import annotations
 
@@ -23,11 +23,6 @@ class VoteBands(NamedTuple):
     polar_low: int  # fewest and most votes for the truth in a polarised end
     polar_high: int
 
-    @property
-    def fragmentable(self) -> bool:
-        """Whether some number of votes is neither consensus nor polarised."""
-        return self.polar_high < self.consensus - 1
-
 
 def vote_bands(n_agents: int) -> VoteBands:
     consensus = -(-CONSENSUS_PERCENT * n_agents // 100)
@@ -36,7 +31,7 @@ def vote_bands(n_agents: int) -> VoteBands:
 
 
 def endpoints_of_votes(n_agents: int) -> np.ndarray:
-    """The number, in ENDPOINTS, of the class in which 0 to N votes for the truth end, shape (N + 1,)."""
+    """The class of each number of votes for the truth, 0 to N, as its place in ENDPOINTS; shape (N + 1,)."""
     votes = np.arange(n_agents + 1)
     bands = vote_bands(n_agents)
     classes = np.full(n_agents + 1, ENDPOINTS.index(FRAGMENTED))
@@ -52,7 +47,7 @@ def possible_endpoints(n_agents: int) -> np.ndarray:
 
 
 class VoteMoments(NamedTuple):
-    """What a law of the number of votes says of one run."""
+    """Moments of one run under a law of the number of votes."""
 
     endpoints: np.ndarray  # (4,), probabilities of the classes
     mean: float  # of the share of votes for the truth

@@ -30,20 +30,20 @@ from theory.flag_game.mechanism1._zealots import judgement
 LEAST_RUNS = 4000  # as in [002] Appendix E
 FEW_RUNS = 1000
 RUNS_A_SEED = 3  # simulated; estimates are then 1 + 1/3 times as variable as with infinitely many
-CHECK = 5  # times as many runs, with other random numbers, say how likely the outcome is
+CHECK = 5  # times as many runs, with other random numbers, for the likelihood of the outcome
 SPREAD = 0.7  # of the starts, in coordinates
 CLIMBS = 2
-# Agents drawn for each N, for the surrogate of the refits: other draws of 2¹⁴ agents move what refits gain by as much
-# as going from 2¹⁴ to 2¹² does, a fifth of its Monte-Carlo error with 20 replicates.
+# Agents drawn for each N, for the surrogate of the refits. Going from 2¹⁴ to 2¹² changes the refits' gain by as much as
+# other draws of 2¹⁴ do, a fifth of its Monte-Carlo error with 20 replicates.
 REFIT_SLOTS = 2**12
-TOGETHER = 6  # steps tried in a call of the simulator, which takes hardly longer than for one
+TOGETHER = 6  # steps tried in one call of the simulator, which takes hardly longer than a single step
 LARGEST_SEED = 2**61 - 1  # the simulator takes 64 bits, and five seeds are made of one
 # Random numbers of the climb, the two Jacobians, the check and the bootstrap are unrelated.
 CLIMBED, LEFT, RIGHT, CHECKED, RESAMPLED = range(5)
 
 
 class Fit(NamedTuple):
-    """What a fit finds, before it is labelled."""
+    """A fit without labels."""
 
     coordinates: Coordinates
     point: np.ndarray  # (free,)
@@ -64,39 +64,39 @@ def fit(
     seed: int = 0,
     progress: bool = False,
 ) -> xr.Dataset:
-    """The likeliest parameters of Mechanism 1, what the data determine of them, and how they compare with the paper's.
+    """The likeliest parameters of Mechanism 1, with standard errors, and a comparison with the paper's parameters.
 
     Endpoints are multinomial, mean accuracies normal with their measured standard errors. The search follows the
-    gradient of a smooth surrogate from several starts; then damped Fisher scoring, with the surrogate's derivatives
-    carried over, climbs on the exact simulator, whose random numbers are the same for all parameters. Standard errors
-    are Godambe's, since endpoints and accuracies come from the same seeds, and take the simulator's own luck into
-    account. Source: [002] Section 4, Appendix E.
+    gradient of a smooth surrogate from several starts. Then damped Fisher scoring with the surrogate's derivatives
+    climbs on the exact simulator, with the same random numbers for all parameters. Standard errors are Godambe's, since
+    endpoints and accuracies come from the same seeds, and include the simulator's own luck. Source: [002] Section 4,
+    Appendix E.
 
     Parameters
     ----------
     counts
         A CSV file or a table with the columns N, seeds, correct_consensus_count, wrong_consensus_count,
-        polarization_count, fragmentation_count, and final_mean with final_standard_error or with the ends final_ci_low
-        and final_ci_high of its 95 % interval; or without accuracies, or with NaN where they were not measured. Or a
-        Dataset over `n_agents`: what `validation.flag_game.simulate` returns, and what `validation.flag_game.accuracy`
-        returns, for one N or with several N joined by `xr.concat(..., "n_agents")`.
+        polarization_count, fragmentation_count and, optionally, final_mean with final_standard_error or with the ends
+        final_ci_low and final_ci_high of its 95 % interval; an accuracy that was not measured is NaN. Or a Dataset over
+        `n_agents` from `validation.flag_game.simulate` or `validation.flag_game.accuracy`, for one N or for several
+        joined by `xr.concat(..., "n_agents")`.
     free
         Names of the parameters to fit; the others stay at the values of `start`.
     start
-        Where the first search starts; a free parameter must not be at the end of its range.
+        Start of the first search; a free parameter must not be at an end of its range.
     starts
         Number of searches on the surrogate; all but the first start at random around `start`. With 0 the climb on the
         simulator starts at `start`.
     runs
-        Runs of the simulator at each N. Default: 4,000, or three times the seeds where that is more. With fewer than
-        1,000 a warning says that the list of what the data determine is noisy.
+        Runs of the simulator at each N. Default: 4,000, or three times the seeds if that is more. Fewer than 1,000 give
+        a warning: the list of determined directions is then noisy.
     bootstrap
-        Number of parametric bootstrap replicates, 0 for none: as many seeds drawn again at the fit, and refitted on the
-        surrogate corrected there until the climb has converged. They also give `effective_parameters`.
+        Number of parametric bootstrap replicates, 0 for none. Each draws as many seeds from the fit and refits them on
+        the corrected surrogate until the climb has converged. They also give `effective_parameters`.
     level
-        Of the intervals.
+        Level of the intervals.
     seed
-        0 to 2^61 - 1, of everything random; the same seed gives the same result.
+        Seed of all random numbers, 0 to 2^61 - 1; the same seed gives the same result.
     progress
         Show a progress bar.
 
@@ -104,23 +104,25 @@ def fit(
     -------
     Dataset with
 
-    - over `parameter`: `estimate`, `free`, `standard_error`, `interval` (bound; symmetric in means, in logits of
-      the weights and of alpha, and in logarithms of all else), `identified` (known within a factor of e, or one nat for
-      means), and `bootstrap_standard_error` (`bootstrap` refits, NaN where a parameter is not identified: refits start
-      at the fit, and where nothing pulls they stay there);
+    - over `parameter`: `estimate`, `free`, `standard_error`, `interval` (bound; symmetric in means, in logits of the
+      weights and of alpha, and in logarithms of all else), `identified` (known within a factor of e, or one nat for
+      means), and `bootstrap_standard_error` from `bootstrap` refits, NaN if a parameter is not identified: its refits
+      would stay at their start, the fit;
     - over `direction`, combinations of the free parameters from the best to the least known: `direction_error`, the
       standard error along it by curvature alone, `loading` (free_parameter), `direction_determined`, `direction_text`.
-      They are directions in the coordinates ln(w/w_0) of a weight w, with w_0 = 1 - weight_T - weight_R (weight_0 in
-      the text), logit of alpha, means as they are, and logarithms of all else;
+      The coordinates are ln(w/w_0) of a weight w, with w_0 = 1 - weight_T - weight_R (weight_0 in the text), the logit
+      of alpha, means as they are, and logarithms of all else;
     - over `n_agents`: `measured`, `fitted` and `paper` (endpoint), fractions of runs, and `measured_accuracy`,
       `measured_accuracy_error`, `fitted_accuracy`, `paper_accuracy`.
 
-    `Mechanism1.of` makes parameters of it. attrs hold `log_likelihood` and `log_likelihood_paper`, both from fresh
-    simulations with the same random numbers; `log_likelihood_error`, their Monte-Carlo standard error at the fit;
-    `effective_parameters`, twice what bootstrap refits gain in log-likelihood on average (the number of free ones, were
-    the likelihood complete and regular), with its Monte-Carlo error `effective_parameters_error`; `aic` and `bic`, with
-    that number in place of the number of free ones (all NaN with fewer than 2 replicates); `determined` and
-    `not_determined`, the directions in words.
+    `Mechanism1.of` returns its parameters. The attrs are
+
+    - `log_likelihood` and `log_likelihood_paper`, from fresh simulations with the same random numbers, and
+      `log_likelihood_error`, the Monte-Carlo standard error at the fit;
+    - `effective_parameters`, twice the mean gain of bootstrap refits in log-likelihood, and its Monte-Carlo error
+      `effective_parameters_error`; a complete and regular likelihood gives the number of free parameters;
+    - `aic` and `bic`, with `effective_parameters` as the number of parameters; all NaN with fewer than 2 replicates;
+    - `determined` and `not_determined`, the directions in words.
 
     Raises
     ------
@@ -129,20 +131,18 @@ def fit(
 
     See Also
     --------
-    compare_models : simpler models beside it
+    compare_models : comparison with simpler models
     validation.flag_game.simulate : runs with the result
     """
     measured = read_counts(counts)
     if not isinstance(start, Mechanism1):
-        raise InputError(
-            f"start = {start!r}: expected a Mechanism1, as dataclasses.replace(APPENDIX_E, J=2.0) makes one"
-        )
+        raise InputError(f"start = {start!r}: expected a Mechanism1, such as dataclasses.replace(APPENDIX_E, J=2.0)")
     coordinates = Coordinates.of(free, start)
     runs = whole_number("runs", max(LEAST_RUNS, RUNS_A_SEED * int(measured.seeds.max())) if runs is None else runs, 100)
     if runs < FEW_RUNS:
         warnings.warn(
-            f"runs = {runs}: with fewer than {FEW_RUNS} the curvature is noisy, and with it standard errors and "
-            "the list of directions that the data determine",
+            f"runs = {runs}: with fewer than {FEW_RUNS} the curvature is noisy, and so are standard errors and the "
+            "list of determined directions",
             stacklevel=2,
         )
     starts, replicates = whole_number("starts", starts), whole_number("bootstrap", bootstrap)
@@ -155,8 +155,15 @@ def fit(
     result = _label(fit, paper, measured, level)
     options = {"start": str(start), "interactions_per_agent": start.interactions_per_agent, "starts": starts}
     options |= {"runs": runs, "bootstrap": replicates, "level": level, "seed": seed}
-    return stamp(result, "mechanism1_fit", None, free=" ".join(coordinates.free), **options).assign_attrs(
-        _judged(fit, paper, measured, CHECK * runs)
+    result = stamp(result, "mechanism1_fit", None, free=" ".join(coordinates.free), **options)
+    known = result["direction_determined"].values
+    return result.assign_attrs(
+        judgement(log_likelihood(fit.moments.values, measured), fit.refits.effective_parameters, measured),
+        effective_parameters_error=fit.refits.effective_parameters_error,
+        log_likelihood_paper=log_likelihood(paper.values, measured),
+        log_likelihood_error=_monte_carlo_error(fit.moments, measured, CHECK * runs),
+        determined="; ".join(result["direction_text"].values[known]),
+        not_determined="; ".join(result["direction_text"].values[~known]),
     )
 
 
@@ -211,42 +218,21 @@ def _fit(
     return Fit(coordinates, point, moments, known, again)
 
 
-def _judged(fit: Fit, paper: Moments, measured: EndpointCounts, checked_runs: int) -> dict[str, float | str]:
-    """How likely the fit is, by itself and against the paper's parameters, and what it determines."""
-    value = log_likelihood(fit.moments.values, measured)
-    names = fit.coordinates.free
-    texts = [describe(row, names, tuple(map(scale_of, names))) for row in fit.information.directions]
-    known = fit.information.eigenvalues > KNOWN**-2
-    return {
-        **judgement(value, fit.refits.effective_parameters, measured),
-        "effective_parameters_error": fit.refits.effective_parameters_error,
-        "log_likelihood_paper": log_likelihood(paper.values, measured),
-        "log_likelihood_error": _monte_carlo_error(fit.moments, measured, checked_runs),
-        "determined": "; ".join(text for text, one in zip(texts, known, strict=True) if one),
-        "not_determined": "; ".join(text for text, one in zip(texts, known, strict=True) if not one),
-    }
-
-
 def _monte_carlo_error(moments: Moments, measured: EndpointCounts, runs: int) -> float:
-    """Standard error of the log-likelihood that comes from `runs` simulated runs at each N."""
-    slope = np.c_[measured.counts / moments.values[:, :4].clip(1 / runs), np.zeros(len(measured.counts))]
-    seen = np.isfinite(measured.accuracy)
-    slope[seen, 4] = ((measured.accuracy - moments.values[:, 4]) / measured.standard_error**2)[seen]
+    """Standard error of the log-likelihood from `runs` simulated runs at each N."""
+    misses = np.nan_to_num((measured.accuracy - moments.values[:, 4]) / measured.standard_error**2)
+    slope = np.c_[measured.counts / moments.values[:, :4].clip(1 / runs), misses]
     return float(np.sqrt(np.einsum("ki,kij,kj->", slope, moments.covariances, slope) / runs))
 
 
 def _label(fit: Fit, paper: Moments, measured: EndpointCounts, level: float) -> xr.Dataset:
-    parameters = _parameter_columns(fit, level)
-    found = fit.information
-    names = fit.coordinates.free
-    scales = tuple(scale_of(name) for name in names)
-    eigenvalues = np.maximum(found.eigenvalues, 0.0)
+    found, names = fit.information, fit.coordinates.free
     with np.errstate(divide="ignore"):
-        errors = eigenvalues**-0.5
-    texts = np.array([describe(row, names, scales) for row in found.directions], dtype=str)
+        errors = np.maximum(found.eigenvalues, 0.0) ** -0.5
+    texts = np.array([describe(row, names, tuple(map(scale_of, names))) for row in found.directions], dtype=str)
     seen = measured.counts / measured.seeds[:, None]
     columns = {
-        **parameters,
+        **_parameter_columns(fit, level),
         "direction_error": (("direction",), errors, "standard error along the direction, by curvature", "1"),
         "direction_determined": (("direction",), errors < KNOWN, "whether the data determine the direction", "1"),
         "direction_text": (("direction",), texts, "the direction in words", "1"),
@@ -268,14 +254,11 @@ def _label(fit: Fit, paper: Moments, measured: EndpointCounts, level: float) -> 
         "endpoint": list(ENDPOINTS),
         "n_agents": measured.n_agents,
     }
-    return labelled(
-        columns,
-        coords,
-    )
+    return labelled(columns, coords)
 
 
 def _parameter_columns(fit: Fit, level: float) -> dict[str, tuple]:
-    """Columns over all parameters; NaN for what is held."""
+    """Columns over all parameters; NaN for held ones."""
     places = [PARAMETERS.index(name) for name in fit.coordinates.free]
     estimate = theta_of(fit.coordinates.parameters(fit.point))
     slope = fit.coordinates.derivative(fit.point)

@@ -1,4 +1,4 @@
-"""What the data determine: standard errors, and the combinations of parameters that are known and unknown."""
+"""Standard errors, and the combinations of parameters that the data determine."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from theory.flag_game.mechanism1._likelihood import score_covariance, scoring_pa
 from theory.flag_game.mechanism1._simulated import Moments
 
 STEP = 0.15  # of coordinates, over which simulated differences are taken
-# Standard errors above 1 in a coordinate, a factor of 2.7 or a nat, leave a parameter unknown for practical purposes.
+# A parameter with a standard error above 1 in its coordinate, a factor of 2.7 or a nat, counts as unknown.
 KNOWN = 1.0
-LEAST_CURVATURE = 1e-4  # stands for none; its standard error, 100, makes intervals that hold nearly everything
+LEAST_CURVATURE = 1e-4  # instead of none: a standard error of 100, whose intervals hold nearly everything
 SHOWN = 0.3  # loadings below it are left out of the description of a direction
 
 Simulate = Callable[[list[np.ndarray], int], list[Moments]]  # of points in coordinates, and a seed
@@ -28,8 +28,8 @@ class Information(NamedTuple):
     covariance: np.ndarray  # (P, P), of the coordinates: H⁻¹ K H⁻¹
     eigenvalues: np.ndarray  # (P,), falling, of H
     directions: np.ndarray  # (P, P), direction i is the row i, of length 1 in coordinates
-    # tr(H⁻¹ K) over all that has curvature: the number of free ones where the likelihood is complete and regular. For
-    # exact Jacobians only, since the noise of simulated ones passes for curvature.
+    # tr(H⁻¹ K) over directions with curvature; for a complete and regular likelihood, the number of free parameters.
+    # Only for exact Jacobians: the noise of simulated ones passes for curvature.
     effective_parameters: float
 
 
@@ -45,8 +45,7 @@ def information(
 ) -> Information:
     """From two Jacobians (K, 5, P) of independent simulations, or twice the same exact one.
 
-    A product of two noisy estimates has the noise's variance in it, which would pass for information, unless the two
-    are independent.
+    The product of a noisy Jacobian with itself contains the noise's variance, which would pass for information.
     """
     halves = [scoring_parts(moments.values, j, measured)[1] for j in (left + right, left - right)]
     curvature = 0.25 * (halves[0] - halves[1])  # the symmetric part of leftᵀ W right
@@ -56,7 +55,7 @@ def information(
     inverse = (vectors / np.maximum(eigenvalues, LEAST_CURVATURE)) @ vectors.T
     known = (vectors * (eigenvalues > KNOWN**-2)) @ vectors.T
     covariance = inverse @ spread @ inverse
-    # Where nothing is known, K and H are noise, and their quotient says nothing: there the variance is that of H alone.
+    # In unknown directions K and H are noise, and so is their quotient: there the variance comes from H alone.
     lost = np.eye(len(eigenvalues)) - known
     covariance = known @ covariance @ known + lost @ inverse @ lost
     curved = (vectors * (eigenvalues > LEAST_CURVATURE)) @ vectors.T
@@ -71,14 +70,14 @@ def _signed(directions: np.ndarray) -> np.ndarray:
 
 
 def describe(direction: np.ndarray, names: tuple[str, ...], scales: tuple[str, ...]) -> str:
-    """A direction in words, as '0.83 ln J + 0.51 ln beta', the largest first; small loadings are left out."""
+    """A direction as text, such as '0.83 ln J + 0.51 ln beta', the largest first, without small loadings."""
     order = [i for i in np.argsort(-np.abs(direction)) if np.abs(direction[i]) >= SHOWN]
     terms = [f"{'-' if direction[i] < 0 else '+'} {abs(direction[i]):.2f} {scales[i].format(names[i])}" for i in order]
     return " ".join(terms).removeprefix("+ ")
 
 
 def scale_of(name: str) -> str:
-    """How a coordinate is made from its parameter, with {} for the name; weight_0 is 1 - weight_T - weight_R."""
+    """The coordinate as a function of its parameter {}, as text; weight_0 is 1 - weight_T - weight_R."""
     if name in WEIGHTS:
         return "ln({}/weight_0)"
     if name == "alpha":

@@ -1,11 +1,11 @@
-"""How probable measured endpoints and accuracies are under given moments.
+"""The likelihood of measured endpoints and accuracies under given moments.
 
 Endpoints of the seeds at one N are multinomial; their mean accuracy is normal around the model's mean with the measured
 standard error. Both come from the same seeds, so their sum is a composite likelihood, not the joint one: its maximum is
-consistent, but its curvature counts what they share twice. Standard errors are therefore those of Godambe,
-H⁻¹ K H⁻¹, where K is the covariance of the score with all correlations as the model has them.
-The joint likelihood would hold the model to P(accuracy | endpoints) as well, which it can't meet: a run that is
-polarised between two wrong countries has no counterpart among two labels.
+consistent, but its curvature counts their common information twice. Standard errors are therefore Godambe's,
+H⁻¹ K H⁻¹, where K is the covariance of the score with the model's correlations.
+The joint likelihood would also hold the model to P(accuracy | endpoints), which it can't meet: a run that is polarised
+between two wrong countries has no counterpart with two labels.
 
 Sources: Varin, Reid and Firth 2011, Statistica Sinica 21, 5; Varin and Vidoni 2005, Biometrika 92, 519.
 """
@@ -30,49 +30,37 @@ def smoothed_endpoints(numbers: np.ndarray, possible: np.ndarray) -> np.ndarray:
 
 
 def log_likelihood(moments: np.ndarray, measured: EndpointCounts) -> float:
-    """Of all measurements, given moments (K, 5): natural logarithm, with its constants."""
+    """The natural logarithm of the likelihood of all measurements under moments (K, 5), with its constants."""
     constants = gammaln(measured.seeds + 1).sum() - gammaln(measured.counts + 1).sum()
     seen = np.isfinite(measured.accuracy)
     constants -= np.log(measured.standard_error[seen] * np.sqrt(2 * np.pi)).sum()
-    return float(varying_part(moments, *observations(measured)) + constants)
+    return float(_varying_part(moments, measured) + constants)
 
 
-def observations(measured: EndpointCounts) -> tuple[np.ndarray, ...]:
-    """Counts, which of them are possible, accuracies, and their precision, 0 where they were not measured."""
-    seen = np.isfinite(measured.accuracy)
-    precision = np.where(seen, measured.standard_error, np.inf) ** -2.0
-    return measured.counts, measured.possible, np.where(seen, measured.accuracy, 0.0), precision
-
-
-def varying_part(
-    moments: np.ndarray, counts: np.ndarray, possible: np.ndarray, accuracy: np.ndarray, precision: np.ndarray
-) -> float:
-    """The log-likelihood without what does not depend on the moments."""
-    endpoints = np.where(possible, np.maximum(moments[:, :4], LEAST_PROBABILITY), 1.0)
-    return np.sum(counts * np.log(endpoints)) - 0.5 * np.sum(precision * (moments[:, 4] - accuracy) ** 2)
+def _varying_part(moments: np.ndarray, measured: EndpointCounts) -> float:
+    """The part of the log-likelihood that depends on the moments."""
+    endpoints = np.where(measured.possible, np.maximum(moments[:, :4], LEAST_PROBABILITY), 1.0)
+    misses = np.where(np.isfinite(measured.accuracy), moments[:, 4] - measured.accuracy, 0.0)
+    return np.sum(measured.counts * np.log(endpoints)) - 0.5 * np.sum(measured.precision * misses**2)
 
 
 def score(moments: np.ndarray, jacobian: np.ndarray, measured: EndpointCounts) -> tuple[float, np.ndarray]:
-    """The varying part and its gradient (P,), also of moments whose possible endpoints don't sum to 1."""
-    counts, possible, accuracy, precision = observations(measured)
-    seen = possible & (moments[:, :4] > LEAST_PROBABILITY)
-    slope = np.where(seen, counts / np.where(seen, moments[:, :4], 1.0), 0.0)
-    weights = np.c_[slope, precision * (accuracy - moments[:, 4])]
-    value = varying_part(moments, counts, possible, accuracy, precision)
-    return value, np.einsum("ki,kip->p", weights, jacobian)
+    """The varying part and its gradient (P,), also if the possible endpoints do not sum to 1."""
+    seen = measured.possible & (moments[:, :4] > LEAST_PROBABILITY)
+    slope = np.where(seen, measured.counts / np.where(seen, moments[:, :4], 1.0), 0.0)
+    weights = np.c_[slope, measured.precision * residuals(moments, measured)[:, 4]]
+    return _varying_part(moments, measured), np.einsum("ki,kip->p", weights, jacobian)
 
 
 def score_weights(moments: np.ndarray, measured: EndpointCounts) -> np.ndarray:
-    """The derivative of the log-likelihood in the moments is weights · (measured - expected); shape (K, 5)."""
+    """Weights (K, 5): times measured - expected, they are the log-likelihood's derivative in the moments."""
     endpoints = np.where(measured.possible, np.maximum(moments[:, :4], LEAST_PROBABILITY), np.inf)
-    accuracy = np.where(np.isfinite(measured.accuracy), measured.standard_error, np.inf) ** -2.0
-    return np.concatenate([measured.seeds[:, None] / endpoints, accuracy[:, None]], axis=1)
+    return np.c_[measured.seeds[:, None] / endpoints, measured.precision]
 
 
 def residuals(moments: np.ndarray, measured: EndpointCounts) -> np.ndarray:
-    """Measured minus expected shares of endpoints and accuracies, shape (K, 5); 0 where nothing was measured."""
-    seen = np.concatenate([measured.counts / measured.seeds[:, None], measured.accuracy[:, None]], axis=1)
-    return np.nan_to_num(seen - moments)
+    """Measured minus expected shares of endpoints and accuracies, shape (K, 5); 0 without a measurement."""
+    return np.nan_to_num(np.c_[measured.counts / measured.seeds[:, None], measured.accuracy] - moments)
 
 
 def scoring_parts(moments: np.ndarray, jacobian: np.ndarray, measured: EndpointCounts) -> tuple[np.ndarray, np.ndarray]:
@@ -90,10 +78,10 @@ def score_covariance(
     measured: EndpointCounts,
     simulated_runs: float,
 ) -> np.ndarray:
-    """K (P, P): covariance of the score, from that of one run's moments, each (5, 5).
+    """K (P, P), the covariance of the score, from the covariances (5, 5) of one run's moments.
 
-    `left` and `right` are Jacobians (K, 5, P), from independent simulations where they come from some: their noise then
-    does not add to K. The `simulated_runs` behind the moments are luck too, as if that many seeds had been measured.
+    `left` and `right` are Jacobians (K, 5, P) of independent simulations, whose noise does not add to K, or exact. The
+    `simulated_runs` behind the moments add their luck, as if that many seeds had been measured.
     """
     weights = score_weights(moments, measured)
     total = np.zeros((left.shape[-1], right.shape[-1]))

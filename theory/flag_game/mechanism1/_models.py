@@ -1,4 +1,4 @@
-"""Mechanism 1 beside simpler models of the same data."""
+"""Mechanism 1 compared with simpler models of the same data."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from theory.flag_game.mechanism1._parameters import APPENDIX_E, PARAMETERS, Mech
 from theory.flag_game.mechanism1._zealots import fit_copying
 
 SHAPES = ("scale_T", "scale_R", "exponent_R")
-# The name of each model, its free parameters, and what its others are held at.
+# The name of each model, its free parameters, and the values of the others.
 NESTED = {
     "all parameters": (PARAMETERS, APPENDIX_E),
     "constant weights": (
@@ -39,27 +39,27 @@ def compare_models(
 ) -> pd.DataFrame:
     """Mechanism 1, models nested in it, and the copying process with zealots, by information criterion.
 
-    Copying is there twice: after infinitely long runs, and after the 16 N interactions of Mechanism 1, where the share
-    of the truth at the start is one parameter more.
+    Copying occurs twice: after infinitely long runs, and after the 16 N interactions of Mechanism 1, with the initial
+    share of the truth as one more parameter. [002] fitted Appendix E to its own sweep of GPT-4o. On that sweep only
+    rows with `held` = 0 compare fairly: held values cost nothing, so the criteria of the other rows are too small. On
+    other data all rows do.
 
     Parameters
     ----------
     counts, starts, runs, bootstrap, seed, progress
-        As `fit_mechanism1` takes them.
+        As for `fit_mechanism1`.
 
     Returns
     -------
-    DataFrame, a row a model, the best AIC first: `model`, `free`, how many parameters are free; `held`, how many others
-    count that are held at their values in Appendix E; `effective`, how many the free ones count for, by `bootstrap`
-    refits as in `fit_mechanism1`, tr(H⁻¹K) for copying; `effective_error`, its Monte-Carlo error; `log_likelihood`,
-    `aic`, `bic`. [002] fitted Appendix E to its own sweep of GPT-4o: on that sweep the criteria of the rows with
-    `held` above 0 are too small, since these values cost nothing there, and only rows with `held` = 0 compare fairly.
-    On other data all do.
+    DataFrame, one row per model, the best AIC first: `model`; `free`, the number of free parameters; `held`, the number
+    of others that have an effect and are held at their values in Appendix E; `effective`, the effective number of free
+    parameters, from `bootstrap` refits as in `fit_mechanism1` or, for copying, tr(H⁻¹K), and `effective_error`, its
+    Monte-Carlo error; `log_likelihood`, `aic`, `bic`.
 
     Raises
     ------
     InputError
-        If the counts are not as `fit_mechanism1` takes them.
+        If `fit_mechanism1` refuses the counts.
 
     See Also
     --------
@@ -83,7 +83,7 @@ def compare_models(
 
 
 def _held(free: tuple[str, ...], start: Mechanism1) -> int:
-    """How many parameters that are not free have the values of Appendix E, where these matter."""
+    """The number of parameters that are held at values of Appendix E and have an effect."""
     idle = {"exponent_R"} if start.scale_R == 0 else set()
     others = set(PARAMETERS) - set(free) - idle
     return sum(getattr(start, name) == getattr(APPENDIX_E, name) for name in others)

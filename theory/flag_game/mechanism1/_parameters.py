@@ -1,11 +1,10 @@
-"""The parameters of Mechanism 1, and those that the paper fitted."""
+"""The parameters of Mechanism 1, and the paper's fit of them."""
 
 # ruff: noqa: N815 (T and R are subscripts of the paper)
 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -23,28 +22,28 @@ NOT_NEGATIVE = ("scale_T", "scale_R", "sd_T", "sd_R", "sd_0", "J")
 class Mechanism1:
     """Random fields and social coupling of N agents. Source: [002] Appendix E.
 
-    An agent's field h is N(mean_c, sd_c²) where c is T, R or 0 with the probabilities
+    An agent's field h is drawn from N(mean_c, sd_c²), where the component c is T, R or 0 with the probabilities
 
         w_T(N) = weight_T (1 - exp(-N/scale_T)),   w_R(N) = weight_R (1 - exp(-(N/scale_R)^exponent_R)),
 
-    and w_0 = 1 - w_T - w_R. Its belief ℓ starts at h. In each of `interactions_per_agent`·N interactions a speaker says
-    a = +1 (the truth) with the probability (1 + tanh(βℓ))/2, otherwise -1 (the rival), and a listener moves to
-    (1 - α)ℓ + α(h + J a). Agents with ℓ > 0 vote for the truth in the end, the others for the rival.
+    and w_0 = 1 - w_T - w_R. The belief ℓ starts at h. In each of `interactions_per_agent`·N interactions a speaker says
+    a = +1 (the truth) with probability (1 + tanh(βℓ))/2, else -1 (the rival), and a listener moves to
+    (1 - α)ℓ + α(h + J a). At the end agents with ℓ > 0 vote for the truth, the others for the rival.
 
     Attributes
     ----------
     weight_T, weight_R
-        Weights of the components for large N; together at most 1.
+        Weights of the components for large N; their sum is at most 1.
     scale_T, scale_R
         Numbers of agents, ≥ 0, at which the weights saturate; 0 for constant weights.
     exponent_R
         > 0.
     mean_T, mean_R, mean_0, sd_T, sd_R, sd_0
-        Of the fields, in nats.
+        Means and standard deviations of the fields, in nats.
     J
-        J_msg ≥ 0, what a message adds to a field.
+        J_msg ≥ 0, the effect of a message on a field.
     beta
-        β > 0, how sharply beliefs decide messages.
+        β > 0, the sharpness with which beliefs decide messages.
     alpha
         α, uptake, above 0 and at most 1.
     interactions_per_agent
@@ -80,7 +79,7 @@ class Mechanism1:
 
     @classmethod
     def of(cls, fit: xr.Dataset) -> Mechanism1:
-        """The parameters that `fit_mechanism1` found, with those that it held.
+        """All parameters of a result of `fit_mechanism1`, fitted or held.
 
         Raises
         ------
@@ -98,7 +97,7 @@ class Mechanism1:
         return component_weights(np.array([getattr(self, name) for name in PARAMETERS[:5]]), n_agents)
 
     def field_law(self, n_agents: float = np.inf) -> FieldLaw:
-        """The law of an agent's field among N agents; by default that of infinitely many."""
+        """The law of an agent's field among N agents, by default infinitely many."""
         means, sds = (np.array([getattr(self, f"{name}_{c}") for c in "TR0"], float) for name in ("mean", "sd"))
         return FieldLaw(self.weights(n_agents), means, sds)
 
@@ -106,16 +105,15 @@ class Mechanism1:
 PARAMETERS = tuple(field.name for field in fields(Mechanism1) if field.name != "interactions_per_agent")
 
 
-def component_weights(shape: Any, n_agents: ArrayLike) -> Any:
-    """(w_T, w_R, w_0) on the last axis, from (weight_T, scale_T, weight_R, scale_R, exponent_R); NumPy or JAX."""
+def component_weights(shape: np.ndarray, n_agents: ArrayLike) -> np.ndarray:
+    """(w_T, w_R, w_0) on the last axis, from (weight_T, scale_T, weight_R, scale_R, exponent_R)."""
     weight_T, scale_T, weight_R, scale_R, exponent_R = shape
-    xp = shape.__array_namespace__()
-    n = xp.asarray(n_agents, dtype=float)
-    tiny = 1e-6  # turns a scale of 0 into saturated weights, without dividing by it and with finite derivatives
-    w_T = weight_T * -xp.expm1(-n / (scale_T + tiny))
-    # exp(50) is infinite for this purpose, and has finite derivatives
-    w_R = weight_R * -xp.expm1(-xp.exp(xp.minimum(exponent_R * xp.log(n / (scale_R + tiny)), 50.0)))
-    return xp.stack([w_T, w_R, 1 - w_T - w_R], axis=-1)
+    n = np.asarray(n_agents, dtype=float)
+    tiny = 1e-6  # a scale of 0 then gives saturated weights with finite derivatives
+    w_T = weight_T * -np.expm1(-n / (scale_T + tiny))
+    # exp(50) stands for infinity, and has finite derivatives
+    w_R = weight_R * -np.expm1(-np.exp(np.minimum(exponent_R * np.log(n / (scale_R + tiny)), 50.0)))
+    return np.stack([w_T, w_R, 1 - w_T - w_R], axis=-1)
 
 
 APPENDIX_E = Mechanism1(

@@ -1,4 +1,4 @@
-"""The search for the likeliest parameters on the surrogate, climbs, and what carries slopes to the simulator."""
+"""The search for the likeliest parameters on the surrogate, climbs, and the transfer of slopes to the simulator."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TINY = 1e-8
 CLIMB_STEPS = 20
 SMALL_GAIN = 2e-3  # in log-likelihood; two gains in a row below it end a climb
 DAMPING = (1e-2, 1e7)  # first, and the one at which a climb gives up
-FASTER, SLOWER = 0.2, 6.0  # times the damping after a step up, and after one that was none
+FASTER, SLOWER = 0.2, 6.0  # times the damping after a step up, and after a step that failed
 
 Evaluate = Callable[[list[np.ndarray]], Sequence[np.ndarray]]  # points (P,) to moments (K, 5)
 
@@ -27,7 +27,7 @@ Differentiate = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]  # a point
 
 
 class Summit(NamedTuple):
-    """Where a climb ends."""
+    """The end of a climb."""
 
     coordinates: np.ndarray
     moments: np.ndarray  # (K, 5)
@@ -37,7 +37,7 @@ class Summit(NamedTuple):
 def search(both_at: Differentiate, start: np.ndarray, measured: EndpointCounts) -> np.ndarray:
     """The best point that Adam (Kingma and Ba 2015) meets on the log-likelihood; `both_at` gives moments and slopes.
 
-    From far away its steps of a fixed size pass ridges on which Fisher scoring comes to rest.
+    Its steps of fixed size pass ridges on which Fisher scoring stops.
     """
     point, best, highest = start, start, -np.inf
     mean, square = np.zeros_like(start), np.zeros_like(start)
@@ -67,8 +67,8 @@ def climb(
 ) -> Summit:
     """Damped Fisher scoring: up the log-likelihood of `moments_at` with the Jacobian `slopes_at(point, moments)`.
 
-    Directions about which the data say nothing stay where they started, since damping favours short steps. So many
-    steps are tried `together`, in one call; the way is the same however many they are.
+    Damping favours short steps, so directions that the data do not determine stay at their start. One call tries
+    `together` steps; their number does not change the path.
     """
 
     def reached(points: list[np.ndarray]) -> list[Summit]:
@@ -104,8 +104,9 @@ def climb(
 def transferred(jacobian: np.ndarray, surrogate: np.ndarray, moments: np.ndarray, possible: np.ndarray) -> np.ndarray:
     """The surrogate's Jacobian (K, 5, P), carried over to other moments (K, 5) of the same parameters.
 
-    Space mapping (Bandler et al. 1994, IEEE Trans. Microw. Theory Tech. 42, 2536): the ratio of each endpoint's
-    probability to the surrogate's is taken to change little, before all are normalised; so is the difference of means.
+    Space mapping (Bandler et al. 1994, IEEE Trans. Microw. Theory Tech. 42, 2536) assumes that two quantities change
+    little: the ratio of each endpoint's probability, before normalisation, to the surrogate's, and the difference of
+    means.
     """
     relative = jacobian[:, :4] / np.maximum(surrogate[:, :4], LEAST_PROBABILITY)[..., None]
     relative = np.where(possible[..., None], relative, 0.0)

@@ -14,7 +14,7 @@ from theory.flag_game.mechanism1._parameters import Mechanism1
 
 
 class Moments(NamedTuple):
-    """At K population sizes."""
+    """Moments at K population sizes."""
 
     values: np.ndarray  # (K, 5): probabilities of the endpoints, mean share of votes for the truth
     covariances: np.ndarray  # (K, 5, 5): of one run's indicators of endpoints and its share of votes
@@ -22,7 +22,7 @@ class Moments(NamedTuple):
 
 
 def moments_of_laws(laws: list[np.ndarray], runs: float = np.inf) -> Moments:
-    """Moments under laws of the number of votes, which `runs` runs each were counted for (inf: exact laws)."""
+    """Moments under laws of the number of votes, each counted from `runs` runs (inf: exact laws)."""
     each = [vote_moments(law) for law in laws]
     endpoints = np.stack([one.endpoints for one in each])
     if np.isfinite(runs):
@@ -33,7 +33,7 @@ def moments_of_laws(laws: list[np.ndarray], runs: float = np.inf) -> Moments:
 
 
 def simulated_moments(points: Sequence[Mechanism1], sizes: tuple[int, ...], runs: int, seed: int) -> list[Moments]:
-    """For each of the parameters, from `runs` runs at each N with the random numbers that belong to `seed`."""
+    """Moments under each of the parameters, from `runs` runs at each N with the random numbers of `seed`."""
     laws: list[list[np.ndarray]] = [[] for _ in points]
     for n in sizes:
         for law, votes in zip(laws, votes_of(points, n, runs, seed), strict=True):

@@ -1,6 +1,6 @@
 """The agents of the surrogate, many populations side by side, with derivatives in all free parameters.
 
-Derivatives go forward with the agents, so that what a round needs stays in the processor's cache.
+Derivatives go forward with the agents, so the data of a round stay in the processor's cache.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import TypeVar
 import numpy as np
 from numba import get_num_threads, njit
 
-# Populations side by side. Loops over them have one statement and few arrays each, or compilers don't see that these
-# don't overlap, and leave the loop as it is, four times slower.
+# Populations side by side. Each loop over them has one statement and few arrays: otherwise the compiler cannot prove
+# that they don't overlap, and the loop is four times slower.
 LANES = 32
 LEAST_WIDTH = 1e-3  # keeps quantiles and probabilities smooth where a width goes to zero
 LARGEST = 19.0  # tanh is 1 to the last digit beyond it
@@ -25,9 +25,9 @@ options = {"cache": True, "error_model": "numpy", "fastmath": {"contract"}}
 
 
 def side_by_side(function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
-    """The function of each item, in their order, by as many threads as numba has.
+    """The function of each item, in order, by as many threads as numba has.
 
-    For whole searches: threads that share one play of the agents wait for each other most of the time.
+    Meant for whole searches: threads that share one play of the agents wait for each other most of the time.
     """
     with ThreadPoolExecutor(get_num_threads()) as pool:
         yield from pool.map(function, items)
@@ -35,7 +35,7 @@ def side_by_side(function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
 
 @njit(**options)
 def smooth_tanh(x):
-    """tanh(x) to 1e-13 in a form that lanes can share: exp(2x) is the 64th power of its series, cut at y¹¹."""
+    """tanh(x) to 1e-13, vectorised over lanes: exp(2x) is the 64th power of its series, cut at y¹¹."""
     y = (LARGEST if x > LARGEST else -LARGEST if x < -LARGEST else x) / 32.0
     low = 1.0 + y * (1.0 + y * (1 / 2 + y * (1 / 6 + y * (1 / 24 + y * (1 / 120)))))
     high = 1 / 720 + y * (1 / 5040 + y * (1 / 40320 + y * (1 / 362880 + y * (1 / 3628800 + y * (1 / 39916800)))))
@@ -67,9 +67,9 @@ def draw_quantiles(uniform, levels, offsets, slopes, h):
 
 @njit(**options)
 def hear(rules, belief, z, decay, mean, heard, gain):
-    """What agents with these beliefs hear in a round with the normal numbers z (N, lanes), all (N, lanes).
+    """Writes what agents with these beliefs hear in a round with the normal numbers z, all of shape (N, lanes).
 
-    Mean of what others say, what is heard, and for derivatives decay = 1 - tanh², and gain = ∂belief/∂mean.
+    `mean` is the mean of what the others say; derivatives need decay = 1 - tanh² and gain = ∂belief/∂mean.
     """
     n, lanes = belief.shape
     J, beta, alpha = rules
@@ -102,7 +102,7 @@ def listen(rules, h, heard, belief):
 
 @njit(**options)
 def push(rules, drules, belief, decay, heard, gain, h, dh, db, dmean):
-    """Carries one derivative of the beliefs, db (N, lanes), over this round; writes that of the others' mean."""
+    """Carries one derivative of the beliefs, db (N, lanes), over this round; writes dmean, of the others' mean."""
     n, lanes = belief.shape
     J, beta, alpha = rules
     dJ, dbeta, dalpha = drules
@@ -130,11 +130,11 @@ def push(rules, drules, belief, decay, heard, gain, h, dh, db, dmean):
 
 @njit(**options)
 def vote(rules, belief, mean, votes, density, argument):
-    """Chances (N, lanes) of votes for the truth, after a last message that is not drawn but is in the beliefs."""
+    """Writes the chances (N, lanes) of votes for the truth over the last message, which is not drawn."""
     one, size = 1.0 + LEAST_WIDTH * LEAST_WIDTH, rules[2] * rules[0]
     for i in range(belief.shape[0]):
         for lane in range(belief.shape[1]):
-            # Where the last message hardly counts, with J or α near 0, votes are all but decided before it.
+            # With J or α near 0 the last message hardly counts, and votes are nearly decided before it.
             width = size * np.sqrt(one - mean[i, lane] * mean[i, lane]) + LEAST_WIDTH
             argument[i, lane] = belief[i, lane] / width
         for lane in range(belief.shape[1]):
@@ -157,7 +157,7 @@ def push_vote(rules, drules, mean, dmean, density, argument, db, dvotes):
 
 @njit(**options)
 def count(votes, thresholds, counted, width, z, density, sums):
-    """Adds what the lanes below `counted` say to `sums` (5,); of these lanes width, z and density (4, lanes)."""
+    """Adds the lanes below `counted` to `sums` (5,); writes their width, z and density (4, lanes)."""
     n = votes.shape[0]
     for lane in range(counted):
         mean, variance = 0.0, LEAST_WIDTH
@@ -174,7 +174,7 @@ def count(votes, thresholds, counted, width, z, density, sums):
 
 @njit(**options)
 def push_count(votes, dvotes, counted, width, z, density, dsums):
-    """As `count`, for a derivative."""
+    """The derivative of `count`."""
     n, lanes = votes.shape
     dmean, dvariance = np.zeros(lanes), np.zeros(lanes)
     for i in range(n):
@@ -191,18 +191,19 @@ def push_count(votes, dvotes, counted, width, z, density, dsums):
 
 @njit(nogil=True, **options)
 def play_smoothly(uniform, normal, populations, levels, offsets, slopes, rules, thresholds, sums):
-    """Writes into `sums` (blocks, 1 + P, 5) sums over the populations of a block and, after them, their derivatives.
+    """Writes into `sums` (blocks, 1 + P, 5) sums over the populations of a block and their derivatives.
 
-    Of the probability of fewer votes for the truth than each of four `thresholds`, and of the share of these votes.
+    The sums are of the probabilities of fewer votes for the truth than each of four `thresholds`, and of the share of
+    these votes.
 
     Parameters
     ----------
     uniform, normal
         (blocks, N, lanes) for fields, and (blocks, rounds, N, lanes) for all messages but the last.
     populations
-        How many there are; the lanes after them are not counted.
+        Number of populations; the lanes after them are not counted.
     levels, offsets, slopes
-        Of `draw_quantiles`: (GRID,), (1 + P, GRID - 1) and the same.
+        As for `draw_quantiles`: (GRID,), (1 + P, GRID - 1) and the same.
     rules
         (1 + P, 3): J, β and α, and their derivatives.
     """

@@ -1,14 +1,14 @@
-"""A smooth stand-in for the finite-agent simulator, with derivatives in all parameters.
+"""A smooth surrogate of the finite-agent simulator, with derivatives in all parameters.
 
 It differs from [002] Appendix E in three ways, each of which makes it differentiable:
 
 - All agents listen at once, 16 times, instead of 16 times on average.
-- A message ±1 is replaced by a normal number of the same mean, that of what the others say, and the same variance.
+- A message ±1 becomes a normal number with the mean and variance of the other agents' messages.
 - The last message is not drawn: given all before it, agents vote for the truth independently with known
-  probabilities, and the number of votes is taken as normal, with the correction for continuity.
+  probabilities. The number of votes is taken as normal, with a continuity correction.
 
-Fields are exact: the mixture's quantiles at fixed uniform numbers. For Appendix E at N = 4 to 128
-the largest error of an endpoint's probability is 0.05 to 0.16, as the draws have it (eight seeds).
+Fields are exact: the mixture's quantiles at fixed uniform numbers. For Appendix E at N = 4 to 128 the largest error of
+an endpoint's probability is 0.05 to 0.16, depending on the draws (eight seeds).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ STEP = 1e-6  # of coordinates, for the derivatives of the mixture's distribution
 
 
 class Draws(NamedTuple):
-    """What stays the same whatever the parameters, for populations of one size."""
+    """Random numbers for populations of one size, the same for all parameters."""
 
     n_agents: int
     populations: int
@@ -44,9 +44,9 @@ class Draws(NamedTuple):
 
 
 def make_draws(sizes: tuple[int, ...], rounds: int, seed: int, agents: int = SLOTS) -> tuple[Draws, ...]:
-    """Draws of `agents` or a few more for each N.
+    """Draws for `agents` agents, or a few more, at each N.
 
-    Those of half of the populations mirror those of the other half, which evens out their luck.
+    Half of the populations mirror the draws of the other half, which reduces the variance.
     """
     slots = max(sizes)
     half = (len(sizes), max(1, agents // (2 * slots)), slots)
@@ -66,7 +66,7 @@ def make_draws(sizes: tuple[int, ...], rounds: int, seed: int, agents: int = SLO
 
 
 def _blocks(numbers: np.ndarray, n: int) -> np.ndarray:
-    """(…, rows, slots) as (blocks, …, n, LANES); a row holds as many populations as fit in."""
+    """(…, rows, slots) as (blocks, …, n, LANES); a row holds as many populations as fit."""
     *before, rows, slots = numbers.shape
     each = numbers[..., : slots // n * n].reshape(*before, rows * (slots // n), n)
     idle = -each.shape[-2] % LANES
@@ -92,7 +92,7 @@ def surrogate_moments(
     point
         The coordinates.
     slopes
-        Whether the Jacobian (K, 5, P) is wanted; otherwise it is (K, 5, 0).
+        Whether to compute the Jacobian (K, 5, P); otherwise it is (K, 5, 0).
     """
     sizes = np.array([one.n_agents for one in draws], dtype=float)
     here, levels = _tables(theta_at(point), sizes)
@@ -103,7 +103,7 @@ def surrogate_moments(
     tables = np.stack([here, *ways], axis=1)
     found = np.empty((len(sizes), 1 + len(steps), 5))
     for one, table, level, mean in zip(draws, tables, levels, found, strict=True):
-        # Contiguous with or without derivatives, or the same code would be compiled twice.
+        # Contiguous, or numba compiles the same code twice.
         offsets, gains, rules = map(np.ascontiguousarray, np.split(table, [GRID - 1, 2 * (GRID - 1)], axis=1))
         sums = np.empty((len(one.uniform), *mean.shape))
         play_smoothly(one.uniform, one.normal, one.populations, level, offsets, gains, rules, one.thresholds, sums)
@@ -129,5 +129,5 @@ def _tables(theta: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 
 def _cdf(x: np.ndarray) -> np.ndarray:
-    """As `smooth_cdf`, whose first value it is."""
+    """The first value of `smooth_cdf`."""
     return 0.5 * (1 + np.tanh(SHARPNESS * (x + CUBIC * x**3)))

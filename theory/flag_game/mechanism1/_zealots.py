@@ -1,20 +1,19 @@
-"""The copying process with zealots: what long runs of Mechanism 1 become where agents either copy or never change.
+"""The copying process with zealots: the limit of Mechanism 1 in which agents either copy or never change.
 
-With α = 1 and β → ∞ an agent with |h| < J says and holds what it heard last, and one with |h| > J always its own side.
-Let N agents copy each other and z_T + z_R zealots. The number k who hold the truth goes up at the rate (N - k)(k + z_T)
-and down at k (N - k + z_R), up to a common factor. This one-step master equation is closed; detailed balance gives
+With α = 1 and β → ∞ an agent with |h| < J holds and repeats the last message, an agent with |h| > J its own side. Let N
+agents copy each other and z_T + z_R zealots. The number k who hold the truth rises at the rate (N - k)(k + z_T) and
+falls at k (N - k + z_R), up to a common factor. By detailed balance long runs of this one-step chain have the
+beta-binomial law
 
     P(k) = C(N, k) B(k + z_T, N - k + z_R)/B(z_T, z_R),
 
-the beta-binomial law to which long runs come, also for z_T and z_R that are no whole numbers. Source: Mobilia, Petersen
-and Redner 2007, J. Stat. Mech. P08029.
+also for z_T and z_R that are no whole numbers. Source: Mobilia, Petersen and Redner 2007, J. Stat. Mech. P08029.
 
-In an interaction one of the N hears one of all the others, so that those rates are probabilities once divided by
-N (N + z - 1) with z = z_T + z_R, and E k relaxes in N (N + z - 1)/z interactions: with the 3.1 zealots that a fit to
-GPT-4o has at N = 128 about 41 N, where Mechanism 1 plays 16 N. Runs that end early are told by the same chain.
+In an interaction one of the N hears one of all others, so the rates over N (N + z - 1), with z = z_T + z_R, are
+probabilities, and E k relaxes in N (N + z - 1)/z interactions. With the 3.1 zealots of a fit to GPT-4o at N = 128 these
+are about 41 N, and Mechanism 1 plays 16 N. The same chain gives the law of runs that end early.
 
-As a model of measured endpoints it is not Mechanism 1 in that limit but a simpler one beside it: its zealots don't
-vote, and N counts only those who copy.
+As a model of measured endpoints it is simpler than this limit: its zealots don't vote, and N counts copying agents.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ NAMES = ("zealots_T", "zealots_R", "growth", "initial_share")
 
 
 class CopyingFit(NamedTuple):
-    """ln z_T and ln z_R at N = 1, κ, with finite runs the logit of the initial share, and what the data say of them."""
+    """ln z_T and ln z_R at N = 1, κ and, for finite runs, the logit of the initial share; and their covariance."""
 
     point: np.ndarray
     moments: Moments
@@ -68,10 +67,10 @@ def copying_law(
     zealots_T, zealots_R
         Zealots of the truth and of the rival, above 0, whole numbers or not.
     interactions
-        After how many, exactly, by the chain's own steps; in each a random copying agent hears a random other one or a
-        zealot. None for the stationary law, to which infinitely many lead.
+        Number of interactions; in each a random copying agent hears a random other one or a zealot. None gives the
+        stationary law, the limit of infinitely many.
     initial_share
-        The chance, from 0 to 1, with which each copying agent holds the truth before; not used by the stationary law.
+        Chance, from 0 to 1, that a copying agent first holds the truth; the stationary law does not depend on it.
 
     Raises
     ------
@@ -95,13 +94,13 @@ def copying_law(
 
 
 def _after(law: np.ndarray, zealots_T: float, zealots_R: float, interactions: int) -> np.ndarray:
-    """The law (N + 1,) that so many interactions make of one; all terms are positive, so that nothing cancels."""
+    """The law (N + 1,) after so many interactions; all terms are positive, so nothing cancels."""
     n_agents = len(law) - 1
     k = np.arange(n_agents + 1)
     pairs = n_agents * (n_agents + zealots_T + zealots_R - 1)
     up, down = (n_agents - k) * (k + zealots_T) / pairs, k * (n_agents - k + zealots_R) / pairs
-    # The bands of the matrix, as BLAS stores them: column k holds the ways out of k. It takes 3 states at least, so one
-    # more follows that can't be reached.
+    # Bands of the matrix as BLAS stores them: column k holds the ways out of k. BLAS takes 3 states at least, so one
+    # unreachable state follows.
     step = np.asfortranarray([np.r_[0.0, down[1:], 0.0], np.r_[1 - up - down, 1.0], np.r_[up, 0.0]])
     law = np.r_[law, 0.0]
     for _ in range(interactions):
@@ -110,17 +109,17 @@ def _after(law: np.ndarray, zealots_T: float, zealots_R: float, interactions: in
 
 
 def fit_copying(counts: Source, *, interactions_per_agent: int | None = None) -> xr.Dataset:
-    """The copying process with z_T N^κ and z_R N^κ zealots, who don't vote.
+    """The likeliest copying process with z_T N^κ and z_R N^κ zealots, who don't vote.
 
-    κ = 0 is a fixed number of zealots, κ = 1 a fixed share.
+    κ is the growth exponent of the zealots: 0 is a fixed number, 1 a fixed share.
 
     Parameters
     ----------
     counts
-        As `fit_mechanism1` takes them.
+        As for `fit_mechanism1`.
     interactions_per_agent
-        How many messages a copying agent hears, on average, until the run ends: 16 in [002] Appendix E. Then the share
-        of the truth at the start is fitted as well, one for all N. None for infinitely long runs, which forget it.
+        Mean number of messages that a copying agent hears until the run ends: 16 in [002] Appendix E. The initial share
+        of the truth is then fitted too, one for all N. None for infinitely long runs, which forget it.
 
     Returns
     -------
@@ -159,7 +158,7 @@ def fit_copying(counts: Source, *, interactions_per_agent: int | None = None) ->
 
 
 def likeliest_copying(measured: EndpointCounts, interactions_per_agent: int | None = None) -> CopyingFit:
-    """By Fisher scoring on the exact law, from several starts."""
+    """The fit by Fisher scoring on the exact law, from several starts."""
     free = 3 if interactions_per_agent is None else 4
 
     def law(n: int, point: np.ndarray) -> np.ndarray:

@@ -44,65 +44,69 @@ def fit(
     seed: int = 0,
     progress: bool = False,
 ) -> xr.Dataset:
-    """Uptake and compatibility rewrite of each model from the memory-conflict probe, by maximum likelihood.
+    """Uptake α and compatibility rewrite γ of each model from the memory-conflict probe, by maximum likelihood.
 
-    The answers of a row are multinomial, with the chances of `memory_conflict_response`. In each condition (strength of
-    the private evidence, bandwidth m) the parameters are α, γ by model, the leak ε of the crops' anchor and, where the
-    evidence is weak, the number n of compatible countries: α is what a prompt asks for and n and ε are of the crops, so
-    that models share them, and differ in γ.
+    The answers of a row are multinomial, with the chances of `memory_conflict_response`. Each condition (strength of
+    the private evidence, bandwidth m) has as parameters α, a γ for each model, the leak ε of the crops' anchor and,
+    under weak evidence, the number n of compatible countries. Models share α, which the prompt asks for, and ε and n,
+    which belong to the crops.
 
-    What the counts determine is the part that each model takes up literally, α(1 - γ). That α is shared and at most 1
-    is what tells γ from it, as far as it is told: with `shared_uptake` off the intervals of α and γ run along the ridge
-    where α(1 - γ) stays the same. Intervals are those of the profile likelihood, all other fitted parameters free.
+    The counts determine the part that each model takes up literally, α(1 - γ). Only the shared α ≤ 1 separates γ from
+    it; without `shared_uptake` the intervals of α and γ run along the ridge of constant α(1 - γ). Intervals are of the
+    profile likelihood, all other fitted parameters free.
 
-    They hold given `similarity`, which is not fitted by default. Where evidence is strong the published probe rejects
-    σ = 1: with σ fitted the AIC falls from 136.5 to 121.5 at m = 1 and from 118.3 to 102.8 at m = 3, σ goes to 0.02,
-    and γ of both models to 1. Where it is weak σ stays at 1, but the interval of GPT-5.4's γ then reaches to 0.6 or 0.7
-    instead of 0.3. Compare `aic` with `aic_similarity_fitted` before you believe an interval. Nor do weak evidence's
-    counts bound n from above: it goes to the end of its range, 27 of 28 countries, as `at_bound` tells. Held at 10.0,
-    the mean number that crops leave possible where they leave more than one, n costs 2.0 and 1.5 in log-likelihood, and
-    GPT-5.4's γ goes from 0.26 to 0.31 and from 0.22 to 0.25.
+    Intervals hold for the given `similarity` σ, which by default is not fitted: compare `aic` with
+    `aic_similarity_fitted` before you believe one. Under strong evidence the published probe rejects σ = 1: with σ
+    fitted the AIC falls from 136.5 to 121.5 at m = 1 and from 118.3 to 102.8 at m = 3, σ goes to 0.02, and γ of both
+    models to 1. Under weak evidence σ stays at 1, but the interval of GPT-5.4's γ then reaches 0.6 or 0.7, not 0.3.
+    There the counts do not bound n from above: it goes to the end of its range, 27 of 28 countries, see `at_bound`.
+    With n held at 10.0, the mean over crops that leave more than one country, the log-likelihood falls by 2.0 and 1.5,
+    and GPT-5.4's γ goes from 0.26 to 0.31 and from 0.22 to 0.25.
 
     Parameters
     ----------
     probe
-        The table `memory_conflict_probe.csv`, or its path; or what `memory_conflict_table` makes of probes one played.
+        The table `memory_conflict_probe.csv` or its path, or the result of `memory_conflict_table`.
     similarity
-        σ of the map C, or None to fit it as well, one for each condition.
+        σ of the map C; None fits one for each condition.
     compatible
-        n, held, where evidence is weak, from 2 to 27: such as the mean number of countries that `crop_compatibility`
-        leaves to the crops of the probe. None to fit it.
+        n under weak evidence, from 2 to 27, such as the mean number of countries that `crop_compatibility` leaves to
+        the crops of the probe; None fits it.
     shared_uptake
-        One α for all models in a condition; or one for each.
+        One α for all models in a condition, or else one for each.
     level
         Confidence of the intervals.
     bootstrap
         Number of tables drawn from the fit and fitted again, for the p-value of the deviance; 0 for none. With counts
         of a dozen the deviance is not χ².
     seed
-        Of these tables, at least 0.
+        Seed of these tables, at least 0.
     progress
         Show a progress bar.
 
     Returns
     -------
-    Dataset over (model, evidence, bandwidth): `uptake`, `rewrite` and `literal` = α(1 - γ), each with `_interval`
-    (..., bound); over (evidence, bandwidth): `compatible` (NaN where evidence is strong), `leak`, `similarity`,
-    `log_likelihood` (without the multinomial coefficients), `deviance` from the saturated model, `n_parameters`, `aic`,
-    `aic_similarity_fitted`, what it would be with σ fitted as well, `at_bound`, the names of the fitted parameters that
-    are at an end of their range, and `deviance_p_value` (NaN without bootstrap); and `count` and `predicted` over
-    (model, evidence, bandwidth, relation, social_entries, response), NaN where there was no trial. attrs["intervals"]
-    says given what the intervals hold.
+    Dataset with
+
+    - over (model, evidence, bandwidth): `uptake`, `rewrite` and `literal` = α(1 - γ), each with `_interval`
+      (..., bound);
+    - over (evidence, bandwidth): `compatible` (NaN under strong evidence), `leak`, `similarity`, `log_likelihood`
+      (without the multinomial coefficients), `deviance` from the saturated model, `n_parameters`, `aic`,
+      `aic_similarity_fitted` (with σ fitted too), `at_bound`, the fitted parameters at an end of their range, and
+      `deviance_p_value` (NaN without bootstrap);
+    - over (model, evidence, bandwidth, relation, social_entries, response): `count` and `predicted`, NaN if not tried.
+
+    attrs["intervals"] names the parameters that the intervals hold fixed.
 
     Raises
     ------
     InputError
-        If the table is not what it should be, or an argument is out of range.
+        If the table is not as described, or an argument is out of range.
 
     See Also
     --------
     memory_conflict_table : the table from probes
-    memory_conflict_response : the law that is fitted
+    memory_conflict_response : the fitted law
     """
     for name, value, least, most in (("similarity", similarity, 0, 1), ("compatible", compatible, 2, N_COUNTRIES - 1)):
         if value is not None:

@@ -25,11 +25,11 @@ LEAST_LEAK = 1e-6
 LEAST_CHANCE = 1e-12
 SMALLEST = 1e-300
 AT_BOUND = 1e-6
-STARTS = 4  # of a grid of starting points, those searched from
+STARTS = 4  # points of a grid from which the search starts
 
 
 class Layout(NamedTuple):
-    """Where the parameters of a condition (strength of evidence, m) stand in a vector, and their bounds."""
+    """The parameters of a condition (strength of evidence, m) in the order of a vector, and their bounds."""
 
     names: list[str]
     lower: np.ndarray
@@ -144,7 +144,7 @@ def maximum(condition: Condition) -> np.ndarray:
 def profile_interval(
     condition: Condition, best: np.ndarray, name: str, model: int, level: float
 ) -> tuple[float, float]:
-    """Where the likelihood with a parameter held, and all others free, stays within the level's bound."""
+    """The values at which the likelihood, with all other parameters free, stays within the level's bound."""
     at = float(parameters(condition, best)[name][model])
     allowed = loss_of(condition, best) + chi2(1).ppf(level) / 2
     latest = {"theta": best}
@@ -196,7 +196,7 @@ def saturated(counts: np.ndarray) -> float:
 
 
 def deviance_p_value(condition: Condition, best: np.ndarray, deviance: float, bootstrap: int, seed: int) -> float:
-    """How often tables drawn from the fit are fitted as badly or worse."""
+    """The share of tables drawn from the fit that it fits no better."""
     if bootstrap == 0:
         return np.nan
     rng = np.random.default_rng(seed)

@@ -1,9 +1,8 @@
-"""What the memory-conflict probe of [002] should give under Mechanism 2, and the counts that it gave."""
+"""The memory-conflict probe of [002]: its answers under Mechanism 2, and its measured counts."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
@@ -44,15 +43,14 @@ def memory_conflict_response(
     """The chances of the four answers in the memory-conflict probe, from [002] Eqs. 5, 6, 10 and 11.
 
     An agent sees a crop and a memory of eight entries, a share r of them for a lure S and the others for the target T.
-    In the equations it holds x = p, hears the one message M = (1 - r) e_T + r e_S, and answers with a label of its new
-    belief, drawn. All countries fall into four groups of equal labels, so that the equations close on them:
+    In the equations it holds x = p, hears one message M = (1 - r) e_T + r e_S, and draws its answer from its new
+    belief. The countries form four groups of equal labels, on which the equations close:
 
-    - p has the weight 1 in T and in the other countries that are compatible with the crop, and ε elsewhere. Of these
-      there are n - 1 in all where evidence is weak, S one of them if `relation` is 'compatible', and none where it is
-      strong.
-    - C[k, l] = p[k] s[k, l], with s = 1 for k = l and σ otherwise. With σ = 1 a report says nothing but that the crop
-      should be looked at again, C M is p itself, and only α(1 - γ), the part taken up literally, matters: v in Eq. 6 is
-      (1 - α(1 - γ)) p + α(1 - γ) M. With σ = 0 a report stays what it is, and γ has no effect on a compatible one.
+    - p has the weight 1 in T and the other countries compatible with the crop, and ε elsewhere. Under weak evidence
+      there are n - 1 others, S among them if `relation` is 'compatible'; under strong evidence there are none.
+    - C[k, l] = p[k] s[k, l], with s = 1 for k = l and σ otherwise. With σ = 1 a report only says to look at the crop
+      again: C M is p, and v in Eq. 6 is (1 - α(1 - γ)) p + α(1 - γ) M, where α(1 - γ) is the part taken up literally.
+      With σ = 0 a report stays as it is, and γ has no effect on a compatible one.
 
     Parameters
     ----------
@@ -63,10 +61,10 @@ def memory_conflict_response(
     uptake, rewrite
         α and γ, in [0, 1].
     compatible
-        n, the number of countries compatible with the crop, T among them, where the evidence is weak; at least 2 with a
-        compatible lure, at most `n_countries` - 1 with an incompatible one. Need not be whole: trials differ.
+        n, the number of countries compatible with the crop under weak evidence, T among them; at least 2 with a
+        compatible lure, at most `n_countries` - 1 with an incompatible one. A mean over trials need not be whole.
     leak
-        ε in (0, 1]: what a country weighs that does not fit the crop.
+        ε in (0, 1], the weight of a country that does not fit the crop.
     similarity
         σ in [0, 1].
     n_countries
@@ -74,7 +72,7 @@ def memory_conflict_response(
 
     Returns
     -------
-    The chances of T, of S, of some other compatible and of some other incompatible country, in the last dim.
+    Chances of T, of S, of any other compatible and of any other incompatible country, in the last dim.
 
     Raises
     ------
@@ -83,15 +81,26 @@ def memory_conflict_response(
 
     See Also
     --------
-    fit : its parameters from a probe
+    fit : the parameters from a probe
     """
-    given = {"uptake": uptake, "rewrite": rewrite, "leak": leak, "compatible": compatible, "similarity": similarity}
-    for name, value in ({"social_share": social_share} | given).items():
+    shares = {"social_share": social_share, "uptake": uptake, "rewrite": rewrite, "similarity": similarity}
+    for name, value in (shares | {"leak": leak, "compatible": compatible}).items():
         if np.asarray(value).dtype.kind not in "iuf":
             raise InputError(f"{name} = {value!r}: expected numbers")
+        if name != "compatible" and not ((np.asarray(value) >= 0) & (np.asarray(value) <= 1)).all():
+            raise InputError(f"{name} = {value!r}: expected from 0 to 1")
     whole_number("n_countries", n_countries, 2)
+    for name, value, known in (("evidence", evidence, EVIDENCE.values()), ("relation", relation, RELATIONS)):
+        if value not in known:
+            raise InputError(f"{name} = {value!r}: expected one of {', '.join(known)}")
+    if leak == 0:
+        raise InputError("leak = 0: expected a number above 0, so that every answer has a chance")
+    least, most = (2, n_countries) if relation == "compatible" else (1, n_countries - 1)
+    if evidence == "weak" and not least <= compatible <= most:
+        raise InputError(f"compatible = {compatible}: expected from {least} to {most}")
+    if evidence == "strong" and relation == "compatible":
+        raise InputError(f"relation = 'compatible': {ALONE}")
     r = np.asarray(social_share, dtype=np.float64)
-    _check(r, evidence, relation, uptake, rewrite, compatible, leak, similarity, n_countries)
     others = 0.0 if evidence == "strong" else compatible - (2 if relation == "compatible" else 1)
     number = np.array([1.0, 1.0, others, n_countries - 2 - others])
     weight = np.array([1.0, 1.0 if relation == "compatible" else leak, 1.0, leak])
@@ -106,16 +115,16 @@ def grounded_answers(
     rewrite: float | np.ndarray,
     similarity: float,
 ) -> np.ndarray:
-    """The equations on groups of `number` labels of anchor `weight` each, T and S the first two of the groups.
+    """The equations on four groups of `number` labels of anchor `weight` each; the first two groups are T and S.
 
-    `weight` and `number` have the shape (4,) or (..., 4), the others that of `r` or none.
+    `weight` and `number` have the shape (4,) or (..., 4), the others the shape of `r` or none.
     """
     alpha, gamma = np.asarray(uptake)[..., None], np.asarray(rewrite)[..., None]
     p = weight / (weight * number).sum(-1, keepdims=True)  # of one label
     message = np.zeros((*r.shape, 4))
     message[..., 0], message[..., 1] = 1 - r, r
     supported = p * (similarity + (1 - similarity) * message)
-    # Positive, because the anchor leaks: every label has some support.
+    # Positive, because the anchor leaks.
     rewritten = supported / (supported * number).sum(-1, keepdims=True)
     moved = (1 - alpha) * p + alpha * ((1 - gamma) * message + gamma * rewritten)
     grounded = moved * p * number
@@ -128,9 +137,8 @@ def read_memory_conflict(probe: str | os.PathLike[str] | pd.DataFrame) -> pd.Dat
     Raises
     ------
     InputError
-        If columns are missing, numbers are negative or not whole, counts do not sum to `n_trials` or are of an answer
-        that strong evidence does not have, or a condition occurs twice, be it with other `target_memory_entries`, or
-        can't be.
+        If columns are missing, numbers are negative or not whole, counts do not sum to `n_trials`, or a condition is
+        impossible or occurs twice, also with other `target_memory_entries`.
     """
     if isinstance(probe, pd.DataFrame):
         table = probe
@@ -168,7 +176,7 @@ def read_memory_conflict(probe: str | os.PathLike[str] | pd.DataFrame) -> pd.Dat
 
 
 def _check_told_apart(table: pd.DataFrame) -> None:
-    """Results have no dim for the entries of the target."""
+    """InputError if two rows differ in `target_memory_entries` only, for which results have no dim."""
     cells = [name for name in KEYS if name != "target_memory_entries"]
     twins = np.flatnonzero(table.duplicated(cells, keep=False))
     if not len(twins):
@@ -178,7 +186,7 @@ def _check_told_apart(table: pd.DataFrame) -> None:
     values = table["target_memory_entries"].to_numpy()[[first, second]].tolist()
     raise InputError(
         f"probe: rows {first} and {second} differ in target_memory_entries = {values} alone: expected one row for "
-        "each model, m, strength, relation and social_memory_entries, by which results are told"
+        "each model, m, strength, relation and social_memory_entries"
     )
 
 
@@ -199,33 +207,3 @@ def social_share(table: pd.DataFrame) -> np.ndarray:
     """r, by row."""
     social = table["social_memory_entries"].to_numpy(dtype=np.float64)
     return social / (social + table["target_memory_entries"].to_numpy())
-
-
-def _check(
-    r: np.ndarray,
-    evidence: str,
-    relation: str,
-    uptake: float,
-    rewrite: float,
-    compatible: float,
-    leak: float,
-    similarity: float,
-    n_countries: int,
-) -> None:
-    if evidence not in EVIDENCE.values():
-        raise InputError(f"evidence = {evidence!r}: expected one of {', '.join(EVIDENCE.values())}")
-    if relation not in RELATIONS:
-        raise InputError(f"relation = {relation!r}: expected one of {', '.join(RELATIONS)}")
-    shares: Mapping[str, object] = {
-        "social_share": r, "uptake": uptake, "rewrite": rewrite, "similarity": similarity, "leak": leak
-    }  # fmt: skip
-    for name, value in shares.items():
-        if not ((np.asarray(value) >= 0) & (np.asarray(value) <= 1)).all():
-            raise InputError(f"{name} = {value!r}: expected from 0 to 1")
-    if leak == 0:
-        raise InputError("leak = 0: expected above 0; with 0 an answer can have no chance whatever the message")
-    least, most = (2, n_countries) if relation == "compatible" else (1, n_countries - 1)
-    if evidence == "weak" and not least <= compatible <= most:
-        raise InputError(f"compatible = {compatible}: expected from {least} to {most}")
-    if evidence == "strong" and relation == "compatible":
-        raise InputError(f"relation = 'compatible': {ALONE}")

@@ -1,4 +1,4 @@
-"""Memory-conflict probes that were played, as the table that Mechanism 2 is fitted to."""
+"""The table for the fit of Mechanism 2, from memory-conflict probes that were played."""
 
 from __future__ import annotations
 
@@ -18,34 +18,34 @@ WEAK, STRONG = EVIDENCE
 def memory_conflict_table(probes: Sequence[xr.Dataset], compatibility: Sequence[xr.DataArray]) -> pd.DataFrame:
     """The table that `theory.flag_game.mechanism2.fit` takes, from probes that `policy_extraction.flag_game` played.
 
-    A country is compatible with the crop that was shown where p > 0. Evidence is strong where the target alone is, and
-    otherwise weak. Probes of the same condition are taken together. Source: [002] Appendix D.
+    A country is compatible with the shown crop if p > 0. Evidence is strong if only the target is compatible, else
+    weak. Probes of the same condition are added up. Source: [002] Appendix D.
 
     Parameters
     ----------
     probes
-        What `probe_memory_conflict` returns, one probe or several.
+        Results of `probe_memory_conflict`.
     compatibility
-        For each of them p over `country` for its crop, as `crop_compatibility(target).isel(crop=…)` without noise: with
-        noise no country is quite incompatible.
+        For each probe p over `country` for its crop, as `crop_compatibility(target).isel(crop=…)` without noise; with
+        noise every country would be compatible.
 
     Returns
     -------
-    DataFrame, a row for each model, m, strength of evidence, relation of the lure and number of its entries, with the
+    DataFrame, one row for each model, m, strength of evidence, relation of the lure and number of its entries, with the
     columns of the published `memory_conflict_probe.csv` that `theory.flag_game.mechanism2.fit` reads.
 
     Raises
     ------
     InputError
-        If there is not one row of compatibility for each probe, an answer is not among its countries, or the target is
-        not compatible with its crop.
+        If the numbers of probes and rows of compatibility differ, an answer is not among the countries, or the target
+        is not compatible with its crop.
 
     See Also
     --------
     fit : takes the table
     """
     if not probes or len(probes) != len(compatibility):
-        raise InputError(f"compatibility: there are {len(compatibility)} rows, expected one for each of {len(probes)}")
+        raise InputError(f"compatibility has {len(compatibility)} rows: expected {len(probes)}, one for each probe")
     rows = pd.concat([_rows(probe, p) for probe, p in zip(probes, compatibility, strict=True)])
     return rows.groupby(KEYS, sort=False).sum().reset_index()
 

@@ -1,4 +1,4 @@
-"""Eq. 9 of [002]: agents with private fields h_i who feel the social field J m, and its solutions."""
+"""Eq. 9 of [002] and its solutions: agents with private fields h_i in the social field J m."""
 
 from theory.flag_game.random_field._bifurcation import bifurcation as bifurcation
 from theory.flag_game.random_field._bifurcation import pitchfork as pitchfork

@@ -1,8 +1,8 @@
 """Where solutions of [002] Eq. 9 appear and vanish as the coupling J changes.
 
-With the social field x = J m the equation is m = f(x), so that J = x/f(x): every x belongs to one J (or to none), and
-the whole diagram needs no continuation. Solutions meet where dJ/dx = 0, that is f = x f'. In a symmetric law f is odd
-and m = 0 always is a solution; there the branch J = x/f(x) begins, at J = 1/f'(0), the pitchfork.
+With the social field x = J m the equation is m = f(x), and J = x/f(x): every x belongs to at most one J, so the diagram
+needs no continuation. Solutions meet where dJ/dx = 0, hence f = x f'. If the law is symmetric, f is odd and m = 0 is
+always a solution; the branch J = x/f(x) leaves it in the pitchfork at J = 1/f'(0).
 """
 
 from __future__ import annotations
@@ -30,14 +30,17 @@ def bifurcation(fields: FieldLaw | ArrayLike, *, beta: float, max_J: float = 10.
     beta
         β > 0, finite.
     max_J
-        Largest coupling of interest.
+        Largest coupling of the diagram.
 
     Returns
     -------
-    Dataset with, over `point` by rising social field: `social_field` x = J m, `m`, `J` (NaN where no J ≥ 0 belongs to
-    x) and `stable`; over `fold`: `fold_J`, `fold_m`; and `pitchfork_J`, `pitchfork_kind` ('supercritical' where the new
-    solutions are stable, 'subcritical', 'none' for a law that is not symmetric, with NaN for J). Of a symmetric law
-    m = 0, stable below the pitchfork, is not among the points.
+    Dataset with
+
+    - over `point`, by rising social field: `social_field` x = J m, `m`, `J` (NaN where x belongs to no J ≥ 0) and
+      `stable`. Under a symmetric law the solution m = 0, stable below the pitchfork, is not among the points;
+    - over `fold`: `fold_J` and `fold_m`;
+    - `pitchfork_J` and `pitchfork_kind`: 'supercritical' if the new solutions are stable, else 'subcritical'; NaN and
+      'none' for a law that is not symmetric.
 
     Raises
     ------
@@ -74,13 +77,13 @@ def bifurcation(fields: FieldLaw | ArrayLike, *, beta: float, max_J: float = 10.
 
 
 def _folds(law: FieldLaw, beta: float, max_J: float) -> np.ndarray:
-    """Social fields at which f = x f' with 0 < J ≤ max_J, but for the pitchfork at x = 0 of a symmetric law."""
+    """Social fields x with f = x f' and 0 < J ≤ max_J, without the pitchfork at x = 0 of a symmetric law."""
 
     def tangent(x: np.ndarray) -> np.ndarray:
         return law.response(x, beta) - x * law.slope(x, beta)
 
     if law.symmetric:
-        # f - x f' has a triple root at the pitchfork; to divide it away would raise rounding to roots without end.
+        # f - x f' has a triple root at the pitchfork; dividing by it would turn rounding into many roots.
         smallest = BESIDE * law.width(beta)
         if smallest >= max_J:
             return np.empty(0)
@@ -96,10 +99,10 @@ def _folds(law: FieldLaw, beta: float, max_J: float) -> np.ndarray:
 def pitchfork(fields: FieldLaw | ArrayLike, *, beta: float) -> tuple[float, str]:
     """(J, kind) at which m = 0 loses its stability in a symmetric law of fields: J = 1/f'(0) = 1/(β E sech²(βh)).
 
-    The kind is 'supercritical' where f is concave on the right of 0 (f''' < 0), so that two stable solutions grow out
-    of m = 0, otherwise 'subcritical': they appear in folds before. (NaN, 'none') where -h has another law than h; J is
-    inf where f'(0) is below the smallest of numbers.
-    β may be infinite for a law without single values: J = 1/(2 p(0)) with the density p of h.
+    The kind is 'supercritical' if f is concave to the right of 0 (f''' < 0): two stable solutions grow out of m = 0.
+    Otherwise it is 'subcritical', and they appear earlier, in folds. The result is (NaN, 'none') if the law is not
+    symmetric, and J is inf if f'(0) underflows. β may be infinite for a law without single values: J = 1/(2 p(0)) with
+    the density p of h.
 
     See Also
     --------

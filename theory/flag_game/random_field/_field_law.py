@@ -1,4 +1,4 @@
-"""Laws of the private field h: mixtures of normal distributions, of which single values are the limit of width zero."""
+"""Laws of the private field h: mixtures of normal distributions and, as components of width zero, of single values."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scipy.special import ndtr
 from meanfield import InputError
 
 REACH = 9.0  # standard deviations; beyond lies 2e-19 of a normal law
-# The trapezoidal rule errs by exp(-2π·distance/step), where distance is that of the poles of tanh from the real axis.
+# The trapezoidal rule errs by exp(-2π·distance/step), with the distance of the poles of tanh from the real axis.
 STEPS_A_POLE = 6.0
 MOST_STEPS = 20_000
 ATOMS_A_BLOCK = 2**22
@@ -24,7 +24,7 @@ class FieldLaw:
     Attributes
     ----------
     weights, means, sds
-        Shape (components,), arrays or what makes them. Weights sum to 1; a component of sd 0 is a single value.
+        Shape (components,), array-like. Weights sum to 1; a component of sd 0 is a single value.
     """
 
     weights: np.ndarray
@@ -35,11 +35,11 @@ class FieldLaw:
         for name in ("weights", "means", "sds"):
             object.__setattr__(self, name, numbers(name, getattr(self, name)))
         if not self.weights.shape == self.means.shape == self.sds.shape or self.weights.ndim != 1:
-            raise InputError("a field law takes as many weights as means and sds")
+            raise InputError("weights, means and sds differ in length: expected one number of each per component")
         if not (self.weights >= 0).all() or abs(self.weights.sum() - 1) > 1e-9:
             raise InputError(f"weights = {self.weights}: expected numbers that are not negative and sum to 1")
         if not np.isfinite(self.means).all() or not (np.isfinite(self.sds) & (self.sds >= 0)).all():
-            raise InputError("a field law takes finite means and finite sds that are not negative")
+            raise InputError(f"means = {self.means}, sds = {self.sds}: expected finite numbers, and sds of at least 0")
 
     @property
     def symmetric(self) -> bool:
@@ -56,7 +56,7 @@ class FieldLaw:
         return self._average(x, beta, derivative=1)
 
     def commitment(self, x: ArrayLike, beta: float) -> np.ndarray:
-        """E tanh²(β(h + x)): q of [002] Eq. 8 where agents feel the social field x."""
+        """E tanh²(β(h + x)), which is q of [002] Eq. 8 in the social field x."""
         return 1 - self.slope(x, beta) / beta if np.isfinite(beta) else np.ones(np.shape(x))
 
     def width(self, beta: float) -> float:
@@ -76,7 +76,7 @@ class FieldLaw:
 
 
 def field_law(fields: FieldLaw | ArrayLike) -> FieldLaw:
-    """The law of fields: as given, or that of a sample h_i of shape (N,), each with the weight 1/N."""
+    """The given law, or the law of a sample h_i of shape (N,), each with the weight 1/N."""
     if isinstance(fields, FieldLaw):
         return fields
     values = np.atleast_1d(numbers("fields", fields))
@@ -86,7 +86,7 @@ def field_law(fields: FieldLaw | ArrayLike) -> FieldLaw:
 
 
 def numbers(name: str, values: object) -> np.ndarray:
-    """`values` as an array of floats; InputError where they are something else."""
+    """`values` as an array of floats; InputError if they are something else."""
     try:
         return np.asarray(values, dtype=float)
     except (TypeError, ValueError):
@@ -94,12 +94,12 @@ def numbers(name: str, values: object) -> np.ndarray:
 
 
 def normal_fields(mean: float, sd: float) -> FieldLaw:
-    """Fields from one normal law."""
+    """The law of normally distributed fields."""
     return FieldLaw(np.ones(1), numbers("mean", [mean]), numbers("sd", [sd]))
 
 
 def bimodal_fields(strength: float, truth_share: float = 0.5) -> FieldLaw:
-    """Fields +strength, with probability `truth_share`, or -strength."""
+    """The law of fields +strength, with probability `truth_share`, or -strength."""
     if not 0 <= truth_share <= 1:
         raise InputError(f"truth_share = {truth_share}: expected a probability")
     return FieldLaw(np.array([truth_share, 1 - truth_share]), strength * np.array([1.0, -1.0]), np.zeros(2))

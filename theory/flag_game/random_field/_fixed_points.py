@@ -7,7 +7,7 @@ import xarray as xr
 from numpy.typing import ArrayLike
 
 from meanfield import InputError
-from meanfield.toolbox import all_roots, real_number, stability, stamp
+from meanfield.toolbox import all_roots, labelled, real_number, stability, stamp
 from theory.flag_game.random_field._field_law import FieldLaw, field_law
 
 BREAKS = 9
@@ -16,10 +16,9 @@ BREAKS = 9
 def fixed_points(fields: FieldLaw | ArrayLike, *, J: float, beta: float) -> xr.Dataset:
     """Every solution m* of m = E tanh(β(h + J m)), with its stability.
 
-    For a sample of N fields the mean is over the agents, as [002] Eq. 9 is printed; for a `FieldLaw` it is the limit
-    N → ∞, by quadrature. The function f(Jm) - m is resolved by a piecewise Chebyshev interpolant on [-1, 1], whose sign
-    changes are all found. A solution is stable where f(Jm) - m falls, which is stability under m ← f(Jm) and under
-    dm/dt = f(Jm) - m.
+    The mean is over the agents of a sample of N fields, as in [002] Eq. 9; for a `FieldLaw` it is the limit N → ∞, by
+    quadrature. All sign changes of a piecewise Chebyshev interpolant of f(Jm) - m on [-1, 1] are found. A solution is
+    stable if f(Jm) - m falls there, both under m ← f(Jm) and under dm/dt = f(Jm) - m.
 
     Parameters
     ----------
@@ -28,12 +27,12 @@ def fixed_points(fields: FieldLaw | ArrayLike, *, J: float, beta: float) -> xr.D
     J
         Coupling ≥ 0.
     beta
-        β > 0; inf for a law without single values, where agents decide by the sign of h + J m.
+        β > 0; inf only for a law without single values: agents then decide by the sign of h + J m.
 
     Returns
     -------
     Dataset over `fixed_point`, by rising m: `m`, `q` = E tanh²(β(h + J m)) ([002] Eq. 8), `slope` = J f'(Jm) - 1,
-    `stability` (stable, unstable, marginal), `residual` = |f(Jm) - m|. attrs["completeness"] says what was searched.
+    `stability` (stable, unstable, marginal), `residual` = |f(Jm) - m|. attrs["completeness"] describes the search.
 
     Raises
     ------
@@ -53,22 +52,18 @@ def fixed_points(fields: FieldLaw | ArrayLike, *, J: float, beta: float) -> xr.D
     def mismatch(m: np.ndarray) -> np.ndarray:
         return law.response(J * m, beta) - m
 
-    # |f| < 1, and a little room lets m = ±1, which rounding makes of large fields, be found as well
+    # |f| < 1, but large fields round to m = ±1, which a little room beyond 1 finds too
     found = all_roots(mismatch, np.linspace(-1.001, 1.001, BREAKS), tolerance=1e-12)
     m = found.roots
     slope = J * law.slope(J * m, beta) - 1
-    over = ("fixed_point",)
     columns = {
-        "m": (m, "truth minus rival, [002] Eq. 9"),
-        "q": (law.commitment(J * m, beta), "commitment, [002] Eq. 8"),
-        "slope": (slope, "d/dm of f(Jm) - m"),
-        "stability": (stability(slope), "stability"),
-        "residual": (np.abs(mismatch(m)), "|f(Jm) - m|"),
+        "m": ("fixed_point", m, "truth minus rival, [002] Eq. 9"),
+        "q": ("fixed_point", law.commitment(J * m, beta), "commitment, [002] Eq. 8"),
+        "slope": ("fixed_point", slope, "d/dm of f(Jm) - m"),
+        "stability": ("fixed_point", stability(slope), "stability"),
+        "residual": ("fixed_point", np.abs(mismatch(m)), "|f(Jm) - m|"),
     }
-    result = xr.Dataset(
-        {name: (over, values, {"long_name": text, "units": "1"}) for name, (values, text) in columns.items()},
-        {"fixed_point": np.arange(len(m))},
-    )
+    result = labelled(columns, {"fixed_point": np.arange(len(m))})
     distance, where = found.closest
     near = (
         f"; elsewhere it turns at {distance:.1g} from zero or more, at m = {where:.4g}" if np.isfinite(distance) else ""

@@ -1,4 +1,4 @@
-"""The phase diagram of [002] Eq. 9 over population size and coupling, through sampled fields."""
+"""The phase diagram of [002] Eq. 9 over population size and coupling, from sampled fields."""
 
 from __future__ import annotations
 
@@ -9,14 +9,22 @@ import xarray as xr
 from numpy.typing import ArrayLike
 
 from meanfield import InputError
-from meanfield.toolbox import stamp, whole_number
+from meanfield.toolbox import labelled, stamp, whole_number
 from theory.flag_game.random_field._field_law import FieldLaw, numbers
 from theory.flag_game.random_field._fixed_points import check_coupling
 
 GRID = 801  # values of m between which solutions are counted
-MOST = 1.001  # the largest of them: beyond 1, because large fields are rounded to m = ±1
+MOST = 1.001  # the largest of them: beyond 1, because large fields round to m = ±1
 NEUTRAL = 1e-12  # f(0) below it is 0 as far as rounding tells
 BLOCK = 2**22  # numbers held at once
+COLUMNS = {
+    "bistable": "fraction of samples with stable solutions on both sides",
+    "truth_only": "fraction for the truth only",
+    "rival_only": "fraction for the rival only",
+    "several": "fraction with several stable solutions",
+    "m": "mean m",
+    "q": "mean q",
+}
 
 
 def phase_diagram(
@@ -28,16 +36,15 @@ def phase_diagram(
     samples: int = 200,
     seed: int = 0,
 ) -> xr.Dataset:
-    """What solutions [002] Eq. 9 has for samples of N fields, by N and coupling.
+    """The numbers of stable solutions of [002] Eq. 9 for samples of N fields, by N and coupling.
 
-    For each sample and coupling the stable solutions are counted as the falls of f(Jm) - m through zero between the
-    values of a grid of 801 from m = -1.001 to 1.001: a stable solution that is closer than 1/400 to an unstable one can
-    be missed.
+    Stable solutions are counted as falls of f(Jm) - m through zero on a grid of 801 values from m = -1.001 to 1.001. A
+    stable solution closer than 1/400 to an unstable one can be missed.
 
     Parameters
     ----------
     fields_of
-        The law of an agent's field among N, as `Mechanism1.field_law`; or one law for all N.
+        The law of an agent's field as a function of N, such as `Mechanism1.field_law`; or one law for all N.
     n_agents
         Population sizes, all different.
     J
@@ -47,14 +54,17 @@ def phase_diagram(
     samples
         Samples of N fields at each N, at least 1.
     seed
-        Of the samples, at least 0; a sample depends on the seed, N and its number only.
+        Seed of the samples, at least 0; a sample depends on the seed, N and its number only.
 
     Returns
     -------
-    Dataset over `n_agents` and `J`: `bistable`, the fraction of samples with stable solutions on both sides of m = 0;
-    `truth_only` and `rival_only`, with all stable solutions on one side; `several`, with more than one stable solution;
-    `m` and `q`, means over samples at the solution that is reached from m = mean tanh(βh_i), what the agents say before
-    they listen ([002] Eq. 8). A stable m = 0 is on neither side, so that the first three can sum to less than 1.
+    Dataset over `n_agents` and `J` with
+
+    - `bistable`, the fraction of samples with stable solutions on both sides of m = 0, `truth_only` and `rival_only`,
+      with all of them on one side, and `several`, with more than one. A stable m = 0 is on neither side, so the first
+      three can sum to less than 1;
+    - `m` and `q` ([002] Eq. 8), means over samples at the solution reached from m = mean tanh(βh_i), the agents' mean
+      answer before they listen.
 
     Raises
     ------
@@ -76,22 +86,13 @@ def phase_diagram(
         check_coupling(float(coupling), beta)
     if not np.isfinite(beta) or not (couplings > 0).all():
         raise InputError(f"beta = {beta}, J = {couplings.tolist()}: expected finite numbers above 0")
-    names = ("bistable", "truth_only", "rival_only", "several", "m", "q")
-    values = {name: np.empty((len(sizes), len(couplings))) for name in names}
-    for k, n in enumerate(sizes):
-        h = sample_fields(_law_among(n, fields_of), n, samples, seed)
-        for name, column in zip(names, _counted(h, couplings, beta), strict=True):
-            values[name][k] = column
-    texts = ("fraction of samples with stable solutions on both sides", "fraction for the truth only")
-    texts += ("fraction for the rival only", "fraction with several stable solutions", "mean m", "mean q")
-    over = ("n_agents", "J")
-    result = xr.Dataset(
-        {
-            name: (over, values[name], {"long_name": text, "units": "1"})
-            for name, text in zip(names, texts, strict=True)
-        },
-        {"n_agents": sizes, "J": ("J", couplings, {"long_name": "coupling", "units": "nat"})},
-    )
+    counted = [_counted(sample_fields(_law_among(n, fields_of), n, samples, seed), couplings, beta) for n in sizes]
+    columns = {
+        name: (("n_agents", "J"), values, text)
+        for (name, text), values in zip(COLUMNS.items(), np.moveaxis(counted, -1, 0), strict=True)
+    }
+    coords = {"n_agents": sizes, "J": ("J", couplings, {"long_name": "coupling", "units": "nat"})}
+    result = labelled(columns, coords)
     return stamp(result, "random_field_phase_diagram", None, beta=beta, samples=samples, seed=seed)
 
 
@@ -112,20 +113,20 @@ def sample_fields(law: FieldLaw, n_agents: int, samples: int, seed: int) -> np.n
     return h
 
 
-def _counted(h: np.ndarray, couplings: np.ndarray, beta: float) -> tuple[np.ndarray, ...]:
-    """The columns of the diagram, each (couplings,), for fields (samples, N)."""
+def _counted(h: np.ndarray, couplings: np.ndarray, beta: float) -> np.ndarray:
+    """The values of COLUMNS, shape (couplings, columns), for fields (samples, N)."""
     samples, n_agents = h.shape
     m = np.linspace(-MOST, MOST, GRID)
     rows = max(1, BLOCK // (GRID * n_agents))
-    columns = []
+    found = []
     for coupling in couplings:
         parts = [_solutions(h[first : first + rows], m, coupling, beta) for first in range(0, samples, rows)]
-        columns.append(np.concatenate(parts, axis=1).mean(axis=1))
-    return tuple(np.array(columns).T)
+        found.append(np.concatenate(parts, axis=1).mean(axis=1))
+    return np.array(found)
 
 
 def _solutions(h: np.ndarray, m: np.ndarray, coupling: float, beta: float) -> np.ndarray:
-    """For each sample: bistable, truth only, rival only, several, m, q; shape (6, samples)."""
+    """The values of COLUMNS for each sample, shape (columns, samples)."""
     mismatch = np.tanh(beta * (h[:, None, :] + coupling * m[:, None])).mean(axis=-1) - m
     falls = (mismatch[:, :-1] > 0) & (mismatch[:, 1:] <= 0)  # stable solutions lie there; one at least exists
     middle = (m[:-1] + m[1:]) / 2
@@ -142,7 +143,7 @@ def _solutions(h: np.ndarray, m: np.ndarray, coupling: float, beta: float) -> np
 
 
 def _settled(h: np.ndarray, coupling: float, beta: float, iterations: int = 200) -> np.ndarray:
-    """m after iterating m ← f(Jm) from what the agents say at first; monotone, so it reaches the next solution."""
+    """m after iterating m ← f(Jm) from the agents' first answers; monotone, so it reaches the next solution."""
     m = np.tanh(beta * h).mean(1)
     for _ in range(iterations):
         m = np.tanh(beta * (h + coupling * m[:, None])).mean(1)
