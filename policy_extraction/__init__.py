@@ -1,7 +1,7 @@
-"""From a language model to a policy: what it would say in every memory state of the naming game.
+"""From a language model to a policy: the probability of each word in every memory state of the naming game.
 
-The record of a measurement (log-probabilities over the whole vocabulary) and the policy made of it (a softmax over the
-words at some temperature) are kept apart. PyTorch and transformers are needed only when a model is really run.
+A record holds what was measured, log-probabilities over the whole vocabulary. A policy is a softmax of a record over
+the words at some temperature. PyTorch and transformers are imported only when a model runs.
 
 Rooms: `prompts` (templates, payoffs, orders), `backends` (local weights, servers, tables), `measuring` (records,
 variants, sampling), `checks` (comprehension, generation, live populations), `flag_game` and `norms`.

@@ -1,8 +1,8 @@
 """Measure the policies of `meanfield.datasets.smollm2` again and compare.
 
-`python -m policy_extraction.rebuild_gallery`: 2,730 prompts for each of eleven pairs, about five minutes a pair on two
-cores; `--pair his/her` measures that one. Each run measures anew, but for what an interrupted one left. With `--write`
-the bundled file is replaced. The exit status is 1 where a probability differs by more than 1e-5.
+`python -m policy_extraction.rebuild_gallery` asks 2,730 prompts for each of eleven pairs, about five minutes a pair on
+two cores. `--pair his/her` measures one pair, and `--write` replaces the bundled file. An interrupted run goes on where
+it stopped. The exit status is 1 if a probability differs by more than 1e-5.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ PAIRS = (
 
 
 def measured(pairs: Sequence[tuple[str, str]]) -> xr.Dataset:
-    """The policies of these pairs, measured now; an interrupted measurement by the same libraries goes on."""
+    """The policies of these pairs, measured now or continued from an interrupted run with the same libraries."""
     libraries = "-".join(version(name) for name in ("torch", "transformers", "meanfield-llm"))
     folder = cache_folder() / "gallery" / libraries
     gallery = bundled(extract(SMOLLM2, words=pairs, memory_length=MEMORY_LENGTH, cache=folder, progress=True))
@@ -51,7 +51,7 @@ def measured(pairs: Sequence[tuple[str, str]]) -> xr.Dataset:
 
 
 def bundled(policy: xr.Dataset) -> xr.Dataset:
-    """What the file holds: log-probabilities rounded to float32, and the policy at T = 0.5 that these numbers give."""
+    """The content of the file: log-probabilities rounded to float32, and the policy at T = 0.5 made of these."""
     rounded = policy["log_probability"].astype(np.float32)
     exact = policy.assign(log_probability=rounded.astype(np.float64))
     small = policy_from_record(exact).assign(log_probability=rounded)

@@ -1,1 +1,1 @@
-"""What the inner rooms share: texts, JSON and folders."""
+"""Texts, JSON and folders, for all inner rooms."""

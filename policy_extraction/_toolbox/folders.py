@@ -1,4 +1,4 @@
-"""Folders that are there whole or not at all."""
+"""Folders that are written whole or not at all."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def folder_once(path: Path, fill: Callable[[Path], None]) -> None:
-    """Make the folder `path` whole with `fill(temporary folder)`; of several processes the first to end wins."""
+    """Make the folder `path` by `fill(temporary folder)`; the first of several processes wins."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=path.name, suffix=".part"))
     try:

@@ -1,4 +1,4 @@
-"""JSON that a language model wrote: read strictly, and told of in a line where it can't be used."""
+"""JSON that a language model wrote, read strictly; each fault is described in one line."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SHOWN = 60  # characters of a wrong value that are repeated to the model
 
 
 class ReplyError(ValueError):
-    """An answer that can't be used; its text is what is wrong with it."""
+    """An answer is unusable; the message says why."""
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -22,15 +22,15 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 DECODER = json.JSONDecoder(object_pairs_hook=_once)
-"""Reads JSON in which no key is there twice; `ReplyError` where one is."""
+"""Reads JSON; raises `ReplyError` if a key occurs twice."""
 
 
 def is_text(value: object) -> bool:
-    """Whether it is text that can be sent on and kept: JSON can also spell halves of characters."""
+    """Whether the value is text that can be sent and saved; JSON can also spell half of a character."""
     return isinstance(value, str) and bool(value.strip()) and can_be_kept(value)
 
 
 def shown(value: object) -> str:
-    """A value as JSON, cut short."""
+    """The value as JSON, cut short."""
     text = json.dumps(value, ensure_ascii=False).encode(errors="replace").decode()
     return text if len(text) <= SHOWN else text[:SHOWN] + "…"

@@ -1,4 +1,4 @@
-"""Language models that can be asked: run here, behind an API, or tables of answers."""
+"""Back ends, which answer prompts: local models, models behind an API, and tables of answers."""
 
 from policy_extraction.backends._backend import Backend as Backend
 from policy_extraction.backends._backend import Scores as Scores

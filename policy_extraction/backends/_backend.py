@@ -1,7 +1,4 @@
-"""What a language model must be able to do: the contract of all back ends.
-
-One battery of tests runs every implementation of it.
-"""
+"""The contract of all back ends; one battery of tests runs every implementation."""
 
 from __future__ import annotations
 
@@ -16,17 +13,17 @@ from policy_extraction.prompts._template import Prompt
 
 @dataclass(frozen=True)
 class Scores:
-    """What was measured for some of the prompts.
+    """The log-probabilities of the words as answers to some prompts.
 
     Parameters
     ----------
     numbers
-        Which prompts these are, shape (n,).
+        Numbers of the prompts, shape (n,).
     log_probability
         Natural logarithm of the probability, among all tokens and at temperature 1, that the answer begins with the
-        word, shape (n, W). Where it is censored, its upper bound.
+        word, shape (n, W); an upper bound where it is censored.
     censored
-        Where the back end says only that the probability is at most this, shape (n, W).
+        Whether the log-probability is only an upper bound, shape (n, W).
     """
 
     numbers: np.ndarray
@@ -36,14 +33,14 @@ class Scores:
 
 @runtime_checkable
 class Backend(Protocol):
-    """A language model that can be asked how probable answers are, and to write answers.
+    """A language model that gives probabilities of answers and writes answers.
 
     Attributes
     ----------
     name
-        For people, and for the coordinate `model`.
+        Name for people and for the coordinate `model`.
     identity
-        Changes when the model does; key of what is kept on disk. Empty where it cannot be known: then nothing is kept.
+        Key of what is kept on disk; it changes with the model. If it is empty, nothing is kept.
     provenance
         Numbers and strings for the attrs of a record, such as the number format of the weights.
     """
@@ -58,26 +55,23 @@ class Backend(Protocol):
     def provenance(self) -> dict[str, str | int | float]: ...
 
     def check(self, prompts: Sequence[Prompt], words: Sequence[str]) -> None:
-        """Raise InputError for what would make the measurement fail, before it begins.
-
-        `prompts` are a few of those that will be asked, the longest among them.
-        """
+        """Raise InputError if the measurement can't succeed; `prompts` are a few of its prompts, with the longest."""
         ...
 
     def score(self, prompts: Sequence[Prompt], words: Sequence[str]) -> Iterator[Scores]:
         """The log-probability of each word as the answer to each prompt, in portions and in any order.
 
-        Events are disjoint: where one word begins another one, the shorter is the event that it is not continued to the
-        longer. What was handed over is measured for good, so that an interrupted measurement can go on.
+        The events are disjoint: if one word begins another, the shorter one is the event that it is not continued to
+        the longer. A portion that was yielded is final, so that an interrupted measurement can go on.
         """
         ...
 
     def generate(
         self, prompts: Sequence[Prompt], *, max_tokens: int, temperature: float = 1.0, seed: int = 0
     ) -> list[str]:
-        """What the model writes after each prompt's `answer_prefix`, sampled; greedy at temperature 0."""
+        """Sampled texts that the model writes after each prompt's `answer_prefix`; greedy at temperature 0."""
         ...
 
     def tokens(self, words: Sequence[str]) -> list[str]:
-        """How the model spells each word as an answer, for the coordinate `word_tokens`; '' where that is unknown."""
+        """The tokens of each word as an answer, for the coordinate `word_tokens`; '' if they are unknown."""
         ...

@@ -1,4 +1,4 @@
-"""Models by name, path or as objects, as back ends that can be asked."""
+"""Back ends of models that are given by name, by path or as objects."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any
 from meanfield import InputError
 from policy_extraction.backends._backend import Backend
 from policy_extraction.backends.local._load import dtype_name, load
-from policy_extraction.backends.local._memory_budget import check_budget
 from policy_extraction.backends.local._source import SMOLLM2, find
 from policy_extraction.backends.local._transformers import TransformersBackend, given
 
@@ -23,7 +22,7 @@ def open_backend(
     quantization_config: Any = None,
     memory_budget: int | None = None,
 ) -> Backend:
-    """The back end of a model, for functions that ask it what `extract` does not: it is loaded when first asked.
+    """The back end of a model; the model is loaded when it is first asked.
 
     Parameters
     ----------
@@ -37,9 +36,8 @@ def open_backend(
 
     See Also
     --------
-    policy_extraction.extract : opens one by itself
+    policy_extraction.extract : opens the back end itself
     """
-    check_budget(memory_budget)
     if isinstance(model, (str, os.PathLike)):
         source = find(model if isinstance(model, str) else Path(model), gguf_file)
         number_format = dtype_name(dtype, device_map)

@@ -1,4 +1,4 @@
-"""A model that is a table: its answers are given probabilities."""
+"""A back end whose answers have given probabilities."""
 
 from __future__ import annotations
 
@@ -20,32 +20,31 @@ ROUNDING = 1e-9
 
 
 class TableBackend:
-    """A back end whose answers have given probabilities, to try out what is done with those of a language model.
+    """A back end whose answers have given probabilities, for trials without a language model.
 
     Parameters
     ----------
     law
-        For a memory, pairs (own word, partner's word) with the oldest first, and the order in which the words are
-        presented: the probability of each answer at temperature 1. What is missing to 1 is the probability of the empty
-        answer.
+        Function of a memory, pairs (own word, partner's word) from the oldest on, and of the presented order of the
+        words. It returns the probability of each answer at temperature 1; the rest to 1 is the empty answer.
     words
         The W words.
     memory_length
         H, in interactions.
     template
-        The prompt in which memories and orders are recognised.
+        The prompt; memories and orders are recognised by it.
     payoffs
         Points of a round.
     name
-        For people.
+        Name for people.
     identity
-        Under which answers are kept; empty to keep none.
+        Key of kept answers; empty to keep none.
 
     Raises
     ------
     InputError
-        If words or memory length are wrong, or two memories have the same prompt. From the methods: if a prompt is
-        unknown, or the law gives no probabilities.
+        If words or memory length are wrong, or two memories have the same prompt. The methods raise it if a prompt is
+        unknown, or `law` returns no probabilities.
     """
 
     def __init__(
@@ -79,7 +78,7 @@ class TableBackend:
             self._answers(prompt)
 
     def score(self, prompts: Sequence[Prompt], words: Sequence[str]) -> Iterator[Scores]:
-        """As in `Backend`, prompt by prompt; an answer without probability has -inf."""
+        """As in `Backend`, prompt by prompt; an impossible answer has -inf."""
         for number, prompt in enumerate(prompts):
             answers = self._answers(prompt)
             with np.errstate(divide="ignore"):
@@ -89,7 +88,7 @@ class TableBackend:
     def generate(
         self, prompts: Sequence[Prompt], *, max_tokens: int, temperature: float = 1.0, seed: int = 0
     ) -> list[str]:
-        """As in `Backend`; whole answers, whatever `max_tokens` is."""
+        """As in `Backend`; answers are whole, whatever `max_tokens` is."""
         cumulated: dict[Prompt, tuple[list[str], np.ndarray]] = {}
         texts = []
         for prompt, draw in zip(prompts, np.random.default_rng(seed).random(len(prompts)), strict=True):
@@ -108,7 +107,7 @@ class TableBackend:
 
     def _answers(self, prompt: Prompt) -> Mapping[str, float]:
         if prompt not in self._states:
-            raise InputError(f"{self.name}: a prompt is of another game; expected its words, template and payoffs")
+            raise InputError(f"{self.name}: a prompt is of another game; expected the same words, template and payoffs")
         memory, order = self._states[prompt]
         answers = self._law(memory, order)
         p = np.array(list(answers.values()), dtype=float)

@@ -1,4 +1,4 @@
-"""Is a policy what it seems to be? Warnings, questions about the prompt, and the model's own words against it."""
+"""Checks of a policy: warnings, questions about the prompt, and texts that the model writes."""
 
 from policy_extraction.checks._check_policy import check_policy as check_policy
 from policy_extraction.checks._check_policy import policy_warnings as policy_warnings

@@ -1,4 +1,4 @@
-"""Is a policy what it seems to be? Warnings about how it was measured."""
+"""Warnings about the measurement of a policy."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from policy_extraction.checks._fingerprint import find_gap, multiples
 from policy_extraction.prompts._orders import default_number
 
 STACKED_DIMS = ("model", "pair")
-IMPROBABLE = -9.0  # log10; states are alike, so that the chance of a gap is understated
+IMPROBABLE = -9.0  # log10; low, because similar states make a gap more likely than the bound says
 NUMBERS = {
     "gap_edge": "lowest choice probability above 1e-12",
     "gap_log10_p": "log10 of the chance that no probability lies between 1e-12 and gap_edge",
@@ -28,20 +28,20 @@ NUMBERS = {
 
 
 def check_policy(policies: xr.Dataset | Iterable[xr.Dataset], *, least_mass: float = 0.5) -> xr.Dataset:
-    """Warnings about the measurement behind policies: unseen filters, low captured mass, order effects, censoring.
+    """Warnings about the measurement of policies: unseen filters, low captured mass, order effects, censoring.
 
     filter
-        No probability lies between 1e-12 and some edge, but many lie below: a nucleus filter that acted on each of n
-        presentation orders before the average leaves (1 - p) / n as the lowest value of two words. Reported where the
-        gap has a chance of less than 1e-9 if log-odds follow a log-concave law, or where one word is certain in each
-        order; not where the attrs say that a filter acted.
+        No probability lies between 1e-12 and some edge, but many lie below. A nucleus filter in each of n presentation
+        orders before the average leaves (1 - p) / n as the lowest value of two words. A gap is reported if its chance
+        is below 1e-9 for log-odds of a log-concave law, or if one word is certain in each order. Policies whose attrs
+        declare a filter are not reported.
     captured_mass
-        In some prompts the words have together a probability below `least_mass`. Censored words count nothing.
+        In some prompts all words together have a probability below `least_mass`. Censored words count 0.
     order_effect
-        With log-probabilities ℓ centred over words, c = ℓ - mean_w ℓ, the order effect is the root of the mean square
-        of c - mean_o c over orders, states and words, and the word effect that of mean_o c over states and words: by
-        how much words and memory move the log-probabilities. Reported where the former is larger. States in which a
-        word is censored or has probability 0 are left out.
+        Let c = ℓ - mean_w ℓ be the log-probabilities centred over words. The order effect is the root mean square of
+        c - mean_o c over orders, states and words. The word effect is the root mean square of mean_o c over states and
+        words: the change of log-probabilities with words and memory. Reported if the order effect is larger. States in
+        which a word is censored or has probability 0 are left out.
     censored
         Some log-probabilities are upper bounds only.
 
@@ -54,9 +54,8 @@ def check_policy(policies: xr.Dataset | Iterable[xr.Dataset], *, least_mass: flo
 
     Returns
     -------
-    Dataset with `warning` (policy, check), one sentence, '' where there is nothing to say, and over `policy` the
-    numbers behind them, NaN where the policy does not hold what they need; coordinates `model` and `pair` where known.
-    `policy_warnings` lists the sentences.
+    Dataset with `warning` (policy, check), a sentence or '', and the numbers behind them over `policy`, NaN if the
+    policy lacks the data; coordinates `model` and `pair` if they are known. `policy_warnings` lists the sentences.
 
     Raises
     ------
@@ -65,8 +64,8 @@ def check_policy(policies: xr.Dataset | Iterable[xr.Dataset], *, least_mass: flo
 
     See Also
     --------
-    policy_warnings : in sentences
-    comprehension, generation_test : ask the model again
+    policy_warnings : the sentences
+    comprehension, generation_test : checks that ask the model again
     """
     real_number("least_mass", least_mass, least=0, most=1)
     checked = list(_each(policies))
@@ -97,7 +96,7 @@ def check_policy(policies: xr.Dataset | Iterable[xr.Dataset], *, least_mass: flo
 
 
 def policy_warnings(report: xr.Dataset | Iterable[xr.Dataset]) -> list[str]:
-    """The warnings in the result of `check_policy`, or about policies themselves, each a sentence after a name."""
+    """The warnings of `check_policy` as sentences, each after a name; takes its result, or policies."""
     if not isinstance(report, xr.Dataset) or {"q", "log_probability"} & set(report.variables):
         report = check_policy(report)
     found = []
@@ -114,7 +113,7 @@ class _Finding(NamedTuple):
 
 
 def _each(policies: xr.Dataset | Iterable[xr.Dataset]) -> Iterator[xr.Dataset]:
-    """Single policies and records, one by one."""
+    """The single policies and records."""
     if not isinstance(policies, xr.Dataset):
         if isinstance(policies, str) or not isinstance(policies, Iterable):
             raise InputError(f"policies is a {type(policies).__name__}: expected xarray.Datasets")
@@ -136,7 +135,7 @@ def _filter(policy: xr.Dataset) -> _Finding:
     numbers = {"gap_edge": gap.edge, "gap_log10_p": gap.log10_p}
     warning = ""
     if gap.log10_p < IMPROBABLE:
-        # The least that p leaves of one of two words is 1 - p, and the W - 1 words after the first may share that.
+        # A filter at p keeps at least 1 - p for the second of two words, which W - 1 words may share.
         numbers["top_p"] = 1 - n_orders * (q.shape[-1] - 1) * gap.edge
         warning = (
             f"{gap.zeros} of {q.size} probabilities are below 1e-12 and no other is below {gap.edge:.3g} (without a "
@@ -153,7 +152,7 @@ def _filter(policy: xr.Dataset) -> _Finding:
 
 
 def _n_orders(policy: xr.Dataset) -> int:
-    """Over how many presentation orders the policy is an average, by its record or else by convention."""
+    """The number of presentation orders of the average, by the record or else by convention."""
     if policy.attrs.get("option_order", "none") != "none":
         return 1
     return policy.sizes.get("order", default_number(policy.sizes["word"]))
@@ -203,7 +202,7 @@ def _censored(policy: xr.Dataset) -> _Finding:
 
 
 def _measured(policy: xr.Dataset) -> tuple[np.ndarray, np.ndarray]:
-    """Log-probabilities and whether they are censored, shape (order, state, word)."""
+    """Log-probabilities and censoring, shape (order, state, word)."""
     log_p = policy["log_probability"].transpose("order", "state", "word")
     if "censored" not in policy:
         return log_p.values, np.zeros(log_p.shape, dtype=bool)

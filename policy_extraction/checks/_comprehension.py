@@ -1,4 +1,4 @@
-"""Does the model understand its prompt? Questions about it, whose answers are known."""
+"""Questions about the prompt with known answers."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from policy_extraction.checks._spoken import derived_seed
 from policy_extraction.prompts._games import check_games, one_game
 from policy_extraction.prompts._template import NAMING_GAME, Payoffs, Prompt, Template
 
-# Quotation marks and the end of the value included; a number has a token a digit, a word up to four
 MOST_AGENTS = 10_000
+# With quotation marks and the end of the value: a number has a token a digit, a word up to four.
 TOKENS_OF_A_VALUE = 10
 TOKENS_IN_A_LIST = 6
 
@@ -33,14 +33,13 @@ def comprehension(
     template: Template = NAMING_GAME,
     payoffs: Payoffs = Payoffs(),  # noqa: B008  (frozen)
 ) -> xr.Dataset:
-    """How often a model answers questions about its prompt correctly (meta-prompting).
+    """The share of questions about its prompt that a model answers correctly (meta-prompting).
 
-    n agents have random memories: their length is uniform from 1 to H, their words are independent and uniform, and so
-    is the order in which the options are presented. Each agent is asked all possible questions of the eight kinds of
-    [004] Table S2, one prompt a question: the system message of the game, the question in place of the user's, and the
-    beginning of an answer in the format that the system message asks for. The model writes the rest. An answer is
-    correct if its value is the one that follows from the memory, and only if it keeps to the format (see `parse`).
-    Source: [004] SI "Meta-Prompting", Fig. S1.
+    n agents have random memories: their length is uniform from 1 to H, their words are independent and uniform, and the
+    presented order is uniform. Each agent is asked all questions of the eight kinds of [004] Table S2. A prompt has the
+    system message of the game, the question as the user message, and the beginning of an answer in the format that the
+    system message asks for. The model writes the rest. An answer is correct if it keeps to the format and its value
+    follows from the memory. Source: [004] SI "Meta-Prompting", Fig. S1.
 
     Parameters
     ----------
@@ -55,10 +54,10 @@ def comprehension(
     seed
         0 to 2^63 - 1.
     per_kind
-        Ask at most so many questions of each kind, drawn at random for each agent, instead of all, of which there are
-        6 + 2(W² + W + 2h) with h remembered rounds: 38 for two words and h = 5.
+        Questions of each kind for an agent, drawn at random; None for all, 6 + 2(W² + W + 2h) with h remembered rounds
+        (38 for two words and h = 5).
     temperature
-        Of the generation; 0 for the most probable token each time, with which answers do not depend on chance.
+        Temperature of the generation; 0 always takes the most probable token.
     template, payoffs
         The prompt of the game.
 
@@ -67,9 +66,8 @@ def comprehension(
     Dataset with
 
     - `correct` (question, agent), the fraction of the agent's questions of this kind that were answered correctly, and
-      `malformed` (question, agent), the fraction of answers not in the format, which are not correct;
-    - `accuracy` (question), the mean over agents, and `standard_error` (question) of this mean, from the spread over
-      agents, who are independent;
+      `malformed` (question, agent), the fraction of answers not in the format, which count as wrong;
+    - `accuracy` (question), the mean over agents, and its `standard_error` (question), from the spread over agents;
     - the coordinates `category` (question), Rules, Time or State, and `memory` (agent).
 
     Raises
@@ -79,7 +77,7 @@ def comprehension(
 
     See Also
     --------
-    check_policy : without asking the model again
+    check_policy : checks without asking the model
     """
     words = one_game(words)
     check_games([words], memory_length)
@@ -123,7 +121,7 @@ def comprehension(
 
 
 def _random_memory(rng: np.random.Generator, words: tuple[str, ...], memory_length: int) -> list[tuple[str, str]]:
-    # Without a round there is nothing to ask about the history.
+    # An empty memory has no history to ask about.
     length = rng.integers(1, memory_length, endpoint=True)
     return [(words[a], words[b]) for a, b in rng.integers(len(words), size=(length, 2)).tolist()]
 
@@ -140,15 +138,15 @@ def _sampled(rng: np.random.Generator, questions: list[Asked], per_kind: int | N
 
 
 def _meta_prompt(prompt: Prompt, question: Asked) -> Prompt:
-    # A value need not be a word, so the answer starts before the quotation mark that opens one; and before the space,
-    # which most vocabularies make part of the next token.
+    # A value need not be a word, so the prefix ends before the opening quotation mark, and before the space, which most
+    # vocabularies make part of the next token.
     return Prompt(prompt.system, question.text, prompt.answer_prefix.rstrip("'\" "))
 
 
 def _answers(
     backend: Backend, prompts: Sequence[Prompt], questions: Sequence[Asked], temperature: float, seed: int
 ) -> list[str]:
-    """What the model writes, with as many tokens as the form of the right answer may take."""
+    """The texts of the model, each with as many tokens as the form of the right answer may take."""
     texts = [""] * len(prompts)
     most = {i: TOKENS_OF_A_VALUE for i in range(len(prompts))}
     for i, question in enumerate(questions):

@@ -1,4 +1,4 @@
-"""What an agent can be asked about its prompt, and the answers that are right."""
+"""Questions about an agent's prompt, and their right answers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from policy_extraction.prompts._toml import packaged_toml
 
 PLAYERS = ("Player 1", "Player 2")
 NUMBER = re.compile(r"[+-]?\d+")
-# The answer format ends a value with a semicolon. A brace, a new line or the second key of a dict end it as clearly.
+# The answer format ends a value with a semicolon; a brace, a new line or the second key of a dict are as clear.
 END_OF_VALUE = re.compile(r"[;}\n]|,\s*['\"]?reason")
 QUOTATION_MARKS = "'\""
 
@@ -22,7 +22,7 @@ Answer = int | str | frozenset[str]
 
 
 class Kind(NamedTuple):
-    """A row of [004] Table S2: its name, its group (Rules, Time, State), and the question with slots."""
+    """A row of [004] Table S2: name, category (Rules, Time, State), and the question with slots."""
 
     name: str
     category: str
@@ -30,27 +30,18 @@ class Kind(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """One question, as the agent reads it, and the right answer: a number, a word, or a set of words."""
+    """A question as the agent reads it, and the right answer: a number, a word, or a set of words."""
 
     kind: str
     text: str
     answer: Answer
 
 
-def _kinds() -> tuple[Kind, ...]:
-    return tuple(
-        Kind(name, row["category"], row["text"]) for name, row in packaged_toml("comprehension_004.toml").items()
-    )
-
-
-KINDS = _kinds()
+KINDS = tuple(Kind(name, **row) for name, row in packaged_toml("comprehension_004.toml").items())
 
 
 def questions_about(memory: Memory, words: Sequence[str], payoffs: Payoffs) -> Iterator[Asked]:
-    """All questions that an agent with this memory can be asked, kind by kind.
-
-    Players are asked about alike: Player 1 is the agent, Player 2 its partners.
-    """
+    """All questions to an agent with this memory, kind by kind; Player 1 is the agent, Player 2 its partners."""
     texts = {kind.name: string.Template(kind.text) for kind in KINDS}
 
     def ask(kind: str, answer: Answer, **slots: object) -> Asked:
@@ -75,10 +66,10 @@ def questions_about(memory: Memory, words: Sequence[str], payoffs: Payoffs) -> I
 
 
 def parse(text: str, like: Answer) -> Answer | None:
-    """The value that an answer gives, None where it gives none of the form that is asked for.
+    """The value of an answer, or None unless it has the form of `like`.
 
-    Nothing is read into an answer. What stands before the end of the value in the answer format must be a whole number,
-    or one word, or a list of words separated by commas, in brackets or not. Each may be quoted.
+    The text up to the end of the value must be a whole number, a word, or a list of words separated by commas, with or
+    without brackets. Each may be quoted.
     """
     end = END_OF_VALUE.search(text)
     if end is None:

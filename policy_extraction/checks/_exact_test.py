@@ -1,7 +1,7 @@
-"""Exact tests of counts against probabilities, and how often such tests raise a false alarm.
+"""Exact tests of counts against probabilities, and the chance of their false alarms.
 
-A count has few possible values, so that p-values are not uniform under the hypothesis tested: less than 5 % of them are
-below 0.05. How many less is known exactly, from the probabilities alone.
+A count has few possible values, so under the tested hypothesis fewer than 5 % of p-values are below 0.05. The exact
+share follows from the probabilities alone.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from scipy.stats import beta
 from meanfield import InputError
 
 MOST_OUTCOMES = 200_000
-# Outcomes that are equally probable in theory must not be told apart by rounding; the value that SciPy's binomtest has.
+# Rounding must not separate outcomes of equal probability; SciPy's binomtest has the same value.
 TIE = 1e-7
 
 
@@ -30,21 +30,9 @@ class Tested(NamedTuple):
 def exact_test(counts: np.ndarray, q: np.ndarray, level: float) -> Tested:
     """Exact multinomial test of each row; for two words the two-sided exact binomial test.
 
-    The p-value is the probability, under `q`, of all outcomes that are at most as probable as the one observed.
-
-    Parameters
-    ----------
-    counts
-        Shape (rows, W), with the same sum n in each row.
-    q
-        Probabilities, the same shape; rows sum to 1.
-    level
-        p-values below it are an alarm.
-
-    Raises
-    ------
-    InputError
-        If n draws of W words have too many outcomes to go through.
+    The p-value is the probability, under `q`, of all outcomes that are at most as probable as the observed one. A
+    p-value below `level` is an alarm. `counts` have shape (rows, W) and the same sum n in each row, and so have the
+    probabilities `q`, whose rows sum to 1.
     """
     n, n_words = int(counts[0].sum()), counts.shape[1]
     outcomes = _outcomes(n, n_words)
@@ -59,22 +47,21 @@ def exact_test(counts: np.ndarray, q: np.ndarray, level: float) -> Tested:
 
 
 def _at_most_as_probable(mass: np.ndarray, than: np.ndarray) -> np.ndarray:
-    """The total probability of outcomes, of probabilities `mass`, that are at most as probable as `than`."""
+    """The total probability of all outcomes, of probabilities `mass`, that are at most as probable as `than`."""
     rising = np.sort(mass)
     cumulated = np.concatenate([[0.0], np.cumsum(rising)])
     return np.minimum(cumulated[np.searchsorted(rising, than * (1 + TIE), side="right")], 1.0)
 
 
-def number_of_outcomes(n: int, n_words: int) -> int:
-    """In how many ways n draws can be shared among W words."""
-    return comb(n + n_words - 1, n_words - 1)
-
-
 def check_outcomes(n: int, n_words: int) -> None:
-    """InputError where n draws of W words have too many outcomes to go through."""
-    if number_of_outcomes(n, n_words) > MOST_OUTCOMES:
+    """InputError if n draws of W words have too many outcomes to enumerate."""
+
+    def outcomes(draws: int) -> int:
+        return comb(draws + n_words - 1, n_words - 1)
+
+    if outcomes(n) > MOST_OUTCOMES:
         most = 1
-        while number_of_outcomes(most + 1, n_words) <= MOST_OUTCOMES:
+        while outcomes(most + 1) <= MOST_OUTCOMES:
             most += 1
         raise InputError(f"n = {n}: expected at most {most} for an exact test of {n_words} words")
 
@@ -95,12 +82,9 @@ def _log_coefficient(counts: np.ndarray) -> np.ndarray:
 
 
 def count_interval(chances: np.ndarray, level: float) -> tuple[int, int]:
-    """The smallest and largest number of events, each tail outside having at most (1 - level)/2.
+    """The central interval of the number of independent events with these chances, a Poisson-binomial law.
 
-    Parameters
-    ----------
-    chances
-        Probabilities of independent events, shape (events,): their number is Poisson-binomial.
+    Each tail outside has at most (1 - level)/2.
     """
     law = np.ones(1)
     for chance in chances:
@@ -113,7 +97,7 @@ def count_interval(chances: np.ndarray, level: float) -> tuple[int, int]:
 
 
 def share_interval(counts: np.ndarray, n: int, level: float) -> np.ndarray:
-    """Exact interval of a probability, shape (…, 2): Clopper and Pearson 1934, Biometrika 26, 404."""
+    """Exact interval of a probability, shape (…, 2). Source: Clopper and Pearson 1934, Biometrika 26, 404."""
     tail = (1 - level) / 2
     low = np.where(counts > 0, beta.ppf(tail, np.maximum(counts, 1), n - counts + 1), 0.0)
     high = np.where(counts < n, beta.ppf(1 - tail, counts + 1, np.maximum(n - counts, 1)), 1.0)

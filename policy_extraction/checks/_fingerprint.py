@@ -1,4 +1,4 @@
-"""The mark that a filter leaves on a policy: no probability between next to nothing and the least that it keeps."""
+"""The mark of a filter on a policy: no probability between almost 0 and the least one that the filter keeps."""
 
 from __future__ import annotations
 
@@ -6,45 +6,30 @@ from typing import NamedTuple
 
 import numpy as np
 
-NEXT_TO_NOTHING = 1e-12  # below are the zeros of filters and what stands for them, such as 2.2e-16
-LEAST_VALUES = 3  # different ones, on which the law of the others is learnt
+NEXT_TO_NOTHING = 1e-12  # below it are the zeros of filters and their substitutes, such as 2.2e-16
+LEAST_VALUES = 3  # different values from which the hazard rate is estimated
 
 
 class Gap(NamedTuple):
-    """The gap between what counts as zero and the lowest other probability.
+    """The gap between almost 0 and the lowest other probability."""
 
-    Attributes
-    ----------
-    zeros
-        How many probabilities lie below the gap.
-    edge
-        The lowest probability above it.
-    log10_p
-        Decimal logarithm of a bound of the chance that it is empty; NaN where too little is known.
-    """
-
-    zeros: int
-    edge: float
-    log10_p: float
+    zeros: int  # probabilities below the gap
+    edge: float  # the lowest probability above it
+    log10_p: float  # log10 of an upper bound for the chance of the gap; NaN if too little is known
 
 
 def find_gap(q: np.ndarray) -> Gap:
-    """The gap near 0 in the probabilities of all words (for two words also the one near 1), and how improbable it is.
+    """The gap near 0 in the probabilities of all words, and a bound of its chance; `q` has any shape.
 
-    Let s = -log(q / (1 - q)) > 0 for the probabilities below 1/2. The null hypothesis is that s has a log-concave
-    density, as normal, logistic and exponential laws have. Then its hazard rate (density at s over the share of values
-    beyond s) does not fall, and a value that gets past the edge s_1 of the gap has to end soon. Take the half of the
-    values that lies closest to the gap, from s_0 to s_1, k + 1 different ones, and the n zeros beyond. Per length of s
-    passed, values end at least as often in the gap as before it: they passed τ = Σ (s - s_0) + n (s_1 - s_0) before it
-    and τ' = n · (width of the gap) in it. So the chance that all k besides the one at the edge ended before the gap is
-    at most (τ / (τ + τ'))^k. Equal values are counted once, since language models compute with few digits.
+    Let s = -log(q / (1 - q)) > 0 for the probabilities below 1/2. The null hypothesis is a log-concave density of s, as
+    normal, logistic and exponential laws have it. Then the hazard rate of s (density at s over the share of values
+    beyond s) does not fall, and a value that passes the edge s_1 of the gap has to end soon. Take the half of the
+    values closest to the gap, from s_0 to s_1, with k + 1 different ones, and the n zeros beyond. Per length of s
+    passed, values end at least as often in the gap as before it. They passed τ = Σ (s - s_0) + n (s_1 - s_0) before the
+    gap and τ' = n · (width of the gap) in it. So the chance that all k values besides the one at the edge ended before
+    the gap is at most (τ / (τ + τ'))^k. Equal values count once, because language models compute with few digits.
 
-    It can't tell a filter from a model that is either certain to 1 in 10^12 or far from it.
-
-    Parameters
-    ----------
-    q
-        Probabilities, any shape.
+    The test can't tell a filter from a model that is either certain to within 1e-12 or far from certain.
     """
     low = q[q < 0.5]
     zeros = int((low <= NEXT_TO_NOTHING).sum())
@@ -62,7 +47,7 @@ def find_gap(q: np.ndarray) -> Gap:
 
 
 def multiples(q: np.ndarray, n_orders: int) -> bool:
-    """Whether all probabilities are multiples of 1/n, as if one word were certain in each of n presentation orders."""
+    """Whether all probabilities are multiples of 1/n, as if one word were certain in each of n orders."""
     return bool(np.abs(q * n_orders - (q * n_orders).round()).max() < 1e-9)
 
 

@@ -1,4 +1,4 @@
-"""Is the policy what the model does? Words that it writes, against the probabilities that were read off it."""
+"""Words that a model writes, tested against its policy."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from policy_extraction.backends._backend import Backend
 from policy_extraction.checks._exact_test import check_outcomes, count_interval, exact_test, share_interval
 from policy_extraction.checks._spoken import Spoken, answer_length, check_prefix, derived_seed, speak
 from policy_extraction.prompts._orders import orders
-from policy_extraction.prompts._template import NAMING_GAME, Payoffs, Prompt, Template
+from policy_extraction.prompts._template import NAMING_GAME, Payoffs, Template
 
 ALARM = 0.05
 ALARM_LEVEL = 0.99  # of the interval of the number of alarms
 SHARE_LEVEL = 0.95  # of the interval of each share, as in [004] Fig. S3b
-# Steps between log-probabilities and a draw that plain generation does not take.
+# Steps of sampling that plain generation does not take.
 FILTERS = ("top_k", "top_p", "order")
 
 
@@ -37,61 +37,60 @@ def generation_test(
 ) -> xr.Dataset:
     """Exact tests of a policy against words that the model writes, one for each memory state.
 
-    For each of n draws the presentation order is chosen at random, and the model continues the prompt's answer prefix
-    by sampling from its whole vocabulary, at the temperature T of the policy, until a word stands where it is expected.
-    Source: [004] SI "Validation of Probabilistic Policies in Simulations", Fig. S3.
+    Each of n draws has a random presentation order. The model continues the prompt's answer prefix by sampling from its
+    whole vocabulary at the temperature T of the policy, until the answer begins with a word. Source: [004] SI
+    "Validation of Probabilistic Policies in Simulations", Fig. S3.
 
-    What this has to equal: a word w is generated with probability Π_i p(w_i | w_<i)^(1/T) / Z_i, where the w_i are its
-    tokens and Z_i = Σ_v p(v | w_<i)^(1/T) runs over the vocabulary. Z_1 is common to all words. So for words of one
-    token the law, on condition that the answer is one of the words, is exactly Eq. 9 at T, whatever the rest of the
-    vocabulary does. For words of several tokens it is Eq. 9 only at T = 1; at other temperatures take the policy from
-    a model that is `tempered`. And words must have equally many tokens: of unequal ones, of which a warning tells, the
-    shorter is said only where no letter follows it, while its p counts whatever follows.
+    The model writes a word w of tokens w_i with probability Π_i p(w_i | w_<i)^(1/T) / Z_i, where the sum
+    Z_i = Σ_v p(v | w_<i)^(1/T) runs over the vocabulary. All words share Z_1. So for words of one token the law, given
+    that the answer is a word, is exactly Eq. 9 at T. For words of several tokens it is Eq. 9 only at T = 1; at other
+    temperatures, extract the policy from a model that is `tempered`. Words need equally many tokens. Otherwise a
+    warning tells that a shorter word is counted as said only if no letter follows it, while its p counts all answers.
 
     Parameters
     ----------
     backend
-        The model that made the policy.
+        The model of the policy.
     policy
         One policy of W words. Its presentation orders have equal weights.
     memory_length
-        Test the states of at most so many interactions; None for all.
+        Longest tested memory, in interactions; None for all.
     n
         Draws a state.
     seed
         0 to 2^63 - 1.
     temperature
-        Of the generation; None for the one of the policy.
+        Temperature of the generation; None for the policy's.
     template, payoffs
-        Those that the policy was extracted with.
+        The prompt of the policy.
     max_tries
-        Answers generated for each draw, at most, before it is given up.
+        Most answers generated for a draw.
 
     Returns
     -------
     Dataset with
 
-    - `count` (state, word), how often the word was drawn, `q` (state, word), `share_interval` (state, word, bound), the
-      exact 95 % interval of its probability, and `deviation` (state, word), the difference from n·q in units of the
-      binomial standard deviation, NaN for q = 0 and 1;
-    - `p_value` (state), of the exact binomial (W > 2: multinomial) test, and `alarm_chance` (state), the probability
-      that it is below 0.05 if the policy is right;
-    - `alarms`, the number of states with p < 0.05, `expected_alarms`, and `alarm_interval` (bound), which the number of
-      alarms is in with 99 % if the policy is right (its law is Poisson-binomial);
-    - `generated` and `valid` (state), how many answers were generated, and how many of them were a word. A state where
-      a draw was given up is not tested: its `p_value` is NaN, and `untested` counts such states.
+    - `count` (state, word), the number of draws of the word; `q` (state, word); `share_interval` (state, word, bound),
+      the exact 95 % interval of its probability; and `deviation` (state, word), the difference from n·q in binomial
+      standard deviations, NaN for q = 0 and 1;
+    - `p_value` (state) of the exact binomial (W > 2: multinomial) test, and `alarm_chance` (state), the probability of
+      p < 0.05 if the policy is right;
+    - `alarms`, the number of states with p < 0.05; `expected_alarms`; and `alarm_interval` (bound), the 99 % interval
+      of the number of alarms if the policy is right (its law is Poisson-binomial);
+    - `generated` and `valid` (state), the number of generated answers, and of those that were a word. A state without
+      n words is not tested: its `p_value` is NaN, and `untested` counts such states.
 
-    attrs["agrees"] is 1 where the number of alarms is in its interval.
+    attrs["agrees"] is 1 if the number of alarms is in its interval.
 
     Raises
     ------
     InputError
-        If an argument is out of range, the policy was made with another prompt or with a filter, the answer prefix of
-        the template ends with a space, or no state could be tested.
+        If an argument is out of range, the policy was made with another prompt or a filter, the template's answer
+        prefix ends with a space, or no state could be tested.
 
     See Also
     --------
-    check_policy : without asking the model again
+    check_policy : checks without asking the model
     """
     policy = single_policy(policy)
     words, space = words_of(policy), _space(policy, memory_length)
@@ -104,7 +103,8 @@ def generation_test(
     presented = _presented(policy, words)
     memories = [[(words[a], words[b]) for a, b in space.memory(state)] for state in range(space.n_states)]
     prompts = [template.prompt(options, memory, payoffs) for memory in memories for options in presented]
-    backend.check(_longest(prompts), words)
+    # The longest prompt of all, and one of the last state, whose memory is full.
+    backend.check([max(prompts, key=lambda prompt: len(prompt.system) + len(prompt.user)), prompts[-1]], words)
     shares = np.full(len(presented), 1 / len(presented))
     asked = np.random.default_rng(seed).multinomial(n, shares, size=space.n_states)
     spoken = speak(
@@ -118,7 +118,8 @@ def generation_test(
         max_tries=max_tries,
     )
     result = _compare(policy["q"].values[: space.n_states], spoken, n, len(presented))
-    result = result.assign_coords(_labels(policy, backend.name, memories))
+    texts = [", ".join(f"{own}-{partner}" for own, partner in memory) for memory in memories]
+    result = result.assign_coords({"memory": ("state", np.array(texts)), **labels_of(policy), "model": backend.name})
     return stamp(
         result,
         "generation_test",
@@ -145,7 +146,7 @@ def _space(policy: xr.Dataset, memory_length: int | None) -> MemorySpace:
 def _temperature(policy: xr.Dataset, temperature: float | None) -> float:
     found = policy.attrs.get("option_temperature") if temperature is None else temperature
     if isinstance(found, bool) or not isinstance(found, int | float | np.number) or not 0 < found < np.inf:
-        reason = "the policy does not say at which it was made; " if temperature is None else ""
+        reason = "the policy states none; " if temperature is None else ""
         raise InputError(f"temperature = {found!r}: {reason}expected a positive number")
     return float(found)
 
@@ -160,28 +161,18 @@ def _check_provenance(policy: xr.Dataset, template: Template, payoffs: Payoffs) 
         if policy.attrs.get(f"option_{name}", "none") != "none":
             raise InputError(
                 f"policy was made with {name} = {policy.attrs[f'option_{name}']}: "
-                "expected the softmax over the words, averaged over the orders, which is what generation draws from"
+                "expected a softmax over the words, averaged over the orders, as generation draws from it"
             )
 
 
 def _presented(policy: xr.Dataset, words: Sequence[str]) -> list[tuple[str, ...]]:
-    """The presentation orders that the policy is a mean over."""
+    """The presentation orders of the policy's average."""
     if "order_label" not in policy.coords:
         return orders(words)
     presented = [tuple(str(label).split(", ")) for label in policy["order_label"].values]
     if any(sorted(order) != sorted(words) for order in presented):
         raise InputError(f"policy.order_label = {'; '.join(map(', '.join, presented))}: expected the words in each")
     return presented
-
-
-def _labels(policy: xr.Dataset, model: str, memories: Sequence[Sequence[tuple[str, str]]]) -> dict[str, object]:
-    texts = [", ".join(f"{own}-{partner}" for own, partner in memory) for memory in memories]
-    return {"memory": ("state", np.array(texts)), **labels_of(policy), "model": model}
-
-
-def _longest(prompts: Sequence[Prompt]) -> list[Prompt]:
-    """The longest prompts in both senses that matter: of all, and of the last state, whose memory is full."""
-    return [max(prompts, key=lambda prompt: len(prompt.system) + len(prompt.user)), prompts[-1]]
 
 
 def _compare(q: np.ndarray, spoken: Spoken, n: int, n_orders: int) -> xr.Dataset:
@@ -191,8 +182,8 @@ def _compare(q: np.ndarray, spoken: Spoken, n: int, n_orders: int) -> xr.Dataset
     tested = count.sum(-1) == n
     if not tested.any():
         raise InputError(
-            f"max_tries = {spoken.generated.sum() // n_states} answers a state held too few words for any state to be "
-            f"tested ({spoken.valid.sum() / spoken.generated.sum():.2g} of them were words); take more tries"
+            f"max_tries: {spoken.generated.sum() // n_states} answers a state held too few words to test any state "
+            f"({spoken.valid.sum() / spoken.generated.sum():.2g} of the answers were words); take more tries"
         )
     found = exact_test(count[tested], q[tested], ALARM)
     p_value, alarm_chance = np.full((2, n_states), np.nan)
@@ -217,8 +208,5 @@ def _compare(q: np.ndarray, spoken: Spoken, n: int, n_orders: int) -> xr.Dataset
         "alarm_interval": ("bound", np.array([low, high]), "interval of the number of false alarms"),
         "untested": ((), int((~tested).sum()), "states that were not tested"),
     }
-    result = labelled(
-        columns,
-        coords={"state": np.arange(n_states), "bound": ["low", "high"]},
-    )
+    result = labelled(columns, coords={"state": np.arange(n_states), "bound": ["low", "high"]})
     return result.assign_attrs(agrees=int(low <= alarms <= high))

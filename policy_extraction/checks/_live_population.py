@@ -1,4 +1,4 @@
-"""Populations in which every choice is written by the model, without a policy in between."""
+"""Populations in which the model writes every choice, without a policy."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ def live_population(
 ) -> xr.Dataset:
     """Runs of the naming game of [000] and [004] in which the model is asked for each choice.
 
-    An interaction: two distinct agents, uniformly at random, each say a word, to which the words were presented in a
-    random order, and both remember what they said and heard. A round is N interactions. All runs go on side by side, so
-    that their answers are generated together. Memories are empty at the start. Source: [004] SI Fig. S2.
+    In an interaction two distinct agents, drawn uniformly, each say a word, chosen from the words in a random order.
+    Both remember what they said and heard. A round is N interactions. Memories are empty at the start. All runs go on
+    side by side, so that their answers are generated together. Source: [004] SI Fig. S2.
 
     Parameters
     ----------
@@ -66,15 +66,14 @@ def live_population(
     seed
         0 to 2^63 - 1.
     temperature
-        Of the generation.
+        Temperature of the generation.
     template, payoffs
         The prompt.
     max_tries
-        Answers generated for each choice, at most, until one is a word.
+        Most answers generated for a choice until one is a word.
     log
-        A file to which the answers of each interaction are written as soon as it is over. If it holds an interrupted
-        run of the same game, this is played again with the answers of the file and then goes on, so that it comes to
-        the same end as if it had not been interrupted.
+        A file of all answers, written after each interaction. An interrupted game in it goes on from there, to the same
+        end as without the interruption.
     progress
         Show a progress bar.
 
@@ -82,24 +81,23 @@ def live_population(
     -------
     Dataset with
 
-    - `met` and `said` (run, interaction, speaker): who met, and the numbers of the words they said;
+    - `met` and `said` (run, interaction, speaker): the agents that met, and the numbers of their words;
     - `success_rate` (run, round), the share of a round's interactions in which both said the same word, rounds from 1;
-    - `memory_state` (run, boundary, agent), the states of the agents at the end of round `boundary`, 0 being the start;
-    - `generated` and `valid` (interaction), how many answers were generated, and how many of them were a word.
+    - `memory_state` (run, boundary, agent), the agents' states at the end of round `boundary`, 0 for the start;
+    - `generated` and `valid` (interaction), the number of generated answers, and of those that were a word.
 
     Raises
     ------
     InputError
-        If an argument is out of range, the template's answer prefix ends with a space, or `log` holds another game
-        or answers to other questions.
+        If an argument is out of range, the template's answer prefix ends with a space, or `log` holds another game.
     UnparsedError
-        If the model does not say one of the words in `max_tries` tries; `log` keeps what was played.
+        If the model says none of the words in `max_tries` tries; `log` keeps the game so far.
     StorageError
         If `log` can't be written.
 
     See Also
     --------
-    validation.simulate : agents of the measured policy
+    validation.simulate : agents with the measured policy
     """
     words = one_game(words)
     check_games([words], memory_length)
@@ -118,7 +116,7 @@ def live_population(
 
     game = _Game(backend, words, memory_length, template, payoffs, temperature, seed, max_tries)
     interactions = rounds * n_agents
-    # The number of rounds is no part of the key: a game that is over can be made longer.
+    # The number of rounds is no part of the key, so that a finished game can be made longer.
     kept = ResumableLog(log, {"interactions": FORMAT, **game.key(), "n_agents": n_agents, "runs": runs}, "population")
     played: list[Played] = []
     memories: list[list[Memory]] = [[()] * n_agents for _ in range(runs)]
@@ -131,7 +129,7 @@ def live_population(
                 with kept.answers(t) as line:
                     played.append(_recalled(line, met, len(words)))
             else:
-                # Of all that was played, so that an interrupted run asks as it would have.
+                # From the whole game, so that a continued run asks as an uninterrupted one.
                 copies = copies_needed(
                     *(sum(getattr(step, name) for step in played) for name in ("generated", "valid"))
                 )
@@ -158,28 +156,16 @@ def live_population(
 
 
 class Played(NamedTuple):
-    """One interaction in each run.
+    """One interaction in each run."""
 
-    Attributes
-    ----------
-    met
-        Who met, shape (runs, 2).
-    said
-        The words they said, as numbers, shape (runs, 2).
-    generated
-        Answers generated in all runs.
-    valid
-        How many of these were a word.
-    """
-
-    met: np.ndarray
-    said: np.ndarray
-    generated: int
-    valid: int
+    met: np.ndarray  # numbers of the agents, shape (runs, 2)
+    said: np.ndarray  # numbers of their words, shape (runs, 2)
+    generated: int  # answers in all runs
+    valid: int  # those that were a word
 
 
 class _Game(NamedTuple):
-    """All that says how an interaction is played."""
+    """The rules of an interaction."""
 
     backend: Backend
     words: tuple[str, ...]
@@ -191,7 +177,7 @@ class _Game(NamedTuple):
     max_tries: int
 
     def key(self) -> dict[str, object]:
-        """What two runs have in common whose interactions are the same."""
+        """Everything that determines the interactions."""
         return {
             "model": self.backend.name,
             "identity": self.backend.identity,
@@ -205,15 +191,15 @@ class _Game(NamedTuple):
         }
 
     def draw(self, t: int, n_runs: int, n_agents: int) -> tuple[np.ndarray, np.ndarray]:
-        """Who meets in interaction number t of each run, and in which order the words are presented to each of them."""
-        # A function of the seed and t alone, so that an interrupted run goes on as it would have.
+        """The pairs of interaction number t in all runs, and the presented order of words for each agent."""
+        # A function of the seed and t alone, so that a continued run equals an uninterrupted one.
         rng = np.random.default_rng([self.seed, t])
         first, step = rng.integers(n_agents, size=n_runs), rng.integers(1, n_agents, size=n_runs)
         met = np.stack([first, (first + step) % n_agents], axis=-1)
         return met, rng.permuted(np.tile(np.arange(len(self.words)), (2 * n_runs, 1)), axis=1)
 
     def play(self, memories: list[list[Memory]], t: int, met: np.ndarray, presented: np.ndarray, copies: int) -> Played:
-        """Interaction number t of all runs; at first `copies` answers are generated for each choice."""
+        """Interaction number t of all runs; the first call generates `copies` answers for each choice."""
         n_runs = len(memories)
         prompts = [
             self._prompt(memories[run][agent], order)
@@ -247,7 +233,7 @@ class _Game(NamedTuple):
 
 
 def _recalled(line: dict[str, Any], met: np.ndarray, n_words: int) -> Played:
-    """What was answered in an interaction; ValueError or LookupError unless it is that of these pairs."""
+    """An interaction from the log; ValueError or LookupError unless it is one of these pairs."""
     said = np.array(line["said"])
     if line["met"] != met.tolist() or said.shape != met.shape or not np.isin(said, np.arange(n_words)).all():
         raise ValueError(f"agents {line['met']} said {line['said']}, expected words of {met.tolist()}")

@@ -1,8 +1,8 @@
-"""Words drawn by letting a model write, and what counts as a word.
+"""Words drawn by letting a model write.
 
-The answer of a round is expected right after the prompt's answer prefix. What is no word there is discarded and
-generated again, as in [004] SI "Prompt Structure". Answers to one prompt are independent, so the words that remain have
-the law of the model's answers on condition that they are words.
+A word is expected right after the prompt's answer prefix. Other answers are discarded and generated again, as in [004]
+SI "Prompt Structure". Answers to a prompt are independent, so the remaining words have the law of the model's answers,
+given that they are words.
 """
 
 from __future__ import annotations
@@ -18,53 +18,43 @@ from meanfield import InputError
 from policy_extraction.backends._backend import Backend
 from policy_extraction.prompts._template import Prompt, Template
 
-GROWTH = 4  # copies asked for in the next call over those in this one, at least, while answers are missing
-RESERVE = 2  # copies asked for over those expected to hold a word
-UNKNOWN_LENGTH = 8  # tokens to generate where a back end does not say how it spells the words
+GROWTH = 4  # least factor of copies from one call to the next, while answers are missing
+RESERVE = 2  # factor of copies over the number that is expected to hold a word
+UNKNOWN_LENGTH = 8  # tokens to generate if a back end does not say how it spells the words
 
 
 class Spoken(NamedTuple):
-    """What a model said.
+    """The words that a model said."""
 
-    Attributes
-    ----------
-    words
-        For each prompt the numbers of the words said, as many as were asked for or, where tries ran out, fewer.
-    generated
-        Answers generated for each prompt, shape (prompts,).
-    valid
-        How many of these were a word.
-    """
-
-    words: list[list[int]]
-    generated: np.ndarray
-    valid: np.ndarray
+    words: list[list[int]]  # numbers of the words for each prompt, fewer than asked for if tries ran out
+    generated: np.ndarray  # answers for each prompt, shape (prompts,)
+    valid: np.ndarray  # those that were a word
 
 
 def said(text: str, words: Sequence[str]) -> int | None:
-    """The number of the word that a text begins with, the longest of several; None where it begins with none.
+    """The number of the longest word that begins the text, or None.
 
-    The word ends where the text does or where no letter or digit follows: 'history' does not say 'his'.
+    No letter or digit may follow the word: 'history' does not say 'his'.
     """
     begun = [word for word in words if text.startswith(word) and not text[len(word) : len(word) + 1].isalnum()]
     return words.index(max(begun, key=len)) if begun else None
 
 
 def check_prefix(template: Template) -> None:
-    """InputError where an answer starts after a space.
+    """InputError if an answer starts after a space.
 
-    Most vocabularies make the space part of the word, so that a word is read off the model as the continuation of what
-    stands before the space; generated after a space of its own, it has another law.
+    Most vocabularies make the space part of the word, so extraction reads the word as a continuation of the text before
+    the space. Generated after a separate space it has another law.
     """
     if template.answer_prefix != template.answer_prefix.rstrip():
         raise InputError(
-            f"template {template.name}: its answer prefix ends with a space, after which the law of words is not "
-            "the one that is extracted; expected a prefix without it, as one that ends with a quotation mark"
+            f"template {template.name}: its answer prefix ends with a space, after which words have another law than "
+            "the extracted one; expected a prefix without it, such as one that ends with a quotation mark"
         )
 
 
 def answer_length(backend: Backend, words: Sequence[str]) -> int:
-    """Tokens that the longest word takes, so that nothing but the word is generated; warns where others take fewer."""
+    """The number of tokens of the longest word; warns if other words have fewer."""
     spelled = backend.tokens(words)
     if not all(spelled):
         return UNKNOWN_LENGTH
@@ -72,7 +62,7 @@ def answer_length(backend: Backend, words: Sequence[str]) -> int:
     if len(set(lengths)) > 1:
         warnings.warn(
             f"words {', '.join(words)} have {', '.join(map(str, lengths))} tokens: a shorter one counts as said only "
-            "where no letter follows, and an extracted policy counts it whatever follows",
+            "if no letter follows, while an extracted policy counts it whatever follows",
             stacklevel=3,
         )
     return max(lengths)
@@ -90,10 +80,10 @@ def speak(
     max_tries: int,
     copies: int = 1,
 ) -> Spoken:
-    """Answers to each prompt, `counts` of them, each one generated at most `max_tries` times.
+    """`counts` words for each prompt, each after at most `max_tries` answers.
 
-    The first call asks for `copies` of a prompt a missing answer: one, so that a model that keeps to the template costs
-    nothing more. Later ones ask for as many as it should take, so that a model that seldom does costs few calls.
+    The first call asks for `copies` answers a word; with one copy, a model that keeps to the template costs no more
+    than needed. Later calls ask for as many as should suffice, so that other models take few calls.
     """
     spoken: list[list[int]] = [[] for _ in prompts]
     generated, valid = np.zeros((2, len(prompts)), dtype=np.int64)
@@ -119,10 +109,10 @@ def speak(
 
 
 def copies_needed(generated: int, valid: int) -> int:
-    """Copies to ask for where of so many answers so many were words; one where most of them were."""
+    """The copies to ask for, given the answers and words so far; one if most answers were words."""
     return 1 if 2 * valid >= generated else ceil(RESERVE * generated / max(valid, 1))
 
 
 def derived_seed(*seeds: int) -> int:
-    """A seed of its own for each tuple of numbers."""
+    """A seed that depends on all these numbers."""
     return int(np.random.SeedSequence(seeds).generate_state(1)[0])

@@ -1,6 +1,6 @@
 """Language models that play the Flag Game of [002]: its prompts, its three protocols, and a stand-in for a model.
 
-Crops come as PNG files and countries as names, so that nothing here knows how flags are drawn.
+Crops are PNG files and countries are names; nothing here knows how flags are drawn.
 """
 
 from policy_extraction.flag_game._memory_conflict import probe_memory_conflict as probe_memory_conflict

@@ -1,4 +1,4 @@
-"""The agents, crops and countries of a flag game, checked."""
+"""Checks of the agents, crops and countries of a flag game."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ def check_team(
 
 
 def check_agent(name: str, agent: object) -> None:
-    """InputError unless it has a name and can answer."""
+    """InputError unless the agent has a name and can answer."""
     if not callable(getattr(agent, "complete", None)) or not isinstance(getattr(agent, "name", None), str):
         raise InputError(f"{name} = {shown(agent)}: expected a name and a method complete, as OpenAIBackend has them")
-    check_kept({f"{name}: its name": getattr(agent, "name", None)})
+    check_kept({f"{name}: its name": agent.name})
 
 
 def check_crop(name: str, crop: object) -> None:
-    """InputError unless it is a PNG file."""
+    """InputError unless the crop is a PNG file."""
     if not isinstance(crop, bytes) or not crop.startswith(PNG_SIGNATURE):
         raise InputError(f"{name}: expected the bytes of a PNG file")
 
 
 def check_countries(countries: Sequence[str]) -> None:
-    """InputError unless there are at least two, each once."""
+    """InputError unless there are at least two countries, each once."""
     if not all(isinstance(country, str) and country.strip() and "\n" not in country for country in countries):
         raise InputError(f"countries = {shown(list(countries))}: expected names on one line each")
     for country in countries:

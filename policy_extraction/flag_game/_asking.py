@@ -1,8 +1,9 @@
-"""Agents of the flag game, and how they are asked until they answer as they should."""
+"""Agents of the flag game, asked until their answers are valid."""
 
 from __future__ import annotations
 
-import string
+import hashlib
+import os
 import threading
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -10,30 +11,33 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 from meanfield import UnparsedError
+from meanfield.toolbox import LARGEST_SEED, real_number, whole_number
 from policy_extraction._toolbox.json_replies import ReplyError
+from policy_extraction._toolbox.texts import MANY
 from policy_extraction.checks._spoken import derived_seed
 from policy_extraction.flag_game._log import Call, CallLog
-from policy_extraction.flag_game._prompts import Task
+from policy_extraction.flag_game._prompts import FlagGamePrompts, Task
 from policy_extraction.flag_game._replies import Expected, parse_reply
+from policy_extraction.prompts._slots import fill
 
 ROLES = ("probe", "message", "statement", "decision", "observer", "manager")
 SEEDS = 2**31 - 1000  # all servers take these
 
 
 class Agent(Protocol):
-    """Who can play: anything that answers a question about a picture. `OpenAIBackend` and `StandIn` do."""
+    """A player, which answers questions about a picture, such as `OpenAIBackend` and `StandIn`."""
 
     name: str
 
     def complete(
         self, system: str, user: str, *, image_png: bytes | None, max_tokens: int, temperature: float, seed: int
     ) -> str:
-        """The whole answer to a system and a user message, with an image (PNG) or without one."""
+        """The whole answer to a system and a user message, and an optional image (PNG)."""
         ...
 
 
 class Question(NamedTuple):
-    """One question: of what kind, at which step of the game, to whom, and what fills the slots of its prompt."""
+    """One question: its kind, the step of the game, the agent, and the slots of its prompt."""
 
     role: str
     step: int
@@ -46,36 +50,43 @@ class Question(NamedTuple):
 
 @dataclass
 class Asker:
-    """Asks agents, and asks again where an answer is not as it should be.
-
-    Attributes
-    ----------
-    agents, crops
-        Who plays, and what each of them sees (PNG; None for nothing).
-    countries
-        The allowed answers.
-    retry
-        What follows a question that is asked again.
-    calls, retries
-        Questions so far, those found in the log included, and how many of them were asked again.
-    """
+    """Asks agents, and asks again after an invalid answer. `rules` are the rest of the key of the log."""
 
     agents: Sequence[Agent]
-    crops: Sequence[bytes | None]
+    crops: Sequence[bytes | None]  # PNG files that the agents see
     countries: tuple[str, ...]
-    retry: str
+    prompts: FlagGamePrompts
     seed: int
     temperature: float
     max_tokens: int
     max_tries: int
     concurrency: int
-    log: CallLog
-    calls: int = 0
-    retries: int = 0
+    log_file: str | os.PathLike[str] | None
+    rules: dict[str, Any]
+    calls: int = 0  # questions so far, with those in the log
+    retries: int = 0  # repeated ones among them
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
+    def __post_init__(self) -> None:
+        for name in ("max_tokens", "max_tries", "concurrency"):
+            whole_number(name, getattr(self, name), 1, MANY)
+        whole_number("seed", self.seed, 0, LARGEST_SEED)
+        self.temperature = real_number("temperature", self.temperature, least=0)
+        key = {
+            **self.rules,
+            "agents": [str(getattr(agent, "identity", agent.name)) for agent in self.agents],
+            "crops": [hashlib.sha256(crop).hexdigest() for crop in self.crops if crop is not None],
+            "countries": list(self.countries),
+            "temperature": self.temperature,
+            "max_tokens": int(self.max_tokens),
+            "prompts": self.prompts.name,
+            "prompts_sha256": self.prompts.sha256,
+            "seed": int(self.seed),
+        }
+        self._log = CallLog(self.log_file, key)
+
     def ask(self, questions: Iterable[Question]) -> list[dict[str, Any]]:
-        """The answers, in the order of the questions, none of which may depend on another one's answer."""
+        """The answers, in the order of the questions, which must not depend on each other's answers."""
         if self.concurrency == 1:
             return [self._answer(question) for question in questions]
         with ThreadPoolExecutor(self.concurrency) as pool:
@@ -89,7 +100,7 @@ class Asker:
         for attempt in range(self.max_tries):
             if attempt:
                 user = task.text(self.countries, m, again=True, **slots)
-                user += "\n" + string.Template(self.retry).substitute(problem=problem)
+                user += "\n" + fill(self.prompts.retry, {"problem": problem})
             text = self._complete(Call(role, step, number, attempt), task.system, user)
             try:
                 return parse_reply(text, expected)
@@ -104,7 +115,7 @@ class Asker:
         with self._lock:
             self.calls += 1
             self.retries += call.attempt > 0
-        text = self.log.recall(call, system, user)
+        text = self._log.recall(call, system, user)
         if text is None:
             text = self.agents[call.agent].complete(
                 system,
@@ -112,8 +123,8 @@ class Asker:
                 image_png=self.crops[call.agent],
                 max_tokens=self.max_tokens,
                 temperature=self.temperature,
-                # Of the call alone, so that an interrupted game asks as it would have.
+                # A function of the call alone, so that a continued game asks as an uninterrupted one.
                 seed=derived_seed(self.seed, ROLES.index(call.role), *call[1:]) % SEEDS,
             )
-            self.log.append(call, system, user, text)
+            self._log.append(call, system, user, text)
         return text

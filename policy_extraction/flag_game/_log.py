@@ -1,4 +1,4 @@
-"""Every question and answer of a game, in a file from which it goes on."""
+"""The log of a game: every question and answer, from which an interrupted game goes on."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ FORMAT = 1
 
 
 class Call(NamedTuple):
-    """Which question it is: its kind, the step of the game, who is asked, and how often it was asked before."""
+    """The kind of a question, the step of the game, the agent, and how often it was asked before."""
 
     role: str
     step: int
@@ -21,9 +21,9 @@ class Call(NamedTuple):
 
 
 class CallLog:
-    """A `ResumableLog` with one line a call; its parameters and errors are those of that.
+    """A `ResumableLog` with one line a call and the same parameters and errors.
 
-    A game is a function of its answers, so that it goes on by being played again with those that the file holds.
+    A game is a function of its answers, so it goes on by being played again with the answers in the file.
     """
 
     def __init__(self, path: str | os.PathLike[str] | None, key: dict[str, Any]) -> None:
@@ -35,7 +35,7 @@ class CallLog:
                 self._known[call] = line["system"], line["user"], line["answer"]
 
     def recall(self, call: Call, system: str, user: str) -> str | None:
-        """The answer that the file holds, if it holds this call."""
+        """The answer to this call in the file, or None."""
         if call not in self._known:
             return None
         *asked, answer = self._known[call]

@@ -1,8 +1,7 @@
-"""The memory-conflict probe of [002]: how one agent weighs its crop against what it remembers."""
+"""The memory-conflict probe of [002]: how an agent weighs its crop against its memory."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Mapping, Sequence
@@ -12,11 +11,10 @@ import xarray as xr
 from tqdm.auto import tqdm
 
 from meanfield import InputError
-from meanfield.toolbox import LARGEST_SEED, real_number, stamp, whole_number
+from meanfield.toolbox import stamp, whole_number
 from policy_extraction._toolbox.texts import MANY
 from policy_extraction.flag_game._arguments import check_agent, check_countries, check_crop
 from policy_extraction.flag_game._asking import Agent, Asker, Question
-from policy_extraction.flag_game._log import CallLog
 from policy_extraction.flag_game._play import MAX_TOKENS, MEMORY_LENGTH, TEMPERATURE
 from policy_extraction.flag_game._prompt_file import FLAG_GAME_002
 from policy_extraction.flag_game._prompts import FlagGamePrompts
@@ -42,21 +40,21 @@ def probe_memory_conflict(
     log: str | os.PathLike[str] | None = None,
     progress: bool = False,
 ) -> xr.Dataset:
-    """What an agent answers to a crop of the target when 0 to 8 of its 8 memories name a lure.
+    """The answers of an agent to a crop of the target when 0 to 8 of its 8 memories name a lure.
 
-    The pairwise prompt, without an interaction: of the entries k name the lure and the others the target, in a random
-    order. Source: [002] Appendix D, "Memory-conflict probe prompt".
+    The prompt is the pairwise one, without an interaction. Of the entries k name the lure and the others the target, in
+    random order. Source: [002] Appendix D, "Memory-conflict probe prompt".
 
     Parameters
     ----------
     agent, crop, countries
-        As in `policy_extraction.flag_game.play`, one of each.
+        As in `policy_extraction.flag_game.play`, for one agent.
     target, lure
         Two of the countries.
     m
         Bandwidth of the remembered messages and of the answer.
     reasons
-        With m = 2 or 3, the clue or reason with which each of the two countries is remembered; the paper prints none.
+        For m = 2 or 3, the clue or reason in the memory of each of the two countries; the paper prints none.
     entries
         Entries of the memory, ≥ 1.
     trials
@@ -66,19 +64,19 @@ def probe_memory_conflict(
 
     Returns
     -------
-    Dataset with `answer` (social_entries, trial), and (social_entries,) the counts `target_count`, `lure_count` and
-    `other_count`.
+    Dataset with `answer` (social_entries, trial), and the counts `target_count`, `lure_count` and `other_count`
+    (social_entries).
 
     Raises
     ------
     InputError
-        As `play`; if target and lure are not two of the countries, or reasons are missing or not asked for.
+        As in `play`; or if target and lure are not two of the countries, or reasons are missing or not needed.
     UnparsedError, StorageError
-        As `play`.
+        As in `play`.
 
     See Also
     --------
-    theory.flag_game.mechanism2.fit : uptake and rewrite from the probe
+    theory.flag_game.mechanism2.fit : uptake and rewrite from the result
     """
     countries = tuple(countries)
     check_agent("agent", agent)
@@ -89,31 +87,14 @@ def probe_memory_conflict(
             raise InputError(f"{name} = {country!r}: expected one of {', '.join(countries)}")
     if target == lure:
         raise InputError(f"lure = {lure!r}: expected another country than the target")
-    limits = {"entries": entries, "trials": trials, "max_tokens": max_tokens, "max_tries": max_tries}
-    for name, value in (limits | {"concurrency": concurrency}).items():
+    for name, value in {"entries": entries, "trials": trials, "entries * trials": entries * trials}.items():
         whole_number(name, value, 1, MANY)
-    whole_number("entries * trials", entries * trials, 1, MANY)
     whole_number("m", m, 1, 3)
-    whole_number("seed", seed, 0, LARGEST_SEED)
-    temperature = real_number("temperature", temperature, least=0)
     said = _messages(m, (target, lure), reasons, prompts)
-    key = {
-        "protocol": "memory conflict",
-        "agents": [str(getattr(agent, "identity", agent.name))],
-        "crops": [hashlib.sha256(crop).hexdigest()],
-        "countries": list(countries),
-        "messages": said,
-        "entries": int(entries),
-        "temperature": float(temperature),
-        "max_tokens": int(max_tokens),
-        "prompts": prompts.name,
-        "prompts_sha256": prompts.sha256,
-        "seed": int(seed),
-    }
+    rules = {"protocol": "memory conflict", "messages": said, "entries": int(entries)}
     asker = Asker(
-        (agent,), (crop,), countries, prompts.retry, seed, temperature, max_tokens, max_tries, concurrency,
-        CallLog(log, key),
-    )  # fmt: skip
+        (agent,), (crop,), countries, prompts, seed, temperature, max_tokens, max_tries, concurrency, log, rules
+    )
     answers = np.empty((entries + 1, trials), dtype=object)
     for trial in tqdm(range(trials), desc=agent.name, unit="trial", disable=not progress, leave=False):
         questions = [
@@ -125,7 +106,7 @@ def probe_memory_conflict(
 
 
 def _messages(m: int, pair: tuple[str, str], reasons: Mapping[str, str] | None, prompts: FlagGamePrompts) -> list[str]:
-    """What is remembered of the target and of the lure."""
+    """The memories of the target and of the lure."""
     more = [key for key in prompts.message.keys(m) if key != "country"]
     given = reasons or {}
     if bool(more) != bool(given) or (more and set(given) != set(pair)):

@@ -1,4 +1,4 @@
-"""Prompts of the flag game in TOML files: those of [002] Appendix D, and a user's own."""
+"""Prompts of the flag game in TOML files: those of [002] Appendix D, and those of a user."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ LAYOUT: dict[str, Any] = {
 
 
 def load_prompts(path: str | os.PathLike[str]) -> FlagGamePrompts:
-    """Prompts of one's own, from a TOML file laid out as `policy_extraction/prompts/templates/flag_game_002.toml`.
+    """Read prompts from a TOML file with the layout of `policy_extraction/prompts/templates/flag_game_002.toml`.
 
-    It has the texts `name` and `retry`, a table for each of `message`, `statement`, `decision`, `observer` and
-    `manager`, with `system`, `user`, the list `schemas` for m = 1, 2 and 3, and `lists_countries`, and the table
-    `susceptibility`: `bounds`, and the lists of lines `message` and `decision`. `FlagGamePrompts` says what they mean.
-    A user message needs all of its slots: ``$memory``, ``${allowed}`` and ``$schema``, in `message` and `decision` also
-    ``${susceptibility}``, in `statement` ``$model``, and in `decision` and `manager` ``$reports``; `retry` needs
-    ``$problem``. A dollar sign that starts no slot is written ``$$``. Source of the game: [002] Appendix D.
+    The file has the texts `name` and `retry`; a table for each of `message`, `statement`, `decision`, `observer` and
+    `manager`, with `system`, `user`, the list `schemas` for m = 1, 2 and 3, and `lists_countries`; and the table
+    `susceptibility` with `bounds` and the lists of lines `message` and `decision`. `FlagGamePrompts` explains them. A
+    user message needs all its slots: ``$memory``, ``${allowed}`` and ``$schema``; ``${susceptibility}`` in `message`
+    and `decision`; ``$model`` in `statement`; ``$reports`` in `decision` and `manager`. `retry` needs ``$problem``. A
+    plain dollar sign is written ``$$``. Source of the game: [002] Appendix D.
 
     Parameters
     ----------
@@ -33,17 +33,17 @@ def load_prompts(path: str | os.PathLike[str]) -> FlagGamePrompts:
 
     Returns
     -------
-    What `policy_extraction.flag_game.play`, `probe_memory_conflict` and `StandIn` take as `prompts`.
+    The `prompts` of `policy_extraction.flag_game.play`, `probe_memory_conflict` and `StandIn`.
 
     Raises
     ------
     InputError
-        If the file can't be read, a key is missing, unknown or of a wrong type, or its texts are not as they should be:
-        slots, the keys of the schemas, and the number of lines.
+        If the file can't be read; if a key is missing, unknown or of a wrong type; or if slots, the keys of the schemas
+        or the number of lines are wrong.
 
     See Also
     --------
-    play : takes them
+    play : a game with the prompts
     """
     return _checked(read_toml(path, "the prompts"), str(path))
 

@@ -13,6 +13,7 @@ from itertools import pairwise
 
 from meanfield import InputError
 from policy_extraction._toolbox.texts import check_name
+from policy_extraction.prompts._slots import check_slots
 
 ALLOWED = "Allowed countries: "
 SLOTS = {
@@ -22,7 +23,7 @@ SLOTS = {
     "observer": frozenset({"allowed", "memory", "schema"}),
     "manager": frozenset({"allowed", "memory", "reports", "schema"}),
 }
-"""The slots of each task's user message, all of them needed."""
+"""The slots that each task's user message needs."""
 
 TASKS = tuple(SLOTS)
 OWN_KEYS = {"statement": {"model_identity"}, "decision": {"influential_agent_ids"}}
@@ -37,15 +38,15 @@ class Task:
     system
         System message, without slots.
     user
-        User message in the notation of `string.Template`. ``$schema`` is how the answer must look, ``$memory`` and
-        ``$reports`` are what the agent remembers and is told, ``$model`` is its name. ``${allowed}`` and
+        User message in the notation of `string.Template`. ``$schema`` is the form of the answer, ``$memory`` what the
+        agent remembers, ``$reports`` what others told it, and ``$model`` its name. ``${allowed}`` and
         ``${susceptibility}`` are whole lines, or nothing.
     schemas
-        What ``$schema`` is with the bandwidths m = 1, 2 and 3. Its keys are those that an answer must have.
+        Text of ``$schema`` for the bandwidths m = 1, 2 and 3; an answer needs exactly its keys.
     lists_countries
-        Whether the first question lists the countries; one that is asked again always does.
+        Whether the first question lists the countries; a repeated question always does.
     susceptibility, bounds
-        The lines about social evidence, one more than there are bounds: line i is for bounds[i - 1] < α ≤ bounds[i].
+        The lines about social evidence, one more than bounds: line i is for bounds[i - 1] < α ≤ bounds[i].
     """
 
     system: str
@@ -60,11 +61,11 @@ class Task:
         return tuple(re.findall(r'"(\w+)":', self.schemas[m - 1]))
 
     def line(self, alpha: float | None) -> str:
-        """What the agent is told about social evidence; nothing without α."""
+        """The line about social evidence; empty without α."""
         return "" if alpha is None else self.susceptibility[bisect_left(self.bounds, alpha)] + "\n"
 
     def text(self, countries: Sequence[str], m: int, *, again: bool = False, **slots: str) -> str:
-        """The user message; `again` where an answer was refused."""
+        """The user message; `again` after a refused answer."""
         listed = f"{ALLOWED}{json.dumps(list(countries), ensure_ascii=False)}\n"
         allowed = listed if again or self.lists_countries else ""
         return string.Template(self.user).substitute(
@@ -81,19 +82,18 @@ class FlagGamePrompts:
     name
         Name and version, part of a game's provenance.
     retry
-        What follows a question that is asked again; ``$problem`` says what was wrong with the answer.
+        Text after a repeated question; ``$problem`` says what was wrong with the answer.
     message
-        Of the pairwise protocol: messages with the schema of m, and probes with that of m = 1.
+        Pairwise protocol: messages with the schema of m, and probes with the schema of m = 1.
     statement, decision
-        Of the broadcast protocol: before and after the agent sees the others' guesses.
+        Broadcast protocol: before and after the agent sees the others' guesses.
     observer, manager
-        Of the manager protocol.
+        Manager protocol.
 
     Raises
     ------
     InputError
-        If a slot is missing or unknown, a schema has other keys than the game reads, or the lines about social evidence
-        do not fit their bounds.
+        If a slot is missing or unknown, a schema has other keys than the game reads, or lines do not fit bounds.
     """
 
     name: str
@@ -105,13 +105,11 @@ class FlagGamePrompts:
     manager: Task
 
     def __post_init__(self) -> None:
-        if not self.name.strip():
-            raise InputError("prompts: their name is empty; expected a name and a version, as in 'my-flags/1'")
-        check_name("prompts: their name", self.name)
-        self._check_slots("retry", self.retry, frozenset({"problem"}))
+        check_name("prompts: name", self.name)
+        check_slots(f"prompts {self.name}: retry", [self.retry], {"problem"})
         for kind, slots in SLOTS.items():
             task: Task = getattr(self, kind)
-            self._check_slots(f"{kind}.user", task.user, slots)
+            check_slots(f"prompts {self.name}: {kind}.user", [task.user], slots)
             in_system = slots & set(string.Template(task.system).get_identifiers())
             if in_system:
                 raise self._wrong(f"{kind}.system has the slot ${min(in_system)}; expected none, it is sent as it is")
@@ -122,18 +120,6 @@ class FlagGamePrompts:
     def sha256(self) -> str:
         """A fingerprint of all texts."""
         return hashlib.sha256(json.dumps(asdict(self)).encode()).hexdigest()
-
-    def _check_slots(self, place: str, text: str, needed: frozenset[str]) -> None:
-        template = string.Template(text)
-        if not template.is_valid():
-            raise self._wrong(f"{place} has a $ that starts no slot; a dollar sign is written $$")
-        found = set(template.get_identifiers())
-        if needed - found:
-            missing = " and ".join(f"${slot}" for slot in sorted(needed - found))
-            raise self._wrong(f"{place} lacks the slot {missing}")
-        if found - needed:
-            expected = ", ".join(f"${slot}" for slot in sorted(needed))
-            raise self._wrong(f"{place} has the slot ${min(found - needed)}; expected {expected}")
 
     def _check_schemas(self, kind: str, task: Task) -> None:
         if len(task.schemas) != 3:

@@ -1,4 +1,4 @@
-"""Who is asked what, and who hears it: the three protocols of [002] Section 2.2, one probe after another."""
+"""The three protocols of [002] Section 2.2: the questions of a game, and who remembers the answers."""
 
 from __future__ import annotations
 
@@ -11,59 +11,45 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from policy_extraction.flag_game._asking import Asker, Question
-from policy_extraction.flag_game._prompts import FlagGamePrompts
 
 NOTHING = "[]"
 
 
 class Probe(NamedTuple):
-    """What all agents say at a step: the countries, and the manager's decision where there is one."""
+    """The countries that all agents say at a step, and the manager's decision."""
 
     step: int
     reports: list[str]
     decision: str | None = None
 
     def unanimous(self) -> bool:
-        """Whether all, the manager too, say the same."""
+        """Whether all, the manager included, say the same."""
         decided = [] if self.decision is None else [self.decision]
         return len({*self.reports, *decided}) == 1
 
 
 @dataclass
 class Game:
-    """What a protocol needs to be played.
-
-    Attributes
-    ----------
-    n_agents
-        Agents with crops; a manager would be the next one in `asker.agents`.
-    rounds
-        Of N interactions each in the pairwise protocol, of one exchange in the others.
-    links
-        Shape (agents, agents), counted while the game goes on: messages that an agent (row) got from another in the
-        pairwise protocol, and decisions in which it said that the other one had influenced it in the broadcast one.
-    """
+    """The rules of a game, and its counts of links between agents."""
 
     asker: Asker
-    prompts: FlagGamePrompts
-    n_agents: int
+    n_agents: int  # with crops; a manager follows them in `asker.agents`
     m: int
     alpha: float | None
-    rounds: int
+    rounds: int  # of N interactions in the pairwise protocol, of one exchange in the others
     probe_every: int
     memory_length: int
-    seed: int
-    links: np.ndarray
+    links: np.ndarray  # (agents, agents): messages of a row's agent from another, or its decisions that name another
 
     def memories(self, n: int) -> list[deque[str]]:
-        """Empty memories, from which the oldest entry goes when they are full."""
+        """Empty memories, which drop their oldest entry when they are full."""
         return [deque(maxlen=self.memory_length) for _ in range(n)]
 
 
 def pairwise(game: Game) -> Iterator[Probe]:
     """At each step one agent speaks to another, who remembers the message."""
     memory = game.memories(game.n_agents)
-    task = game.prompts.message
+    task = game.asker.prompts.message
 
     def question(role: str, step: int, agent: int, m: int) -> Question:
         slots = {"memory": _listed(memory[agent]), "susceptibility": task.line(game.alpha)}
@@ -76,8 +62,8 @@ def pairwise(game: Game) -> Iterator[Probe]:
     yield probe(0)
     last = game.rounds * game.n_agents
     for step in range(1, last + 1):
-        # A function of the seed and the step alone, so that an interrupted game goes on as it would have.
-        rng = np.random.default_rng([game.seed, step])
+        # A function of the seed and the step alone, so that a continued game equals an uninterrupted one.
+        rng = np.random.default_rng([game.asker.seed, step])
         speaker, shift = int(rng.integers(game.n_agents)), int(rng.integers(1, game.n_agents))
         listener = (speaker + shift) % game.n_agents
         (message,) = game.asker.ask([question("message", step, speaker, game.m)])
@@ -88,11 +74,11 @@ def pairwise(game: Game) -> Iterator[Probe]:
 
 
 def broadcast(game: Game) -> Iterator[Probe]:
-    """In each round all state a country, see what the others stated, and decide."""
+    """In each round all state a country, see the others' statements, and decide."""
     memory = game.memories(game.n_agents)
     everyone = range(game.n_agents)
     names = [agent.name for agent in game.asker.agents]
-    stating, deciding = game.prompts.statement, game.prompts.decision
+    stating, deciding = game.asker.prompts.statement, game.asker.prompts.decision
     for step in range(1, game.rounds + 1):
         statements = game.asker.ask(
             Question("statement", step, i, stating, game.m, {"memory": _listed(memory[i]), "model": names[i]})
@@ -126,15 +112,16 @@ def broadcast(game: Game) -> Iterator[Probe]:
 def manager(game: Game) -> Iterator[Probe]:
     """In each round all report to a manager without a crop, whose decision they remember."""
     (decided,) = game.memories(1)
+    prompts = game.asker.prompts
     for step in range(1, game.rounds + 1):
         remembered = {"memory": _listed(decided)}
         reports = game.asker.ask(
-            Question("observer", step, i, game.prompts.observer, game.m, remembered) for i in range(game.n_agents)
+            Question("observer", step, i, prompts.observer, game.m, remembered) for i in range(game.n_agents)
         )
         if step == 1:
             yield Probe(0, _countries(reports))
         told = remembered | {"reports": "[" + ",\n".join(map(_json, reports)) + "]"}
-        (decision,) = game.asker.ask([Question("manager", step, game.n_agents, game.prompts.manager, game.m, told)])
+        (decision,) = game.asker.ask([Question("manager", step, game.n_agents, prompts.manager, game.m, told)])
         decided.append(decision["country"])
         yield Probe(step, _countries(reports), decision["country"])
 
@@ -147,7 +134,7 @@ def _countries(answers: list[dict[str, Any]]) -> list[str]:
 
 
 def _said(statement: dict[str, Any]) -> list[str]:
-    """The country, and the clue or reason where there is one, on one line."""
+    """The country and the clue or reason, each on one line."""
     return [" ".join(str(statement[key]).split()) for key in statement if key != "model_identity"]
 
 

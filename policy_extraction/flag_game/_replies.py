@@ -1,4 +1,4 @@
-"""What counts as an answer in the flag game: one JSON object with exactly the keys that were asked for."""
+"""Valid answers in the flag game: one JSON object with exactly the requested keys."""
 
 from __future__ import annotations
 
@@ -12,28 +12,16 @@ MOST_INFLUENTIAL = 3
 
 @dataclass(frozen=True)
 class Expected:
-    """What an answer must hold.
+    """The content of a valid answer."""
 
-    Attributes
-    ----------
-    keys
-        Its keys, all of them.
-    countries
-        What `country` may be.
-    model
-        What `model_identity` must be.
-    others
-        What `influential_agent_ids` may name, up to three.
-    """
-
-    keys: tuple[str, ...]
-    countries: tuple[str, ...]
-    model: str = ""
-    others: frozenset[int] = frozenset()
+    keys: tuple[str, ...]  # all of them
+    countries: tuple[str, ...]  # allowed values of `country`
+    model: str = ""  # value of `model_identity`
+    others: frozenset[int] = frozenset()  # `influential_agent_ids` names up to three of them
 
 
 def parse_reply(text: str, expected: Expected) -> dict[str, Any]:
-    """The answer as a dict in the order of `expected.keys`; ReplyError says what is wrong with one not as expected.
+    """The answer as a dict in the order of `expected.keys`; ReplyError says what is wrong.
 
     Nothing is repaired: no text around the object, no other key, no key twice, no other spelling of a country.
     """
@@ -56,7 +44,7 @@ def parse_reply(text: str, expected: Expected) -> dict[str, Any]:
         raise ReplyError(f"{shown(reply['country'])} is not one of the allowed countries")
     if "model_identity" in reply and reply["model_identity"] != expected.model:
         raise ReplyError(f"model_identity is {shown(reply['model_identity'])}, expected {shown(expected.model)}")
-    # What others are told of it must not depend on the order in which a model writes.
+    # The messages to others must not depend on the order in which a model writes.
     return {key: reply[key] for key in expected.keys}
 
 

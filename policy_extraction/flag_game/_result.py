@@ -1,4 +1,4 @@
-"""What happened in a flag game, as a Dataset."""
+"""The result of a flag game as a Dataset."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from policy_extraction.flag_game._protocols import Game, Probe
 
 
 def labelled(probes: Sequence[Probe], stopped: bool, game: Game, protocol: str, last: int) -> xr.Dataset:
-    """The columns that `play` returns; `last` is the step at which the game would end by itself."""
+    """The columns that `play` returns; `last` is the last possible step."""
     every = game.probe_every if protocol == "pairwise" else 1
     times = np.minimum(np.arange(-(-last // every) + 1) * every, last)
     reports = np.full((1, len(times), game.n_agents), None, dtype=object)
@@ -46,7 +46,7 @@ def labelled(probes: Sequence[Probe], stopped: bool, game: Game, protocol: str, 
     return xr.Dataset(
         columns,
         coords={
-            "seed": ("run", np.array([game.seed])),
+            "seed": ("run", np.array([game.asker.seed])),
             "agent": np.arange(game.n_agents),
             "model": ("agent", np.array([agent.name for agent in agents[: game.n_agents]])),
             "step": ("probe", times, {"units": "steps"}),

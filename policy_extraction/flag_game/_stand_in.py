@@ -1,4 +1,4 @@
-"""An agent that is no language model: an ideal observer that reads the same prompts and writes the same answers."""
+"""An agent without a language model: an ideal observer that reads the prompts and writes valid answers."""
 
 from __future__ import annotations
 
@@ -17,32 +17,33 @@ from policy_extraction.flag_game._prompt_file import FLAG_GAME_002
 from policy_extraction.flag_game._prompts import ALLOWED, TASKS, FlagGamePrompts, Task
 from policy_extraction.flag_game._replies import MOST_INFLUENTIAL
 
-ROUNDING = 1e-9  # by which probabilities that sum to 1 may miss it
+ROUNDING = 1e-9  # tolerance of sums of probabilities
 ANSWERS = ("likeliest", "sampled")
 
 
 class StandIn:
-    """An agent with known beliefs, to try out a game before a language model is paid for.
+    """An agent with known beliefs, for trials of a game without a paid language model.
 
-    It knows the compatibility p of a crop, starts from the belief x = p, and moves it for each thing that its prompt
-    tells it, oldest first: x → (1 - α) x + α M [002, Eq. 5], where M is a country, or the mean of those that were said
-    at the same time; then, if it is grounded, x is multiplied by p and normalised [Eq. 6]. What leaves nothing is
-    ignored. A manager, without a crop, has a flat p. It rewrites nothing (γ = 0) and reads no reasons.
+    It knows the compatibility p of a crop with each country and starts from the belief x = p. Each report in its
+    prompt, oldest first, moves the belief: x → (1 - α) x + α M [002, Eq. 5], where M is the reported country, or the
+    mean of simultaneous reports. A grounded agent then multiplies x by p and normalises it [Eq. 6]; a report that would
+    leave 0 is ignored. A manager without a crop has a flat p. The agent rewrites nothing (γ = 0) and reads no reasons.
 
     Parameters
     ----------
     compatibility
         p over the countries for each crop, by the bytes of its PNG file; each sums to 1.
     countries
-        In the order of the probabilities.
+        The countries, in the order of the probabilities.
     uptake
-        α in [0, 1]; 0 is an observer that trusts its crop only.
+        α in [0, 1]; 0 trusts the crop only.
     grounded
-        False leaves out Eq. 6: with α = 1 it then repeats what it heard last.
+        False leaves out Eq. 6; with α = 1 the agent then repeats the last report.
     answers
-        'likeliest' country of its belief, ties broken evenly, or one 'sampled' from it, by the seed of the call.
+        'likeliest' for the likeliest country, with ties broken evenly, or 'sampled' from the belief; by the seed of the
+        call.
     prompts
-        Those that it can read.
+        The prompts that it can read.
     name
         Its name.
 
@@ -96,12 +97,12 @@ class StandIn:
         temperature: float = 1.0,
         seed: int = 0,
     ) -> str:
-        """The answer to a prompt of the game; of the options only the seed counts.
+        """The answer to a prompt of the game; options other than the seed are ignored.
 
         Raises
         ------
         InputError
-            If the prompt is none of the game, or the crop is unknown.
+            If the prompt is not one of the game, or the crop is unknown.
         """
         kind, slots = self._read(user)
         if image_png is not None and image_png not in self._p:
@@ -147,7 +148,7 @@ class StandIn:
 
 
 def _reader(task: Task, retry: str) -> re.Pattern[str]:
-    """The user message of a task, asked for the first time or again, as a pattern whose groups are the slots."""
+    """The pattern of a task's user message, first or repeated, whose groups are the slots."""
     known = {
         "allowed": rf"(?:{ALLOWED}[^\n]*\n)?",
         "susceptibility": rf"(?:(?:{_one_of(task.susceptibility)})\n)?",
@@ -158,7 +159,7 @@ def _reader(task: Task, retry: str) -> re.Pattern[str]:
 
 
 def _backwards(text: str, known: Mapping[str, str]) -> str:
-    """The pattern of a text with slots; what a slot may hold is known, or anything."""
+    """The pattern of a text with slots; slots that are not in `known` may hold anything."""
     pattern, end, named = "", 0, set()
     for slot in string.Template.pattern.finditer(text):
         name = slot["named"] or slot["braced"]
@@ -176,7 +177,7 @@ def _one_of(texts: Sequence[str]) -> str:
 
 
 def _reports(kind: str, slots: Mapping[str, str]) -> list[tuple[int, str]]:
-    """What was said at the same time, and by whom: 'id | model | country …' lines, or a JSON list."""
+    """The simultaneous reports (agent, country), from 'id | model | country …' lines or a JSON list."""
     if kind == "manager":
         return [(number, report["country"]) for number, report in enumerate(json.loads(slots["reports"]))]
     if kind != "decision":
@@ -186,5 +187,5 @@ def _reports(kind: str, slots: Mapping[str, str]) -> list[tuple[int, str]]:
 
 
 def _country(line: str) -> str:
-    """What a remembered line says: a message in JSON, or a country."""
+    """The country of a remembered line: a message in JSON, or the country itself."""
     return json.loads(line)["country"] if line.startswith("{") else line

@@ -1,4 +1,4 @@
-"""What agents are told about social evidence."""
+"""The line of a prompt about social evidence."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from policy_extraction.flag_game._prompts import FlagGamePrompts
 
 
 def susceptibility_line(alpha: float, protocol: str = "pairwise", prompts: FlagGamePrompts = FLAG_GAME_002) -> str:
-    """What agents are told about social evidence at α: one of five sentences, which change at 0.2, 0.4, 0.6 and 0.8.
+    """The line about social evidence at α: one of five sentences, which change at 0.2, 0.4, 0.6 and 0.8.
 
-    A boundary belongs to the range below it. Source: [002] Appendix D, table.
+    A bound belongs to the range below it. Source: [002] Appendix D, table.
 
     Parameters
     ----------
     alpha
         Social-evidence uptake, in [0, 1].
     protocol
-        'pairwise' or 'broadcast'; observers and managers are told nothing.
+        'pairwise' or 'broadcast'; prompts of observers and managers have no such line.
     prompts
         The prompts.
 
     Raises
     ------
     InputError
-        If α or the protocol is something else.
+        If α or the protocol is out of range.
 
     See Also
     --------
-    play : shows it to agents
+    play : a game with the line
     """
     check_alpha(alpha, protocol)
     task = prompts.message if protocol == "pairwise" else prompts.decision
@@ -37,7 +37,7 @@ def susceptibility_line(alpha: float, protocol: str = "pairwise", prompts: FlagG
 
 
 def check_alpha(alpha: float | None, protocol: str) -> None:
-    """InputError unless α is in [0, 1] and the protocol has a line for it."""
+    """InputError unless α is in [0, 1] and the protocol has a line, or α is None."""
     if alpha is None:
         return
     real_number("alpha", alpha, least=0, most=1)

@@ -1,4 +1,4 @@
-"""From answers to policies: measured, kept, drawn from, compared between prompts."""
+"""Measuring policies: records, their cache, sampling, and variants of the prompt."""
 
 from policy_extraction.measuring._extract import extract as extract
 from policy_extraction.measuring._lazy import lazy_policy as lazy_policy

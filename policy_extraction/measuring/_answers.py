@@ -1,4 +1,4 @@
-"""What a model has answered so far, memory by memory and order by order; it outlives the process that asked."""
+"""The answers of a model so far, by memory and presentation order; they outlive the process that asked."""
 
 from __future__ import annotations
 
@@ -20,29 +20,20 @@ from policy_extraction.prompts._template import Prompt
 
 Memory: TypeAlias = tuple[tuple[int, int], ...]
 Asked: TypeAlias = tuple[Memory, int]
-MEMORIES_A_QUERY = 500  # SQLite takes at most 999 parameters in its oldest releases in use
-PAUSE = 0.5  # seconds between two writes at least; portions that come faster are collected
+MEMORIES_A_QUERY = 500  # old releases of SQLite take at most 999 parameters
+PAUSE = 0.5  # least seconds between two writes; faster portions are collected
 
 
 class Answers:
     """Log-probabilities by (memory, number of the order), in an SQLite file or, without a path, in working memory.
 
-    Portions are kept whole or not at all, whatever happens to the process. Several processes may share a file: of two
-    answers to one prompt the first is kept; a file that another process removes is made anew, for what comes after.
-
-    Attributes
-    ----------
-    n_asked
-        How many answers a model gave to this object.
-
-    Raises
-    ------
-    StorageError
-        If the file can't be read and written, here or later; what it holds is left as it is.
+    Portions are kept whole or not at all, even if the process is killed. Several processes may share a file: the first
+    answer to a prompt is kept, and a removed file is made anew. Every method raises StorageError if the file can't be
+    read and written, and leaves it as it is.
     """
 
     def __init__(self, path: Path | None) -> None:
-        self.n_asked = 0
+        self.n_asked = 0  # answers that a model gave to this object
         self._path = path
         self._working_memory = sqlite3.connect(":memory:", check_same_thread=False) if path is None else None
         with self._opened():
@@ -53,7 +44,7 @@ class Answers:
             return file.execute("SELECT COUNT(*) FROM answers").fetchone()[0]
 
     def put(self, asked: Sequence[Asked], log_p: np.ndarray, censored: np.ndarray) -> None:
-        """Keep answers (n, W); what is known already stays as it is."""
+        """Keep answers (n, W); known ones stay as they are."""
         rows = [
             (_bytes(memory), place, log_p[i].astype("<f8").tobytes(), censored[i].astype("u1").tobytes())
             for i, (memory, place) in enumerate(asked)
@@ -62,7 +53,7 @@ class Answers:
             file.executemany("INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?)", rows)
 
     def get(self, asked: Sequence[Asked], n_words: int) -> tuple[np.ndarray, np.ndarray]:
-        """Log-probabilities, NaN where nothing is known, and whether they are upper bounds only; shapes (n, W)."""
+        """Log-probabilities, NaN where unknown, and whether they are upper bounds only; shapes (n, W)."""
         log_p, censored = np.full((len(asked), n_words), np.nan), np.zeros((len(asked), n_words), dtype=bool)
         numbers = {(_bytes(memory), place): number for number, (memory, place) in enumerate(asked)}
         memories = list({memory: None for memory, _ in numbers})
@@ -76,7 +67,7 @@ class Answers:
         return log_p, censored
 
     def known(self) -> list[Asked]:
-        """What was asked, shorter memories first."""
+        """All known (memory, order), shorter memories first."""
         with self._opened() as file:
             rows = file.execute("SELECT memory, place FROM answers ORDER BY LENGTH(memory), memory, place").fetchall()
         return [(tuple(zip(memory[::2], memory[1::2], strict=True)), place) for memory, place in rows]
@@ -84,19 +75,15 @@ class Answers:
     def complete(
         self, backend: Backend, words: Sequence[str], asked: Sequence[Asked], prompts: Sequence[Prompt], bar: tqdm
     ) -> tuple[np.ndarray, np.ndarray]:
-        """What `get` gives once the model was asked what is not known; raises as `ask`."""
+        """As `get`, after asking the model for all unknown answers; raises as `ask`."""
         log_p, censored = self.get(asked, len(words))
         missing = np.flatnonzero(np.isnan(log_p).any(axis=1))
-        if not bar.disable:  # what was known before is no part of the rate
+        if not bar.disable:  # known answers do not count for the rate
             bar.initial += len(asked) - len(missing)
             bar.n += len(asked) - len(missing)
             bar.refresh()
         left = [asked[number] for number in missing]
         log_p[missing], censored[missing] = self.ask(backend, words, left, [prompts[number] for number in missing], bar)
-        # Another process may have been first with an answer, and the same call must give the same again.
-        kept, bounds = self.get(left, len(words))
-        held = ~np.isnan(kept).any(axis=1)
-        log_p[missing[held]], censored[missing[held]] = kept[held], bounds[held]
         return log_p, censored
 
     def ask(
@@ -107,14 +94,14 @@ class Answers:
         prompts: Sequence[Prompt],
         bar: tqdm,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Ask a model and keep what it answers; shapes as in `get`. An interrupt is told of in one line on stderr.
+        """Ask a model and keep its answers; shapes as in `get`. An interrupt prints one line on stderr.
 
         Raises
         ------
         InputError
-            If no policy can be made of an answer, before it is kept for good.
+            If an answer allows no policy; it is not kept.
         ModelError
-            If an answer is NaN, or some are missing.
+            If an answer is NaN or missing.
         """
         log_p, censored = np.full((len(asked), len(words)), np.nan), np.zeros((len(asked), len(words)), dtype=bool)
         try:
@@ -134,18 +121,22 @@ class Answers:
             kept = "no answer is kept on disk" if self._path is None else kept
             bar.close()
             print(f"{backend.name}: interrupted; {kept}", file=sys.stderr)
-            interrupt.told = True  # type: ignore[attr-defined] # so that a command does not say it again
+            interrupt.told = True  # type: ignore[attr-defined] # keeps a command from saying it again
             raise
         left = int(np.isnan(log_p).any(axis=1).sum())
         if left:
             raise ModelError(f"model = {backend.name}: it left {left} prompts without an answer")
+        # Another process may have answered first, and a repeated call must give the same.
+        kept, bounds = self.get(asked, len(words))
+        held = ~np.isnan(kept).any(axis=1)
+        log_p[held], censored[held] = kept[held], bounds[held]
         return log_p, censored
 
     @contextmanager
     def _collecting(
         self, asked: Sequence[Asked], log_p: np.ndarray, censored: np.ndarray
     ) -> Iterator[Callable[[np.ndarray], None]]:
-        """Gives a function that keeps answers by their numbers, the last of them when the block ends in any way."""
+        """Give a function that keeps answers by their numbers; the end of the block writes the last of them."""
         waiting: list[int] = []
         written = 0.0
 
@@ -167,11 +158,11 @@ class Answers:
 
     @contextmanager
     def _opened(self) -> Iterator[sqlite3.Connection]:
-        """The file, for one transaction: what happens inside is written whole or not at all."""
+        """The file, for one transaction, which is written whole or not at all."""
         try:
             if self._path is not None:
                 self._path.parent.mkdir(parents=True, exist_ok=True)
-            # Portions are written seconds apart, so that another writer is soon done.
+            # Portions are written seconds apart, so another writer is soon done.
             file = self._working_memory or sqlite3.connect(self._path, timeout=60)
             with file if file is self._working_memory else closing(file), file:
                 file.execute(
@@ -186,5 +177,5 @@ class Answers:
 
 
 def _bytes(memory: Memory) -> bytes:
-    """Words as bytes; there are fewer than 256."""
+    """The words of a memory as bytes; there are fewer than 256 words."""
     return bytes(word for pair in memory for word in pair)

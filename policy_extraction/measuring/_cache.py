@@ -1,6 +1,6 @@
-"""Records of earlier measurements, in files.
+"""Files of earlier measurements.
 
-Every file is written under a temporary name and then renamed, so that an interrupted run leaves nothing half-written.
+Every file is written under a temporary name and then renamed, so an interrupted run leaves no half-written file.
 """
 
 from __future__ import annotations
@@ -19,19 +19,9 @@ from policy_extraction.measuring._answers import Answers
 
 
 class RecordCache:
-    """Records of measurements as NetCDF files, named by the SHA-256 of what determines them, and answers beside them.
+    """Records as NetCDF files, named by the SHA-256 of their keys, with answers beside them.
 
-    Parameters
-    ----------
-    cache
-        True for a folder in `cache_folder`, False for no cache, or a folder.
-    name
-        Of the folder in `cache_folder`.
-
-    Raises
-    ------
-    InputError
-        If `cache` is none of these.
+    `cache` is True for the folder `name` in `cache_folder`, False for no cache, or a folder.
     """
 
     def __init__(self, cache: bool | str | os.PathLike[str], name: str = "records") -> None:
@@ -40,7 +30,7 @@ class RecordCache:
         self.folder = cache_folder() / name if cache is True else Path(cache).expanduser() if cache else None
 
     def prepare(self) -> None:
-        """Make the folder, before a measurement that would be lost without it; StorageError where it is impossible."""
+        """Make the folder, before a measurement that would be lost without it; StorageError if that fails."""
         if self.folder is None:
             return
         try:
@@ -59,21 +49,21 @@ class RecordCache:
             return None
         try:
             record = load(self._path(key))
-        except InputError:  # a damaged file is as good as none
+        except InputError:  # a damaged file counts as none
             return None
-        self._clear(key)  # of a process that was killed after `put`
+        self._clear(key)  # for a process that was killed after `put`
         return record
 
     def put(self, key: dict[str, object], record: xr.Dataset) -> None:
-        """Keep a record, and no longer the answers that it was made of; StorageError where that is impossible."""
+        """Keep a record, and delete the answers that it was made of; StorageError if that fails."""
         if self.folder is None:
             return
         path = self._path(key)
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             save(record, path)
-        except (OSError, RuntimeError) as error:  # of the disk, and what HDF5 makes of it
-            if not (isinstance(error, FileNotFoundError) and path.is_file()):  # another process kept it, and cleared
+        except (OSError, RuntimeError) as error:  # HDF5 turns errors of the disk into RuntimeError
+            if not (isinstance(error, FileNotFoundError) and path.is_file()):  # unless another process kept it first
                 raise StorageError(
                     f"cache = {path}: can't be written ({getattr(error, 'strerror', None) or error}); answers "
                     "are kept, start again to go on"
@@ -81,11 +71,11 @@ class RecordCache:
         self._clear(key)
 
     def answers(self, key: dict[str, object]) -> Answers:
-        """What was answered so far."""
+        """The answers so far."""
         return Answers(None if self.folder is None else self._path(key, ".sqlite"))
 
     def _clear(self, key: dict[str, object]) -> None:
-        """Remove all but the record: answers, what killed processes left of a save, and stores of earlier releases."""
+        """Remove all but the record: answers, half-written files of killed processes, stores of earlier releases."""
         record = self._path(key)
         for path in record.parent.glob(f"*{record.stem}*"):
             if path.is_dir():

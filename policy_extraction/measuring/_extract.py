@@ -1,4 +1,4 @@
-"""The public function: a model and words in, a policy out."""
+"""The policy of a language model."""
 
 from __future__ import annotations
 
@@ -43,16 +43,16 @@ def extract(
 ) -> xr.Dataset:
     """The policy of a language model in the naming game: P(word) in every memory state.
 
-    In every memory state, and for every order in which the words can be presented, the log-probability of each word is
-    read off the model over its whole vocabulary. Of this record the softmax over the words at temperature T, averaged
-    over the orders, is the policy ([004] Eq. 9). Beyond three words a balanced sample of the orders stands for all; see
-    `orders`. A measurement that was interrupted goes on where it stopped, if it is kept.
+    The record holds the log-probability of each word over the model's whole vocabulary, in every memory state and for
+    every presentation order of the words. The policy is the softmax over the words at temperature T, averaged over the
+    orders ([004] Eq. 9). For more than three words a balanced sample replaces all orders; see `orders`. A cached
+    measurement that was interrupted goes on where it stopped.
 
     Parameters
     ----------
     model
-        `SMOLLM2` (embedded), a name on the Hugging Face hub, a folder, a .gguf file, a pair (model, tokenizer) that is
-        loaded already, or any `Backend`.
+        `SMOLLM2` (embedded), a name on the Hugging Face hub, a folder, a .gguf file, a loaded pair (model, tokenizer),
+        or any `Backend`.
     words
         The words of one game, as in ``("his", "her")``, or a sequence of such sequences of equal length.
     memory_length
@@ -64,11 +64,11 @@ def extract(
     dtype
         Number format of the weights, as in transformers; None for float32 on the CPU, else the checkpoint's own.
     gguf_file
-        The file in the folder or repository `model` that holds the weights in GGUF format.
+        File of the weights in GGUF format, in the folder or repository `model`.
     quantization_config
-        As in transformers: for weights of 4 or 8 bits.
+        As in transformers, for weights of 4 or 8 bits.
     memory_budget
-        Bytes for key-value caches and activations, beside the weights; sets how much is run at once. None for 1 GiB.
+        Bytes for key-value caches and activations, besides the weights; None for 1 GiB. It sets the size of passes.
     template
         The prompt.
     payoffs
@@ -76,35 +76,35 @@ def extract(
     progress
         Show a progress bar.
     cache
-        True to keep records in `cache_folder` and to take from there what was measured before, False not to, or a
-        folder for them. Models given as objects are never kept, and back ends only if they have an identity.
+        True to keep records in `cache_folder` and reuse them, False for no cache, or a folder. Records of models given
+        as objects are never kept, and of back ends only if they have an identity.
     undecided
-        As for `policy_from_record`, where a server did not list all words: 'raise', or 'bound' for intervals of q. The
+        As in `policy_from_record`, for words that a server did not list: 'raise', or 'bound' for intervals of q. The
         record is kept in either case.
 
     Returns
     -------
-    Policy with `q` (state, word), and beside it the record: `log_probability` (order, state, word), `captured_mass`
-    (order, state), the probability of the words together among all tokens, coordinates `order_label` and `word_tokens`.
-    For several sets of words, everything over a first dim `pair`.
+    Policy with `q` (state, word), and the record: `log_probability` (order, state, word); `captured_mass` (order,
+    state), the probability of all words together among all tokens; coordinates `order_label` and `word_tokens`.
+    Several sets of words add a first dim `pair`.
 
     Raises
     ------
     InputError
         If an argument is wrong, the model can't be loaded, its tokenizer can't tell the words apart, or its context is
-        too short. Words and lengths are checked before anything is measured.
+        too short. Words and lengths are checked before the measurement.
     ModelError
-        If it returns NaN, or leaves prompts without an answer.
+        If the model returns NaN or leaves prompts without an answer.
     StorageError
-        If the cache can't be written; what was measured is kept.
+        If the cache can't be written. Answers so far are kept.
     KeyboardInterrupt
-        After Ctrl-C, once a line on stderr has said how much is kept; the same call goes on from there.
+        After Ctrl-C. A line on stderr says how many answers are kept; the same call goes on from there.
 
     See Also
     --------
-    lazy_policy : state spaces too large to measure whole
+    lazy_policy : for state spaces that are too large to measure whole
     policy_from_record : another temperature or filter, without asking again
-    policy_extraction.check_policy : doubts about the result
+    policy_extraction.check_policy : warnings about the result
     """
     games, stacked = games_of(words)
     check_games(games, memory_length)
@@ -154,12 +154,12 @@ class _Plan:
         return MemorySpace(len(self.words), self.memory_length).n_states * len(self.presented)
 
     def key(self, backend: Backend) -> dict[str, object]:
-        """What determines the record."""
+        """Everything that determines the record."""
         return {"format": 4, "identity": backend.identity, **asdict(self), "memory_length": int(self.memory_length)}
 
 
 def _measure(backend: Backend, plan: _Plan, kept: RecordCache, bar: tqdm) -> xr.Dataset:
-    """Measure what is not known yet, and keep the record."""
+    """Measure the unknown answers, and keep the record."""
     memories = all_memories(len(plan.words), plan.memory_length)
     wanted = [(tuple(memory), place) for place in range(len(plan.presented)) for memory in memories]
     asked = prompts(plan.words, plan.presented, memories, plan.template, plan.payoffs)

@@ -1,4 +1,4 @@
-"""Policies of language models with too many memory states to measure them all: asked as memories occur."""
+"""Policies of language models that are measured only in the memory states that occur."""
 
 from __future__ import annotations
 
@@ -44,13 +44,12 @@ def lazy_policy(
     cache: bool | str | os.PathLike[str] = True,
     progress: bool = False,
 ) -> LazyExtraction:
-    """The policy of a language model as a function of memories, which asks the model about those that occur.
+    """The policy of a language model as a function of memories; the model is asked when a memory first occurs.
 
-    For W = 10 words and H = 5 interactions there are 10^10 memory states; a population visits a tiny part of them.
-    ``validation.naming_game.LazyPolicy(f, f.words, f.memory_length, name=f.name)`` makes of it what
-    `validation.simulate` takes.
-    The average over presentation orders is what an agent does who sees a random order in each interaction ([001]
-    Methods).
+    W = 10 words and H = 5 interactions have 10^10 memory states, of which a population visits a tiny part.
+    ``validation.naming_game.LazyPolicy(f, f.words, f.memory_length, name=f.name)`` makes the function `f` a policy for
+    `validation.simulate`. Probabilities are averaged over presentation orders, like an agent who sees a random order in
+    each interaction ([001] Methods).
 
     Parameters
     ----------
@@ -65,31 +64,30 @@ def lazy_policy(
     payoffs
         Points of a round.
     orders
-        The presentation orders: their number (see `orders`: balanced, without replacement), or the orders themselves.
-        None: all for W ≤ 3, a balanced sample of at least 24 beyond.
+        The presentation orders, or their number for a balanced sample; see `orders`. None for all orders if W ≤ 3,
+        else for a sample of at least 24.
     seed
-        Of the sample of orders.
+        Seed of the sample of orders.
     temperature, top_k, top_p, over, floor, undecided
         As in `policy_from_record`.
     cache
-        True to keep what the model answered in `cache_folder` and to take from there what it was asked before, False
-        to keep it as long as the function lives, or a folder. What is kept does not depend on the sampling. A back end
-        without an identity is never kept.
+        True to keep answers in `cache_folder` and reuse them, False to keep them as long as the function lives, or a
+        folder. Answers do not depend on the sampling. They are never kept for a back end without an identity.
     progress
         Show a progress bar for each batch.
 
     Returns
     -------
-    A function of a list of n memories, each a tuple of pairs (own word, partner's word), oldest first, words as their
-    numbers; it returns choice probabilities (n, W).
+    A function of n memories, each a tuple of pairs (own word, partner's word), oldest first, as numbers of words. It
+    returns choice probabilities (n, W).
 
     Raises
     ------
     InputError
-        If an argument is wrong, or the back end says that it can't measure these words and memories; from the function,
-        if the answers do not determine the probabilities.
+        If an argument is wrong, or the back end can't measure these words and memories. The function raises it if the
+        answers do not determine the probabilities.
     ModelError
-        From the function, if the model returns NaN or leaves prompts without an answer.
+        Raised by the function if the model returns NaN or leaves prompts without an answer.
     StorageError
         If the cache can't be read and written.
 
@@ -112,16 +110,16 @@ def lazy_policy(
 
 
 class LazyExtraction:
-    """What `lazy_policy` makes; see there.
+    """The result of `lazy_policy`.
 
     Attributes
     ----------
     words, memory_length, name
-        W words, H, and the name of the model, as `validation.naming_game.LazyPolicy` takes them.
+        The W words, H, and the name of the model, as `validation.naming_game.LazyPolicy` takes them.
     presented
-        The presentation orders over which probabilities are averaged.
+        The presentation orders of the average.
     prompts_asked
-        How many prompts the model was sent by this object.
+        The number of prompts that this object sent to the model.
     """
 
     def __init__(
@@ -142,7 +140,7 @@ class LazyExtraction:
         self._sampling, self._progress = sampling, progress
         self._answers = RecordCache(cache if backend.identity else False, "asked").answers(self._key())
         self._checked = False
-        if not len(self._answers):  # else the model may not be needed at all, which can take long to load
+        if not len(self._answers):  # else the model, which may load slowly, may not be needed at all
             self._check()
 
     @property
@@ -150,11 +148,11 @@ class LazyExtraction:
         return self._answers.n_asked
 
     def __call__(self, memories: Sequence[Memory]) -> np.ndarray:
-        """Choice probabilities (n, W) in these memories; the model is asked what is not known, in one batch."""
+        """Choice probabilities (n, W) in these memories; the model is asked for unknown ones in one batch."""
         memories = [tuple((int(own), int(partner)) for own, partner in memory) for memory in memories]
         space = MemorySpace(len(self.words), self.memory_length)
         for memory in memories:
-            space.state(memory)  # InputError where it is none
+            space.state(memory)  # InputError if it is no memory
         unique = list(dict.fromkeys(memories))
         log_p, censored = self._measured(unique)
         where = {memory: i for i, memory in enumerate(unique)}
@@ -169,17 +167,17 @@ class LazyExtraction:
         return choice.q.mean(0)
 
     def record(self) -> xr.Dataset:
-        """All that is known, as a record over the memories asked about; `state` are their numbers in `MemorySpace`.
+        """The record of all memories asked about; `state` are their numbers in `MemorySpace`.
 
-        Memories whose measurement was interrupted are left out. `check_policy` takes it.
+        Memories of an interrupted measurement are left out. `check_policy` takes the record.
         """
         n_orders = len(self.presented)
         known = Counter(memory for memory, _ in self._answers.known())
-        # The file may also hold longer memories, which the same model was asked about with another H.
+        # The file may also hold longer memories, of measurements with another H.
         memories = [memory for memory, n in known.items() if n == n_orders and len(memory) <= self.memory_length]
         if not memories:
-            raise InputError(f"{self.name}: nothing was asked yet, so that there is no record")
-        self._check()  # before it, a back end need not know how it spells the words
+            raise InputError(f"{self.name}: nothing was asked yet, so there is no record")
+        self._check()  # a back end may know how it spells the words only after a check
         log_p, censored = self._measured(memories)
         space = MemorySpace(len(self.words), self.memory_length)
         record = make_record(
@@ -191,12 +189,15 @@ class LazyExtraction:
             self.name,
             censored,
             **self._backend.provenance,
-            **self._provenance(),
+            model_identity=self._backend.identity,
+            template=self._template.name,
+            payoff_success=self._payoffs.success,
+            payoff_failure=self._payoffs.failure,
         )
         return record.assign_coords(state=[space.state(memory) for memory in memories])
 
     def _measured(self, memories: Sequence[Memory]) -> tuple[np.ndarray, np.ndarray]:
-        """Log-probabilities and whether they are censored, shape (order, memory, word); what is not known is asked."""
+        """Log-probabilities and censoring, shape (order, memory, word), after asking for unknown ones."""
         asked = [(memory, place) for place in range(len(self.presented)) for memory in memories]
         log_p, censored = self._answers.get(asked, len(self.words))
         missing = np.flatnonzero(np.isnan(log_p).any(axis=1))
@@ -228,14 +229,6 @@ class LazyExtraction:
             "presented": self.presented,
             "template": asdict(self._template),
             "payoffs": asdict(self._payoffs),
-        }
-
-    def _provenance(self) -> dict[str, str | float]:
-        return {
-            "model_identity": self._backend.identity,
-            "template": self._template.name,
-            "payoff_success": self._payoffs.success,
-            "payoff_failure": self._payoffs.failure,
         }
 
 

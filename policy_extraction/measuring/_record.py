@@ -1,6 +1,6 @@
-"""The record of a measurement, and the policy that is made of it.
+"""The record of a measurement, and the policy that sampling makes of it.
 
-What is measured does not depend on the temperature, so it is stored as it is; sampling is a transform applied later.
+A measurement does not depend on the temperature, so a record serves all ways of sampling.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ import xarray as xr
 from meanfield import InputError, validate_policy
 from meanfield.toolbox import expect, stamp
 from policy_extraction.measuring._sampling import Choice, Sampling, choose
-from policy_extraction.measuring._sampling import check_temperature as check_temperature
 
 INTERVAL = {"q_low": "lower bound of the choice probability", "q_high": "upper bound of the choice probability"}
 
@@ -25,41 +24,18 @@ def make_record(
     log_probability: np.ndarray,
     words: Sequence[str],
     presented: Sequence[Sequence[str]],
-    tokens: Sequence[Sequence[int]] | Sequence[str],
+    tokens: Sequence[str],
     memory_length: int,
     model: str,
     censored: np.ndarray | None = None,
     libraries: str = "",
     **options: Any,
 ) -> xr.Dataset:
-    """Label what was measured for one set of words.
+    """The record of one set of words, from log-probabilities (order, state, word) at temperature 1.
 
-    Parameters
-    ----------
-    log_probability
-        Shape (order, state, word), over the whole vocabulary, at temperature 1.
-    words
-        The W words.
-    presented
-        The words in each presentation order.
-    tokens
-        Each word as an answer: token numbers, or a text.
-    memory_length
-        H, in interactions.
-    model
-        Name of the language model.
-    censored
-        Where the log-probability is an upper bound only, shape (order, state, word); None for nowhere.
-    libraries
-        The packages that computed the log-probabilities here, with spaces between them; their versions go into the
-        attrs. A back end that had them computed elsewhere names none.
-    options
-        Numbers and strings for the attrs.
-
-    Returns
-    -------
-    Dataset with `log_probability` (order, state, word), `censored` (order, state, word) and `captured_mass` (order,
-    state), the probability of the words together; an upper bound where a word is censored.
+    `censored` has the same shape, None for nowhere. `libraries` names the packages that computed the numbers here,
+    separated by spaces; their versions go into the attrs, as do `options`. The record's `captured_mass` (order, state)
+    is the probability of all words together, an upper bound if a word is censored.
     """
     coords = {
         "order": np.arange(len(presented)),
@@ -67,7 +43,7 @@ def make_record(
         "word": np.arange(len(words)),
         "order_label": ("order", np.array([", ".join(order) for order in presented])),
         "word_label": ("word", np.array(words, dtype=str)),
-        "word_tokens": ("word", np.array([t if isinstance(t, str) else " ".join(map(str, t)) for t in tokens])),
+        "word_tokens": ("word", np.array(tokens, dtype=str)),
         "pair": "/".join(words),
         "model": model,
     }
@@ -101,36 +77,36 @@ def policy_from_record(
 ) -> xr.Dataset:
     """The policy of a way of sampling: q_w = mean over orders of exp(ℓ_w / T) / Σ_v exp(ℓ_v / T), filtered.
 
-    ℓ is the log-probability of a word among all tokens; it differs from its logit by a constant, which cancels. Source:
-    [004] Eq. 9, averaged over the presentation orders that the paper draws at random. Of the four models published with
-    it, Llama 3.1 and QwQ bear the mark of top_p = 0.9 and 0.95 with floor = 2.2e-16, in each order before the average.
+    ℓ is the log-probability of a word among all tokens; it differs from the logit by a constant, which cancels. Source:
+    [004] Eq. 9, averaged over the presentation orders that the paper draws at random. Two of its four published models
+    show a filter in each order before the average: Llama 3.1 top_p = 0.9 and QwQ top_p = 0.95, with floor = 2.2e-16.
     `Sampling` defines each step.
 
     Parameters
     ----------
     record
-        A Dataset with `log_probability` (…, order, state, word): a record, or a policy that `extract` made.
+        A Dataset with `log_probability` (…, order, state, word): a record, or a policy from `extract`.
     temperature
-        T > 0. At 1 the model's own probabilities are renormalised to the words. The limit 0 is top_k = 1.
+        T > 0. T = 1 renormalises the model's own probabilities to the words. The limit 0 is top_k = 1.
     top_k
-        Of the words those with fewer than k more probable ones are kept; equally probable ones share their fate.
+        Keep the words that have fewer than k more probable ones; equally probable words are kept or removed together.
     top_p
-        Then those such that the more probable ones together have less than p.
+        Then keep the words whose more probable ones together have less than p.
     over
-        'words': the filters act on the words renormalised, which is exact. 'vocabulary': on all tokens, which a record
-        determines only where the words decide alone.
+        'words' filters the renormalised words, which is exact. 'vocabulary' filters all tokens, which a record
+        determines only in part.
     floor
         Probability of each word that a filter removed.
     order
-        Number of the one presentation order to use, in place of the mean.
+        Number of the single presentation order to use instead of the mean.
     undecided
-        Where censored words or a filter over the vocabulary leave a probability undetermined: 'raise', or 'bound', for
-        `q` from the bounds (censored words as probable as they can be, undecided ones kept) and an interval around it.
+        Choice if censored words or a filter over the vocabulary leave a probability undetermined. 'raise', or 'bound'
+        for `q` from the bounds (censored words at their bound, undecided words kept) and an interval around it.
 
     Returns
     -------
-    The record with `q` (…, state, word) and the steps in the attrs; with undecided='bound' also `q_low` and `q_high`,
-    between which the probabilities lie.
+    The record with `q` (…, state, word) and the steps in the attrs. undecided='bound' adds the bounds `q_low` and
+    `q_high`.
 
     Raises
     ------
@@ -167,7 +143,7 @@ def _choose(record: xr.Dataset, sampling: Sampling) -> Choice:
 
 
 def _place(order: int, record: xr.Dataset) -> int:
-    """Where the record has this presentation order."""
+    """The place of this presentation order in the record."""
     numbers = record["order"].values.tolist()
     if order not in numbers:
         raise InputError(
@@ -177,7 +153,7 @@ def _place(order: int, record: xr.Dataset) -> int:
 
 
 def _versions(*packages: str) -> dict[str, str]:
-    """Attrs with the versions of those that are installed."""
+    """Attrs with the versions of the installed packages."""
     found = {}
     for name in packages:
         try:
@@ -190,7 +166,7 @@ def _versions(*packages: str) -> dict[str, str]:
 def stack(records: Sequence[xr.Dataset]) -> xr.Dataset:
     """Records of one model for several sets of words, over the dim `pair`.
 
-    Attrs in which they differ, such as what a server counted, become texts with the values in the order of the pairs.
+    Attrs that differ, such as a server's counts, become texts with the values of all pairs in order.
     """
     return xr.concat(
         records,

@@ -1,9 +1,9 @@
-"""How a language model's word is drawn: from log-probabilities of the words to probabilities of choice.
+"""Sampling: from log-probabilities of words to probabilities of choice.
 
-A filter (top-k, top-p) that acts on the words alone is known exactly. One that acts on the whole vocabulary also
-depends on how the rest of the probability is spread over other tokens, which no record holds: a word is then surely
-kept, surely removed, or undecided. A censored word, of which only an upper bound is known, is treated alike: all is
-done with a lower and an upper value of each log-probability.
+A filter (top-k, top-p) over the words alone is exact. A filter over the whole vocabulary also depends on how the other
+tokens share the rest of the probability, which no record holds: it surely keeps a word, surely removes it, or leaves it
+undecided. Censored words, with an upper bound only, are treated alike: all steps use a lower and an upper value of each
+log-probability.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ ROUNDING = 1e-5  # a word that is all but certain may come out of a softmax in f
 
 @dataclass(frozen=True)
 class Sampling:
-    """The steps between log-probabilities and a draw, in the order in which they are taken.
+    """The steps from log-probabilities to a draw, in their order.
 
-    In each presentation order: p_w ∝ exp(ℓ_w / T); of these top-k keeps the words with fewer than k more probable ones;
-    of what is left, renormalised, top-p keeps the words such that the more probable ones together have less than p;
-    what is kept is renormalised to the words. Equally probable words are kept or removed together, so that names carry
-    no order. Then the presentation orders are averaged. The limit T → 0, always the most probable word, is top_k = 1.
+    In each presentation order: p_w ∝ exp(ℓ_w / T). Top-k keeps the words with fewer than k more probable ones. After
+    renormalisation, top-p keeps the words whose more probable ones together have less than p. The kept words are
+    renormalised. Equally probable words are kept or removed together, so names carry no order. Then the presentation
+    orders are averaged. The limit T → 0, always the most probable word, is top_k = 1.
 
-    Words are drawn as wholes. Generation token by token is the same for words of one token; for longer ones it is
-    another law, unless T = 1 and nothing is filtered.
+    Words are drawn as wholes. Token by token, words of one token have the same law; longer words have another one,
+    unless T = 1 and nothing is filtered.
 
     Parameters
     ----------
@@ -42,16 +42,14 @@ class Sampling:
     top_p
         0 < p ≤ 1; None for no such filter.
     over
-        What the filters act on: 'words', or 'vocabulary', all tokens, of which the words' log-probabilities decide only
-        in part what is kept.
+        Domain of the filters: 'words', or 'vocabulary' for all tokens, which a record determines only in part.
     floor
-        Probability of each word that a filter removed; those kept share the rest.
+        Probability of each word that a filter removed; the kept words share the rest.
     order
-        Number of the only presentation order to use; None for the mean over all of them.
+        Number of the only presentation order to use; None for the mean over all.
     undecided
-        What to do where the record does not determine the probabilities, because of censored words or of a filter over
-        the vocabulary: 'raise', or 'bound', to take censored words at their bound and undecided ones as kept, and to
-        give the interval in which the probability lies.
+        Choice if the record does not determine the probabilities, because of censored words or a filter over the
+        vocabulary: 'raise', or 'bound' to take censored words at their bound, keep undecided ones, and give intervals.
 
     Raises
     ------
@@ -97,40 +95,19 @@ class Sampling:
 
 
 class Choice(NamedTuple):
-    """Probabilities of choice and what is known of them, shape (…, word).
+    """Probabilities of choice and their bounds, shape (…, word), and whether they are determined, shape (…)."""
 
-    Attributes
-    ----------
-    q
-        The probability; where it is not determined, the one of `Sampling.undecided = 'bound'`.
-    low, high
-        Bounds of it, equal to it where it is determined. They hold where a filter over the vocabulary leaves any word.
-    decided
-        Whether it is determined, shape (…), without `word`.
-    """
-
-    q: np.ndarray
-    low: np.ndarray
+    q: np.ndarray  # as by `Sampling.undecided = 'bound'` if it is not determined
+    low: np.ndarray  # equal to q where it is determined; valid if a filter over the vocabulary leaves any word
     high: np.ndarray
     decided: np.ndarray
 
 
 def choose(log_p: np.ndarray, censored: np.ndarray | None, sampling: Sampling) -> Choice:
-    """Probabilities of choice in each presentation order.
+    """Probabilities of choice from log-probabilities (…, word) at temperature 1, without a mean over orders.
 
-    Parameters
-    ----------
-    log_p
-        Log-probabilities of the words over the whole vocabulary at temperature 1, shape (…, word).
-    censored
-        Where `log_p` is an upper bound only, the same shape; None for nowhere.
-    sampling
-        The steps; `order` and `undecided` are left to the caller.
-
-    Raises
-    ------
-    InputError
-        If a log-probability is not a number below 0, or nothing says that any of the words can be said.
+    `censored` has the same shape, None for nowhere. `Sampling.order` and `undecided` are left to the caller. Raises
+    InputError if a log-probability is no number below 0, or all words of a prompt are impossible.
     """
     n_words = log_p.shape[-1]
     if sampling.floor * n_words >= 1:
@@ -142,7 +119,7 @@ def choose(log_p: np.ndarray, censored: np.ndarray | None, sampling: Sampling) -
     surely, possibly = _kept(lower, log_p, weights, scale, sampling)
     least, most = weights.low * surely, weights.high * possibly
     total_least, total_most = (w.sum(-1, keepdims=True) for w in (least, most))
-    with np.errstate(invalid="ignore"):  # 0 / 0 where a word is surely removed, or of probability 0
+    with np.errstate(invalid="ignore"):  # 0 / 0 for a word that is surely removed or impossible
         low = np.where(least > 0, least / (least + (total_most - most).clip(0)), 0)
         high = np.where(most > 0, most / (most + (total_least - least).clip(0)), 0)
     decided = ((surely == possibly) & (~possibly | (lower == log_p))).all(-1)
@@ -162,12 +139,12 @@ class _Weights(NamedTuple):
 def _kept(
     lower: np.ndarray, upper: np.ndarray, weights: _Weights, scale: np.ndarray, sampling: Sampling
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Which words the filters surely keep, and which they possibly keep."""
+    """The words that the filters surely keep, and those that they possibly keep."""
     surely, possibly = np.ones(upper.shape, dtype=bool), np.ones(upper.shape, dtype=bool)
     if not sampling.filters:
         return surely, possibly
     others = _Others.beside(lower, scale, sampling) if sampling.over == "vocabulary" else None
-    # A censored word is then possibly above itself, which is of no consequence: it may have no weight at all.
+    # A censored word is possibly above itself, which does not matter because it may have no weight.
     above = [(lower > upper[..., [w]], upper > lower[..., [w]]) for w in range(upper.shape[-1])]
     if sampling.top_k is not None:
         for w, (surely_above, possibly_above) in enumerate(above):
@@ -192,12 +169,12 @@ def _kept(
 
 @dataclass(frozen=True)
 class _Others:
-    """The tokens that are no words: together they have at most the probability `rest`, spread in any way."""
+    """The tokens that are no words; they share at most the probability `rest` in any way."""
 
     rest: np.ndarray  # shape (…)
-    log_rest: np.ndarray  # its logarithm above that of the most probable word
+    log_rest: np.ndarray  # its logarithm, relative to the most probable word
     temperature: float
-    most: float  # of them that can be kept
+    most: float  # most of them that top-k can keep
 
     @classmethod
     def beside(cls, lower: np.ndarray, scale: np.ndarray, sampling: Sampling) -> _Others:
@@ -208,20 +185,20 @@ class _Others:
         return cls(rest, log_rest, float(sampling.temperature), most)
 
     def most_above(self, log_p: np.ndarray) -> np.ndarray:
-        """The largest number of them that can be more probable than this."""
+        """The largest number of them that can exceed this probability."""
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             return np.where(self.rest > 0, np.floor(self.rest / np.exp(log_p)), 0)
 
     def most_weight_above(self, log_p: np.ndarray) -> np.ndarray:
-        """The largest weight, as in `_Weights`, that those of them can have which are more probable than this."""
+        """The largest weight, as in `_Weights`, of those that exceed this probability."""
         return self._weight(self.most_above(log_p))
 
     def most_weight(self) -> np.ndarray:
-        """The largest weight that those of them can have which top-k keeps."""
+        """The largest weight of those that top-k keeps."""
         return self._weight(np.full(self.rest.shape, self.most))
 
     def _weight(self, number: np.ndarray) -> np.ndarray:
-        """Σ p^(1/T) over n tokens: p^(1/T) is convex for T < 1, one token has it all, and concave for T > 1."""
+        """The largest Σ p^(1/T) over n tokens: one token has all of p for T < 1 (convex), all share it for T > 1."""
         spread = 0.0 if self.temperature <= 1 else 1 - 1 / self.temperature
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             weight = np.exp(self.log_rest / self.temperature) * number**spread
@@ -231,12 +208,12 @@ class _Others:
 def _floored(
     floor: float, q: np.ndarray, low: np.ndarray, high: np.ndarray, surely: np.ndarray, possibly: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The same with `floor` for each removed word."""
+    """The bounds with `floor` for each removed word."""
     most_left = 1 - floor * (~possibly).sum(-1, keepdims=True)
     least_left = 1 - floor * (~surely).sum(-1, keepdims=True)
     return (
         np.where(possibly, most_left * q, floor),
-        np.where(surely, least_left * low, np.where(possibly, 0, floor)),  # a word that is kept may be below the floor
+        np.where(surely, least_left * low, np.where(possibly, 0, floor)),  # a kept word may be below the floor
         np.where(possibly, np.maximum(most_left * high, floor), floor),
     )
 
@@ -248,7 +225,7 @@ def check_temperature(temperature: float) -> None:
 
 
 def check_log_probabilities(log_p: np.ndarray) -> None:
-    """InputError unless these are log-probabilities (…, word), some word of each prompt being possible."""
+    """InputError unless these are log-probabilities (…, word), with a possible word for each prompt."""
     wrong = ~(log_p <= ROUNDING)
     if wrong.any():
         raise InputError(f"log_probability has the value {log_p[wrong][0]}: expected logarithms of probabilities")

@@ -1,4 +1,4 @@
-"""A model whose predictions are sharpened or flattened token by token, as generation does it."""
+"""A model with a temperature at each token, as in generation."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from policy_extraction.measuring._sampling import check_temperature
 def tempered(model: Any, temperature: float) -> Iterator[Any]:
     """Divide the logits of a model of transformers by a temperature T, inside the block.
 
-    A word of tokens w_1 … w_k is generated at T with probability Π_i p(w_i | w_<i)^(1/T) / Z_i. Extracted from the
-    tempered model at temperature 1, a policy consists of just these probabilities, renormalised to the words. For words
-    of one token it is Eq. 9 of [004] at T. For others it differs, because the Z_i of later tokens are those of a word::
+    Generation at T writes a word of tokens w_1 … w_k with probability Π_i p(w_i | w_<i)^(1/T) / Z_i. The policy that is
+    extracted from the tempered model at temperature 1 has these probabilities, renormalised to the words. For words of
+    one token it is Eq. 9 of [004] at T; for longer words it differs, because the later Z_i differ between words::
 
         with tempered(model, 0.5):
             policy = extract((model, tokenizer), words=words, temperature=1.0)
@@ -23,7 +23,7 @@ def tempered(model: Any, temperature: float) -> Iterator[Any]:
     Parameters
     ----------
     model
-        A causal language model of transformers. Extract from it as an object, of which no records are kept.
+        A causal language model of transformers. Pass it to `extract` as an object, whose records are never kept.
     temperature
         T > 0.
 

@@ -1,4 +1,4 @@
-"""One game asked in several ways, and what depends on how it is asked."""
+"""One game asked in several ways, and the effect on its theory."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def newest_first(template: Template) -> Template:
 
 
 def unquoted(template: Template) -> Template:
-    """The template with its words bare, as the papers print them; InputError where it does not quote them.
+    """The template with words without quotation marks, as the papers print them; InputError if it has none.
 
-    The model's answer then begins with a word too, rather than with the text after an opening quotation mark.
+    The answer prefix loses its quotation mark too.
     """
     bare = template
     for field, slots in (("option", ("word",)), ("line", ("own", "partner"))):
@@ -42,7 +42,7 @@ def unquoted(template: Template) -> Template:
 
 
 def standard_variants(template: Template = NAMING_GAME) -> dict[str, Variant]:
-    """What the papers leave open about the prompt: wording, payoffs, order of lines and quotation marks.
+    """Variants that the papers leave open: wording, payoffs, order of lines and quotation marks.
 
     The first is the template itself, with the payoffs of the papers.
     """
@@ -65,30 +65,30 @@ def prompt_variants(
     variants: Mapping[str, Variant] | None = None,
     **options: Any,
 ) -> xr.Dataset:
-    """The policies of one model to which the game is put in several ways.
+    """The policies of one model for several variants of the prompt.
 
     Parameters
     ----------
     model, words, memory_length, options
-        As in `extract`, whose records are kept: variants that were measured before take no time.
+        As in `extract`. Kept records of earlier variants are reused.
     variants
-        What to change, by name: a template, payoffs, or both as a pair. What is not given is as in `extract`. None for
+        Variants by name: a template, payoffs, or a pair of both; the rest is as in `extract`. None for
         `standard_variants`.
 
     Returns
     -------
-    What `extract` returns, over a first dim `variant`, with the coordinates `template`, `payoff_success` and
+    The Dataset of `extract` over a first dim `variant`, with the coordinates `template`, `payoff_success` and
     `payoff_failure` (variant). Each `policies.isel(variant=i)` is a policy.
 
     Raises
     ------
     InputError
-        If there are no variants, one is none of these, or `extract` refuses an argument.
+        If there are no variants, one is of another kind, or `extract` refuses an argument.
 
     See Also
     --------
-    standard_variants : what to vary
-    variant_table : what depends on it
+    standard_variants : variants that the papers leave open
+    variant_table : their effect on the theory
     """
     variants = standard_variants() if variants is None else variants
     if not isinstance(variants, Mapping) or not variants:
@@ -128,26 +128,29 @@ def _parts(name: object, variant: object) -> tuple[Template, Payoffs]:
 
 
 def variant_table(policies: xr.Dataset, *, progress: bool = False) -> xr.Dataset:
-    """What depends on how the game is put: stability of each consensus, strong word and group-size law.
+    """The effect of variants on the theory: stability of each consensus, strong word and group-size law.
+
+    A candidate is the composition in which every agent remembers one word only. κ is the slope of the group-size law
+    Φ(κ√N), the probability that N agents end at the strong word.
 
     Parameters
     ----------
     policies
-        What `prompt_variants` returns. The first variant is the one that others are compared with.
+        Result of `prompt_variants`. The first variant is the reference of all comparisons.
     progress
         Show a progress bar.
 
     Returns
     -------
-    Dataset over `variant`, and over `pair` where there are several, with
+    Dataset over `variant`, and over `pair` if there are several, with
 
-    - `eigenvalue` (…, word), leading eigenvalue at the candidate consensus on each word ([004] Table S1), and
-      `is_fixed_point` (…, word), whether that candidate is a fixed point at all;
-    - `attractors`, the number of stable fixed points, and `strong_word`, where the rate equation leads from empty
-      memories, 'mixed' if to no consensus;
-    - `kappa` of `meanfield.group_size_law`, NaN where there is no such law, and `reason`;
-    - `policy_distance`, the mean over states of the total variation distance from the first variant's policy;
-    - `eigenvalue_change` and `kappa_change`, the differences from the first variant, and `strong_word_changes`.
+    - `eigenvalue` (…, word), leading eigenvalue at the candidate of each word ([004] Table S1), and `is_fixed_point`
+      (…, word), whether the candidate is a fixed point;
+    - `attractors`, the number of stable fixed points, and `strong_word`, to which the rate equation leads from empty
+      memories, 'mixed' for no consensus;
+    - `kappa` of `meanfield.group_size_law`, NaN if there is no such law, and `reason`;
+    - `policy_distance`, the mean over states of the total variation distance from the reference policy;
+    - `eigenvalue_change` and `kappa_change`, differences from the reference, and `strong_word_changes`.
 
     Raises
     ------
@@ -187,7 +190,7 @@ def variant_table(policies: xr.Dataset, *, progress: bool = False) -> xr.Dataset
 
 
 def _row(policy: xr.Dataset) -> xr.Dataset:
-    """What is known of one policy."""
+    """The theory of one policy."""
     table = stability_table(policy)
     candidates, points = (table.isel(entry=table["row"].values == row) for row in ("candidate", "fixed_point"))
     places = [list(candidates["word"].values).index(word) for word in words_of(policy)]

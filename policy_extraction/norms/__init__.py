@@ -1,11 +1,11 @@
-"""Language models as the agents of a norm society [003]: its prompts, its operations, and how probable they are.
+"""Language models as the agents of a norm society [003]: its prompts, its operations, and their probabilities.
 
-`NormOperations` let a model decide, speak and act for the agents of `validation.norms.simulate_society`.
-`probe_operations` measures how probable its yes/no answers are, and `operation_probabilities` makes the table of
+With `NormOperations` a model decides, speaks and acts for the agents of `validation.norms.simulate_society`.
+`probe_operations` measures the probabilities of its yes/no answers, and `operation_probabilities` makes the table of
 `theory.norms` from them. `NORMS_003` are the prompts; `load_prompts` reads others.
 
-Agents, norms and behaviours come as objects with the attributes of those of `theory.norms`, so that nothing here knows
-the society's rules.
+Agents, norms and behaviours are objects with the attributes that `theory.norms` gives them; nothing here knows the
+society's rules.
 """
 
 from policy_extraction.norms._objects import Action as Action

@@ -1,4 +1,4 @@
-"""How a model is asked: yes/no questions as probabilities, requests to write until the answer can be used."""
+"""Yes/no questions to a model as probabilities, and requests to write until an answer is usable."""
 
 from __future__ import annotations
 
@@ -30,31 +30,21 @@ MAX_TOKENS = {
     "plan": (100, 0),
     "act": (40, 0),
 }
-"""Tokens that an answer may have: so many, and so many more for each item of a list."""
+"""Most tokens of an answer: a fixed number, and more for each item of a list."""
 SEEDS = 2**31 - 1000  # all servers take these
 CUT = 120  # characters of an answer that an error repeats
 
 
 class NeitherWordError(ModelError):
-    """Neither word of a question is among the answers that a back end lists."""
+    """A back end lists neither word of a question among its answers."""
 
 
 class Probed(NamedTuple):
-    """What was measured of a question.
+    """The measurement of a question, as means over both orders of the words."""
 
-    Attributes
-    ----------
-    p_yes
-        Probability of yes, of the two words at the temperature, mean over both orders of the words.
-    captured_mass
-        Probability of the two words together among all answers, at temperature 1, mean over both orders.
-    undecided
-        Width of the interval in which `p_yes` lies, 0 unless the back end only bounds the probability of a word.
-    """
-
-    p_yes: float
-    captured_mass: float
-    undecided: float
+    p_yes: float  # probability of yes, of the two words at the temperature
+    captured_mass: float  # probability of the two words together, at temperature 1
+    undecided: float  # width of the interval of `p_yes`, 0 unless the back end only bounds a probability
 
 
 def probe(
@@ -65,14 +55,10 @@ def probe(
     kept: RecordCache | None = None,
     progress: bool = False,
 ) -> Iterator[Probed]:
-    """For each question what was measured; all are asked in one go, each text once, and those that are kept not again.
+    """The measurement of each question; all are asked in one call, each text once, and kept ones not again.
 
-    Raises
-    ------
-    NeitherWordError
-        If the back end only bounds the probabilities of both words, which then can't be compared.
-    ModelError
-        If it leaves a question without an answer.
+    Raises NeitherWordError if the back end only bounds both words of a question, and ModelError if it leaves a question
+    without an answer.
     """
     prompts = list(dict.fromkeys(prompt for both in asked for prompt in both))
     place = {prompt: number for number, prompt in enumerate(prompts)}
@@ -83,7 +69,7 @@ def probe(
     if censored.all(-1).any():
         raise NeitherWordError(
             f"backend = {backend.name}: neither {words[0]!r} nor {words[1]!r} is among its most probable answers; "
-            "expected one of them, so let it list more of these or take other words in the prompts"
+            "let it list more answers, or take other words in the prompts"
         )
     choice = choose(log_p, censored, Sampling(temperature, undecided="bound"))
     mass = np.exp(log_p).sum(-1)
@@ -95,28 +81,18 @@ def probe(
 
 @dataclass
 class Asker:
-    """Asks one question after the other, and keeps every prompt and answer.
-
-    Attributes
-    ----------
-    temperature, writing_temperature
-        Of answers to questions and of texts.
-    retries
-        How often a request is made again, at most.
-    exchanges
-        What was asked and answered, for a log.
-    """
+    """Asks one question after the other, and keeps every prompt and answer in `exchanges`."""
 
     backend: Backend
     prompts: NormPrompts
-    temperature: float
+    temperature: float  # of answers to questions
     writing_temperature: float
-    retries: int
+    retries: int  # most repetitions of a request
     exchanges: list[dict[str, Any]] = field(default_factory=list)
     _known: dict[Asked, Probed] = field(default_factory=dict, repr=False)
 
     def decide(self, operation: str, agent: Any, rng: np.random.Generator, **slots: str) -> bool:
-        """Whether the operation is true, drawn with the probability that the model gives it."""
+        """Whether the operation is true, drawn with the model's probability."""
         asked = self.prompts.question(operation, agent, **slots)
         probed = self.probed(asked)
         answer = "yes" if rng.random() < probed.p_yes else "no"
@@ -124,7 +100,7 @@ class Asker:
         return answer == self.prompts.questions[operation].true_if
 
     def probed(self, asked: Asked) -> Probed:
-        """What is measured of a question; the same one is measured once. UnparsedError where it has no answer."""
+        """The measurement of a question, made once; UnparsedError if it has no answer."""
         if asked not in self._known:
             try:
                 (self._known[asked],) = probe(self.backend, [asked], self.prompts.words, self.temperature)
@@ -142,15 +118,14 @@ class Asker:
         items: int = 0,
         **slots: str,
     ) -> Parsed:
-        """What `parse` makes of the model's answer; UnparsedError where it refuses all of them.
-
-        `items` is the length of the list that is asked for.
-        """
+        """The model's answer as `parse` reads it; UnparsedError if it refuses all. `items` is the length of a list."""
         problem, text = "", ""
         fixed, each = MAX_TOKENS[operation]
         for _ in range(1 + self.retries):
             prompt = self.prompts.writing(operation, agent, problem, **slots)
-            text = prompt.answer_prefix + self._written(prompt, fixed + each * items, int(rng.integers(SEEDS)))
+            options = {"max_tokens": fixed + each * items, "seed": int(rng.integers(SEEDS))}
+            (written,) = self.backend.generate([prompt], temperature=self.writing_temperature, **options)
+            text = prompt.answer_prefix + written
             try:
                 parsed = parse(text)
             except ReplyError as bad:
@@ -161,15 +136,9 @@ class Asker:
                 return parsed
         shown = text if len(text) <= CUT else text[:CUT] + "…"
         raise UnparsedError(
-            f"{operation} of {agent.name}: no answer of {1 + self.retries} can be used; the last one was {shown!r}: "
+            f"{operation} of {agent.name}: none of {1 + self.retries} answers can be used; the last one was {shown!r}: "
             f"{problem}"
         )
-
-    def _written(self, prompt: Prompt, max_tokens: int, seed: int) -> str:
-        (text,) = self.backend.generate(
-            [prompt], max_tokens=max_tokens, temperature=self.writing_temperature, seed=seed
-        )
-        return text
 
     def _keep(self, operation: str, agent: Any, prompt: Prompt, answer: str, **more: Any) -> None:
         self.exchanges.append(

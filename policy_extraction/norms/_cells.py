@@ -1,4 +1,4 @@
-"""Who and what the scenes are about in which the yes/no operations are probed, and their texts."""
+"""The agents and standards of the scenes in which yes/no operations are probed, and their texts."""
 
 from __future__ import annotations
 
@@ -25,25 +25,13 @@ class Held(NamedTuple):
 
 @dataclass(frozen=True)
 class Cell:
-    """An agent and a standard for a behaviour, which a scene is about; texts made of them.
+    """The agent and the standard of a behaviour in a scene, and their texts."""
 
-    Attributes
-    ----------
-    agent
-        Who is asked.
-    actor
-        Name of someone else.
-    behaviour, standard
-        What the scene is about.
-    unrelated
-        A behaviour that it is not about.
-    """
-
-    agent: Any
-    actor: str
+    agent: Any  # who is asked
+    actor: str  # name of someone else
     behaviour: Any
     standard: str
-    unrelated: Any
+    unrelated: Any  # another behaviour
 
     @property
     def opposite(self) -> str:
@@ -57,7 +45,7 @@ class Cell:
 
     @property
     def content(self) -> str:
-        """What the standard says."""
+        """The text of the standard."""
         return self.behaviour.standards[self.standard]
 
     @property
@@ -66,9 +54,9 @@ class Cell:
         return SCENES_003["abstract"][self.behaviour.name][self.standard]
 
     def norms(self, held: str) -> tuple[Held, ...]:
-        """The norms of someone who has 'none' about the behaviour, the 'same', the 'opposed' or an 'abstract' one.
+        """The norms of someone who holds 'none' about the behaviour, the 'same', the 'opposed' or an 'abstract' one.
 
-        Who has none about it has one about another behaviour; '' is for someone without norms.
+        'none' gives a norm about another behaviour, and '' gives no norm at all.
         """
         if not held:
             return ()
@@ -88,7 +76,7 @@ class Cell:
 
 
 def cells_of(agents: Sequence[Any], behaviours: Sequence[Any]) -> list[Cell]:
-    """Every agent with every behaviour and standard, in this order."""
+    """All cells: every agent with every behaviour and standard, in this order."""
     cells = []
     for agent in agents:
         actor = next(other.name for other in agents if other.name != agent.name)
@@ -99,7 +87,7 @@ def cells_of(agents: Sequence[Any], behaviours: Sequence[Any]) -> list[Cell]:
 
 
 def check_cells(agents: Sequence[Any], behaviours: Sequence[Any]) -> None:
-    """InputError unless there are scenes with these agents and behaviours."""
+    """InputError unless scenes with these agents and behaviours exist."""
     for what, found in (("agents", agents), ("behaviours", behaviours)):
         names = [one.name for one in found]
         if len(names) < 2 or len(set(names)) < len(names):

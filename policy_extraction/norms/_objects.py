@@ -1,4 +1,4 @@
-"""What operations of a norm society return."""
+"""Results of the operations of a norm society."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Information:
-    """Normative information: a norm that was found in what was said or thought, and has not been checked yet.
+    """Normative information: a norm found in a conversation or thought, before its check.
 
     Attributes
     ----------
     content, kind, utility
-        As of a personal norm.
+        As for a personal norm.
     text
-        The conversation or thought that it was found in.
+        The conversation or thought.
     source
-        Which of them, 'chat' or 'thought'.
+        'chat' or 'thought'.
     """
 
     content: str
@@ -28,7 +28,7 @@ class Information:
 
 @dataclass(frozen=True)
 class Plan:
-    """A plan, and the contents of the norms that it keeps to."""
+    """A plan, and the contents of the norms that it follows."""
 
     text: str
     follows: frozenset[str]
@@ -36,16 +36,16 @@ class Plan:
 
 @dataclass(frozen=True)
 class Action:
-    """What an agent does about a behaviour.
+    """An agent's action about a behaviour.
 
     Attributes
     ----------
     text
-        In its own words.
+        The action in the agent's words.
     shows
-        The standard that it acts by, 'for' or 'against'.
+        The standard of the action, 'for' or 'against'.
     normative
-        Whether a norm that it plans by asks for this.
+        Whether a norm of the agent's plan asks for the action.
     """
 
     text: str

@@ -33,51 +33,51 @@ SOURCES = ("chat", "thought")
 
 
 class NormOperations:
-    """What agents of a norm society decide, say, think, plan and do, by a language model.
+    """A language model that decides, speaks, thinks, plans and acts for the agents of a norm society.
 
-    What is answered with yes or no is a question whose two answers are scored: a softmax over the two words at the
-    temperature, mean over both orders in which they are offered, since small models prefer one place. The answer is
-    drawn with this probability. Of `think` and `identify` the first step is such a question, whether there is a thought
-    or a norm; only then the model writes it. Text that can't be used is refused as a whole, and the model is asked
-    again and told what was wrong. Source: [003] Section 2; the prompts are ours.
+    A yes/no operation is a question whose two answers are scored: a softmax over the two words at the temperature,
+    averaged over both orders of the words, because small models prefer one place. The answer is drawn with this
+    probability. `think` and `identify` first ask whether there is a thought or a norm; only then the model writes it.
+    An unusable text is refused as a whole, and the model is asked again and told what was wrong. Source: [003] Section
+    2; the prompts are ours.
 
     Parameters
     ----------
     backend
         The model.
     prompts
-        What it is asked.
+        The prompts.
     temperature
-        Of the answers to questions, positive.
+        Temperature of the answers to questions, positive.
     writing_temperature
-        Of texts; 0 for the most probable token each time.
+        Temperature of texts; 0 always takes the most probable token.
     retries
-        How often a text is asked for again, at most.
+        Most repetitions of a request for a text.
     created
-        {name of an entrepreneur: norms}, content, kind and utility of each, that it starts with. A model is not asked
-        for these; many a small one can't write a list of norms.
+        {name of an entrepreneur: its first norms}, each with content, kind and utility. The model is not asked for
+        these; many small models can't write a list of norms.
 
     Attributes
     ----------
     exchanges
-        For a log, a dict for each question and each try of a text: `operation`, `agent` (the name), `prompt` (system,
-        user, answer_prefix) and `answer`. For a question also `user_no_first` (the user message with the words in the
+        A dict for each question and each try of a text, for a log: `operation`, `agent` (the name), `prompt` (system,
+        user, answer_prefix) and `answer`. A question also has `user_no_first` (the user message with the words in the
         other order), `p_yes`, `captured_mass` (probability of the two words together) and `undecided` (width of the
-        interval of `p_yes` where the back end only bounds it), and the answer is 'yes' or 'no'. For a text also
-        `problem`, why it was refused, '' where it was not. Whoever logs them may empty the list.
+        interval of `p_yes` if the back end only bounds it); its answer is 'yes' or 'no'. A text also has `problem`, the
+        reason of a refusal or ''. A caller may empty the list.
     created_for
         The names in `created`.
     identity
-        Text that changes with the model and the options; empty where the model is not known by name or content, as one
-        that was given as an object. Then a society keeps no log.
+        Text that changes with the model and the options. It is empty for a model that was given as an object; a society
+        then keeps no log.
 
     Raises
     ------
     InputError
         If an argument is not as described.
     UnparsedError
-        From the methods: if no text of a model can be used, or a back end that lists its most probable answers only has
-        neither word of a question among them.
+        Raised by the methods if no text of the model is usable, or a back end that lists only its most probable answers
+        lists neither word of a question.
     """
 
     def __init__(
@@ -104,11 +104,11 @@ class NormOperations:
 
     @property
     def exchanges(self) -> list[dict[str, Any]]:
-        """All that was asked and answered so far, or since the list was emptied."""
+        """All questions and answers so far."""
         return self._asker.exchanges
 
     def create(self, agent: Any, n: int, rng: np.random.Generator) -> list[dict[str, Any]]:
-        """Norms that the agent starts with: content, kind and utility of each; n, or all that were given."""
+        """The agent's first norms, with content, kind and utility: n written ones, or those in `created`."""
         whole_number("n", n, 1, MANY)
         if agent.name in self._created:
             return [norm._asdict() for norm in self._created[agent.name]]
@@ -116,22 +116,22 @@ class NormOperations:
         return [norm._asdict() for norm in written]
 
     def detect_conflict(self, agent: Any, observation: Any, norms: Any, rng: np.random.Generator) -> bool:
-        """Whether what the agent sees breaks one of its norms."""
+        """Whether the observation breaks one of the agent's norms."""
         return self._decide("detect_conflict", agent, rng, norms, observation=observation.text)
 
     def decide_to_talk(self, agent: Any, observation: Any, norms: Any, rng: np.random.Generator) -> bool:
-        """Whether it talks about what it sees, once that breaks one of its norms."""
+        """Whether the agent talks about an observation that breaks one of its norms."""
         return self._decide("decide_to_talk", agent, rng, norms, observation=observation.text)
 
     def talk(self, agent: Any, partner: Any, observation: Any, norms: Any, rng: np.random.Generator) -> str:
-        """What the agent says to its partner, and the partner's answer, a line each after the speaker's name."""
+        """The agent's words to its partner and the reply, a line each after the speaker's name."""
         listed = self.prompts.listed(norms)
         said = self._text("talk", agent, rng, norms=listed, observation=observation.text, partner=partner.name)
         reply = self._text("reply", partner, rng, partner=agent.name, text=said)
         return f"{agent.name}: {said}\n{partner.name}: {reply}"
 
     def think(self, agent: Any, observation: Any, norms: Any, rng: np.random.Generator) -> str | None:
-        """A thought about what the agent sees; None if it has none."""
+        """The agent's thought about the observation, or None."""
         if not self._decide("has_thought", agent, rng, norms, observation=observation.text):
             return None
         return self._text("think", agent, rng, norms=self.prompts.listed(norms), observation=observation.text)
@@ -139,9 +139,9 @@ class NormOperations:
     def identify(
         self, agent: Any, text: str, source: str, observation: Any, informed: Any, rng: np.random.Generator
     ) -> Information | None:
-        """The norm that a conversation ('chat') or a thought ('thought') expresses; None if it expresses none.
+        """The norm that a conversation ('chat') or a thought ('thought') expresses, or None.
 
-        The model reads the text and the norms that the agent is informed of, and nothing of the observation.
+        The model reads the text and the agent's information, but not the observation.
         """
         if source not in SOURCES:
             raise InputError(f"source = {source!r}: expected one of {', '.join(SOURCES)}")
@@ -152,7 +152,7 @@ class NormOperations:
         return Information(norm.content, norm.kind, norm.utility, text, source)
 
     def is_consistent(self, agent: Any, information: Any, rng: np.random.Generator) -> bool:
-        """Whether the information says what its text says."""
+        """Whether the information agrees with its text."""
         slots = {"content": information.content, "text": information.text}
         return self._asker.decide("is_consistent", agent, rng, **slots)
 
@@ -170,7 +170,7 @@ class NormOperations:
         return self._decide("is_conflict_free", agent, rng, norms, content=information.content)
 
     def plan(self, agent: Any, norms: Any, rng: np.random.Generator) -> Plan:
-        """A plan for the day; which of the norms it keeps to is asked of the text, one norm after the other."""
+        """A plan for the day, and the norms that it follows by one question each."""
         text = self._text("plan", agent, rng, norms=self.prompts.listed(norms))
         kept = [
             norm.content
@@ -180,11 +180,10 @@ class NormOperations:
         return Plan(text, frozenset(kept))
 
     def act(self, agent: Any, behaviour: Any, norms: Any, plan: Any, rng: np.random.Generator) -> Action:
-        """What the agent does about the behaviour.
+        """The agent's action about the behaviour.
 
-        By which standard it acts is asked of the text, of a standard drawn at random, so that a model that prefers one
-        of the answers prefers none of the standards. The action is normative if one of the norms that the plan keeps to
-        is found to ask for it.
+        A question about the text decides its standard. It names a standard drawn at random, so a model that prefers an
+        answer prefers no standard. The action is normative if one of the norms that the plan follows asks for it.
         """
         shows = {f"shows_{one}": behaviour.shows[one] for one in STANDARDS}
         listed, planned = self.prompts.listed(norms), [norm for norm in norms if norm.content in plan.follows]
@@ -196,7 +195,7 @@ class NormOperations:
         return Action(text, shown, normative)
 
     def classify(self, agent: Any, norms: Any, rng: np.random.Generator) -> list[tuple[str, tuple[str, ...]]]:
-        """Themes, and the contents of the norms of each; each norm has one theme."""
+        """The themes of the norms, with the contents of each theme's norms."""
         parse = partial(parse_themes, n=len(norms))
         themes = self._asker.write("classify", agent, parse, rng, items=len(norms), norms=self.prompts.listed(norms))
         return [(theme, tuple(norms[number].content for number in numbers)) for theme, numbers in themes]
@@ -204,7 +203,7 @@ class NormOperations:
     def abstract(
         self, agent: Any, theme: str, norms: Any, rng: np.random.Generator
     ) -> tuple[str, str, tuple[float, ...]]:
-        """Content and kind of a general norm for the norms of a theme, and the weights of these in its utility."""
+        """Content and kind of a general norm for the norms of a theme, and their weights in its utility."""
         slots = {"theme": theme, "norms": self.prompts.listed(norms), "n": str(len(norms))}
         parse = partial(parse_abstract, n=len(norms))
         norm = self._asker.write("abstract", agent, parse, rng, items=len(norms), **slots)
@@ -218,7 +217,7 @@ class NormOperations:
 
 
 def _checked(name: str, norms: Sequence[Mapping[str, Any]]) -> tuple[WrittenNorm, ...]:
-    """Norms that are given, by the rules for those that are written."""
+    """Given norms, checked by the rules for written ones."""
     try:
         return parse_norms(json.dumps([dict(norm) for norm in norms]), len(norms))
     except (ReplyError, TypeError, ValueError) as bad:
@@ -226,7 +225,7 @@ def _checked(name: str, norms: Sequence[Mapping[str, Any]]) -> tuple[WrittenNorm
 
 
 def check_arguments(backend: object, prompts: object, temperature: float) -> None:
-    """InputError unless a model can be asked with them."""
+    """InputError for a wrong back end, wrong prompts or a wrong temperature."""
     if not isinstance(backend, Backend):
         raise InputError(f"backend = {backend!r}: expected a Backend, as open_backend returns one")
     if not isinstance(prompts, NormPrompts):

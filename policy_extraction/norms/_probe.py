@@ -1,4 +1,4 @@
-"""How probable each yes/no operation is with a model, for all agents and in all scenes."""
+"""The probability of each yes/no operation of a model, for all agents and scenes."""
 
 from __future__ import annotations
 
@@ -44,27 +44,26 @@ def probe_operations(
 ) -> xr.Dataset:
     """The probability of each yes/no operation, by agent, behaviour and standard, in hand-made scenes.
 
-    Nothing is drawn. A question is asked with its two words in both orders; equal prompts are asked once, so that of
-    questions that don't describe the agent there are few. A measurement that was interrupted goes on where it stopped,
-    if it is kept. The scenes are in
-    `policy_extraction/prompts/templates/norms_003_scenes.toml`, and `SCENES` says what is asked in them. Source of the
-    operations: [003] Section 2; the scenes and the answers that are right in them are ours.
+    Nothing is drawn. Each question is asked with its two words in both orders, and equal prompts are asked once. A
+    cached measurement that was interrupted goes on where it stopped. The texts of the scenes are in
+    `policy_extraction/prompts/templates/norms_003_scenes.toml`. Source of the operations: [003] Section 2; the scenes
+    and their right answers are ours.
 
     Parameters
     ----------
     backend
         The model.
     agents
-        Two or more, with name, type, description and prefers, as `theory.norms.AGENTS`.
+        Two or more agents with name, type, description and prefers, such as `theory.norms.AGENTS`.
     behaviours
-        Two or more of 'smoking', 'noise' and 'tipping', as `theory.norms.BEHAVIOURS`.
+        Two or more of 'smoking', 'noise' and 'tipping', such as `theory.norms.BEHAVIOURS`.
     prompts
-        What is asked.
+        The prompts.
     temperature
-        Of the softmax over the two words.
+        Temperature of the softmax over the two words.
     cache
-        Keep what was measured: True for the folder `records` in `meanfield.cache_folder()`, or a folder. It serves
-        every temperature.
+        True to keep answers in the folder `records` of `meanfield.cache_folder()`, False for no cache, or a folder.
+        Kept answers serve every temperature.
     progress
         Show a progress bar.
 
@@ -72,16 +71,20 @@ def probe_operations(
     -------
     Dataset over (scene, agent, behaviour, standard) with
 
-    - `probability` that the operation is true: of yes or of no, as the prompts' `true_if` says; `p_yes`, and
-      `captured_mass` of the two words, both means over the orders of the words; `undecided`, the width of the interval
-      in which the probability lies, 0 unless the back end only bounds that of a word;
-    - `right`, 1 where the operation is true by the hand-made answer, 0 where it is not, NaN where none is right;
+    - `probability` that the operation is true, which is the probability of yes or of no by the prompts' `true_if`;
+      `p_yes` and `captured_mass` of the two words, both averaged over the orders of the words; `undecided`, the width
+      of the interval of the probability, 0 unless the back end only bounds a word;
+    - `right`, 1 if the operation is true by the hand-made answer, 0 if it is not, NaN without a right answer;
 
-    and over (operation) `agreement`, the mean probability of the right answer; `contrast`, the mean probability where
-    the operation is true less that where it is not, 0 for a model that pays no heed to the scene and 1 for one that is
-    always right; both NaN where there are no right answers of this kind; and `mean_mass`. Coordinates: `asked` and
-    `situation` (scene), `type` (agent), `kind` (behaviour), and `willing` (agent, behaviour, standard), whether the
-    agent likes the standard.
+    and over (operation)
+
+    - `agreement`, the mean probability of the right answer;
+    - `contrast`, the mean probability where the operation is true minus the mean where it is not: 0 for a model that
+      ignores the scene, 1 for one that is always right; NaN, like `agreement`, without right answers of this kind;
+    - `mean_mass`, the mean captured mass.
+
+    Coordinates: `asked` and `situation` (scene), `type` (agent), `kind` (behaviour), and `willing` (agent, behaviour,
+    standard), whether the agent likes the standard.
 
     Raises
     ------
@@ -90,7 +93,7 @@ def probe_operations(
     ModelError
         If the back end only bounds the probabilities of both words, or leaves prompts without an answer.
     StorageError
-        If the cache can't be written; what was measured is kept.
+        If the cache can't be written. Answers so far are kept.
 
     See Also
     --------

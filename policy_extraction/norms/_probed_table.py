@@ -1,4 +1,4 @@
-"""Operation probabilities of the reaction model of norm emergence, from probes of a language model."""
+"""Operation probabilities for the reaction model of norm emergence, from probes of a language model."""
 
 from __future__ import annotations
 
@@ -22,21 +22,11 @@ LABELS: Mapping[str, tuple[str, ...]] = {
 
 
 class Source(NamedTuple):
-    """Where an operation's probabilities come from.
-
-    Attributes
-    ----------
-    dims
-        Of the operation's probability.
-    scene
-        In which it is probed, with the label of `held` or `reminded` in braces; '' where it can't be.
-    over
-        A scene by whose probability it is divided.
-    """
+    """The source of an operation's probabilities."""
 
     dims: tuple[str, ...]
-    scene: str
-    over: str = ""
+    scene: str  # with the label of `held` or `reminded` in braces; '' without a probe
+    over: str = ""  # a scene by whose probability it is divided
 
 
 SOURCES: Mapping[str, Source] = {
@@ -60,39 +50,38 @@ SOURCES: Mapping[str, Source] = {
 
 
 def operation_probabilities(probes: xr.Dataset, unprobed: xr.Dataset | None = None) -> xr.Dataset:
-    """The operation probabilities that `theory.norms` takes, from those of a model in the scenes.
+    """The operation probabilities for `theory.norms`, from a model's answers in scenes.
 
-    Each is the mean over the agents, behaviours and standards that it is about. What they are of:
+    Each is a mean over the agents, behaviours and standards that it applies to:
 
-    - detection, talk, the first question of thought and identification, the four steps of the check: the very questions
-      that `NormOperations` asks. `detect_abstract` is the ratio of the probabilities to find a conflict with an
-      abstract norm and with the norm itself, and 1 where it would be more or the model never finds any;
-    - `comply_in_plan`, `comply_in_action` and `comply_abstract`: the agent is asked whether it does what its norm asks
-      for, instead of writing plans and actions, which `NormOperations` has written and then judged;
-    - `abstract` has no probe, since it depends on the general norms that a model writes. Nor has an entry that none of
-      the agents or behaviours is about, such as one for entrepreneurs where there are none.
+    - Detection, talk, the first question of thought and identification, and the four steps of the check use the
+      questions of `NormOperations`. `detect_abstract` is the probability to find a conflict with an abstract norm,
+      divided by the one for the norm itself; it is at most 1, and 1 if the model never finds any.
+    - `comply_in_plan`, `comply_in_action` and `comply_abstract` come from questions whether the agent does what its
+      norm asks for. `NormOperations` instead has plans and actions written and then judged.
+    - `abstract` has no probe, because it depends on the general norms that a model writes. Neither have entries that
+      apply to none of the agents or behaviours, such as those of entrepreneurs if there are none.
 
     Parameters
     ----------
     probes
-        From `probe_operations`.
+        Result of `probe_operations`.
     unprobed
-        Where entries that have no probe are taken from: operation probabilities such as those of
-        `theory.norms.default_operations`.
+        Operation probabilities for entries without a probe, such as `theory.norms.default_operations()`.
 
     Returns
     -------
-    Dataset with a variable for each of the 16 operations, over the dims of `theory.norms.default_operations`. Its attr
-    `source` is 'probed', 'given', or 'probed, given: ' and the entries that are.
+    Dataset with a variable for each of the 16 operations, over the dims of `theory.norms.default_operations`. Their
+    attr `source` is 'probed', 'given', or 'probed, given: ' and the given entries.
 
     Raises
     ------
     InputError
-        If these are no probes, or `unprobed` lacks an entry that has none.
+        If `probes` are no probes, or `unprobed` lacks an entry without a probe.
 
     See Also
     --------
-    theory.norms.emergence : what follows from it
+    theory.norms.emergence : the emergence that follows
     """
     expect(probes, "norm_probes", "probes")
     table = {name: _probabilities(name, source, probes, unprobed) for name, source in SOURCES.items()}
@@ -121,7 +110,7 @@ def _entries(dims: tuple[str, ...]) -> Iterator[tuple[tuple[int, ...], dict[str,
 
 
 def _mean(source: Source, probes: xr.Dataset, labels: Mapping[str, str]) -> float:
-    """The probability of an entry; NaN where nothing was probed that it is about."""
+    """The probability of an entry; NaN without a probe."""
     if not source.scene:
         return np.nan
     about = xr.ones_like(probes["willing"], dtype=bool)

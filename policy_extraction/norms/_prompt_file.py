@@ -1,4 +1,4 @@
-"""Prompts of a norm society in TOML files: those that come with the package, and a user's own."""
+"""Prompts of a norm society in TOML files: those of the package, and those of a user."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ LAYOUT: dict[str, Any] = {
 
 
 def load_prompts(path: str | os.PathLike[str]) -> NormPrompts:
-    """Prompts of one's own, from a TOML file laid out as `policy_extraction/prompts/templates/norms_003.toml`.
+    """Read prompts from a TOML file with the layout of `policy_extraction/prompts/templates/norms_003.toml`.
 
-    It has the texts `name`, `yes`, `no`, `options`, `answer_prefix`, `norm`, `no_norms` and `retry`; the table `role`
-    with a text for each type of agent; a table `question.NAME` with `true_if`, `system` and `user` for each yes/no
-    operation; and a table `writing.NAME` with `system`, `user` and `answer_prefix` for each that writes. `NormPrompts`
-    says what they mean. System and user message together need all slots that the published ones have. A dollar sign
-    that starts no slot is written ``$$``.
+    The file has the texts `name`, `yes`, `no`, `options`, `answer_prefix`, `norm`, `no_norms` and `retry`; the table
+    `role` with a text for each type of agent; a table `question.NAME` with `true_if`, `system` and `user` for each
+    yes/no operation; and a table `writing.NAME` with `system`, `user` and `answer_prefix` for each operation that
+    writes. `NormPrompts` explains them. System and user message together need all slots of the published ones. A plain
+    dollar sign is written ``$$``.
 
     Parameters
     ----------
@@ -34,16 +34,16 @@ def load_prompts(path: str | os.PathLike[str]) -> NormPrompts:
 
     Returns
     -------
-    What `NormOperations` and `probe_operations` take as `prompts`.
+    The `prompts` of `NormOperations` and `probe_operations`.
 
     Raises
     ------
     InputError
-        If the file can't be read, a key is missing, unknown or of a wrong type, or slots are not as they should be.
+        If the file can't be read; if a key is missing, unknown or of a wrong type; or if slots are wrong.
 
     See Also
     --------
-    probe_operations : takes them
+    probe_operations : probabilities with the prompts
     """
     return _checked(read_toml(path, "the prompts"), str(path))
 

@@ -1,4 +1,4 @@
-"""What counts as an answer of an agent that writes: text, JSON or lines, all of it as it was asked for."""
+"""Valid answers of an agent that writes: text, JSON or lines."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from policy_extraction._toolbox.json_replies import DECODER, ReplyError, is_text, shown
 
 KINDS = ("injunctive", "descriptive")
-LARGEST = 1e9  # of the numbers that are asked for; no sum of such overflows
+LARGEST = 1e9  # limit of numbers, so that no sum overflows
 
 
 class WrittenNorm(NamedTuple):
@@ -20,7 +20,7 @@ class WrittenNorm(NamedTuple):
 
 
 class AbstractNorm(NamedTuple):
-    """A general norm as a model wrote it, and how much the norms under it weigh."""
+    """A general norm as a model wrote it, with the weights of the norms under it."""
 
     content: str
     kind: str
@@ -31,7 +31,7 @@ Theme = tuple[str, tuple[int, ...]]
 
 
 def parse_text(text: str) -> str:
-    """The answer on one line; ReplyError where nothing is written."""
+    """The answer on one line; ReplyError if it is empty."""
     if not is_text(text):
         raise ReplyError("it is empty, or holds what is no character")
     return _line(text)
@@ -62,10 +62,10 @@ def parse_abstract(text: str, n: int) -> AbstractNorm:
 
 
 def parse_themes(text: str, n: int) -> tuple[Theme, ...]:
-    """The themes of n norms from n lines 'number: theme', with the norms of each; ReplyError for anything else.
+    """The themes of n norms, with each theme's norms, from n lines 'number: theme'; ReplyError for anything else.
 
-    The norms are numbered from 1 in the text and from 0 in what is returned. Large and small letters are the same.
-    What follows the last theme is not read, but for a theme too many.
+    Norms are numbered from 1 in the text and from 0 in the result. Case is ignored. Text after the last line is not
+    read, except a theme too many.
     """
     themes: dict[str, list[int]] = {}
     lines = [line for line in text.splitlines() if line.strip()]
@@ -88,7 +88,7 @@ def _norm(row: Any) -> WrittenNorm:
 
 
 def _json(text: str) -> Any:
-    """The JSON value that the answer begins with; what follows it is not read, since many models explain it."""
+    """The JSON value that begins the answer; many models explain it in text behind."""
     try:
         value, _ = DECODER.raw_decode(text.lstrip())
     except ReplyError:

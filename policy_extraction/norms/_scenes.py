@@ -1,4 +1,4 @@
-"""Scenes in which the yes/no operations are probed, and the answers that are right in them."""
+"""Scenes in which yes/no operations are probed, and their right answers."""
 
 from __future__ import annotations
 
@@ -11,30 +11,14 @@ OTHER_KIND = {"injunctive": "descriptive", "descriptive": "injunctive"}
 
 
 class Scene(NamedTuple):
-    """A question about a standard, in a situation.
-
-    Attributes
-    ----------
-    operation
-        Whose question it is.
-    situation
-        What is particular about it.
-    right
-        The right answer, as the truth of the operation; None where there is none.
-    held
-        What the norms in the prompt are to the standard; '' for no norms.
-    text
-        Which text of the scenes is seen, said, thought, planned or done.
-    turned
-        Whether this follows the opposite of the standard or, of a kind, is the other one.
-    """
+    """The question of an operation about a standard, in a situation."""
 
     operation: str
     situation: str
-    right: bool | None
-    held: str = ""
-    text: str = ""
-    turned: bool = False
+    right: bool | None  # the right answer, as the truth of the operation; None without one
+    held: str = ""  # the relation of the norms in the prompt to the standard; '' for no norms
+    text: str = ""  # name of the text that is seen, said, thought, planned or done
+    turned: bool = False  # whether the text follows the opposite standard, or the kind is the other one
 
     @property
     def name(self) -> str:
@@ -47,10 +31,7 @@ class Scene(NamedTuple):
         return prompts.question(self.operation, cell.agent, **slots)
 
     def answer(self, cell: Cell) -> bool | None:
-        """The right answer for the cell.
-
-        Only entrepreneurs have to talk, and for the norms that they campaign for; others may please themselves.
-        """
+        """The right answer for the cell; only entrepreneurs have to talk, and only for norms of their campaign."""
         if self.operation == "decide_to_talk" and not (cell.agent.type == "entrepreneur" and cell.willing):
             return None
         return self.right
@@ -66,7 +47,7 @@ class Scene(NamedTuple):
 
 
 def _both(operation: str, held: str = "", text: str = "") -> tuple[Scene, Scene]:
-    """True of what follows the standard, not true of what follows the opposite."""
+    """Two scenes: true if the text follows the standard, false if it follows the opposite."""
     return Scene(operation, "right", True, held, text), Scene(operation, "wrong", False, held, text, True)
 
 
@@ -75,7 +56,7 @@ HELD: dict[str, Any] = {
     "is_conflict_free": {"none": True, "same": True, "opposed": False, "abstract": True},
     "has_thought": dict.fromkeys(("none", "same", "opposed", "abstract")),
 }
-"""Right answers by what is held."""
+"""Right answers by the held norms."""
 
 SCENES: tuple[Scene, ...] = (
     Scene("detect_conflict", "opposite", True, "same", "observation", True),
@@ -97,4 +78,4 @@ SCENES: tuple[Scene, ...] = (
     Scene("comply_in_action", "abstract", True, "abstract", "action"),
     *(Scene(name, held, right, held, "observation") for name, row in HELD.items() for held, right in row.items()),
 )
-"""All scenes; someone who holds a norm should keep to it, which is the right answer of those about compliance."""
+"""All scenes. In those about compliance, the right answer is to follow a norm that one holds."""

@@ -1,4 +1,4 @@
-"""What a model reads: templates of prompts, orders of words, the questions of a measurement."""
+"""The prompts of a measurement: templates, payoffs, and the orders in which words are presented."""
 
 from policy_extraction.prompts._orders import orders as orders
 from policy_extraction.prompts._template import NAMING_GAME as NAMING_GAME

@@ -11,13 +11,13 @@ from policy_extraction.prompts._orders import MOST_WORDS, default_number
 from policy_extraction.prompts._template import Prompt
 
 Words = tuple[str, ...]
-LONGEST_MEMORY = 31  # interactions; of more, not even two words have memory states with numbers below 2^63
+LONGEST_MEMORY = 31  # interactions; with more, even two words have more than 2^63 memory states
 MOST_STATES = 1_000_000
-MOST_TEXT = 2_000_000_000  # characters of all prompts of a game, which are in memory together
+MOST_TEXT = 2_000_000_000  # characters; all prompts of a game are in working memory together
 
 
 def games_of(words: Sequence[str] | Sequence[Sequence[str]]) -> tuple[list[Words], bool]:
-    """The sets of words, and whether they were given as a sequence of sets; InputError if they are neither."""
+    """The words of each game, and whether several games were given; InputError for anything else."""
     expected = "expected words as in ('his', 'her'), or a sequence of such sequences"
     if isinstance(words, str) or not isinstance(words, Sequence) or not words:
         raise InputError(f"words = {shown(words)}: {expected}")
@@ -29,7 +29,7 @@ def games_of(words: Sequence[str] | Sequence[Sequence[str]]) -> tuple[list[Words
 
 
 def one_game(words: Sequence[str]) -> Words:
-    """The words of one game; InputError if they are none."""
+    """The words of a single game; InputError for anything else."""
     games, stacked = games_of(words)
     if stacked:
         raise InputError(f"words = {shown(words)}: expected the words of one game, as in ('his', 'her')")
@@ -37,16 +37,16 @@ def one_game(words: Sequence[str]) -> Words:
 
 
 def check_games(games: list[Words], memory_length: int) -> None:
-    """InputError unless there are words that differ, as many in each game, and a memory that can be numbered."""
+    """InputError unless each game has the same number of different words, and memory states can be numbered."""
     whole_number("memory_length", memory_length, 1, LONGEST_MEMORY)
     for game in games:
         if not 2 <= len(game) <= MOST_WORDS:
-            raise InputError(f"words: there are {len(game)}, expected at least two words and at most {MOST_WORDS}")
+            raise InputError(f"words: there are {len(game)}, expected at least two words, at most {MOST_WORDS}")
         for word in game:
             check_name("words", word)
             if word != word.strip() or any(sign in word for sign in "'\"\n,"):
                 raise InputError(
-                    f"words: {shown(word)} is no word; expected text without quotation marks, commas and outer spaces"
+                    f"words: {shown(word)} is no word; expected text without quotation marks, commas or outer spaces"
                 )
         if len(set(game)) < len(game):
             raise InputError(f"words = {shown(game)}: expected words that differ")
@@ -57,21 +57,21 @@ def check_games(games: list[Words], memory_length: int) -> None:
 
 
 def check_tabulable(games: list[Words], memory_length: int) -> None:
-    """InputError if there are too many memory states for a table."""
+    """InputError if the memory states are too many for a table."""
     n_states = MemorySpace(len(games[0]), memory_length).n_states
     if n_states > MOST_STATES:
         raise InputError(
             f"memory_length = {memory_length} with {len(games[0])} words: {n_states:,} memory states can't be "
-            f"tabulated, at most {MOST_STATES:,} can; see lazy_policy"
+            f"tabulated, expected at most {MOST_STATES:,}; see lazy_policy"
         )
 
 
 def check_text(game: Words, memory_length: int, trial: Sequence[Prompt]) -> None:
-    """InputError if the prompts of a game, of which the longest is among the trial, are too much text."""
+    """InputError if the prompts of a game are too much text; `trial` holds the longest one."""
     number = MemorySpace(len(game), memory_length).n_states * default_number(len(game))
     longest = max(len(prompt.system) + len(prompt.user) for prompt in trial)
     if number * longest > MOST_TEXT:
         raise InputError(
             f"memory_length = {memory_length} with {len(game)} words: {number:,} prompts of up to {longest:,} "
-            f"characters, expected {MOST_TEXT:,} characters together; see lazy_policy"
+            f"characters, expected at most {MOST_TEXT:,} characters in all; see lazy_policy"
         )

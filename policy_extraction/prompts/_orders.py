@@ -13,40 +13,39 @@ from meanfield import InputError
 from meanfield.toolbox import shown, whole_number
 
 ALL_ORDERS_UP_TO = 3  # words
-SAMPLE = 24  # at least, of more words
-MOST_WORDS = 255  # a word is a byte in what is kept
+SAMPLE = 24  # orders at least, for more words
+MOST_WORDS = 255  # the cache stores a word as one byte
 MOST_ORDERS = 100_000
 
 Order = tuple[str, ...]
 
 
 def orders(words: Sequence[str], number: int | None = None, seed: int = 0) -> list[Order]:
-    """Presentation orders of the words: all W!, or a seeded sample in which position and neighbour are balanced.
+    """Orders in which words are presented: all W!, or a seeded sample balanced in positions and neighbours.
 
-    The sample consists of Williams' Latin squares: in the W orders of a square each word is in each position once. In a
-    square of an even number of words, and in a square and its mirror of an odd one, it also follows each other word
-    equally often. Squares are drawn uniformly without replacement, so that all orders differ and each order is equally
-    likely to be among them. A mean over them is that of an agent who sees a random order, without the error that a
-    word's positions would add. Source: Williams, Aust. J. Sci. Res. A 2, 149 (1949).
+    The sample consists of Williams' Latin squares. In the W orders of a square each word has each position once. In a
+    square of an even number of words each word also follows each other word equally often; for an odd number, a square
+    and its mirror together do. Squares are drawn uniformly without replacement: all orders differ, and each is equally
+    likely to be drawn. A mean over the sample estimates the mean over all orders, without error from the words'
+    positions. Source: Williams, Aust. J. Sci. Res. A 2, 149 (1949).
 
     Parameters
     ----------
     words
         The W ≥ 2 words, all different.
     number
-        Multiple of W, at most W! and 100,000. None: all for W ≤ 3, and for more words the smallest balanced number of
-        at least 24, or all.
+        Multiple of W, at most W! and 100,000. None for all orders if W ≤ 3, else for the smallest balanced number ≥ 24.
     seed
-        Of the sample, ≥ 0.
+        Seed of the sample, ≥ 0.
 
     Returns
     -------
-    The orders; where they are all, the given one first.
+    The orders. If they are all orders, the given one comes first.
 
     Raises
     ------
     InputError
-        If words are equal, or `number` or `seed` is out of range.
+        If words are equal, or an argument is out of range.
 
     See Also
     --------
@@ -55,7 +54,7 @@ def orders(words: Sequence[str], number: int | None = None, seed: int = 0) -> li
     words = tuple(words)
     n_words = len(words)
     if not 2 <= n_words <= MOST_WORDS or len(set(words)) < n_words:
-        raise InputError(f"words = {shown(words)}: expected several words that differ, at most {MOST_WORDS}")
+        raise InputError(f"words = {shown(words)}: expected 2 to {MOST_WORDS} different words")
     whole_number("seed", seed)
     number = default_number(n_words) if number is None else _checked(number, n_words)
     if number == factorial(n_words):
@@ -69,14 +68,14 @@ def orders(words: Sequence[str], number: int | None = None, seed: int = 0) -> li
 
 
 def balanced_number(n_words: int) -> int:
-    """The smallest number of orders in which each word is in each position and after each other word equally often."""
+    """The smallest number of orders that are balanced in positions and neighbours."""
     return n_words if n_words % 2 == 0 else 2 * n_words
 
 
 def _squares(names: list[str]) -> list[list[Order]]:
-    """Williams' square of the words in this cyclic sequence, and of an odd number also the one with mirrored orders.
+    """Williams' square of this cyclic sequence of words; for an odd number of words also its mirror.
 
-    The squares of the (W - 1)! cyclic sequences are disjoint and make up all orders.
+    The squares of the (W - 1)! cyclic sequences are disjoint and contain all orders.
     """
     n = len(names)
     zigzag = [(i + 1) // 2 if i % 2 else n - i // 2 for i in range(n)]
@@ -85,7 +84,7 @@ def _squares(names: list[str]) -> list[list[Order]]:
 
 
 def default_number(n_words: int) -> int:
-    """How many orders `orders` gives where it is not told."""
+    """The number of orders that `orders` gives by default."""
     if n_words <= ALL_ORDERS_UP_TO:
         return factorial(n_words)
     return min(factorial(n_words), balanced_number(n_words) * ceil(SAMPLE / balanced_number(n_words)))
@@ -100,7 +99,6 @@ def _checked(number: int, n_words: int) -> int:
         or number % n_words
     ):
         raise InputError(
-            f"number = {shown(number)}: expected a multiple of {n_words}, so that each of the {n_words} words is in "
-            f"each position equally often, and at most {most}"
+            f"number = {shown(number)}: expected a multiple of {n_words}, the number of words, and at most {most}"
         )
     return int(number)

@@ -1,4 +1,4 @@
-"""What a model is asked: every memory in every presentation order of the words."""
+"""The prompts of a game: every memory in every presentation order of the words."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def all_memories(n_words: int, memory_length: int) -> list[Memory]:
 def prompts(
     words: Sequence[str], presented: Sequence[Order], memories: Sequence[Memory], template: Template, payoffs: Payoffs
 ) -> list[Prompt]:
-    """All memories in the first presentation order, then all in the next one."""
+    """The prompts of all memories in the first presentation order, then in the next one."""
     named = [[(words[own], words[partner]) for own, partner in memory] for memory in memories]
     return [template.prompt(order, memory, payoffs) for order in presented for memory in named]
 
@@ -28,12 +28,12 @@ def prompts(
 def trial_prompts(
     words: Sequence[str], presented: Sequence[Order], memory_length: int, template: Template, payoffs: Payoffs
 ) -> list[Prompt]:
-    """A few of all prompts, in which what is wrong with words or lengths shows before all are written out.
+    """A few prompts that show faults of words and lengths before all prompts are made.
 
-    One begins, one has a full memory of each word, and one is the longest, counted in letters.
+    The first has an empty memory, then comes a full memory of each word, then the prompt with the most letters.
     """
     numbers = range(len(words))
-    # Points depend on whether two words are equal alone, so that the longest prompt has the longest words.
+    # Points depend only on whether two words are equal, so the longest prompt has the longest words.
     longer, longest = sorted(numbers, key=lambda number: len(words[number]))[-2:]
     pairs = [*((number, number) for number in numbers), (longer, longest), (longest, longer)]
     full = prompts(words, presented[:1], [[pair] * memory_length for pair in pairs], template, payoffs)

@@ -1,9 +1,8 @@
-"""The prompt as data: a memory state becomes the text that an agent reads."""
+"""Prompt templates, which turn a memory state into the text that an agent reads."""
 
 from __future__ import annotations
 
 import os
-import string
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from numbers import Integral
@@ -13,17 +12,17 @@ from typing import Any
 from meanfield import InputError
 from meanfield.toolbox import is_number, shown
 from policy_extraction._toolbox.texts import check_name
-from policy_extraction.prompts._toml import packaged_toml, read_toml
+from policy_extraction.prompts._slots import check_slots, fill
+from policy_extraction.prompts._toml import TEXT, YES_OR_NO, check_layout, packaged_toml, read_toml
 
 MESSAGE_SLOTS = frozenset({"options", "success", "failure", "history", "round", "score"})
 LINE_SLOTS = frozenset({"round", "own", "partner", "payoff"})
-OPTION_SLOTS = frozenset({"word"})
 MOST_POINTS = 1e12
 
 
 @dataclass(frozen=True)
 class Payoffs:
-    """Points that both players get in a round: for the same word, and for different ones."""
+    """Points that both players get in a round: `success` for equal words, `failure` for different ones."""
 
     success: float = 100
     failure: float = -50
@@ -35,7 +34,7 @@ class Payoffs:
                 raise InputError(
                     f"{name} = {shown(value)}: expected a finite number of points, {MOST_POINTS:g} at most"
                 )
-            # Numbers of NumPy are written to prompts and keys as Python's.
+            # Prompts and cache keys show NumPy's numbers as Python's.
             object.__setattr__(self, name, int(value) if isinstance(value, Integral) else float(value))
 
     def of(self, own: str, partner: str) -> float:
@@ -45,7 +44,7 @@ class Payoffs:
 
 @dataclass(frozen=True)
 class Prompt:
-    """What the model reads; its answer goes on from `answer_prefix`."""
+    """The messages that a model reads; its answer continues `answer_prefix`."""
 
     system: str
     user: str
@@ -54,31 +53,31 @@ class Prompt:
 
 @dataclass(frozen=True)
 class Template:
-    """A prompt with slots, in the notation of `string.Template`: a dollar sign that is none is written ``$$``.
+    """A prompt with slots in the notation of `string.Template`; a plain dollar sign is written ``$$``.
 
     Parameters
     ----------
     name
-        Name and version; it is part of a policy's provenance.
+        Name and version, part of a policy's provenance.
     system
         System message, with slots ``$options``, ``$success``, ``$failure``, ``$history``, ``$round`` and ``$score``.
-        The history is empty, or its lines followed by an empty line.
+        The history is empty, or one line a remembered round and then an empty line.
     user
-        User message, with the same slots. The two together need ``$options`` and ``$history``.
+        User message, with the same slots. The two messages together need ``$options`` and ``$history``.
     answer_prefix
-        How the answer starts, up to the word; it has no slots, and a dollar sign is itself.
+        Beginning of the answer, up to the word. It has no slots, and a dollar sign is written once.
     option
         One word in the list of options, with the slot ``$word``.
     line
-        One remembered round, with slots ``$round``, ``$own``, ``$partner`` and ``$payoff``; the words of both players
-        are needed.
+        One remembered round, with slots ``$round``, ``$own``, ``$partner`` and ``$payoff``; needs ``$own`` and
+        ``$partner``.
     newest_first
         List the remembered rounds from the latest to the oldest, each with its number.
 
     Raises
     ------
     InputError
-        If a slot is unknown or one that is needed is missing.
+        If a slot is unknown, or a needed slot is missing.
     """
 
     name: str
@@ -90,34 +89,17 @@ class Template:
     newest_first: bool = False
 
     def __post_init__(self) -> None:
-        if not self.name.strip():
-            raise InputError("template: its name is empty; expected a name and a version, as in 'my-game/1'")
-        check_name("template: its name", self.name)
-        messages = self._slots("system", MESSAGE_SLOTS) | self._slots("user", MESSAGE_SLOTS)
-        self._need("system and user", messages, {"options", "history"})
-        self._need("option", self._slots("option", OPTION_SLOTS), {"word"})
-        self._need("line", self._slots("line", LINE_SLOTS), {"own", "partner"})
-
-    def _slots(self, field: str, known: frozenset[str]) -> set[str]:
-        text = string.Template(getattr(self, field))
-        if not text.is_valid():
-            raise InputError(f"template {self.name}: {field} has a $ that starts no slot; a dollar sign is written $$")
-        found = set(text.get_identifiers())
-        if found - known:
-            expected = ", ".join(f"${slot}" for slot in sorted(known))
-            raise InputError(f"template {self.name}: {field} has the slot ${min(found - known)}; expected {expected}")
-        return found
-
-    def _need(self, place: str, found: set[str], needed: set[str]) -> None:
-        if needed - found:
-            missing = " and ".join(f"${slot}" for slot in sorted(needed - found))
-            raise InputError(f"template {self.name}: {place} lacks the slot {missing}")
+        check_name("template: name", self.name)
+        messages = [self.system, self.user]
+        check_slots(f"template {self.name}: system and user", messages, {"options", "history"}, MESSAGE_SLOTS)
+        check_slots(f"template {self.name}: option", [self.option], {"word"})
+        check_slots(f"template {self.name}: line", [self.line], {"own", "partner"}, LINE_SLOTS)
 
     def prompt(self, options: Sequence[str], memory: Sequence[tuple[str, str]], payoffs: Payoffs) -> Prompt:
-        """The prompt of an agent with this memory, to whom the words are presented in the order `options`.
+        """The prompt of an agent with this memory.
 
-        Rounds are numbered from 1 within the memory, and the score counts the remembered rounds only, so that the text
-        is a function of the memory state.
+        Rounds are numbered from 1 within the memory, and the score counts remembered rounds only: the text is a
+        function of the memory state.
 
         Parameters
         ----------
@@ -129,50 +111,38 @@ class Template:
             Points of a round.
         """
         lines = [
-            _fill(self.line, round=i, own=own, partner=partner, payoff=payoffs.of(own, partner))
+            fill(self.line, {"round": i, "own": own, "partner": partner, "payoff": payoffs.of(own, partner)})
             for i, (own, partner) in enumerate(memory, start=1)
         ]
         if self.newest_first:
             lines.reverse()
         slots = {
-            "options": ", ".join(_fill(self.option, word=word) for word in options),
+            "options": ", ".join(fill(self.option, {"word": word}) for word in options),
             "success": payoffs.success,
             "failure": payoffs.failure,
             "history": "\n".join([*lines, "", ""]) if lines else "",
             "round": len(memory) + 1,
             "score": sum(payoffs.of(own, partner) for own, partner in memory),
         }
-        return Prompt(_fill(self.system, **slots), _fill(self.user, **slots), self.answer_prefix)
-
-
-def _fill(text: str, **slots: object) -> str:
-    return string.Template(text).substitute(slots)
+        return Prompt(fill(self.system, slots), fill(self.user, slots), self.answer_prefix)
 
 
 def load_template(path: str | os.PathLike[str]) -> Template:
-    """A template of one's own, from a TOML file whose keys are the parameters of `Template`.
+    """Read a template from a TOML file whose keys are the parameters of `Template`.
 
-    `newest_first` may be left out. The package has such files in `policy_extraction/prompts/templates`.
+    `newest_first` may be left out. Examples are the files in `policy_extraction/prompts/templates`.
 
     Raises
     ------
     InputError
-        If the file can't be read, a key is missing, unknown or of a wrong type, or slots are wrong.
+        If the file can't be read; if a key is missing, unknown or of a wrong type; or if slots are wrong.
     """
     return _checked(read_toml(path, "the template"), str(path))
 
 
 def _checked(content: dict[str, Any], source: str) -> Template:
-    types = {field.name: bool if field.name == "newest_first" else str for field in fields(Template)}
-    missing = [name for name in types if name not in content and name != "newest_first"]
-    if missing:
-        raise InputError(f"path = {source}: the template lacks {', '.join(missing)}")
-    for name, value in content.items():
-        if name not in types:
-            raise InputError(f"path = {source}: {name} is no part of a template; expected {', '.join(types)}")
-        if type(value) is not types[name]:
-            kind = "true or false" if types[name] is bool else "text"
-            raise InputError(f"path = {source}: {name} = {shown(value)}, expected {kind}")
+    layout = {field.name: YES_OR_NO if field.name == "newest_first" else TEXT for field in fields(Template)}
+    check_layout({"newest_first": False} | content, layout, source)
     return Template(**content)
 
 

@@ -1,4 +1,4 @@
-"""TOML files of prompts: a user's own, and those that come with the package."""
+"""TOML files of prompts: those of a user, and those of the package."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from meanfield import InputError
 from meanfield.toolbox import shown
 
 LARGEST = 200_000  # bytes
-# Python's reader takes memory by the square of the number of names in a key.
+# Python's reader needs memory quadratic in the number of names in a key.
 PART = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')"""
 LONG_KEY = re.compile(rf"(?<![\w-]){PART}(?:[ \t]*+\.[ \t]*+{PART}){{100}}")
 TEXT, TEXTS, NUMBERS, YES_OR_NO = "text", "a list of texts", "a list of numbers", "true or false"
@@ -27,7 +27,7 @@ KINDS: dict[str, Callable[[Any], bool]] = {
 
 
 def read_toml(path: str | os.PathLike[str], what: str) -> dict[str, Any]:
-    """What the file says; `InputError` if it can't be read or is no TOML, with `what` should have been in it."""
+    """The content of the file; `InputError` if it can't be read or is no TOML. `what` names the expected content."""
     path = Path(path)
     try:
         with path.open("rb") as file:
@@ -47,19 +47,18 @@ def read_toml(path: str | os.PathLike[str], what: str) -> dict[str, Any]:
 
 
 def packaged_toml(name: str) -> dict[str, Any]:
-    """What a file in `templates` says."""
+    """The content of a file in `templates`."""
     return tomllib.loads((files("policy_extraction.prompts") / "templates" / name).read_text(encoding="utf-8"))
 
 
 def check_layout(table: Mapping[str, Any], layout: Mapping[str, Any], source: str, within: str = "") -> None:
-    """InputError unless the table has the names of the layout, with values of their kinds and tables as laid out."""
-    missing = [within + name for name in layout if name not in table]
-    if missing:
-        raise InputError(f"path = {source}: the prompts lack {', '.join(missing)}")
+    """InputError unless the table has exactly the names of the layout, with values of their kinds."""
+    if missing := [within + name for name in layout if name not in table]:
+        raise InputError(f"path = {source}: the file lacks {', '.join(missing)}")
     for name, value in table.items():
         if name not in layout:
             known = ", ".join(within + one for one in layout)
-            raise InputError(f"path = {source}: {within}{name} is no part of the prompts; expected {known}")
+            raise InputError(f"path = {source}: {within}{name} is no key of the file; expected {known}")
         expected = layout[name]
         if isinstance(expected, str):
             if not KINDS[expected](value):

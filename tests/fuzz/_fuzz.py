@@ -4,9 +4,9 @@ A case is a function of a numpy Generator, in a module that can be imported: it 
 writes input files with `given`. It may return, or raise what is allowed, in one line. All else is a fault: another
 exception, an end of the process, a missed deadline, too much resident memory, a file that is left or changed.
 
-    @pytest.mark.parametrize("case", CASES)
-    def test_few(case):
-        assert fuzz(case, 30) == []
+    @few_and_many([(case, 30, 3000)])
+    def test_case(case, number, seed):
+        assert fuzz(case, number, seed=seed) == []
 """
 
 from __future__ import annotations
@@ -19,12 +19,13 @@ import time
 import traceback
 import warnings
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import pytest
 
 from meanfield import InputError
 
@@ -41,6 +42,18 @@ class Fault(NamedTuple):
     case: str
     number: int
     what: str
+
+
+def few_and_many(cases: Iterable[tuple[Case, int, int]]) -> pytest.MarkDecorator:
+    """Parametrises a test over (case, number, seed): a few inputs of each case and, as a slow test, many others."""
+    return pytest.mark.parametrize(
+        ("case", "number", "seed"),
+        [
+            one
+            for case, few, many in cases
+            for one in ((case, few, 0), pytest.param(case, many, 1, marks=pytest.mark.slow))
+        ],
+    )
 
 
 def fuzz(

@@ -6,29 +6,12 @@ import scipy.sparse
 import xarray as xr
 
 import meanfield
-from _fuzz import fuzz
+from _fuzz import few_and_many, fuzz
 
 NUMBERS = [0, 1, 2, 3, -1, 0.5, 1.5, 1e-300, 1e300, np.inf, -np.inf, np.nan, 2**40, 2**63, 10**400, True, None, "2", 1j]
 NUMBERS += [np.float32(0.5), np.int8(2), np.int64(5), np.array(2), np.array([2]), [], [1], {}, (1, 2), b"2", object()]
-WORDS = [
-    "a",
-    "b",
-    "his",
-    "her",
-    "",
-    "é",
-    "a b",
-    "a/b",
-    "\n",
-    "\0",
-    "x" * 5000,
-    1,
-    None,
-    ("a",),
-    np.str_("c"),
-    b"a",
-    np.nan,
-]
+WORDS = ["a", "b", "his", "her", "", "é", "a b", "a/b", "\n", "\0", "x" * 5000, 1, None, ("a",), np.str_("c"), b"a"]
+WORDS += [np.nan]
 
 
 def one_of(random, values):
@@ -90,10 +73,11 @@ def changes_policies(random):
         meanfield.Population(one)
 
 
+DIMS = ("state", "word", "state word", "word state", "pair", "run state")
+
+
 def change(random, good):
-    dims = one_of(
-        random, [(), ("state",), ("word",), ("state", "word"), ("word", "state"), ("pair",), ("run", "state")]
-    )
+    dims = one_of(random, [(), *(tuple(names.split()) for names in DIMS)])
     shape = [good.sizes.get(dim, 1) for dim in dims]
     name = one_of(random, ["q", "word_label", "state", "word", "pair", "model", "memory_length"])
     attribute = one_of(random, [one_of(random, NUMBERS), "text", [1, 2], np.zeros(3)])
@@ -152,9 +136,8 @@ def makes_reaction_models(random):
     size, channels = int(random.integers(0, 4)), int(random.integers(0, 3))
     states = list("abcd")[:size]
     if random.random() < 0.2:
-        states = one_of(
-            random, ["ab", [*states, "a"], [1, 2], [("a", 1), ("b", 2)], [()], None, [None], [["a"]], [np.nan], 3]
-        )
+        others = [[1, 2], [("a", 1), ("b", 2)], [()], None, [None], [["a"]], [np.nan], 3]
+        states = one_of(random, ["ab", [*states, "a"], *others])
     arguments = {"alpha": random.random((channels, size)), "beta": random.random((channels, size)) / max(channels, 1)}
     for name in ("first", "second"):
         made = [random.dirichlet(np.ones(size), size) if size else np.zeros((0, 0)) for _ in range(channels)]
@@ -166,14 +149,9 @@ def makes_reaction_models(random):
     arguments["encounter_rate"] = one_of(random, [1.0, 0.5])
     for name in list(arguments):
         if random.random() < 0.15:
-            wrong = [
-                *NUMBERS,
-                array(random, (size, size)),
-                array(random, (channels, size)),
-                array(random, (2,)),
-                [[1], [1, 2]],
-            ]
-            wrong += [[[["a"]]], [None], scipy.sparse.csr_array((size or 1, size or 1)), scipy.sparse.coo_array((2, 3))]
+            wrong = [*NUMBERS, *(array(random, shape) for shape in ((size, size), (channels, size), (2,)))]
+            wrong += [[[1], [1, 2]], [[["a"]]], [None]]
+            wrong += [scipy.sparse.csr_array((size or 1, size or 1)), scipy.sparse.coo_array((2, 3))]
             arguments[name] = one_of(random, wrong)
     if random.random() < 0.1:
         arguments["time_unit"] = one_of(random, NUMBERS)
@@ -191,12 +169,6 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("case", "few", "many"), CASES)
-def test_a_few_arguments(case, few, many):
-    assert fuzz(case, few) == []
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("case", "few", "many"), CASES)
-def test_many_arguments(case, few, many):
-    assert fuzz(case, many, seed=1) == []
+@few_and_many(CASES)
+def test_arguments(case, number, seed):
+    assert fuzz(case, number, seed=seed) == []

@@ -16,7 +16,7 @@ from unittest import mock
 import numpy as np
 import pytest
 
-from _fuzz import fuzz, given
+from _fuzz import few_and_many, fuzz, given
 from _mutations import mutated
 
 pytest.importorskip("openai", reason="APIs need the extra api")
@@ -28,7 +28,7 @@ import meanfield
 from _openai_server import FIRST_WORDS, PREFIX, Behaviour, KnownModel, _reply
 from meanfield import InputError, cli
 from policy_extraction import extract, flag_game, load_template, norms
-from policy_extraction.backends.api import CostLimitError, Limits, OpenAIBackend, ServerError, _session
+from policy_extraction.backends.api import CostLimitError, Limits, OpenAIBackend, ServerError, _retries
 from policy_extraction.prompts._template import Payoffs, Prompt
 
 # The fonts that it found are kept where they were before, and not in the home of the worker.
@@ -126,7 +126,7 @@ def server_replies(random: np.random.Generator) -> None:
     client = partial(openai.DefaultAsyncHttpxClient, transport=_transport(random))
     with (
         mock.patch.object(openai, "DefaultAsyncHttpxClient", client),
-        mock.patch.object(_session, "LONGEST_WAIT", 0.01),
+        mock.patch.object(_retries, "LONGEST_WAIT", 0.01),
     ):
         backend = OpenAIBackend(
             "known",
@@ -165,16 +165,8 @@ LOADERS = {
 }
 TOML_VALUES = (
     *("true", "-1", "inf", "nan", "1e400", "9" * 5000, "0x" + "f" * 5000, "[" * 5000, "{a=" * 5000, "[[1], [[2]]]"),
-    *(
-        '"$"',
-        '"${"',
-        '"$options $nothing"',
-        '"\\u0000"',
-        '""',
-        "''",
-        '"' + "$word " * 5000 + '"',
-        "1979-05-27T07:32:00Z",
-    ),
+    *('"$"', '"${"', '"$options $nothing"', '"\\u0000"', '""', "''", '"' + "$word " * 5000 + '"'),
+    "1979-05-27T07:32:00Z",
     *("{}", "[]", '["", ""]', "[1, 2, 3]", f"[{'9' * 400}]", "[1e400, nan]", ".".join("a" * 5000) + "=1", "#"),
 )
 
@@ -212,38 +204,9 @@ OPTIONS = (
     *("--real-populations", "--gguf-file", "--help", "--", "-x", "--install-completion-of-nothing"),
 )
 ARGUMENTS = (
-    *(
-        "policy.nc",
-        "text.nc",
-        "absent.nc",
-        ".",
-        "",
-        "/dev/null",
-        "/dev/full",
-        "absent/o.nc",
-        "o.nc",
-        "o.csv",
-        "-",
-        "\0",
-    ),
-    *(
-        "0",
-        "1",
-        "2",
-        "3",
-        "-1",
-        "1.5",
-        "nan",
-        "inf",
-        "1e400",
-        "9" * 30,
-        "9" * 5000,
-        "x" * 5000,
-        "a/b",
-        "his/her",
-        "a\nb",
-    ),
-    *("\udc80", "[red]", "smollm2", "random", "$HOME", "a/b/c", "/", "his/his", "o.csv", "a\nb"),
+    *("policy.nc", "text.nc", "absent.nc", ".", "", "/dev/null", "/dev/full", "absent/o.nc", "o.nc", "o.csv", "-"),
+    *("\0", "0", "1", "2", "3", "-1", "1.5", "nan", "inf", "1e400", "9" * 30, "9" * 5000, "x" * 5000, "a/b", "his/her"),
+    *("a\nb", "\udc80", "[red]", "smollm2", "random", "$HOME", "a/b/c", "/", "his/his", "o.csv", "a\nb"),
 )
 
 
@@ -274,24 +237,13 @@ def command_lines(random: np.random.Generator) -> None:
 
 
 COMPILING = 120.0  # seconds; of a first command, on a machine that is busy otherwise
-CASES = (server_replies, *(partial(prompt_files, name) for name in LOADERS))
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_few(case):
-    assert fuzz(case, 40, allowed=DOCUMENTED) == []
+@few_and_many((case, 40, 8000) for case in (server_replies, *(partial(prompt_files, name) for name in LOADERS)))
+def test_replies_and_prompts(case, number, seed):
+    assert fuzz(case, number, allowed=DOCUMENTED, seed=seed) == []
 
 
-def test_few_command_lines():
-    assert fuzz(command_lines, 40, may_write=True, deadline=COMPILING) == []
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("case", CASES)
-def test_many(case):
-    assert fuzz(case, 8000, allowed=DOCUMENTED, seed=1) == []
-
-
-@pytest.mark.slow
-def test_many_command_lines():
-    assert fuzz(command_lines, 8000, may_write=True, deadline=COMPILING, seed=1) == []
+@few_and_many([(command_lines, 40, 8000)])
+def test_command_lines(case, number, seed):
+    assert fuzz(case, number, may_write=True, deadline=COMPILING, seed=seed) == []

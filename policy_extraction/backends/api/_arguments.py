@@ -1,11 +1,13 @@
-"""Checks of what a back end for a server is made with, before any request."""
+"""Checks of the arguments of a server's back end, before any request."""
 
 from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import re
 from collections.abc import Mapping
+from ipaddress import ip_address
 from typing import Any, get_args
 from urllib.parse import urlsplit
 
@@ -13,10 +15,11 @@ from meanfield import InputError
 from meanfield.toolbox import is_number, shown
 from policy_extraction._toolbox.texts import can_be_kept, check_name
 from policy_extraction.backends.api._request import Prefill
-from policy_extraction.backends.api._secrets import HIDDEN
+from policy_extraction.backends.api._secrets import HIDDEN, without_login
 
+OPENAI = "https://api.openai.com/v1"
 ADDRESS = "an address like http://127.0.0.1:8000/v1"
-# What a measurement means depends on them.
+# The meaning of a measurement depends on them.
 SET_HERE = (
     *("model", "messages", "prompt", "temperature", "top_p", "logprobs", "top_logprobs"),
     *("max_tokens", "max_completion_tokens", "seed", "n", "stream"),
@@ -24,7 +27,7 @@ SET_HERE = (
 
 
 def check_model(model: str, prefill: str) -> None:
-    """Refuse what is no name or no way to begin an answer, and anything where the library is missing."""
+    """InputError unless the library `openai` is installed, and name and prefill are possible ones."""
     if importlib.util.find_spec("openai") is None:
         raise InputError("an API needs the library openai, not installed here: pip install 'meanfield-llm[api]'")
     check_name("model", model)
@@ -33,23 +36,17 @@ def check_model(model: str, prefill: str) -> None:
 
 
 def check_seconds(name: str, value: float, *, zero: bool) -> None:
-    """Refuse what is no time, or none at all unless it may be zero."""
+    """InputError unless the value is a positive number of seconds; `zero` also allows 0."""
     if not is_number(value) or value < 0 or (value == 0 and not zero):
         raise InputError(f"{name} = {shown(value)}: expected seconds, {'0 or more' if zero else 'more than 0'}")
 
 
 def checked_address(base_url: str) -> str:
-    """The address without a slash at its end.
-
-    Raises
-    ------
-    InputError
-        If it is none. What may be a secret in it is not shown.
-    """
+    """The address without a slash at its end; InputError, which hides possible secrets, if it is none."""
     if isinstance(base_url, str) and can_be_kept(base_url) and re.fullmatch(r"https?://[^\s\0-\x20\x7f]+", base_url):
         try:
             parts = urlsplit(base_url)
-            _ = parts.port  # ValueError where it is none
+            _ = parts.port  # ValueError if it is no number
             if parts.hostname and "?" not in base_url and "#" not in base_url:
                 return base_url.rstrip("/")
         except ValueError:
@@ -59,24 +56,35 @@ def checked_address(base_url: str) -> str:
 
 
 def checked_fields(extra_body: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The fields of the server's own, for every request.
-
-    Raises
-    ------
-    InputError
-        If JSON can't hold them, or one of them is set by the back end itself.
-    """
+    """Further fields of every request; InputError if JSON can't hold them, or the back end sets one of them."""
     if extra_body is None:
         return {}
     if not isinstance(extra_body, Mapping) or not all(isinstance(name, str) for name in extra_body):
         raise InputError(f"extra_body = {shown(extra_body)}: expected a dict of fields by name, or None")
     taken = [name for name in SET_HERE if name in extra_body]
     if taken:
-        raise InputError(
-            f"extra_body = {shown(extra_body)}: expected no {', '.join(taken)}, set by the back end itself"
-        )
+        raise InputError(f"extra_body = {shown(extra_body)}: expected no {', '.join(taken)}, which the back end sets")
     try:
         json.dumps(dict(extra_body), allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
         raise InputError(f"extra_body: expected what JSON can hold ({error})") from None
     return dict(extra_body)
+
+
+def find_key(api_key: str | None, address: str) -> str:
+    """The given key, or else the one in OPENAI_API_KEY, which no server on this machine gets; InputError for none."""
+    key = api_key or ("none" if on_this_machine(address) else os.environ.get("OPENAI_API_KEY"))
+    if not key:
+        raise InputError(f"api_key: {without_login(address)} needs one; set OPENAI_API_KEY, or pass api_key")
+    if not isinstance(key, str) or not re.fullmatch("[!-~]+", key):
+        raise InputError("api_key: it has a space, a line end or another sign of no key; expected the key alone")
+    return key
+
+
+def on_this_machine(base_url: str) -> bool:
+    """Whether it is a loopback address."""
+    host = urlsplit(base_url).hostname or ""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -1,4 +1,4 @@
-"""What went wrong with a request: whether to try again, and one line that says what to do."""
+"""Errors of requests: whether to try again, and one line that says what to do."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ LONGEST_MESSAGE = 300  # characters of a server's own words
 
 
 class ServerError(ModelError, ConnectionError):
-    """A server that could be reached went on failing."""
+    """A server that can be reached keeps failing."""
 
 
 def message_of(error: BaseException) -> str:
-    """What happened, in one line, in the server's own words where it gave any."""
+    """One line about the error, in the server's own words if it gave any."""
     body = getattr(error, "body", None)
     text = body.get("message") if isinstance(body, dict) else None
     status = getattr(error, "status_code", None)
@@ -39,7 +39,7 @@ def transient(error: BaseException) -> bool:
 
 
 def asked_wait(error: object) -> float | None:
-    """Seconds that the server asks to wait, in the headers of its refusal."""
+    """Seconds that the headers of a refusal ask to wait; None without such a header."""
     headers = getattr(getattr(error, "response", None), "headers", {})
     for name, unit in (("retry-after-ms", 1e-3), ("retry-after", 1.0)):
         value = headers.get(name, "")
@@ -49,13 +49,13 @@ def asked_wait(error: object) -> float | None:
             pass
         try:
             return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
-        except (ValueError, OverflowError):  # no date, or one beyond the calendar
+        except (ValueError, OverflowError):  # no date, or a date beyond the calendar
             pass
     return None
 
 
 def refusal(error: Exception, said: str, model: str, base_url: str, fields: dict[str, Any]) -> Exception:
-    """The error for a request that is not worth another attempt, with what was said, or another one than it was."""
+    """The error to raise for a request that is not worth another attempt."""
     import openai
 
     if isinstance(error, openai.AuthenticationError):

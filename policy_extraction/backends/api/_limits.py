@@ -1,4 +1,4 @@
-"""What a session with a paid server may use: requests and tokens a minute, and money."""
+"""Limits of requests, tokens and money, and the meter that keeps them."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ class CostLimitError(ModelError):
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits that are kept on this side, whatever the server's own are.
+    """Limits that the client keeps, besides the server's own.
 
     Parameters
     ----------
     requests_per_minute, tokens_per_minute
-        None for no limit. Requests are spread evenly, so that no minute has more than this.
+        None for no limit. Requests are spread evenly, so that no minute exceeds it.
     max_cost
-        In the currency of the prices; needs both of them. No request is sent that could exceed it: one that has not
-        been answered yet counts with the most that it can cost.
+        In the currency of the prices; needs both prices. No request is sent that could exceed it; an unanswered one
+        counts with the most that it can cost.
     input_price, output_price
-        Of a million tokens.
+        Price of a million tokens.
 
     Raises
     ------
     InputError
-        If a number is not positive (a price may be 0), or there is a `max_cost` without prices.
+        If a number is not positive (a price may be 0), or `max_cost` is given without prices.
     """
 
     requests_per_minute: float | None = None
@@ -54,31 +54,23 @@ class Limits:
                 expected = "a number, 0 or more" if price else "a positive number, or None"
                 raise InputError(f"{field.name} = {shown(value)}: expected {expected}")
         if self.max_cost is not None and (self.input_price is None or self.output_price is None):
-            raise InputError(f"max_cost = {self.max_cost}: expected input_price and output_price, of a million tokens")
+            raise InputError(f"max_cost = {self.max_cost}: expected input_price and output_price of a million tokens")
 
     def cost(self, tokens_in: int, tokens_out: int) -> float:
-        """Of so many tokens, in the currency of the prices."""
+        """The cost of these tokens, in the currency of the prices."""
         return ((self.input_price or 0.0) * tokens_in + (self.output_price or 0.0) * tokens_out) / PRICED_TOKENS
 
 
 @dataclass(frozen=True)
 class Usage:
-    """Tokens of one request: what it can use at most, or what it has used."""
+    """Tokens of one request: the most that it can use, or what it has used."""
 
     tokens_in: int
     tokens_out: int
 
 
 class Meter:
-    """Counts what has been used, and says when the next request may go. Safe to share between threads.
-
-    Parameters
-    ----------
-    limits
-        What may be used.
-    clock
-        Seconds.
-    """
+    """Counts usage, and says when the next request may go. Threads may share it."""
 
     def __init__(self, limits: Limits, clock: Callable[[], float] = time.monotonic) -> None:
         self.limits = limits
@@ -90,16 +82,13 @@ class Meter:
 
     @property
     def cost(self) -> float:
-        """What has been used, in the currency of the prices."""
+        """The cost so far, in the currency of the prices."""
         return self.limits.cost(self.tokens_in, self.tokens_out)
 
     def book(self, most: Usage) -> float | None:
-        """Book a request that can use at most this: seconds until it may go, or None while others must end first.
+        """Book a request that uses at most this: seconds until it may go, or None while others must end first.
 
-        Raises
-        ------
-        CostLimitError
-            If it could cost more than is left, and nothing is in flight that could turn out cheaper.
+        Raises CostLimitError if it could cost more than is left, and no request in flight could turn out cheaper.
         """
         with self._lock:
             if not self._affordable(most):
@@ -114,7 +103,7 @@ class Meter:
             return self._wait(most.tokens_in + most.tokens_out)
 
     def settle(self, most: Usage, used: Usage | None) -> None:
-        """A booked request has ended; where it is not known what it used, it counts with the most."""
+        """End a booked request; one of unknown usage counts with the most."""
         used = used or most
         with self._lock:
             self._in_flight.remove(most)

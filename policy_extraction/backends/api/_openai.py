@@ -13,80 +13,82 @@ from meanfield import InputError
 from meanfield.toolbox import LARGEST_SEED, whole_number
 from policy_extraction.backends._backend import Scores
 from policy_extraction.backends.api._arguments import (
+    OPENAI,
     check_model,
     check_seconds,
     checked_address,
     checked_fields,
+    find_key,
 )
 from policy_extraction.backends.api._limits import Limits, Meter
 from policy_extraction.backends.api._pool import each
 from policy_extraction.backends.api._reply import text_after, text_of, top_tokens_after
 from policy_extraction.backends.api._request import CONTINUES, Prefill, chat_request, request_for, user_message
-from policy_extraction.backends.api._session import OPENAI, Server, find_key
+from policy_extraction.backends.api._retries import Server
 from policy_extraction.backends.api._words import TopTokens, begins_anew, measure, openings_after
 from policy_extraction.prompts._template import Prompt
 
-MOST_LISTED = 1_000_000  # more tokens than any vocabulary has
+MOST_LISTED = 1_000_000  # tokens; no vocabulary has more
 MOST_AT_ONCE = 1000  # connections that the library opens
-FOLLOW_UPS = 8  # requests after the first one for a prompt whose words begin with several tokens
+FOLLOW_UPS = 8  # further requests for a prompt whose words have several tokens
 
 
 class OpenAIBackend:
     """A language model behind an API in OpenAI's format: OpenAI's own, or any server at `base_url`.
 
-    Log-probabilities are those of the answer's first token after the answer prefix, of which the server lists the most
-    probable ones (`logprobs`, `top_logprobs`). Tokens that spell the same word, with or without a space before it,
-    are added; where the answer prefix does not end with a quotation mark, also those with line breaks or such a mark. A
-    word of several tokens is followed up where the server goes on from a given beginning of an answer. A word is
-    censored where tokens that are not listed, and those that were not followed, could add more than 1 % to what was
-    found of it; its number is then an upper bound. Requests are at temperature 1 and `top_p` 1.
+    The probability of a word is read from the most probable tokens that the server lists right after the answer prefix
+    (`logprobs`, `top_logprobs`). Tokens that spell the same word, with or without a space before it, are added; if the
+    answer prefix does not end with a quotation mark, so are tokens with line breaks or such a mark. A word of several
+    tokens takes further requests, if the server continues a given beginning of an answer. A word is censored if tokens
+    which were not listed or not followed could add more than 1 % to its probability; its number is then an upper bound.
+    Requests have temperature 1 and `top_p` 1.
 
     Parameters
     ----------
     model
-        Name on the server. OpenAI's undated names are moved to other models without notice; prefer those with a date.
+        Name on the server. OpenAI moves its undated names to other models without notice; prefer dated names.
     base_url
-        Address of the server, up to and including ``/v1``; None for that in OPENAI_BASE_URL, or else OpenAI's. Prompts
-        are sent to this server alone: one that sends on to another is refused.
+        Address of the server, up to and including ``/v1``. None for the one in OPENAI_BASE_URL, else OpenAI's. Prompts
+        go to this server alone; a redirection to another one is refused.
     api_key
-        None for that in OPENAI_API_KEY. Servers on this machine need none. The key and a password in the address are
-        not kept, nor shown in errors, where a server repeats them.
+        None for the one in OPENAI_API_KEY. Servers on this machine need none. Neither the key nor a password in the
+        address is saved or shown, even if a server repeats it.
     prefill
         How the answer comes to begin with the prompt's `answer_prefix`.
 
-        - ``'none'``: the model writes it by itself, as the prompt tells it to. The word is read after it, and an answer
-          that begins otherwise is asked for again, up to `max_retries` times. Right for OpenAI, whose models don't go
-          on from a given beginning.
-        - ``'assistant'``: it is the beginning of the assistant's turn, which the server continues. Right for servers
-          with open models, such as vLLM, SGLang and llama.cpp's.
-        - ``'user'``: the user message ends with it and with the request to go on from there. Changes the prompt.
-        - ``'text'``: system message, user message and prefix are one text, for `/completions` and base models.
+        - ``'none'``: the model writes the prefix itself, as the prompt asks. The word is read after it, and an answer
+          without it is asked for again, up to `max_retries` times. For OpenAI, whose models don't continue a given
+          beginning.
+        - ``'assistant'``: the prefix begins the assistant's turn, and the server continues it. For servers with open
+          models, such as vLLM, SGLang and llama.cpp's.
+        - ``'user'``: the user message ends with a request to go on from the prefix. This changes the prompt.
+        - ``'text'``: system message, user message and prefix are one text for `/completions`. For base models.
     top_logprobs
-        Tokens to ask for at each position, ≥ 1. OpenAI gives 20 at most, vLLM as many as its `--max-logprobs` says,
-        llama.cpp's server any number.
+        Tokens to list at each position, ≥ 1. OpenAI lists at most 20, vLLM at most its `--max-logprobs`, llama.cpp's
+        server any number.
     limits
-        Of requests, tokens and money.
+        Limits of requests, tokens and money.
     concurrency
         Requests at the same time.
     max_retries
-        Attempts after a failed one: no connection, no answer in time, status 408, 409, 429 or 5xx, broken JSON, missing
-        log-probabilities.
+        Further attempts after a failure: no connection, no answer in time, status 408, 409, 429 or 5xx, broken JSON,
+        missing log-probabilities.
     backoff
-        Seconds before the second attempt, doubled for each further one up to two minutes, less a random quarter at
-        most. A Retry-After of the server counts instead; one of more than two minutes is not waited for.
+        Seconds before the second attempt. The wait doubles with each attempt, up to two minutes, and is shortened by a
+        random part of at most a quarter. A Retry-After of the server counts instead; more than two minutes is an error.
     timeout
         Seconds for an attempt.
     extra_body
-        Fields of the server's own for every request, such as ``{"cache_prompt": False}`` for llama.cpp's; none of those
-        that are set here, such as the temperature.
+        Further fields of every request, such as ``{"cache_prompt": False}`` for llama.cpp's server. Fields that the
+        back end sets, such as the temperature, are refused.
 
     Attributes
     ----------
     name, identity, provenance
-        As in `Backend`. The identity is that of the address, the name and the way to ask, since an API does not tell
-        when the model behind a name changes. What it does tell is in the provenance: the names and fingerprints that
-        came with the answers, the number of requests, retries and tokens, and their cost where prices are given. These
-        are of one measurement: it begins with the first `score` after a `check`, or with other words than before.
+        As in `Backend`. The identity consists of address, name and options, because an API does not tell when the model
+        behind a name changes. The provenance has the model names and fingerprints of the replies, the numbers of
+        requests, retries and tokens, and their cost if prices are given. It counts one measurement, which begins with
+        the first `score` after a `check` or with other words.
 
     Raises
     ------
@@ -123,20 +125,20 @@ class OpenAIBackend:
         self._prefill, self._top_logprobs, self._concurrency = prefill, top_logprobs, concurrency
         self._measuring: tuple[str, ...] = ()
         self.name = model
-        # The number is that of the rule by which words are censored: what another one left is measured again.
+        # The number counts the rules of censoring: records made by another rule are measured again.
         asked = f"{model}|{prefill}|{top_logprobs}|{json.dumps(extra, sort_keys=True)}"
         self.identity = self._server.secrets.hide(f"openai/2:{self._server.base_url}|{asked}")
         self.provenance: dict[str, str | int | float] = {}
         self._account()
 
     def check(self, prompts: Sequence[Prompt], words: Sequence[str]) -> None:
-        """Ask one of the prompts, the longest, which costs what one request costs.
+        """Ask the longest prompt, at the cost of one request.
 
         Raises
         ------
         InputError
             If the server can't be reached, refuses key, model or prompt, gives no log-probabilities, or begins a new
-            answer where it should go on with one.
+            answer instead of continuing the prefix.
         """
         longest = max(prompts, key=lambda prompt: len(prompt.system) + len(prompt.user))
         self._measuring = ()
@@ -148,21 +150,21 @@ class OpenAIBackend:
         again = begins_anew(top, longest.answer_prefix, words)
         if self._prefill != "none" and again > 0.5:
             raise InputError(
-                f"prefill = {self._prefill!r}: {self.name} does not go on from the answer prefix but begins with it "
+                f"prefill = {self._prefill!r}: {self.name} does not continue the answer prefix but begins with it "
                 f"again (probability {again:.2f}); take 'none'"
             )
 
     def score(self, prompts: Sequence[Prompt], words: Sequence[str]) -> Iterator[Scores]:
-        """As in `Backend`; prompt by prompt, in the order in which the answers come.
+        """As in `Backend`; prompt by prompt, as the answers come.
 
         Raises
         ------
         InputError
-            If the server refuses a request for what it is.
+            If the server refuses a request.
         ServerError
-            If a request failed in all attempts. What else was measured has been handed over before.
+            If all attempts of a request failed. Everything measured before has been yielded.
         CostLimitError
-            If the next request could exceed `max_cost`; the same holds.
+            If the next request could exceed `max_cost`. Everything measured before has been yielded.
         """
         follow_ups = FOLLOW_UPS if self._prefill in CONTINUES else 0
         if self._measuring != tuple(words):
@@ -172,7 +174,7 @@ class OpenAIBackend:
         def job(number: int) -> Any:
             async def measured(client: Any) -> Scores:
                 prompt = prompts[number]
-                # What goes on in a turn of its own may open a quotation again.
+                # An answer in a turn of its own may open the quotation again.
                 openings = openings_after("" if self._prefill == "user" else prompt.answer_prefix)
                 log_p, censored = await measure(
                     words, lambda begun: self._top_tokens(client, prompt, begun), follow_ups, openings
@@ -186,9 +188,9 @@ class OpenAIBackend:
     def generate(
         self, prompts: Sequence[Prompt], *, max_tokens: int, temperature: float = 1.0, seed: int = 0
     ) -> list[str]:
-        """As in `Backend`. Each prompt has a seed of its own, made of `seed` and its number; not all servers heed it.
+        """As in `Backend`. Each prompt has its own seed, made of `seed` and its number, which some servers ignore.
 
-        With `prefill` 'none' the text can be a little longer than `max_tokens`.
+        With `prefill` 'none' a text can be a little longer than `max_tokens`.
         """
         texts = [""] * len(prompts)
 
@@ -218,9 +220,9 @@ class OpenAIBackend:
         temperature: float = 1.0,
         seed: int = 0,
     ) -> str:
-        """The whole answer to a system and a user message, with an image (PNG) or without one, by `/chat/completions`.
+        """The whole answer to a system and a user message, and an optional image (PNG), by `/chat/completions`.
 
-        May be called from several threads at the same time; limits hold for all of them together.
+        Several threads may call it at the same time; they share the limits.
 
         Raises
         ------
@@ -238,7 +240,7 @@ class OpenAIBackend:
         return text
 
     def tokens(self, words: Sequence[str]) -> list[str]:
-        """'' for each word: an API does not tell."""
+        """'' for each word: an API does not say how it spells words."""
         return [""] * len(words)
 
     def _each(self, jobs: Any) -> Iterator[Any]:
@@ -271,5 +273,5 @@ class OpenAIBackend:
 
 
 def _seed(seed: int, number: int) -> int:
-    """Below 2^31, which all servers take; less room for one more at each attempt."""
+    """A seed below 2^31, as all servers take it, with room to add 1 at each attempt."""
     return int(np.random.SeedSequence([seed, number]).generate_state(1)[0]) % (2**31 - 1000)

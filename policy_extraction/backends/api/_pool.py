@@ -1,4 +1,4 @@
-"""Requests at the same time, from code that knows nothing of event loops."""
+"""Concurrent requests, for callers without an event loop."""
 
 from __future__ import annotations
 
@@ -14,19 +14,10 @@ Job = Callable[[Any], Awaitable[T]]
 
 
 def each(open_client: Callable[[], Any], jobs: Iterable[Job[T]], concurrency: int) -> Iterator[T]:
-    """Results of all jobs as they come, `concurrency` of them at a time.
+    """Results of all jobs as they come, `concurrency` of them at a time; each job is called with one shared client.
 
-    The jobs run in a thread that ends with this iterator, however that ends: after an interrupt, requests in flight are
-    dropped. After the failure of a job, those in flight are waited for and handed over, and then it is raised.
-
-    Parameters
-    ----------
-    open_client
-        Makes the client that each job is called with.
-    jobs
-        What returns one result each.
-    concurrency
-        Jobs at the same time.
+    The jobs run in a thread that ends with this iterator. An interrupt drops the requests in flight. If a job fails,
+    the results of the jobs in flight are yielded before its error is raised.
     """
     results: SimpleQueue[tuple[str, Any]] = SimpleQueue()
     loop = asyncio.new_event_loop()
@@ -39,7 +30,7 @@ def each(open_client: Callable[[], Any], jobs: Iterable[Job[T]], concurrency: in
         if message[0] == "error":
             raise message[1]
     finally:
-        with suppress(RuntimeError):  # the loop is closed where the work is done
+        with suppress(RuntimeError):  # the loop is closed once the work is done
             loop.call_soon_threadsafe(work.cancel)
         thread.join()
 

@@ -1,4 +1,4 @@
-"""What is read from a server's reply."""
+"""Reading a server's reply."""
 
 from __future__ import annotations
 
@@ -12,22 +12,14 @@ from policy_extraction._toolbox.texts import LONGEST_NAME, can_be_kept
 from policy_extraction.backends.api._limits import Usage
 from policy_extraction.backends.api._words import ROUNDING, TopTokens
 
-NOT_KNOWN = -9999.0  # servers write this, or less, for 'very improbable'
+NOT_KNOWN = -9999.0  # servers write this, or less, for a very improbable token
 COLUMNS = ("tokens", "token_logprobs", "top_logprobs")
-SPARE = 100  # tokens that a server may list beyond those asked for, such as the one that was drawn
-MOST_TOKENS = 10**7  # in one request; more than any model reads
+SPARE = 100  # tokens that a server may list in excess, such as the drawn one
+MOST_TOKENS = 10**7  # in one request; no model reads more
 
 
 class UnusableReplyError(Exception):
-    """The reply came, but without what was asked for.
-
-    Parameters
-    ----------
-    message
-        What is missing.
-    may_differ
-        Whether another sample of the same may have it.
-    """
+    """A reply lacks what was asked for; `may_differ` if another sample may have it."""
 
     def __init__(self, message: str, *, may_differ: bool = False) -> None:
         super().__init__(message)
@@ -35,13 +27,7 @@ class UnusableReplyError(Exception):
 
 
 def parsed(text: bytes) -> dict[str, Any]:
-    """The reply as a dict.
-
-    Raises
-    ------
-    UnusableReplyError
-        If it is not a whole JSON object.
-    """
+    """The reply as a dict; UnusableReplyError unless it is a whole JSON object."""
     try:
         reply = json.loads(text.decode("utf-8"))
     except (ValueError, RecursionError):
@@ -52,7 +38,7 @@ def parsed(text: bytes) -> dict[str, Any]:
 
 
 def usage_of(reply: Mapping[str, Any]) -> Usage | None:
-    """Tokens used, or None where the server does not count them in whole numbers."""
+    """Tokens used; None unless the server counts them in whole numbers."""
     usage = reply.get("usage")
     if not isinstance(usage, dict):
         return None
@@ -61,13 +47,7 @@ def usage_of(reply: Mapping[str, Any]) -> Usage | None:
 
 
 def name_of(reply: Mapping[str, Any], field: str) -> str | None:
-    """The name of a model or a fingerprint, or None where there is none.
-
-    Raises
-    ------
-    UnusableReplyError
-        If it is a name that no file can hold.
-    """
+    """The name of a model or a fingerprint, or None; UnusableReplyError if a file can't hold it."""
     name = reply.get(field)
     if not isinstance(name, str):
         return None
@@ -77,13 +57,7 @@ def name_of(reply: Mapping[str, Any], field: str) -> str | None:
 
 
 def text_of(reply: Mapping[str, Any]) -> str:
-    """What the model wrote.
-
-    Raises
-    ------
-    UnusableReplyError
-        If there is none.
-    """
+    """The text that the model wrote; UnusableReplyError if there is none."""
     choice = _choice(reply)
     message = choice.get("message")
     text = choice["text"] if "text" in choice else message.get("content") if isinstance(message, Mapping) else None
@@ -95,13 +69,7 @@ def text_of(reply: Mapping[str, Any]) -> str:
 
 
 def text_after(reply: Mapping[str, Any], prefix: str, *, required: bool) -> str:
-    """What the model wrote after the prefix. Where it was given, some servers return it with what was added to it.
-
-    Raises
-    ------
-    UnusableReplyError
-        If there is no text, or the prefix is required and is not its beginning.
-    """
+    """The text after the prefix, which some servers repeat; UnusableReplyError if a required prefix is missing."""
     text = text_of(reply)
     if text.lstrip().startswith(prefix):
         return text.lstrip()[len(prefix) :]
@@ -111,16 +79,13 @@ def text_after(reply: Mapping[str, Any], prefix: str, *, required: bool) -> str:
 
 
 def top_tokens_after(reply: Mapping[str, Any], prefix: str, n_asked: int) -> TopTokens:
-    """The listed tokens at the position where what the model wrote goes on after `prefix`; `n_asked` were asked for.
+    """The tokens listed for the position right after `prefix`; `n_asked` were asked for.
 
-    Raises
-    ------
-    UnusableReplyError
-        If there are no log-probabilities, the model wrote something else, or one of its tokens is both in the prefix
-        and in what follows.
+    Raises UnusableReplyError if there are no log-probabilities, the text begins otherwise, or a token of the text
+    reaches across the end of the prefix.
     """
     written = b""
-    # A token has at least one byte, so that the prefix ends before that.
+    # Each token has at least one byte, which bounds the number of tokens of the prefix.
     for token, log_p, listed in _positions(reply, len(prefix.encode()) + 1):
         if written.lstrip() == prefix.encode():
             if len(listed) > n_asked + SPARE:
@@ -140,7 +105,7 @@ _Position = tuple[bytes, float, list[tuple[bytes, float]]]
 
 
 def _positions(reply: Mapping[str, Any], most: int) -> list[_Position]:
-    """Of each of the first tokens that were written: its bytes, its log-probability, and those listed in its place."""
+    """For each of the first written tokens: its bytes, its log-probability, and the tokens listed in its place."""
     logprobs = _choice(reply).get("logprobs")
     if not logprobs:
         raise UnusableReplyError("the reply has no logprobs")
@@ -159,7 +124,7 @@ def _positions(reply: Mapping[str, Any], most: int) -> list[_Position]:
 
 def _entry(entry: Mapping[str, Any]) -> tuple[bytes, float]:
     written = entry.get("bytes")
-    if written is not None and not isinstance(written, list):  # of a number, bytes() would make as many zeros
+    if written is not None and not isinstance(written, list):  # bytes(n) would make n zeros
         raise UnusableReplyError(f"bytes of a token in the reply are {shown(written)}, expected a list")
     return entry["token"].encode() if written is None else bytes(written), _number(entry["logprob"])
 
@@ -182,7 +147,7 @@ def _top_tokens(token: bytes, log_p: float, listed: list[tuple[bytes, float]]) -
     known = [(other, p) for other, p in listed if p > NOT_KNOWN]
     if _mass(known) > 1 + ROUNDING:
         raise UnusableReplyError(f"the probabilities in the reply sum to {_mass(known):.4g}")
-    # Some servers list the token that was drawn although it is not among the most probable ones.
+    # Some servers list the drawn token although it is not among the most probable ones.
     smallest = min((p for other, p in known if other != token), default=0.0)
     if log_p > NOT_KNOWN and token not in [other for other, _ in listed]:
         known.append((token, log_p))

@@ -1,4 +1,4 @@
-"""How a prompt is put to a server."""
+"""Requests that put a prompt to a server."""
 
 from __future__ import annotations
 
@@ -10,42 +10,30 @@ from policy_extraction.backends.api._limits import Usage
 from policy_extraction.prompts._template import Prompt
 
 Prefill = Literal["none", "assistant", "user", "text"]
-CONTINUES = ("assistant", "text")  # the server takes the beginning of an answer as if the model had written it
+CONTINUES = ("assistant", "text")  # the server continues a given beginning of an answer
 
 GO_ON = "Your answer has been begun for you. Go on exactly where it stops, and do not repeat it:"
-# Fields of vLLM and SGLang. llama.cpp's server goes on from a last message of the assistant without being told.
+# Fields of vLLM and SGLang; llama.cpp's server needs none to continue a last message of the assistant.
 GO_ON_FIELDS = {"continue_final_message": True, "add_generation_prompt": False}
 
-MESSAGE_TOKENS = 32  # what a chat template puts around a message, generously
-IMAGE_TOKENS = 12_000  # more than the dearest known counting (2,833 and 5,667 a tile) gives a small image
+MESSAGE_TOKENS = 32  # upper bound of what a chat template adds to a message
+IMAGE_TOKENS = 12_000  # upper bound for a small image; the dearest known price is 2,833 and 5,667 a tile
 
 
 @dataclass(frozen=True)
 class Request:
-    """One request.
-
-    Parameters
-    ----------
-    kind
-        Which of the two interfaces it is for.
-    fields
-        Its body, without the model's name.
-    max_tokens
-        Tokens to write, at most.
-    most
-        Tokens that it can use, at most. A token has at least one byte.
-    """
+    """A request for /chat/completions ('chat') or /completions ('text')."""
 
     kind: Literal["chat", "text"]
-    fields: dict[str, Any]
-    max_tokens: int
-    most: Usage
+    fields: dict[str, Any]  # the body without the model's name
+    max_tokens: int  # to write
+    most: Usage  # upper bounds; a token has at least one byte
 
 
 def request_for(prompt: Prompt, begun: str, prefill: Prefill, max_tokens: int, **fields: Any) -> Request:
-    """What asks for the answer to a prompt, of which `begun` is written already, after the answer prefix.
+    """A request for an answer that goes on after the answer prefix and `begun`.
 
-    Where the model has to write the answer prefix itself, the tokens for it are added to `max_tokens`.
+    If the model has to write the prefix itself, `max_tokens` is raised by its length.
     """
     answer = prompt.answer_prefix + begun
     if prefill == "text":
@@ -74,7 +62,7 @@ def text_request(text: str, max_tokens: int, **fields: Any) -> Request:
 
 
 def user_message(text: str, image_png: bytes | None) -> dict[str, Any]:
-    """A message of the user, with an image or without one."""
+    """A message of the user, with an optional image."""
     if image_png is None:
         return {"role": "user", "content": text}
     url = f"data:image/png;base64,{base64.b64encode(image_png).decode()}"

@@ -1,4 +1,4 @@
-"""What goes over the wire: to one server only, and back in bounded size and without secrets."""
+"""The connection to a server: prompts go to it alone, and replies come bounded and without secrets."""
 
 from __future__ import annotations
 
@@ -10,18 +10,12 @@ from meanfield import InputError
 from policy_extraction.backends.api._reply import UnusableReplyError
 from policy_extraction.backends.api._secrets import Secrets, without_login
 
-MOST_BYTES = 2**25  # the whole vocabulary of 256,000 tokens, listed once, is 26 MB
-GZIP = 31  # zlib's name for it
+MOST_BYTES = 2**25  # a list of 256,000 tokens, a whole vocabulary, has 26 MB
+GZIP = 31  # zlib's number of this format
 
 
 def open_client(address: str, api_key: str, timeout: float, secrets: Secrets, *, proxies: bool) -> Any:
-    """A client of the `openai` library, which sends one request at a time to this server and nowhere else.
-
-    Raises
-    ------
-    InputError
-        If the address is none.
-    """
+    """A client of the `openai` library that sends to this server alone; InputError for a wrong address."""
     from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 
     async def stay(request: Any) -> None:
@@ -32,7 +26,7 @@ def open_client(address: str, api_key: str, timeout: float, secrets: Secrets, *,
             )
 
     async def bound(response: Any) -> None:
-        response.encoding = "utf-8"  # and not what the server says, which may be a way to pack
+        response.encoding = "utf-8"  # not the server's, which may name a compression
         packed = response.headers.get("content-encoding", "identity").strip().lower()
         if packed not in ("identity", "gzip", ""):
             raise UnusableReplyError("the reply is packed in another way than gzip")
@@ -42,11 +36,11 @@ def open_client(address: str, api_key: str, timeout: float, secrets: Secrets, *,
             text = (await _whole(parts, packed == "gzip")).decode("utf-8", "surrogateescape")
             yield secrets.hide(text).encode("utf-8", "surrogateescape")
 
-        response.aiter_bytes = whole  # by which the library reads it, an error's text too
+        response.aiter_bytes = whole  # the library reads replies and errors by it
 
     try:
         http = DefaultAsyncHttpxClient(trust_env=proxies, event_hooks={"request": [stay], "response": [bound]})
-        # The library's own retries would pass by the meter.
+        # The meter would not see the library's own retries.
         client = AsyncOpenAI(
             api_key=api_key,
             base_url=address,
@@ -55,14 +49,14 @@ def open_client(address: str, api_key: str, timeout: float, secrets: Secrets, *,
             http_client=http,
             default_headers={"Accept-Encoding": "gzip"},
         )
-    except Exception as error:  # the library's ways to say that an address is none
+    except Exception as error:  # the library has several errors for wrong addresses
         said = " ".join(secrets.hide(str(error)).split())
         raise InputError(f"base_url = {without_login(address)}: expected an address ({said})") from None
     return client
 
 
 async def _whole(parts: AsyncIterator[bytes], packed: bool) -> bytes:
-    """The body; UnusableReplyError where it is larger than a reply can be."""
+    """The body; UnusableReplyError if it is too large or no whole gzip."""
     body, unpack = bytearray(), zlib.decompressobj(GZIP)
     async for part in parts:
         try:
@@ -71,7 +65,7 @@ async def _whole(parts: AsyncIterator[bytes], packed: bool) -> bytes:
             raise UnusableReplyError("the reply is no whole gzip") from None
         if len(body) > MOST_BYTES:
             raise UnusableReplyError(f"the reply is larger than {MOST_BYTES // 2**20} MiB")
-        if unpack.unused_data:  # which zlib would collect
+        if unpack.unused_data:  # zlib would collect it without bound
             raise UnusableReplyError("the reply goes on after its gzip")
     if packed and not unpack.eof:
         raise UnusableReplyError("the reply is no whole gzip")

@@ -1,7 +1,7 @@
-"""Attention of the tokens of a tree to what precedes them in it.
+"""Attention of the tokens of a tree to their predecessors in it.
 
-All tokens of one pass follow a common prefix. A row is a path through the tree behind it; its tokens see the prefix and
-those before them in the row. Rows that share tokens repeat them, in attention only.
+All tokens of a pass follow a common prefix. A row is a path through the tree behind the prefix; its tokens see the
+prefix and their predecessors in the row. Rows that share tokens repeat them in attention only.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _CURRENT: ContextVar[Branches] = ContextVar("branches")
 
 
 class UnsupportedError(Exception):
-    """The model's attention is not the plain causal one that trees are written for."""
+    """The model's attention is not the plain causal attention that the tree needs."""
 
 
 @dataclass
@@ -32,7 +32,7 @@ class Prefix:
     layers: dict[int, tuple[Any, Any]] = field(default_factory=dict)
 
     def write(self, new: dict[int, tuple[Any, Any]], place: slice, start: int) -> None:
-        """Put the tokens `place` of `new` at `start`; what was there and behind is forgotten."""
+        """Put the tokens `place` of `new` at `start`, and forget all tokens from there on."""
         for layer, both in new.items():
             if layer not in self.layers:
                 self.layers[layer] = tuple(x.new_empty(x.shape[0], self.capacity, x.shape[2]) for x in both)
@@ -48,33 +48,19 @@ class Prefix:
 
 @dataclass
 class Branches:
-    """What the attention of one pass must know.
-
-    Parameters
-    ----------
-    prefix
-        What precedes.
-    rows
-        For each length the numbers of the tokens of the rows that have it, shape (rows, length).
-    home
-        For each token, its place in the rows one after the other.
-    kept
-        Numbers of tokens whose keys and values are handed out in `new`.
-    longest
-        The longest sequence, in tokens: a window that is no shorter hides nothing.
-    """
+    """The input of one pass's attention, and the keys and values that it keeps in `new`."""
 
     prefix: Prefix
-    rows: Sequence[Any]
-    home: Any
-    kept: Any
-    longest: int
+    rows: Sequence[Any]  # for each length, the token numbers of the rows of this length, shape (rows, length)
+    home: Any  # for each token, its place in the concatenated rows
+    kept: Any  # numbers of the tokens whose keys and values are kept
+    longest: int  # tokens of the longest sequence; a window of this size hides nothing
     new: dict[int, tuple[Any, Any]] = field(default_factory=dict)
 
 
 @contextmanager
 def branching(model: Any) -> Iterator[None]:
-    """Replace the attention of `model` inside the block."""
+    """Replace the attention of `model` inside the block by attention over branches."""
     from transformers import AttentionInterface
 
     AttentionInterface.register(NAME, _attend)
@@ -91,7 +77,7 @@ def branching(model: Any) -> Iterator[None]:
 
 @contextmanager
 def current(branches: Branches) -> Iterator[None]:
-    """Inside the block, forward passes are passes over these branches."""
+    """Make forward passes inside the block passes over these branches."""
     token = _CURRENT.set(branches)
     try:
         yield
@@ -102,7 +88,7 @@ def current(branches: Branches) -> Iterator[None]:
 def _attend(
     module: Any, query: Any, key: Any, value: Any, attention_mask: Any, scaling: float | None = None, **options: Any
 ) -> tuple[Any, None]:
-    """The attention function of transformers; arrays have the shape (1, heads, tokens, size)."""
+    """An attention function as transformers calls it; arrays have the shape (1, heads, tokens, size)."""
     import torch
 
     check_awaited()

@@ -1,7 +1,7 @@
-"""Log-probabilities of answers from plain batches: what works for every causal language model.
+"""Log-probabilities of answers from plain batches, for every causal language model.
 
-The tokens that all questions share are run once, where the model's cache can be copied. What follows is run in batches
-of equal length: without padding every position is exact.
+The tokens that all questions share run once if the model's cache can be copied. The rest runs in batches of equal
+length: without padding every position is exact.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from policy_extraction.backends.local._passes import add_scores, keeps_logits
+from policy_extraction.backends.local._prefix_tree import Wanted, sequences_of
 from policy_extraction.backends.local._tokens import Question, Tokens, shared_length
-from policy_extraction.backends.local._tree import Wanted, sequences_of
 
 Batch = list[tuple[Tokens, dict[int, list[Wanted]]]]
 
@@ -23,16 +23,8 @@ Batch = list[tuple[Tokens, dict[int, list[Wanted]]]]
 def batch_scores(model: Any, questions: Sequence[Question], tokens: int, share: bool = True) -> np.ndarray:
     """Log-probability that the model's answer begins with each word, shape (questions, words).
 
-    Parameters
-    ----------
-    model
-        A causal language model of transformers.
-    questions
-        What it reads, and the tokens of each possible answer; all have as many words.
-    tokens
-        How many a batch has at most, counting those of the shared beginning for each sequence. One is always run.
-    share
-        Run the beginning that all questions share only once.
+    A batch has at most `tokens` tokens, counting the shared beginning for each sequence, but at least one sequence.
+    `share` runs the beginning that all questions share only once.
     """
     import torch
 
@@ -65,7 +57,7 @@ def read(model: Any, sequences: Sequence[Tokens], cache: Any, places: Sequence[i
 
 
 def repeatable(model: Any) -> bool:
-    """Whether a cache can be copied for a batch; recurrent layers keep a state that can't, or there is no cache."""
+    """Whether the model has a cache that can be copied; the states of recurrent layers can't."""
     import torch
 
     with torch.inference_mode():
@@ -78,7 +70,7 @@ def repeatable(model: Any) -> bool:
 
 
 def repeated(cache: Any, rows: Sequence[int]) -> Any:
-    """A copy of a cache that has these of its rows, in this order."""
+    """A copy of these rows of a cache, in this order."""
     import torch
 
     result = copy.copy(cache)
@@ -88,7 +80,7 @@ def repeated(cache: Any, rows: Sequence[int]) -> Any:
 
 
 def _shared(questions: Sequence[Question]) -> Tokens:
-    """The tokens to run once; the last token of a context is left, since its logits are wanted."""
+    """The tokens to run once; never the last token of a context, whose logits are wanted."""
     if len(questions) < 2:
         return ()
     contexts = [question.context for question in questions]

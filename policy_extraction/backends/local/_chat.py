@@ -1,4 +1,4 @@
-"""A prompt in the form that a model was trained on."""
+"""Prompts in the chat format of a model."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from policy_extraction.prompts._template import Prompt
 
 Tokenizer: TypeAlias = Any  # transformers.PreTrainedTokenizerBase
 
-# How an assistant's turn can begin with thoughts, of which the answer must be no part.
+# Beginnings of an assistant's turn that open a block of thoughts.
 THINKING = re.compile(r"<(think|thinking|thought|reasoning)>\s*$")
 CHANNELS = "<|start|>assistant"  # models that open a channel first
 FINAL_CHANNEL = "<|channel|>final<|message|>"
 
-# Some templates name today's date, with which a policy would depend on the day when it was measured.
+# Some templates print today's date, and a policy would depend on the day of its measurement.
 TODAY = "{%- macro strftime_now(form) -%}26 Jul 2024{%- endmacro -%}"
 
 
@@ -23,10 +23,10 @@ def render(tokenizer: Tokenizer, prompt: Prompt) -> str:
     """The text up to the word, special tokens included.
 
     System and user message go through the tokenizer's chat template, and the answer prefix starts the assistant's turn.
-    Where a template has no system role, the system message opens the user's. Where it lets the model think first, the
-    thoughts are empty: thinking is switched off, and a block that is open nevertheless is closed. A tokenizer without a
-    chat template gets the three parts in a row, separated by empty lines, after its token for the beginning of a text
-    if it sets one. Where a template asks for today's date it is told 26 Jul 2024, the one that Llama's use by default.
+    Without a system role, the system message begins the user message. Thinking is switched off, and a block of thoughts
+    that is open nevertheless is closed. A template that asks for today's date gets 26 Jul 2024, the default of Llama's
+    templates. Without a chat template, the text is the three parts, separated by empty lines, behind the token for the
+    beginning of a text if the tokenizer sets one.
 
     Raises
     ------
@@ -40,7 +40,7 @@ def render(tokenizer: Tokenizer, prompt: Prompt) -> str:
     folded = {"role": "user", "content": f"{prompt.system}\n\n{prompt.user}"}
     for messages in ([system, user], [folded]):
         text = _apply(tokenizer, messages)
-        # Some templates refuse a system role, others drop it in silence, and some trim what they are given.
+        # Some templates refuse a system role, some drop it silently, and some trim messages.
         if text is not None and prompt.system.strip() in text:
             return _without_thoughts(text) + prompt.answer_prefix
     raise InputError(f"the chat template of {tokenizer.name_or_path or 'this tokenizer'} does not take a user message")

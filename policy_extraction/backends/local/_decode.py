@@ -1,7 +1,7 @@
 """Sampled continuations of prompts.
 
-Equal continuations are run once: the copies of a prompt share its forward pass, and copies that have said the same so
-far share the next one. Each copy draws from random numbers of its own, so that batches don't change what it says.
+Equal continuations run once: the copies of a prompt share its forward pass, and copies with the same text so far share
+the next one. Each copy has its own random numbers, so its text does not depend on the batches.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from policy_extraction.backends.local._tokens import Tokens
 
 @dataclass(frozen=True)
 class _Row:
-    """A continuation and the numbers of the copies that wrote it."""
+    """A continuation, and the numbers of the copies that wrote it."""
 
     parent: int
     written: Tokens
@@ -35,24 +35,11 @@ def continuations(
     rows_at_once: Callable[[int], int],
     with_cache: bool,
 ) -> list[Tokens]:
-    """What the model writes after each context, without the token that stops it.
+    """The model's continuation of each context, without the token that stops it.
 
-    Parameters
-    ----------
-    model
-        A causal language model of transformers.
-    contexts
-        What it reads.
-    draws
-        Uniform random numbers, shape (contexts, longest continuation).
-    temperature
-        0 for the most probable token.
-    stops
-        Tokens that end a continuation.
-    rows_at_once
-        How many sequences of a length are run together.
-    with_cache
-        Whether the model has a cache that can be copied.
+    `draws` are uniform random numbers, shape (contexts, longest continuation); temperature 0 takes the most probable
+    token. `rows_at_once` gives the number of sequences of a length that run together. `with_cache` tells whether the
+    model has a cache that can be copied.
     """
     import torch
 
@@ -103,14 +90,14 @@ def _continue(
 
 
 def _by_token(chosen: np.ndarray, copies: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
-    """Each token that was chosen, and the copies that chose it, in one pass over the sorted tokens."""
+    """Each chosen token and its copies, in one pass over the sorted tokens."""
     order = np.argsort(chosen, kind="stable")
     tokens, first = np.unique(chosen[order], return_index=True)
     return zip(tokens.tolist(), np.split(copies[order], first[1:]), strict=True)
 
 
 def _groups(rows: Sequence[_Row], most: int) -> list[list[_Row]]:
-    """Rows to run together: of at most `most` copies in all, so that they never become more rows, or a single row."""
+    """Rows to run together: a single row, or rows of at most `most` copies, which bounds the rows to come."""
     groups: list[list[_Row]] = []
     copies = 0
     for row in rows:
@@ -124,7 +111,7 @@ def _groups(rows: Sequence[_Row], most: int) -> list[list[_Row]]:
 
 
 def _chosen(logits: Any, draws: np.ndarray, temperature: float) -> np.ndarray:
-    """For each of the draws a token, by inversion of the distribution function."""
+    """A token for each draw, by inversion of the distribution function."""
     logits = logits.float().cpu().double().numpy()
     if temperature == 0:
         return np.full(len(draws), logits.argmax())

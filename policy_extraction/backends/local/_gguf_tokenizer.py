@@ -1,8 +1,8 @@
-"""Tokenizers that transformers reads from GGUF files otherwise than the model was trained with.
+"""Repair of tokenizers that transformers reads wrongly from GGUF files.
 
-A GGUF file names how text is cut up before its pairs of bytes are merged (`tokenizer.ggml.pre`). Releases of
-transformers up to 5.23 do not look at it for 'smollm', which sets digits apart: without that the empty line before a
-number, ĊĊ, falls into two tokens that the model never saw there.
+A GGUF file names how text is split before pairs of bytes are merged (`tokenizer.ggml.pre`). Releases of transformers up
+to 5.23 ignore it for 'smollm', which splits off digits: the empty line before a number, ĊĊ, then becomes two tokens
+that the model never saw there.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ SETS_DIGITS_APART = frozenset({"smollm"})
 
 
 def mend_tokenizer(tokenizer: Any, gguf: Path) -> Any:
-    """The tokenizer that was read from the file `gguf`, with digits set apart where the file says so."""
+    """The tokenizer that was read from the file `gguf`, with digits split off if the file says so."""
     from gguf import GGUFReader
     from tokenizers import pre_tokenizers
 

@@ -10,7 +10,7 @@ LIBRARIES = ("torch", "transformers")
 
 
 def require_libraries() -> None:
-    """InputError where PyTorch or transformers is not installed."""
+    """InputError unless PyTorch and transformers are installed."""
     missing = [name for name in LIBRARIES if importlib.util.find_spec(name) is None]
     if missing:
         raise InputError(

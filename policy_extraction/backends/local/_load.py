@@ -1,4 +1,4 @@
-"""A language model in memory."""
+"""Loading a language model."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from policy_extraction.backends.local._gguf_tokenizer import mend_tokenizer
 from policy_extraction.backends.local._libraries import require_libraries
 from policy_extraction.backends.local._source import SMOLLM2, Source
 
-COPY = 2  # number of the way in which the copy is made
+COPY = 2  # version of the copy's making
 
 
 @dataclass(frozen=True)
@@ -28,26 +28,19 @@ class LanguageModel:
 
     @property
     def context_length(self) -> int | None:
-        """The longest text it takes, in tokens; None where its configuration does not say."""
+        """The longest text that it takes, in tokens; None if its configuration does not say."""
         return getattr(self.model.config.get_text_config(), "max_position_embeddings", None)
 
 
-def given(model: Any, tokenizer: Any) -> LanguageModel:
-    """A model that the caller has loaded already."""
-    require_libraries()
-    name = Path(getattr(model.config, "_name_or_path", "") or "unnamed").name
-    return LanguageModel(model.eval(), tokenizer, name)
-
-
 def dtype_name(dtype: object, device_map: object) -> str:
-    """The number format to load, 'float32' on the CPU and the checkpoint's own elsewhere where none is asked for."""
+    """The number format to load; by default 'float32' on the CPU and the checkpoint's own elsewhere."""
     if dtype is None:
         return "float32" if device_map in (None, "cpu") else "auto"
     return str(dtype).removeprefix("torch.")
 
 
 def load(source: Source, dtype: str, device_map: Any = None, quantization_config: Any = None) -> LanguageModel:
-    """The model at `source`, ready to be run; the options are those of transformers' `from_pretrained`.
+    """The model at `source`, ready to run; the options are those of transformers' `from_pretrained`.
 
     Raises
     ------
@@ -97,7 +90,7 @@ def _from_pretrained(source: Source, dtype: str, device_map: Any, quantization_c
 
 
 def _unpacked(source: Source) -> Source:
-    """The copy in safetensors format, made if it is missing; the GGUF file itself where no copy can be written."""
+    """The copy in safetensors format, made if it is missing; the GGUF file itself if no copy can be written."""
     folder = cache_folder() / "models" / f"{source.identity.replace(' ', '-').replace(':', '-')}-{COPY}"
 
     def fill(temporary: Path) -> None:
@@ -113,7 +106,7 @@ def _unpacked(source: Source) -> Source:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Without the progress bars of transformers, which say nothing about the extraction."""
+    """Hide the progress bars of transformers, which say nothing about the extraction."""
     from transformers.utils import logging
 
     shown = logging.is_progress_bar_enabled()

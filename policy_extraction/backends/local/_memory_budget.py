@@ -1,4 +1,4 @@
-"""How much of a model's work fits a memory budget."""
+"""The size of passes that fit a memory budget."""
 
 from __future__ import annotations
 
@@ -9,45 +9,45 @@ from meanfield import InputError
 
 GIB = 1024**3
 DEFAULT_BUDGET = GIB
-# Larger passes don't make a processor faster, and what is written to memory between layers leaves its caches.
+# Larger passes are no faster on a processor, and their arrays do not fit its caches.
 MOST_TOKENS_CPU = 1536
 LEAST_TOKENS = 64
-LOGIT_BYTES = 20  # a logit, as it is and in double precision, and the exponentials that are summed
+LOGIT_BYTES = 20  # a logit in single and in double precision, and its exponential
 
 
 @dataclass(frozen=True)
 class Footprint:
-    """Bytes of one token: in the key-value cache, in a layer at work, and where its predictions are wanted."""
+    """Bytes that one token takes."""
 
-    cached: int
-    working: int
-    predicted: int
+    cached: int  # in the key-value cache
+    working: int  # in a running layer
+    predicted: int  # if its predictions are wanted
 
     def tokens(self, budget: int, longest: int) -> int:
-        """Tokens of a pass beside the cache of a sequence of `longest` tokens; InputError if there is no room."""
+        """Tokens that a pass may have beside the cache of `longest` tokens; InputError if there is no room."""
         each = 2 * self.cached + self.working
         room = (budget - longest * self.cached - self.predicted) // each
         if room < LEAST_TOKENS:
             least = longest * self.cached + self.predicted + LEAST_TOKENS * each
             raise InputError(
-                f"memory_budget = {budget}: expected at least {least} bytes for prompts of {longest} tokens, beside "
+                f"memory_budget = {budget}: expected at least {least} bytes for prompts of {longest} tokens, besides "
                 "the weights"
             )
         return room
 
     def passes(self, budget: int, longest: int) -> int:
-        """Passes of `MOST_TOKENS_CPU` tokens side by side, each with a cache of its own; one at least."""
+        """Concurrent passes of `MOST_TOKENS_CPU` tokens, each with its own cache; at least one."""
         each = MOST_TOKENS_CPU * (2 * self.cached + self.working) + longest * self.cached + self.predicted
         return max(1, budget // each)
 
     @property
     def wanted(self) -> int:
-        """How many tokens more a prediction counts."""
+        """The number of tokens that a prediction counts for."""
         return -(-self.predicted // (2 * self.cached + self.working))
 
 
 def footprint(model: Any) -> Footprint:
-    """Of a causal language model of transformers, from its configuration and the cache of a pass over two tokens."""
+    """The footprint of a model, from its configuration and the cache of a pass over two tokens."""
     config = model.config.get_text_config()
     size = model.dtype.itemsize
     hidden = config.hidden_size
@@ -55,14 +55,14 @@ def footprint(model: Any) -> Footprint:
     queries = heads * (getattr(config, "head_dim", None) or hidden // heads)
     inner = max(getattr(config, "intermediate_size", None) or 0, 4 * hidden)
     cached = _cached(model)
-    # A residual stream, its norm and their copies; three arrays of the inner layer; queries, keys and values, attended
-    # to in rows that repeat some of them, and outputs.
+    # The residual stream, its norm and their copies; three arrays of the inner layer; queries, keys, values and
+    # outputs, which attention partly repeats in rows.
     working = size * (6 * hidden + 3 * inner + 8 * queries) + 4 * cached // config.num_hidden_layers
     return Footprint(cached, working, LOGIT_BYTES * config.vocab_size)
 
 
 def _cached(model: Any) -> int:
-    """Bytes that one token takes in the key-value cache; 0 where there is none."""
+    """Bytes that one token takes in the key-value cache; 0 without a cache."""
     import torch
 
     with torch.inference_mode():

@@ -1,7 +1,7 @@
-"""Linear layers in oneDNN's own weight layout, for the time of a measurement on the CPU.
+"""Linear layers in oneDNN's weight layout, for measurements on the CPU.
 
-PyTorch sends float32 products to MKL, which on some processors uses half of the vector width; with packed weights an
-extraction was measured to be twice as fast, at the same precision.
+PyTorch sends float32 products to MKL, which uses half of the vector width on some processors. Packed weights made an
+extraction twice as fast, at the same precision.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ def _available() -> bool:
 
 @contextmanager
 def packed_linears(model: Any) -> Iterator[None]:
-    """Run the float32 linear layers of `model` with packed weights inside the block; restores them afterwards."""
+    """Run the float32 linear layers of `model` with packed weights inside the block."""
     layers = _eligible(model)
     try:
         try:
             for layer in layers:
                 layer.forward = _packed_forward(layer)
-        except (AttributeError, RuntimeError):  # the operators are private to PyTorch and may change
+        except (AttributeError, RuntimeError):  # PyTorch's private operators may change
             for layer in layers:
                 layer.__dict__.pop("forward", None)
         yield

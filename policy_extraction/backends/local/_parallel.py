@@ -1,7 +1,7 @@
-"""Several passes at a time on the CPU, each on its share of the threads.
+"""Concurrent passes on the CPU, each on its share of the threads.
 
-The many small operations of a pass scale badly with threads: two passes on one thread each were measured to be 1.5
-times as fast as one after the other on two.
+The many small operations of a pass scale badly with threads: two concurrent passes on one thread each were 1.5 times as
+fast as two successive ones on two threads.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ _HERE = threading.local()
 
 
 class AbandonedError(Exception):
-    """Nobody waits for this work any more."""
+    """Nobody waits for this work any longer."""
 
 
 def check_awaited() -> None:
-    """Ends the work of a thread that nobody waits for any more, as after Ctrl-C; called often in long work."""
+    """End the work of this thread if nobody waits for it, as after Ctrl-C; long work calls this often."""
     abandoned: threading.Event | None = getattr(_HERE, "abandoned", None)
     if abandoned is not None and abandoned.is_set():
         raise AbandonedError
 
 
 def in_order(work: Callable[[Any], Any], items: Iterable[Any], workers: int) -> Generator[Any, None, None]:
-    """work(item) of each item, in the order of the items, `workers` at a time."""
+    """work(item) of each item in the order of the items, by `workers` threads."""
     import torch
 
     if workers == 1:

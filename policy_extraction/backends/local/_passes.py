@@ -1,7 +1,7 @@
-"""A tree of tokens, run branch by branch.
+"""Forward passes over a tree of tokens, branch by branch.
 
-One pass runs branches that follow a common prefix and fit the memory, each token once. Where a branch is too large,
-only its first edge is run; its keys and values lengthen the prefix of the branches behind it.
+One pass runs branches that follow a common prefix and fit the memory, each token once. Of a branch that is too large
+only the first edge runs; its keys and values lengthen the prefix of the branches behind it.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from typing import Any
 import numpy as np
 
 from policy_extraction.backends.local._attention import Branches, Prefix, branching, current
+from policy_extraction.backends.local._prefix_tree import Edge, Wanted, cut, tree
 from policy_extraction.backends.local._tokens import Question, Tokens, shared_length
-from policy_extraction.backends.local._tree import Edge, Wanted, cut, tree
 
 BLOCK = 32  # tokens
 
 
 @dataclass(frozen=True)
 class Room:
-    """What one pass can hold: `tokens`, of which those whose predictions are wanted count `wanted` more each."""
+    """The size of a pass: `tokens`, where a token whose prediction is wanted counts `wanted` more."""
 
     tokens: int
     wanted: int
 
     def cost(self, edge: Edge) -> int:
-        """Of an edge and all behind it."""
+        """The cost of an edge and all edges behind it."""
         return edge.n_tokens + self.wanted * edge.n_wanted
 
 
@@ -42,7 +42,7 @@ class _Pass:
     opened: list[tuple[Edge, int]] = field(default_factory=list)
 
     def add(self, edge: Edge, before: list[int], whole: bool) -> None:
-        """Take in an edge behind the tokens `before`; all that follows it too, or else only this edge."""
+        """Add an edge behind the tokens `before`, with all edges behind it if `whole`."""
         first = len(self.tokens)
         row = [*before, *range(first, first + len(edge.tokens))]
         self.tokens += edge.tokens
@@ -57,21 +57,17 @@ class _Pass:
 
 
 class Beginning:
-    """Keys and values of the tokens that questions begin with, kept from one portion of them to the next.
+    """Keys and values of the tokens that all questions begin with, kept between portions of questions.
 
-    They are run in blocks, each alone: its numbers depend on the tokens before it, and on no portion that came before.
-
-    Parameters
-    ----------
-    longest
-        Tokens of the longest sequence to come.
+    They run in blocks, each alone: its numbers depend on the tokens before it and not on earlier portions. `longest` is
+    the length of the longest sequence to come.
     """
 
     def __init__(self, longest: int) -> None:
         self._prefix, self._tokens = Prefix(longest), ()
 
     def of(self, model: Any, tokens: Tokens) -> Prefix:
-        """The prefix that ends with these tokens, whole blocks of them."""
+        """The prefix of these tokens, which are whole blocks."""
         same = min(shared_length([self._tokens, tokens]), len(tokens)) // BLOCK * BLOCK
         for start in range(same, len(tokens), BLOCK):
             block = _Pass()
@@ -88,21 +84,8 @@ def tree_scores(
 ) -> np.ndarray:
     """Log-probability that the model's answer begins with each word, shape (questions, words).
 
-    Parameters
-    ----------
-    model
-        A causal language model of transformers whose attention is the plain one.
-    questions
-        What it reads, and the tokens of each possible answer; all have as many words.
-    room
-        Size of a pass.
-    beginning
-        Where the tokens that all contexts share are kept for the next call; None to run them with the others.
-
-    Raises
-    ------
-    UnsupportedError
-        If the model's attention is another one.
+    `beginning` keeps the tokens that all contexts share for the next call; None runs them with the others. Raises
+    UnsupportedError if the model's attention is not the plain causal one.
     """
     import torch
 
@@ -117,7 +100,7 @@ def tree_scores(
 
 
 def _visit(model: Any, edge: Edge, prefix: Prefix, room: Room, longest: int, scores: np.ndarray) -> None:
-    """Run what follows an edge, which `prefix` ends with."""
+    """Run all edges behind an edge with which `prefix` ends."""
     for one in _passes(edge.children, room):
         prefix.length = edge.end
         new = _run(model, one, prefix, longest, scores)
@@ -130,7 +113,7 @@ def _visit(model: Any, edge: Edge, prefix: Prefix, room: Room, longest: int, sco
 
 
 def _passes(edges: Sequence[Edge], room: Room) -> Iterator[_Pass]:
-    """Whole branches together as far as they fit, and the first edges of those that are too large."""
+    """Passes of whole branches as far as they fit, and of the first edges of larger branches."""
     one, used = _Pass(), 0
     for edge in edges:
         whole = room.cost(edge) <= room.tokens
@@ -146,7 +129,7 @@ def _passes(edges: Sequence[Edge], room: Room) -> Iterator[_Pass]:
 
 
 def _run(model: Any, one: _Pass, prefix: Prefix, longest: int, scores: np.ndarray) -> dict[int, tuple[Any, Any]]:
-    """One forward pass: adds what is wanted to `scores`, and returns keys and values of the opened edges by layer."""
+    """One forward pass: add to `scores`, and return keys and values of the opened edges by layer."""
     import torch
 
     def numbers(values: Sequence[Any]) -> torch.Tensor:
@@ -172,12 +155,12 @@ def _run(model: Any, one: _Pass, prefix: Prefix, longest: int, scores: np.ndarra
 
 
 def keeps_logits(model: Any) -> bool:
-    """Whether the model can be asked for the predictions at some positions only."""
+    """Whether the model can predict at chosen positions only."""
     return "logits_to_keep" in inspect.signature(model.forward).parameters
 
 
 def add_scores(scores: np.ndarray, logits: Any, wanted: Sequence[Sequence[Wanted]]) -> None:
-    """Add log-probabilities to `scores` (questions, words), from logits of shape (positions, vocabulary)."""
+    """Add log-probabilities to `scores` (questions, words) from logits (positions, vocabulary)."""
     logits = logits.double() if logits.device.type == "cpu" else logits.float().cpu().double()
     totals = logits.logsumexp(-1).numpy()
     for row, total, asked in zip(logits.numpy(), totals, wanted, strict=True):

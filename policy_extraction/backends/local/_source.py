@@ -1,4 +1,4 @@
-"""Where a model is, and which one exactly it is, without loading it."""
+"""The place and identity of a model, found without loading it."""
 
 from __future__ import annotations
 
@@ -16,39 +16,20 @@ HUB_TIMEOUT = 10.0  # seconds
 
 @dataclass(frozen=True)
 class Source:
-    """A model that can be loaded.
+    """A model that can be loaded."""
 
-    Parameters
-    ----------
-    name
-        For people and for the coordinate `model`.
-    identity
-        Changes when the weights or the tokenizer do; key of the cache.
-    location
-        A folder, or the name of a hub repository.
-    gguf_file
-        File within `location`, for weights in GGUF format.
-    revision
-        Commit of the hub repository.
-    offline
-        True where only files that are already here may be read.
-    """
-
-    name: str
-    identity: str
-    location: str
-    gguf_file: str | None = None
-    revision: str | None = None
-    offline: bool = True
+    name: str  # for people and for the coordinate `model`
+    identity: str  # key of the cache; changes with weights and tokenizer
+    location: str  # a folder, or the name of a hub repository
+    gguf_file: str | None = None  # file in `location`, for weights in GGUF format
+    revision: str | None = None  # commit of the hub repository
+    offline: bool = True  # read local files only
 
 
 def find(model: str | Path, gguf_file: str | None = None) -> Source:
-    """The model with this name: the embedded one, a local folder, a GGUF file, or a repository of the Hugging Face hub.
+    """The embedded model, a local folder, a GGUF file, or a repository of the Hugging Face hub.
 
-    Raises
-    ------
-    InputError
-        If there is no such model, or the hub can't be reached and the model is not among its downloaded ones.
+    Raises InputError if there is no such model, or the hub can't be reached and the model is not downloaded yet.
     """
     if model == SMOLLM2 and gguf_file is None:
         path = _embedded.gguf_path()
@@ -80,7 +61,7 @@ def _local(folder: Path, gguf_file: str | None) -> Source:
 
 
 def _fingerprint(files: list[Path]) -> str:
-    """Weights may be hundreds of GB, so sizes and times stand for the contents."""
+    """A hash of names, sizes and times; weights can have hundreds of GB."""
     parts = [(str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in files]
     return f"files:{hashlib.sha256(repr(parts).encode()).hexdigest()}"
 
@@ -98,7 +79,7 @@ def _hub(name: str, gguf_file: str | None) -> Source:
         raise InputError(f"model = {name}: access must be asked for on its hub page, then `hf auth login`") from None
     except RepositoryNotFoundError:
         raise InputError(f"model = {name}: neither a folder here nor a (public) model on the hub") from None
-    except Exception as error:  # each release of the hub client brings the errors of another HTTP library
+    except Exception as error:  # releases of the hub client raise errors of different HTTP libraries
         downloaded = try_to_load_from_cache(name, gguf_file or "config.json")
         if not isinstance(downloaded, str):
             reason = str(error).partition("\n")[0] or type(error).__name__
@@ -110,6 +91,6 @@ def _hub(name: str, gguf_file: str | None) -> Source:
 
 
 def _commit_of(downloaded: Path) -> str:
-    """The hub client keeps files as …/snapshots/COMMIT/FILE."""
+    """The COMMIT in …/snapshots/COMMIT/FILE, where the hub client keeps files."""
     parts = downloaded.parts
     return parts[len(parts) - parts[::-1].index("snapshots")]

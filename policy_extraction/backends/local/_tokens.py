@@ -13,33 +13,28 @@ Tokens = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Question:
-    """The tokens that a model reads (`context`), and for each word the tokens that would answer."""
+    """The tokens that a model reads (`context`), and the tokens of each word as an answer."""
 
     context: Tokens
     answers: tuple[Tokens, ...]
 
 
 def questions(tokenizer: Tokenizer, texts: Sequence[str], words: Sequence[str]) -> list[Question]:
-    """For each text, what the model reads and how each of the words would go on.
+    """The tokens of each text, and of each word as its continuation.
 
-    Text and word are encoded together, since a word after an opening quotation mark and a word after a space are
-    different tokens. Where a tokenizer merges the end of the text into a word, the answers start at the last token that
-    all the encodings share.
-
-    Raises
-    ------
-    InputError
-        If the tokenizer cannot tell a word from another one or does not know it.
+    Text and word are encoded together, because a word after a quotation mark and a word after a space are different
+    tokens. If a tokenizer merges the end of the text into a word, the answers start after the last token that all
+    encodings share. Raises InputError if the tokenizer does not know a word or can't tell it from another.
     """
     result = _encoded(tokenizer, texts, words)
-    # The answers depend on the end of the text alone, which is the same in every memory state.
+    # The answers depend only on the end of the text, which all memory states share.
     for answers in {question.answers for question in result}:
         _check_answers(tokenizer, answers, words)
     return result
 
 
 def spelled(tokenizer: Tokenizer, text: str, words: Sequence[str]) -> Question:
-    """The same for one text, whatever the tokenizer makes of the words."""
+    """The same for one text, without checks of the words."""
     return _encoded(tokenizer, [text], words)[0]
 
 
@@ -55,7 +50,7 @@ def _encoded(tokenizer: Tokenizer, texts: Sequence[str], words: Sequence[str]) -
 
 
 def shared_length(sequences: Iterable[Tokens]) -> int:
-    """How many tokens all sequences have in common from the start."""
+    """The number of tokens that all sequences share at their start."""
     sequences = list(sequences)
     first, last = min(sequences), max(sequences)
     return next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), min(len(first), len(last)))

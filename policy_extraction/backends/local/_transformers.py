@@ -1,4 +1,4 @@
-"""Language models that run here, through transformers."""
+"""Local language models, run by transformers."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, nullcontext
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from policy_extraction.backends.local._batches import batch_scores, repeatable
 from policy_extraction.backends.local._chat import render
 from policy_extraction.backends.local._decode import continuations
 from policy_extraction.backends.local._disjoint import disjoint
-from policy_extraction.backends.local._libraries import LIBRARIES
+from policy_extraction.backends.local._libraries import LIBRARIES, require_libraries
 from policy_extraction.backends.local._load import LanguageModel
 from policy_extraction.backends.local._memory_budget import (
     DEFAULT_BUDGET,
@@ -32,10 +33,10 @@ from policy_extraction.backends.local._passes import Beginning, Room, tree_score
 from policy_extraction.backends.local._tokens import Question, Tokens, questions, spelled
 from policy_extraction.prompts._template import Prompt
 
-# Neighbours in the tree that are measured together, at most. How many depends on the model and not on a clock: an
-# interrupted measurement goes on with the very same portions, so that its numbers are the same to the last bit.
+# Most neighbours in the tree that are measured together. Their number depends on the model and not on a clock: an
+# interrupted measurement goes on with the same portions, so its numbers are the same to the last bit.
 PORTION = 128
-# Prompts times weights on a CPU: some four seconds of a core. Smaller portions were measured to take longer in all.
+# Prompts times weights of a portion on a CPU: about four seconds of a core. Smaller portions take longer in all.
 WORK = 2.2e9
 
 
@@ -45,13 +46,13 @@ class TransformersBackend:
     Parameters
     ----------
     open_model
-        Loads the model. Not called before the model is needed.
+        Function that loads the model when it is first needed.
     name
-        For people.
+        Name for people.
     identity
-        Changes when weights, tokenizer or number format do; empty if that can't be known.
+        Key of kept answers; it changes with weights, tokenizer and number format. Empty to keep none.
     memory_budget
-        Bytes for key-value caches and activations, beside the weights; None for 1 GiB.
+        Bytes for key-value caches and activations, besides the weights; None for 1 GiB.
     """
 
     def __init__(
@@ -66,7 +67,7 @@ class TransformersBackend:
 
     @cached_property
     def language_model(self) -> LanguageModel:
-        """The model and its tokenizer, loaded when they are first needed."""
+        """The model and its tokenizer."""
         return self._open()
 
     @cached_property
@@ -88,7 +89,7 @@ class TransformersBackend:
         return found | ({"quantization": str(getattr(method, "value", method))} if method else {})
 
     def check(self, prompts: Sequence[Prompt], words: Sequence[str]) -> None:
-        """As in `Backend`: words, lengths, memory, and that the model's predictions are numbers."""
+        """As in `Backend`: check words, lengths and memory, and that the model's predictions are numbers."""
         asked = self._questions(prompts, words)
         self._tokens_of_a_pass(asked)
         longest = max(asked, key=lambda question: len(question.context))
@@ -107,7 +108,7 @@ class TransformersBackend:
             numbers = [order[first : first + size] for first in range(0, len(order), size)]
             portions = [[asked[number] for number in some] for some in numbers]
             work = in_order(self._method(asked, exact), portions, self._workers(asked, exact))
-            # The attention is replaced once around all passes: several run at a time, and end before it is put back.
+            # The attention is replaced once around all passes, which run concurrently and end before it is put back.
             with branching(model) if exact else nullcontext(), closing(work) as measured:
                 for some, portion, begun in zip(numbers, portions, measured, strict=True):
                     rows = zip(self._finite(begun), portion, strict=True)
@@ -117,7 +118,7 @@ class TransformersBackend:
     def generate(
         self, prompts: Sequence[Prompt], *, max_tokens: int, temperature: float = 1.0, seed: int = 0
     ) -> list[str]:
-        """As in `Backend`. Copies of a prompt share its forward pass, and copies that say the same share the next."""
+        """As in `Backend`. Copies of a prompt share forward passes as long as their texts are equal."""
         model, tokenizer = self.language_model.model, self.language_model.tokenizer
         contexts = self._contexts(prompts)
         if not contexts:
@@ -137,7 +138,7 @@ class TransformersBackend:
         return tokenizer.batch_decode([list(tokens) for tokens in written], skip_special_tokens=True)
 
     def tokens(self, words: Sequence[str]) -> list[str]:
-        """The numbers of the tokens of each word, as it is spelled after the last prompt that was asked."""
+        """The token numbers of each word as an answer to the last prompt that was asked."""
         question = spelled(self.language_model.tokenizer, self._example, words)
         return [" ".join(map(str, answer)) for answer in question.answers]
 
@@ -178,9 +179,9 @@ class TransformersBackend:
         return min(most, MOST_TOKENS_CPU) if model.device.type == "cpu" else most
 
     def _workers(self, asked: Sequence[Question], exact: bool) -> int:
-        """How many passes run at a time: on the CPU as many as have a thread each and fit the budget together.
+        """The number of concurrent passes: on the CPU as many as fit the budget and have a thread each.
 
-        It does not depend on how much is left to do: numbers differ in their last bits with the threads of a pass.
+        It does not depend on the remaining work, because the last bits of numbers depend on the threads of a pass.
         """
         import torch
 
@@ -190,28 +191,28 @@ class TransformersBackend:
         return min(self._footprint.passes(self._budget, _longest(asked)), torch.get_num_threads())
 
     def _portion(self, exact: bool) -> int:
-        """Prompts of a portion; without the tree each portion runs its shared beginning anew."""
+        """Prompts of a portion; without the tree, each portion runs its shared beginning again."""
         model = self.language_model.model
         if not exact or model.device.type != "cpu":
             return PORTION
         return max(4, min(PORTION, int(WORK / sum(weights.numel() for weights in model.parameters()))))
 
     def _method(self, asked: Sequence[Question], exact: bool) -> Callable[[Sequence[Question]], np.ndarray]:
-        """The tree where it gives what plain forward passes give, batches for other models."""
+        """The function that scores a portion: by the tree if that is exact, else by batches."""
         model, tokens = self.language_model.model, self._tokens_of_a_pass(asked)
         if exact:
             room, here = Room(tokens, self._footprint.wanted), threading.local()
 
             def scores(portion: Sequence[Question]) -> np.ndarray:
                 if not hasattr(here, "beginning"):
-                    here.beginning = Beginning(_longest(asked) - 1)  # the last token of an answer is never read
+                    here.beginning = Beginning(_longest(asked) - 1)  # an answer's last token is never read
                 return tree_scores(model, portion, room, here.beginning)
 
             return scores
         return lambda portion: batch_scores(model, portion, tokens)
 
     def _exact(self, asked: Sequence[Question]) -> bool:
-        """Whether the tree is exact for prompts of this length, found out once."""
+        """Whether the tree is exact for prompts of this length; tested once."""
         longest = _longest(asked)
         if longest > self._exact_up_to and self._tree_is_exact(asked):
             self._exact_up_to = longest
@@ -223,23 +224,22 @@ class TransformersBackend:
         model = self.language_model.model
         by_length = sorted(asked, key=lambda question: len(question.context))
         few = [by_length[0], by_length[-1]]
-        small = Room(max(8, len(few[-1].context) // 4), 0)  # so that passes have a prefix
+        small = Room(max(8, len(few[-1].context) // 4), 0)  # small, so that passes have a prefix
         plain = np.concatenate([batch_scores(model, [question], 1) for question in few])
         try:
             branched = tree_scores(model, few, small)
-        except UnsupportedError:
-            return False
-        except (AttributeError, TypeError, ValueError, KeyError, RuntimeError):  # code written for another attention
+        # Not only attention that is refused: models whose code needs another attention fail in their own ways.
+        except (UnsupportedError, AttributeError, TypeError, ValueError, KeyError, RuntimeError):
             return False
         return bool(np.allclose(branched, plain, rtol=0, atol=3 * torch.finfo(model.dtype).eps ** 0.5))
 
 
 def given(model: Any, tokenizer: Any, memory_budget: int | None = None) -> TransformersBackend:
-    """The back end of a model that the caller has loaded already."""
-    from policy_extraction.backends.local._load import given as loaded
-
-    language_model = loaded(model, tokenizer)
-    return TransformersBackend(lambda: language_model, language_model.name, "", memory_budget)
+    """The back end of a model that the caller has loaded."""
+    require_libraries()
+    name = Path(getattr(model.config, "_name_or_path", "") or "unnamed").name
+    language_model = LanguageModel(model.eval(), tokenizer, name)
+    return TransformersBackend(lambda: language_model, name, "", memory_budget)
 
 
 def _longest(asked: Sequence[Question]) -> int:

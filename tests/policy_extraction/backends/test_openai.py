@@ -31,7 +31,7 @@ import _openai_server
 from _openai_server import FIRST_WORDS, OPENING, PREFIX, Behaviour, KnownModel, conversation_of, serving
 from meanfield import InputError
 from policy_extraction import extract
-from policy_extraction.backends.api import _session
+from policy_extraction.backends.api import _retries
 from policy_extraction.backends.api._arguments import SET_HERE
 from policy_extraction.backends.api._errors import ServerError, asked_wait
 from policy_extraction.backends.api._limits import CostLimitError, Limits, Meter, Usage
@@ -408,7 +408,7 @@ def test_waiting_grows_and_is_jittered():
 
 def test_no_attempt_is_lost_to_the_longest_wait(monkeypatch):
     """The wait grows up to the longest one and stays there; only a longer one that the server asks for ends it all."""
-    monkeypatch.setattr(_session, "LONGEST_WAIT", 0.04)
+    monkeypatch.setattr(_retries, "LONGEST_WAIT", 0.04)
     behaviour = Behaviour(KnownModel.of(FIRST_WORDS), failures=["500"] * 9)
     with serving(behaviour) as url:
         server = backend(url, prefill="assistant", max_retries=9, backoff=0.02)

@@ -28,7 +28,7 @@ from policy_extraction.backends.local._parallel import AbandonedError, check_awa
 from policy_extraction.backends.local._passes import Beginning, Room, tree_scores
 from policy_extraction.backends.local._tokens import Question, questions
 from policy_extraction.backends.local._transformers import given
-from policy_extraction.backends.local._tree import Edge, sequences_of, tree
+from policy_extraction.backends.local._prefix_tree import Edge, sequences_of, tree
 from policy_extraction.prompts import Payoffs
 from policy_extraction.prompts._questions import all_memories, prompts
 

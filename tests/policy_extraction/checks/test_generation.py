@@ -315,7 +315,7 @@ def test_wrong_input_is_one_clear_line(policy, options, message):
     [
         ({"option_top_p": 0.9}, "made with top_p = 0.9"),
         ({"option_payoff_success": 5}, "made with payoff_success = 5, and 100 is given"),
-        ({"option_temperature": "none"}, "does not say at which it was made"),
+        ({"option_temperature": "none"}, "the policy states none"),
     ],
 )
 def test_a_policy_made_otherwise_is_refused(policy, attrs, message):

@@ -290,7 +290,7 @@ def test_a_record_says_what_was_measured():
     np.testing.assert_allclose(record["captured_mass"], [[0.7] * 5, [0.15] * 5])
     assert not record["censored"].any()
     assert record["word_tokens"].values.tolist() == ["a", "b"]
-    numbers = make_record(log_p, ["a", "b"], [("a", "b"), ("b", "a")], [(1, 2), (3,)], 1, "m", dtype="float32")
+    numbers = make_record(log_p, ["a", "b"], [("a", "b"), ("b", "a")], ["1 2", "3"], 1, "m", dtype="float32")
     assert numbers["word_tokens"].values.tolist() == ["1 2", "3"]
     assert (numbers.attrs["option_dtype"], numbers.attrs["memory_length"]) == ("float32", 1)
 
@@ -385,8 +385,8 @@ def test_each_order_is_equally_likely():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"words": ("a", "a")}, "expected several words that differ"),
-        ({"words": ("a",)}, "expected several words that differ"),
+        ({"words": ("a", "a")}, "expected 2 to 255 different words"),
+        ({"words": ("a",)}, "expected 2 to 255 different words"),
         ({"number": 10}, "number = 10: expected a multiple of 4"),
         ({"number": 28}, "number = 28: expected a multiple of 4"),
         ({"number": 0}, "number = 0"),

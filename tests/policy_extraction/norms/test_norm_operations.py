@@ -188,7 +188,7 @@ def test_a_text_that_never_parses_is_one_clear_line(retries):
         operations.classify(SAM, (NO_SMOKING, TIP), rng())
     message = str(error.value)
     assert message.startswith(
-        f"classify of Sam Moore: no answer of {1 + retries} can be used; the last one was '1:I think"
+        f"classify of Sam Moore: none of {1 + retries} answers can be used; the last one was '1:I think"
     )
     assert "x" * 100 in message
     assert "x" * 121 not in message

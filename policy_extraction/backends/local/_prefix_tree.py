@@ -1,4 +1,4 @@
-"""Token sequences as a tree, in which each token that several sequences begin with stands once."""
+"""The prefix tree of token sequences: a beginning that several sequences share stands in it once."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from policy_extraction.backends.local._tokens import Question, Tokens
 
 @dataclass(frozen=True)
 class Wanted:
-    """That the probability of `token` is wanted, as one step of spelling `word` in answer to question `number`."""
+    """A wanted probability: of `token`, as one step of spelling `word` in answer to question `number`."""
 
     number: int
     word: int
@@ -19,23 +19,11 @@ class Wanted:
 
 @dataclass
 class Edge:
-    """Tokens between two branchings, and what follows.
+    """The tokens between two branchings, and the edges behind them."""
 
-    Parameters
-    ----------
-    start
-        Position of the first token in the sequences.
-    tokens
-        At least one; none in the root only.
-    wanted
-        By place within `tokens`, what is wanted after that token.
-    children
-        Edges that go on from here.
-    """
-
-    start: int
-    tokens: Tokens
-    wanted: dict[int, list[Wanted]] = field(default_factory=dict)
+    start: int  # position of the first token in the sequences
+    tokens: Tokens  # empty in the root only
+    wanted: dict[int, list[Wanted]] = field(default_factory=dict)  # after each token, by its place in `tokens`
     children: list[Edge] = field(default_factory=list)
     n_tokens: int = 0
     n_wanted: int = 0
@@ -56,9 +44,9 @@ class Edge:
 
 
 def sequences_of(questions: Sequence[Question]) -> dict[Tokens, dict[int, list[Wanted]]]:
-    """What must be read to know the probability of every token of every answer, and what is wanted at which position.
+    """The sequences to read for the probabilities of all tokens of all answers, with what is wanted at which position.
 
-    A last token of an answer is never read, and neither is the beginning of another sequence for its own sake.
+    The last token of an answer is never read, and no sequence is the beginning of another one of its question.
     """
     wanted: dict[Tokens, dict[int, list[Wanted]]] = {}
     for number, question in enumerate(questions):
@@ -72,18 +60,9 @@ def sequences_of(questions: Sequence[Question]) -> dict[Tokens, dict[int, list[W
 
 
 def tree(questions: Sequence[Question], start: int = 0) -> Edge:
-    """The tree of all that must be read to know the probability of every token of every answer.
+    """The root of the tree of all sequences to read; contexts have at least one token.
 
-    Parameters
-    ----------
-    questions
-        With contexts of at least one token.
-    start
-        How many tokens, common to all contexts and fewer than any of them has, were read before.
-
-    Returns
-    -------
-    The root, which has no tokens.
+    The first `start` tokens, which all contexts share and exceed, were read before.
     """
     wanted = sequences_of(questions)
     sequences = sorted(wanted)
@@ -91,7 +70,7 @@ def tree(questions: Sequence[Question], start: int = 0) -> Edge:
 
 
 def _branches(sequences: Sequence[Tokens], wanted: dict[Tokens, dict[int, list[Wanted]]], start: int) -> Iterator[Edge]:
-    """Edges from `start` on of sorted sequences that agree before it; one that ends there is none."""
+    """The edges from `start` on of sorted sequences that agree before it; a sequence that ends there has none."""
     first = 0
     while first < len(sequences):
         if len(sequences[first]) == start:
@@ -107,7 +86,7 @@ def _branches(sequences: Sequence[Tokens], wanted: dict[Tokens, dict[int, list[W
 def _edge(sequences: Sequence[Tokens], wanted: dict[Tokens, dict[int, list[Wanted]]], start: int) -> Edge:
     """The edge of sorted sequences that agree before `start` and in the token there."""
     a, b = sequences[0], sequences[-1]
-    end = next((i for i in range(start + 1, len(a)) if a[i] != b[i]), len(a))  # b, the last one, is no beginning of a
+    end = next((i for i in range(start + 1, len(a)) if a[i] != b[i]), len(a))  # sorted: b is no beginning of a
     found: dict[int, list[Wanted]] = {}
     for sequence in sequences:
         for position, asked in wanted[sequence].items():
@@ -117,7 +96,7 @@ def _edge(sequences: Sequence[Tokens], wanted: dict[Tokens, dict[int, list[Wante
 
 
 def cut(edge: Edge, length: int) -> Edge:
-    """The first `length` tokens of an edge, which the rest follows; the edge itself where it is no longer."""
+    """The edge cut behind its first `length` tokens; the edge itself if it is no longer."""
     if len(edge.tokens) <= length:
         return edge
     wanted = {place - length: asked for place, asked in edge.wanted.items() if place >= length}
