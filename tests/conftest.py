@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import jaxtyping
@@ -26,12 +28,20 @@ def data_folder() -> Path:
 @pytest.fixture(scope="session")
 def published(data_folder: Path) -> xr.Dataset:
     """The published policies of GPT-4o and Llama 3.1 70B."""
-    return meanfield.datasets.llm_group_size(data_folder).sel(model=["gpt-4o", "llama31_70B"])
+    with _types_unchecked():  # for the time that they take; tests of the loader check them
+        return meanfield.datasets.llm_group_size(data_folder).sel(model=["gpt-4o", "llama31_70B"])
 
 
 @pytest.fixture
 def unchecked_types():
-    """Arguments of a wrong type reach the code, as they do outside the tests."""
+    """Arguments of a wrong type reach the code, as they do outside the tests, and long calculations take less time."""
+    with _types_unchecked():
+        yield
+
+
+@contextmanager
+def _types_unchecked() -> Iterator[None]:
+    before = jaxtyping.config.jaxtyping_disable
     jaxtyping.config.update("jaxtyping_disable", True)
     yield
-    jaxtyping.config.update("jaxtyping_disable", False)
+    jaxtyping.config.update("jaxtyping_disable", before)

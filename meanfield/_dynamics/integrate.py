@@ -18,24 +18,12 @@ STEADY_RESIDUAL = 1e-8
 
 
 class Courses(NamedTuple):
-    """Solutions of P populations from I compositions each.
+    """Solutions of P populations from I compositions each."""
 
-    Attributes
-    ----------
-    word_share
-        At the requested times, shape (P, I, T, W).
-    composition
-        At the end, shape (P, I, M, S).
-    time
-        Of the end, shape (P, I).
-    residual
-        max|dx/dt| at the end, shape (P, I).
-    """
-
-    word_share: Float[np.ndarray, "populations starts times words"]
-    composition: Float[np.ndarray, "populations starts kinds states"]
-    time: Float[np.ndarray, "populations starts"]
-    residual: Float[np.ndarray, "populations starts"]
+    word_share: Float[np.ndarray, "populations starts times words"]  # at the requested times
+    composition: Float[np.ndarray, "populations starts kinds states"]  # at the end
+    time: Float[np.ndarray, "populations starts"]  # of the end
+    residual: Float[np.ndarray, "populations starts"]  # max|dx/dt| at the end
 
 
 def integrate(
@@ -47,16 +35,8 @@ def integrate(
 ) -> Courses:
     """Solve for each population from each of its starts, up to a steady state, where the solution stays.
 
-    Parameters
-    ----------
-    mixtures
-        P of them, stacked along a first axis.
-    starts
-        Compositions at time 0.
-    times
-        When to save the word share.
-    max_time
-        Longest time to wait for a steady state; not before the last of `times`.
+    `mixtures` are P populations stacked along a first axis, `max_time` is the longest time to wait for a steady state,
+    not before the last of `times`.
     """
     P, n_starts, M, S = starts.shape
     q, share, committed = (np.array(values, dtype=np.float64, order="C") for values in mixtures)

@@ -44,46 +44,22 @@ class SpeechRules(NamedTuple):
 
 
 class PopulationRuns(NamedTuple):
-    """Runs of one population size that have played equally many rounds.
+    """Runs of one population size that have played equally many rounds."""
 
-    Attributes
-    ----------
-    run
-        Their numbers, shape (runs,), uint32.
-    played
-        Rounds played by each of them.
-    states
-        States of the agents, shape (runs, N).
-    agreed
-        Agreements on each word in the last rounds, shape (runs, window, W), int64.
-    consensus_round, consensus_word
-        Shape (runs,), int64; 0 and -1 before consensus, constant after it.
-    """
-
-    run: UInt32[Array, " runs"]
-    played: Int[Array, ""]
-    states: Integer[Array, "runs agents"]
-    agreed: Int[Array, "runs window words"]
-    consensus_round: Int[Array, " runs"]
-    consensus_word: Int[Array, " runs"]
+    run: UInt32[Array, " runs"]  # numbers of the runs
+    played: Int[Array, ""]  # rounds played by each of them
+    states: Integer[Array, "runs agents"]  # states of the agents
+    agreed: Int[Array, "runs window words"]  # agreements on each word in the last rounds, int64
+    consensus_round: Int[Array, " runs"]  # int64, 0 before consensus
+    consensus_word: Int[Array, " runs"]  # int64, -1 before consensus
 
 
 class RoundRecords(NamedTuple):
-    """Observables of each round; zeros for rounds that were not played, empty for observables that are not recorded.
+    """Observables of each round; zeros for rounds that were not played, empty for observables that are not recorded."""
 
-    Attributes
-    ----------
-    word_share
-        At the end of the round.
-    said
-        How often each word was said.
-    agreed
-        Number of interactions in which both agents said the same word.
-    """
-
-    word_share: Float[Array, "rounds runs words"]
-    said: Int[Array, "rounds runs words"]
-    agreed: Int[Array, "rounds runs"]
+    word_share: Float[Array, "rounds runs words"]  # at the end of the round
+    said: Int[Array, "rounds runs words"]  # how often each word was said
+    agreed: Int[Array, "rounds runs"]  # number of interactions in which both agents said the same word
 
 
 @partial(jax.jit, static_argnames=("recorded", "observables"), donate_argnums=0)

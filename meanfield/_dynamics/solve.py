@@ -19,7 +19,7 @@ from meanfield._population.population import Population
 from meanfield._population.provenance import stamp
 from meanfield._population.reaction_model import ReactionModel
 from meanfield._reactions.solve import solve_reactions
-from meanfield.toolbox._arguments import real_number
+from meanfield.toolbox._arguments import increasing_times, real_number
 from meanfield.toolbox._errors import InputError
 from meanfield.toolbox._labels import in_order, real_numbers
 from meanfield.toolbox._memory_budget import check_memory
@@ -103,9 +103,9 @@ def solve(
         for name, argument in (("initial", initial), ("times", times)):
             if argument is None:
                 raise InputError(f"{name} = None: a ReactionModel has no default")
-        return solve_reactions(policies, initial, _validate_times(times), tolerances)
+        return solve_reactions(policies, initial, increasing_times(times), tolerances)
     max_time = 2000.0 if max_time is None else max_time
-    saved = _validate_times(np.linspace(0.0, 200.0, 401) if times is None else times)
+    saved = increasing_times(np.linspace(0.0, 200.0, 401) if times is None else times)
     if not saved[-1] <= max_time < np.inf:
         raise InputError(f"max_time = {max_time}: expected at least the last of times, {saved[-1]}")
     stack = _Stack(policies)
@@ -186,16 +186,6 @@ def _validate_start_dims(initial: xr.DataArray, stack: _Stack) -> None:
     taken = [str(dim) for dim in initial.dims if dim in RESULT_DIMS]
     if taken:
         raise InputError(f"initial has a dim {taken[0]}: expected another name for a batch of starts")
-
-
-def _validate_times(times: Sequence[float] | np.ndarray) -> np.ndarray:
-    try:
-        saved = np.asarray(times, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputError(f"times = {times!r}: expected numbers") from None
-    if saved.ndim != 1 or not len(saved) or not saved[0] >= 0 or not (np.diff(saved) > 0).all() or saved[-1] == np.inf:
-        raise InputError(f"times = {times}: expected increasing times from 0 on")
-    return saved
 
 
 def _check_memory(n_policies: int, n_starts: int, n_times: int, stack: _Stack) -> None:

@@ -103,21 +103,11 @@ def group_size_law(
 
 
 class LawPath(NamedTuple):
-    """The ingredients of a group-size law.
+    """The ingredients of a group-size law."""
 
-    Attributes
-    ----------
-    points
-        The three fixed points.
-    strong
-        Number of the attractor that the rate equation reaches from empty memories, 0 or 2.
-    path
-        The least-noise path.
-    """
-
-    points: xr.Dataset
-    strong: int
-    path: LeastNoisePath | LeastActionPath
+    points: xr.Dataset  # the three fixed points
+    strong: int  # number of the attractor that the rate equation reaches from empty memories, 0 or 2
+    path: LeastNoisePath | LeastActionPath  # the least-noise path
 
 
 class NoPath(NamedTuple):

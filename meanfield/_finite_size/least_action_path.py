@@ -44,34 +44,16 @@ EASY = 150  # evaluations, below which the ratio grows
 
 
 class LeastActionPath(NamedTuple):
-    """A path and its momentum at nodes.
+    """A path and its momentum at nodes."""
 
-    Attributes
-    ----------
-    u, v
-        x exp(-p) and exp(p), shape (nodes, S).
-    messages
-        g_ab, shape (nodes, W, W).
-    weights
-        Weights of the nodes in integrals over time.
-    kappa
-        See the module.
-    error
-        Relative error of κ.
-    equations
-        The policy, with 1e-14 for answers of probability 0.
-    growth
-        Positive eigenvalue of the saddle, with which p decays after the last node.
-    """
-
-    u: Float[np.ndarray, "nodes states"]
-    v: Float[np.ndarray, "nodes states"]
-    messages: Messages
-    weights: Vector
-    kappa: float
-    error: float
-    equations: PathEquations
-    growth: float
+    u: Float[np.ndarray, "nodes states"]  # x exp(-p)
+    v: Float[np.ndarray, "nodes states"]  # exp(p)
+    messages: Messages  # g_ab, shape (nodes, W, W)
+    weights: Vector  # weights of the nodes in integrals over time
+    kappa: float  # √(2 · action)
+    error: float  # relative error of κ
+    equations: PathEquations  # the policy, with 1e-14 for answers of probability 0
+    growth: float  # positive eigenvalue of the saddle, with which p decays after the last node
 
     @property
     def x(self) -> Float[np.ndarray, "nodes states"]:

@@ -43,26 +43,14 @@ MAX_SWEEPS = 40
 
 
 class LeastNoisePath(NamedTuple):
-    """A path of leading order and its momentum.
+    """A path of leading order and its momentum."""
 
-    Attributes
-    ----------
-    x, p
-        At intervals of `step`, from time 0.
-    kappa
-        See the module.
-    equations
-        The policy.
-    growth
-        Positive eigenvalue of the saddle, with which p decays after the last node.
-    """
-
-    x: Course
+    x: Course  # at intervals of `step`, from time 0
     p: Course
     step: float
-    kappa: float
-    equations: PathEquations
-    growth: float
+    kappa: float  # √(∫ pᵀDp dt)
+    equations: PathEquations  # the policy
+    growth: float  # positive eigenvalue of the saddle, with which p decays after the last node
 
 
 def unstable_direction(equations: PathEquations, saddle: Vector) -> tuple[Float[np.ndarray, " two"], Vector]:
@@ -93,20 +81,9 @@ def least_noise_path(
     """The path of leading order, else the path of least action, else the reason why neither is found.
 
     Sweeps start from a population that always hears the word share of the saddle. The path is stationary; whether
-    another path has less noise is not checked.
-
-    Parameters
-    ----------
-    q, space
-        The policy, shape (S, W).
-    saddle
-        Composition, shape (S,).
-    left
-        Left eigenvector of its unstable direction, shape (S,), positive towards the side that noise must reach.
-    growth
-        Its eigenvalue, per unit of time.
-    limit
-        Number of nodes times states above which the search is given up.
+    another path has less noise is not checked. `left` is the left eigenvector of the saddle's unstable direction,
+    positive towards the side that noise must reach, and `growth` its eigenvalue, per unit of time. The search is given
+    up above `limit`, in nodes times states.
     """
     ends = _Ends(PathEquations(q, space), saddle, left, growth)
     with np.errstate(all="ignore"):  # iterates far from the path may leave all bounds: None

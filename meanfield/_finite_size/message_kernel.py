@@ -11,7 +11,7 @@ from typing import no_type_check
 import numpy as np
 
 from meanfield._finite_size.path_kernel import keep, met, over_heard, rows
-from meanfield._numerics.compiled import compiled
+from meanfield._numerics.compiled import compiled, copy_to
 
 
 @compiled
@@ -54,14 +54,14 @@ def _leaving(g):
 def forward_course(messages, pace, start, q, memory, n_kept):
     """u at the nodes, by Runge-Kutta of order four in τ."""
     course = np.empty(((len(messages) + 1) // 2, len(start)))
-    course[0] = start
+    copy_to(course[0], start)
     for n in range(len(course) - 1):
         y, first, middle, last = course[n], 2 * n, 2 * n + 1, 2 * n + 2
         one = pace[first] * forwards(y, messages[first], q, memory, n_kept)
         two = pace[middle] * forwards(y + one / 2, messages[middle], q, memory, n_kept)
         three = pace[middle] * forwards(y + two / 2, messages[middle], q, memory, n_kept)
         four = pace[last] * forwards(y + three, messages[last], q, memory, n_kept)
-        course[n + 1] = y + (one + 2 * (two + three) + four) / 6
+        copy_to(course[n + 1], y + (one + 2 * (two + three) + four) / 6)
     return course
 
 
@@ -70,14 +70,14 @@ def forward_course(messages, pace, start, q, memory, n_kept):
 def backward_course(messages, pace, end, q, memory):
     """v at the nodes, by the transposed steps, so that Σuv is conserved."""
     course = np.empty(((len(messages) + 1) // 2, len(end)))
-    course[-1] = end
+    copy_to(course[-1], end)
     for n in range(len(course) - 1, 0, -1):
         y, first, middle, last = course[n], 2 * n, 2 * n - 1, 2 * n - 2
         one = pace[first] * backwards(y, messages[first], q, memory)
         two = pace[middle] * backwards(y + one / 2, messages[middle], q, memory)
         three = pace[middle] * backwards(y + two / 2, messages[middle], q, memory)
         four = pace[last] * backwards(y + three, messages[last], q, memory)
-        course[n - 1] = y + (one + 2 * (two + three) + four) / 6
+        copy_to(course[n - 1], y + (one + 2 * (two + three) + four) / 6)
     return course
 
 
@@ -88,5 +88,5 @@ def messages_of(u, v, q, memory, n_kept):
     W = q.shape[1]
     out = np.empty((len(u), W, W))
     for n in range(len(u)):
-        out[n] = met(keep(u[n], q, memory, n_kept)[0], rows(v[n], W))
+        copy_to(out[n].ravel(), met(keep(u[n], q, memory, n_kept)[0], rows(v[n], W)).ravel())
     return out

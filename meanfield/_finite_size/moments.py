@@ -25,11 +25,9 @@ become twice as many as these.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 import xarray as xr
-from jaxtyping import Float
 from scipy.interpolate import make_interp_spline
 from scipy.linalg import block_diag
 
@@ -40,6 +38,7 @@ from meanfield._numerics.tsit5 import STAGE_TIMES
 from meanfield._population.drift import TIME_PER_ROUND
 from meanfield._population.policy import labels_of, name_of, single_policy, space_of
 from meanfield._population.provenance import stamp
+from meanfield.toolbox._arguments import increasing_times
 from meanfield.toolbox._columns import labelled
 from meanfield.toolbox._errors import InputError
 from meanfield.toolbox._memory_budget import check_memory
@@ -53,24 +52,6 @@ NEGLECTED = 1e-9
 SPLINE = 7  # degree, between the steps
 ROOM = 2  # how many times the rank of h its factors may hold before they are compressed
 MAX_NUMBERS = 2**26  # steps times states: 0.5 GB for what drives V, and another for its spline
-
-
-class Moments(NamedTuple):
-    """The solution at the steps.
-
-    Attributes
-    ----------
-    share
-        Word share Q of the rate equation, shape (steps + 1, W).
-    correction
-        qᵀV, shape (steps + 1, W).
-    variance
-        (qᵀCq)_ww, shape (steps + 1, W).
-    """
-
-    share: Float[np.ndarray, "nodes words"]
-    correction: Float[np.ndarray, "nodes words"]
-    variance: Float[np.ndarray, "nodes words"]
 
 
 def finite_size(
@@ -122,7 +103,7 @@ def finite_size(
     """
     policy = single_policy(policy)
     equations, space = PathEquations(policy["q"].values, space_of(policy)), space_of(policy)
-    times = _validate_times(times)
+    times = increasing_times(np.linspace(0.0, 60.0, 121) if times is None else times)
     sizes = None if n_agents is None else validate_sizes(n_agents)
     n_sizes = 0 if sizes is None else len(sizes)
     # As measured
@@ -134,19 +115,11 @@ def finite_size(
             f"times end at {times[-1]:g}: expected at most {MAX_NUMBERS // space.n_states * STEP:g} for "
             f"{space.n_states} states"
         )
-    moments = _moments(equations, n_steps)
-    grid = STEP * np.arange(n_steps + 1)
+    grid, moments = STEP * np.arange(n_steps + 1), _moments(equations, n_steps)
     share, correction, variance = (make_interp_spline(grid, values, k=SPLINE)(times) for values in moments)
     # A variance below the accuracy may come out negative.
     result = _label(policy, times, share, correction, np.maximum(variance, 0.0), sizes)
     return stamp(result, "finite_size", policy, step=STEP, neglected=NEGLECTED)
-
-
-def _validate_times(times: Sequence[float] | np.ndarray | None) -> np.ndarray:
-    saved = np.linspace(0.0, 60.0, 121) if times is None else np.asarray(times, dtype=np.float64)
-    if saved.ndim != 1 or not len(saved) or not saved[0] >= 0 or not (np.diff(saved) > 0).all() or saved[-1] == np.inf:
-        raise InputError(f"times = {times}: expected increasing times from 0 on")
-    return saved
 
 
 def validate_sizes(n_agents: int | Sequence[int] | np.ndarray) -> np.ndarray:
@@ -159,8 +132,8 @@ def validate_sizes(n_agents: int | Sequence[int] | np.ndarray) -> np.ndarray:
     return sizes
 
 
-def _moments(equations: PathEquations, n_steps: int) -> Moments:
-    """The moments at the steps; h is kept as rowsᵀ · middle · rows."""
+def _moments(equations: PathEquations, n_steps: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Q of the rate equation, qᵀV and (qᵀCq)_ww at the steps, each (steps + 1, W); h is rowsᵀ · middle · rows."""
     q = equations.q.T
     W, S = q.shape
     share, variance, drive = np.empty((n_steps + 1, W)), np.empty((n_steps + 1, W)), np.empty((n_steps + 1, S))
@@ -181,7 +154,7 @@ def _moments(equations: PathEquations, n_steps: int) -> Moments:
         rows, middle = np.vstack([rows, after]), block_diag(middle, END * STEP * weights)
         share[n], (drive[n], variance[n]) = q @ x, _observe(x, rows, middle, equations)
         middle[-fed:, -fed:] *= 2  # which is also the start of the next step
-    return Moments(share, _correction(drive, equations), variance)
+    return share, _correction(drive, equations), variance
 
 
 def _observe(
@@ -215,8 +188,9 @@ def _fed_within(x: np.ndarray, equations: PathEquations, part: float) -> tuple[n
 
 def _advance(rows: np.ndarray, equations: PathEquations, step: float, source: np.ndarray | None = None) -> np.ndarray:
     """x and perturbations of it, the rows, one step further; `source` drives these, shape (stages, S)."""
+    rows = np.ascontiguousarray(rows)
     q, memory, after = equations.q, equations.memory, np.empty_like(rows)
-    after[0], kept, said = kernel.step_of(np.ascontiguousarray(rows[0]), q, memory, equations.n_kept, step)
+    after[0], kept, said = kernel.step_of(rows[0], q, memory, equations.n_kept, step)
     driven = np.empty((0, rows.shape[1])) if source is None else source
     kernel.perturbations(rows[1:], kept, said, q, memory, step, driven, after[1:])
     return after

@@ -10,7 +10,7 @@ from typing import no_type_check
 import numpy as np
 
 from meanfield._finite_size.path_kernel import keep
-from meanfield._numerics.compiled import compiled
+from meanfield._numerics.compiled import compiled, copy_to
 from meanfield._population.trajectory_kernel import WEIGHTS
 
 
@@ -22,7 +22,9 @@ def step_of(x, q, memory, n_kept, step):
     kept, said = np.empty((n_stages, n_kept, q.shape[1])), np.empty((n_stages, q.shape[1]))
     slopes, y = np.empty((n_stages, len(x))), x.copy()
     for stage in range(n_stages):
-        kept[stage], said[stage] = keep(y, q, memory, n_kept)
+        kept_now, said_now = keep(y, q, memory, n_kept)
+        copy_to(kept[stage].ravel(), kept_now.ravel())
+        copy_to(said[stage], said_now)
         Q = said[stage] / said[stage].sum()
         _slope(y, kept[stage], Q, kept[stage], np.zeros_like(Q), slopes[stage])
         move(x, slopes, stage, step, y)
@@ -36,7 +38,7 @@ def perturbations(rows, kept, said, q, memory, step, source, after):
     n_stages, n_kept, _ = kept.shape
     slopes, y = np.empty((n_stages, rows.shape[1])), np.empty(rows.shape[1])
     for row in range(len(rows)):
-        y[:] = rows[row]
+        copy_to(y, rows[row])
         for stage in range(n_stages):
             kept_too, change = keep(y, q, memory, n_kept)
             whole = said[stage].sum()
@@ -44,9 +46,10 @@ def perturbations(rows, kept, said, q, memory, step, source, after):
             change = (change - change.sum() * Q) / whole
             _slope(y, kept_too, Q, kept[stage], change, slopes[stage])
             if len(source):
-                slopes[stage] += source[stage]
+                for i in range(len(y)):
+                    slopes[stage, i] += source[stage, i]
             move(rows[row], slopes, stage, step, y)
-        after[row] = y
+        copy_to(after[row], y)
 
 
 @compiled
@@ -66,7 +69,7 @@ def _slope(y, kept, Q, kept_too, change, slope):
 @no_type_check
 def move(x, slopes, stage, step, y):
     """Write the argument of the next stage, or the result after the last one."""
-    y[:] = x
+    copy_to(y, x)
     for j in range(stage + 1):
         weight = step * WEIGHTS[stage, j]
         for i in range(len(x)):

@@ -16,11 +16,10 @@ Functions take NumPy and JAX arrays alike and never form a matrix: O(S·W²).
 
 from __future__ import annotations
 
-import jax
 from jaxtyping import Float
 
 from meanfield._population.memory import MemorySpace
-from meanfield._population.reaction_tensor import Array, spoken, word_share
+from meanfield._population.reaction_tensor import Array, spoken
 
 
 def outcome_values(w: Float[Array, " states"], space: MemorySpace) -> Float[Array, "states words words"]:
@@ -42,21 +41,3 @@ def outcomes(
     spread = said[:, :, None, None, None] * words[None, :, None, :, None] * words[None, None, :, None, :]
     start = xp.zeros((1, space.n_words, space.n_words), dtype=x.dtype)
     return xp.concat([start, spread.reshape(-1, space.n_words, space.n_words)])
-
-
-def noise_intensity(
-    w: Float[Array, " states"], x: Float[Array, " states"], q: Float[Array, "states words"], space: MemorySpace
-) -> Float[Array, ""]:
-    """wᵀD(x)w, the rate at which noise spreads the observable w·x, per unit of time and per 1/N."""
-    said = x[:, None] * q
-    jump = outcome_values(w, space) - w[:, None, None]
-    single = ((said[:, :, None] * jump**2).sum(0) @ word_share(x, q)).sum()
-    mean_jump = (said[:, :, None] * jump).sum(0)
-    return single + (mean_jump * mean_jump.T).sum()
-
-
-def noise(
-    w: Float[Array, " states"], x: Float[Array, " states"], q: Float[Array, "states words"], space: MemorySpace
-) -> Float[Array, " states"]:
-    """D(x)w, shape (S,): half the gradient of the quadratic form wᵀD(x)w."""
-    return 0.5 * jax.grad(noise_intensity)(w, x, q, space)

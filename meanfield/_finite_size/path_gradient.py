@@ -48,8 +48,8 @@ def path_gradient(path: LeastNoisePath | LeastActionPath) -> PathGradient:
 
     Raises
     ------
-    RuntimeError
-        If α and b are not found.
+    ConvergenceError
+        If α and b are not found; its `best` is κ.
     """
     if isinstance(path, LeastActionPath):
         return PathGradient(-path.slopes() / path.kappa, path.weights * path.work() @ path.x)
@@ -141,6 +141,10 @@ def solve_multipliers(path: LeastNoisePath, equations: PathEquations, x: Halves,
     steering, size = effort(steer), [0.0]
     found = anderson(turn, np.zeros(path.x.size), small, MAX_TURNS)
     if found is None:
-        raise ConvergenceError(f"the derivative of kappa = {path.kappa:.3g} was not found in {MAX_TURNS} turns")
+        raise ConvergenceError(
+            f"the derivative of kappa = {path.kappa:.3g} was not found in {MAX_TURNS} turns; kappa itself stands: "
+            f"differences of group_size_law are the other way to its derivative",
+            best=path.kappa,
+        )
     b = halves(found.reshape(path.x.shape))
     return _Multipliers(alpha_of(b), b)

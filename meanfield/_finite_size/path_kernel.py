@@ -55,6 +55,17 @@ def met(kept, R):
 
 @compiled
 @no_type_check
+def summed(table):
+    """Σ_a table[a, b]; numba would take seconds to compile table.sum(0), for the text of its errors."""
+    out = np.zeros(table.shape[1])
+    for a in range(table.shape[0]):
+        for b in range(table.shape[1]):
+            out[b] += table[a, b]
+    return out
+
+
+@compiled
+@no_type_check
 def rows(w, W):
     """R[k, a, b], the value of the state that follows k after saying a and hearing b."""
     return w[1:].reshape(-1, W, W)
@@ -83,7 +94,7 @@ def transposed(x, w, q, memory, n_kept):
     S, W = q.shape
     kept, Q = keep(x, q, memory, n_kept)
     total, R = Q.sum(), rows(w, W)
-    effect = met(kept, R).sum(0) / total
+    effect = summed(met(kept, R)) / total
     Q = Q / total
     effect -= effect @ Q
     then = over_heard(R, np.ones((W, 1)) * Q)
@@ -103,7 +114,7 @@ def noise(x, w, q, memory, n_kept):
     kept, Q = keep(x, q, memory, n_kept)
     kept_weighted, said_weighted = keep(weighted, q, memory, n_kept)
     jump = met(kept, R) - said_weighted.reshape(W, 1)
-    lost = over_heard(R, np.ones((W, 1)) * Q) + jump.sum(0)
+    lost = over_heard(R, np.ones((W, 1)) * Q) + summed(jump)
     out = weighted
     for i in range(S):
         for a in range(W):
@@ -127,9 +138,9 @@ def noise_slope(x, v, w, q, memory, n_kept):
     kept_w, said_w = keep(x * w, q, memory, n_kept)
     jump_v, jump_w = met(kept, Rv) - said_v.reshape(W, 1), met(kept, Rw) - said_w.reshape(W, 1)
     heard = np.ones((W, 1)) * Q
-    lone_v, lone_w = over_heard(Rv, heard) + jump_v.sum(0), over_heard(Rw, heard) + jump_w.sum(0)
+    lone_v, lone_w = over_heard(Rv, heard) + summed(jump_v), over_heard(Rw, heard) + summed(jump_w)
     both = over_heard(Rv * Rw, heard) + over_heard(Rv, jump_w.T) + over_heard(Rw, jump_v.T)
-    partner = met(kept, Rv * Rw).sum(0) - met(kept_w, Rv).sum(0) - met(kept_v, Rw).sum(0) + (x * v) @ w
+    partner = summed(met(kept, Rv * Rw) - met(kept_w, Rv) - met(kept_v, Rw)) + (x * v) @ w
     out = np.empty((W, S))
     for i in range(S):
         k = memory[i]

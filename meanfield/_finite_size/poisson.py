@@ -1,12 +1,12 @@
-"""The Poisson equation of an agent's Markov chain, by which everything stationary is differentiated.
+"""The Poisson equation of an agent's Markov chain, which differentiates everything stationary.
 
-For partners of word share Q let p be the stationary law of the kernel A(Q), f = qᵀp what the agent says, and
+For partners of word share Q let p be the stationary law of the kernel A(Q), f = qᵀp the word share of the agent, and
 
     (I - A(Q)) y = r - (p·r) 1.
 
-y(i) is what an agent in memory i adds to the sum of r over its future, compared with the average agent. It turns any
-change δA of the kernel into the change p·δA y of the mean p·r, so that one solution gives the derivatives with respect
-to all entries of the policy. With r = q_0,
+y(i) is the contribution of an agent in memory i to the sum of r over its future, compared with the average agent. Any
+change δA of the kernel changes the mean p·r by p·δA y, so one solution gives the derivatives with respect to all
+entries of the policy. With r = q_0,
 
     ∂f_0/∂q_a(i) = p_i (δ_a0 + Σ_b Q_b y(Γ(i, a, b))),   df_0/dQ_b = Σ_i p_i Σ_a q_a(i) y(Γ(i, a, b)).
 
@@ -49,20 +49,9 @@ MAX_POLISH = 0.1  # of logit Q: a fold further off is another one
 class PoissonEquation:
     """(I - A(Q)) y = r - (p·r) 1 on the full memories of one policy, for one Q and many r.
 
-    Parameters
-    ----------
-    q
-        Choice probabilities, shape (S, W).
-    p
-        The stationary law of A(Q), shape (S,); zero outside the full memories.
-    Q
-        Word share of the partners, shape (W,).
-
-    Raises
-    ------
-    InputError
-        If the chain has several closed classes, or hardly ever leaves a habit: then a change of the policy by dq
-        changes p by more than about 1e11·dq, if p has a derivative at all.
+    p is the stationary law of A(Q), zero outside the full memories; Q is the word share of the partners. InputError if
+    the chain has several closed classes, or hardly ever leaves a habit: then a change of the policy by dq changes p by
+    more than about 1e11·dq, if p has a derivative at all.
     """
 
     def __init__(
@@ -75,8 +64,8 @@ class PoissonEquation:
         n_classes = len(closed_classes(q, space, heard=tuple(np.flatnonzero(Q > 0).tolist())))
         if n_classes > 1:
             raise InputError(
-                f"policy has {n_classes} sets of memories that agents never leave: expected one, since with several "
-                "the stationary law jumps when a way between them opens"
+                f"policy has {n_classes} sets of memories that agents never leave: expected one, since "
+                "the stationary law jumps when a transition between several opens"
             )
         self._p, self._Q, self._full = p, Q, space.offset(space.memory_length)
         self._successors, self._said = flow_successors(space), said_next(q, space)
@@ -84,7 +73,7 @@ class PoissonEquation:
         self._factors = self._factorised() if len(self._law) <= DENSE_FLOWS else None
 
     def solve(self, r: Float[np.ndarray, " states"]) -> Float[np.ndarray, " states"]:
-        """y on the full memories, 0 elsewhere. It is fixed up to a constant, which no derivative feels."""
+        """y on the full memories, 0 elsewhere. It is fixed up to a constant, which no derivative depends on."""
         centred = (r - self._p @ r)[self._full :].reshape(-1, len(self._Q))
         right = centred @ self._Q
         flows = self._iterated(right) if self._factors is None else lu_solve(self._factors, right)
@@ -126,21 +115,11 @@ def _no_derivative(why: str) -> InputError:
 
 
 class ShareResponse(NamedTuple):
-    """How the share f of the first word that an agent says depends on its policy and on its partners.
+    """How the share f of the first word that an agent says depends on its policy and on its partners."""
 
-    Attributes
-    ----------
-    share
-        f = Σ_i p_i q_0(i).
-    slope
-        df/dQ_0, with Q_1 = 1 - Q_0.
-    gradient
-        ∂f/∂q(i) at fixed Q, where q_0(i) grows by what q_1(i) loses, shape (S,).
-    """
-
-    share: float
-    slope: float
-    gradient: Float[np.ndarray, " states"]
+    share: float  # f = Σ_i p_i q_0(i)
+    slope: float  # df/dQ_0, with Q_1 = 1 - Q_0
+    gradient: Float[np.ndarray, " states"]  # ∂f/∂q(i) at fixed Q, where q_0(i) grows as q_1(i) falls
 
 
 def share_response(
@@ -159,28 +138,18 @@ def share_response(
 
 
 class Fold(NamedTuple):
-    """A fold of the equilibria Q = (1 - c) f(Q) + c e_w of agents of two words with a fraction c committed to w.
+    """A fold of the equilibria Q = (1 - c) f(Q) + c e_w of agents of two words with a fraction c committed to w."""
 
-    Attributes
-    ----------
-    committed
-        c.
-    gradient
-        ∂c/∂q(i), where q_0(i) grows by what q_1(i) loses, shape (S,).
-    composition
-        Of the agents who are not committed, shape (S,).
-    """
-
-    committed: float
-    gradient: Float[np.ndarray, " states"]
-    composition: Float[np.ndarray, " states"]
+    committed: float  # c at the fold
+    gradient: Float[np.ndarray, " states"]  # ∂c/∂q(i), where q_0(i) grows as q_1(i) falls
+    composition: Float[np.ndarray, " states"]  # of the uncommitted agents
 
 
 def polished_fold(q: Float[np.ndarray, "states two"], space: MemorySpace, word: int, logit: float) -> Fold:
     """The fold near a logit of Q_0, and its gradient.
 
-    With v the other word c(Q) = 1 - Q_v/f_v(Q). It has an extremum at the fold, f_v/Q_v = df_v/dQ_v, so that the
-    derivative of c with respect to the policy is that at fixed Q.
+    With v the other word c(Q) = 1 - Q_v/f_v(Q). At the fold c has an extremum, f_v/Q_v = df_v/dQ_v, so its derivative
+    with respect to the policy is the one at fixed Q.
     """
     law = StationaryLaw(q, space, closed_classes(q, space, heard=(0, 1))[0])
 
@@ -200,28 +169,22 @@ def polished_fold(q: Float[np.ndarray, "states two"], space: MemorySpace, word: 
 
     found = root_scalar(turning, x0=logit, x1=logit + 1e-4, xtol=1e-12)
     if not found.converged or abs(found.root - logit) > MAX_POLISH:
-        raise ConvergenceError(f"the fold at logit Q = {logit:.4g} could not be polished")
+        _, Q_other, f_other, _ = response(logit)
+        raise ConvergenceError(
+            f"the fold at logit Q = {logit:.4g} could not be polished; error.best is the critical mass there",
+            best=1 - Q_other / f_other,
+        )
     said, Q_other, f_other, p = response(found.root)
     by_first = (1 if word == 1 else -1) * Q_other / f_other**2
     return Fold(1 - Q_other / f_other, by_first * said.gradient, p)
 
 
 class EigenvalueResponse(NamedTuple):
-    """How the leading eigenvalue of a fixed point of two words depends on the policy.
+    """The derivative of the leading eigenvalue of a fixed point of two words with respect to the policy."""
 
-    Attributes
-    ----------
-    value
-        Leading eigenvalue λ, complex, per unit of time.
-    direct
-        ∂Re λ/∂q(i) at a fixed composition, where q_0(i) grows by what q_1(i) loses, shape (S,).
-    indirect
-        What is added because the fixed point moves, shape (S,).
-    """
-
-    value: complex
-    direct: Float[np.ndarray, " states"]
-    indirect: Float[np.ndarray, " states"]
+    value: complex  # λ, per unit of time
+    direct: Float[np.ndarray, " states"]  # ∂Re λ/∂q(i) at a fixed composition, where q_0(i) grows as q_1(i) falls
+    indirect: Float[np.ndarray, " states"]  # the contribution of the moving fixed point
 
 
 def eigenvalue_response(
@@ -230,13 +193,9 @@ def eigenvalue_response(
     """Leading eigenvalue λ of the fixed point x and its gradient.
 
     With left and right eigenvectors l and r, l·r = 1, dλ = l·(dJ)r. The fixed point moves by dx with J dx = -∂_qF dq,
-    so that the part of dλ that is h·dx equals -z·∂_qF dq with Jᵀz = h. On the tangent space J = A(Q)ᵀ - I + m q_0ᵀ
-    with m = Σ_ia x_i q_a(i) (e_Γ(i,a,0) - e_Γ(i,a,1)), so that z takes two solutions of the Poisson equation.
-
-    Raises
-    ------
-    InputError
-        If the eigenvalue is defective or degenerate, or another fixed point is about to merge with this one.
+    so the part h·dx of dλ equals -z·∂_qF dq with Jᵀz = h. On the tangent space J = A(Q)ᵀ - I + m q_0ᵀ with m = Σ_ia x_i
+    q_a(i) (e_Γ(i,a,0) - e_Γ(i,a,1)), so z takes two solutions of the Poisson equation. InputError if λ is defective or
+    degenerate, or another fixed point is about to merge with this one.
     """
     value, left, right = _leading_eigenvectors(q, x, space)
     (left_real, left_imaginary, right_real, right_imaginary) = (

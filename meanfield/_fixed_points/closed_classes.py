@@ -26,16 +26,12 @@ def said_next(q: np.ndarray, space: MemorySpace) -> np.ndarray:
     return q[space.offset(space.memory_length) :].reshape(-1, space.n_words, space.n_words)
 
 
-def closed_classes(q: np.ndarray, space: MemorySpace, heard: tuple[int, ...]) -> list[np.ndarray]:
-    """The closed classes of flows, one array each, if partners say each of the words `heard` with positive probability.
+def closed_classes(q: np.ndarray, space: MemorySpace, heard: tuple[int, ...], leak: float = 0.0) -> list[np.ndarray]:
+    """The closed classes of flows, one array each, if partners say all of the words `heard` and no others.
 
-    Exact zeros of the policy count: a memory that is left with probability 2e-16 is not closed.
+    A class is left only by answers of probability at most `leak`. At 0 exact zeros of the policy count: a memory left
+    with probability 2e-16 is not closed.
     """
-    return classes_of(q, space, heard, 0.0)
-
-
-def classes_of(q: np.ndarray, space: MemorySpace, heard: tuple[int, ...], leak: float) -> list[np.ndarray]:
-    """The classes of flows that agents leave only by answers of probability at most `leak`."""
     successors = flow_successors(space)[:, list(heard), :]
     possible = said_next(q, space)[:, list(heard), :] > leak
     n_flows = successors.shape[0]

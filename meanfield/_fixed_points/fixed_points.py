@@ -56,45 +56,44 @@ def fixed_points(
     seed: int | None = None,
     progress: bool = False,
 ) -> xr.Dataset:
-    """Every fixed point of the rate equation of two words; of others those that a search from many starts finds.
+    """Find the fixed points of the rate equation: all of them for two words, those that a search finds otherwise.
 
-    Of policies and populations, x is a fixed point exactly when x = p(Q) and Q = F(Q), where p(Q) is the stationary law
-    of an agent whose partners say word w with probability Q_w, and F(Q) what agents then say: qᵀp(Q) for one policy,
-    the sum over kinds of agents and committed agents for a population. For two words this is one equation, here
-    g(ℓ) = log(F_0/F_1) - ℓ = 0 with ℓ = log(Q_0/Q_1). Its piecewise Chebyshev interpolant to 1e-10 gives
-    every sign change, for |ℓ| ≤ 46 and further out until g has reached its asymptote; the corners Q = 0 and 1 are
-    decided exactly. Where an agent's chain has several closed classes of memories, each has its own branch of fixed
-    points (all agents of a kind in that class); mixtures of classes with a matching Q are fixed points too and are not
-    listed.
+    **Policies and populations.** A composition x is a fixed point exactly when x = p(Q) and Q = F(Q). Here p(Q) is the
+    stationary law of an agent whose partners say word w with probability Q_w, and F(Q) is the word share of such
+    agents: qᵀp(Q) for one policy, the sum over kinds of agents and committed agents for a population.
 
-    For more words Q = F(Q) is solved on the simplex of word shares, and on those of its faces and corners to which
-    agents can keep, by Newton iteration from a grid of starts (see `simplex_roots`). That this finds every root is not
-    guaranteed; where F points inwards on the whole boundary the sum of the indices of the roots is a check, which
-    attrs["completeness"] reports.
+    Two words give one equation, g(ℓ) = log(F_0/F_1) - ℓ = 0 with ℓ = log(Q_0/Q_1). A piecewise Chebyshev interpolant of
+    g, accurate to 1e-10, yields every sign change for |ℓ| ≤ 46, and further out until g has reached its asymptote; the
+    corners Q = 0 and 1 are decided exactly. If an agent's chain has several closed classes of memories, each has its
+    own branch of fixed points, with all agents of a kind in that class; mixtures of classes with equal Q are fixed
+    points too but are not listed.
 
-    Of a reaction model the search starts from where solutions come to rest, and from random compositions on the whole
-    simplex and on the closed faces that single states open (one state of each class; a face is closed if agents in it
-    do not leave it as long as all their partners are in it); then from where solutions end that leave the unstable
-    fixed points along their leading mode, and from between what was found. It does not prove that there are no others.
-    Where all fixed points must lie inside one face their indices sum to 1, which attrs["completeness"] reports. Roots
-    are sought in x, since given the fields of the model the stationary law of an agent is not unique where some states
-    are never left. Of a continuum one point is listed, or several: two are taken for points of one continuum if they
-    have the same support, stability and number of zero modes and there is such a point about half way between them.
+    For more words, Newton iteration from a grid of starts solves Q = F(Q) on the simplex of word shares and on those of
+    its faces and corners to which agents can keep. It may miss roots. Where F points inwards on the whole boundary, the
+    indices of the roots sum to 1; attrs["completeness"] reports this check.
+
+    **Reaction models.** The search starts where solutions come to rest and from random compositions, on the whole
+    simplex and on the closed faces that single states open, one state of each class. (Agents in a closed face stay
+    there as long as all their partners are in it.) Further starts are the ends of solutions that leave the unstable
+    fixed points along their leading mode, and points between the fixed points found. The search may miss fixed points;
+    where all of them must lie inside one face their indices sum to 1, which attrs["completeness"] reports. A continuum
+    of fixed points is represented by one point or several: two belong to one continuum if they agree in support,
+    stability and number of zero modes and a third such point lies about half way between them.
 
     Parameters
     ----------
     policy
-        One policy, a population, or a reaction model. What follows is for reaction models only.
+        One policy, a population, or a reaction model. The other parameters are for reaction models only.
     masses
-        Shape (C,): the fraction of agents in each class of `model.classes`; they sum to 1. May be left out where there
-        is one class or `initial`. `model.class_masses` takes them from a composition.
+        Fraction of agents in each class of `model.classes`, shape (C,); they sum to 1. `model.class_masses` computes
+        them from a composition. Optional with one class or with `initial`.
     initial
-        Compositions to start solutions from beside the random ones, as for `solve`, of these masses.
+        Compositions with these masses from which further solutions start, as for `solve`.
     starts
-        Number of random starts on the whole simplex, ≥ 1, by default 64; as many are spread over the other closed
-        faces, of which each has one more in its middle.
+        Number of random starts on the whole simplex, ≥ 1, default 64. As many are spread over the other closed faces,
+        each of which has one more start in its middle.
     seed
-        Of the random starts, by default 0.
+        Seed of the random starts, default 0.
     progress
         Show a progress bar.
 
@@ -104,25 +103,25 @@ def fixed_points(
     first states, with
 
     - `composition` (state), for a population (component, state), and `residual` = max|dx/dt|;
-    - `eigenvalue` and `eigenvalue_imaginary` of the leading mode among perturbations that keep the mass of each class
-      and leave classes without mass empty, per unit of time, and `eigenvalue_error`, a bound of their error for the
-      policy or the model as given;
-    - `stability`: stable, unstable, or marginal where the error or 1e-7 (of a reaction model times its fastest rate)
-      covers 0; `stable`; `oscillatory`, whether the leading eigenvalue is complex;
-    - of policies `word_share` (word), `kind` (consensus or mixed: success rate below 0.98), `convention` (its word, or
-      'mixed'), `branch`, and `eigenvalue_floor_shift`, by how much the eigenvalue moves at this composition if entries
-      of the policy below 1e-14 are taken for 0. Of a population, `word_share` is what a random partner says, committed
-      agents included, and `convention` that of all others;
-    - of reaction models `zero_modes`, the number of directions in which the linearised drift vanishes, and `continuum`,
-      whether other fixed points adjoin.
+    - `eigenvalue` and `eigenvalue_imaginary` of the leading mode, per unit of time, among perturbations that keep the
+      mass of each class and leave empty classes empty; `eigenvalue_error`, a bound of their error for the policy or
+      model as given;
+    - `stability`: stable, unstable, or marginal where 0 lies within the error or within 1e-7 (times the fastest rate of
+      a reaction model); `stable`; `oscillatory`, whether the leading eigenvalue is complex;
+    - for policies and populations `word_share` (word) of all agents, `kind` (consensus, or mixed with a success rate
+      below 0.98), `convention` of the agents who are not committed (a word or 'mixed'), `branch`, and
+      `eigenvalue_floor_shift`, the shift of the eigenvalue at this composition if entries of the policy below 1e-14 are
+      set to 0;
+    - for reaction models `zero_modes`, the number of directions in which the linearised drift vanishes, and
+      `continuum`, whether other fixed points adjoin.
 
     attrs["completeness"] says what was searched.
 
     Raises
     ------
     InputError
-        If an argument is not as described, or there are too many words, remembered interactions, or faces to which
-        agents can keep, for a search.
+        If an argument is not as described, or the search would take too long: too many words, too long a memory, or too
+        many faces to which agents can keep.
 
     See Also
     --------
@@ -145,7 +144,7 @@ def fixed_points(
 
 
 def _all_roots(population: Population) -> tuple[list[Root], str]:
-    """The fixed points of two words, and what was searched."""
+    """The fixed points of two words, and a report of the search."""
     roots: list[Root] = []
     searched = []
     for branch, response in enumerate(responses(population)):
@@ -159,7 +158,7 @@ def _all_roots(population: Population) -> tuple[list[Root], str]:
 
 
 def _searched_roots(population: Population) -> tuple[list[Root], str]:
-    """The fixed points of more than two words that are found from many starts, and from how many."""
+    """The fixed points of more than two words found from many starts, and a report of the search."""
     roots: list[Root] = []
     searched = []
     n_words, n_flows = population.space.n_words, population.space.n_full // population.space.n_words
@@ -178,7 +177,7 @@ def _searched_roots(population: Population) -> tuple[list[Root], str]:
 
 
 def interior_roots(response: Response) -> tuple[np.ndarray, str]:
-    """logit(Q) of the roots with 0 < Q < 1, and what was searched."""
+    """logit(Q) of the roots with 0 < Q < 1, and a report of the search."""
 
     def mismatch(logits: np.ndarray, tolerance: float = TOLERANCE) -> np.ndarray:
         share = response(word_shares(logits), tolerance)
@@ -203,9 +202,9 @@ def interior_roots(response: Response) -> tuple[np.ndarray, str]:
 
 
 def _outer(mismatch: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-    """Breaks from 46 upwards, to where g(ℓ) only moves away from zero or stays: log(f_0/f_1) is n·ℓ + constant there.
+    """Breaks from 46 upwards, until g(ℓ) only moves away from zero or stays: there log(f_0/f_1) is n·ℓ + constant.
 
-    n is 0 where the policy has a floor, so that g falls; an integer where each further minority choice needs n
+    n is 0 where the policy has a floor, so that g falls; n is an integer where each further minority choice needs n
     partners of the minority, so that g is constant (n = 1) or rises.
     """
     end = LOGITS[-1]
@@ -226,7 +225,7 @@ def word_shares(logit: np.ndarray) -> np.ndarray:
 
 
 def exact_corners(population: Population) -> list[Root]:
-    """Consensus states in which nobody ever says the other word: then Q is exactly 0 or 1, and everybody is there."""
+    """Consensus states in which nobody ever says the other word, so that Q is exactly 0 or 1."""
     found = []
     for w, word in enumerate(population.words):
         others = np.delete(np.arange(population.space.n_words), w)
@@ -257,10 +256,6 @@ def _label(population: Population, roots: list[Root]) -> xr.Dataset:
     floor_shift = np.array([one.floor_shifts[0] for one in found], dtype=float)
     conventions = [convention(one, population.words) for one in population.convincible_share(share)]
     residual = np.array([np.abs(mixture_drift(one, mixture, space)).max() for one in x])
-    if (residual > MAX_RESIDUAL).any():
-        raise ConvergenceError(
-            f"{population.name}: a root has max|dx/dt| = {residual.max():.1e}, so it is no fixed point"
-        )
     over = ("fixed_point",)
     kind = np.where(np.array(conventions) == MIXED, MIXED, "consensus")
     branch = np.array([root.branch for root in roots], dtype=int)
@@ -274,4 +269,11 @@ def _label(population: Population, roots: list[Root]) -> xr.Dataset:
         "residual": (over, residual, "max |dx/dt|", "1/time"),
         "composition": ((*over, "component", "state"), x, "fraction of agents in each state", "1"),
     }
-    return labelled(columns, coords={**population.coords, "fixed_point": np.arange(len(roots))})
+    result = labelled(columns, coords={**population.coords, "fixed_point": np.arange(len(roots))})
+    if (residual > MAX_RESIDUAL).any():
+        raise ConvergenceError(
+            f"{population.name}: a root has max|dx/dt| = {residual.max():.1e} and is no fixed point; error.best holds all "
+            f"roots with their `residual`",
+            best=result,
+        )
+    return result

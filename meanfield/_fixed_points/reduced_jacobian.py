@@ -29,14 +29,8 @@ Numbers = Any  # numpy.ndarray of float64, or of objects that add and multiply
 class ReducedJacobian:
     """B on vectors u of M·K·W numbers, for M kinds of agents and K memories of at most H - 1 interactions.
 
-    Directions that leave the simplex, Σ_k u_m(k) ≠ 0 for a kind m, are projected out, which adds the eigenvalue 0.
-
-    Parameters
-    ----------
-    x
-        The composition, shape (M, S), rows sum to 1.
-    number
-        Converts a float into the numbers to compute with.
+    Directions that leave the simplex, Σ_k u_m(k) ≠ 0 for a kind m, are projected out, which adds the eigenvalue 0. x is
+    the composition, shape (M, S); `number` converts a float into the numbers to compute with.
     """
 
     def __init__(self, mixture: Mixture, x: np.ndarray, space: MemorySpace, number: Any = np.float64) -> None:

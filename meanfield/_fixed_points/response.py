@@ -57,17 +57,11 @@ def responses(population: Population, support: tuple[int, ...] | None = None) ->
 
 
 def supports(population: Population, most: int) -> list[tuple[int, ...]]:
-    """The sets of words to which a population may keep, from large to small: faces of the simplex with possible fixed
-    points.
+    """The sets of words to which a population may keep, from large to small: faces that may hold fixed points.
 
     On such a face the words of its support are heard and, in some closed class of each kind, no others are said. Each
     set is a union of smallest sets that contain a given word, with all that follows from hearing them. All words are
-    one of the sets wherever every word may be said.
-
-    Raises
-    ------
-    InputError
-        If there are more than `most`.
+    one of the sets wherever every word may be said. InputError if there are more than `most`.
     """
     committed = frozenset(np.flatnonzero(population.mixture.committed).tolist())
     smallest = {kept for word in range(population.space.n_words) for kept in _kept_to(population, committed | {word})}

@@ -107,21 +107,12 @@ def _label(values: np.ndarray, errors: np.ndarray, unit: str, **further: tuple[n
 
 
 class Eigenvalues(NamedTuple):
-    """Eigenvalues λ of the reduced Jacobian.
+    """Eigenvalues λ of the reduced Jacobian."""
 
-    Attributes
-    ----------
-    values
-        By falling real part, complex.
-    errors
-        A bound of the error of each.
-    floor_shifts
-        Shift of the real part of each, to first order, if entries of the policy below 1e-14 are set to 0: digits beyond
-        it say nothing about a language model.
-    """
-
-    values: np.ndarray
-    errors: np.ndarray
+    values: np.ndarray  # by falling real part, complex
+    errors: np.ndarray  # a bound of the error of each
+    # Shift of the real part of each, to first order, if entries of the policy below 1e-14 are set to 0: digits beyond
+    # it say nothing about a language model.
     floor_shifts: np.ndarray
 
 

@@ -9,7 +9,7 @@ from typing import no_type_check  # types are checked by tests at run time, whic
 
 import numpy as np
 
-from meanfield._numerics.compiled import compiled
+from meanfield._numerics.compiled import compiled, copy_to
 
 NOTHING = 1e-290
 LARGE = 1e10  # above, laws are scaled down, before a ratio of up to 1e290 overflows
@@ -125,11 +125,11 @@ def iterate(Q, start, said, successors, label, tolerance, max_cycles, laws):
     share, converged = np.empty(W), np.zeros(len(Q), np.bool_)
     for r in range(len(Q)):
         law = laws[r]
-        law[:] = start
+        copy_to(law, start)
         share[:] = np.inf
         change = np.inf
         for _ in range(max_cycles):
-            before[:] = law
+            copy_to(before, law)
             balance(law, Q[r], said, successors, label, chain, weight)
             sweep(law, Q[r], said, work)
             last, change = change, _change(law, before, share)

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float, Int
 
-from meanfield._fixed_points.closed_classes import classes_of, flow_successors, said_next
+from meanfield._fixed_points.closed_classes import closed_classes, flow_successors, said_next
 from meanfield._fixed_points.stationary_kernel import eliminated, iterate
 from meanfield._numerics.compiled import in_threads
 from meanfield._population.memory import MemorySpace
@@ -28,15 +28,16 @@ class StationaryLaw:
 
     The law of the full memories is p[flow, heard] = f[flow] Q[heard], with f the stationary law of the chain of flows
     (see `flow_successors`), W^{2H-1} unknowns. Power iteration would need up to 1e16 steps on policies in which an
-    agent hardly ever changes its habit, so steps of it alternate with an exact solution of the chain between
-    aggregates of flows (iterative aggregation and disaggregation; Stewart, Introduction to the Numerical Solution of
-    Markov Chains, 1994, ch. 6). What is heard is independent from interaction to interaction, so that what is
-    remembered for long is remembered by own words: these are the aggregates, together with the sets of flows that
-    agents hardly ever leave. What has not converged when that has cost about as much as elimination on all flows
-    without subtraction is solved by elimination, so that the cost is bounded for any policy: with 512 flows (W = 2,
-    H = 5) it takes a millisecond, since it leaves most of the chain sparse. So are, of more than two words, laws for
-    which a word is hardly ever heard, since sets may be left by that alone. Memory O(S) for each Q, and O(S²) for each
-    thread that eliminates.
+    agent hardly ever changes its habit, so its steps alternate with an exact solution of the chain between aggregates
+    of flows (iterative aggregation and disaggregation; Stewart, Introduction to the Numerical Solution of Markov
+    Chains, 1994, ch. 6). Heard words are independent from interaction to interaction, so long memory resides in own
+    words: the aggregates are the own words, together with the sets of flows that agents hardly ever leave.
+
+    Laws that have not converged after about the cost of elimination on all flows are solved by elimination without
+    subtraction. That bounds the cost for any policy: with 512 flows (W = 2, H = 5) elimination takes a millisecond,
+    since it leaves most of the chain sparse. For more than two words elimination also solves laws for which a word is
+    hardly ever heard, since sets may be left by that alone. Memory O(S) for each Q, and O(S²) for each thread that
+    eliminates.
 
     Parameters
     ----------
@@ -68,12 +69,8 @@ class StationaryLaw:
     ) -> Float[np.ndarray, "laws flows"]:
         """f(Q) for each row of Q; rows sum to 1.
 
-        `tolerance` bounds the estimated relative error of what is said, and the estimated error of f, Σ|δf|.
-
-        Raises
-        ------
-        ConvergenceError
-            If the iteration does not converge, and there are more than 8,192 flows.
+        `tolerance` bounds the estimated relative error of the word share, and the estimated error of f, Σ|δf|.
+        ConvergenceError if the iteration does not converge, and there are more than 8,192 flows.
         """
         Q, laws = np.array(Q, order="C"), np.empty((len(Q), len(self._said)))
         if len(self._class) <= ELIMINATED_FLOWS or self.space.memory_length == 1:
@@ -93,7 +90,10 @@ class StationaryLaw:
             converged &= ~((Q > 0) & (Q < RARE)).any(1)
         if not converged.all():
             if len(self._class) > LAST_RESORT_FLOWS:
-                raise ConvergenceError(f"no stationary law at Q = {Q[~converged][0]} after {max_cycles} cycles")
+                raise ConvergenceError(
+                    f"no stationary law at Q = {Q[~converged][0]} after {max_cycles} cycles; a shorter memory may help",
+                    best=laws,
+                )
             slow = laws[~converged]
             self._eliminate(Q[~converged], slow)
             laws[~converged] = slow
@@ -123,10 +123,10 @@ class StationaryLaw:
 def own_words(
     q: Float[np.ndarray, "states words"], space: MemorySpace, heard: list[tuple[int, ...]]
 ) -> Int[np.ndarray, " flows"]:
-    """A label for each flow: the own words that it remembers, and the sets that agents leave only by rare answers.
+    """A label for each flow: the own words it remembers, and the sets that agents leave only by rare answers.
 
-    A set is closed but for answers of probability below 1e-3, 1e-6, 1e-9 or 1e-12, to partners who say the words of one
-    of the tuples `heard` only.
+    A set is closed except for answers of probability below 1e-3, 1e-6, 1e-9 or 1e-12, to partners who only say the
+    words of one of the tuples `heard`.
     """
     W, H = space.n_words, space.memory_length
     flow = np.arange(space.n_digits ** (H - 1) * W)
@@ -134,7 +134,7 @@ def own_words(
     for k in range(H - 1):
         label = label * W + flow // W // space.n_digits**k % space.n_digits // W
     for words, leak in itertools.product(heard, (0.0, *LEAKS) if len(heard) > 1 else LEAKS):
-        classes = classes_of(q, space, words, leak)
+        classes = closed_classes(q, space, words, leak)
         if sum(len(np.unique(label[flows])) for flows in classes) == len(np.unique(label[np.concatenate(classes)])):
             continue  # own words tell these sets apart
         label = label * (len(flow) + 1)

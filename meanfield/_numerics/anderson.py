@@ -20,19 +20,9 @@ def anderson(
     """A solution of x = advance(x) by Anderson's mixing, or None if the iteration does not end or diverges.
 
     The next iterate combines the last ones, with weights that sum to 1 and minimise the combined residual. For a linear
-    map this is GMRES: it does not need `advance` to contract. Source: Walker and Ni, SIAM J. Numer. Anal. 49, 1715
+    map this is GMRES: it does not need `advance` to contract. `advance` is NaN where the map is not defined; `done`
+    says whether the residual advance(x) - x is small enough. Source: Walker and Ni, SIAM J. Numer. Anal. 49, 1715
     (2011).
-
-    Parameters
-    ----------
-    advance
-        The map; NaN where it is not defined.
-    start
-        First iterate, shape (n,).
-    done
-        Whether the residual advance(x) - x is small enough.
-    max_iterations
-        Number of values of the map, ≥ 1.
     """
     x, previous = start, None
     moves: deque[Vector] = deque(maxlen=MEMORY)

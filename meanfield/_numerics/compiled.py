@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import no_type_check
 
 from numba import get_num_threads, njit
 
@@ -17,6 +18,17 @@ def compiled(function: Callable) -> Callable:
         return njit(cache=True, **options)(function)
     except RuntimeError:  # neither the package's folder nor the user's can be written
         return njit(**options)(function)
+
+
+@compiled
+@no_type_check
+def copy_to(target, source):
+    """Write the start of `source` into `target`, of one dimension.
+
+    For `target[:] = source` numba also compiles the text of the error of unequal shapes, which takes seconds.
+    """
+    for i in range(target.size):
+        target[i] = source[i]
 
 
 def in_threads(function: Callable[[slice], None], n_rows: int, numbers: int, most: int | None = None) -> None:

@@ -27,21 +27,11 @@ Numbers = Any  # numpy.ndarray of flint.arb
 
 
 class Ritz(NamedTuple):
-    """The result of the iteration: the first k eigenvalues by falling real part, or as many as there are.
+    """The result of the iteration: the first k eigenvalues by falling real part, or as many as there are."""
 
-    Attributes
-    ----------
-    values
-        Eigenvalues, complex.
-    errors
-        A bound of the distance of each to an eigenvalue of the matrix.
-    left, right
-        Their eigenvectors, one a row, with l·r = 1.
-    """
-
-    values: np.ndarray
-    errors: np.ndarray
-    left: np.ndarray
+    values: np.ndarray  # eigenvalues, complex
+    errors: np.ndarray  # a bound of the distance of each to an eigenvalue of the matrix
+    left: np.ndarray  # eigenvectors, one a row, with l·r = 1
     right: np.ndarray
 
 
@@ -89,8 +79,8 @@ class _Lanczos:
             if abs(overlap) <= smallest * size_v * size_w or size_v <= smallest or size_w <= smallest:
                 self.ended = True
                 return
-            below = _middle(abs(overlap).sqrt())
-            above = _middle(overlap / below)
+            below = abs(overlap).sqrt().mid()
+            above = (overlap / below).mid()
             self._beside.append((below, above))
             self._v.append(_middles(v / below))
             self._w.append(_middles(w / above))
@@ -99,7 +89,7 @@ class _Lanczos:
     def _step(self) -> None:
         v, w = self._v[-1], self._w[-1]
         right, left = self._matrix.apply(v), self._matrix.apply_transposed(w)
-        alpha = _middle(w @ right)
+        alpha = (w @ right).mid()
         self._diagonal.append(alpha)
         right, left = right - alpha * v, left - alpha * w
         if len(self._v) > 1:
@@ -193,10 +183,6 @@ def _leading(values: list[Any], k: int) -> list[Any]:
 
 def _numbers(values: np.ndarray) -> Numbers:
     return np.array([flint.arb(float(value)) for value in values], dtype=object)
-
-
-def _middle(number: Any) -> Any:
-    return number.mid()
 
 
 def _middles(numbers: Numbers) -> Numbers:

@@ -20,21 +20,11 @@ Function = Callable[[np.ndarray], np.ndarray]
 
 
 class Interpolant(NamedTuple):
-    """The result of `interpolate`.
+    """The result of `interpolate`."""
 
-    Attributes
-    ----------
-    pieces
-        For each interval, not in order, one polynomial for each component.
-    evaluations
-        Number of arguments at which the function was evaluated.
-    error
-        Largest estimated error; with `roots_only` where there may be roots.
-    """
-
-    pieces: list[tuple[Chebyshev, ...]]
-    evaluations: int
-    error: float
+    pieces: list[tuple[Chebyshev, ...]]  # for each interval, not in order, one polynomial for each component
+    evaluations: int  # number of arguments at which the function was evaluated
+    error: float  # largest estimated error; with `roots_only` where there may be roots
 
 
 def interpolate(
@@ -42,19 +32,9 @@ def interpolate(
 ) -> Interpolant:
     """Halve the intervals between `breaks` until the last coefficients of degree 16 are small on each.
 
-    Small is below `tolerance` times the largest coefficient of the component, or below rounding.
-
-    Parameters
-    ----------
-    function
-        Takes arguments (n,) and returns values (n,), or (components, n), finite.
-    breaks
-        Ends of the first intervals, rising.
-    tolerance
-        Accepted error, relative to the largest value on the interval.
-    roots_only
-        Only roots matter, of a single component: no smaller error is needed where it stays away from zero by 100 times
-        its estimated error.
+    Small is below `tolerance` times the largest coefficient of the component, or below rounding. `function` maps
+    arguments (n,) to finite values (n,) or (components, n). With `roots_only` only roots of a single component matter:
+    no smaller error is needed where it stays away from zero by 100 times its estimated error.
     """
     nodes = np.cos(np.pi * (np.arange(DEGREE + 1) + 0.5) / (DEGREE + 1))
     to_coefficients = np.linalg.inv(np.polynomial.chebyshev.chebvander(nodes, DEGREE))

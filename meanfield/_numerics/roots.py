@@ -17,27 +17,14 @@ FLAT = 1e-12
 
 
 class Roots(NamedTuple):
-    """The result of `all_roots`.
+    """The result of `all_roots`."""
 
-    Attributes
-    ----------
-    roots
-        In rising order, polished on the function itself.
-    error
-        Largest estimated error of the interpolant: a pair of roots between which the function stays below it is missed.
-    closest
-        Smallest |f| at an extremum that does not reach zero (inf if there is none), and its place.
-    flat
-        Stretches with |f| below 1e-12, where every argument is a root up to rounding.
-    evaluations
-        Number of arguments at which the function was evaluated.
-    """
-
-    roots: Float[np.ndarray, " roots"]
+    roots: Float[np.ndarray, " roots"]  # in rising order, polished on the function itself
+    # Largest estimated error of the interpolant; a pair of roots between which the function stays below it is missed.
     error: float
-    closest: tuple[float, float]
-    flat: list[tuple[float, float]]
-    evaluations: int
+    closest: tuple[float, float]  # smallest |f| at an extremum above zero (inf if none), and its place
+    flat: list[tuple[float, float]]  # stretches with |f| below 1e-12, where every argument is a root up to rounding
+    evaluations: int  # number of arguments at which the function was evaluated
 
 
 def all_roots(
@@ -51,18 +38,8 @@ def all_roots(
 
     The intervals between `breaks` are halved until the last Chebyshev coefficients of degree 16 are below `tolerance`
     times the largest coefficient, or below rounding. The extrema of each interpolant bound stretches on which it is
-    monotone: a sign change there is one root, which Newton steps on the function polish.
-
-    Parameters
-    ----------
-    function
-        Takes arguments (n,) and returns values (n,), finite.
-    breaks
-        Ends of the first intervals, rising.
-    tolerance
-        Accepted error of the interpolant, relative to the largest value on its interval.
-    polish
-        The same function, computed more accurately, for the roots themselves.
+    monotone: a sign change there is one root, which Newton steps on the function polish. `function` maps arguments (n,)
+    to finite values (n,); `polish` is the same function, computed more accurately, for the roots themselves.
     """
     found = interpolate(function, breaks, tolerance, roots_only=True)
     roots, slopes, extrema, flat = [], [], [], []

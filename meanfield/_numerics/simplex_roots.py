@@ -28,34 +28,16 @@ Response = Callable[[np.ndarray], np.ndarray]
 
 
 class SimplexRoots(NamedTuple):
-    """The result of `simplex_roots`.
+    """The result of `simplex_roots`."""
 
-    Attributes
-    ----------
-    roots
-        Word shares, by falling share of the first word, then of the second and so on; each to full relative accuracy.
-    residual
-        Largest |log(f_w/Q_w)| over the words that occur, for each root.
-    index
-        Sign of det(1 - f') along the face of the root; 0 if it is too close to zero.
-    continuum
-        Points on curves or areas of roots. They are not among `roots`.
-    starts, converged
-        Number of starts of Newton iteration, and of those that ended at a root.
-    closest
-        Smallest misfit of a log-ratio where another start came to rest, a near miss; inf if none did.
-    report
-        The search, and the evidence for completeness.
-    """
-
-    roots: Float[np.ndarray, "roots words"]
-    residual: Float[np.ndarray, " roots"]
-    index: Int[np.ndarray, " roots"]
-    continuum: Float[np.ndarray, "points words"]
-    starts: int
-    converged: int
-    closest: float
-    report: str
+    roots: Float[np.ndarray, "roots words"]  # by falling shares, to full relative accuracy
+    residual: Float[np.ndarray, " roots"]  # largest |log(f_w/Q_w)| over the words that occur, for each root
+    index: Int[np.ndarray, " roots"]  # sign of det(1 - f') along the face of the root; 0 if it is too close to zero
+    continuum: Float[np.ndarray, "points words"]  # points on curves or areas of roots, not among `roots`
+    starts: int  # of Newton iteration
+    converged: int  # number of starts that ended at a root
+    closest: float  # smallest misfit of a log-ratio where another start came to rest, a near miss; inf if none did
+    report: str  # the search, and the evidence for completeness
 
 
 def simplex_roots(
@@ -68,7 +50,7 @@ def simplex_roots(
     middle. It starts from a lattice of shares, from points at distances e^-1 to e^-100 of faces and corners, and from
     where damped steps of the map lead. Where f points inwards on the whole boundary, the indices of the interior roots,
     sign det(1 - f'), add up to 1 (Poincaré and Hopf). If they do not, further starts between the roots follow; if they
-    still do not, the report says that roots are missing. Pairs of roots that Newton iteration misses it cannot tell.
+    still do not, the report says that roots are missing. Pairs of roots that Newton iteration misses go unnoticed.
 
     Parameters
     ----------
@@ -80,9 +62,7 @@ def simplex_roots(
         The words that occur; the others have share 0, and there are roots only if f is exactly 0 for them. None: the
         interior and all faces, with one `response`.
     starts
-        Number of grid points used at most, drawn at random if the grid has more.
-    seed
-        Of that draw and of the further starts.
+        Largest number of grid points, drawn at random with `seed` if the grid has more.
     """
     supports = list(faces(n_words)) if support is None else [support]
     found = [_search(_Face(response, n_words, words), starts, np.random.default_rng(seed)) for words in supports]

@@ -11,16 +11,9 @@ MARGINAL = 1e-7
 
 
 def stability(leading: Any, error: Any = 0.0, least: float = MARGINAL) -> np.ndarray:
-    """'stable', 'unstable' or 'marginal', for each leading eigenvalue.
+    """'stable', 'unstable' or 'marginal', for each leading eigenvalue, real or complex.
 
-    Parameters
-    ----------
-    leading
-        Eigenvalues λ, real or complex, one or an array.
-    error
-        A bound of the error of each.
-    least
-        A fixed point is marginal if |Re λ| is at most this or the error, or if either is not a number.
+    A fixed point is marginal if |Re λ| is at most `least` or the bound `error` of its error, or if one is not a number.
     """
     real = np.real(leading)
     decided = np.abs(real) > np.maximum(error, least)

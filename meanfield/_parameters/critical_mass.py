@@ -94,7 +94,8 @@ def critical_mass(
     given, population = population, as_population(population)
     word, line = parameter_line(population, parameter, word)
     curves = [EquilibriumCurve(line, response) for response in responses(population)]
-    start = _old_state(_at_zero(population, word), word, old)
+    without = population.with_fraction(0.0) if word is None else population.with_committed(word, 0.0)
+    start = _old_state(without, word, old)
     if isinstance(start, str):
         found = _Fate(None, "none", start)
     else:
@@ -127,10 +128,6 @@ def critical_mass(
     }
     result = labelled(columns, coords=word_coords(population.words) | names_of(given)).assign_attrs(attrs)
     return stamp(result, "critical_mass", given)
-
-
-def _at_zero(population: Population, word: str | None) -> Population:
-    return population.with_fraction(0.0) if word is None else population.with_committed(word, 0.0)
 
 
 def _old_state(rest: Population, word: str | None, old: str | None) -> _Old | str:

@@ -34,50 +34,25 @@ SMALLEST_FOLD = 1e-8  # between two folds the parameter changes by more than its
 
 
 class Line(NamedTuple):
-    """Populations along a parameter c from 0 to `end`: share + c · share_slope, and the same for committed agents.
+    """Populations along a parameter c from 0 to `end`: share + c · share_slope, and the same for committed agents."""
 
-    Attributes
-    ----------
-    q
-        Choice probabilities of each kind, shape (M, S, W).
-    share, share_slope
-        Share of each kind among all agents, shape (M,).
-    committed, committed_slope
-        Share of agents who always say a word, shape (W,).
-    end
-        Largest value of the parameter.
-    """
-
-    q: Float[np.ndarray, "kinds states words"]
-    share: Float[np.ndarray, " kinds"]
+    q: Float[np.ndarray, "kinds states words"]  # choice probabilities of each kind
+    share: Float[np.ndarray, " kinds"]  # share of each kind among all agents
     share_slope: Float[np.ndarray, " kinds"]
-    committed: Float[np.ndarray, " words"]
+    committed: Float[np.ndarray, " words"]  # share of agents who always say a word
     committed_slope: Float[np.ndarray, " words"]
-    end: float
+    end: float  # largest value of the parameter
 
     def at(self, c: float) -> Mixture:
         """The population at c."""
         return Mixture(self.q, self.share + c * self.share_slope, self.committed + c * self.committed_slope)
 
 
-def committed_line(population: Population, word: str) -> Line:
-    """c is the fraction of all agents committed to `word`; it replaces the one in `population`."""
-    base = population.with_committed(word, 0.0)
-    slope = np.array([float(word == other) for other in base.words])
-    end = 1 - float(base.mixture.committed.sum())
-    return Line(*base.mixture[:2], -np.array(base.fractions), base.mixture.committed, slope, end)
-
-
-def fraction_line(population: Population) -> Line:
-    """c is the fraction of the last policy among the uncommitted agents."""
-    base = population.with_fraction(0.0)
-    last = np.eye(len(base.policies))[-1]
-    slope = base.mixture.share.sum() * (last - np.array(base.fractions))
-    return Line(*base.mixture[:2], slope, base.mixture.committed, np.zeros(len(base.words)), 1.0)
-
-
 def parameter_line(population: Population, parameter: str, word: str | None) -> tuple[str | None, Line]:
-    """The word of the committed agents, and the populations along the parameter."""
+    """The word of the committed agents, and the populations along the parameter c.
+
+    c is the fraction of all agents committed to the word, or of the last policy among the uncommitted agents.
+    """
     if population.space.n_words != 2:
         raise InputError(f"population has {population.space.n_words} words: expected 2 to follow equilibria")
     if parameter not in PARAMETERS:
@@ -85,7 +60,10 @@ def parameter_line(population: Population, parameter: str, word: str | None) -> 
     if parameter == "fraction":
         if word is not None:
             raise InputError(f"word = {word!r}: only committed agents have one; expected none for parameter 'fraction'")
-        return None, fraction_line(population)
+        base = population.with_fraction(0.0)
+        last = np.eye(len(base.policies))[-1]
+        slope = base.mixture.share.sum() * (last - np.array(base.fractions))
+        return None, Line(*base.mixture[:2], slope, base.mixture.committed, np.zeros(len(base.words)), 1.0)
     if word is None:
         bound = [w for w, share in population.committed.items() if share > 0] or list(population.committed)
         if len(bound) != 1:
@@ -95,7 +73,10 @@ def parameter_line(population: Population, parameter: str, word: str | None) -> 
             )
         (word,) = bound
     word_index(population.policies[0], word)
-    return word, committed_line(population, word)
+    base = population.with_committed(word, 0.0)
+    slope = np.array([float(word == other) for other in base.words])
+    end = 1 - float(base.mixture.committed.sum())
+    return word, Line(*base.mixture[:2], -np.array(base.fractions), base.mixture.committed, slope, end)
 
 
 class Stop(NamedTuple):

@@ -11,21 +11,11 @@ from meanfield._population.reaction_tensor import Array
 
 
 class Mixture(NamedTuple):
-    """The arrays of a population.
+    """The arrays of a population."""
 
-    Attributes
-    ----------
-    q
-        Choice probabilities of each kind, shape (M, S, W).
-    share
-        Share of each kind among all agents, shape (M,).
-    committed
-        Share of agents who always say a word, shape (W,).
-    """
-
-    q: Float[Array, "kinds states words"]
-    share: Float[Array, " kinds"]
-    committed: Float[Array, " words"]
+    q: Float[Array, "kinds states words"]  # choice probabilities of each kind
+    share: Float[Array, " kinds"]  # share of each kind among all agents
+    committed: Float[Array, " words"]  # share of agents who always say a word
 
     @classmethod
     def alone(cls, q: Float[Array, "states words"]) -> Mixture:

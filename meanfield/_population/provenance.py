@@ -26,14 +26,7 @@ def stamp(
     elif policy is not None:
         policy = numbered_by_pair(policy)
         attrs |= {"policy_sha256": policy_hash(policy), "memory_length": space_of(policy).memory_length}
-    attrs |= {f"option_{name}": _plain(value) for name, value in options.items()}
+    for name, value in options.items():  # NetCDF attrs hold numbers and strings only
+        plain = int(value) if isinstance(value, (bool, np.bool_)) else value
+        attrs[f"option_{name}"] = "none" if plain is None else plain
     return result.assign_attrs(attrs)
-
-
-def _plain(value: Option) -> str | int | float:
-    """NetCDF attrs hold numbers and strings only."""
-    if value is None:
-        return "none"
-    if isinstance(value, (bool, np.bool_)):
-        return int(value)
-    return value

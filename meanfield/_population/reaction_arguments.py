@@ -102,15 +102,3 @@ def _nonnegative(name: str, matrix: Any, names: tuple[str, ...]) -> csr_array:
         raise InputError(f"{name} has the entry {bad}: expected finite entries of at least 0")
     checked.eliminate_zeros()
     return checked
-
-
-def positive_rate(name: str, value: float) -> float:
-    """A positive finite number."""
-    number = isinstance(value, (int, float, np.number)) and not isinstance(value, (bool, np.complexfloating))
-    try:
-        known = float(value) if number else np.nan
-    except OverflowError:
-        known = np.inf
-    if not 0 < known < np.inf:
-        raise InputError(f"{name} = {known if number else value!r}: expected a positive number")
-    return known

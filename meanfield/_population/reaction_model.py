@@ -22,12 +22,12 @@ from scipy.sparse.csgraph import connected_components
 
 from meanfield._population.reaction_arguments import (
     acting_pairs,
-    positive_rate,
     probabilities,
     state_names,
     stochastic_matrices,
     transition_rates,
 )
+from meanfield.toolbox._arguments import real_number
 from meanfield.toolbox._errors import InputError
 from meanfield.toolbox._labels import values_in_order
 
@@ -35,24 +35,14 @@ MAX_TENSOR_STATES = 64  # 64⁴ float64 are 134 MB
 
 
 class Moves(NamedTuple):
-    """All E moves of one agent: from `source` to `target` at the rate `rate` times the field `field`.
+    """All E moves of one agent: from `source` to `target` at the rate `rate` times the field `field`."""
 
-    Attributes
-    ----------
-    source, target, field
-        Shape (E,).
-    rate
-        Shape (E,), positive.
-    fields
-        Shape (F, K), and `offset` (F,): the fields are fields @ x + offset.
-    """
-
-    source: Any
+    source: Any  # shape (E,), as target and field
     target: Any
     field: Any
-    rate: Any
-    fields: Any
-    offset: Any
+    rate: Any  # shape (E,), positive
+    fields: Any  # shape (F, K)
+    offset: Any  # shape (F,): the fields are fields @ x + offset
 
 
 class ReactionModel:
@@ -114,7 +104,7 @@ class ReactionModel:
         self.first = stochastic_matrices("first", first, len(self.alpha), self.names)
         self.second = stochastic_matrices("second", second, len(self.alpha), self.names)
         self.spontaneous = transition_rates("spontaneous", spontaneous, self.names)
-        self.encounter_rate = positive_rate("encounter_rate", encounter_rate)
+        self.encounter_rate = real_number("encounter_rate", encounter_rate, above=0)
         if not isinstance(time_unit, str) or not time_unit:
             raise InputError(f"time_unit = {time_unit!r}: expected the name of a unit")
         self.time_unit = time_unit

@@ -6,7 +6,7 @@ from typing import no_type_check
 
 import numpy as np
 
-from meanfield._numerics.compiled import compiled
+from meanfield._numerics.compiled import compiled, copy_to
 from meanfield._numerics.tsit5 import ERROR, INTERPOLANT, STAGES
 
 WEIGHTS = np.array([[*weights, *[0.0] * (len(STAGES) - len(weights))] for weights in STAGES])
@@ -109,7 +109,7 @@ def observe(x, mixture, seen):
     if len(q):
         say(x, q, share, seen)
     else:
-        seen[:] = x[0]
+        copy_to(seen, x[0])
 
 
 @compiled
@@ -181,5 +181,5 @@ def follow(x, mixture, moves, times, limits, observed):
         step = taken * min(max(factor, 1.0), LARGEST_FACTOR)
     observe(x, mixture, said[7])
     for rest in range(number, len(times)):
-        observed[rest] = said[7]
+        copy_to(observed[rest], said[7])
     return now, largest

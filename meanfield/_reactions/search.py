@@ -51,25 +51,13 @@ class Root(NamedTuple):
 
 
 class Found(NamedTuple):
-    """The result of the search.
+    """The result of the search."""
 
-    Attributes
-    ----------
-    roots
-        Isolated fixed points, and of each continuum one or more.
-    tried, converged
-        The number of starts, and of those that led to a fixed point.
-    merged
-        Number of points of continua, or next to marginal fixed points, that are not listed.
-    cut
-        Whether some pairs of fixed points were not looked between.
-    """
-
-    roots: list[Root]
-    tried: int
-    converged: int
-    merged: int
-    cut: bool
+    roots: list[Root]  # isolated fixed points, and of each continuum one or more
+    tried: int  # number of starts
+    converged: int  # number of starts that led to a fixed point
+    merged: int  # number of points of continua, or next to marginal fixed points, that are not listed
+    cut: bool  # whether some pairs of fixed points were not looked between
 
 
 def search(

@@ -16,14 +16,8 @@ ESCAPED = str.maketrans(
 def latex_table(columns: str, header: str, body: Sequence[str], caption: str, label: str) -> str:
     r"""A table as text; it needs `\usepackage{booktabs,longtable}`.
 
-    Parameters
-    ----------
-    columns
-        Their alignment, as "lrr".
-    header, body
-        Lines of LaTeX, each of which ends with `\\` or is a rule.
-    caption, label
-        LaTeX; the label gets "tab:" before it.
+    `columns` is their alignment, as "lrr"; each line of `header` and `body` ends with `\\` or is a rule; the label gets
+    "tab:" before it.
     """
     title = rf"\caption{{{caption}}}\label{{tab:{label}}}"
     head = [r"\toprule", header, r"\midrule"]

@@ -12,19 +12,7 @@ from meanfield._tables.latex import escaped, fixed, latex_table, power_of_ten
 from meanfield._tables.stability_report import other_criteria, share_text
 from meanfield.toolbox._files import whole_file
 
-COLUMNS = (
-    "model",
-    "pair",
-    "row",
-    "word",
-    "word_share",
-    "eigenvalue",
-    "eigenvalue_error",
-    "residual",
-    "is_fixed_point",
-    "stable",
-    "strong",
-)
+COLUMNS = "model pair row word word_share eigenvalue eigenvalue_error residual is_fixed_point stable strong"
 # What the table has only where other criteria than the trajectory were asked for
 FURTHER_COLUMNS = ("strong_by_basin", "basin", "strong_by_law", "kappa", "disagreement")
 CAPTION = (
@@ -35,7 +23,7 @@ CAPTION = (
 
 def stability_frame(table: xr.Dataset) -> pd.DataFrame:
     """The columns of a stability table for CSV, one row for each entry."""
-    return table[[*COLUMNS, *(name for name in FURTHER_COLUMNS if name in table)]].to_dataframe()
+    return table[[*COLUMNS.split(), *(name for name in FURTHER_COLUMNS if name in table)]].to_dataframe()
 
 
 def write_stability_csv(table: xr.Dataset, path: str | os.PathLike[str]) -> Path:

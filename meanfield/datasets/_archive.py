@@ -15,20 +15,10 @@ METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
 def members(path: Path, pattern: re.Pattern[str], largest: int) -> Iterator[tuple[str, bytes]]:
-    """Names and contents of the matching files in a zip archive, one after the other.
+    """Names and contents of the files in a zip archive whose names, without folders, match `pattern`.
 
-    Parameters
-    ----------
-    pattern
-        Of the file names, without folders; other files are skipped.
-    largest
-        Limit on the bytes of a member, checked before it is read.
-
-    Raises
-    ------
-    InputError
-        If `path` is no zip archive, is damaged, encrypted or too large, holds a name twice, or uses another compression
-        than deflate.
+    InputError if `path` is no zip archive, is damaged, encrypted or too large, holds a name twice, uses another
+    compression than deflate, or has a member of more than `largest` bytes, which is checked before it is read.
     """
     if path.stat().st_size > LARGEST_ARCHIVE:
         raise InputError(f"path = {path}: expected a zip archive of at most {LARGEST_ARCHIVE} bytes")

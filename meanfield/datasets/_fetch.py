@@ -19,11 +19,7 @@ def find_local(folder: str, name: str, path: str | os.PathLike[str] | None, upst
 
     The file is the user's own and may hold a part of the published one, so its hash is not checked; its reader refuses
     damaged files. `upstream` is the place of the file in a clone of its repository, which may be one of these folders.
-
-    Raises
-    ------
-    InputError
-        If `path` is given and the file is not there; MEANFIELD_DATA may hold other files only.
+    InputError if `path` is given and the file is not there; MEANFIELD_DATA may hold other files only.
     """
     for source, place in (("path", path), ("MEANFIELD_DATA", os.environ.get("MEANFIELD_DATA") or None)):
         if place is None:
@@ -41,10 +37,7 @@ def find_local(folder: str, name: str, path: str | os.PathLike[str] | None, upst
 def download(name: str, url: str, sha256: str) -> Path:
     """The file in the cache, fetched from `url` if necessary; its SHA-256 is checked each time.
 
-    Raises
-    ------
-    InputError
-        If the download fails, is longer than any published file, or is another file.
+    InputError if the download fails, is longer than any published file, or is another file.
     """
 
     def fetch(url: str, target: str, _: object) -> None:

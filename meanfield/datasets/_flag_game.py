@@ -23,7 +23,7 @@ PROBED = "48421b24d883d97aa9676273e53c99dcca7e48fe"
 class _Table(NamedTuple):
     """The required columns, and the place of the file upstream; '' for a file that comes with the package."""
 
-    columns: tuple[str, ...]
+    columns: str  # with spaces between
     commit: str = ""
     upstream: str = ""
     sha256: str = ""
@@ -32,116 +32,58 @@ class _Table(NamedTuple):
 
 TABLES = {
     "flag_pool": _Table(
-        ("country", "orientation", "stripes", "triangle"),
+        "country orientation stripes triangle",
     ),
     "population_scaling_gpt4o": _Table(
-        (
-            "condition",
-            "N",
-            "seeds",
-            "initial_mean",
-            "final_mean",
-            "final_ci_low",
-            "final_ci_high",
-            "correct_consensus_count",
-            "wrong_consensus_count",
-            "polarization_count",
-            "fragmentation_count",
-        ),
+        "condition N seeds initial_mean final_mean final_ci_low final_ci_high correct_consensus_count "
+        "wrong_consensus_count polarization_count fragmentation_count",
         "7c4eec26b63ec43a88c59b272afeb5eafc2538b2",
         "paper/figures/data/flag_game_pairwise_n_scaling_main_v3_summary.csv",
         "965b9d0becf773885ec99bc8939aea2654f738b2bb80d775b613f3cf155ee9a3",
         ("condition", "all_gpt_4o"),
     ),
     "yemen_crop_probe": _Table(
-        ("left", "top", "width", "height", "truth_count", "rival_count", "B_valid"),
+        "left top width height truth_count rival_count B_valid",
         "97152f429be91f8bf68101c6948380cc694d7a7f",
         "theory/data/yemen_crops.csv",
         "ff94e5a0fe1b778a54df9ba2364a3940c9116242b22854be73814e17a319ed34",
     ),
     "pairwise_alpha": _Table(
-        ("model", "alpha", "n_trials", "initial_mean", "final_mean", "final_mean_ci_low", "final_mean_ci_high"),
+        "model alpha n_trials initial_mean final_mean final_mean_ci_low final_mean_ci_high",
         EXPORTED,
         f"{EXPORTS}/flag_game_pairwise_alpha_main_candidate_summary.csv",
         "7df52681d5eea9fcefe3b3da703991c3e9a7088efcb9d2cb5589f1b28619cc12",
     ),
     "broadcast_alpha_composition": _Table(
-        ("alpha", "gpt54_count", "n_trials", "initial_accuracy_mean", "final_accuracy_mean"),
+        "alpha gpt54_count n_trials initial_accuracy_mean final_accuracy_mean",
         EXPORTED,
         "paper/final_charts/poster/exports/support_visuals/flag_broadcast_alpha_mix_N8_m3_summary.csv",
         "e540e25563fda200df956a6a48752e6b346600f2cb86147a8978bbaa6c44b13a",
     ),
     "protocols_n8": _Table(
-        (
-            "protocol",
-            "condition_name",
-            "observer_group",
-            "n_trials",
-            "initial_accuracy_mean",
-            "final_accuracy_mean",
-            "final_accuracy_sem",
-        ),
+        "protocol condition_name observer_group n_trials initial_accuracy_mean final_accuracy_mean final_accuracy_sem",
         EXPORTED,
         f"{EXPORTS}/flag_gam_protocol_side_by_side_N8_final_ranked_performance.csv",
         "4484a8f27891cc3bb288efb4740971605aec97afaba400322e48b0f96e06680d",
     ),
     "memory_conflict_probe": _Table(
-        (
-            "model",
-            "m",
-            "private_evidence_strength",
-            "social_evidence_relation",
-            "target_memory_entries",
-            "social_memory_entries",
-            "n_trials",
-            "private_evidence_count",
-            "social_evidence_count",
-            "other_private_compatible_count",
-            "other_incompatible_count",
-        ),
+        "model m private_evidence_strength social_evidence_relation target_memory_entries "
+        "social_memory_entries n_trials private_evidence_count social_evidence_count "
+        "other_private_compatible_count other_incompatible_count",
         EXPORTED,
         f"{EXPORTS}/flag_game_memory_conflict_probe_alignment_summary.csv",
         "d5906d25b8662f7b82837c1f923580c19047bff27e340c5444fbfbb4ea899714",
     ),
     "crop_probe_counts": _Table(
-        (
-            "run_id",
-            "N",
-            "seed",
-            "agent_id",
-            "truth",
-            "rival",
-            "rival_source",
-            "context_id",
-            "top",
-            "left",
-            "height",
-            "width",
-            "B_valid",
-            "truth_count",
-            "rival_count",
-            "outcome",
-        ),
+        "run_id N seed agent_id truth rival rival_source context_id top left height width B_valid truth_count "
+        "rival_count outcome",
         PROBED,
         "theory/data/crop_probe_counts.csv",
         "4f52f0631e433f8111b1a903d60efa80dae52b6813712ff79d3e3dd7df4e7ffa",
     ),
     "main_sweep_endpoints": _Table(
-        (
-            "run_id",
-            "N",
-            "seed",
-            "seed_name",
-            "truth",
-            "accuracy",
-            "outcome",
-            "top_country",
-            "top_share",
-            "second_country",
-            "second_share",
-            "final_time",
-            "final_interactions_per_agent",
-        ),
+        "run_id N seed seed_name truth accuracy outcome top_country top_share second_country second_share "
+        "final_time final_interactions_per_agent",
         PROBED,
         "theory/data/main_sweep_endpoints.csv",
         "ab8b004c600962f95fb4e88fed0c6f6dce5bf177cd17cfd1c285a52a5a3c13a8",
@@ -200,9 +142,10 @@ def flag_game(table: str, path: str | os.PathLike[str] | None = None) -> pd.Data
 def _read(file: Path | StringIO, table: str) -> pd.DataFrame:
     known = TABLES[table]
     read = read_csv(file) if isinstance(file, Path) else pd.read_csv(file)
-    missing = [column for column in known.columns if column not in read.columns]
+    columns = known.columns.split()
+    missing = [column for column in columns if column not in read.columns]
     if missing:
-        raise InputError(f"{file}: lacks the column {', '.join(missing)}; expected {', '.join(known.columns)}")
+        raise InputError(f"{file}: lacks the column {', '.join(missing)}; expected {', '.join(columns)}")
     if table == "flag_pool":
         read["triangle"] = read["triangle"].fillna("")  # no triangle, and no missing number
     if known.rows is not None:

@@ -39,13 +39,8 @@ def unpickle(data: bytes, name: str) -> Any:
     """The numbers, strings, lists and dicts in a pickle; numpy's float64 and int64 scalars become numbers.
 
     The pickle is read as a tree, so time and memory are proportional to its length (up to 200 bytes a byte), which the
-    caller bounds.
-
-    Raises
-    ------
-    InputError
-        If it holds anything else, calls anything, shares a list or dict, repeats a key, is nested deeper than 50, or is
-        damaged.
+    caller bounds. InputError if it holds anything else, calls anything, shares a list or dict, repeats a key, is nested
+    deeper than 50, or is damaged.
     """
     try:
         return _checked(_interpreted(data))
@@ -145,28 +140,17 @@ class _Machine:
             raise ValueError("it sets the state of something else than a little-endian dtype of eight bytes")
 
 
+LITERALS = "BININT1 BININT2 BININT LONG1 BINFLOAT SHORT_BINUNICODE BINUNICODE SHORT_BINBYTES BINBYTES"
 OPCODES: dict[str, Callable[[_Machine, Any], None]] = {
-    "PROTO": lambda machine, _: None,
-    "FRAME": lambda machine, _: None,
-    "BININT1": _Machine.literal,
-    "BININT2": _Machine.literal,
-    "BININT": _Machine.literal,
-    "LONG1": _Machine.literal,
-    "BINFLOAT": _Machine.literal,
-    "SHORT_BINUNICODE": _Machine.literal,
-    "BINUNICODE": _Machine.literal,
-    "SHORT_BINBYTES": _Machine.literal,
-    "BINBYTES": _Machine.literal,
+    **dict.fromkeys(LITERALS.split(), _Machine.literal),
+    **dict.fromkeys(("PROTO", "FRAME"), lambda machine, _: None),
     "NONE": lambda machine, _: machine.literal(None),
     "NEWTRUE": lambda machine, _: machine.literal(True),
     "NEWFALSE": lambda machine, _: machine.literal(False),
     "EMPTY_LIST": lambda machine, _: machine.literal([]),
     "EMPTY_DICT": lambda machine, _: machine.literal({}),
-    "MEMOIZE": _Machine.remember,
-    "BINPUT": _Machine.remember,
-    "LONG_BINPUT": _Machine.remember,
-    "BINGET": _Machine.recall,
-    "LONG_BINGET": _Machine.recall,
+    **dict.fromkeys(("MEMOIZE", "BINPUT", "LONG_BINPUT"), _Machine.remember),
+    **dict.fromkeys(("BINGET", "LONG_BINGET"), _Machine.recall),
     "MARK": _Machine.mark,
     "APPEND": lambda machine, _: machine.append(machine.last(1)),
     "APPENDS": lambda machine, _: machine.append(machine.since_mark()),

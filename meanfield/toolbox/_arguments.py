@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Sequence
 from numbers import Real
+
+import numpy as np
 
 from meanfield.toolbox._errors import InputError
 
@@ -56,6 +59,17 @@ def _span(*bounds: int | float | None) -> str:
     each = zip(("of at least", "at most", "above", "below"), bounds, strict=True)
     told = [f"{words} {bound:g}" for words, bound in each if bound is not None]
     return " " + " and ".join(told[::-1] if above is not None else told) if told else ""
+
+
+def increasing_times(times: Sequence[float] | np.ndarray) -> np.ndarray:
+    """`times` as an array; InputError unless they are finite, increase and start at 0 or later."""
+    try:
+        saved = np.asarray(times, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"times = {times!r}: expected numbers") from None
+    if saved.ndim != 1 or not len(saved) or not saved[0] >= 0 or not (np.diff(saved) > 0).all() or saved[-1] == np.inf:
+        raise InputError(f"times = {times}: expected increasing times from 0 on")
+    return saved
 
 
 def check_level(level: object) -> None:

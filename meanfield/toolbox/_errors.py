@@ -31,7 +31,17 @@ class StorageError(MeanfieldError):
 
 
 class ConvergenceError(MeanfieldError, RuntimeError):
-    """The mathematics did not converge; the message says how far it came."""
+    """The mathematics did not converge: the message says how far it came and what may help.
+
+    Attributes
+    ----------
+    best
+        The best result so far, of the kind that the call returns, or what it was being computed from; None without one.
+    """
+
+    def __init__(self, message: object = "", best: object = None) -> None:
+        super().__init__(message)
+        self.best = best
 
 
 def reason(error: BaseException) -> str:

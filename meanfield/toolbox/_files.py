@@ -38,13 +38,7 @@ def check_writable(path: str | os.PathLike[str]) -> Path:
 
 @contextmanager
 def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """A temporary path with the same ending, which becomes `path` if the block succeeds and vanishes otherwise.
-
-    Raises
-    ------
-    InputError
-        If `path` can't be written.
-    """
+    """A temporary path with the same ending, which becomes `path` if the block succeeds and vanishes otherwise."""
     path = check_writable(path)
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
         temporary = Path(folder) / path.name

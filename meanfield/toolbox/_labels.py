@@ -27,12 +27,8 @@ def canonical_order(labelled: Labelled, name: str) -> Labelled:
     """A policy or a result with `component`, `state` and words in the order of their numbers, 0 first.
 
     If all words are the same along the other dims they become the labels along `word`, also for files of older
-    versions, which have numbers there. Other dims, and the order of dims, stay as they are.
-
-    Raises
-    ------
-    InputError
-        If the numbers along one of the three are not 0 to n - 1, each once, or `word` and `word_label` disagree.
+    versions, which have numbers there. Other dims, and the order of dims, stay as they are. InputError if the numbers
+    along one of the three are not 0 to n - 1, each once, or `word` and `word_label` disagree.
     """
     sizes = labelled.sizes
     labelled = in_order(labelled, {dim: range(sizes[dim]) for dim in NUMBERED_DIMS if dim in sizes}, name)
@@ -73,10 +69,7 @@ def _words_in_order(labelled: Labelled, name: str) -> Labelled:
 def in_order(labelled: Labelled, labels: Mapping[str, Sequence[Hashable]], name: str) -> Labelled:
     """`labelled` with these labels in this order, along those of the dims that it has.
 
-    Raises
-    ------
-    InputError
-        If a label is missing, unknown or repeated, or a dim without a coordinate has another length.
+    InputError if a label is missing, unknown or repeated, or a dim without a coordinate has another length.
     """
     for dim, expected in labels.items():
         if dim in labelled.dims and (places := _places(labelled, dim, expected, name)) is not None:
@@ -127,19 +120,8 @@ def _listed(labels: Sequence[Hashable] | np.ndarray) -> str:
 def values_in_order(values: Any, labels: Mapping[str, Sequence[Hashable]], name: str) -> np.ndarray:
     """Real numbers as an array: a DataArray is aligned with these labels, an array is used as it stands.
 
-    Parameters
-    ----------
-    values
-        A DataArray over some of these dims, or anything that NumPy converts to an array.
-    labels
-        The labels along each dim, dims in the order of the axes.
-    name
-        Name of the argument, for messages.
-
-    Raises
-    ------
-    InputError
-        If a DataArray has another dim or other labels, or the values are not real numbers (see `real_numbers`).
+    `labels` are those along each dim, dims in the order of the axes; `name` is the name of the argument, for messages.
+    InputError if a DataArray has another dim or other labels, or the values are not real numbers (see `real_numbers`).
     """
     if not isinstance(values, xr.DataArray):
         return real_numbers(values, name)
@@ -152,10 +134,7 @@ def values_in_order(values: Any, labels: Mapping[str, Sequence[Hashable]], name:
 def real_numbers(values: Any, name: str) -> np.ndarray:
     """`values` as a float64 array in C order.
 
-    Raises
-    ------
-    InputError
-        If they are not all integers or floating-point numbers, some are masked, or they carry pandas labels.
+    InputError if they are not all integers or floating-point numbers, some are masked, or they carry pandas labels.
     """
     if isinstance(values, (pd.Series, pd.DataFrame)):
         raise InputError(f"{name} is a pandas {type(values).__name__}: expected an array or an xarray.DataArray")

@@ -11,13 +11,7 @@ VARIABLE = "MEANFIELD_MEMORY"
 
 
 def memory_budget() -> float:
-    """The memory that a calculation may take, in GiB: 16, or the value of the environment variable MEANFIELD_MEMORY.
-
-    Raises
-    ------
-    InputError
-        If the variable is not a positive number.
-    """
+    """The memory that a calculation may take, in GiB: 16, or the value of the environment variable MEANFIELD_MEMORY."""
     text = os.environ.get(VARIABLE, "")
     try:
         budget = float(text) if text else BUDGET
@@ -31,14 +25,8 @@ def memory_budget() -> float:
 def check_memory(needed: int | float, asked: str, less: str) -> None:
     """InputError if a calculation would exceed `memory_budget`.
 
-    Parameters
-    ----------
-    needed
-        Estimate in bytes, from below, so that nothing is refused that fits.
-    asked
-        The arguments that make it large, with their values.
-    less
-        What to reduce.
+    `needed` is an estimate in bytes from below, so that nothing is refused that fits; `asked` are the arguments that
+    make it large, with their values, and `less` says what to reduce.
     """
     budget = memory_budget()
     if needed > budget * 2**30:

@@ -125,7 +125,10 @@ def with_value(value: float) -> xr.Dataset:
         (changed(state=[0, 1, 2, 3, np.nan]), "policy has state = nan: expected 0 to 4"),
         (stack_of("a/b", "a/b"), "dim pair: expected a coordinate of distinct names"),
         (stack_of("a/b", "c/d").drop_vars("pair"), "dim pair without a coordinate"),
-        (side_by_side("a/b", "c/d", words=["c", "d", "e"]), r"pairs of \[2, 3\] words: expected the same number for each"),
+        (
+            side_by_side("a/b", "c/d", words=["c", "d", "e"]),
+            r"pairs of \[2, 3\] words: expected the same number for each",
+        ),
         *(
             (changed(word_label=("word", np.array(["a", t], object))), "word_label has .*: expected text")
             for t in UNKEPT
