@@ -57,6 +57,16 @@ def check_protocol_runs(runs: int, n_states: int, recorded: int, watched: int) -
     check_memory(needed, asked, "fewer runs or rounds to record")
 
 
+def names_of(data: object) -> dict[str, xr.DataArray]:
+    """The coordinates model and pair of a policy or a result; nothing for a population."""
+    return {name: data[name] for name in ("model", "pair") if isinstance(data, xr.Dataset) and name in data.coords}
+
+
+def name_in(data: xr.Dataset, name: str) -> str:
+    """The value of a coordinate that names a policy, '' where it has none."""
+    return str(data[name].item()) if name in data.coords else ""
+
+
 def _shortened(numbers: Sequence[int]) -> str:
     return f"{list(numbers[:3])}"[:-1] + (f", … ({len(numbers)} sizes)]" if len(numbers) > 3 else "]")
 

@@ -1,4 +1,4 @@
-"""Teams of two models in the flag game, predicted from their rewrites γ, and held against measured teams."""
+"""Teams of two models in the flag game, predicted from their rewrites γ and compared with measured teams."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ PREDICTED = ("initial_accuracy", "collective_accuracy", "majority_vote_accuracy"
 def sample_crops(
     runs: int, n_agents: int, *, seed: int, noise: float = 0.0, flags: Sequence[Flag] = FLAGS
 ) -> tuple[xr.DataArray, list[str]]:
-    """Crops of trials as the flag game draws them: a flag uniformly from the pool, and N crops of it, uniformly.
+    """Draw crops of trials as the flag game does: a random flag of the pool and N random crops of it, both uniformly.
 
     Returns
     -------
-    Compatibility (run, agent, country) of an ideal observer (`theory.flag_game.crop_compatibility`, whose `noise` this
-    is), and the true country of each run.
+    Compatibility (run, agent, country) of an ideal observer (`theory.flag_game.crop_compatibility`, with its `noise`),
+    and the true country of each run.
 
     Raises
     ------
@@ -66,27 +66,27 @@ def predict_composition(
     flags: Sequence[Flag] = FLAGS,
     progress: bool = False,
 ) -> xr.Dataset:
-    """Accuracy of teams of two models that differ in γ only, for every number of the second: [002] Fig. 4a.
+    """Predict the accuracy of teams of two models that differ only in γ, for every number of the second: [002] Fig. 4a.
 
-    All see the crops as an ideal observer does, so that whatever the composition changes is the work of γ. Nothing is
-    fitted here: γ comes from `theory.flag_game.mechanism2.fit`, α from the prompt. All teams play the same trials.
-    With γ comes what it was fitted under, by default σ = 1, which the probe rejects where evidence is strong.
+    All agents see their crops as an ideal observer does, so γ alone makes compositions differ. Nothing is fitted here:
+    γ comes from `theory.flag_game.mechanism2.fit`, α from the prompt. All teams play the same trials. The default map
+    is that of the fit, σ = 1, which the probe rejects where evidence is strong.
 
     Parameters
     ----------
     rewrite
-        γ of the two models, {name: γ}; the first is the one that the others replace.
+        γ of the two models, {name: γ}; the second replaces the first.
     uptake
         Values of α, all different.
     n_agents, runs, seed
         Team size, trials for each team and α, and the seed of both crops and games.
     bandwidth, protocol, kappa, report
-        As `simulate_gossip` takes them. The paper does not tell κ; here a broadcast changes little after N rounds.
-        Answers are drawn from beliefs, as in the likelihood that γ is fitted with.
+        As for `simulate_gossip`. The paper gives no κ; here a broadcast changes little after N rounds. Answers are
+        drawn from beliefs, as in the likelihood of the fit.
     noise
         Of the ideal observer.
     rewrite_map
-        Similarity of countries, shape (K, K). Default: all alike, σ = 1, as γ is fitted by default.
+        Similarity of countries, shape (K, K). Default: all alike, σ = 1.
     flags
         The pool.
     progress
@@ -144,17 +144,16 @@ def predict_composition(
 
 
 def compare_composition(prediction: xr.Dataset, measured: str | os.PathLike[str] | pd.DataFrame) -> xr.Dataset:
-    """A predicted composition sweep beside the measured one.
+    """Compare a predicted composition sweep with the measured one.
 
     Parameters
     ----------
     prediction
-        What `predict_composition` returns, with GPT-5.4 the second model, the one that the table counts.
+        Result of `predict_composition`, with GPT-5.4, which the table counts, as the second model.
     measured
-        The table `broadcast_alpha_composition.csv`, or its path, with all compositions at each α. It tells no scatter,
-        so that of a binomial of its trials is taken, sqrt(A(1 - A)/n) with A = (nA + 1)/(n + 2): no accuracy between 0
-        and 1 scatters more between trials. All compositions were run on the same trials, which makes differences
-        between them more certain than that.
+        The table `broadcast_alpha_composition.csv`, or its path, with all compositions at each α. It has no errors, so
+        binomial ones are used, sqrt(A(1 - A)/n) with A = (nA + 1)/(n + 2): no accuracy between 0 and 1 scatters more
+        between trials. All compositions were run on the same trials, so differences between them are more certain.
 
     Returns
     -------
@@ -210,15 +209,13 @@ def _measured_table(measured: str | os.PathLike[str] | pd.DataFrame, n_agents: i
     for alpha, rows in table.groupby("alpha"):
         if len(rows) != n_agents + 1:
             numbers = sorted(int(number) for number in rows["gpt54_count"])
-            raise InputError(
-                f"measured: gpt54_count = {numbers} at alpha = {alpha}: expected all from 0 to the {n_agents} agents "
-                "of the prediction"
-            )
+            expected = f"all from 0 to the {n_agents} agents of the prediction"
+            raise InputError(f"measured: gpt54_count = {numbers} at alpha = {alpha}: expected {expected}")
     return table
 
 
 def _in_range(name: str, column: np.ndarray, least: float, most: float) -> np.ndarray:
-    """The numbers of a column; counts are whole."""
+    """The numbers of a column, with whole counts."""
     whole = name in ("gpt54_count", "n_trials")
     values = column_numbers(column)
     wrong = ~(np.isfinite(values) & (values >= least) & (values <= most))
@@ -232,7 +229,7 @@ def _in_range(name: str, column: np.ndarray, least: float, most: float) -> np.nd
 
 
 def _mixed_gain(accuracy: xr.DataArray, error: xr.DataArray) -> tuple[xr.DataArray, xr.DataArray]:
-    """Mean of the mixed teams less that of the two pure ones, and its error were all teams independent."""
+    """Mean of the mixed teams less the mean of the two pure ones, and its error for independent teams."""
     size = accuracy.sizes["number"]
     weight = np.full(size, 1 / (size - 2))
     weight[[0, -1]] = -0.5

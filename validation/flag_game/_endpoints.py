@@ -1,4 +1,4 @@
-"""How flag games end, and how often they end well: the observables of [002] Section 2.3."""
+"""Endpoints and accuracies of flag games: the observables of [002] Section 2.3."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def endpoints(
     faction: float = FACTION_SHARE,
     countries: Sequence[str] | None = None,
 ) -> xr.Dataset:
-    """The class of endpoint of each run, from the answers of all its agents. Source: [002] Section 2.3.
+    """Classify the endpoint of each run from the answers of all its agents. Source: [002] Section 2.3.
 
-    With s the share of the agents who give the most frequent answer: 'correct_consensus' or 'wrong_consensus' where
-    s ≥ 0.85, by whether that answer is true; otherwise 'polarization' where two answers or more have a share of at
-    least 0.25 each, and 'fragmentation' where not. Shares that are equal to a threshold reach it. No tie can touch the
-    class, because two answers can't both have more than half. It can touch the vote: where the most frequent answer is
-    not unique, the paper's y_1 = arg max is not defined, and `correct` is the chance that one of them, drawn evenly, is
-    the true one: 1/2 where truth and one rival are level.
+    Let s be the share of the most frequent answer. The class is 'correct_consensus' or 'wrong_consensus' where s ≥
+    0.85, by whether that answer is true; otherwise 'polarization' where two answers or more have a share of at least
+    0.25 each, and 'fragmentation' elsewhere. Shares equal to a threshold reach it. Ties can't change the class, because
+    two answers can't both have more than half. For the vote, where the paper's y_1 = arg max is not unique, `correct`
+    is the chance that an evenly drawn one of the most frequent answers is true: 1/2 where truth and one rival are
+    level.
 
     Parameters
     ----------
@@ -41,13 +41,13 @@ def endpoints(
         Answers, shape (..., agents), N ≥ 1 agents in the last dim, or in the dim `agent` of a DataArray. None or '' (no
         answer) is refused.
     truth
-        The true answer: one for all, or an array of the shape of `reports` without the agents. Names where answers are
-        names, numbers where they are numbers. Nobody need have given it.
+        The true answer: one for all, or an array of the shape of `reports` without the agents. A name if answers are
+        names, else a number. It need not be among the answers.
     consensus, faction
         The thresholds 0.85 and 0.25, in (0.5, 1] and (0, 0.5].
     countries
-        What could be answered. Where it is given, answers and truths outside of it are refused; without it, a truth
-        that is misspelt is one that nobody gave.
+        The possible answers. Other answers and truths are refused; without it, a misspelt truth counts as one that
+        nobody gave.
 
     Returns
     -------
@@ -57,8 +57,8 @@ def endpoints(
     Raises
     ------
     InputError
-        If there is an answer missing or not among `countries`, no agent, a truth of the wrong shape or kind, or a
-        threshold out of range.
+        If an answer is missing or not among `countries`, there is no agent, a truth has the wrong shape or kind, or a
+        threshold is out of range.
 
     See Also
     --------
@@ -107,16 +107,16 @@ def accuracy(
     Parameters
     ----------
     initial
-        What `simulate_gossip` returns, with `truth`; or isolated answers, shape (runs, agents), and then the other two
-        are needed. Of games with a manager, its answer is what the run is scored by.
+        Result of `simulate_gossip`, with `truth`; or isolated answers, shape (runs, agents), for which `final` and
+        `truth` are needed. Games with a manager are scored by its answer.
     final
         Answers at the end, shape (runs, agents).
     truth
-        The true answer, one for all or one a run, as `endpoints` takes it.
+        The true answer, one for all or one a run, as for `endpoints`.
     level
         Confidence of the intervals.
     countries
-        As `endpoints` takes them; by default those of the Dataset, where it names them.
+        As for `endpoints`; by default those named in the Dataset.
 
     Returns
     -------
@@ -127,15 +127,14 @@ def accuracy(
     - `collective_accuracy`, A_c, the mean share of true answers at the end, and `final_vote_accuracy`, their vote;
     - `social_uplift` = A_c - A_i, paired by run;
 
-    and `endpoint_fraction` (endpoint) with its Wilson interval `endpoint_interval` (endpoint, bound),
-    `endpoint_count` and `seeds`, the number of runs. The coord `n_agents` tells N where all N agents are scored at the
-    end, so not of games with a manager. Several N joined by `xr.concat(..., "n_agents")` are what
-    `theory.fit_mechanism1` takes.
+    and `endpoint_fraction` (endpoint) with its Wilson interval `endpoint_interval` (endpoint, bound), `endpoint_count`
+    and `seeds`, the number of runs. The coordinate `n_agents` is N where all N agents are scored at the end, so not for
+    games with a manager. `theory.fit_mechanism1` takes several N joined by `xr.concat(..., "n_agents")`.
 
     Raises
     ------
     InputError
-        If `truth` or `final` is missing, or given with a simulation, or as `endpoints`.
+        If `truth` or `final` is missing, or given with a simulation, or as for `endpoints`.
 
     See Also
     --------

@@ -44,15 +44,15 @@ def simulate_gossip(
     beliefs: bool = False,
     progress: bool = False,
 ) -> xr.Dataset:
-    """Ensembles of flag games: agents who each see a crop exchange reports of what country's flag it is.
+    """Simulate flag games: agents who each see a crop of a flag exchange reports of its country.
 
-    Agent i has a belief x_i over K countries and a crop whose compatibility with them is p_i; x_i = p_i at the start. A
-    speaker sends M, the mean of m labels drawn from its belief [002, Eq. 4]. A listener j rewrites it to
-    (1 - γ_j) M + γ_j C_j M / Σ C_j M [Eq. 10], moves to (1 - α_j) x_j + α_j times that [Eq. 5], and multiplies by p_j
-    and normalises [Eqs. 6, 11]. Two denominators can vanish, and then the limits hold: a message that C_j sends to
-    nothing is taken literally (the limit of C_j + εI); and where α_j = 1 and nothing that j hears is compatible with
-    its crop, the message is ignored (the limit of α → 1). Eq. 6 acts at every update, also at α = 0, where it sharpens
-    x_j towards the countries most compatible with the crop.
+    Agent i has a belief x_i over K countries, and a crop with the compatibilities p_i; x_i = p_i at the start. A
+    speaker sends M, the mean of m labels drawn from its belief [002, Eq. 4]. A listener j rewrites it to (1 - γ_j) M +
+    γ_j C_j M / Σ C_j M [Eq. 10], moves to (1 - α_j) x_j + α_j times that [Eq. 5], and multiplies by p_j and normalises
+    [Eqs. 6, 11]. Two denominators can vanish, and then the limits hold: a message that C_j sends to nothing is taken
+    literally (the limit of C_j + εI); and where α_j = 1 and the message is incompatible with the crop of j, it is
+    ignored (the limit of α → 1). Eq. 6 acts at every update: with α = 0 it sharpens x_j towards the countries most
+    compatible with the crop.
 
     A step is, by protocol:
 
@@ -70,8 +70,8 @@ def simulate_gossip(
     runs
         Number of runs, ≥ 1.
     seed
-        0 to 2^63 - 1. A run depends on (seed, N, its number) only, so that 1,000 runs are the first 1,000 of 10,000,
-        whatever the number of threads; and not on how often it is probed, but for where it stops.
+        0 to 2^63 - 1. A run depends only on (seed, N, its number): 1,000 runs are the first 1,000 of 10,000, on any
+        number of threads. Probes change only where it stops.
     uptake, bandwidth, rewrite
         α in [0, 1]; m, a whole number from 1, or `math.inf`, where beliefs themselves are sent; γ in [0, 1]. One number
         for all, or one for each of the N agents.
@@ -79,11 +79,10 @@ def simulate_gossip(
         A similarity s of countries, shape (K, K), which makes C_j[k, l] = p_j[k] s[k, l]: a report of l supports the
         countries that resemble l and are compatible with the crop. Or C itself, shape (N, K, K), C[j, k, l] the support
         of k that j takes from a report of l. Needed where γ > 0. A DataArray is over (country, reported), or (agent,
-        country, reported); where it and `compatibility` name their countries, as those of `initial`, they are matched
-        by name.
+        country, reported). Named countries here, in `compatibility` and in `initial` are matched by name.
     truth
-        The true country, by name or number, one for all runs or one for each. It does not change the runs: it is there
-        for `accuracy`.
+        The true country, by name or number, one for all runs or one for each. It is kept for `accuracy` and does not
+        change the runs.
     protocol, manager_uptake
         As above; α of the manager.
     grounded
@@ -91,15 +90,14 @@ def simulate_gossip(
     initial
         Beliefs at the start. None: p. 'flat': 1/K. Or an array of the shape of p.
     report
-        What an agent answers when it is asked for a country: the 'likeliest' (ties are broken evenly), or one 'sampled'
-        from its belief.
+        An agent's answer to a probe: its 'likeliest' country (ties are broken evenly), or one 'sampled' from its
+        belief.
     kappa
         A run ends after κN steps, T_max of the paper.
     probe_every
-        Steps between probes, where all agents are asked. By default N in the pairwise protocol, elsewhere 1.
+        Steps between probes of all agents. By default N in the pairwise protocol, elsewhere 1.
     patience
-        A run stops after so many probes in a row with the same answer from all (the manager too, where there is one).
-        None: runs never stop early.
+        A run stops after so many probes in a row with the same answer from all, the manager included. None: never.
     trajectories, beliefs
         Also return all probes, or the beliefs at the end.
     progress
@@ -108,8 +106,8 @@ def simulate_gossip(
     Returns
     -------
     Dataset over (run, agent) with `initial_report`, the isolated answer to a probe before any message, and
-    `final_report`, that to the last probe, both names of countries; `steps` (run), played; `stopped` (run), whether by
-    consensus; `truth` (run) where it is given; `manager_report` (run), at the end, in that protocol. On request
+    `final_report`, the answer to the last probe, both names of countries; `steps` (run), played; `stopped` (run),
+    whether by consensus; `truth` (run) if given; `manager_report` (run), at the end, in that protocol. On request
     `report` (run, probe, agent), missing after the end, and `final_belief` (run, agent, country).
 
     Raises
@@ -232,20 +230,14 @@ def _labelled(
     unanimous: np.ndarray,
 ) -> xr.Dataset:
     over = ("run", "agent")
+    before, after = countries[answers[:, :, :n_agents]]
+    stopped = (unanimous >= rules.patience) & (rules.patience > 0)
     result = xr.Dataset(
         {
-            "initial_report": (
-                over,
-                countries[answers[0, :, :n_agents]],
-                {"long_name": "isolated answer at the start"},
-            ),
-            "final_report": (over, countries[answers[1, :, :n_agents]], {"long_name": "answer at the end"}),
+            "initial_report": (over, before, {"long_name": "isolated answer at the start"}),
+            "final_report": (over, after, {"long_name": "answer at the end"}),
             "steps": ("run", steps, {"long_name": "steps played", "units": "steps"}),
-            "stopped": (
-                "run",
-                (unanimous >= rules.patience) & (rules.patience > 0),
-                {"long_name": "stopped by consensus"},
-            ),
+            "stopped": ("run", stopped, {"long_name": "stopped by consensus"}),
         },
         coords={"run": np.arange(len(steps)), "agent": np.arange(n_agents), "n_agents": n_agents},
     )
@@ -261,5 +253,5 @@ def _history(history: np.ndarray, countries: np.ndarray) -> dict[str, tuple]:
 
 
 def _text(value: float | Sequence[float]) -> float | str:
-    """What attrs can hold."""
+    """A number, or numbers as text for attrs."""
     return float(value) if np.ndim(value) == 0 else " ".join(f"{v:g}" for v in np.asarray(value))

@@ -1,8 +1,8 @@
 """Quantized Simplex Gossip on private evidence, agent by agent: [002] Eqs. 4-6, 10 and 11.
 
 A message is an array over the K labels, not normalised: counts of the labels drawn, or sums of them. Agents are rows;
-the manager, where there is one, is the last of them. Every run has two streams of random numbers, one for the dynamics
-and one for the answers to probes, so that a run does not depend on how often it is looked at.
+the manager, if there is one, is the last. Every run has two streams of random numbers, one for the dynamics and one for
+the answers to probes, so a run does not depend on how often it is probed.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
 from theory.pairs import next_pair, pair_limits
 from validation._engine.batches import draw_below, draw_uniform
@@ -20,7 +20,7 @@ LIKELIEST, SAMPLED = range(2)
 
 
 class Team(NamedTuple):
-    """What stays the same in a run. T is 1 where all runs have the same crops, and the number of runs elsewhere."""
+    """The constants of a run. T is 1 where all runs have the same crops, else the number of runs."""
 
     anchor: np.ndarray  # (T, agents, K), the largest of each row is 1; all 1 where nothing is grounded
     crop_weight: np.ndarray  # (T, agents, K): listener j has the map C_j[k, l] = crop_weight[j, k] · maps[j, l, k]
@@ -30,7 +30,7 @@ class Team(NamedTuple):
 
 
 class Rules(NamedTuple):
-    """How a run is played: numbers, not arrays."""
+    """The protocol of a run: numbers, not arrays."""
 
     protocol: int
     report: int
@@ -41,7 +41,7 @@ class Rules(NamedTuple):
 
 
 class Runs(NamedTuple):
-    """What changes in a run; the first dim of every array is the run."""
+    """The state of the runs; the first dim of every array is the run."""
 
     belief: np.ndarray  # (run, agents, K)
     streams: np.ndarray  # (run, 4)
@@ -67,7 +67,7 @@ def draw_label(stream, belief, agent):
 
 @njit(cache=True)
 def add_message(stream, belief, agent, bandwidth, share, message):
-    """Adds to `message` what an agent says: `share` for each label drawn, or in all where it sends its belief."""
+    """Adds an agent's message to `message`: `share` for each label drawn, or in all where it sends its belief."""
     if bandwidth == 0:
         for k in range(message.size):
             message[k] += share * belief[agent, k]
@@ -77,7 +77,7 @@ def add_message(stream, belief, agent, bandwidth, share, message):
 
 @njit(cache=True)
 def sum_of(values):
-    """In four partial sums: additions that wait for each other would take most of the time of a step."""
+    """The sum in four partial sums: additions that wait for each other would take most of the time of a step."""
     s0 = s1 = s2 = s3 = 0.0
     whole = values.size // 4 * 4
     for k in range(0, whole, 4):
@@ -120,11 +120,11 @@ def ground(moved, anchor, agent):
 
 @njit(cache=True)
 def listen(belief, agent, message, anchor, crop_weight, maps, disposition, moved, rewritten):
-    """[002] Eqs. 5, 6, 10, 11: the agent takes up `message` (K,). The last two arrays are for intermediate results.
+    """[002] Eqs. 5, 6, 10, 11: the agent takes up `message` (K,). The last two arrays are working space.
 
-    The limits where a denominator vanishes: a message that the map sends to nothing is taken literally, as by C + εI
-    with ε → 0; and where a listener that takes up everything (α = 1) hears nothing compatible with its crop, the
-    message is ignored, as by α → 1.
+    Limits hold where a denominator vanishes: a message that the map sends to nothing is taken literally, as by C + εI
+    with ε → 0; and where a listener with α = 1 hears nothing compatible with its crop, the message is ignored, as by α
+    → 1.
     """
     uptake, rewrite = disposition[agent, 0], disposition[agent, 1]
     literal_scale = 1.0 / sum_of(message)
@@ -185,7 +185,7 @@ def manage(belief, stream, bandwidth, anchor, crop_weight, maps, disposition, re
 
 @njit(cache=True)
 def answer(stream, belief, agent, report):
-    """The label that an agent gives when asked: one drawn from its belief, or the likeliest, ties broken evenly."""
+    """An agent's answer to a probe: one label drawn from its belief, or the likeliest, ties broken evenly."""
     if report == SAMPLED:
         return draw_label(stream, belief, agent)
     largest = belief[agent].max()
@@ -230,19 +230,8 @@ def play_steps(n_steps, belief, stream, bandwidth, anchor, crop_weight, maps, di
                 belief, stream, bandwidth, anchor, crop_weight, maps, disposition, posted, message, moved, rewritten
             )
         else:
-            manage(
-                belief,
-                stream,
-                bandwidth,
-                anchor,
-                crop_weight,
-                maps,
-                disposition,
-                rules.report,
-                message,
-                moved,
-                rewritten,
-            )
+            report = rules.report
+            manage(belief, stream, bandwidth, anchor, crop_weight, maps, disposition, report, message, moved, rewritten)
 
 
 @njit(cache=True)
@@ -272,16 +261,16 @@ def advance_run(run, trial, runs, team, rules, n_probes):
             runs.history[run, number] = runs.reports[run]
 
 
-@njit(cache=True, parallel=True)
+@njit(cache=True, nogil=True)
 def first_probe(runs, rules):
     """The isolated answers, before any message."""
-    for run in prange(runs.belief.shape[0]):
+    for run in range(runs.belief.shape[0]):
         probe(runs.belief[run], runs.answer_streams[run], rules.report, runs.reports[run])
 
 
-@njit(cache=True, parallel=True)
+@njit(cache=True, nogil=True)
 def advance(active, runs, team, rules, n_probes):
     """`advance_run` for the runs with the numbers `active`."""
-    for k in prange(active.size):
+    for k in range(active.size):
         run = active[k]
         advance_run(run, run if team.anchor.shape[0] > 1 else 0, runs, team, rules, n_probes)

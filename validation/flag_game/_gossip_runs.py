@@ -38,7 +38,7 @@ def start_runs(
 
 
 def play_portion(runs: Runs, team: Team, rules: Rules, report: Callable[[int], object]) -> None:
-    """Plays runs to their ends; `report` is told how many steps are now settled."""
+    """Plays runs to their ends; `report` receives how many steps are now settled."""
     updates = 1 if rules.protocol == PAIRWISE else runs.belief.shape[1]
 
     def more(active: np.ndarray, n_probes: int) -> None:

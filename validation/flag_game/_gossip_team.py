@@ -1,4 +1,4 @@
-"""Who takes part in a game of gossip: beliefs, anchors, maps and dispositions, checked and in the kernel's form."""
+"""The team of a game of gossip: beliefs, anchors, maps and dispositions, checked and in the kernel's form."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ MOST_LABELS = 2**15 - 1  # answers are kept in 16 bits
 
 
 def compatibility_rows(name: str, value: xr.DataArray | np.ndarray) -> tuple[xr.DataArray, list[str]]:
-    """Probabilities over (run, agent, country), one run where they have no such dim, and the names of the countries.
+    """Probabilities over (run, agent, country), one run if they have no such dim, and the names of the countries.
 
-    Only names that were given are a coordinate of the probabilities; others are numbers.
+    Countries are a coordinate of the probabilities only if they were named; other countries have their numbers as
+    names.
     """
     names = None
     if isinstance(value, xr.DataArray):
@@ -31,28 +32,19 @@ def compatibility_rows(name: str, value: xr.DataArray | np.ndarray) -> tuple[xr.
             raise InputError(f"{name} has the dims {value.dims}: expected (agent, country) or (run, agent, country)")
         value = value.transpose(*dims)
         names = _names(name, value, "country")
-    try:
-        rows = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputError(f"{name} = {value!r}: expected an array of probabilities") from None
-    if (
-        rows.ndim not in (2, 3)
-        or not 2 <= rows.shape[-2] <= LARGEST_POPULATION
-        or not 2 <= rows.shape[-1] <= MOST_LABELS
-    ):
+    rows = _array(name, value, "an array of probabilities")
+    several = rows.ndim in (2, 3) and 2 <= rows.shape[-2] <= LARGEST_POPULATION and 2 <= rows.shape[-1] <= MOST_LABELS
+    if not several:
         raise InputError(f"{name} has shape {rows.shape}: expected (N, K) or (runs, N, K) with N ≥ 2 and K ≥ 2")
     rows = rows.reshape(-1, *rows.shape[-2:])
     worst = np.abs(rows.sum(-1) - 1).max() if np.isfinite(rows).all() and rows.size else np.inf
     if not worst <= ROUNDING or rows.min() < 0:
-        raise InputError(
-            f"{name}: expected probabilities of at least 0 that sum to 1 over the countries; sums miss it by up to "
-            f"{worst:.3g}, the smallest entry is {rows.min(initial=np.inf):.3g}"
-        )
+        found = f"sums miss it by up to {worst:.3g}, the smallest entry is {rows.min(initial=np.inf):.3g}"
+        raise InputError(f"{name}: expected probabilities of at least 0 that sum to 1 over the countries; {found}")
     scaled = rows / rows.max(-1, keepdims=True)
     if ((scaled > 0) & (scaled < SMALLEST_COMPATIBILITY)).any():
-        raise InputError(
-            f"{name}: expected entries that are 0 or at least {SMALLEST_COMPATIBILITY:g} of their row's largest"
-        )
+        least = f"{SMALLEST_COMPATIBILITY:g} of their row's largest"
+        raise InputError(f"{name}: expected entries that are 0 or at least {least}")
     labelled = xr.DataArray(rows, dims=("run", "agent", "country"), coords={"country": names} if names else None)
     return labelled, names or [str(k) for k in range(rows.shape[-1])]
 
@@ -79,7 +71,7 @@ def _in_order(name: str, value: xr.DataArray, dim: str, rows: xr.DataArray) -> x
 
 
 def start_beliefs(initial: str | xr.DataArray | np.ndarray | None, rows: xr.DataArray, grounded: bool) -> np.ndarray:
-    """Beliefs at the start, shape (T, N, K): p itself, 'flat', or those given."""
+    """Beliefs at the start, shape (T, N, K): p itself, 'flat', or the given ones."""
     if initial is None:
         return rows.values
     if isinstance(initial, str):
@@ -130,11 +122,15 @@ def make_team(
     return Team(anchor, crop_weight, maps, np.stack([alpha, gamma], axis=-1), words)
 
 
-def _by_agent(name: str, value: float | Sequence[float], n_agents: int, least: float, most: float) -> np.ndarray:
+def _array(name: str, value: object, expected: str) -> np.ndarray:
     try:
-        values = np.asarray(value, dtype=np.float64)
+        return np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InputError(f"{name} = {value!r}: expected a number, or one for each agent") from None
+        raise InputError(f"{name} = {value!r}: expected {expected}") from None
+
+
+def _by_agent(name: str, value: float | Sequence[float], n_agents: int, least: float, most: float) -> np.ndarray:
+    values = _array(name, value, "a number, or one for each agent")
     if values.shape not in ((), (n_agents,)):
         raise InputError(f"{name} has shape {values.shape}: expected one number, or one for each of {n_agents} agents")
     if not ((values >= least) & (values <= most)).all():
@@ -152,16 +148,13 @@ def _bandwidths(bandwidth: float | Sequence[float], n_agents: int) -> np.ndarray
 
 
 def _maps(rewrite_map: xr.DataArray | np.ndarray | None, rows: xr.DataArray) -> tuple[np.ndarray, bool]:
-    """Maps with the reported country first, one or one for each agent; and whether it is a similarity."""
+    """Maps with the reported country first, one for all or one for each agent; and whether it is a similarity."""
     n_agents, n_labels = rows.shape[1:]
     if isinstance(rewrite_map, xr.DataArray):
         rewrite_map = _map_in_order(rewrite_map, rows)
     if rewrite_map is None:
         return np.zeros((1, n_labels, n_labels)), False
-    try:
-        maps = np.asarray(rewrite_map, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputError(f"rewrite_map = {rewrite_map!r}: expected an array of numbers") from None
+    maps = _array("rewrite_map", rewrite_map, "an array of numbers")
     shared = (n_labels, n_labels)
     if maps.shape not in (shared, (n_agents, *shared)):
         raise InputError(f"rewrite_map has shape {maps.shape}: expected {shared} or {(n_agents, *shared)}")
@@ -173,9 +166,8 @@ def _maps(rewrite_map: xr.DataArray | np.ndarray | None, rows: xr.DataArray) -> 
 def _map_in_order(rewrite_map: xr.DataArray, rows: xr.DataArray) -> xr.DataArray:
     dims = ("agent", "country", "reported") if "agent" in rewrite_map.dims else ("country", "reported")
     if len(rewrite_map.dims) != len(dims) or set(rewrite_map.dims) != set(dims):
-        raise InputError(
-            f"rewrite_map has the dims {rewrite_map.dims}: expected (country, reported) or (agent, country, reported)"
-        )
+        expected = "(country, reported) or (agent, country, reported)"
+        raise InputError(f"rewrite_map has the dims {rewrite_map.dims}: expected {expected}")
     if ("country" in rewrite_map.coords) != ("reported" in rewrite_map.coords):
         raise InputError("rewrite_map: expected names of countries along both country and reported, or along neither")
     for dim in ("country", "reported"):

@@ -35,7 +35,7 @@ def simulate(
     level: float = 0.95,
     progress: bool = False,
 ) -> xr.Dataset:
-    """Runs of Mechanism 1 as [002] Appendix E has it, exactly simulated.
+    """Simulate Mechanism 1 of [002] Appendix E exactly.
 
     Parameters
     ----------
@@ -46,20 +46,19 @@ def simulate(
     runs
         Number of runs of each size.
     seed
-        0 to 2^63 - 1. A run depends on (parameters, seed, its N, its number) only, and draws the same random numbers
-        whatever the parameters: runs under two sets of parameters differ by the parameters, not by luck.
+        0 to 2^63 - 1. A run depends only on (parameters, seed, its N, its number). Its random numbers are the same for
+        all parameters, so runs under two sets of parameters differ by the parameters, not by luck.
     level
-        Of the intervals.
+        Confidence of the intervals.
     progress
         Show a progress bar.
 
     Returns
     -------
     Dataset over (n_agents, run): `truth_share`, the share of votes for the truth in the end, `run_endpoint` (its class,
-    of [002] §2.3), `m` and `q` ([002] Eq. 8, of s_i = tanh(βℓ_i)). Over n_agents, under the names of
-    `accuracy`, which `theory.fit_mechanism1` reads: `seeds`, the number of runs; `endpoint_count` and
-    `endpoint_fraction` (endpoint) with Wilson's `endpoint_interval` (endpoint, bound); `collective_accuracy` and
-    `collective_accuracy_se`.
+    of [002] §2.3), `m` and `q` ([002] Eq. 8, of s_i = tanh(βℓ_i)). Over n_agents, under the names of `accuracy`, which
+    `theory.fit_mechanism1` reads: `seeds`, the number of runs; `endpoint_count` and `endpoint_fraction` (endpoint) with
+    Wilson's `endpoint_interval` (endpoint, bound); `collective_accuracy` and `collective_accuracy_se`.
 
     Raises
     ------
@@ -117,21 +116,23 @@ def compare(
     level: float = 0.95,
     progress: bool = False,
 ) -> xr.Dataset:
-    """Simulated endpoints and accuracies beside measured ones: where the curve is inside the measured intervals.
+    """Compare simulated endpoints and accuracies with measured ones.
 
     Parameters
     ----------
     measured
-        As `theory.fit_mechanism1` takes it.
+        As for `theory.fit_mechanism1`.
     parameters, runs, seed, level, progress
-        As `validation.flag_game.simulate` takes them.
+        As for `validation.flag_game.simulate`.
 
     Returns
     -------
-    Dataset over `n_agents` and `quantity`, the four classes of endpoints and 'accuracy': `measured` with its `interval`
-    (bound), Wilson's for fractions; for the accuracy the ends that were given, where `level` is theirs, 0.95, and
-    otherwise normal; `simulated` with its Monte-Carlo `simulated_error`; `inside`, 1 or 0, whether the simulated value
-    is in the interval, NaN where nothing was measured.
+    Dataset over `n_agents` and `quantity`, the four classes of endpoints and 'accuracy', with
+
+    - `measured` and its `interval` (bound), Wilson's for fractions; for the accuracy the given one, if `level` is its
+      0.95, else a normal one;
+    - `simulated` with its Monte-Carlo `simulated_error`;
+    - `inside`, 1 or 0, whether the simulated value is in the interval, NaN without a measurement.
 
     Raises
     ------

@@ -7,8 +7,9 @@ without bias, and the bias p of two words is honoured to 63 bits.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
+from meanfield.toolbox import copy_to
 from theory.pairs import next_pair, pair_limits
 from theory.streams import HALF_BITS, HALF_MASK, ONE, next_bits
 
@@ -130,7 +131,7 @@ def play_round(agents, counts, stream, absorbed, final, n_free, lexicon, first_w
 def write_consensus(absorbed, final, interaction, word, counts):
     absorbed[0] = interaction
     absorbed[1] = word
-    final[:] = counts[: final.size]
+    copy_to(final, counts)
 
 
 @njit(cache=True)
@@ -156,7 +157,7 @@ def advance_run(
             if counts[word] == agents.size:
                 write_consensus(absorbed, final, 0, word, counts)
         if recorded.shape[0] > 0:
-            recorded[0] = counts[: final.size]
+            copy_to(recorded[0], counts)
     for _ in range(n_rounds):
         if absorbed[0] >= 0 and played >= least:
             break
@@ -166,12 +167,12 @@ def advance_run(
         )
         played += 1
         if played < recorded.shape[0]:
-            recorded[played] = counts[: final.size]
+            copy_to(recorded[played], counts)
             marked[played] = successes
     return played
 
 
-@njit(cache=True, parallel=True)
+@njit(cache=True, nogil=True)
 def advance(
     active,
     streams,
@@ -190,7 +191,7 @@ def advance(
     least,
 ):
     """`advance_run` for the runs with the numbers `active`: the fields of `Runs`, `agents`, the fields of `Game`, …."""
-    for k in prange(active.size):
+    for k in range(active.size):
         run = active[k]
         played[run] = advance_run(
             agents[run],

@@ -1,4 +1,4 @@
-"""How often groups end at the strong word: simulated, beside the group-size law."""
+"""Fractions of groups that end at the strong word: simulated, beside the group-size law."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from tqdm.auto import tqdm
 
 from meanfield import InputError, each_policy, group_size_law, words_of
 from meanfield.toolbox import LARGEST_SEED, MIXED, check_level, labelled, name_of, stamp, whole_number
-from validation._engine.arguments import check_ensembles, population_sizes
+from validation._engine.arguments import check_ensembles, name_in, population_sizes
 from validation.comparison._intervals import wilson_interval
 from validation.naming_game._simulate import simulate
 
 
 class _Ends(NamedTuple):
-    """How many runs of each size end at the strong word, and how many without consensus; shape (sizes,)."""
+    """Numbers of runs of each size that end at the strong word, and without consensus; shape (sizes,)."""
 
     strong: np.ndarray
     without: np.ndarray
@@ -33,11 +33,11 @@ def collective_bias(
     level: float = 0.99,
     progress: bool = False,
 ) -> xr.Dataset:
-    """The fraction of simulated runs that end at the strong word, and its prediction Φ(κ√N), for a set of policies.
+    """The fraction of simulated runs that end at the strong word, beside the prediction Φ(κ√N), for a set of policies.
 
-    The strong word is the convention that the rate equation reaches from empty memories. A run that does not reach
-    consensus within 1,000 rounds counts as not ending there. Source of the fraction: [004] Fig. 3; of the prediction:
-    `meanfield.group_size_law`.
+    The strong word is the convention that the rate equation reaches from empty memories; κ is a policy's drift towards
+    it over its noise, and Φ the normal distribution function. A run without consensus within 1,000 rounds counts as not
+    ending there. Source of the fraction: [004] Fig. 3; of the prediction: `meanfield.group_size_law`.
 
     Parameters
     ----------
@@ -48,8 +48,8 @@ def collective_bias(
     runs
         Number of simulated runs of each policy and size, ≥ 1.
     seed
-        0 to 2^63 - 1, the same for all policies: what is found for one does not depend on the others, and is what
-        `simulate` gives with this seed.
+        0 to 2^63 - 1, the same for all policies: the result of one does not depend on the others, and is that of
+        `simulate` with this seed.
     level
         Confidence of each single interval.
     progress
@@ -57,16 +57,16 @@ def collective_bias(
 
     Returns
     -------
-    Dataset over `pair`, one a policy also where several have words in common, with
+    Dataset over `pair`, one for each policy even if several have words in common, with
 
     - `simulated` (pair, n_agents), the fraction of runs that end at the strong word, `interval` (pair, n_agents,
       bound), its Wilson interval, and `no_consensus` (pair, n_agents), the fraction of runs that end at no word;
     - `probability` (pair, n_agents) = Φ(κ√N), `kappa` (pair), `strong_word` (pair), `applies` (pair), whether there is
       such a law, and `reason` (pair), why.
 
-    A policy without a law is kept: its κ is NaN, its strong word '', and nothing is simulated. Neither is where the
-    strong word is 'mixed', since runs without consensus do not tell on which side they stay: κ is given there, and
-    the fractions are NaN.
+    A policy without a law has κ = NaN and the strong word '', and nothing is simulated. Where the strong word is
+    'mixed', nothing is simulated either, since runs without consensus don't tell their side: κ is given, and fractions
+    are NaN.
 
     Raises
     ------
@@ -130,8 +130,8 @@ def _labelled(
     result = labelled(
         columns,
         coords={
-            "pair": [str(policy["pair"].item()) if "pair" in policy.coords else "" for policy in policies],
-            "model": ("pair", [str(policy["model"].item()) if "model" in policy.coords else "" for policy in policies]),
+            "pair": [name_in(policy, "pair") for policy in policies],
+            "model": ("pair", [name_in(policy, "model") for policy in policies]),
             "word": policies[0]["word_number"].values,
             "word_label": (("pair", "word"), [words_of(policy) for policy in policies]),
             "n_agents": laws[0]["n_agents"],

@@ -1,4 +1,4 @@
-"""How firm a convention is: against committed minorities of any size, and left to itself."""
+"""Stability of a convention: against committed minorities of any size, and without any."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from meanfield.toolbox import (
     whole_number,
     word_index,
 )
-from validation._engine.arguments import LARGEST_POPULATION, population_sizes
+from validation._engine.arguments import LARGEST_POPULATION, names_of, population_sizes
 from validation.comparison._intervals import wilson_interval
 from validation.naming_game._convention import CONVENTIONS, ROUNDS_AVERAGED, Convention
 from validation.naming_game._simulate import simulate
@@ -44,13 +44,12 @@ def committed_minority(
     share: float = 0.5,
     level: float = 0.99,
 ) -> xr.Dataset:
-    """How often committed minorities flip a consensus, by their number, and the smallest number that does.
+    """Fraction of runs in which a committed minority flips a consensus, by its size, and the smallest size to do so.
 
-    All N agents remember interactions on the old word only; then n of them always say another. A run flips when, after
-    some interaction within the given rounds, `success_rate` of the last 3N interactions have succeeded and the
-    committed word was said most often in them. Agreement on the old word, which a small minority hardly disturbs, ends
-    no run; agreement on a third word does. Source: [001] Fig. 3 and Methods, Committed minorities, where a critical
-    mass is a smallest fraction n/N.
+    At the start all N agents remember interactions on the old word only; then n of them always say another. A run flips
+    if, after some interaction within the given rounds, `success_rate` of the last 3N interactions have succeeded and
+    the committed word was said most often in them. Agreement on the old word ends no run; agreement on a third word
+    does. Source: [001] Fig. 3 and Methods, Committed minorities, where a critical mass is a smallest fraction n/N.
 
     Parameters
     ----------
@@ -59,12 +58,12 @@ def committed_minority(
     n_agents
         N ≥ 2, the committed ones among them.
     committed_word
-        What committed agents say.
+        The word of the committed agents.
     numbers
         Numbers n of committed agents to try, 0 to N, all different.
     runs
-        Number of runs for each of them, ≥ 1. Runs of equal number use the same random numbers at every n, which makes
-        fractions at neighbouring n easier to compare; they are not independent.
+        Number of runs for each n, ≥ 1. Run k uses the same random numbers at every n, which makes fractions at
+        neighbouring n easier to compare; they are not independent.
     seed
         0 to 2^63 - 1.
     initial
@@ -74,7 +73,7 @@ def committed_minority(
     success_rate
         Share of the last 3N interactions, in (0, 1].
     share
-        Share of the runs that have to flip for `smallest`, in (0, 1]. The paper's figure has all of them flip.
+        Share of the runs that have to flip for `smallest`, in (0, 1]; 1 in the paper's figure.
     level
         Confidence of each single interval.
 
@@ -83,10 +82,10 @@ def committed_minority(
     Dataset with
 
     - `flipped` (n_committed), the fraction of runs that flip, and `interval` (n_committed, bound), its Wilson interval;
-    - `flip_round` (n_committed), the mean round, interactions over N, at which those runs do, NaN where none does;
-    - `smallest`, the smallest of `numbers` at which at least `share` of the runs flip, NaN where there is none;
+    - `flip_round` (n_committed), the mean round, interactions over N, at which those runs flip, NaN where none does;
+    - `smallest`, the smallest of `numbers` at which at least `share` of the runs flip, NaN if there is none;
     - `mean_field` = N · `meanfield.critical_mass`: the number beyond which an infinite population leaves the old
-      consensus, in whatever time. NaN where there is none, or with more than two words; attrs["mean_field_reason"].
+      consensus, in whatever time; NaN if there is none or with more than two words, see attrs["mean_field_reason"].
 
     Raises
     ------
@@ -132,10 +131,10 @@ def consensus_stability(
     seed: int,
     level: float = 0.99,
 ) -> xr.Dataset:
-    """How often a group that starts from consensus on a word still holds it after some rounds.
+    """Fraction of groups that still hold a consensus on a word some rounds after they start from it.
 
-    A run holds the word when at least 95 % of the interactions of its last three rounds succeed, and most of those on
-    that word. Source: [000] Fig. SI6, which [001] has as fig. S7.
+    A run holds the word if at least 95 % of the interactions of its last three rounds succeed, and most of those on
+    that word. Source: [000] Fig. SI6, which is fig. S7 of [001].
 
     Parameters
     ----------
@@ -190,7 +189,7 @@ def consensus_stability(
     }
     result = labelled(
         columns,
-        coords={"n_agents": games["n_agents"], "round": games["round"], "bound": ["low", "high"], **_names(policy)},
+        coords={"n_agents": games["n_agents"], "round": games["round"], "bound": ["low", "high"], **names_of(policy)},
     ).assign_attrs(held_word=word)
     text = " ".join(map(str, sizes))
     return stamp(result, "consensus_stability", policy, n_agents=text, runs=runs, rounds=rounds, seed=seed, level=level)
@@ -206,7 +205,7 @@ def _old_word(policy: xr.Dataset, committed_word: str, initial: str | None) -> s
 
 
 def _mean_field(policy: xr.Dataset, committed_word: str, old: str) -> tuple[float, str]:
-    """The critical fraction of committed agents, and why it is that or NaN."""
+    """The critical fraction of committed agents, and the reason for its value or for NaN."""
     if policy.sizes["word"] != 2:
         return np.nan, "critical masses are found for two words"
     found = critical_mass(policy, word=committed_word, old=old)
@@ -227,8 +226,8 @@ def _labelled(
     interval = np.stack(wilson_interval(counts, runs, level), -1)
     mean_times = np.array([t.mean() if t.size else np.nan for t in times])
     columns = {
-        "flipped": (by_number, counts / runs, "fraction of runs that flip", "1"),
-        "interval": ((*by_number, "bound"), interval, _interval_text(level), "1"),
+        "flipped": (by_number, counts / runs, "fraction of runs that flip"),
+        "interval": ((*by_number, "bound"), interval, _interval_text(level)),
         "flip_round": (by_number, mean_times, "mean round of the flip", "rounds of N interactions"),
         "smallest": ((), smallest, f"smallest number at which at least {100 * share:g} % flip", "agents"),
     }
@@ -237,14 +236,10 @@ def _labelled(
         coords={
             "n_committed": ("n_committed", tried, {"long_name": "number of committed agents", "units": "agents"}),
             "bound": ["low", "high"],
-            **_names(policy),
+            **names_of(policy),
         },
     )
 
 
 def _interval_text(level: float) -> str:
     return f"{100 * level:g} % Wilson interval of that fraction"
-
-
-def _names(policy: xr.Dataset) -> dict[str, xr.DataArray]:
-    return {name: policy[name] for name in ("model", "pair") if name in policy.coords}

@@ -1,4 +1,4 @@
-"""When a run of the naming game counts as converged."""
+"""Conventions by which a run of the naming game has converged."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ ROUNDS_AVERAGED = 3
 
 @dataclass(frozen=True)
 class Convention:
-    """A run has converged at the end of the round in which its last three rounds succeeded often enough.
+    """The success rate from which on a run has converged, at the end of a round.
 
     Parameters
     ----------
     success_rate
-        Mean success rate of the last three rounds, 3N interactions, from which on it counts; in (0, 1].
+        Smallest mean success rate of the last three rounds, 3N interactions; in (0, 1].
     first_test
-        Number of rounds after which it is looked at for the first time, ≥ 3.
+        Rounds played before the first test, ≥ 3.
 
     Raises
     ------

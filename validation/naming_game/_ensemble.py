@@ -24,7 +24,7 @@ OBSERVABLES = ("word_share", "said", "success_rate")
 
 @dataclass(frozen=True)
 class Rules:
-    """Policies in the form that the kernel reads: arrays over the states of all kinds, made once for all ensembles."""
+    """Policies as the kernel reads them: arrays over the states of all kinds, made once for all ensembles."""
 
     q: np.ndarray  # (kinds · S, W)
     thresholds: np.ndarray  # (kinds · S, W - 1)
@@ -45,17 +45,31 @@ class Recording(NamedTuple):
     observables: tuple[str, ...] = ()
 
     def shapes(self, n_words: int) -> list[tuple[int, ...]]:
-        """Of the records of a run, one for each of the `OBSERVABLES`."""
+        """Shapes of the records of a run, one for each of the `OBSERVABLES`."""
         shares, said, rates = (self.rounds + 1 if name in self.observables else 0 for name in OBSERVABLES)
         return [(shares, n_words), (said, n_words), (rates,)]
 
     def numbers(self, n_words: int) -> int:
-        """How many numbers are recorded of a run."""
+        """Number of numbers recorded in a run."""
         return sum(math.prod(shape) for shape in self.shapes(n_words))
 
 
+class Plan(NamedTuple):
+    """Runs to be played, of any population size."""
+
+    runs: int
+    seed: int
+    convention: Convention
+    max_rounds: int
+    recording: Recording
+
+    def test(self, n_agents: int) -> np.ndarray:
+        """First round after which convergence is tested, and successes that it takes in three rounds."""
+        return np.array([self.convention.first_test, self.convention.successes_needed(n_agents)])
+
+
 class Ensemble(NamedTuple):
-    """What the runs of one population size came to; rounds from 0 on, no rounds of what is not recorded."""
+    """Results of the runs of one population size; rounds start at 0, with no rounds of what is not recorded."""
 
     consensus: np.ndarray  # (run, 2): rounds played by then and number of the word; 0 and -1 where there was none
     word_share: np.ndarray  # (run, round, word)
@@ -63,12 +77,14 @@ class Ensemble(NamedTuple):
     success_rate: np.ndarray  # (run, round), NaN in round 0
 
     @classmethod
-    def unplayed(cls, runs: int, n_words: int, recording: Recording) -> Ensemble:
-        """To be written into."""
-        recorded = [np.empty((runs, *shape)) for shape in recording.shapes(n_words)]
+    def unplayed(cls, plan: Plan, q: np.ndarray, start: np.ndarray) -> Ensemble:
+        """Before the first round, to be written into; agent k speaks by the row start[k] of `q`."""
+        recorded = [np.empty((plan.runs, *shape)) for shape in plan.recording.shapes(q.shape[1])]
         for values in recorded:
             values[:, :1] = np.nan
-        return cls(np.tile(np.array([0, -1]), (runs, 1)), *recorded)
+        if "word_share" in plan.recording.observables:
+            recorded[0][:, 0] = q[start].mean(0)
+        return cls(np.tile(np.array([0, -1]), (plan.runs, 1)), *recorded)
 
     def part(self, runs: slice) -> Ensemble:
         """Some of the runs, in the same memory."""
@@ -86,49 +102,34 @@ class Ensemble(NamedTuple):
 
 
 @collection_paused()
-def play_ensemble(
-    rules: Rules,
-    start: np.ndarray,
-    runs: int,
-    seed: int,
-    convention: Convention,
-    max_rounds: int,
-    recording: Recording,
-    report: Callable[[int], object],
-) -> Ensemble:
-    """`runs` runs from the states `start` of the agents; `report` is told how many rounds are now settled, over all."""
-    n_agents, n_words = len(start), rules.q.shape[1]
-    ensemble = Ensemble.unplayed(runs, n_words, recording)
-    if "word_share" in recording.observables:
-        ensemble.word_share[:, 0] = rules.q[start].mean(0)
-    for part in portions(runs, n_agents * rules.successors.itemsize, numba.get_num_threads()):
-        streams = seed_streams(seed, n_agents, np.arange(part.start, part.stop))
-        _play_portion(rules, start, convention, streams, ensemble.part(part), max_rounds, recording.rounds, report)
+def play_ensemble(rules: Rules, start: np.ndarray, plan: Plan, report: Callable[[int], object]) -> Ensemble:
+    """Runs from the states `start` of the agents; `report` receives how many rounds are now settled, over all runs."""
+    ensemble = Ensemble.unplayed(plan, rules.q, start)
+    for part in portions(plan.runs, len(start) * rules.successors.itemsize, numba.get_num_threads()):
+        streams = seed_streams(plan.seed, len(start), np.arange(part.start, part.stop))
+        _play_portion(rules, start, plan, streams, ensemble.part(part), report)
     return ensemble
 
 
 def _play_portion(
     rules: Rules,
     start: np.ndarray,
-    convention: Convention,
+    plan: Plan,
     streams: np.ndarray,
     ensemble: Ensemble,
-    max_rounds: int,
-    min_rounds: int,
     report: Callable[[int], object],
 ) -> None:
     """Plays the runs of `streams` to their ends, writing into `ensemble`."""
-    runs, n_agents, n_words = len(streams), len(start), rules.q.shape[1]
+    runs, n_agents, min_rounds = len(streams), len(start), plan.recording.rounds
     states = np.tile(start.astype(rules.successors.dtype), (runs, 1))
-    agreed = np.zeros((runs, ROUNDS_AVERAGED, n_words), dtype=np.int64)
+    agreed = np.zeros((runs, ROUNDS_AVERAGED, rules.q.shape[1]), dtype=np.int64)
     played = np.zeros(runs, dtype=np.int64)
-    test = np.array([convention.first_test, convention.successes_needed(n_agents)])
-    tables = rules.thresholds, rules.successors, rules.q
+    tables = plan.test(n_agents), rules.thresholds, rules.successors, rules.q
 
     def more(active: np.ndarray, n_rounds: int) -> None:
-        advance(active, states, streams, agreed, *ensemble, played, n_rounds, min_rounds, test, *tables)
+        advance(active, states, streams, agreed, *ensemble, played, n_rounds, min_rounds, *tables)
 
     def ended() -> np.ndarray:
         return (ensemble.consensus_round > 0) & (played >= min_rounds)
 
-    play_to_end(more, played, max_rounds, n_agents, ended, report)
+    play_to_end(more, played, plan.max_rounds, n_agents, ended, report)

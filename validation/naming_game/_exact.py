@@ -1,6 +1,6 @@
-"""Small populations exactly: the Markov chain of all N agents, with no random number drawn.
+"""Small populations exactly: the Markov chain of all N agents, without random numbers.
 
-Agents of a kind in the same memory state are alike, so a population is a configuration: how many agents are in each
+Agents of a kind in the same memory state are alike, so a population is a configuration: the number of agents in each
 state. The chain lives on the configurations that can be reached, and one step of it is one interaction.
 """
 
@@ -37,13 +37,13 @@ class ExactPopulation:
     Attributes
     ----------
     population, n_agents
-        Policies, their fractions, and who is committed; N, those who are committed included.
+        Policies, their fractions and the committed agents; N, committed agents included.
     counts
-        Shape (configurations, M, S): how many agents of each of the M policies are in each memory state.
+        Shape (configurations, M, S): the number of agents of each of the M policies in each memory state.
     word_share
-        Q[word], shape (configurations, W): what a random agent says, those who are committed included.
+        Q[word], shape (configurations, W): the word of a random agent, committed agents included.
     transition, success
-        Sparse (from, to): probabilities of one interaction, and the part of them in which both say the same word.
+        Sparse (from, to): probabilities of one interaction, and their part in which both say the same word.
     """
 
     population: Population
@@ -56,7 +56,7 @@ class ExactPopulation:
     def law(self, *, interactions: Numbers = None, rounds: Numbers = None) -> xr.DataArray:
         """P(configuration) after numbers of interactions, or of rounds of N: dims (interactions, configuration).
 
-        InputError unless one of the two is given, and in whole numbers of interactions.
+        InputError unless exactly one of the two is given, in whole numbers of interactions.
         """
         if (interactions is None) == (rounds is None):
             raise InputError(f"interactions = {interactions}, rounds = {rounds}: expected one of the two")
@@ -76,7 +76,7 @@ class ExactPopulation:
         """P(value), dims (interactions, value), of a quantity that depends on the configuration; times as in `law`.
 
         `values`, shape (configurations,), may be `word_share[:, 0]`, a number of agents, `counts[:, :, i].sum(1)`, or
-        `closed_class`, for the law of the time of absorption. Neighbours less than 1e-9 apart count as one.
+        `closed_class`, for the law of the time of absorption. Values less than 1e-9 apart count as one.
         """
         if np.shape(values) != (len(self.counts),):
             raise InputError(f"values has shape {np.shape(values)}: expected ({len(self.counts)},), configurations")
@@ -96,10 +96,10 @@ class ExactPopulation:
 
     @cached_property
     def closed_class(self) -> np.ndarray:
-        """The number of the closed class that a configuration is in, shape (configurations,); -1 where it is in none.
+        """The closed class of each configuration by number, shape (configurations,); -1 where it is in none.
 
         A closed class is a set of configurations that is never left. Exact zeros of the policies count: a consensus
-        that is broken with probability 2e-16 is not closed.
+        that breaks with probability 2e-16 is not closed.
         """
         n_components, label = connected_components(self.transition, connection="strong")
         source, target = self.transition.nonzero()
@@ -108,17 +108,18 @@ class ExactPopulation:
         return np.where(leaks, -1, np.cumsum(~leaks) - 1)[label]
 
     def absorption(self, target: np.ndarray | None = None) -> xr.Dataset:
-        """Where runs end, and when: probabilities of the closed classes, and times until one is entered.
+        """Probabilities of the closed classes in which runs end, and times until one is entered.
 
         Parameters
         ----------
         target
-            Bool, shape (configurations,): where else a run ends; these are one class, the first. All agents agree on
-            what to say next where `word_share.max(1) == 1`, before memories have filled up and a class is closed.
+            Bool, shape (configurations,): other configurations in which a run ends; these are one class, the first.
+            With `word_share.max(1) == 1` a run ends when all agents agree on what to say next, before a class is
+            closed.
 
         Returns
         -------
-        Dataset over `closed_class`, with `probability`, that a run ends there; `word`, what all agents say in all of
+        Dataset over `closed_class`, with `probability`, that a run ends there; `word`, which all agents say in all of
         the class, or 'mixed'; `size`, its number of configurations; `mean_interactions` and `std_interactions` until a
         run ends; `mean_interactions_given` (closed_class), of runs that end there, NaN where none does; the same with
         `rounds`; attrs `error`, by how much probabilities and means, found one by one, fail to sum up.
@@ -128,8 +129,8 @@ class ExactPopulation:
         InputError
             If `target` is not as described.
         ConvergenceError
-            If that error is 1e-6 or more, as it may be for thousands of configurations and very long runs. `best` is the
-            result with this error.
+            If that error is 1e-6 or more, as may happen for thousands of configurations and very long runs. `best` is
+            the result with this error.
         """
         classes = self.closed_class
         if target is not None:
@@ -164,18 +165,22 @@ def exact_population(
 ) -> ExactPopulation:
     """The Markov chain of a whole small population, in which an interaction is one step.
 
-    As in `validation.simulate`, two distinct agents, uniformly at random, each say a word by their policy, and both
-    remember what they said and heard. Committed agents always say their word; what they remember makes no difference,
-    and is left out. Source: [004] Methods.
+    As in `validation.simulate`, two distinct agents, uniformly at random, each say a word by their policy and remember
+    what they said and heard. Committed agents always say their word; their memories make no difference and are left
+    out. Source: [004] Methods.
 
     Parameters
     ----------
     policy, committed, initial
-        As in `simulate`. Rows of policies are divided by their sums, which are 1 within rounding.
+        As for `simulate`. Rows of policies are divided by their sums, which are 1 within rounding.
     n_agents
-        N, 2 to 32,767, those who are committed included.
+        N, 2 to 32,767, committed agents included.
     max_configurations
-        The most to take on. W = 2 has 1,729 for N = 12 and 46,000 for N = 30 with H = 1, 39,000 for N = 5 with H = 2.
+        The most to build. W = 2 has 1,729 for N = 12 and 46,000 for N = 30 with H = 1, 39,000 for N = 5 with H = 2.
+
+    Returns
+    -------
+    An `ExactPopulation`, with the methods `law`, `law_of`, `moments` and `absorption`.
 
     Raises
     ------
@@ -214,7 +219,7 @@ def exact_population(
 
 
 def _chain(start: np.ndarray, q: np.ndarray, child: np.ndarray, most: int) -> list:
-    """Configurations, and the matrices of interactions and of those that succeed; without these if too many."""
+    """Configurations, and the matrices of interactions and of those that succeed; no matrices if there are too many."""
     n_occupied = min(len(start), int(start.sum()))
     room = min(MAX_TRANSITIONS, most * n_occupied * (n_occupied + 1) // 2 * child[0].size)
     rows, targets, chances = np.empty((most + 1, len(start)), np.int16), np.empty(room, np.int32), np.zeros((room, 2))
@@ -261,7 +266,7 @@ def _solve(matrix: csc_array, right: np.ndarray) -> np.ndarray:
 
 @njit(cache=True)
 def _slot(table, rows, key, row):
-    """The slot of `table` (slots, 2), a hash table, where the key and the number of the configuration `row` belong."""
+    """The slot of the hash table `table` (slots, 2) for the key and the number of the configuration `row`."""
     slot = key & (len(table) - 1)
     while table[slot, 1] >= 0 and not (table[slot, 0] == key and np.array_equal(rows[table[slot, 1]], row)):
         slot = (slot + 1) & (len(table) - 1)
@@ -272,10 +277,9 @@ def _slot(table, rows, key, row):
 def _explore(q, child, weights, table, rows, targets, chances):
     """Every configuration that follows from rows[0], breadth first, and the interactions that lead there.
 
-    An agent of type i says word a with q[i, a], and is of type child[i, a, b] once it has heard b. `weights` (types,)
-    make the key of a configuration. Fills `rows` (configuration, type), and of transitions `targets` and `chances`
-    (transition, failed or succeeded). Returns the number of rows, and where the transitions of each end; stops early
-    where there is no room.
+    An agent of type i says word a with q[i, a], and becomes type child[i, a, b] once it has heard b. `weights` (types,)
+    make the key of a configuration. Fills `rows` (configuration, type), and `targets` and `chances` (transition, failed
+    or succeeded). Returns the number of rows, and the end of each row's transitions; stops early where room is lacking.
     """
     n_agents, n_rows, n, ends, first = rows[0].sum(), 1, 0, [0], (rows[0] * weights).sum()
     table[first & (len(table) - 1)] = first, 0

@@ -1,6 +1,6 @@
-"""Ensembles of runs by JAX: the same law as `_ensemble`, other draws, and worth its while on a GPU only.
+"""Ensembles of runs by JAX: the same law as `_ensemble` with other draws, faster on a GPU only.
 
-All runs take their k-th interaction together, so that a GPU has as much to do at once as there are runs. Runs that have
+All runs take their k-th interaction together, so a GPU has as much to do at once as there are runs. Runs that have
 ended are taken out now and then, not at once, since each number of runs is compiled anew.
 """
 
@@ -13,8 +13,8 @@ import numpy as np
 from meanfield.toolbox import PopulationRuns, RoundRecords, SpeechRules, play_rounds, select_runs
 from theory.streams import splitmix
 from validation._engine.ensemble import portions
-from validation.naming_game._convention import ROUNDS_AVERAGED, Convention
-from validation.naming_game._ensemble import Ensemble, Recording, Rules
+from validation.naming_game._convention import ROUNDS_AVERAGED
+from validation.naming_game._ensemble import Ensemble, Plan, Rules
 
 STATE_BYTES = 2**28  # of agents' states held at once; a single run may need more
 INTERACTIONS_A_CALL = 2 * 10**7  # a call can't be interrupted: under a second for a processor
@@ -24,28 +24,17 @@ FEWEST = 256  # runs below which there is nothing to gain from taking some out
 
 
 def ensemble_key(seed: int, n_agents: int) -> np.ndarray:
-    """64 bits for the runs of one seed and population size; of one seed no two sizes have the same."""
+    """64 bits for the runs of one seed and population size, different for all sizes of one seed."""
     return splitmix(splitmix(np.array([seed], dtype=np.uint64)) + np.uint64(n_agents))[0]
 
 
-def play_ensemble(
-    rules: Rules,
-    start: np.ndarray,
-    runs: int,
-    seed: int,
-    convention: Convention,
-    max_rounds: int,
-    recording: Recording,
-    report: Callable[[int], object],
-) -> Ensemble:
+def play_ensemble(rules: Rules, start: np.ndarray, plan: Plan, report: Callable[[int], object]) -> Ensemble:
     """As `_ensemble.play_ensemble`: runs depend on (seed, N, their number), and differ from those of that engine."""
-    ensemble = Ensemble.unplayed(runs, rules.q.shape[1], recording)
-    if "word_share" in recording.observables:
-        ensemble.word_share[:, 0] = rules.q[start].mean(0)
-    key = ensemble_key(seed, len(start))
-    for part in portions(runs, len(start) * rules.successors.itemsize, state_bytes=STATE_BYTES):
+    ensemble = Ensemble.unplayed(plan, rules.q, start)
+    key = ensemble_key(plan.seed, len(start))
+    for part in portions(plan.runs, len(start) * rules.successors.itemsize, state_bytes=STATE_BYTES):
         group = _start_runs(rules, start, np.arange(part.start, part.stop))
-        _play_portion(rules, group, key, convention, ensemble.part(part), max_rounds, recording, report)
+        _play_portion(rules, group, key, plan, ensemble.part(part), report)
     return ensemble
 
 
@@ -64,18 +53,15 @@ def _play_portion(
     rules: Rules,
     group: PopulationRuns,
     key: np.ndarray,
-    convention: Convention,
+    plan: Plan,
     ensemble: Ensemble,
-    max_rounds: int,
-    recording: Recording,
     report: Callable[[int], object],
 ) -> None:
     """Plays the runs of `group` to their ends, writing into `ensemble`."""
     n_runs, n_agents = group.states.shape
     spoken = SpeechRules(rules.q, rules.thresholds, rules.successors)
-    test = np.array([convention.first_test, convention.successes_needed(n_agents)])
-    min_rounds = recording.rounds
-    observables = tuple(RECORDS[name] for name in recording.observables)
+    test, min_rounds, max_rounds = plan.test(n_agents), plan.recording.rounds, plan.max_rounds
+    observables = tuple(RECORDS[name] for name in plan.recording.observables)
     places, played, settled = np.arange(n_runs), 0, 0
     while played < max_rounds and places.size:
         a_call = max(1, INTERACTIONS_A_CALL // (len(places) * n_agents))
@@ -89,8 +75,8 @@ def _play_portion(
         played += n_rounds
         ensemble.consensus[places] = np.stack([group.consensus_round, group.consensus_word], axis=1)
         ended = (ensemble.consensus_round > 0) & (played >= min_rounds) | (played == max_rounds)
-        report(int(np.where(ended, max_rounds, played).sum()) - settled)
-        settled = int(np.where(ended, max_rounds, played).sum())
+        before, settled = settled, int(np.where(ended, max_rounds, played).sum())
+        report(settled - before)
         group, places = _without_ended(group, places, ended[places])
 
 
@@ -103,7 +89,7 @@ def _write(ensemble: Ensemble, records: RoundRecords, rounds: slice, n_agents: i
 
 
 def _without_ended(group: PopulationRuns, places: np.ndarray, ended: np.ndarray) -> tuple[PopulationRuns, np.ndarray]:
-    """Fewer runs, if many have ended; numbers of runs are quarters of quarters, for few to be compiled."""
+    """Fewer runs, if many have ended; their number is a quarter, a quarter of it and so on, so few are compiled."""
     left, size = int((~ended).sum()), len(places)
     if left == 0:
         return group, places[:0]

@@ -1,14 +1,15 @@
 """The naming game agent by agent: many runs side by side, each with its own stream of random numbers.
 
-Everything here is exact: the two agents of an interaction are a uniformly random ordered pair, and words are drawn with
-the policy's probabilities to 63 bits.
+Everything is exact: an interaction takes a uniformly random ordered pair of agents, and words follow the policy's
+probabilities to 63 bits.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
+from meanfield.toolbox import summed
 from theory.pairs import next_pair, pair_limits
 from theory.streams import ONE, next_bits
 from validation.naming_game._convention import ROUNDS_AVERAGED
@@ -16,7 +17,7 @@ from validation.naming_game._convention import ROUNDS_AVERAGED
 
 @njit(cache=True)
 def draw_word(thresholds, state, bits):
-    """The word that an agent in `state` says, given 64 random bits."""
+    """The word of an agent in `state`, given 64 random bits."""
     draw = bits >> ONE
     word = np.uint64(0)
     for k in range(thresholds.shape[1]):
@@ -26,7 +27,7 @@ def draw_word(thresholds, state, bits):
 
 @njit(cache=True)
 def play_round(states, stream, n_words, met, thresholds, successors):
-    """N interactions: updates the states (N,) and the stream (4,), counts them by what the two said in `met` (W²,)."""
+    """N interactions: updates the states (N,) and the stream (4,), and counts pairs of words in `met` (W²,)."""
     s0, s1, s2, s3 = stream[0], stream[1], stream[2], stream[3]
     n_words = np.uint64(n_words)
     limits = pair_limits(states.size)
@@ -59,7 +60,7 @@ def mean_word_share(states, q, share):
 
 @njit(cache=True)
 def share_of_said(met, share):
-    """Writes the share of each word in all that was said, of the interactions `met` (W²,), into `share` (W,)."""
+    """Writes the share of each word among those said in the interactions `met` (W²,) into `share` (W,)."""
     share[:] = 0.0
     for pair in range(met.size):
         share[pair // share.size] += met[pair]
@@ -69,7 +70,7 @@ def share_of_said(met, share):
 
 @njit(cache=True)
 def agreed_word(agreements, states, q):
-    """The word agreed on most often, of `agreements` (W,); among equals the one that is likelier to be said next."""
+    """The word agreed on most often, of `agreements` (W,); among equals the one likelier to be said next."""
     share = np.empty(agreements.size)
     mean_word_share(states, q, share)
     best = 0
@@ -99,11 +100,11 @@ def advance_run(
 ):
     """Plays up to `n_rounds` more rounds of one run; returns the number of rounds played in all.
 
-    `test` (2,) is the first round after which convergence is tested, and how many successes it takes in three rounds.
+    `test` (2,) is the first round after which convergence is tested, and the successes that it takes in three rounds.
     `agreed` (3, W) holds the agreements of the last rounds, `consensus` (2,) the round and the word of consensus (0 and
-    -1 before it). The run stops at consensus, but not before it has played `min_rounds`. As many rounds as they have
-    rows are recorded in `shares` (rounds + 1, W), the word share at the end of each, in `said` (rounds + 1, W), the
-    share of each word in what was said, and in `success_rate` (rounds + 1,).
+    -1 before it). The run stops at consensus, but not before it has played `min_rounds`. As many rounds are recorded as
+    the following have rows: `shares` (rounds + 1, W), the word share at the end of each, `said` (rounds + 1, W), the
+    share of each word said, and `success_rate` (rounds + 1,).
     """
     n_words = agreed.shape[1]
     met = np.empty(n_words * n_words, np.int64)
@@ -113,7 +114,8 @@ def advance_run(
         latest = agreed[played % ROUNDS_AVERAGED]
         met[:] = 0
         play_round(states, stream, n_words, met, thresholds, successors)
-        latest[:] = met[:: n_words + 1]
+        for word in range(n_words):
+            latest[word] = met[(n_words + 1) * word]
         played += 1
         if played < shares.shape[0]:
             mean_word_share(states, q, shares[played])
@@ -123,11 +125,11 @@ def advance_run(
             success_rate[played] = latest.sum() / states.size
         if consensus[0] == 0 and played >= test[0] and agreed.sum() >= test[1]:
             consensus[0] = played
-            consensus[1] = agreed_word(agreed.sum(axis=0), states, q)
+            consensus[1] = agreed_word(summed(agreed), states, q)
     return played
 
 
-@njit(cache=True, parallel=True)
+@njit(cache=True, nogil=True)
 def advance(
     active,
     states,
@@ -146,7 +148,7 @@ def advance(
     q,
 ):
     """`advance_run` for the runs with the numbers `active`; every other array has the run as its first dim."""
-    for k in prange(active.size):
+    for k in range(active.size):
         run = active[k]
         played[run] = advance_run(
             states[run],

@@ -1,8 +1,8 @@
 """The naming game agent by agent, for policies of which only some states are known yet.
 
-It plays as `_kernel` does, with the same draws in the same order, up to an interaction in which an agent
-speaks whose policy is not known in its state: there a run stops, with its stream of random numbers where it was before
-that interaction, and goes on once the state is known.
+It plays as `_kernel` does, with the same draws in the same order, up to an interaction in which an agent speaks from a
+state that is not known. There a run stops, with its stream of random numbers as before that interaction, and continues
+once the state is known.
 
 Known states have a row each in `thresholds` and `q`; the first W rows are those of agents committed to each word. An
 agent's row is kept beside its state, -1 where it is not known. `table` (capacity, 2) is a hash table from states to
@@ -14,8 +14,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
+from meanfield.toolbox import summed
 from theory.pairs import next_pair, pair_limits
 from theory.streams import GOLDEN, HALF_BITS, ONE, next_bits
 from validation._engine.thresholds import word_thresholds
@@ -24,14 +25,14 @@ from validation.naming_game._kernel import agreed_word, draw_word, mean_word_sha
 
 
 class Asked(NamedTuple):
-    """How often the function of a `LazyPolicy` was called, and about how many memories in all."""
+    """Calls of the function of a `LazyPolicy`, and memories that it was asked about in all."""
 
     calls: int
     memories: int
 
 
 class Answers:
-    """What a function has answered, in the arrays that the functions below read."""
+    """Answers of a function, in the arrays that the compiled functions read."""
 
     def __init__(self, n_words: int) -> None:
         self.q = np.eye(n_words)
@@ -41,7 +42,7 @@ class Answers:
         self._n_rows = n_words
 
     def add(self, states: np.ndarray, q: np.ndarray) -> None:
-        """Adds the answers `q` (n, W) for new `states` (n,); an interrupt at any moment leaves what was known."""
+        """Adds the answers `q` (n, W) for new `states` (n,); an interrupt at any moment keeps the known ones."""
         first, last = self._n_rows, self._n_rows + states.size
         self._make_room(last)
         self._n_rows = last  # before they are filled: after an interrupt rows are lost, rather than given twice
@@ -97,7 +98,7 @@ def rows_of(table, states):
 
 @njit(cache=True)
 def remember(states, rows, agent, own, partner, table, sizes):
-    """Moves an agent on who said `own` and heard `partner`; a committed one's memory makes no difference."""
+    """Moves an agent on that said `own` and heard `partner`; the memory of a committed one makes no difference."""
     n_words, n_digits, full, shorter, n_shorter = sizes[0], sizes[1], sizes[2], sizes[3], sizes[4]
     if rows[agent] < n_words:
         return
@@ -111,7 +112,7 @@ def remember(states, rows, agent, own, partner, table, sizes):
 
 @njit(cache=True)
 def play_interactions(states, rows, stream, agreed, uttered, done, thresholds, table, sizes):
-    """Plays the rest of a round of which `done` interactions are played; returns how many are, N unless it stopped."""
+    """Plays the rest of a round after `done` interactions; returns how many are played, N unless it stopped."""
     s0, s1, s2, s3 = stream[0], stream[1], stream[2], stream[3]
     # Agents and words are drawn as in `_kernel.play_round`: the results have to be the same to the bit.
     limits = pair_limits(states.size)
@@ -136,9 +137,9 @@ def play_interactions(states, rows, stream, agreed, uttered, done, thresholds, t
 
 @njit(cache=True)
 def end_round(rows, agreed, uttered, consensus, shares, said, success_rate, progress, test, q):
-    """Records the round that was played and tests for consensus; False, with nothing done, if that needs more rows."""
+    """Records the round and tests for consensus; False, with nothing done, if that needs more rows."""
     played = progress[0] + 1
-    agreements = agreed.sum(axis=0)
+    agreements = summed(agreed)
     converged = consensus[0] == 0 and played >= test[0] and agreements.sum() >= test[1]
     tied = converged and (agreements == agreements.max()).sum() > 1
     recorded = played < shares.shape[0]
@@ -147,7 +148,8 @@ def end_round(rows, agreed, uttered, consensus, shares, said, success_rate, prog
     if recorded:
         mean_word_share(rows, q, shares[played])
     if played < said.shape[0]:
-        said[played] = uttered / (2 * rows.size)
+        for word in range(uttered.size):
+            said[played, word] = uttered[word] / (2 * rows.size)
     if played < success_rate.shape[0]:
         success_rate[played] = agreed[progress[0] % ROUNDS_AVERAGED].sum() / rows.size
     if converged:
@@ -181,10 +183,10 @@ def advance_run(
 ):
     """Plays up to `n_rounds` more rounds of one run; returns whether it stopped for want of a row.
 
-    As `_kernel.advance_run`, with `uttered` (W,), how often each word was said in the round, `progress`
-    (2,), the rounds played and the interactions of the one that is not yet over, and `limits` (2,), the rounds to play
-    at least and at most. `sizes` (5,) describes the memory space: W, W², the first state with a full memory, the first
-    one with one interaction less, and how many of those there are.
+    As `_kernel.advance_run`, with `uttered` (W,), how often each word was said in the round, `progress` (2,), the
+    rounds played and the interactions of the unfinished one, and `limits` (2,), the least and the most rounds. `sizes`
+    (5,) describes the memory space: W, W², the first state with a full memory, the first one with one interaction less,
+    and the number of those.
     """
     for _ in range(n_rounds):
         if progress[0] == limits[1] or (consensus[0] > 0 and progress[0] >= limits[0]):
@@ -201,7 +203,7 @@ def advance_run(
     return False
 
 
-@njit(cache=True, parallel=True)
+@njit(cache=True, nogil=True)
 def advance(
     active,
     stopped,
@@ -223,8 +225,8 @@ def advance(
     table,
     sizes,
 ):
-    """`advance_run` for the runs with the numbers `active`, writing into `stopped` (run) whether they did."""
-    for k in prange(active.size):
+    """`advance_run` for the runs with the numbers `active`; writes into `stopped` (run) whether they stopped."""
+    for k in range(active.size):
         run = active[k]
         stopped[run] = advance_run(
             states[run],

@@ -1,4 +1,4 @@
-"""Policies that are not tables: functions that are asked about a memory once an agent has it."""
+"""Policies given by a function that is asked about a memory once an agent has it."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from meanfield import InputError, MemorySpace
 from meanfield.toolbox import whole_number
 from theory.streams import seed_streams
 from validation._engine.ensemble import play_to_end, portions
-from validation.naming_game._convention import ROUNDS_AVERAGED, Convention
-from validation.naming_game._ensemble import Ensemble, Recording
+from validation.naming_game._convention import ROUNDS_AVERAGED
+from validation.naming_game._ensemble import Ensemble, Plan
 from validation.naming_game._lazy_kernel import Answers, Asked, advance, rows_of
 from validation.naming_game._roster import Cast
 
@@ -24,32 +24,32 @@ RUNS_AT_ONCE = 4  # at least; not the number of threads, on which the number of 
 
 
 class LazyPolicy:
-    """A policy given by a function, which is asked only about memories that agents have, and about each only once.
+    """A policy given by a function, which is asked only about memories that agents have, about each once.
 
-    For policies with too many states for a table: W = 10 words and H = 5 interactions make 10^10. `simulate` takes one
-    in place of a policy, and the runs are those that a table of the same probabilities would give, to the bit.
+    Use it for policies with too many states for a table: W = 10 words and H = 5 interactions make 10^10. `simulate`
+    takes it in place of a policy, and its runs are those of a table of the same probabilities, to the bit.
 
     Parameters
     ----------
     function
-        Takes a list of n memories, each a tuple of pairs (own word, partner's word), oldest first, words as their
-        numbers 0 to W - 1; returns the probabilities to say each word, an array of shape (n, W). It has to give the
-        same answer whatever else is asked with it.
+        Takes a list of n memories, each a tuple of pairs (own word, partner's word), oldest first, words by number from
+        0 to W - 1. Returns the probabilities to say each word, an array of shape (n, W). The answer for a memory must
+        not depend on the others in the list.
     words
         The W ≥ 2 words, all different.
     memory_length
         H ≥ 1, in interactions; at most 2^63 - 1 states.
     name
-        Of the language model, say; kept as the coordinate `model` of results.
+        Name of the language model, say; the coordinate `model` of results.
     cache
-        Most memories that may be asked about. All answers are kept, for later simulations as well; a memory takes up to
-        32·W + 128 bytes.
+        Most memories to ask about. All answers are kept, for later simulations as well; a memory takes up to 32·W + 128
+        bytes.
 
     Raises
     ------
     InputError
-        If an argument is out of range; and from `simulate`, if an answer is no array of probabilities that sum to 1
-        within 1e-9, or more than `cache` memories occur.
+        If an argument is out of range. `simulate` raises it if an answer is no array of probabilities that sum to 1
+        within 1e-9, or if more than `cache` memories occur.
     """
 
     def __init__(
@@ -88,21 +88,21 @@ class LazyPolicy:
 
     @property
     def fractions(self) -> tuple[float, ...]:
-        """The fraction of agents who follow it, of those who are not committed."""
+        """Their fraction of the agents who are not committed."""
         return (1.0,)
 
     @property
     def committed(self) -> dict[str, float]:
-        """Committed fractions: none, agents are committed by number."""
+        """Committed fractions: none, since agents are committed by number."""
         return {}
 
     @property
     def labels(self) -> dict[str, str]:
-        """Coordinates of results that say which policy it is."""
+        """Coordinates of results that name the policy."""
         return {"pair": "/".join(self.words)} | ({} if self.name is None else {"model": self.name})
 
     def provenance(self, before: Asked) -> dict[str, int]:
-        """Attrs of a simulation that began when `before` had been asked."""
+        """Attrs of a simulation that began with the answers `before`."""
         now = self.asked
         return {
             "memory_length": self.space.memory_length,
@@ -112,16 +112,16 @@ class LazyPolicy:
 
     @property
     def asked(self) -> Asked:
-        """What the function has answered so far."""
+        """Calls and memories answered so far."""
         return self.answers.asked
 
     def probabilities(self, memories: Sequence[Memory]) -> np.ndarray:
-        """Choice probabilities in these memories, shape (n, W); the function is asked about those not known."""
+        """Choice probabilities in these memories, shape (n, W), after asking about unknown ones."""
         rows = self.rows(np.array([self.space.state(memory) for memory in memories], dtype=np.int64))
         return self.answers.q[rows]
 
     def rows(self, states: np.ndarray) -> np.ndarray:
-        """Rows in `answers` of the states, int64 of shape (n,), after asking about those not known."""
+        """Rows in `answers` of the states, int64 of shape (n,), after asking about unknown ones."""
         rows = rows_of(self.answers.table, states)
         if (rows < 0).any():
             self._ask(np.unique(states[rows < 0]))
@@ -137,32 +137,20 @@ class LazyPolicy:
         self.answers.add(states, q)
 
     def _validated(self, answer: object, memories: list[Memory]) -> np.ndarray:
-        expected = (len(memories), len(self.words))
+        expected, asked = (len(memories), len(self.words)), self._described(memories)
         try:
             q = np.array(answer, dtype=np.float64)
         except (TypeError, ValueError) as error:
-            raise InputError(
-                f"function returned {type(answer).__name__} for {self._described(memories)}: "
-                f"expected an array of shape {expected}"
-            ) from error
+            kind = type(answer).__name__
+            raise InputError(f"function returned {kind} for {asked}: expected an array of shape {expected}") from error
         if q.shape != expected:
-            raise InputError(
-                f"function returned an array of shape {q.shape} for {self._described(memories)}: expected {expected}"
-            )
-        wrong = ~((q >= 0) & (q <= 1))
-        if wrong.any():
-            k, word = np.argwhere(wrong)[0]
-            raise InputError(
-                f"function returned {q[k, word]} for the word {self.words[word]} after "
-                f"{self._described(memories[k : k + 1])}: expected a probability in [0, 1]"
-            )
-        wrong = np.abs(q.sum(1) - 1) > ROW_SUM_TOLERANCE
-        if wrong.any():
-            k = int(wrong.argmax())
-            raise InputError(
-                f"function returned probabilities that sum to {q[k].sum()} for {self._described(memories[k : k + 1])}: "
-                "expected 1"
-            )
+            raise InputError(f"function returned an array of shape {q.shape} for {asked}: expected {expected}")
+        for k, word in np.argwhere(~((q >= 0) & (q <= 1))):
+            after = f"{self.words[word]} after {self._described(memories[k : k + 1])}"
+            raise InputError(f"function returned {q[k, word]} for the word {after}: expected a probability in [0, 1]")
+        for k in np.flatnonzero(np.abs(q.sum(1) - 1) > ROW_SUM_TOLERANCE):
+            after = self._described(memories[k : k + 1])
+            raise InputError(f"function returned probabilities that sum to {q[k].sum()} for {after}: expected 1")
         return q
 
     def _described(self, memories: list[Memory]) -> str:
@@ -172,7 +160,7 @@ class LazyPolicy:
 
 
 def lazy_start(policy: LazyPolicy, cast: Cast, n_agents: int, initial: object) -> np.ndarray:
-    """Memory of each agent at the start, agents committed to the word w as -1 - w; shape (agents,)."""
+    """Memory of each agent at the start, -1 - w for agents committed to the word w; shape (agents,)."""
     if initial is None:
         state = 0
     elif not isinstance(initial, str):
@@ -185,27 +173,15 @@ def lazy_start(policy: LazyPolicy, cast: Cast, n_agents: int, initial: object) -
     return np.repeat(kinds, cast.numbers(n_agents))
 
 
-def play_lazy_ensemble(
-    policy: LazyPolicy,
-    start: np.ndarray,
-    runs: int,
-    seed: int,
-    convention: Convention,
-    max_rounds: int,
-    recording: Recording,
-    report: Callable[[int], object],
-) -> Ensemble:
+def play_lazy_ensemble(policy: LazyPolicy, start: np.ndarray, plan: Plan, report: Callable[[int], object]) -> Ensemble:
     """As `_ensemble.play_ensemble`, from `lazy_start`."""
-    ensemble = Ensemble.unplayed(runs, len(policy.words), recording)
     free = start >= 0
     rows = np.where(free, 0, -1 - start).astype(np.int32)
     rows[free] = policy.rows(start[free])
-    if "word_share" in recording.observables:
-        ensemble.word_share[:, 0] = policy.answers.q[rows].mean(0)
-    limits = np.array([recording.rounds, max_rounds])
-    for part in portions(runs, start.size * AGENT_BYTES, RUNS_AT_ONCE):
-        streams = seed_streams(seed, start.size, np.arange(part.start, part.stop))
-        _play_portion(policy, start, rows, convention, streams, ensemble.part(part), limits, report)
+    ensemble = Ensemble.unplayed(plan, policy.answers.q, rows)
+    for part in portions(plan.runs, start.size * AGENT_BYTES, RUNS_AT_ONCE):
+        streams = seed_streams(plan.seed, start.size, np.arange(part.start, part.stop))
+        _play_portion(policy, start, rows, plan, streams, ensemble.part(part), report)
     return ensemble
 
 
@@ -213,15 +189,14 @@ def _play_portion(
     policy: LazyPolicy,
     start: np.ndarray,
     start_rows: np.ndarray,
-    convention: Convention,
+    plan: Plan,
     streams: np.ndarray,
     ensemble: Ensemble,
-    limits: np.ndarray,
     report: Callable[[int], object],
 ) -> None:
-    """Plays the runs of `streams` to their ends, writing into `ensemble`; `limits` are the rounds, least and most."""
+    """Plays the runs of `streams` to their ends, writing into `ensemble`."""
     runs, n_words = len(streams), len(policy.words)
-    test = np.array([convention.first_test, convention.successes_needed(start.size)])
+    test, limits = plan.test(start.size), np.array([plan.recording.rounds, plan.max_rounds])
     states, rows = np.tile(start, (runs, 1)), np.tile(start_rows, (runs, 1))
     agreed = np.zeros((runs, ROUNDS_AVERAGED, n_words), dtype=np.int64)
     uttered = np.zeros((runs, n_words), dtype=np.int64)
@@ -229,9 +204,11 @@ def _play_portion(
     stopped = np.zeros(runs, dtype=np.bool_)
     played, answers, sizes = progress[:, 0], policy.answers, _sizes(policy.space)
 
-    def more(active: np.ndarray, n_rounds: int) -> None:
+    def prepare(active: np.ndarray) -> None:
         if stopped[active].any():
             _find_rows(policy, active, states, rows)
+
+    def more(active: np.ndarray, n_rounds: int) -> None:
         records = streams, agreed, uttered, *ensemble, progress
         # The tables are looked up each time, since they grow
         tables = answers.thresholds, answers.q, answers.table
@@ -240,11 +217,11 @@ def _play_portion(
     def ended() -> np.ndarray:
         return (ensemble.consensus_round > 0) & (played >= limits[0])
 
-    play_to_end(more, played, int(limits[1]), start.size, ended, report)
+    play_to_end(more, played, plan.max_rounds, start.size, ended, report, prepare)
 
 
 def _find_rows(policy: LazyPolicy, active: np.ndarray, states: np.ndarray, rows: np.ndarray) -> None:
-    """Asks about the memories of all agents of the `active` runs, not only of those for whom runs stopped.
+    """Asks about the memories of all agents of the `active` runs, not only of those at whom runs stopped.
 
     An agent keeps a memory until it speaks from it, so all of them will be needed unless the run ends first.
     """

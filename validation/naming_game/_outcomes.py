@@ -1,4 +1,4 @@
-"""What ensembles of runs come to: how long they take by the word that wins, and from which size on one word wins."""
+"""Results of ensembles of runs: consensus times by the word that wins, and the size from which on one word wins."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from meanfield.toolbox import (
     whole_number,
     word_coords,
 )
-from validation._engine.arguments import ensembles
+from validation._engine.arguments import ensembles, name_in, names_of
 from validation.comparison._intervals import wilson_interval
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -41,26 +41,26 @@ def consensus_times(
 ) -> xr.Dataset:
     """The law of the consensus time, by the word that wins and by group size.
 
-    As in [004], the first round is round 0 and the consensus time t the number of the round at whose end a run
+    As in [004], the first round is round 0, and the consensus time t is the number of the round at whose end a run
     converges: t = `consensus_round` - 1, as `simulate` counts the rounds played. The convention of [004] is first
-    tested after four rounds, so that its shortest time is 3. Source: [004] Fig. 4 and Results, Convergence time.
+    tested after four rounds, so its shortest time is 3. Source: [004] Fig. 4 and Results, Convergence time.
 
     Parameters
     ----------
     simulation
-        What `simulate` returns.
+        Result of `simulate`.
     quantiles
-        Which ones, between 0 and 1, rising.
+        Rising numbers between 0 and 1.
     bin_width
-        Rounds a bin, ≥ 1. With 1 it is the discrete law itself; where few runs share a round, a wider bin has a mode
-        that chance decides less.
+        Rounds in a bin, ≥ 1. The width 1 gives the discrete law itself; where few runs share a round, the mode of a
+        wider bin depends less on chance.
 
     Returns
     -------
     Dataset over `n_agents` and the winning `word`, with
 
-    - `density` (n_agents, word, consensus_time): of the runs that end at the word, the share a round; `consensus_time`
-      is the middle of a bin, of which the first begins with 0, and density · bin_width sums to 1;
+    - `density` (n_agents, word, consensus_time), the share per round of the runs that end at the word; `consensus_time`
+      is the middle of a bin, the first bin begins with 0, and density · bin_width sums to 1;
     - `mode` (n_agents, word), the middle of the fullest bin, of equals the earliest;
     - `quantiles` (n_agents, word, quantile), the smallest time by which so many had converged, and `mean`;
     - `wins` (n_agents, word), the number of runs that end at the word, and `no_consensus` (n_agents).
@@ -70,7 +70,7 @@ def consensus_times(
     Raises
     ------
     InputError
-        If `simulation` is not what `simulate` returns, or an argument is out of range.
+        If `simulation` is not a result of `simulate`, or an argument is out of range.
 
     See Also
     --------
@@ -105,21 +105,21 @@ def consensus_times(
             "quantile": q,
         },
     )
-    names = {name: simulation[name] for name in ("model", "pair") if name in simulation.coords}
-    return stamp(result.assign_coords(names).assign_attrs(simulation.attrs), "consensus_times", bin_width=bin_width)
+    result = result.assign_coords(names_of(simulation)).assign_attrs(simulation.attrs)
+    return stamp(result, "consensus_times", bin_width=bin_width)
 
 
 def simulated_bias(simulation: xr.Dataset, *, level: float = 0.99) -> xr.Dataset:
-    """The collective bias of one simulated policy of two words, whether or not there is a group-size law for it.
+    """The collective bias of one simulated policy of two words, with or without a group-size law.
 
-    The strong word is the one that wins more runs at the largest size at which any run reaches consensus ('' where none
-    does), rather than the one that the rate equation reaches. Pairs of Llama 3.1 with a single attractor have no law,
-    and a bias all the same. Source: [004] Fig. 3.
+    Here the strong word is the one that wins more runs at the largest size at which any run reaches consensus ('' if
+    none does), not the one that the rate equation reaches. Pairs of Llama 3.1 with a single attractor have no law, and
+    still a bias. Source: [004] Fig. 3.
 
     Parameters
     ----------
     simulation
-        What `simulate` returns for a policy, from empty memories.
+        Result of `simulate` for a policy, from empty memories.
     level
         Confidence of each single interval.
 
@@ -131,7 +131,7 @@ def simulated_bias(simulation: xr.Dataset, *, level: float = 0.99) -> xr.Dataset
     Raises
     ------
     InputError
-        If `simulation` is not what `simulate` returns, has more than two words or not started from empty memories, or
+        If `simulation` is not a result of `simulate`, has more than two words or did not start from empty memories, or
         `level` is out of range.
 
     See Also
@@ -164,8 +164,8 @@ def simulated_bias(simulation: xr.Dataset, *, level: float = 0.99) -> xr.Dataset
             "reason": ("pair", [""]),
         },
         coords={
-            "pair": [str(simulation["pair"].item()) if "pair" in simulation.coords else ""],
-            "model": ("pair", [str(simulation["model"].item()) if "model" in simulation.coords else ""]),
+            "pair": [name_in(simulation, "pair")],
+            "model": ("pair", [name_in(simulation, "model")]),
             "word": np.arange(len(words)),
             "word_label": (("pair", "word"), [words]),
             "n_agents": simulation["n_agents"],
@@ -178,30 +178,30 @@ def simulated_bias(simulation: xr.Dataset, *, level: float = 0.99) -> xr.Dataset
 
 
 def critical_size_from_simulation(bias: xr.Dataset, *, level: float = 0.99) -> xr.Dataset:
-    """The smallest group from which on nearly all simulated runs end at the strong word, N_c.
+    """N_c, the smallest group from which on nearly all simulated runs end at the strong word.
 
-    The smallest of the sizes in `bias` for which, and for all larger ones of which, the lower Wilson bound of the
-    fraction of runs that end at the strong word exceeds `level`. Runs without consensus count against it. A few runs
-    can't show it: that bound is at most 1/(1 + z²/runs). Source: [004] Results, The role of population size; 'fully
-    deterministic' there is that no run ends elsewhere.
+    It is the smallest size in `bias` from which on the lower Wilson bound of the fraction of runs that end at the
+    strong word exceeds `level`, there and at all larger sizes. Runs without consensus count against it. Few runs can't
+    show it, since that bound is at most 1/(1 + z²/runs). Source: [004] Results, The role of population size; 'fully
+    deterministic' there means that no run ends elsewhere.
 
     Parameters
     ----------
     bias
-        What `collective_bias` or `simulated_bias` returns.
+        Result of `collective_bias` or `simulated_bias`.
     level
         Fraction, between 1/2 and 1.
 
     Returns
     -------
-    Dataset over `pair` with `n_critical` (pair); `n_below` (pair), the largest size that is not enough, NaN where all
-    are, so that N_c is above it; `n_predicted` (pair) = (Φ⁻¹(level)/κ)² of `meanfield.group_size_law`; and `reason`
-    (pair), why there is no `n_critical`, or what is to be known of it, else ''.
+    Dataset over `pair` with `n_critical` (pair); `n_below` (pair), the largest size that is not enough, NaN if all are,
+    so N_c is above it; `n_predicted` (pair) = (Φ⁻¹(level)/κ)² of `meanfield.group_size_law`; and `reason` (pair), why
+    there is no `n_critical` or a caveat about it, else ''.
 
     Raises
     ------
     InputError
-        If `bias` is not what `collective_bias` returns, or `level` is out of range.
+        If `bias` is not a result of `collective_bias`, or `level` is out of range.
 
     See Also
     --------
@@ -237,7 +237,7 @@ def critical_size_from_simulation(bias: xr.Dataset, *, level: float = 0.99) -> x
 
 
 def _most_wins(words: list[str], sizes: np.ndarray, wins: np.ndarray) -> str:
-    """The word with most wins, of (sizes, words), at the largest size with any; of equals the first."""
+    """The word with most `wins` (sizes, words) at the largest size with any; of equals the first."""
     for row in wins[np.argsort(-sizes)]:
         if row.any():
             return words[int(row.argmax())]
@@ -245,7 +245,7 @@ def _most_wins(words: list[str], sizes: np.ndarray, wins: np.ndarray) -> str:
 
 
 def _critical(sizes: np.ndarray, low: np.ndarray, level: float, runs: int, most: float) -> tuple[float, float, str]:
-    """N_c, the largest size that is not enough, and what is to be known; from the lower bounds by rising size."""
+    """N_c, the largest size that is not enough, and the reason; from the lower bounds by rising size."""
     if np.isnan(low).all():
         return np.nan, np.nan, ""
     enough = low > level

@@ -1,4 +1,4 @@
-"""Who takes part in a simulated population: how many agents of each kind, and the memories they start with."""
+"""The agents of a simulated population: how many of each kind, and the memories they start with."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from meanfield.toolbox import validate_composition, whole_number
 class Cast:
     """The kinds of agents of an ensemble: those of the policies first, then one for each word with committed agents.
 
-    Agents who are committed have memories like all others, and a policy that always says their word.
+    Committed agents have memories like all others, and a policy that always says their word.
     """
 
     population: Population
@@ -32,15 +32,12 @@ class Cast:
     @property
     def q(self) -> np.ndarray:
         """Choice probabilities, shape (kinds, S, W)."""
-        space = self.population.space
-        always = [
-            np.tile(np.array([w == word for w in self.population.words], float), (space.n_states, 1))
-            for word in self.words
-        ]
-        return np.concatenate([self.population.mixture.q, *(q[None] for q in always)])
+        says = np.array([[w == word for w in self.population.words] for word in self.words], float)
+        always = [np.tile(row, (1, self.population.space.n_states, 1)) for row in says]
+        return np.concatenate([self.population.mixture.q, *always])
 
     def numbers(self, n_agents: int) -> np.ndarray:
-        """How many agents of each kind there are, shape (kinds,)."""
+        """Numbers of agents of each kind, shape (kinds,)."""
         fractions = np.array(self.population.fractions)
         if self.committed is None:
             share = [self.population.committed[word] for word in self.words]
@@ -65,7 +62,7 @@ class Cast:
 
 
 def apportion(fractions: np.ndarray, total: int) -> np.ndarray:
-    """Whole numbers that sum to `total` and are as close to `fractions` of it as can be: largest remainders."""
+    """Whole numbers that sum to `total`, closest to its `fractions`: largest remainders."""
     exact = fractions * total
     numbers = np.floor(exact + 1e-9).astype(int)
     missing = total - int(numbers.sum())
@@ -83,10 +80,8 @@ def make_cast(population: Population, committed: Mapping[str, int] | None, *, ex
     if not isinstance(committed, Mapping):
         raise InputError(f"committed = {committed!r}: expected a mapping of words to numbers of agents")
     if population.committed:
-        raise InputError(
-            f"committed = {dict(committed)} beside a population with committed fractions {population.committed}: "
-            "expected one of them"
-        )
+        both = f"{dict(committed)} beside a population with committed fractions {population.committed}"
+        raise InputError(f"committed = {both}: expected one of them")
     for word in committed:
         if word not in population.words:
             raise InputError(f"committed has the word {word!r}: expected some of {', '.join(population.words)}")
@@ -95,7 +90,7 @@ def make_cast(population: Population, committed: Mapping[str, int] | None, *, ex
 
 
 def start_composition(population: Population, initial: str | xr.DataArray | np.ndarray | None) -> np.ndarray:
-    """Compositions of the kinds at the start, shape (M, S): empty memories, a consensus, or the one given."""
+    """Compositions of the kinds at the start, shape (M, S): empty memories, a consensus, or the given one."""
     if initial is None:
         return empty_memories(population).values
     if isinstance(initial, str):
@@ -104,7 +99,7 @@ def start_composition(population: Population, initial: str | xr.DataArray | np.n
 
 
 def kind_names(cast: Cast) -> list[str]:
-    """Names of the kinds: models, and who is committed to what."""
+    """Names of the kinds: models, and words that agents are committed to."""
     return [*cast.population.kinds, *(f"committed to {word}" for word in cast.words)]
 
 

@@ -11,10 +11,10 @@ from tqdm.auto import tqdm
 
 from meanfield import InputError, Population
 from meanfield.toolbox import LARGEST_SEED, as_population, stamp, whole_number, word_coords
-from validation._engine.arguments import LARGEST_POPULATION, check_ensembles, population_sizes
+from validation._engine.arguments import LARGEST_POPULATION, check_ensembles, names_of, population_sizes
 from validation.naming_game import _ensemble, _jax_engine
 from validation.naming_game._convention import CONVENTIONS, Convention
-from validation.naming_game._ensemble import OBSERVABLES, Ensemble, Recording, Rules
+from validation.naming_game._ensemble import OBSERVABLES, Ensemble, Plan, Recording, Rules
 from validation.naming_game._lazy_policy import LazyPolicy, lazy_start, play_lazy_ensemble
 from validation.naming_game._roster import Cast, kind_names, make_cast, start_composition
 
@@ -46,62 +46,62 @@ def simulate(
     engine: str = "numba",
     progress: bool = False,
 ) -> xr.Dataset:
-    """Ensembles of naming games among agents of one policy or several, with or without committed agents.
+    """Simulate the naming game among agents of one policy or several, with or without committed agents.
 
-    An interaction: two distinct agents, uniformly at random, each say a word by their policy, and both remember what
-    they said and heard. A round is N interactions. A run has converged when the mean success rate of its last three
-    rounds is high enough, and then stops. Source: [004] Methods.
+    In an interaction two distinct agents, uniformly at random, each say a word by their policy and remember what they
+    said and heard. A round is N interactions. A run converges, and stops, when the mean success rate of its last three
+    rounds is high enough. Source: [004] Methods.
 
     Parameters
     ----------
     policy
-        A single policy of W ≥ 2 words (`meanfield.toolbox.single_policy`), or a `meanfield.Population`. Fractions of a
-        population become whole numbers of agents, those closest to them that sum to N (largest remainders). Or a
-        `LazyPolicy`, a function that is asked about memories as they occur; `initial` is then None or a word.
+        A single policy of W ≥ 2 words, or a `meanfield.Population`, whose fractions become the closest whole numbers of
+        agents that sum to N (largest remainders). Or a `LazyPolicy`, a function that is asked about memories as they
+        occur; `initial` is then None or a word.
     n_agents
         N ≥ 2, one population size or several different ones.
     runs
         Number of runs of each size, ≥ 1.
     seed
-        0 to 2^63 - 1. A run depends on (seed, its N, its number) only: not on threads, on the number of runs or on the
-        other sizes, so that 1,000 runs are the first 1,000 of 10,000.
+        0 to 2^63 - 1. A run depends only on (seed, its N, its number): 1,000 runs are the first 1,000 of 10,000, with
+        any number of threads and any other sizes.
     committed
         Number of agents by word who always say it, in place of fractions in the population. They remember like others.
     committed_are_extra
-        Add them to the N agents, rather than have them take the places of some.
+        Add them to the N agents instead of replacing some.
     initial
         Memories at the start. None: empty. A word: all have only ever said and heard it. Or a composition, shape (S,),
-        for a population (M, S), or a DataArray, of which coordinates count: whole numbers of agents, closest to it.
-        Committed agents start like the first policy's.
+        (M, S) for a population, or a DataArray, matched by its coordinates; it becomes the closest whole numbers of
+        agents. Committed agents start like the first policy's.
     convention
-        When a run has converged: '004', '001' or '001 strict', or a `Convention` of one's own.
+        When a run has converged: '004', '001', '001 strict' or a `Convention`.
     max_rounds
         Rounds after which a run ends without consensus.
     trajectories
         Record all `max_rounds` rounds.
     record_rounds
-        Record this many rounds, at most `max_rounds`. While it is recorded a run goes on beyond its consensus: were the
-        first to converge missing, a mean over runs would be biased.
+        Record this many rounds, at most `max_rounds`. While they are recorded a run continues beyond its consensus,
+        because a mean over runs without the first to converge would be biased.
     record
-        What to record of them: some of 'word_share', 'said' and 'success_rate'. Default: the word share. The runs are
-        the same whatever is recorded.
+        Observables to record: some of 'word_share' (the default), 'said' and 'success_rate'. They don't change the
+        runs.
     engine
-        'numba', all cores of a processor, or 'jax', for a GPU with many runs. Results of one follow the same law as
-        those of the other, and from the same seed each is reproducible, but their runs are not the same. Lazy policies
-        are for 'numba'.
+        'numba', for all cores of a processor, or 'jax', for a GPU with many runs. Each is reproducible, and both have
+        the same law, but not the same runs. Lazy policies need 'numba'.
     progress
         Show a progress bar.
 
     Returns
     -------
-    Dataset over (n_agents, run), both always there, with `consensus_word` (the word, missing where a run did not
-    converge: `isnull`) and `consensus_round` (number of rounds played by then, NaN where a run did not converge).
-    [004] numbers rounds from 0, so that its consensus time is t = `consensus_round` - 1, as in `consensus_times`.
-    `agents` (n_agents, agent_kind) says how many agents of each kind there were, where there is more than one. Of a
-    `LazyPolicy` the attrs `function_calls` and `memories_asked` say what this simulation asked that was not known.
-    Saved with `meanfield.save` it reads back the same.
+    Dataset over (n_agents, run), both always there, which `meanfield.save` keeps as it is:
 
-    What is recorded has the dim `round`, of which 0 is the start and r the r-th round played, the time r - 1 of [004]:
+    - `consensus_word`, missing (`isnull`) where a run did not converge;
+    - `consensus_round`, the number of rounds played by then, NaN where a run did not converge. [004] numbers rounds
+      from 0, so its consensus time is t = `consensus_round` - 1, as in `consensus_times`;
+    - `agents` (n_agents, agent_kind), the numbers of agents, if there are several kinds;
+    - attrs `function_calls` and `memories_asked`, what this simulation asked of a `LazyPolicy` that was not known;
+
+    and, if recorded, with the dim `round`, where 0 is the start and r the r-th round played, the time r - 1 of [004]:
 
     - `word_share` (n_agents, run, round, word), the probability Q that a random agent says the word at the end of the
       round;
@@ -115,9 +115,8 @@ def simulate(
     Raises
     ------
     InputError
-        If an argument is out of range, `policy` is not a policy or holds several, or agents, runs and what is recorded
-        are so many that more than 16 GiB of memory would be taken (or what the environment variable MEANFIELD_MEMORY
-        says, in GiB).
+        If an argument is out of range, `policy` is not a policy or holds several, or the simulation would take more
+        memory than 16 GiB (or the environment variable MEANFIELD_MEMORY, in GiB).
 
     See Also
     --------
@@ -125,7 +124,8 @@ def simulate(
     exact_population : the whole law of a small group
     validation.compare : beside the rate equation
     """
-    population = policy if isinstance(policy, LazyPolicy) else as_population(policy)
+    lazy = policy if isinstance(policy, LazyPolicy) else None
+    population = lazy or as_population(policy)
     sizes = population_sizes(n_agents)
     runs = whole_number("runs", runs, 1)
     seed = whole_number("seed", seed, 0, LARGEST_SEED)
@@ -139,8 +139,8 @@ def simulate(
     recording = _recording(record_rounds, record)
     if not isinstance(convention, Convention) and (not isinstance(convention, str) or convention not in CONVENTIONS):
         raise InputError(f"convention = {convention!r}: expected one of {', '.join(CONVENTIONS)}, or a Convention")
-    if not isinstance(engine, str) or engine not in ENGINES or (engine != "numba" and isinstance(policy, LazyPolicy)):
-        allowed = ["numba"] if isinstance(policy, LazyPolicy) else ENGINES
+    allowed = ["numba"] if lazy else [*ENGINES]
+    if engine not in allowed:
         raise InputError(f"engine = {engine!r}: expected one of {', '.join(allowed)}")
     rule = CONVENTIONS[convention] if isinstance(convention, str) else convention
     cast = make_cast(population, committed, extra=committed_are_extra)
@@ -149,16 +149,14 @@ def simulate(
         raise InputError(f"n_agents = {sizes} with committed agents: expected at most {LARGEST_POPULATION} agents")
     sharing_words = len(cast.population.words) if "word_share" in recording.observables else 0
     check_ensembles(agents, runs, records=recording.numbers(len(cast.population.words)), sharing_words=sharing_words)
-    if isinstance(policy, LazyPolicy):
-        starts = [lazy_start(policy, cast, n, initial) for n in sizes]
+    plan = Plan(runs, seed, rule, max_rounds, recording)
+    if lazy:
+        asked_before = lazy.asked
+        starts = [lazy_start(lazy, cast, n, initial) for n in sizes]
+        play = partial(play_lazy_ensemble, lazy)
     else:
         composition = start_composition(population, initial)
         starts = [cast.states(n, composition) for n in sizes]
-
-    if isinstance(policy, LazyPolicy):
-        asked_before = policy.asked
-        play = partial(play_lazy_ensemble, policy)
-    else:
         play = partial(ENGINES[engine], Rules.of(cast.q, population.space))
     # Ends with the most that could be played, not with what was: runs that converge make the bar jump.
     most = sum(map(len, starts)) * runs * max_rounds
@@ -166,14 +164,13 @@ def simulate(
     ensembles = []
     with tqdm(total=most, desc=population.name, disable=not progress, bar_format=bar_format, leave=False) as bar:
         for start in starts:
-            report = partial(_advance_bar, bar, len(start))
-            ensembles.append(play(start, runs, seed, rule, max_rounds, recording, report))
-    result = _labelled(ensembles, policy, cast, sizes, runs, recording)
-    committed_text = " ".join(f"{word}:{number}" for word, number in (committed or {}).items())
+            report = partial(lambda agents, rounds: bar.update(rounds * agents), len(start))
+            ensembles.append(play(start, plan, report))
+    result = _labelled(ensembles, policy, cast, sizes, plan)
     result = stamp(
         result,
         "simulation",
-        None if isinstance(policy, LazyPolicy) else policy,
+        None if lazy else policy,
         n_agents=" ".join(map(str, sizes)),
         runs=runs,
         seed=seed,
@@ -182,15 +179,15 @@ def simulate(
         record=" ".join(recording.observables) or None,
         initial=initial if isinstance(initial, str) else "empty memories" if initial is None else "given",
         convention=convention if isinstance(convention, str) else str(convention),
-        committed=committed_text or None,
+        committed=" ".join(f"{word}:{number}" for word, number in (committed or {}).items()) or None,
         committed_are_extra=committed_are_extra,
         engine=engine,
     )
-    return result.assign_attrs(policy.provenance(asked_before)) if isinstance(policy, LazyPolicy) else result
+    return result.assign_attrs(lazy.provenance(asked_before)) if lazy else result
 
 
 def _recording(record_rounds: int | None, record: Sequence[str] | None) -> Recording:
-    """What to record, from arguments of `simulate` of which the first is checked."""
+    """What to record, from arguments of `simulate`; `record_rounds` is checked already."""
     if record is None:
         return Recording() if record_rounds is None else Recording(record_rounds, OBSERVABLES[:1])
     several = isinstance(record, Sequence) and not isinstance(record, str) and len(record) > 0
@@ -201,17 +198,12 @@ def _recording(record_rounds: int | None, record: Sequence[str] | None) -> Recor
     return Recording(record_rounds, tuple(name for name in OBSERVABLES if name in record))
 
 
-def _advance_bar(bar: tqdm, n_agents: int, rounds: int) -> None:
-    bar.update(rounds * n_agents)
-
-
 def _labelled(
     ensembles: list[Ensemble],
     policy: xr.Dataset | Population | LazyPolicy,
     cast: Cast,
     sizes: list[int],
-    runs: int,
-    recording: Recording,
+    plan: Plan,
 ) -> xr.Dataset:
     words = np.array([*cast.population.words, None], dtype=object)  # the last one is where -1, no consensus, points
     rounds = np.stack([e.consensus_round for e in ensembles]).astype(np.float64)
@@ -223,31 +215,24 @@ def _labelled(
                 words[np.stack([e.consensus_word for e in ensembles])],
                 {"long_name": "word of consensus", "missing": ""},
             ),
-            "consensus_round": (
-                ("n_agents", "run"),
-                rounds,
-                ROUNDS_PLAYED,
-            ),
+            "consensus_round": (("n_agents", "run"), rounds, ROUNDS_PLAYED),
         },
         coords={
             "n_agents": ("n_agents", sizes, {"long_name": "number of agents"}),
-            "run": np.arange(runs),
+            "run": np.arange(plan.runs),
             **word_coords(cast.population.words),
         },
     )
-    if isinstance(policy, xr.Dataset):
-        result = result.assign_coords({name: policy[name] for name in ("model", "pair") if name in policy.coords})
-    if isinstance(policy, LazyPolicy):
-        result = result.assign_coords(policy.labels)
+    result = result.assign_coords(policy.labels if isinstance(policy, LazyPolicy) else names_of(policy))
     kinds = kind_names(cast)
     if len(kinds) > 1:
         numbers = np.stack([cast.numbers(n) for n in sizes])
         result["agents"] = (("n_agents", "agent_kind"), numbers, {"long_name": "number of agents", "units": "1"})
         result = result.assign_coords(agent_kind=kinds)
-    for name in recording.observables:
+    for name in plan.recording.observables:
         values = np.stack([getattr(ensemble, name) for ensemble in ensembles])
         dims = ("n_agents", "run", "round", "word")[: values.ndim]
         result[name] = (dims, values, {"long_name": RECORDED[name], "units": "1"})
-    if recording.observables:
-        result = result.assign_coords(round=np.arange(recording.rounds + 1))
+    if plan.recording.observables:
+        result = result.assign_coords(round=np.arange(plan.recording.rounds + 1))
     return result

@@ -1,7 +1,7 @@
 """Populations played under the conditions of real runs, each stopped as the real ones were: interaction by interaction.
 
-[000] and [001] look for consensus after each interaction, not at the end of a round, and of runs of 150 to 400
-interactions a round of 24 is not little.
+[000] and [001] test for consensus after each interaction, not at the end of a round. Their runs have 150 to 400
+interactions, for which a round of 24 would be too coarse.
 """
 
 from __future__ import annotations
@@ -11,11 +11,13 @@ from typing import NamedTuple
 
 import numpy as np
 import xarray as xr
-from numba import njit, prange
+from numba import njit
 
 from meanfield import Population
+from meanfield.toolbox import in_threads
 from theory.pairs import next_pair, pair_limits
 from theory.streams import next_bits, seed_streams
+from validation._engine.ensemble import INTERACTIONS_A_NUMBER
 from validation.naming_game._convention import ROUNDS_AVERAGED
 from validation.naming_game._ensemble import Rules
 from validation.naming_game._kernel import draw_word
@@ -36,13 +38,13 @@ class Stop:
 
 
 class Ends(NamedTuple):
-    """How runs ended; shape (runs,) each."""
+    """Ends of runs; shape (runs,) each."""
 
     interactions: np.ndarray
     success_rate: np.ndarray  # of the last 3N interactions, as are the two below
     word: np.ndarray  # index of the majority word
     share: np.ndarray
-    stopped: np.ndarray  # whether it stopped by itself rather than at its greatest length
+    stopped: np.ndarray  # whether its rule stopped it, not its greatest length
 
 
 def play_real_runs(
@@ -63,22 +65,21 @@ def play_real_runs(
     rules = Rules.of(cast.q, population.space)
     start = cast.states(n_agents, start_composition(population, initial))
     results = np.empty((len(runs), 5))
-    _play_all(
-        start.astype(rules.successors.dtype),
-        seed_streams(seed, n_agents, runs),
-        np.array([stop.window, stop.successes, stop.longest, ROUNDS_AVERAGED * n_agents]),
-        -1 if initial is None else population.words.index(initial),
-        rules.thresholds,
-        rules.successors,
-        results,
-    )
+    states, streams = start.astype(rules.successors.dtype), seed_streams(seed, n_agents, runs)
+    limits = np.array([stop.window, stop.successes, stop.longest, ROUNDS_AVERAGED * n_agents])
+    old_word = -1 if initial is None else population.words.index(initial)
+
+    def play_some(some: slice) -> None:
+        _play_all(states, streams[some], limits, old_word, rules.thresholds, rules.successors, results[some])
+
+    in_threads(play_some, len(runs), stop.longest // INTERACTIONS_A_NUMBER)
     interactions, success_rate, word, share, stopped = results.T
     return Ends(interactions.astype(int), success_rate, word.astype(int), share, stopped.astype(bool))
 
 
-@njit(cache=True, parallel=True)
+@njit(cache=True, nogil=True)
 def _play_all(start, streams, limits, old_word, thresholds, successors, results):
-    for run in prange(streams.shape[0]):
+    for run in range(streams.shape[0]):
         _play(start.copy(), streams[run], limits, old_word, thresholds, successors, results[run])
 
 
@@ -87,7 +88,7 @@ def _play(states, stream, limits, old_word, thresholds, successors, result):
     """One run to its end; writes its length, success rate, majority word, its share and whether it stopped by itself.
 
     `limits` (4,) is the window of the stopping rule, the successes needed in it, the greatest length, and the number of
-    interactions over which the end is described.
+    interactions that describe the end.
     """
     window, needed, longest, described = limits[0], limits[1], limits[2], limits[3]
     n_words = np.uint64(thresholds.shape[1] + 1)
@@ -135,7 +136,7 @@ def _majority(said, played, counted, n_words):
 
 @njit(cache=True)
 def _interact(states, stream, thresholds, successors, n_words, pair):
-    """One interaction of two distinct agents, uniformly at random; writes the words they say into `pair`."""
+    """One interaction of two random distinct agents; writes the words they say into `pair`."""
     s0, s1, s2, s3 = stream[0], stream[1], stream[2], stream[3]
     limits = pair_limits(states.size)
     i, j, s0, s1, s2, s3 = next_pair(limits, s0, s1, s2, s3)

@@ -1,4 +1,4 @@
-"""Sweeps: many ensembles, written to a Zarr store as they finish, so that an interrupted sweep goes on."""
+"""Sweeps: many ensembles, written to a Zarr store as they finish, so an interrupted sweep goes on."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tqdm.auto import tqdm
 
 from meanfield import InputError, Population, StorageError, each_policy, words_of
 from meanfield.toolbox import LARGEST_SEED, check_memory, policy_hash, stamp, whole_number
-from validation._engine.arguments import check_ensembles, population_sizes
+from validation._engine.arguments import check_ensembles, name_in, population_sizes
 from validation.naming_game._simulate import ROUNDS_PLAYED, simulate
 
 BYTES_A_RUN = 30  # of a store that is read, as measured
@@ -31,7 +31,7 @@ Member = xr.Dataset | Population
 
 
 class _Plan(NamedTuple):
-    """What a sweep consists of."""
+    """The combinations of a sweep."""
 
     policies: list[Member]
     cases: list[Case]
@@ -45,7 +45,7 @@ class _Plan(NamedTuple):
         return len(self.policies), len(self.cases), len(self.seeds), len(self.sizes)
 
     def fingerprint(self) -> str:
-        """What must be the same for a store to be continued."""
+        """A hash of everything that must be the same for a store to be continued."""
         content = [[_hash(p) for p in self.policies], *self[1:]]
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
@@ -69,28 +69,28 @@ def sweep(
     client: Any = None,
     progress: bool = False,
 ) -> xr.Dataset:
-    """Simulate every combination of policy, committed agents, seed and size, and keep what is done in a Zarr store.
+    """Simulate every combination of policy, committed agents, seed and size, into a Zarr store that can be resumed.
 
-    Each combination is written when it is finished and then marked as done. A sweep that was interrupted, however, and
-    is called again with the same arguments does what is missing, and ends with the same bytes as one that was not.
+    Each finished combination is written and then marked as done. After any interruption the same call does the missing
+    ones, and ends with the same bytes as a sweep without interruption.
 
     Parameters
     ----------
     policies
-        One policy, a stack over model and pair, a `meanfield.Population`, or several of these. A `LazyPolicy` has no
-        fingerprint by which a store could tell that it is still the same one.
+        One policy, a stack over model and pair, a `meanfield.Population`, or several of these. A `LazyPolicy` is
+        refused: a store could not tell whether it is the same one.
     store
-        Folder of the Zarr store. New, or left by a sweep with the same arguments.
+        Folder of the Zarr store: new, or left by a sweep with the same arguments.
     n_agents, runs, initial, convention, max_rounds
-        As in `simulate`.
+        As for `simulate`.
     seeds
         Different seeds, each an ensemble of its own.
     committed
         Cases: each a mapping of at most one word to a number of agents committed to it. A policy without the word is
-        passed over. Populations with committed fractions allow no other case than nobody, ``{}``.
+        passed over. Populations with committed fractions allow no case but ``{}``, nobody.
     client
-        A `distributed.Client`: combinations are then simulated by its workers, and written here. Default: one after
-        the other, each on all cores.
+        A `distributed.Client`, whose workers simulate combinations; this process writes them. Default: one after the
+        other, each on all cores.
     progress
         Show a progress bar.
 
@@ -104,11 +104,11 @@ def sweep(
         If an argument is out of range, as in `simulate`, the store holds something else, or it would take more memory
         when read than `simulate` may take.
     StorageError
-        If the store can't be written; what it has stays.
+        If the store can't be written; finished combinations stay.
 
     See Also
     --------
-    open_sweep : reads what is done
+    open_sweep : reads the finished combinations
     simulate : one policy
     """
     plan = _plan(policies, n_agents, runs, seeds, committed)
@@ -128,7 +128,7 @@ def sweep(
 
 
 def open_sweep(store: str | os.PathLike[str]) -> xr.Dataset:
-    """What a sweep has written up to now.
+    """Read the finished combinations of a sweep.
 
     Returns
     -------
@@ -157,11 +157,7 @@ def open_sweep(store: str | os.PathLike[str]) -> xr.Dataset:
     result = xr.Dataset(
         {
             "consensus_word": ((*DIMS, "run"), words, {"long_name": "word of consensus", "missing": ""}),
-            "consensus_round": (
-                (*DIMS, "run"),
-                np.where(rounds == 0, np.nan, rounds.astype(float)),
-                ROUNDS_PLAYED,
-            ),
+            "consensus_round": ((*DIMS, "run"), np.where(rounds == 0, np.nan, rounds.astype(float)), ROUNDS_PLAYED),
             "done": (DIMS, np.asarray(group["done"]), {"long_name": "whether the combination is finished"}),
         },
         coords={
@@ -218,7 +214,7 @@ def _plan(
 
 
 def _try(plan: _Plan) -> None:
-    """InputError for what `simulate` would refuse: a store made for that could not be continued."""
+    """InputError for everything that `simulate` would refuse: a store made for it could not be continued."""
     whole_number("max_rounds", plan.options["max_rounds"], 1)
     for size in plan.sizes:
         check_ensembles([size], plan.runs)
@@ -254,14 +250,12 @@ def _hash(member: Member) -> str:
 
 @contextmanager
 def _one_line(store: Path) -> Iterator[None]:
-    """StorageError that names the store, for what the disk refuses."""
+    """StorageError that names the store, for all that the disk refuses."""
     try:
         yield
     except OSError as error:
-        raise StorageError(
-            f"store = {store}: can't be read and written ({error.strerror or error}); what is done is "
-            "kept, start again to go on"
-        ) from None
+        why = f"can't be read and written ({error.strerror or error}); what is done is kept, start again to go on"
+        raise StorageError(f"store = {store}: {why}") from None
 
 
 def _open_or_create(store: Path, plan: _Plan) -> zarr.Group:
@@ -303,7 +297,7 @@ def _about(plan: _Plan) -> dict[str, Any]:
 def _label(member: Member, name: str) -> str:
     if isinstance(member, Population):
         return member.model if name == "model" else "/".join(member.words)
-    return str(member[name].item()) if name in member.coords else ""
+    return name_in(member, name)
 
 
 Place = tuple[int, int, int, int]

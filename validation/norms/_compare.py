@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 
 from meanfield import InputError
-from meanfield.toolbox import check_level, expect, stamp
+from meanfield.toolbox import check_level, expect, real_number, stamp
 from theory.norms import NormRates
 from validation.comparison._compare import compare_trajectories
 from validation.norms._emergence import norm_simulation
@@ -23,45 +23,45 @@ ENCOUNTERS, OPERATIONS = "option_encounters_per_day", "option_operations_sha256"
 def compare(
     curves: xr.Dataset, simulation: xr.Dataset, *, level: float = 0.99, theory_error: float | None = None
 ) -> xr.Dataset:
-    """Does norm emergence among N agents follow the rate equation, and how does what it misses fall with N?
+    """Test whether norm emergence among N agents follows the rate equation, and how its error falls with N.
 
-    The comparison is that of `compare`, with the same verdicts, of the seven curves of [003] Fig. 2: the accepted and
-    the complying share of either standard, and the conflicts, thoughts and chats an encounter. Time 0 is left out:
-    there all runs are alike, and all that differs is that of N agents none meets itself.
+    The comparison is that of `validation.compare`, with the same verdicts, for the seven curves of [003] Fig. 2: the
+    accepted and the complying share of either standard, and the conflicts, thoughts and chats per encounter. Time 0 is
+    left out, where all runs are alike.
 
-    Where `error_uncertainty` or `error_slope` is NaN the error is not resolved from the noise of the runs, and it takes
-    more of them. The slope is that of the sizes where it is resolved; one that hardly is may count for one seed and not
-    for another. The limit is a line in 1/N through the two largest sizes. Of tipping with 100 and 1,000 agents the
-    verdict is "sizes too small": in 1.5 % of the runs of a hundred the opposite standard wins.
+    NaN in `error_uncertainty` or `error_slope` means that the error is not resolved from the noise and needs more runs.
+    The slope uses the sizes with a resolved error; a barely resolved one may count for one seed and not for another.
+    The limit is a line in 1/N through the two largest sizes. For tipping with 100 and 1,000 agents the verdict is
+    "sizes too small": in 1.5 % of the runs of a hundred the opposite standard wins.
 
-    A theory of other operations, fractions of agents or rates than were simulated may be meant, as a control; a
-    `UserWarning` says so.
+    Curves of other operations, fractions of agents or rates than the simulation's are allowed as a control, with a
+    `UserWarning`.
 
     Parameters
     ----------
     curves
-        What `theory.norms.emergence` returns for this behaviour, at the times of the simulation:
+        Result of `theory.norms.emergence` for this behaviour, at the times of the simulation:
         `emergence([behaviour], times=simulation["time"].values)`.
     simulation
-        What `validation.norms.simulate` returns, with at least two runs.
+        Result of `validation.norms.simulate`, with at least two runs.
     level
-        As for `compare`.
+        As for `validation.compare`.
     theory_error
-        As for `compare`; by default what one agent of one run adds to the mean, at the smallest N. Of things so rare
-        that hardly a run shows them the mean has no t distribution.
+        As for `validation.compare`; by default the weight of one agent of one run in the mean, at the smallest N,
+        because the mean of events that hardly any run shows has no t distribution.
 
     Returns
     -------
     Dataset with `simulated` (n_agents, time, observable), its `standard_error`, `theory` (time, observable), `z`,
     `band`, `within_band` (n_agents, time), `trajectory_agrees` (n_agents), `error` and `error_uncertainty` (n_agents),
-    `error_slope`, `error_slope_interval`, `limit`, `limit_band` and `limit_verdict`, all as `compare` describes them.
+    `error_slope`, `error_slope_interval`, `limit`, `limit_band` and `limit_verdict`, as for `validation.compare`.
     Its attrs have the hash of the operations and the fractions of both.
 
     Raises
     ------
     InputError
-        If the curves are not of this behaviour or not at these times, there is one run only, neither of the two says
-        how many encounters there are in a day, or an option is out of range.
+        If the curves are not of this behaviour or not at these times, there is only one run, neither of the two gives
+        the encounters in a day, or an option is out of range.
 
     See Also
     --------
@@ -73,8 +73,7 @@ def compare(
         raise InputError("simulation has 1 run: expected at least 2, for a standard error")
     if theory_error is None:
         theory_error = 1 / float(simulation["n_agents"].min() * simulation.sizes["run"])
-    if not theory_error > 0:
-        raise InputError(f"theory_error = {theory_error}: expected a positive number")
+    real_number("theory_error", theory_error, above=0)
     behaviour = str(simulation["behaviour"].item())
     curves = _curves_of(curves, behaviour, simulation["time"].values)
     if differing := differing_options(curves, simulation):
@@ -93,9 +92,9 @@ def compare(
 
 
 def differing_options(curves: xr.Dataset, simulation: xr.Dataset) -> list[str]:
-    """In which rates, fractions or operations the curves are of another model than the simulation, one text each.
+    """The rates, fractions or operations in which the models of the curves and the simulation differ, a text each.
 
-    What the attrs of one of the two do not tell is taken to be the same.
+    An attr that one of the two lacks counts as the same.
     """
     texts = []
     for field in fields(NormRates):
@@ -120,7 +119,7 @@ def _fractions(data: xr.Dataset, behaviour: str) -> str:
 
 
 def _encounters(data: xr.Dataset, other: xr.Dataset) -> float:
-    """Encounters a day, for want of an own statement those of the other one."""
+    """Encounters a day, from the other one if it does not say."""
     for one in (data, other):
         if ENCOUNTERS in one.attrs:
             return float(one.attrs[ENCOUNTERS])
@@ -136,10 +135,8 @@ def _curves_of(curves: object, behaviour: str, times: np.ndarray) -> xr.Dataset:
         curves = curves.sel(behaviour=behaviour)
     found = curves["time"].values
     if found.shape != times.shape or np.abs(found - times).max() > SAME_TIME:
-        raise InputError(
-            f"curves have {found.size} times up to {found.max():g}: expected the {times.size} of the simulation, as "
-            "from emergence(..., times=simulation['time'].values)"
-        )
+        expected = f"the {times.size} of the simulation, as from emergence(..., times=simulation['time'].values)"
+        raise InputError(f"curves have {found.size} times up to {found.max():g}: expected {expected}")
     return curves
 
 

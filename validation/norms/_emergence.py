@@ -35,12 +35,13 @@ def simulate(
     days: float = DAYS,
     progress: bool = False,
 ) -> xr.Dataset:
-    """Exact runs of the reaction model `theory.norms.reaction_model` with N agents; the observables of [003] Fig. 2.
+    """Simulate norm emergence among N agents exactly, with the observables of [003] Fig. 2.
 
-    An interaction is an encounter of two distinct agents, uniformly at random, or a move of one alone, as
-    `meanfield.reaction_protocol` says. The clock counts them: with ε encounters and at most s moves alone that an agent
-    initiates in a day, N interactions, a round, take 1/(ε + s) days. A clock that ticks at random, as in a chain in
-    continuous time, would have the same mean and the variance t/(N(ε + s)).
+    Runs follow the reaction model `theory.norms.reaction_model`. An interaction is an encounter of two distinct agents,
+    uniformly at random, or a move of one alone, as in `meanfield.reaction_protocol`. The clock counts interactions:
+    with ε encounters and at most s moves alone that an agent initiates in a day, N interactions, a round, take 1/(ε +
+    s) days. A clock that ticks at random, as in continuous time, would have the same mean and the variance t/(N(ε +
+    s)).
 
     Parameters
     ----------
@@ -51,30 +52,30 @@ def simulate(
     runs
         Number of runs of each size, ≥ 1.
     seed
-        0 to 2^63 - 1. A run depends on (seed, the behaviour's name, its N, its number) and the model only, so that runs
-        of two behaviours have nothing in common.
+        0 to 2^63 - 1. A run depends only on (seed, the behaviour's name, its N, its number) and the model, so runs of
+        two behaviours are independent.
     operations, rates
         As for `theory.norms.emergence`.
     agents, fractions
-        Of which types and preferences the N agents are, and in which proportions, as for `theory.norms.emergence`.
+        Types and preferences of the N agents and their proportions, as for `theory.norms.emergence`.
     days
-        For how long, positive; rounded up to whole rounds.
+        Duration, positive; rounded up to whole rounds.
     progress
         Show a progress bar.
 
     Returns
     -------
     Dataset over (n_agents, run, time), time 0 and the end of each round in days, with the names of
-    `theory.norms.emergence`: `conflicts`, `thoughts` and `chats`, the numbers per agent and day to be expected of N
-    agents who stand as they do at that time, and over `standard` as well `accepted`, `complying`, `reached` and
-    `informed`, fractions of the agents. Beside these `events` (event), how many conflicts, thoughts and chats there
-    were since the time before, and `count` (state), numbers of agents.
+    `theory.norms.emergence`: `conflicts`, `thoughts` and `chats`, their expected numbers per agent and day in the
+    composition at that time, and over `standard` as well `accepted`, `complying`, `reached` and `informed`, fractions
+    of the agents. Also `events` (event), the numbers of conflicts, thoughts and chats since the time before, and
+    `count` (state), numbers of agents.
 
     Raises
     ------
     InputError
-        If an argument is out of range, there is no whole number of agents of some kind, or sizes, runs and days are so
-        many that more than 16 GiB of memory would be taken (or what the environment variable MEANFIELD_MEMORY says).
+        If an argument is out of range, a kind has no whole number of agents, or the simulation would take more memory
+        than 16 GiB (or the environment variable MEANFIELD_MEMORY, in GiB).
 
     See Also
     --------
@@ -120,13 +121,13 @@ def average(simulation: xr.Dataset) -> xr.Dataset:
 
     Returns
     -------
-    Dataset over (n_agents, time) with the observables of `theory.norms.emergence`, so that
-    `theory.norms.emergence_measures` takes it; and of each the `…_standard_error`.
+    Dataset over (n_agents, time) with the observables of `theory.norms.emergence`, which
+    `theory.norms.emergence_measures` takes; and of each the `…_standard_error`.
 
     Raises
     ------
     InputError
-        If it is no such simulation, or has one run only.
+        If it is no such simulation, or has only one run.
 
     See Also
     --------
@@ -146,7 +147,7 @@ def average(simulation: xr.Dataset) -> xr.Dataset:
 
 
 def norm_simulation(name: str, simulation: object) -> xr.Dataset:
-    """A result of `simulate`, over n_agents also where one size was selected; InputError for anything else."""
+    """Result of `simulate` with the dim n_agents, also where one size was selected; else InputError."""
     simulation = expect(simulation, "norm_simulation", name)
     if "n_agents" not in simulation.dims:
         simulation = simulation.expand_dims("n_agents")
@@ -160,10 +161,8 @@ def _numbers(mixture: Mapping[tuple[str, str], float], n_agents: int) -> np.ndar
     wrong = np.abs(numbers - exact.values)
     if wrong.max() > WHOLE:
         worst = exact[int(wrong.argmax())]
-        raise InputError(
-            f"n_agents = {n_agents}: {float(worst):g} agents would start as {worst['state'].item()}, expected a whole "
-            "number"
-        )
+        found = f"{float(worst):g} agents would start as {worst['state'].item()}"
+        raise InputError(f"n_agents = {n_agents}: {found}, expected a whole number")
     return numbers
 
 
@@ -194,17 +193,14 @@ def _observed(model: ReactionModel, n_agents: int, played: ReactionRuns) -> xr.D
             "event": list(EVENTS),
         },
     )
-    result["events"] = (
-        ("run", "time", "event"),
-        played.events,
-        {"long_name": "events since the time before", "units": "1"},
-    )
+    label = {"long_name": "events since the time before", "units": "1"}
+    result["events"] = (("run", "time", "event"), played.events, label)
     result["count"] = (("run", "time", "state"), played.counts, {"long_name": "number of agents", "units": "1"})
     return result
 
 
 def _observables(model: ReactionModel, n_agents: int, counts: np.ndarray) -> xr.Dataset:
-    """What is to be expected of N agents in each row of `counts`, shape (rows, K)."""
+    """Expected observables of N agents in each row of `counts`, shape (rows, K)."""
     composition = counts / n_agents
     result = norms.observables(model, composition)
     for name, channels in EVENTS.items():

@@ -27,7 +27,7 @@ from theory.toolbox import LABELS, Norms, behaviours_of, behaviours_sha256, oper
 
 
 class Topic(NamedTuple):
-    """What a text of the table says: by which standard of which behaviour, and whether as part of an abstract norm."""
+    """The standard of a behaviour in a text of the table, and whether it is part of an abstract norm."""
 
     behaviour: Behaviour
     standard: str
@@ -35,11 +35,11 @@ class Topic(NamedTuple):
 
 
 class TableOperations:
-    """Operations that are true with the probabilities of a table, for `simulate_society`.
+    """Operations of `simulate_society` that succeed with the probabilities of a table.
 
     For one behaviour, and with the same rates, the society is then the process of `theory.norms.reaction_model`: agents
-    talk and think in the standards of the behaviours, as `Behaviour.standards` words them. Of several behaviours each
-    follows that model but for synthesis, which begins where the utilities of all norms exceed the threshold. An
+    talk and think in the standards of the behaviours, as `Behaviour.standards` words them. With several behaviours each
+    follows that model except for synthesis, which begins where the utilities of all norms exceed the threshold. An
     abstract norm has one norm of the table as its part, beside norms outside the table.
 
     Parameters
@@ -49,7 +49,7 @@ class TableOperations:
     behaviours
         Names of `BEHAVIOURS`, or `Behaviour`s; by default all.
     rates
-        Those of the society unless it is given others. Their other utilities are those of norms outside the table.
+        Rates of the society unless it is given others. Their other utilities belong to norms outside the table.
 
     Attributes
     ----------
@@ -87,7 +87,7 @@ class TableOperations:
                     self._topics[text] = Topic(behaviour, standard, abstract)
 
     def create(self, agent: NormAgent, n: int, rng: np.random.Generator) -> list[dict]:
-        """The standards that the agent likes, one for each behaviour of the table, however many more may be created."""
+        """The standards that the agent likes, one for each behaviour of the table, even if more are asked for."""
         if n < len(self.behaviours):
             raise InputError(f"n = {n}: expected at least {len(self.behaviours)} norms, one for each behaviour")
         for one in self.behaviours:
@@ -97,7 +97,7 @@ class TableOperations:
         return [{"content": norm.content, "kind": norm.kind, "utility": norm.utility} for norm in norms]
 
     def detect_conflict(self, agent: NormAgent, observation: Observation, norms: Norms, rng) -> bool:
-        """By the kind of the norm that it holds, and whether this opposes what it sees."""
+        """By the kind of its norm, and whether this opposes the behaviour that it sees."""
         held = self._held(observation.behaviour, norms)
         if held is None:
             return False
@@ -122,7 +122,7 @@ class TableOperations:
         return held.behaviour.standards[held.standard]
 
     def think(self, agent: NormAgent, observation: Observation, norms: Norms, rng) -> str | None:
-        """The standard that was seen, by what the agent holds."""
+        """The standard that was seen, by the norms of the agent."""
         seen = self._seen(observation)
         if rng.random() < self._chances["generate_thought"][self._relation(seen, norms)]:
             return seen.behaviour.standards[seen.standard]
@@ -131,7 +131,7 @@ class TableOperations:
     def identify(
         self, agent: NormAgent, text: str, source: str, observation: Observation, informed: Norms, rng
     ) -> Information | None:
-        """The norm that `text` is; by its kind, and whether it was heard of before or seen in a norm or a habit."""
+        """The norm in `text`; by its kind, and whether it was heard of before or seen in a norm or a habit."""
         topic = self._topic(text)
         kind = topic.behaviour.kind
         if source == "chat":
@@ -145,11 +145,11 @@ class TableOperations:
         return None
 
     def is_consistent(self, agent: NormAgent, information: Information, rng) -> bool:
-        """The same for all norms; that an abstract one passes the check is part of `classify`, here and below."""
+        """The same for all norms. Abstract ones pass here and below, as `classify` has their probability."""
         return self._topic(information.content).abstract or rng.random() < self._chances["consistent"]
 
     def is_unique(self, agent: NormAgent, information: Information, norms: Norms, rng) -> bool:
-        """By what the agent holds."""
+        """By the norms of the agent."""
         topic = self._topic(information.content)
         return topic.abstract or rng.random() < self._chances["unique"][self._relation(topic, norms)]
 
@@ -159,20 +159,20 @@ class TableOperations:
         return abstract or rng.random() < self._chances["correct_type"][information.kind]
 
     def is_conflict_free(self, agent: NormAgent, information: Information, norms: Norms, rng) -> bool:
-        """By what the agent likes and holds."""
+        """By the preferences and norms of the agent."""
         topic = self._topic(information.content)
         if topic.abstract:
             return True
         return rng.random() < self._chances["conflict_free"][_willing(agent, topic)][self._relation(topic, norms)]
 
     def plan(self, agent: NormAgent, norms: Norms, rng) -> Plan:
-        """Which norms it plans by, each by whether the agent likes it."""
+        """The norms it plans by, each by whether the agent likes it."""
         own = [norm.content for norm in norms if not self._topic(norm.content).abstract]
         chance = self._chances["comply_in_plan"]
         return Plan("", frozenset(one for one in own if rng.random() < chance[_willing(agent, self._topic(one))]))
 
     def act(self, agent: NormAgent, behaviour: Behaviour, norms: Norms, plan: Plan, rng) -> Action:
-        """By the norm that it plans by or has as part of an abstract one, or else as it likes."""
+        """By the norm that it plans by or has as part of an abstract one, else by its preference."""
         shows, normative = agent.prefers[behaviour.name], False
         for norm in norms:
             topic = self._topic(norm.content)
@@ -184,7 +184,7 @@ class TableOperations:
         return Action(behaviour.shows[shows], shows, normative)
 
     def classify(self, agent: NormAgent, norms: Norms, rng) -> list[tuple[str, tuple[str, ...]]]:
-        """Of the norms that are part of no abstract one those that are to be, each as a theme of its own."""
+        """Norms that become abstract, of those that are part of none, each as a theme of its own."""
         own = [norm.content for norm in norms if not self._topic(norm.content).abstract]
         return [(self._topic(one).behaviour.name, (one,)) for one in own if rng.random() < self._chances["abstract"]]
 
@@ -199,7 +199,7 @@ class TableOperations:
         return self._topics[text]
 
     def _held(self, behaviour: str, norms: Norms) -> Topic | None:
-        """What the first norm for the behaviour says."""
+        """The topic of the first norm for the behaviour."""
         for norm in norms:
             topic = self._topic(norm.content)
             if topic.behaviour.name == behaviour:
@@ -213,7 +213,7 @@ class TableOperations:
         return seen
 
     def _relation(self, topic: Topic, norms: Norms) -> str:
-        """What the qualified norms are to a standard, a label of 'held'."""
+        """The relation of the qualified norms to a standard, a label of 'held'."""
         held = self._held(topic.behaviour.name, norms)
         if held is None:
             return "none"
@@ -231,7 +231,7 @@ def _general(behaviour: Behaviour, standard: str) -> str:
 
 
 def _nested(values: np.ndarray, dims: Sequence[str]) -> Any:
-    """{label: {label: … probability}}, as deep as there are dims; looked up faster than an array."""
+    """{label: {label: … probability}}, as deep as the dims; looked up faster than an array."""
     if not dims:
         return float(values)
     return {label: _nested(part, dims[1:]) for label, part in zip(LABELS[dims[0]], values, strict=True)}

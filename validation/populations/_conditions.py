@@ -1,4 +1,4 @@
-"""Under which conditions real populations ran, and when their runs stopped: read from the table of runs."""
+"""Conditions of real populations, and when their runs stopped: read from the table of runs."""
 
 from __future__ import annotations
 
@@ -12,17 +12,11 @@ from meanfield import InputError
 from meanfield.toolbox import column_numbers
 from validation.naming_game._convention import ROUNDS_AVERAGED
 from validation.naming_game._stopped_runs import Stop
+from validation.populations._empirical_policy import check_columns
 
 EXPERIMENTS = ("from_empty", "from_consensus", "committed")
-NUMBERS = (
-    "memory_length",
-    "n_agents",
-    "n_committed",
-    "interactions",
-    "success_last_3N",
-    "majority_share_last_3N",
-)
-# More than any experiment has had; as much is simulated.
+NUMBERS = ("memory_length", "n_agents", "n_committed", "interactions", "success_last_3N", "majority_share_last_3N")
+# More than any experiment has had, since all of it is simulated.
 RANGES = {"memory_length": (1, 1000), "n_agents": (2, 10**5), "n_committed": (0, 10**5), "interactions": (1, 10**8)}
 TEXTS = ("model", "experiment", "options", "initial_consensus", "committed_word", "majority_word_last_3N")
 SUBJECT = ["model", "options", "memory_length"]  # what has a policy of its own
@@ -33,7 +27,7 @@ MOST_ROUNDS = 1000
 
 
 class Rule(NamedTuple):
-    """Successes needed of the last interactions, and how it was told."""
+    """Successes needed of the last interactions, and the rule as text."""
 
     window: int
     successes: int
@@ -42,7 +36,7 @@ class Rule(NamedTuple):
 
 @dataclass(frozen=True)
 class Condition:
-    """Runs of one policy under equal conditions. `runs` has the columns of the table, and `longest` and `stopped`."""
+    """Runs of one policy under equal conditions. `runs` has the columns of the table, `longest` and `stopped`."""
 
     n_agents: int
     initial: str | None
@@ -60,17 +54,17 @@ class Condition:
 
 
 def read_runs(runs: pd.DataFrame) -> pd.DataFrame:
-    """The table of runs, checked; `options` joined by underscores, its words in alphabetical order.
+    """The checked table of runs, with the words of `options` in alphabetical order, joined by underscores.
 
     Raises
     ------
     InputError
-        If a column is missing, a number is none or out of range, an experiment is unknown, or a word is not an option.
+        If a column is missing, a number is missing or out of range, an experiment is unknown, or a word is not an
+        option.
     """
     if not isinstance(runs, pd.DataFrame):
         raise InputError(f"runs is a {type(runs).__name__}: expected a pandas.DataFrame")
-    if missing := [column for column in (*TEXTS, *NUMBERS) if column not in runs.columns]:
-        raise InputError(f"runs lacks the column {', '.join(missing)}; expected {', '.join((*TEXTS, *NUMBERS))}")
+    check_columns("runs", runs, (*TEXTS, *NUMBERS))
     if runs.empty:
         raise InputError("runs is empty: expected a row a run")
     table = runs.reset_index(drop=True).copy()
@@ -91,9 +85,9 @@ def option_key(options: str, separator: str) -> str:
 def with_lengths(runs: pd.DataFrame) -> pd.DataFrame:
     """Runs of one experiment of one policy, with their greatest lengths (`longest`) and whether they `stopped` before.
 
-    Runs that end at a fixed length, or in the agreement they started from, did not stop by themselves. Those that did
-    could have gone on to the greatest fixed length; or to the 1,000 rounds of [004] where runs under the same condition
-    were longer than that.
+    Runs that end at a fixed length, or in the agreement they started from, did not stop by themselves. The others could
+    have gone on to the greatest fixed length, or to the 1,000 rounds of [004] if a run under the same condition was
+    longer.
     """
     fixed = _fixed_lengths(runs)
     censored = runs["interactions"].isin(fixed) | (runs["majority_word_last_3N"] == runs["initial_consensus"])
@@ -104,13 +98,13 @@ def with_lengths(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def _fixed_lengths(runs: pd.DataFrame) -> list[int]:
-    """Lengths at which more than one run ended that had not come to agree: the runs did not choose them."""
+    """Lengths at which more than one run ended without agreement, so the runs did not choose them."""
     lengths = runs.loc[runs["success_last_3N"] < 1, "interactions"].value_counts()
     return [int(length) for length in lengths.index[lengths > 1]]
 
 
 def conditions(runs: pd.DataFrame, window: int | None) -> list[Condition]:
-    """The conditions in runs `with_lengths` of equal size and start, each with the rule by which its runs stopped."""
+    """The conditions in runs `with_lengths` of equal size and start, each with the rule that stopped its runs."""
     n_agents = int(runs["n_agents"].iloc[0])
     usual = _rule(runs, window) or _never(n_agents)
     found = []
@@ -127,11 +121,11 @@ def _never(n_agents: int) -> Rule:
 
 
 def _rule(runs: pd.DataFrame, window: int | None) -> Rule | None:
-    """All of the last 3N where all runs that stopped had that; never where runs that came to agree went on; or None.
+    """All of the last 3N if every run that stopped had that; never, if runs that came to agree went on; or None.
 
-    A run that stops when 95 % of the last 3N have succeeded, as [001] says, has just that success rate. Runs that stop
-    with a lower one, or with various ones, met neither: what their lengths and success rates fit is that all of the
-    last 72 succeeded, 3N of the papers' usual N = 24.
+    A run that stops when 95 % of the last 3N have succeeded, as in [001], has just that success rate. Runs that stop
+    with a lower one, or with various ones, met neither rule. Their lengths and success rates fit that all of the last
+    72 succeeded, 3N of the papers' usual N = 24.
     """
     n_agents = int(runs["n_agents"].iloc[0])
     described = ROUNDS_AVERAGED * n_agents
@@ -171,12 +165,8 @@ def _check_words(table: pd.DataFrame) -> None:
             if word not in options and (word or name == "majority_word_last_3N"):
                 raise InputError(f"{name} = {word!r}: expected one of {', '.join(options)}")
         if row.n_committed >= row.n_agents or (row.n_committed > 0) != bool(row.committed_word):
-            raise InputError(
-                f"n_committed = {row.n_committed} with n_agents = {row.n_agents} and committed_word = "
-                f"{row.committed_word!r}: expected fewer than all, and a word if and only if there are any"
-            )
+            given = f"{row.n_committed} with n_agents = {row.n_agents} and committed_word = {row.committed_word!r}"
+            raise InputError(f"n_committed = {given}: expected fewer than all, and a word only if there are any")
         if (row.experiment == "from_empty") == bool(row.initial_consensus):
-            raise InputError(
-                f"initial_consensus = {row.initial_consensus!r} in an experiment {row.experiment}: expected a word, "
-                "and none in from_empty"
-            )
+            given = f"{row.initial_consensus!r} in an experiment {row.experiment}"
+            raise InputError(f"initial_consensus = {given}: expected a word, and none in from_empty")

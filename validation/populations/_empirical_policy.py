@@ -1,4 +1,4 @@
-"""A policy estimated from how often agents chose each word in each memory state, and what is uncertain in it."""
+"""A policy estimated from how often agents chose each word in each memory state, and its uncertainty."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import pandas as pd
 import xarray as xr
 from scipy.optimize import minimize_scalar
 from scipy.special import gammaln
-from scipy.stats import beta
 
 from meanfield import InputError, MemorySpace, make_policy, words_of
 from meanfield.toolbox import LARGEST_SEED, column_numbers, expect, single_policy, whole_number
@@ -24,35 +23,35 @@ LOG_CONCENTRATION_BOUNDS = (-6.0, 8.0)
 
 
 def empirical_policy(counts: pd.DataFrame, *, words: Sequence[str] | None = None) -> xr.Dataset:
-    """The policy of agents whose choices were counted, with its posterior distribution.
+    """Estimate the policy of agents whose choices were counted, with its posterior distribution.
 
     Memories with a common recent part form a tree: the parent of a memory is the memory without its oldest
     interaction. Choice probabilities of a child are Dirichlet around those of its parent,
 
         q(s) ~ Dir(c_h m(parent of s)),    alpha(s) = n(s) + c_h m(parent of s),
 
-    so that a state seen often keeps its own frequencies and one never seen has those of the most similar ones that
-    were. A child with n choices informs its parent like n (1 + c) / (n + c) independent ones (the variance of a
+    so a state seen often keeps its own frequencies, and one never seen has those of the most similar ones that were
+    seen. A child with n choices informs its parent like n (1 + c) / (n + c) independent ones (the variance of a
     Dirichlet-multinomial fraction), as in Kneser-Ney smoothing where c is small and as in pooling where it is large.
     The concentrations c_h, one for each length of full memories' recent parts (`concentration_recent`) and one for each
     length of memories that are still that short (`concentration_short`), maximise the marginal likelihood of the counts
-    times a broad log-normal prior (empirical Bayes), and are kept fixed in the posterior. What is uncertain in a centre
-    widens the distribution of the states around it: for them c is the smaller number that has the variance of both.
-    Sources: MacKay and Peto 1995, Nat. Lang. Eng. 1, 289; Teh 2006, ACL, 985.
+    times a broad log-normal prior (empirical Bayes), and are fixed in the posterior. The uncertainty of a centre widens
+    the distribution of the states around it: their c is the smaller number that has the variance of both. Sources:
+    MacKay and Peto 1995, Nat. Lang. Eng. 1, 289; Teh 2006, ACL, 985.
 
     Parameters
     ----------
     counts
-        Columns model, options, memory_length, state, choice, count, as `meanfield.datasets.ai_norms` has them
-        (`state` is "own,partner|own,partner|…", oldest first; '' when empty), for one model, options and memory length.
+        Columns model, options, memory_length, state, choice, count, as in `meanfield.datasets.ai_norms` (`state` is
+        "own,partner|own,partner|…", oldest first; '' when empty), for one model, options and memory length.
     words
-        The words in the order wanted. Default: that of `options`, which are joined by underscores.
+        The words in the wanted order. Default: the order in `options`, which are joined by underscores.
 
     Returns
     -------
-    Policy Dataset, a state's `q` (state, word) being its posterior mean, with `alpha` (state, word), the posterior
-    counts of its Dirichlet distribution, `observed` (state), how many choices were seen in it, and
-    `concentration_recent` and `concentration_short` (length).
+    Policy Dataset with `q` (state, word), the posterior mean, `alpha` (state, word), the posterior counts of the
+    Dirichlet distribution, `observed` (state), the number of choices seen in the state, and `concentration_recent` and
+    `concentration_short` (length).
 
     Raises
     ------
@@ -87,14 +86,14 @@ def empirical_policy(counts: pd.DataFrame, *, words: Sequence[str] | None = None
 
 
 def sample_policies(policy: xr.Dataset, n: int, seed: int) -> list[xr.Dataset]:
-    """`n` policies drawn from the posterior of an empirical policy, each a policy like any other.
+    """Draw `n` policies from the posterior of an empirical policy.
 
     Parameters
     ----------
     policy
-        What `empirical_policy` returns.
+        Result of `empirical_policy`.
     n
-        How many, ≥ 1.
+        Number of policies, ≥ 1.
     seed
         0 to 2^63 - 1. The first 10 of 100 are the 10.
 
@@ -120,27 +119,30 @@ def tabulable_space(n_words: int, memory_length: int) -> MemorySpace:
     """The memory space; InputError if it has more states than a table can hold."""
     space = MemorySpace(n_words, memory_length)
     if space.n_states > MOST_STATES:
-        raise InputError(
-            f"{n_words} words with memory_length = {memory_length} have {space.n_states:,} memory states: expected at "
-            f"most {MOST_STATES:,}, more cannot be tabulated"
-        )
+        have = f"{n_words} words with memory_length = {memory_length} have {space.n_states:,} memory states"
+        raise InputError(f"{have}: expected at most {MOST_STATES:,}, more cannot be tabulated")
     return space
 
 
 def _draw(alpha: np.ndarray, random: np.random.Generator) -> np.ndarray:
-    """One Dirichlet variate a row, also where all its parameters are so small that every gamma variate underflows."""
+    """One Dirichlet variate a row, also for parameters so small that every gamma variate underflows."""
     # log Gamma(a) = log Gamma(a + 1) + log(U) / a
     logs = np.log(random.standard_gamma(alpha + 1)) + np.log1p(-random.random(alpha.shape)) / alpha
     weights = np.exp(logs - logs.max(1, keepdims=True))
     return weights / weights.sum(1, keepdims=True)
 
 
+def check_columns(name: str, table: pd.DataFrame, columns: Sequence[str] = COLUMNS) -> None:
+    """InputError unless it is a table with these columns."""
+    if not isinstance(table, pd.DataFrame):
+        raise InputError(f"{name} is a {type(table).__name__}: expected a pandas.DataFrame")
+    if missing := [column for column in columns if column not in table.columns]:
+        raise InputError(f"{name} lacks the column {', '.join(missing)}; expected {', '.join(columns)}")
+
+
 def single_table(counts: pd.DataFrame, words: Sequence[str] | None) -> tuple[pd.DataFrame, list[str]]:
-    """The counts of one policy and its words; InputError where they are of several or lack something."""
-    if not isinstance(counts, pd.DataFrame):
-        raise InputError(f"counts is a {type(counts).__name__}: expected a pandas.DataFrame")
-    if missing := [column for column in COLUMNS if column not in counts.columns]:
-        raise InputError(f"counts lacks the column {', '.join(missing)}; expected {', '.join(COLUMNS)}")
+    """The counts of one policy and its words; InputError if they are of several or lack something."""
+    check_columns("counts", counts)
     if counts.empty:
         raise InputError("counts is empty: expected a row a state and choice")
     for column in ("model", "options", "memory_length"):
@@ -206,10 +208,10 @@ def _posterior(n: np.ndarray, space: MemorySpace) -> tuple[np.ndarray, np.ndarra
 def _alpha(
     n: np.ndarray, pooled: np.ndarray, centre: np.ndarray, levels: list[slice], recent: np.ndarray, short: np.ndarray
 ) -> np.ndarray:
-    """Posterior counts of each state, with what is uncertain in its centre passed on."""
+    """Posterior counts of each state, widened by the uncertainty of its centre."""
     H, n_words = len(levels) - 1, n.shape[1]
     alpha = n.copy()
-    known = np.full(1, np.inf)  # of the parents: to how many independent choices their centre is known
+    known = np.full(1, np.inf)  # of the parents: independent choices that their centre is worth
     for h, level in enumerate(levels):
         mine = _passed_on(recent[h], known)
         total = pooled[level].sum(1) + mine
@@ -222,7 +224,7 @@ def _alpha(
 
 
 def _passed_on(concentration: float, known: np.ndarray) -> np.ndarray:
-    """Concentration around a centre that is itself uncertain: the variance of a Dirichlet around a Dirichlet centre.
+    """Concentration around an uncertain centre: the variance of a Dirichlet around a Dirichlet centre.
 
     Its fraction of m(1 - m) is 1/(c + 1) + c/(c + 1)/(A + 1), with A the posterior counts of the centre.
     """
@@ -231,7 +233,7 @@ def _passed_on(concentration: float, known: np.ndarray) -> np.ndarray:
 
 
 def _pool(n: np.ndarray, levels: list[slice], recent: np.ndarray, short: np.ndarray) -> np.ndarray:
-    """What each memory and all that end with it tell of it, in independent choices."""
+    """Evidence of each memory and all that end with it, in independent choices."""
     pooled = n.copy()
     for h in range(len(levels) - 2, -1, -1):
         below = _informative(pooled[levels[h + 1]], recent[h + 1])
@@ -266,13 +268,3 @@ def _concentration(counts: np.ndarray, centre: np.ndarray) -> float:
 
     best = minimize_scalar(cost, bounds=LOG_CONCENTRATION_BOUNDS, method="bounded")
     return float(np.exp(best.x))
-
-
-def posterior_interval(policy: xr.Dataset, level: float) -> tuple[np.ndarray, np.ndarray]:
-    """Equal-tailed posterior interval (low, high) of each choice probability, shape (S, W) each.
-
-    On policies drawn from the estimator's own prior, 90 % intervals hold the truth in 81 to 93 % of states.
-    """
-    alpha = policy["alpha"].values
-    rest = alpha.sum(1, keepdims=True) - alpha
-    return beta.ppf((1 - level) / 2, alpha, rest), beta.ppf((1 + level) / 2, alpha, rest)

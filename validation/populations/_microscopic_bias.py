@@ -1,4 +1,4 @@
-"""Where a collective bias begins: what agents say with no memory, and with one and two interactions in memory."""
+"""The origin of a collective bias: choices of agents without memory, and with one and two interactions in memory."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scipy.stats import binom, binomtest, chisquare
 
 from meanfield import InputError, MemorySpace, words_of
 from meanfield.toolbox import whole_number
-from validation.populations._empirical_policy import COLUMNS, choice_table, empirical_policy, single_table
+from validation.populations._empirical_policy import check_columns, choice_table, empirical_policy, single_table
 
 NEUTRAL_DISTANCE = 0.005  # [004] Methods
 SIGNIFICANCE = 0.05  # [001] Methods
@@ -22,19 +22,19 @@ Row = dict[str, object]
 
 
 def individual_bias(counts: pd.DataFrame) -> pd.DataFrame:
-    """Whether agents with empty memories prefer a word, for every policy in a table of choice counts.
+    """Test whether agents with empty memories prefer a word, for every policy in a table of choice counts.
 
     Parameters
     ----------
     counts
-        Columns model, options, memory_length, state, choice, count, as `meanfield.datasets.ai_norms` has them.
+        Columns model, options, memory_length, state, choice, count, as in `meanfield.datasets.ai_norms`.
 
     Returns
     -------
-    DataFrame, a row a model, options and memory length that has choices with empty memories: `choices`, how many;
-    `favourite` and its `share`; `test` and `p_value`, of the exact binomial test for two words, of χ² for more
-    ([001] Methods); `unbiased`, p ≥ 0.05; `distance`, the Jensen-Shannon distance from the uniform distribution (square
-    root of the divergence in nats); `neutral`, distance < 0.005 ([004] Methods). The last two are of the observed
+    DataFrame with a row for each model, options and memory length that has choices with empty memories: `choices`,
+    their number; `favourite` and its `share`; `test` and `p_value`, of the exact binomial test for two words, of χ² for
+    more ([001] Methods); `unbiased`, p ≥ 0.05; `distance`, the Jensen-Shannon distance from the uniform distribution
+    (square root of the divergence in nats); `neutral`, distance < 0.005 ([004] Methods). The last two use the observed
     shares, whose chance differences alone make a distance of about 0.35 √((W - 1) / choices).
 
     Raises
@@ -46,10 +46,7 @@ def individual_bias(counts: pd.DataFrame) -> pd.DataFrame:
     --------
     microscopic_bias : the first interactions
     """
-    if not isinstance(counts, pd.DataFrame):
-        raise InputError(f"counts is a {type(counts).__name__}: expected a pandas.DataFrame")
-    if missing := [column for column in COLUMNS if column not in counts.columns]:
-        raise InputError(f"counts lacks the column {', '.join(missing)}; expected {', '.join(COLUMNS)}")
+    check_columns("counts", counts)
     rows = []
     for _, empty in counts[counts["state"] == ""].groupby(["model", "options", "memory_length"], sort=True):
         empty, words = single_table(empty, None)
@@ -75,26 +72,26 @@ def microscopic_bias(counts: pd.DataFrame, strong: str, *, interactions: int = 3
     Parameters
     ----------
     counts
-        As in `empirical_policy`, for one model, options and memory length.
+        As for `empirical_policy`, for one model, options and memory length.
     strong
         The strong word.
     interactions
-        How many first interactions, 1 to 5 and at most memory_length + 1; the first is that with empty memory.
+        Number of first interactions, 1 to 5 and at most memory_length + 1; the first has an empty memory.
 
     Returns
     -------
-    DataFrame, a row a memory ("own,partner|…") and a row 'all' for each interaction, with `choices`, how many were
+    DataFrame, a row for each memory ("own,partner|…") and a row 'all' for each interaction, with `choices`, the number
     seen, and
 
-    - `share`, that of the strong word; in a row 'all' the mean over memories weighted by `weight`, the probability of a
-      memory where all agents have had equally many interactions;
-    - `equal_share`, in a row 'all' the mean with equal weights, as the papers print it, and `pooled_share`, that of all
-      choices, in which memories count as often as they were seen;
+    - `share` of the strong word; in a row 'all' the mean over memories weighted by `weight`, the probability of a
+      memory among agents with equally many interactions;
+    - `equal_share`, in a row 'all' the mean with equal weights, as the papers print it, and `pooled_share`, the share
+      in all choices, where memories count as often as they were seen;
     - `p_exact`, of the exact binomial test of ½, in a row 'all' for the pooled choices;
     - `p_bootstrap`, the probability that 70 % of the choices, drawn with replacement, are at least as biased to the
-      same side: what the papers estimate with 10,000 draws.
+      same side, which the papers estimate with 10,000 draws.
 
-    Shares of memories never seen are NaN; in weights and means the policy estimated for them stands in for them.
+    Shares of memories never seen are NaN; weights and means use the policy estimated for them.
 
     Raises
     ------
@@ -156,7 +153,7 @@ def _all(p: np.ndarray, n: np.ndarray, weight: np.ndarray, column: int) -> Row:
 
 
 def _next(weight: dict[tuple, float], p: np.ndarray) -> dict[tuple, float]:
-    """Probabilities of the memories after one more interaction with an agent as experienced as oneself."""
+    """Probabilities of the memories after one more interaction with an equally experienced agent."""
     heard = np.array(list(weight.values())) @ p
     longer = {}
     for (memory, mass), own in zip(weight.items(), p, strict=True):

@@ -1,4 +1,4 @@
-"""Whether groups amplify, induce or reverse what agents prefer before they have met anyone."""
+"""Departures of groups from what their agents prefer before they have met anyone."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from scipy.special import rel_entr
 
 from meanfield import InputError, each_policy, words_of
 from meanfield.toolbox import canonical_order, expect, labelled, name_of, stamp
+from validation._engine.arguments import name_in
 from validation.comparison._intervals import wilson_interval
 from validation.populations._microscopic_bias import NEUTRAL_DISTANCE
 
@@ -17,13 +18,13 @@ AMPLIFIED, INDUCED, REVERSED, NONE, UNKNOWN = "amplified", "induced", "reversed"
 
 
 def neutrality(policies: xr.Dataset | Iterable[xr.Dataset]) -> xr.Dataset:
-    """How far agents with empty memories are from choosing at random, and whether they count as neutral.
+    """Distance of agents with empty memories from a random choice, and whether they count as neutral.
 
     The Jensen-Shannon distance of q from the uniform distribution u is √((D(q|m) + D(u|m))/2), with m = (q + u)/2 and D
     the Kullback-Leibler divergence with the natural logarithm; q is neutral where it is below 0.005. The paper names
-    neither root nor base. Its Fig. 1f tells that it is the root: GPT-4o {gay, straight}, an example of a preference
-    overturned, has the distance 0.046 and the divergence 0.0022. With bits it would be 1.201 times as large.
-    Source: [004] Methods, Extracting Probabilistic Policy from LLMs.
+    neither root nor base. Its Fig. 1f shows the root: GPT-4o {gay, straight}, an example of a preference overturned,
+    has the distance 0.046 and the divergence 0.0022. In bits it would be 1.201 times as large. Source: [004] Methods,
+    Extracting Probabilistic Policy from LLMs.
 
     Parameters
     ----------
@@ -32,7 +33,7 @@ def neutrality(policies: xr.Dataset | Iterable[xr.Dataset]) -> xr.Dataset:
 
     Returns
     -------
-    Dataset over `pair`, one a policy, with `distance` (pair), `neutral` (pair) and `probability` (pair, word), that of
+    Dataset over `pair`, one for each policy, with `distance` (pair), `neutral` (pair) and `probability` (pair, word) of
     the words with an empty memory; coordinates `model` (pair) and `word_label` (pair, word).
 
     Raises
@@ -49,9 +50,8 @@ def neutrality(policies: xr.Dataset | Iterable[xr.Dataset]) -> xr.Dataset:
         raise InputError("policies is empty: expected at least one policy")
     for policy in singles:
         if policy.sizes["word"] != singles[0].sizes["word"]:
-            raise InputError(
-                f"policies has {name_of(singles[0])} and {name_of(policy)}: expected the same number of words"
-            )
+            both = f"{name_of(singles[0])} and {name_of(policy)}"
+            raise InputError(f"policies has {both}: expected the same number of words")
     q = np.stack([policy["q"].values[0] for policy in singles])
     distance = _distance_from_uniform(q)
     result = xr.Dataset(
@@ -61,8 +61,8 @@ def neutrality(policies: xr.Dataset | Iterable[xr.Dataset]) -> xr.Dataset:
             "probability": (("pair", "word"), q, {"long_name": "probability with an empty memory", "units": "1"}),
         },
         coords={
-            "pair": [_name(policy, "pair") for policy in singles],
-            "model": ("pair", [_name(policy, "model") for policy in singles]),
+            "pair": [name_in(policy, "pair") for policy in singles],
+            "model": ("pair", [name_in(policy, "model") for policy in singles]),
             "word": singles[0]["word_number"].values,
             "word_label": (("pair", "word"), [words_of(policy) for policy in singles]),
         },
@@ -71,36 +71,36 @@ def neutrality(policies: xr.Dataset | Iterable[xr.Dataset]) -> xr.Dataset:
 
 
 def misalignment(policies: xr.Dataset | Iterable[xr.Dataset], bias: xr.Dataset) -> xr.Dataset:
-    """How collective bias departs from individual bias: amplified, induced or reversed, by pair and group size.
+    """Classify how collective departs from individual bias, by pair and group size: amplified, induced or reversed.
 
-    Individual bias is the chance of the strong word with an empty memory, collective bias the fraction of the runs with
-    consensus that end at it. A preference is
+    Individual bias is the probability of the strong word with an empty memory, collective bias the fraction of the runs
+    with consensus that end at it. A preference is
 
     - amplified where agents are not neutral, and the word they favour wins more often than they say it;
     - induced where agents are neutral and one word wins more often than the other;
     - reversed where agents are not neutral and the word they do not favour wins more often.
 
     A difference counts where the Wilson interval of the collective bias, at the level of `bias`, excludes equality. All
-    else is 'none': no difference that so many runs would show, or a preference weakened and not overturned, for which
-    the paper has no name. Source: [004] Fig. 1, Fig. 2 and Results, Mapping collective misalignment.
+    other cases are 'none': a difference too small for the number of runs, or a preference weakened and not overturned,
+    for which the paper has no name. Source: [004] Fig. 1, Fig. 2 and Results, Mapping collective misalignment.
 
     Parameters
     ----------
     policies
-        The policies that `bias` was found for, or more, in the forms that `neutrality` takes.
+        The policies of `bias`, or more, in the forms that `neutrality` takes.
     bias
-        What `collective_bias` or `simulated_bias` returns.
+        Result of `collective_bias` or `simulated_bias`.
 
     Returns
     -------
-    Dataset over `pair`, in the order of `bias`, with `type` (pair, n_agents); what it rests on: `individual` (pair),
+    Dataset over `pair`, in the order of `bias`, with `type` (pair, n_agents); its grounds `individual` (pair),
     `distance` (pair), `neutral` (pair), `collective` (pair, n_agents), `interval` (pair, n_agents, bound); and
     `strong_word` (pair). Where nothing was simulated or no run reached consensus, the type is '' and numbers are NaN.
 
     Raises
     ------
     InputError
-        If `bias` is not what `collective_bias` returns, or a policy of it is missing.
+        If `bias` is not a result of `collective_bias`, or one of its policies is missing.
 
     See Also
     --------
@@ -142,10 +142,6 @@ def _distance_from_uniform(q: np.ndarray) -> np.ndarray:
     divergence = (rel_entr(q, middle) + rel_entr(uniform, middle)).sum(1) / 2
     # Rounding can leave -1e-17 of 0, of which there is no root
     return np.sqrt(np.maximum(divergence, 0))
-
-
-def _name(policy: xr.Dataset, coordinate: str) -> str:
-    return str(policy[coordinate].item()) if coordinate in policy.coords else ""
 
 
 def _in_order_of(bias: xr.Dataset, agents: xr.Dataset) -> xr.Dataset:

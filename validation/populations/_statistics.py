@@ -1,10 +1,9 @@
 """Tests of a few real runs against many simulated ones, exact under discreteness, censoring and an uncertain policy.
 
 Each test compares a statistic of the real runs with that of imitations: as many runs under the same conditions, all
-simulated with the same policy drawn from the posterior. Its p-value is the share of imitations that are at least as far
-off, as in a Monte Carlo test; so ties and runs cut at a fixed length need no correction, and what is uncertain in the
-policy widens the distribution of the imitations. Sources: Barnard 1963, J. R. Stat. Soc. B 25, 294; Rubin 1984, Ann.
-Stat. 12, 1151.
+simulated with the same policy drawn from the posterior. Its p-value is the share of imitations at least as far off, as
+in a Monte Carlo test. So ties and runs cut at a fixed length need no correction, and an uncertain policy widens the
+distribution of the imitations. Sources: Barnard 1963, J. R. Stat. Soc. B 25, 294; Rubin 1984, Ann. Stat. 12, 1151.
 """
 
 from __future__ import annotations

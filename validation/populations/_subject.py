@@ -1,4 +1,4 @@
-"""One policy against all runs of its real populations: what is simulated, and each test."""
+"""One policy against all runs of its real populations: its simulations and tests."""
 
 from __future__ import annotations
 
@@ -45,14 +45,9 @@ class _Played(NamedTuple):
 
 
 class Subject:
-    """A model with its options and memory length: what all its experiments share."""
+    """A model with its options and memory length, which all its experiments share."""
 
-    def __init__(
-        self,
-        subject: tuple[str, str, int],
-        choices: pd.DataFrame,
-        options: Options,
-    ) -> None:
+    def __init__(self, subject: tuple[str, str, int], choices: pd.DataFrame, options: Options) -> None:
         self.model, words, self.memory_length = subject
         self.words = tuple(words.split("_"))
         self.options = options
@@ -101,14 +96,11 @@ class Subject:
             rows.append(self._distribution("success rate", played, "success_rate"))
         # Where all runs are cut at a fixed length their lengths tell nothing.
         if any(p.real.stopped.any() or p.simulated.stopped.any() for p in played):
-            rows.append(
-                self._distribution("time", played, "interactions")
-                | {"note": f"a run stops when it succeeds in: {rules}"}
-            )
+            note = {"note": f"a run stops when it succeeds in: {rules}"}
+            rows.append(self._distribution("time", played, "interactions") | note)
         if experiment == "committed":
             for p in played:
-                row = self._shares("flips", [p], [_flips_of(p)], 2)
-                rows.append(row | {"n_committed": p.condition.n_committed})
+                rows.append(self._shares("flips", [p], [_flips_of(p)], 2) | {"n_committed": p.condition.n_committed})
         return rows
 
     def _play(self, condition: Condition) -> _Played:
@@ -122,11 +114,8 @@ class Subject:
                 number = k * self.options.runs + np.flatnonzero(longest == length)
                 seed = (self.seed + condition.n_committed) % (LARGEST_SEED + 1)
                 stop = condition.stop(int(length))
-                ends.append(
-                    play_real_runs(
-                        policy, condition.n_agents, condition.committed, condition.initial, stop, seed, number
-                    )
-                )
+                population = policy, condition.n_agents, condition.committed, condition.initial
+                ends.append(play_real_runs(*population, stop, seed, number))
             parts.append([np.concatenate(values) for values in zip(*ends, strict=True)])
         words = words_of(self.policies[0])
         majority = np.array([words.index(word) for word in real["majority_word_last_3N"]])
@@ -172,7 +161,7 @@ class Subject:
 
 
 def _sharpened(policy: xr.Dataset, sharpness: float) -> xr.Dataset:
-    """The policy at a temperature lower by this factor: q^sharpness, made to sum to 1."""
+    """The policy at a temperature lower by this factor: q^sharpness, normalised."""
     if sharpness == 1:
         return policy
     with np.errstate(divide="ignore"):
@@ -195,16 +184,6 @@ def _flips_of(played: _Played) -> tuple[np.ndarray, np.ndarray]:
 def _line(
     quantity: str, runs: int, verdict: str, statistic: float = np.nan, p_value: float = np.nan, note: str = ""
 ) -> Row:
-    return {
-        "n_committed": -1,
-        "quantity": quantity,
-        "runs": runs,
-        "observed": np.nan,
-        "predicted": np.nan,
-        "low": np.nan,
-        "high": np.nan,
-        "statistic": statistic,
-        "p_value": p_value,
-        "verdict": verdict,
-        "note": note,
-    }
+    unknown = dict.fromkeys(("observed", "predicted", "low", "high"), np.nan)
+    tested = {"statistic": statistic, "p_value": p_value, "verdict": verdict, "note": note}
+    return {"n_committed": -1, "quantity": quantity, "runs": runs} | unknown | tested

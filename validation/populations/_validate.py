@@ -1,4 +1,4 @@
-"""Do policies estimated from what agents chose reproduce what their populations did?"""
+"""Tests of whether policies estimated from agents' choices reproduce what their populations did."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from tqdm.auto import tqdm
 import meanfield
 from meanfield import InputError
 from meanfield.datasets import RealPopulations
-from meanfield.toolbox import LARGEST_SEED, check_level, whole_number
+from meanfield.toolbox import LARGEST_SEED, check_level, real_number, whole_number
 from validation.populations._conditions import SUBJECT, option_key, read_runs
-from validation.populations._empirical_policy import COLUMNS
+from validation.populations._empirical_policy import check_columns
 from validation.populations._subject import AGREES, DISAGREES, TOO_FEW, Options, Row, Subject
 
 
@@ -28,18 +28,18 @@ def validate(
     sharpness: float = 1.0,
     progress: bool = False,
 ) -> pd.DataFrame:
-    """Real populations of language models against simulated ones of policies estimated from their agents' choices.
+    """Compare real populations of language models with simulated ones of policies estimated from their agents' choices.
 
     For each model, options and memory length a policy is estimated (`empirical_policy`), and `draws` policies are
     drawn from its posterior. With each, `runs` runs are simulated under each condition of the real runs: number of
     agents, memories at the start, committed agents, the rule by which runs stop, and the length at which they are cut.
-    The table has no order of events, so the policies come from the same runs that they are to predict: agreement says
-    that choices by memory suffice to explain the outcomes, not that outcomes of other runs were foreseen.
+    The table has no order of events, so the policies come from the same runs that they predict: agreement shows that
+    choices by memory suffice to explain the outcomes, not that other runs were foreseen.
 
     Parameters
     ----------
     populations
-        What `meanfield.datasets.ai_norms` returns, or a folder with `choice_counts.csv.gz` and `runs.csv` like those.
+        Result of `meanfield.datasets.ai_norms`, or a folder with `choice_counts.csv.gz` and `runs.csv` like those.
     draws
         Policies drawn from the posterior, ≥ 1.
     runs
@@ -49,27 +49,30 @@ def validate(
     level
         Confidence of a verdict: 'disagrees' where the p-value is below 1 - level.
     window
-        Interactions that all have to succeed for a run to stop. Default: as told from how the real runs ended.
+        Interactions that all have to succeed for a run to stop. Default: inferred from how the real runs ended.
     sharpness
-        Raise choice probabilities to this power, as a sampling temperature lower by this factor would: to see what
-        a disagreement comes from.
+        Raise choice probabilities to this power, like a sampling temperature lower by this factor, to find the cause of
+        a disagreement.
     progress
         Show a progress bar.
 
     Returns
     -------
-    DataFrame, a row a test: `model`, `pair`, `memory_length`, `experiment`, `n_agents`, `initial_consensus`;
-    `n_committed` (of a row on one number of committed agents, -1 of a row on all); `quantity`: 'winner' (majority word
-    at the end), 'time' (interactions until the run stopped or was cut), 'success rate' (of the last 3N interactions),
-    'flips' (another word than at the start, with 95 % success); `runs`, how many real ones; `observed` and `predicted`,
-    the share of the predicted winner or of flips, else the median; `low` and `high`, the Wilson interval of an observed
-    share; `statistic`, `p_value`, `verdict` and `note`.
+    DataFrame with a row for each test:
+
+    - `model`, `pair`, `memory_length`, `experiment`, `n_agents`, `initial_consensus`; `n_committed`, -1 in a row on all
+      numbers of committed agents;
+    - `quantity`: 'winner' (majority word at the end), 'time' (interactions until the run stopped or was cut), 'success
+      rate' (of the last 3N interactions) or 'flips' (another word than at the start, with 95 % success);
+    - `runs`, the number of real ones; `observed` and `predicted`, the share of the predicted winner or of flips, else
+      the median; `low` and `high`, the Wilson interval of an observed share; `statistic`, `p_value`, `verdict` and
+      `note`.
 
     Raises
     ------
     InputError
-        If a table is damaged, lacks a column or holds what it can't (named in the message), or a number is out of
-        range; real runs have at most 100,000 agents and 10^8 interactions.
+        If a table is damaged, lacks a column or holds an impossible value, or a number is out of range; real runs have
+        at most 100,000 agents and 10^8 interactions.
 
     See Also
     --------
@@ -81,8 +84,7 @@ def validate(
     seed = whole_number("seed", seed, 0, LARGEST_SEED)
     window = None if window is None else whole_number("window", window, 1)
     check_level(level)
-    if not (np.isfinite(sharpness) and sharpness > 0):
-        raise InputError(f"sharpness = {sharpness}: expected a positive number")
+    real_number("sharpness", sharpness, above=0)
     options = Options(draws, runs, seed, level, window, float(sharpness))
     table = read_runs(populations.runs)
     counts = _read_counts(populations.choice_counts)
@@ -97,21 +99,20 @@ def validate(
 
 
 def _read_counts(counts: pd.DataFrame) -> pd.DataFrame:
-    if missing := [column for column in COLUMNS if column not in counts.columns]:
-        raise InputError(f"choice_counts lacks the column {', '.join(missing)}; expected {', '.join(COLUMNS)}")
+    check_columns("choice_counts", counts)
     return counts.assign(options=[option_key(str(options), "_") for options in counts["options"]])
 
 
 def report(table: pd.DataFrame) -> list[str]:
-    """A line a model, pair and experiment, with its verdict and what it rests on, and last a summary.
+    """Lines of text: the verdict on each model, pair and experiment with its grounds, and last a summary.
 
-    A line disagrees where one of its tests does after Holm's correction for their number, and has too few data where
-    none of them agrees either.
+    A line disagrees if one of its tests does after Holm's correction for their number. It has too few data if none of
+    its tests agrees either.
 
     Raises
     ------
     InputError
-        If `table` is not what `validation.populations.validate` returns.
+        If `table` is not a result of `validation.populations.validate`.
     """
     if not isinstance(table, pd.DataFrame) or not {"verdict", "p_value", "n_committed"} <= set(table.columns):
         raise InputError("table: expected what validation.populations.validate returns")

@@ -18,8 +18,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
+from meanfield.toolbox import copy_to
 from theory.pairs import next_pair, pair_limits
 from theory.streams import next_bits
 from validation._engine.batches import chosen_row, draw_entry, play_batch
@@ -113,7 +114,7 @@ def full_group(outside, counts):
 def write_absorbed(absorbed, final, interaction, group, counts):
     absorbed[0] = interaction
     absorbed[1] = group
-    final[:] = counts
+    copy_to(final, counts)
 
 
 @njit(cache=True)
@@ -229,7 +230,7 @@ def play_batches(counts, stream, absorbed, final, outcomes, table, epoch, before
             left -= safe
             continue
         length = min(draw_length(stream, table, 0, n_agents), left)
-        first[:] = counts
+        copy_to(first, counts)
         touched[:] = 0
         n_rows = play_batch(
             stream, counts, n_agents, length, first_row, after, chance, initiators, responders, touched, rows, numbers
@@ -285,46 +286,19 @@ def advance_run(
     return played
 
 
-@njit(cache=True, parallel=True)
-def advance(
-    active,
-    streams,
-    counts,
-    played,
-    absorbed,
-    final,
-    recorded,
-    marked,
-    agents,
-    first_row,
-    before,
-    after,
-    thresholds,
-    chance,
-    counted,
-    outside,
-    leaving,
-    watched,
-    table,
-    epoch,
-    n_rounds,
-    least,
-):
-    """`advance_run` for the runs with the numbers `active`: fields of `Runs`, `agents`, fields of `Outcomes`, ….
-
-    The fields come one by one, since numba 0.68 compiles named tuples of arrays to other arrays within parallel loops.
-    """
-    for k in prange(active.size):
+@njit(cache=True, nogil=True)
+def advance(active, runs, agents, outcomes, table, epoch, n_rounds, least):
+    """`advance_run` for the runs with the numbers `active`."""
+    for k in range(active.size):
         run = active[k]
-        outcomes = Outcomes(first_row, before, after, thresholds, chance, counted, outside, leaving, watched)
-        played[run] = advance_run(
-            counts[run],
-            streams[run],
-            absorbed[run],
-            final[run],
-            recorded[run],
-            marked[run],
-            played[run],
+        runs.played[run] = advance_run(
+            runs.counts[run],
+            runs.streams[run],
+            runs.absorbed[run],
+            runs.final[run],
+            runs.recorded[run],
+            runs.marked[run],
+            runs.played[run],
             agents[run],
             outcomes,
             table,

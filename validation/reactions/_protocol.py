@@ -173,7 +173,7 @@ def play_protocol(outcomes: Outcomes, start: np.ndarray, plan: Plan, method: str
     round_cost = int(np.sqrt(n_agents) / BATCH_LENGTH * (50 + 20 * n_states**2)) if in_batches else n_agents
 
     def more(active: np.ndarray, part: Runs, agents: np.ndarray, n_rounds: int, min_rounds: int) -> None:
-        advance(active, *part, agents, *outcomes, table, epoch, n_rounds, min_rounds)
+        advance(active, part, agents, outcomes, table, epoch, n_rounds, min_rounds)
 
     return play_runs(plan, start, start, len(outcomes.watched), agents, round_cost, more)
 

@@ -8,6 +8,8 @@ same criterion.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext
+from types import SimpleNamespace
 
 import jax
 import jax.numpy as jnp
@@ -22,12 +24,9 @@ from _ensembles import chi_square_p
 from meanfield import Population
 from meanfield._dynamics import population_rounds as _population_rounds
 from meanfield._dynamics.population_rounds import choose_pairs, draw_interactions, philox, uniform_below
-from meanfield.toolbox import as_population, space_of
-from validation.naming_game import _ensemble, _jax_engine
-from validation.naming_game._convention import CONVENTIONS
-from validation.naming_game._ensemble import Ensemble, Recording, Rules
+from validation._engine.thresholds import word_thresholds
+from validation.naming_game import ExactPopulation, _jax_engine, exact_population
 from validation.naming_game._jax_engine import ensemble_key
-from validation.naming_game._roster import make_cast, start_composition
 
 ALPHA = 1e-4
 NO_END = meanfield.make_policy(np.array([0.6, 0.9, 0.35, 0.55, 0.15]), ["A", "B"])  # H = 1: empty, AA, AB, BA, BB
@@ -36,20 +35,14 @@ KEY = jnp.asarray(ensemble_key(3, 24))
 DRAW = jax.jit(draw_interactions, static_argnums=(3, 4))
 
 
-def play(policy, n, runs, seed=1, rounds=40, recorded=None, engine=_jax_engine, rules=None, **cast_options) -> Ensemble:
-    """An ensemble of one of the engines, as `simulate` asks for it."""
-    population = as_population(policy)
-    cast = make_cast(population, cast_options.get("committed"), extra=False)
-    start = cast.states(n, start_composition(population, cast_options.get("initial")))
-    rules = rules or Rules.of(cast.q, population.space)
-    convention = CONVENTIONS[cast_options.get("convention", "004")]
-    recording = Recording() if recorded is None else Recording(recorded, ("word_share",))
-    return engine.play_ensemble(rules, start, runs, seed, convention, rounds, recording, lambda rounds: None)
+def play(policy, n, runs, seed=1, rounds=40, recorded=None, engine="jax", **options) -> xr.Dataset:
+    options |= {"n_agents": n, "runs": runs, "seed": seed, "max_rounds": rounds, "record_rounds": recorded}
+    return validation.simulate(policy, engine=engine, **options).isel(n_agents=0)
 
 
-def share_p(ensemble: Ensemble, law: xr.DataArray, played: int) -> float:
+def share_p(ensemble: xr.Dataset, law: xr.DataArray, played: int) -> float:
     """p of the shares of the first word after `played` rounds, under the law of an exact chain."""
-    match = np.isclose(ensemble.word_share[:, played, :1], law["value"].values, atol=1e-8)
+    match = np.isclose(ensemble["word_share"].values[:, played, :1], law["value"].values, atol=1e-8)
     return chi_square_p(match.sum(0), law.values[0]) if match.any(1).all() else 0.0
 
 
@@ -120,78 +113,65 @@ def test_random_numbers_belong_to_run_and_interaction() -> None:
 
 # --- exact laws ---
 
+SYSTEMS = {
+    "two": (NO_END, 2, {}),
+    "three": (NO_END, 3, {}),
+    "committed": (STRONG_A, 6, {"committed": {"A": 1, "B": 2}}),
+    "mixed": (Population([NO_END, STRONG_A], fractions=[0.5, 0.5]), 4, {"initial": "B"}),
+}
 
-@pytest.mark.parametrize(
-    ("policy", "n", "options"),
-    [
-        (NO_END, 2, {}),
-        (NO_END, 5, {}),
-        (STRONG_A, 6, {"committed": {"A": 1, "B": 2}}),
-        (Population([NO_END, STRONG_A], fractions=[0.5, 0.5]), 4, {"initial": "B"}),
-    ],
-)
-def test_word_share_has_the_exact_law(policy, n, options) -> None:
-    exact = validation.naming_game.exact_population(policy, n, **options)
-    ensemble = play(policy, n, 30_000, rounds=4, recorded=4, **options)
-    for played in (1, 4):
-        law = exact.law_of(exact.word_share[:, 0], rounds=played)
-        assert share_p(ensemble, law, played) > ALPHA
-        longer = exact.law_of(exact.word_share[:, 0], interactions=n * played + 1)
-        assert played > 1 or share_p(ensemble, longer, played) < ALPHA
+
+@pytest.fixture(scope="module")
+def played() -> dict[str, xr.Dataset]:
+    """Every round is recorded: rounds without a record would be compiled apart."""
+    return {name: play(policy, n, 50_000, recorded=40, **more) for name, (policy, n, more) in SYSTEMS.items()}
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_word_share_has_the_exact_law(played, system) -> None:
+    policy, n, options = SYSTEMS[system]
+    exact = exact_population(policy, n, **options)
+    for rounds in (1, 4):
+        law = exact.law_of(exact.word_share[:, 0], rounds=rounds)
+        assert share_p(played[system], law, rounds) > ALPHA
+        longer = exact.law_of(exact.word_share[:, 0], interactions=n * rounds + 1)
+        assert rounds > 1 or share_p(played[system], longer, rounds) < ALPHA
 
 
 def consensus_law(n: int, last: int, first_test: int) -> np.ndarray:
     """P(consensus in round 3, …, last, or later) of NO_END for n ≤ 16, where 98 % of 3n successes means all."""
-    exact = validation.naming_game.exact_population(NO_END, n)
+    exact = exact_population(NO_END, n)
     one, agreed = exact.transition.toarray(), exact.success.toarray()
     full = np.linalg.matrix_power(agreed, n)
     other = np.linalg.matrix_power(one, n) - full
     streak = np.zeros((4, len(one)))  # rounds full of successes up to now, at most 3
     streak[0, 0] = 1
     law = []
-    for played in range(1, last + 1):
+    for rounds in range(1, last + 1):
         streak = np.stack([streak.sum(0) @ other, streak[0] @ full, streak[1] @ full, (streak[2] + streak[3]) @ full])
-        if played >= first_test:
+        if rounds >= first_test:
             law.append(streak[3].sum())
             streak[3] = 0
-        elif played >= 3:
+        elif rounds >= 3:
             law.append(0.0)
     return np.array([*law, 1 - sum(law)])
 
 
-@pytest.mark.parametrize("n", [2, 3])
-def test_consensus_round_has_the_exact_law(n) -> None:
-    rounds = play(NO_END, n, 50_000, seed=2).consensus_round
-    observed = np.bincount(np.where(rounds == 0, 41, rounds), minlength=42)[3:]
+@pytest.mark.parametrize(("system", "n"), [("two", 2), ("three", 3)])
+def test_consensus_round_has_the_exact_law(played, system, n) -> None:
+    rounds = played[system]["consensus_round"].fillna(41).values.astype(int)
+    observed = np.bincount(rounds, minlength=42)[3:]
     assert chi_square_p(observed, consensus_law(n, 40, first_test=4)) > ALPHA
     assert chi_square_p(observed, consensus_law(n, 40, first_test=3)) < ALPHA
 
 
-@pytest.fixture
-def compiled_anew() -> Iterator[None]:
-    """What is compiled while the kernel is tampered with is not kept."""
-    _population_rounds.play_rounds.clear_cache()
-    yield
-    _population_rounds.play_rounds.clear_cache()
-
-
-def test_control_agents_that_meet_themselves(compiled_anew, monkeypatch) -> None:
-    def careless(attempt, shape, n_agents):
-        numbers = [uniform_below(bits, n_agents)[0] for bits in attempt(jnp.asarray(0))]
-        return jnp.stack(numbers, axis=-1).astype(jnp.int32)
-
-    monkeypatch.setattr(_population_rounds, "choose_pairs", careless)
-    exact = validation.naming_game.exact_population(NO_END, 5)
-    ensemble = play(NO_END, 5, 30_000, rounds=1, recorded=1)
-    assert share_p(ensemble, exact.law_of(exact.word_share[:, 0], rounds=1), 1) < ALPHA
-
-
-def test_control_shifted_threshold() -> None:
-    rules = Rules.of(NO_END["q"].values[None], space_of(NO_END))
-    shifted = Rules(rules.q, rules.thresholds + np.uint64(0.02 * 2**63), rules.successors)
-    exact = validation.naming_game.exact_population(NO_END, 5)
-    ensemble = play(NO_END, 5, 30_000, rounds=1, recorded=1, rules=shifted)
-    assert share_p(ensemble, exact.law_of(exact.word_share[:, 0], rounds=1), 1) < ALPHA
+def test_control_shifted_thresholds(played) -> None:
+    """Configurations of the policy with their law under one that says the first word by 0.02 more often."""
+    true, first = exact_population(NO_END, 3), NO_END["q"].values[:, 0] + 0.02
+    shifted = exact_population(meanfield.make_policy(first, ["A", "B"]), 3)
+    assert (true.counts == shifted.counts).all()
+    mixed = ExactPopulation(true.population, 3, true.counts, true.word_share, shifted.transition, shifted.success)
+    assert share_p(played["three"], mixed.law_of(true.word_share[:, 0], rounds=1), 1) < ALPHA
 
 
 # --- the two engines ---
@@ -205,91 +185,95 @@ def three_words() -> xr.Dataset:
     return meanfield.make_policy(0.001 + 0.997 * np.array([[0.5, 0.3, 0.2], *said]), ["a", "b", "c"])
 
 
-def engines_p(a: Ensemble, b: Ensemble) -> tuple[float, float]:
-    """p of equal consensus rounds, none counting as latest, and of equal winners."""
-    rounds = [np.where(e.consensus_round == 0, 10**6, e.consensus_round) for e in (a, b)]
-    winners = np.array([np.bincount(e.consensus_word + 1, minlength=4) for e in (a, b)])
-    return ks_2samp(*rounds).pvalue, chi2_contingency(winners[:, winners.sum(0) > 0]).pvalue
+def engines_p(a: xr.Dataset, b: xr.Dataset) -> float:
+    """The smaller p of equal consensus rounds, none counting as latest, and of equal winners."""
+    rounds = [e["consensus_round"].fillna(10**6) for e in (a, b)]
+    winners = np.array([[(e["consensus_word"] == word).sum() for word in "abc"] for e in (a, b)])
+    winners = np.column_stack([winners, 4000 - winners.sum(1)])
+    return min(ks_2samp(*rounds).pvalue, chi2_contingency(winners[:, winners.sum(0) > 0]).pvalue)
 
 
-@pytest.mark.parametrize("committed", [None, {"c": 2}])
-def test_engines_agree(committed) -> None:
-    options = {"rounds": 60, "committed": committed, "convention": "001"}
-    ours = play(three_words(), 10, 4000, seed=5, **options)
-    theirs = play(three_words(), 10, 4000, seed=5, engine=_ensemble, **options)
-    assert (ours.consensus_round > 0).mean() > 0.2
-    assert min(engines_p(ours, theirs)) > ALPHA
-    larger = play(three_words(), 12, 4000, seed=5, engine=_ensemble, **options)
-    assert min(engines_p(ours, larger)) < ALPHA
+def test_engines_agree() -> None:
+    options = {"seed": 5, "rounds": 60, "committed": {"c": 2}, "convention": "001"}
+    ours, theirs = (play(three_words(), 10, 4000, engine=engine, **options) for engine in ("jax", "numba"))
+    assert ours.sizes == theirs.sizes and ours.attrs["option_engine"] == "jax"
+    assert ours["consensus_round"].notnull().mean() > 0.2
+    assert engines_p(ours, theirs) > ALPHA
+    assert engines_p(ours, play(three_words(), 12, 4000, engine="numba", **options)) < ALPHA
 
 
 # --- the rest of the contract ---
 
 
+def test_ended_runs_are_taken_out(monkeypatch) -> None:
+    """Progress is told in full, and the results of ended runs stay, although they may play on."""
+    monkeypatch.setattr(_jax_engine, "FEWEST", 60)
+    whole, told = play(STRONG_A, 6, 200, rounds=300, recorded=300), []
+    monkeypatch.setattr(_jax_engine, "INTERACTIONS_A_CALL", 1)
+    bar = SimpleNamespace(update=told.append)
+    monkeypatch.setattr("validation.naming_game._simulate.tqdm", lambda **_: nullcontext(bar))
+    ensemble = play(STRONG_A, 6, 200, rounds=300)
+    assert sum(told) == 200 * 300 * 6 and min(told) >= 0
+    assert (ensemble["consensus_round"] >= 4).all() and set(ensemble["consensus_word"].values) == {"A", "B"}
+    for name in ("consensus_word", "consensus_round"):
+        xr.testing.assert_equal(whole[name], ensemble[name])
+    winners = np.array(["A", "B"])[whole["word_share"].values[:, -1].argmax(-1)]
+    np.testing.assert_array_equal(winners, whole["consensus_word"])
+
+
+@pytest.fixture
+def compiled_anew() -> Iterator[None]:
+    """Functions compiled while the kernel is tampered with are not kept."""
+    _population_rounds.play_rounds.clear_cache()
+    yield
+    _population_rounds.play_rounds.clear_cache()
+
+
 def test_shorter_ensembles_are_the_beginning_of_longer_ones(compiled_anew, monkeypatch) -> None:
-    whole = play(NO_END, 9, 700, rounds=50, recorded=7)
-    plain = play(NO_END, 9, 700, rounds=50)
-    np.testing.assert_array_equal(plain.consensus_round, whole.consensus_round)
-    np.testing.assert_array_equal(plain.consensus_word, whole.consensus_word)
-    np.testing.assert_allclose(whole.word_share.sum(-1), 1, rtol=1e-12)
-    other = play(NO_END, 9, 700, seed=2, rounds=50, recorded=7)
-    assert (other.word_share[:, 7] != whole.word_share[:, 7]).any(-1).mean() > 0.5
+    whole = play(NO_END, 6, 200, rounds=6, recorded=6)
+    np.testing.assert_allclose(whole["word_share"].sum("word"), 1, rtol=1e-12)
+    other = play(NO_END, 6, 200, seed=2, rounds=6, recorded=6)
+    assert (other["word_share"] != whole["word_share"]).sel(round=6).any("word").mean() > 0.5
     # Parts of rounds with a rest, few rounds a call, several portions: none of it may be seen in the result.
     _population_rounds.play_rounds.clear_cache()
-    monkeypatch.setattr(_population_rounds, "PREPARED", 4 * 150)
-    monkeypatch.setattr(_jax_engine, "STATE_BYTES", 9 * 2 * 150)
-    monkeypatch.setattr(_jax_engine, "INTERACTIONS_A_CALL", 9 * 150 * 3)
-    beginning = play(NO_END, 9, 300, rounds=50, recorded=7)
-    for name in ("consensus_round", "consensus_word", "word_share"):
-        np.testing.assert_array_equal(getattr(beginning, name), getattr(whole, name)[:300])
+    monkeypatch.setattr(_population_rounds, "PREPARED", 4 * 50)
+    monkeypatch.setattr(_jax_engine, "STATE_BYTES", 6 * 2 * 50)
+    monkeypatch.setattr(_jax_engine, "INTERACTIONS_A_CALL", 6 * 50 * 3)
+    beginning = play(NO_END, 6, 100, rounds=6, recorded=6)
+    xr.testing.assert_equal(beginning, whole.isel(run=slice(100)))
 
 
-def test_ended_runs_are_taken_out(monkeypatch) -> None:
-    """Progress is told in full, and what ended runs came to stays, although they may play on."""
-    monkeypatch.setattr(_jax_engine, "INTERACTIONS_A_CALL", 1)
-    monkeypatch.setattr(_jax_engine, "FEWEST", 60)
-    rules, told = Rules.of(STRONG_A["q"].values[None], space_of(STRONG_A)), []
-    ensemble = _jax_engine.play_ensemble(
-        rules, np.zeros(6, int), 200, 1, CONVENTIONS["004"], 300, Recording(), told.append
-    )
-    assert sum(told) == 200 * 300 and min(told) >= 0
-    assert (ensemble.consensus_round >= 4).all() and set(ensemble.consensus_word) == {0, 1}
-    whole = play(STRONG_A, 6, 200, rounds=300, recorded=300)
-    np.testing.assert_array_equal(whole.consensus_word, ensemble.consensus_word)
-    np.testing.assert_array_equal(whole.consensus_round, ensemble.consensus_round)
-    np.testing.assert_array_equal(whole.word_share[:, -1].argmax(-1), whole.consensus_word)
+def test_control_agents_that_meet_themselves(compiled_anew, monkeypatch) -> None:
+    def careless(attempt, shape, n_agents):
+        numbers = [uniform_below(bits, n_agents)[0] for bits in attempt(jnp.asarray(0))]
+        return jnp.stack(numbers, axis=-1).astype(jnp.int32)
 
-
-def test_simulate_takes_either_engine() -> None:
-    options = {"n_agents": [2, 5], "runs": 30, "seed": 4, "max_rounds": 30, "record_rounds": 2}
-    ours, theirs = (validation.simulate(STRONG_A, engine=engine, **options) for engine in ("jax", "numba"))
-    assert ours.sizes == theirs.sizes and ours.attrs["option_engine"] == "jax"
-    expected = play(STRONG_A, 5, 30, seed=4, rounds=30, recorded=2)
-    np.testing.assert_array_equal(ours["word_share"][1], expected.word_share)
-    with pytest.raises(meanfield.InputError, match="engine = 'torch': expected one of numba, jax"):
-        validation.simulate(STRONG_A, engine="torch", **options)
+    monkeypatch.setattr(_population_rounds, "choose_pairs", careless)
+    exact = exact_population(NO_END, 3)
+    ensemble = play(NO_END, 3, 50_000, rounds=1, recorded=1)
+    assert share_p(ensemble, exact.law_of(exact.word_share[:, 0], rounds=1), 1) < ALPHA
 
 
 def test_floors_are_kept() -> None:
     """A threshold of 1 in 2^63, and the published floor 2.2e-16, are neither never nor always."""
     tiny = np.finfo(float).eps
-    policy = meanfield.make_policy(np.array([tiny, 1 - tiny, 1.0, 0.0, 1e-300]), ["A", "B"])
-    thresholds = Rules.of(policy["q"].values[None], space_of(policy)).thresholds
+    q = np.array([tiny, 1 - tiny, 1.0, 0.0, 1e-300])
+    thresholds = word_thresholds(np.column_stack([q, 1 - q]))
     draws = {0: [2**11 - 1, 2**11], 1: [2**63 - 2**11 - 1, 2**63 - 2**11], 2: [0, 2**63 - 1], 3: [0], 4: [0, 1]}
-    expected = {0: [0, 1], 1: [0, 1], 2: [0, 0], 3: [1], 4: [0, 1]}
-    for state, values in draws.items():
-        assert said_by_kernel(thresholds, state, values) == expected[state]
+    states = np.array([state for state, values in draws.items() for _ in values])
+    said = said_by_kernel(thresholds, states, [u for values in draws.values() for u in values])
+    assert said == [0, 1, 0, 1, 0, 0, 1, 0, 1]
 
 
-def said_by_kernel(thresholds: np.ndarray, state: int, draws: list[int]) -> list[int]:
-    """What the first agent says in one interaction a draw; the other one says the second word."""
+def said_by_kernel(thresholds: np.ndarray, states: np.ndarray, draws: list[int]) -> list[int]:
+    """What the first agent says in each of these states and draws; the other one says the second word."""
     n, never = len(draws), len(thresholds)
     rules = _population_rounds.SpeechRules(
         jnp.zeros((never + 1, 2)), jnp.asarray([*thresholds, [0]]), jnp.arange(never + 1) * 4
     )
-    states = jnp.tile(jnp.array([state, never]), (n, 1))
+    agents = jnp.asarray(np.column_stack([states, np.full(n, never)]))
     bits = jnp.asarray([[[2 * u + 1, 2**64 - 1] for u in draws]], dtype=jnp.uint64)
     who = jnp.tile(jnp.array([0, 1]), (1, n, 1))
     agreed, uttered = jnp.zeros((n, 2), jnp.int64), jnp.zeros((n, 0), jnp.int64)
-    after, *_ = _population_rounds._interactions(states, agreed, uttered, rules, who, bits)
-    return ((after[:, 0] - 4 * state) // 2).tolist()
+    after, *_ = _population_rounds._interactions(agents, agreed, uttered, rules, who, bits)
+    return ((after[:, 0] - 4 * states) // 2).tolist()

@@ -1,4 +1,4 @@
-"""Forms that a person filled in: read, and checked as a whole before anything is made of their scores."""
+"""Forms that a person filled in, read and checked as a whole."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ BEST = 7
 
 
 def read_evaluation(path: str | os.PathLike[str]) -> Form:
-    """A form that was filled in, checked as a whole.
+    """Read a form that was filled in, and check it as a whole.
 
     Raises
     ------
     InputError
-        If the file can't be read, or is no form, lacks a task or a question, or has a score that is missing or no whole
-        number from 1 to 7. The message names the first thing that is wrong.
+        If the file can't be read, is no form, lacks a task or a question, or has a score that is missing or no whole
+        number from 1 to 7. The message names the first error.
 
     See Also
     --------
@@ -37,7 +37,7 @@ def read_evaluation(path: str | os.PathLike[str]) -> Form:
 
 
 def filled_scores(form: Any, name: str) -> dict[str, list[list[int]]]:
-    """{task: for each question its scores} of a form that is complete; InputError for anything else."""
+    """{task: scores of each question} of a complete form; InputError for anything else."""
     if not isinstance(form, dict) or form.get("norm_evaluation") != FORMAT or not isinstance(form.get("tasks"), list):
         raise InputError(f"{name}: expected a form that evaluation_form made")
     named = [task.get("name") if isinstance(task, dict) else None for task in form["tasks"]]

@@ -1,4 +1,4 @@
-"""The questionnaire of [003] Appendix E: a form of what an agent decided and wrote, for a person to judge.
+"""The questionnaire of [003] Appendix E: a form of an agent's decisions and texts, for a person to judge.
 
 A form is plain JSON. Each question has up to 20 items, drawn from the records of the agent, and every item a score.
 """
@@ -35,30 +35,30 @@ def evaluation_form(
     seed: int,
     description: str | None = None,
 ) -> Form:
-    """A form in which a person judges the operations of one agent, as plain JSON.
+    """Make a form in which a person judges the operations of one agent, as plain JSON.
 
     Parameters
     ----------
     records
         A file of JSON lines, or dicts: each with `operation`, `agent`, `inputs` (or `prompt`) and `output` (or
         `answer`); a line of the log of `simulate_society` has such dicts under `exchanges`. Other lines, other agents,
-        tries that were refused (`problem`) and the last line of a file, where a run that was killed left it unfinished,
-        are passed over. Of a list of norms each is a record of its own. An `identify` is told by its `source`, 'chat'
-        or 'thought', or by the question before it whether there is a norm.
+        refused tries (`problem`) and an unfinished last line, left by a killed run, are passed over. Each norm of a
+        list is a record of its own. An `identify` is classed by its `source`, 'chat' or 'thought', or by the preceding
+        question whether there is a norm.
     agent
-        Whose operations, by name.
+        Name of the agent.
     per_question
-        Items for each question, at most; as many as there are where there are fewer. ≥ 1; 20 in [003].
+        Most items for each question, ≥ 1; 20 in [003].
     seed
-        Of the draw, 0 to 2^63 - 1.
+        Seed of the draw, 0 to 2^63 - 1.
     description
-        What the person is told of the agent; by default that of `theory.norms.AGENTS`.
+        Description of the agent for the person; by default that of `theory.norms.AGENTS`.
 
     Returns
     -------
     {"norm_evaluation": 1, agent, description, instructions, scale, tasks}: eight tasks with name, module, about and
-    questions, of which each has a text and items {input, output, score}; every score is None, for the person to fill
-    in. A question without records has no items: only entrepreneurs create norms.
+    questions; each question has a text and items {input, output, score}, with the score None for the person to fill in.
+    A question without records has no items: only entrepreneurs create norms.
 
     Raises
     ------

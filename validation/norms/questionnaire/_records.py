@@ -1,4 +1,4 @@
-"""What an agent was asked and answered: read from the log of a society, or from records of one's own."""
+"""Questions to an agent and its answers, from the log of a society or from other records."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Record = Mapping[str, Any]
 
 
 class Operation(NamedTuple):
-    """One operation of an agent: its name, what it was given and what it returned."""
+    """One operation of an agent: its name, its input and its output."""
 
     name: str
     given: Any
@@ -22,15 +22,15 @@ class Operation(NamedTuple):
 
 
 def agent_operations(records: str | os.PathLike[str] | Iterable[Record], agent: str) -> list[Operation]:
-    """The operations of one agent, of records as `evaluation_form` describes them, in their order.
+    """The operations of one agent in order, from records as `evaluation_form` describes them.
 
-    A norm that was identified is the answer of 'identify/chat' or 'identify/thought', and each norm of a list that was
-    created is that of a 'create'.
+    An identified norm is the answer of 'identify/chat' or 'identify/thought'; each norm of a created list is the answer
+    of a 'create'.
 
     Raises
     ------
     InputError
-        If the records can't be read, or one of the agent's lacks what the operation was given or returned.
+        If the records can't be read, or one of the agent's lacks its input or output.
     """
     found, source = [], ""
     for where, record in _exchanges(records):
@@ -47,7 +47,7 @@ def agent_operations(records: str | os.PathLike[str] | Iterable[Record], agent: 
 
 
 def _exchanges(records: str | os.PathLike[str] | Iterable[Record]) -> Iterator[tuple[str, Record]]:
-    """Each record, and where it stands; those of an event one by one."""
+    """Each record and its place; those of an event one by one."""
     if isinstance(records, (str, os.PathLike)):
         lines = _lines_of_file(Path(records))
     else:

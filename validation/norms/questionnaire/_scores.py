@@ -14,24 +14,24 @@ from validation.norms.questionnaire._form import TASKS, Form
 
 
 def questionnaire_scores(forms: Iterable[Form]) -> xr.Dataset:
-    """The scores of filled forms by task, as [003] Fig. 4 has them.
+    """The scores of filled forms by task, as in [003] Fig. 4.
 
-    Of every question of a form the mean of its items is taken. The score of a task is the mean of these over all
-    questions and forms that have items, and the overall score the mean over all tasks. So a task counts by its number
-    of questions, and the creation of norms by the forms of entrepreneurs only: with these weights the scores that the
-    paper has for the tasks give its 5.63. Forms are independent of each other and the items of a form are not: the
-    standard error is that of a ratio of sums over forms (Cochran 1977, Sampling Techniques, Section 6.4).
+    The score of a question in a form is the mean of its items, the score of a task the mean over all questions and
+    forms with items, and the overall score the mean over all tasks. So a task counts by its number of questions, and
+    the creation of norms by the forms of entrepreneurs only; with these weights the paper's scores of the tasks give
+    its 5.63. Forms are independent and items of a form are not: the standard error is that of a ratio of sums over
+    forms (Cochran 1977, Sampling Techniques, Section 6.4).
 
     Parameters
     ----------
     forms
-        As `read_evaluation` returns them, one or more.
+        Results of `read_evaluation`, one or more.
 
     Returns
     -------
-    Dataset over `task` (coordinate `module`) with `score`, `standard_error`, `forms`, how many have items of the task,
-    and `items`, how many scores; and `overall`, `overall_standard_error`. NaN where there are no items, and errors
-    also where fewer than two forms have any.
+    Dataset over `task` (coordinate `module`) with `score`, `standard_error`, `forms`, the number with items of the
+    task, and `items`, the number of scores; and `overall`, `overall_standard_error`. NaN without items; errors also
+    with items in fewer than two forms.
 
     Raises
     ------
@@ -66,11 +66,8 @@ def questionnaire_scores(forms: Iterable[Form]) -> xr.Dataset:
         "overall": ((), overall, "mean score of all tasks"),
         "overall_standard_error": ((), overall_error, "standard error of that mean, over forms"),
     }
-    result = labelled(
-        columns,
-        coords={"task": list(TASKS), "module": ("task", [task["module"] for task in TASKS.values()])},
-    )
-    return stamp(result, "norm_questionnaire", forms=len(each))
+    modules = ("task", [task["module"] for task in TASKS.values()])
+    return stamp(labelled(columns, {"task": list(TASKS), "module": modules}), "norm_questionnaire", forms=len(each))
 
 
 def _ratio(total: np.ndarray, number: np.ndarray) -> tuple[float, float]:

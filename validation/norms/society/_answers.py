@@ -1,4 +1,4 @@
-"""What operations of a norm society may answer, since they may be anybody's, and how a log keeps it."""
+"""Answers that operations of a norm society may give, and their form in a log."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ RECORDS = {"identify": Information, "plan": Plan, "act": Action}
 
 
 def check_answer(operation: str, agent: str, answer: Any) -> None:
-    """InputError unless the answer is of the kind that `theory.norms.SocietyOperations` says."""
+    """InputError unless the answer has the kind that `theory.norms.SocietyOperations` says."""
     right, expected = ANSWERS.get(operation, YES_OR_NO)
     if not right(answer):
         raise InputError(f"{operation} of {agent} answered {answer!r}: expected {expected}")
 
 
 def answer_to_json(operation: str, answer: Any) -> Any:
-    """An answer; of a record, which may be of any class, what the contract names."""
+    """An answer as JSON; of a record, which may be of any class, the fields that the contract names."""
     if operation in RECORDS and answer is not None:
         answer = {one.name: getattr(answer, one.name) for one in fields(RECORDS[operation])}
     return plain(answer)

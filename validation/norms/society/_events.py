@@ -1,4 +1,4 @@
-"""What happens in a norm society: agents start, meet, plan and synthesise.
+"""Events of a norm society: agents start, meet, plan and synthesise.
 
 An encounter is that of `theory.norms.reaction_model`, [003] Section 2:
 
@@ -26,18 +26,18 @@ from validation.norms.society._questions import Questions
 
 @dataclass
 class Event:
-    """What happened.
+    """An event and its results.
 
     Attributes
     ----------
     what
         'start', 'encounter', 'plan' or 'synthesis'.
     behaviour
-        What the encounter was about, else ''.
+        Subject of the encounter, else ''.
     seen
-        Which of 'conflict', 'chat' and 'thought' there were.
+        Some of 'conflict', 'chat' and 'thought'.
     changed
-        {number of the agent: what it is afterwards}, of those who changed.
+        {number of the agent: its new state}, of those who changed.
     """
 
     what: str
@@ -48,7 +48,7 @@ class Event:
 
 @dataclass(frozen=True)
 class Rules:
-    """All that says how events go, beside who takes part."""
+    """The rules of events."""
 
     ask: Questions
     behaviours: tuple[Behaviour, ...]
@@ -86,9 +86,8 @@ class Rules:
             agent = member.agent
             created = self.ask("create", (), agent, self.n_created)
             if len(created) > self.n_created:
-                raise InputError(
-                    f"create of {agent.name} answered {len(created)} norms: expected {self.n_created} at most"
-                )
+                found = f"create of {agent.name} answered {len(created)} norms"
+                raise InputError(f"{found}: expected {self.n_created} at most")
             for norm in (PersonalNorm(one["content"], plain(one["utility"]), one["kind"]) for one in created):
                 if not _holds(member, norm.content):
                     member = member.accepts(norm, file_norm(norm.content, self.behaviours, agent.prefers.__getitem__))
@@ -125,16 +124,15 @@ class Rules:
         if plan is not None:
             unknown = plan.follows.difference(norm.content for norm in member.qualified)
             if unknown:
-                raise InputError(
-                    f"plan of {member.agent.name} follows {min(unknown)!r}: expected qualified norms of the agent"
-                )
+                found = f"plan of {member.agent.name} follows {min(unknown)!r}"
+                raise InputError(f"{found}: expected qualified norms of the agent")
             _change(event, members, number, member.plans_by(plan))
         return event
 
     def synthesis(self, members: Sequence[Member], number: int) -> Event:
         """An agent whose norms have utilities above the threshold replaces those of each theme by a general one.
 
-        A theme of one norm is passed over, unless the agent is taken to have norms that are not in its database.
+        A theme of one norm is passed over, unless rates give the agent norms that are not in its database.
         """
         event, member = Event("synthesis"), members[number]
         agent = member.agent
@@ -154,7 +152,7 @@ class Rules:
         return Observation(text, name, behaviour.name, action.shows, action.normative)
 
     def _learns(self, member: Member, text: str, source: str, observation: Observation, author: Member) -> Member:
-        """What becomes of `member` with a text of `author` in which there may be a norm."""
+        """`member` after a text of `author` in which there may be a norm."""
         told = (member.agent, text, source, observation, member.informed)
         information = self.ask("identify", None, *told)
         if information is None:
@@ -205,7 +203,7 @@ def _holds(member: Member, content: str) -> bool:
 
 
 def _taken_as(behaviour: str, source: str, observation: Observation, author: Member) -> str:
-    """The standard for a behaviour that is upheld by what `author` says or thinks, '' where that can't be told."""
+    """The standard for a behaviour that `author` upholds by its words or thoughts, '' if unknown."""
     if behaviour != observation.behaviour:
         return author.upheld(behaviour)
     if source == "thought":

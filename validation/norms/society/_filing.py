@@ -1,4 +1,4 @@
-"""Under which standards norms are filed whose texts are a model's own words."""
+"""Standards of norms whose texts are a model's own words."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ def file_norm(content: str, behaviours: Iterable[Behaviour], taken_as: Callable[
     """The standards that a norm is about.
 
     The texts of the behaviours' standards are those standards. Other texts are about the behaviours that they mention,
-    and say of each what they are taken as in the situation in which they were found: a text may be ironic, muddled or
-    a double negation, but who made an agent find it upholds something that is known.
+    and uphold the standard of the situation in which they were found: a text may be ironic, muddled or a double
+    negation, but the position of its author is known.
 
     Parameters
     ----------
@@ -23,11 +23,11 @@ def file_norm(content: str, behaviours: Iterable[Behaviour], taken_as: Callable[
     behaviours
         Behaviours that it may be about.
     taken_as
-        Of the name of a behaviour: the standard for it, 'for' or 'against', or '' where nothing is known.
+        Maps the name of a behaviour to its standard, 'for' or 'against', or to '' if it is unknown.
 
     Returns
     -------
-    (behaviour, standard) of each that is known; empty where the text mentions none of the behaviours.
+    (behaviour, standard) of each that is known; empty if the text mentions none of the behaviours.
     """
     behaviours = tuple(behaviours)
     for behaviour in behaviours:

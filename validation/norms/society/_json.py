@@ -1,4 +1,4 @@
-"""What members of a norm society hold, of parts that JSON has."""
+"""Members of a norm society as JSON."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from validation.norms.society._member import Member
 
 
 def member_to_dict(member: Member) -> dict[str, Any]:
-    """What a member holds."""
+    """The norms and the plan of a member."""
     norms = [
         {**asdict(norm), "about": [list(one) for one in member.about[norm.content]]}
         | ({"parts": list(member.parts[norm.content])} if norm.content in member.parts else {})
@@ -23,7 +23,7 @@ def member_to_dict(member: Member) -> dict[str, Any]:
 
 
 def plain(value: Any) -> Any:
-    """The same of parts that JSON has; sets are sorted."""
+    """The value in types that JSON has; sets are sorted."""
     if isinstance(value, (np.generic, np.ndarray)):
         return value.tolist()
     if isinstance(value, Real) and not isinstance(value, (int, float)):

@@ -1,7 +1,7 @@
-"""What one member of a norm society holds, and how that changes.
+"""The norms and the plan of one member of a norm society, and their changes.
 
 Norms are filed under the standards that they are about, (behaviour, 'for' or 'against') each, since texts alone don't
-say what contradicts what. An abstract norm is about all that its parts are about.
+show contradictions. An abstract norm is about everything that its parts are about.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Member:
     Parameters
     ----------
     agent
-        Who it is.
+        The agent.
     database
         Its norms.
     plan
@@ -31,7 +31,7 @@ class Member:
     about
         {content: standards} of the norms in the database.
     parts
-        {content: contents} of the abstract norms that are qualified or superseded, and what each replaced.
+        {content: contents} of the abstract norms that are qualified or superseded, and the norms that each replaced.
     """
 
     agent: NormAgent
@@ -47,9 +47,9 @@ class Member:
 
     @cached_property
     def held(self) -> Mapping[Standard, str]:
-        """{standard: level} of all that its qualified norms are about: 'qualified', 'complying' or 'superseded'.
+        """{standard: level} of all standards of its qualified norms: 'qualified', 'complying' or 'superseded'.
 
-        A norm of its own counts before an abstract one, one that is planned by before one that is not.
+        A norm of its own counts before an abstract one, and one that it plans by before one that it does not.
         """
         order = ("superseded", "qualified", "complying")
         levels: dict[Standard, str] = {}
@@ -62,22 +62,22 @@ class Member:
 
     @cached_property
     def informed(self) -> tuple[PersonalNorm, ...]:
-        """What it was told of and has not accepted, but for behaviours of which it holds a norm; the last one last."""
+        """Norms it knows of and has not accepted, except for behaviours with a norm of its own; the last one last."""
         decided = {behaviour for behaviour, _ in self.held}
         told = (norm for norm in self.database.norms if norm.state == "informed")
         return tuple(norm for norm in told if decided.isdisjoint(b for b, _ in self.about[norm.content]))
 
     @cached_property
     def informed_last(self) -> Mapping[str, str]:
-        """{behaviour: 'for' or 'against'}, the last standard of each that it was informed of and has not accepted."""
+        """{behaviour: 'for' or 'against'}, the last standard of each among `informed`."""
         return {behaviour: standard for norm in self.informed for behaviour, standard in self.about[norm.content]}
 
     def upheld(self, behaviour: str) -> str:
-        """The standard for this behaviour that it holds, '' where there is none."""
+        """The standard for this behaviour that it holds, '' if there is none."""
         return next((standard for other, standard in self.held if other == behaviour), "")
 
     def told_of(self, norm: PersonalNorm, about: tuple[Standard, ...]) -> Member:
-        """With `norm` as the last of what it is informed of; norms that it holds or has superseded stay as they are."""
+        """With `norm` as the last in its information; norms that it holds or has superseded stay as they are."""
         rest = [other for other in self.database.norms if other.content != norm.content]
         if any(other.valid for other in self.database.norms if other.content == norm.content):
             return self
@@ -85,11 +85,11 @@ class Member:
         return replace(self, database=database, about={**self.about, norm.content: about})
 
     def accepts(self, norm: PersonalNorm, about: tuple[Standard, ...]) -> Member:
-        """With `norm` qualified, and in place of all norms that it contradicts.
+        """With `norm` qualified, in place of all norms that it contradicts.
 
         Norms that lose become information. Of an abstract norm that loses, the parts that are not contradicted hold
-        again. A norm that was superseded is planned by at once, as its abstract norm was, and an abstract norm is no
-        longer needed where all of its parts hold again.
+        again. A norm that was superseded is planned by at once, as its abstract norm was, and an abstract norm is
+        dropped where all of its parts hold again.
         """
         norms = {other.content: other for other in self.database.norms}
         parts, follows = dict(self.parts), set(self.plan.follows)
@@ -119,7 +119,7 @@ class Member:
         return _member(self, NormDatabase(tuple(norms.values())), filed, parts, follows)
 
     def plans_by(self, plan: Plan) -> Member:
-        """With another plan; what it has planned by before it goes on to plan by."""
+        """With another plan; it goes on to plan by the norms of earlier ones."""
         follows = plan.follows | self.plan.follows
         made = replace(self, plan=Plan(plan.text, follows))
         return _member(made, self.database, self.about, self.parts, follows)

@@ -1,4 +1,4 @@
-"""The questions of a norm society to its operations, whose answers go into a log and are taken from it again."""
+"""Questions of a norm society to its operations; answers go into a log and are recalled from it."""
 
 from __future__ import annotations
 
@@ -17,11 +17,10 @@ from validation.norms.society._json import plain
 
 
 class Questions:
-    """Asks the operations, or recalls what they answered before the run was interrupted.
+    """Asks the operations, or recalls their answers from before an interruption.
 
-    A line of the log is an event, since random numbers belong to events: [operation, name of the agent, answer] of all
-    that was asked, without an answer where none could be used, and what the operations kept of their conversation
-    with a model.
+    A line of the log is an event, since random numbers belong to events: [operation, name of the agent, answer] of each
+    question, without an answer if none could be used, and the operations' own record of the exchange with a model.
 
     Attributes
     ----------
@@ -41,7 +40,7 @@ class Questions:
 
     @contextmanager
     def of_event(self, number: int, rng: np.random.Generator) -> Iterator[None]:
-        """All that is asked within belongs to event `number`, the start being 0."""
+        """All questions within belong to event `number`, the start being 0."""
         self._rng, self._given, self._known = rng, [], None
         if number < len(self._log.lines):
             with self._log.answers(number) as line:
@@ -54,7 +53,7 @@ class Questions:
             self._write()
 
     def __call__(self, operation: str, no: Any, agent: NormAgent, *asked: Any) -> Any:
-        """The answer, or `no` where there is none that can be used."""
+        """The answer, or `no` if there is no usable one."""
         if self._known is None:
             answered = self._ask(operation, agent, *asked)
             self._given.append([operation, agent.name, *answered])

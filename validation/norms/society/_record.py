@@ -1,4 +1,4 @@
-"""What is recorded of a norm society, event by event."""
+"""The record of a norm society, event by event."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ OPERATIONS = tuple(name for name in vars(SocietyOperations) if not name.startswi
 
 
 class Record:
-    """The members of a society as they change, and what is to be told of them.
+    """The members of a society as they change, and its observables.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class Record:
         self._what.append(event.what)
 
     def dataset(self, events_per_day: float, unparsed: Mapping[str, int]) -> xr.Dataset:
-        """All of it as variables, and how often each operation had no usable answer."""
+        """The observables as variables, and how often each operation had no usable answer."""
         seen, shares = map(np.array, zip(*self._rows, strict=True))
         shares = shares.reshape(len(seen), len(SHARES), -1, len(STANDARDS)) / len(self.members)
         by_behaviour, by_standard = ("event", "behaviour"), ("event", "behaviour", "standard")

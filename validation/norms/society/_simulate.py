@@ -41,52 +41,51 @@ def simulate_society(
     log: str | os.PathLike[str] | None = None,
     progress: bool = False,
 ) -> xr.Dataset:
-    """A norm society in one café, agent by agent and norm by norm.
+    """Simulate a norm society in one café, agent by agent and norm by norm.
 
-    Entrepreneurs create norms and keep to them; the others have none. Then there is one event after the other: an
-    encounter of two distinct agents, observer and actor, about one of the behaviours, all uniformly at random; or one
-    agent makes a plan; or one looks whether its norms are to be synthesised. These come with probabilities
-    proportional to B · encounters_per_day, plans_per_day and syntheses_per_day, for B behaviours, so that an agent has
-    as many of each a day on average. With `TableOperations` and one behaviour this is the process of
-    `theory.norms.reaction_model`, interaction by interaction. Source: [003] Sections 2 and 3.1.
+    Entrepreneurs create norms and keep to them; the others have none. Then events follow one another: two distinct
+    agents, observer and actor, have an encounter about one of the behaviours, all uniformly at random; or one agent
+    makes a plan; or one looks whether its norms need a synthesis. Their probabilities are proportional to B ·
+    encounters_per_day, plans_per_day and syntheses_per_day, for B behaviours, so an agent has as many of each a day on
+    average. With `TableOperations` and one behaviour this is the process of `theory.norms.reaction_model`, interaction
+    by interaction. Source: [003] Sections 2 and 3.1.
 
-    Where the model says more than [003] the society follows the model. A norm that passed the check replaces those for
-    the opposite standard; what an agent has once planned by, it goes on to plan by; it counts as told of a norm only
-    while it holds none for the same behaviour.
+    The society follows that model where [003] says less: a norm that passed the check replaces those for the opposite
+    standard; an agent goes on to plan by every norm that it has planned by; it counts as told of a norm only while it
+    holds none for the same behaviour.
 
-    Norms in a model's own words are filed under the behaviours that they mention: those that an entrepreneur creates
-    under the standard that it likes; what is found in a thought under the standard that was seen, in a conversation
-    under the one that the speaker holds, or if it holds none the opposite of what it saw; and what is found there about
-    another behaviour under the standard that the thinker or speaker holds. A norm about nothing that is known is held,
-    but is in no share and contradicts nothing.
+    Norms in a model's own words are filed under the behaviours that they mention: those of an entrepreneur under the
+    standard that it likes; those found in a thought under the standard that was seen, in a conversation under the
+    speaker's, or the opposite of what the speaker saw if it holds none; and those about another behaviour under the
+    thinker's or speaker's standard for it. A norm about nothing known is held, but is in no share and contradicts
+    nothing.
 
     Parameters
     ----------
     operations
-        Who decides (`theory.norms.SocietyOperations`): `TableOperations`, `policy_extraction.norms.NormOperations`, by
-        which a language model does, or your own.
+        The decisions (`theory.norms.SocietyOperations`): `TableOperations`, `policy_extraction.norms.NormOperations`
+        with a language model, or your own.
     agents
         N ≥ 2 agents with different names.
     behaviours
         Names of `theory.norms.BEHAVIOURS`, or `Behaviour`s, different ones.
     encounters
-        The run ends with this one, ≥ 1.
+        Encounters in the run, ≥ 1; the last one ends it.
     seed
-        0 to 2^63 - 1. An event's random numbers depend on the seed and its number only.
+        0 to 2^63 - 1. An event's random numbers depend only on the seed and its number.
     rates
-        By default those of `operations`, where it has rates, as `TableOperations` does; else `NormRates` without
-        utilities of other norms, for agents whose norms are all in their databases. With the default rates there is
-        one plan in 436 encounters about three behaviours; a short run with plans needs others.
+        By default those of `operations`, if it has rates, as `TableOperations` does; else `NormRates` without utilities
+        of other norms, for agents whose norms are all in their databases. With the default rates there is one plan in
+        436 encounters about three behaviours; a short run with plans needs others.
     n_created
         Norms that an entrepreneur creates, ≥ 1; 5 in [003] Appendix A.
     on_unparsed
-        What to do where a model gives no usable answer: 'raise' the error, or take it as 'no': no conflict, talk,
-        thought, norm, theme or new plan, a step of the check that fails, an action out of habit.
+        What to do if a model gives no usable answer: 'raise' the error, or take it as 'no': no conflict, talk, thought,
+        norm, theme or new plan, a step of the check that fails, an action out of habit.
     log
-        A file to which the answers of each event are written as soon as it is over, with the exchanges with a model. If
-        it holds an interrupted run of the same society, this is played again with the answers of the file and then goes
-        on, so that it comes to the same end as if it had not been interrupted. `encounters` and `on_unparsed` may
-        differ. Operations have to have an `identity` then.
+        A file for the answers of each event, written at its end, with the exchanges with a model. If it holds an
+        interrupted run of the same society, that run is repeated from the file and continued, with the same result as
+        without the interruption. `encounters` and `on_unparsed` may differ. Operations need an `identity` then.
     progress
         Show a progress bar.
 
@@ -95,16 +94,16 @@ def simulate_society(
     Dataset over `event`, 0 being the start, with `conflicts`, `thoughts` and `chats` (event, behaviour) so far, and the
     shares `accepted`, `complying`, `reached` and `informed` (event, behaviour, standard) of agents after the event;
     `unparsed` (operation), how often there was no usable answer. Coordinates `what` (event): 'start', 'encounter',
-    'plan' or 'synthesis', and `time` (event) in days, which such a number of events takes on average. The attr
-    `databases` is JSON: what each agent holds in the end.
+    'plan' or 'synthesis', and `time` (event), the average duration of so many events in days. The attr `databases` is
+    JSON: the norms and plan of each agent in the end.
 
-    Where `operations` have norms for agents who are no entrepreneurs of the society, a `UserWarning` names them.
+    A `UserWarning` names agents for whom `operations` have norms but who are no entrepreneurs of the society.
 
     Raises
     ------
     InputError
         If an argument is out of range, `log` holds another society or answers to other questions, or an operation
-        answers what it must not, as a utility outside 1 to 100; `log` keeps the events before.
+        gives an answer that is not allowed, as a utility outside 1 to 100; `log` keeps the events before.
     StorageError
         If `log` can't be written.
 
@@ -151,7 +150,7 @@ def simulate_society(
 
 
 def _warn_of_unused(operations: SocietyOperations, agents: Sequence[NormAgent]) -> None:
-    """Norms may have been given for a name with a slip in it, and its owner would start without them."""
+    """A norm may be given for a misspelt name, whose owner would then start without it."""
     entrepreneurs = {agent.name for agent in agents if agent.type == "entrepreneur"}
     if unused := [name for name in getattr(operations, "created_for", ()) if name not in entrepreneurs]:
         warnings.warn(
@@ -183,7 +182,7 @@ def _society(
     rates: NormRates | None,
     n_created: int,
 ) -> tuple[tuple[Behaviour, ...], NormRates, dict[str, Any]]:
-    """Behaviours and rates, and what determines a run beside its seed."""
+    """Behaviours and rates, and everything that determines a run beside its seed."""
     for name in OPERATIONS:
         if isinstance(operations, type) or not callable(getattr(operations, name, None)):
             raise InputError(f"operations = {operations!r}: expected an object with a method {name}")
