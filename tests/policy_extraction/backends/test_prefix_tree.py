@@ -26,9 +26,9 @@ from policy_extraction.backends.local._memory_budget import GIB, MOST_TOKENS_CPU
 from policy_extraction.backends.local._packed import packed_linears
 from policy_extraction.backends.local._parallel import AbandonedError, check_awaited, in_order
 from policy_extraction.backends.local._passes import Beginning, Room, tree_scores
+from policy_extraction.backends.local._prefix_tree import Edge, sequences_of, tree
 from policy_extraction.backends.local._tokens import Question, questions
 from policy_extraction.backends.local._transformers import given
-from policy_extraction.backends.local._prefix_tree import Edge, sequences_of, tree
 from policy_extraction.prompts import Payoffs
 from policy_extraction.prompts._questions import all_memories, prompts
 

@@ -11,7 +11,7 @@ import json
 import math
 from collections import Counter
 from dataclasses import replace
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,13 +20,20 @@ import xarray as xr
 from matplotlib.image import imread
 from scipy.stats import binomtest, chisquare, norm
 
-import policy_extraction
 import validation
 from _openai_server import Behaviour, serving
+from _prompt_files import PACKAGED, changed
 from meanfield import InputError, StorageError, UnparsedError, load, save
 from policy_extraction._toolbox.json_replies import ReplyError
 from policy_extraction.backends.api import OpenAIBackend
-from policy_extraction.flag_game import FLAG_GAME_002, StandIn, probe_memory_conflict, susceptibility_line
+from policy_extraction.flag_game import (
+    FLAG_GAME_002,
+    StandIn,
+    load_prompts,
+    play,
+    probe_memory_conflict,
+    susceptibility_line,
+)
 from policy_extraction.flag_game._log import Call, CallLog
 from policy_extraction.flag_game._prompts import SLOTS, TASKS
 from policy_extraction.flag_game._replies import Expected, parse_reply
@@ -35,6 +42,8 @@ from validation.flag_game import endpoints
 
 AB = ("Austria", "Bahamas")
 POOL = tuple(flag.country for flag in FLAGS)
+PACKAGED_FILE = PACKAGED / "flag_game_002.toml"
+each_protocol = pytest.mark.parametrize("protocol", ["pairwise", "broadcast", "manager"])
 
 
 def dot(shade: int) -> bytes:
@@ -117,7 +126,7 @@ def test_a_bound_of_the_susceptibility_ladder_belongs_to_the_range_below(protoco
 def test_without_alpha_nothing_is_said_about_social_evidence(protocol):
     def asked(alpha):
         agent = Recorder()
-        policy_extraction.flag_game.play([agent] * 3, [A, A, B], AB, protocol=protocol, alpha=alpha, rounds=1, seed=1)
+        play([agent] * 3, [A, A, B], AB, protocol=protocol, alpha=alpha, rounds=1, seed=1)
         return [call["user"] for call in agent.asked]
 
     line = susceptibility_line(0.9, protocol) + "\n"
@@ -128,36 +137,19 @@ def test_without_alpha_nothing_is_said_about_social_evidence(protocol):
 
 # Prompts of one's own
 
-PACKAGED = Path(policy_extraction.__file__).parent / "prompts" / "templates" / "flag_game_002.toml"
-
 
 @pytest.fixture
 def own(tmp_path):
-    """Writes a file of prompts: the published one with pieces exchanged, each of which it must hold."""
-
-    def write(*changes: tuple[str, str]) -> Path:
-        text = PACKAGED.read_text(encoding="utf-8").replace("flag-game-002/1", "mine/1")
-        for old, new in changes:
-            assert old in text
-            text = text.replace(old, new)
-        path = tmp_path / "mine.toml"
-        path.write_text(text, encoding="utf-8")
-        return path
-
-    return write
+    return partial(changed, PACKAGED_FILE, tmp_path)
 
 
 def test_the_packaged_file_is_one_like_any_other():
-    assert (
-        policy_extraction.flag_game.load_prompts(PACKAGED)
-        == FLAG_GAME_002
-        == policy_extraction.flag_game.load_prompts(str(PACKAGED))
-    )
+    assert load_prompts(PACKAGED_FILE) == FLAG_GAME_002 == load_prompts(str(PACKAGED_FILE))
     # Logs and results of earlier games hold it
     assert FLAG_GAME_002.sha256 == "b64cb0a84b2ef8694f2e78789b8283ab8958051169bc7d026951cba309e07395"
 
 
-@pytest.mark.parametrize("protocol", ["pairwise", "broadcast", "manager"])
+@each_protocol
 def test_prompts_of_ones_own_are_played(own, protocol):
     """Other words around the same slots change nothing for who reads the slots only."""
     path = own(
@@ -167,7 +159,7 @@ def test_prompts_of_ones_own_are_played(own, protocol):
         ("Your previous answer was not accepted: $problem.", "No:\\n$problem!"),
         ("Balance your own", "Mix your own"),
     )
-    prompts = policy_extraction.flag_game.load_prompts(path)
+    prompts = load_prompts(path)
 
     def game(prompts):
         agent = Recorder(
@@ -175,9 +167,7 @@ def test_prompts_of_ones_own_are_played(own, protocol):
         )
         head = StandIn({}, AB, uptake=1.0, prompts=prompts) if protocol == "manager" else None
         options = {"protocol": protocol, "manager": head, "alpha": None if head else 0.5, "m": 2, "seed": 5}
-        played = policy_extraction.flag_game.play(
-            [agent] * 4, [A, B, UNSURE, UNSURE], AB, rounds=4, prompts=prompts, **options
-        )
+        played = play([agent] * 4, [A, B, UNSURE, UNSURE], AB, rounds=4, prompts=prompts, **options)
         return played, agent.asked
 
     (mine, asked), (theirs, _) = game(prompts), game(FLAG_GAME_002)
@@ -199,7 +189,7 @@ def test_a_missing_slot_is_named(own, kind, slot):
     without = task.user.replace(f"${{{slot}}}", "").replace(f"${slot}", "")
     assert without != task.user
     with pytest.raises(InputError) as error:
-        policy_extraction.flag_game.load_prompts(own((task.user, without)))
+        load_prompts(own((task.user, without)))
     assert str(error.value) == f"prompts mine/1: {kind}.user lacks the slot ${slot}"
     with pytest.raises(InputError, match=f"{kind}.user lacks the slot"):
         replace(FLAG_GAME_002, **{kind: replace(task, user=without)})
@@ -242,16 +232,9 @@ FIRST = '{"country": "<one allowed country>"}'
 def test_wrong_prompts_are_one_clear_line(own, change, message):
     path = own(change)
     with pytest.raises(InputError) as error:
-        policy_extraction.flag_game.load_prompts(path)
+        load_prompts(path)
     assert message in str(error.value)
     assert "\n" not in str(error.value)
-
-
-def test_prompts_that_cannot_be_read_are_one_clear_line(tmp_path):
-    for path, message in ((tmp_path / "absent.toml", "No such file"), (tmp_path / "binary.toml", "no UTF-8 text")):
-        (tmp_path / "binary.toml").write_bytes(b"\xff\xfe")
-        with pytest.raises(InputError, match=message):
-            policy_extraction.flag_game.load_prompts(path)
 
 
 # Answers
@@ -265,7 +248,7 @@ def test_an_answer_may_have_its_keys_in_any_order():
     assert list(found.items()) == list(GOOD.items())
 
 
-@pytest.mark.parametrize("protocol", ["pairwise", "broadcast", "manager"])
+@each_protocol
 def test_what_others_are_told_does_not_depend_on_the_order_of_keys(protocol):
     class Writer:
         name = "writer"
@@ -282,7 +265,7 @@ def test_what_others_are_told_does_not_depend_on_the_order_of_keys(protocol):
     for order in (1, -1):
         team = [Writer(order), Writer(order)]
         manager = {"manager": team[0]} if protocol == "manager" else {}
-        policy_extraction.flag_game.play(team, [A, B], AB, protocol=protocol, m=3, rounds=2, seed=1, **manager)
+        play(team, [A, B], AB, protocol=protocol, m=3, rounds=2, seed=1, **manager)
         asked.append([one.asked for one in team])
     assert asked[0] == asked[1]
 
@@ -325,7 +308,7 @@ def test_an_agent_must_say_who_it_is_as_it_was_told():
 
 def test_a_refused_answer_is_asked_for_again_with_the_allowed_list():
     bad = Recorder(spoil=lambda number, user: '{"country": "Prussia"}' if number in (0, 1) else None)
-    result = policy_extraction.flag_game.play([bad, OBSERVER], [A, B], AB, protocol="broadcast", rounds=1, seed=3)
+    result = play([bad, OBSERVER], [A, B], AB, protocol="broadcast", rounds=1, seed=3)
     first, second, third = (call["user"] for call in bad.asked[:3])
     listed = 'Allowed countries: ["Austria", "Bahamas"]'
     assert listed not in first
@@ -341,7 +324,7 @@ def test_a_refused_answer_is_asked_for_again_with_the_allowed_list():
 def test_other_protocols_list_the_countries_at_once(protocol):
     agent = Recorder()
     head = agent if protocol == "manager" else None
-    policy_extraction.flag_game.play([agent] * 2, [A, B], AB, protocol=protocol, manager=head, rounds=1, seed=3)
+    play([agent] * 2, [A, B], AB, protocol=protocol, manager=head, rounds=1, seed=3)
     assert all("Allowed countries: [" in call["user"] for call in agent.asked)
 
 
@@ -349,13 +332,13 @@ def test_an_agent_that_never_answers_ends_the_game_and_the_log_keeps_the_answers
     mute = Recorder(spoil=lambda number, user: "I see red." if number < 4 else None)
     options = {"rounds": 1, "seed": 0, "log": tmp_path / "game.jsonl"}
     with pytest.raises(UnparsedError, match=r"max_tries = 4: parrot, agent 0, .*\(probe, step 0\).*I see red") as error:
-        policy_extraction.flag_game.play([mute, PARROT], [A, B], AB, max_tries=4, **options)
+        play([mute, PARROT], [A, B], AB, max_tries=4, **options)
     assert "\n" not in str(error.value)
     lines = [json.loads(line) for line in (tmp_path / "game.jsonl").read_text().splitlines()[1:]]
     assert [(line["role"], line["attempt"], line["answer"]) for line in lines] == [
         ("probe", attempt, "I see red.") for attempt in range(4)
     ]
-    result = policy_extraction.flag_game.play([mute, PARROT], [A, B], AB, max_tries=5, **options)
+    result = play([mute, PARROT], [A, B], AB, max_tries=5, **options)
     assert result["retries"].item() == 4
 
 
@@ -373,9 +356,7 @@ def voter_law(n_true: int, n: int, steps: int, pairs: int) -> np.ndarray:
 def test_agents_that_repeat_what_they_hear_are_the_voter_model():
     games = xr.concat(
         [
-            policy_extraction.flag_game.play(
-                [PARROT] * 4, [A, A, A, B], AB, rounds=2, patience=None, m=1, seed=seed, truth="Austria"
-            )
+            play([PARROT] * 4, [A, A, A, B], AB, rounds=2, patience=None, m=1, seed=seed, truth="Austria")
             for seed in range(400)
         ],
         "run",
@@ -391,7 +372,7 @@ def test_agents_that_repeat_what_they_hear_are_the_voter_model():
 
 
 def test_observers_of_sure_crops_stay_polarised():
-    result = policy_extraction.flag_game.play([OBSERVER] * 4, [A, A, B, B], AB, rounds=3, seed=1)
+    result = play([OBSERVER] * 4, [A, A, B, B], AB, rounds=3, seed=1)
     assert endpoints(result["final_report"], "Austria")["endpoint"].item() == "polarization"
     assert result["final_report"].values.tolist() == [["Austria", "Austria", "Bahamas", "Bahamas"]]
 
@@ -407,9 +388,7 @@ def test_the_stand_in_updates_as_the_equations_say(uptake, answer):
 
 def test_a_message_is_remembered_by_its_listener_and_forgotten_after_eight_more():
     agents = [Recorder() for _ in range(3)]
-    result = policy_extraction.flag_game.play(
-        agents, [A, A, B], AB, rounds=12, patience=None, probe_every=1, m=2, seed=4
-    )
+    result = play(agents, [A, A, B], AB, rounds=12, patience=None, probe_every=1, m=2, seed=4)
     heard: list[list[str]] = [[], [], []]
     got: Counter[tuple[int, ...]] = Counter()
     numbers = [0, 0, 0]
@@ -442,20 +421,18 @@ def test_a_message_is_remembered_by_its_listener_and_forgotten_after_eight_more(
 def test_a_game_ends_after_five_unanimous_probes(protocol, steps):
     head = StandIn({}, AB, uptake=1.0) if protocol == "manager" else None
     options = {"protocol": protocol, "manager": head, "seed": 2}
-    result = policy_extraction.flag_game.play([PARROT] * 3, [A] * 3, AB, **options)
+    result = play([PARROT] * 3, [A] * 3, AB, **options)
     assert (result["steps"].item(), result["stopped"].item()) == (steps, True)
     assert result.sizes["probe"] == 17
     assert (result["report"].values[0, :6] == "Austria").all()
     assert result["report"].isnull().values[0, 6:].all()
-    on = policy_extraction.flag_game.play([PARROT] * 3, [A] * 3, AB, patience=None, **options)
+    on = play([PARROT] * 3, [A] * 3, AB, patience=None, **options)
     assert (on["steps"].item(), on["stopped"].item()) == (steps // 5 * 16, False)
 
 
 def test_a_manager_that_disagrees_keeps_the_game_going():
     stubborn = Recorder(spoil=lambda number, user: '{"country": "Bahamas", "reason": "I know."}')
-    result = policy_extraction.flag_game.play(
-        [OBSERVER] * 2, [A, A], AB, protocol="manager", manager=stubborn, rounds=7, seed=2, truth="Austria"
-    )
+    result = play([OBSERVER] * 2, [A, A], AB, protocol="manager", manager=stubborn, rounds=7, seed=2, truth="Austria")
     assert (result["steps"].item(), result["stopped"].item()) == (7, False)
     assert result["manager_report"].item() == "Bahamas"
     assert validation.flag_game.accuracy(result)["collective_accuracy"].item() == 0
@@ -464,9 +441,7 @@ def test_a_manager_that_disagrees_keeps_the_game_going():
 
 def test_a_manager_sees_no_crop_and_takes_the_plurality_that_all_then_remember():
     head, observers = Recorder(StandIn({}, AB, uptake=1.0)), [Recorder() for _ in range(3)]
-    result = policy_extraction.flag_game.play(
-        observers, [A, A, B], AB, protocol="manager", manager=head, rounds=2, seed=5
-    )
+    result = play(observers, [A, A, B], AB, protocol="manager", manager=head, rounds=2, seed=5)
     assert [call["image_png"] for call in head.asked] == [None, None]
     assert result["initial_report"].values.tolist() == [["Austria", "Austria", "Bahamas"]]
     assert result["manager_decision"].isnull().values.tolist() == [[True, False, False]]
@@ -480,7 +455,7 @@ def test_a_manager_sees_no_crop_and_takes_the_plurality_that_all_then_remember()
 
 def test_in_a_broadcast_all_see_the_others_statements_and_name_who_influenced_them():
     team = [Recorder(PARROT), Recorder(PARROT), Recorder(OBSERVER), Recorder(PARROT)]
-    result = policy_extraction.flag_game.play(team, [A, B, B, B], AB, protocol="broadcast", rounds=1, m=1, seed=6)
+    result = play(team, [A, B, B, B], AB, protocol="broadcast", rounds=1, m=1, seed=6)
     statement, decision = team[0].asked
     assert 'exactly "parrot"' in statement["user"]
     shown = decision["user"].split("this round:\n")[1].splitlines()[:3]
@@ -510,9 +485,7 @@ def test_the_initial_accuracy_is_that_of_the_ideal_observer(yemen):
     head = StandIn({}, POOL, uptake=1.0)
     runs = 30
     games = [
-        policy_extraction.flag_game.play(
-            [agent] * len(crops), crops, POOL, protocol="manager", manager=head, rounds=1, seed=s, m=1
-        )
+        play([agent] * len(crops), crops, POOL, protocol="manager", manager=head, rounds=1, seed=s, m=1)
         for s in range(runs)
     ]
     hits = (xr.concat(games, "run")["initial_report"] == "Yemen").values
@@ -530,9 +503,7 @@ def test_the_initial_accuracy_is_that_of_the_ideal_observer(yemen):
 def test_the_likeliest_answer_is_right_where_the_truth_is_likeliest(yemen):
     p, crops = yemen
     agent = StandIn(dict(zip(crops, p.values, strict=True)), POOL, uptake=0.5)
-    result = policy_extraction.flag_game.play(
-        [agent] * len(crops), crops, POOL, protocol="broadcast", rounds=1, seed=1, truth="Yemen"
-    )
+    result = play([agent] * len(crops), crops, POOL, protocol="broadcast", rounds=1, seed=1, truth="Yemen")
     ties = np.isclose(p.values, p.max("country").values[:, None])
     truth = POOL.index("Yemen")
     right = result["initial_report"].values[0] == "Yemen"
@@ -544,17 +515,15 @@ def test_the_likeliest_answer_is_right_where_the_truth_is_likeliest(yemen):
 # Logs
 
 
-@pytest.mark.parametrize("protocol", ["pairwise", "broadcast", "manager"])
+@each_protocol
 def test_an_interrupted_game_goes_on_and_comes_to_the_same_end(tmp_path, protocol):
     agent = StandIn(SEEN, AB, uptake=0.3, answers="sampled")
     log = tmp_path / "game.jsonl"
 
-    def play(agent, **more):
+    def game(agent, **more):
         head = StandIn({}, AB, uptake=1.0) if protocol == "manager" else None
-        team = [agent] * 4
-        return policy_extraction.flag_game.play(
-            team, [A, B, UNSURE, UNSURE], AB, protocol=protocol, manager=head, rounds=3, seed=7, patience=None, **more
-        )
+        options = {"protocol": protocol, "manager": head, "rounds": 3, "seed": 7, "patience": None, **more}
+        return play([agent] * 4, [A, B, UNSURE, UNSURE], AB, **options)
 
     class CutOffError(Exception):
         pass
@@ -565,56 +534,48 @@ def test_an_interrupted_game_goes_on_and_comes_to_the_same_end(tmp_path, protoco
         return
 
     whole = Recorder(agent)
-    expected = play(whole)
+    expected = game(whole)
     with pytest.raises(CutOffError):
-        play(Recorder(agent, cut_off), log=log)
+        game(Recorder(agent, cut_off), log=log)
     log.write_bytes(log.read_bytes()[:-5])  # the process died while it wrote
     rest = Recorder(agent)
-    assert play(rest, log=log).identical(expected)
+    assert game(rest, log=log).identical(expected)
     assert len(rest.asked) == len(whole.asked) - 10
     again = Recorder(agent)
-    assert play(again, log=log).identical(expected)
+    assert game(again, log=log).identical(expected)
     assert not again.asked
-    assert play(agent, concurrency=3).identical(expected)
+    assert game(agent, concurrency=3).identical(expected)
 
 
 def test_a_game_that_is_over_can_be_made_longer(tmp_path):
     options = {"seed": 3, "patience": None, "m": 1}
     first, rest, whole = Recorder(), Recorder(), Recorder()
-    policy_extraction.flag_game.play([first] * 3, [A, B, B], AB, rounds=1, log=tmp_path / "game.jsonl", **options)
-    longer = policy_extraction.flag_game.play(
-        [rest] * 3, [A, B, B], AB, rounds=4, log=tmp_path / "game.jsonl", **options
-    )
-    assert longer.identical(policy_extraction.flag_game.play([whole] * 3, [A, B, B], AB, rounds=4, **options))
+    play([first] * 3, [A, B, B], AB, rounds=1, log=tmp_path / "game.jsonl", **options)
+    longer = play([rest] * 3, [A, B, B], AB, rounds=4, log=tmp_path / "game.jsonl", **options)
+    assert longer.identical(play([whole] * 3, [A, B, B], AB, rounds=4, **options))
     assert len(first.asked) + len(rest.asked) == len(whole.asked)
 
 
-def test_a_log_of_another_game_is_refused(tmp_path):
+def test_logs_of_something_else_are_refused_and_half_a_first_line_is_begun_anew(tmp_path):
     log = tmp_path / "game.jsonl"
-    policy_extraction.flag_game.play([PARROT] * 2, [A, B], AB, rounds=1, seed=1, log=log)
-    with pytest.raises(InputError, match="it holds a flag game with seed = 1, expected 2"):
-        policy_extraction.flag_game.play([PARROT] * 2, [A, B], AB, rounds=1, seed=2, log=log)
-    changed = log.read_text().replace("identification game", "guessing game")
-    log.write_text(changed)
-    with pytest.raises(InputError, match="probe of agent 0 at step 0 was asked something else"):
-        policy_extraction.flag_game.play([PARROT] * 2, [A, B], AB, rounds=1, seed=1, log=log)
-    log.write_text("{}\n[]\n")
-    with pytest.raises(InputError, match="damaged"):
-        policy_extraction.flag_game.play([PARROT] * 2, [A, B], AB, rounds=1, seed=1, log=log)
-    with pytest.raises(StorageError, match="can't be read and written"):
-        policy_extraction.flag_game.play([PARROT] * 2, [A, B], AB, rounds=1, seed=1, log=tmp_path)
-
-
-def test_a_file_that_is_no_log_is_left_as_it_is_and_half_a_first_line_is_begun_anew(tmp_path):
-    log = tmp_path / "game.jsonl"
-    policy_extraction.flag_game.play([PARROT] * 2, [A, B], AB, rounds=1, seed=1, log=log)
+    game = partial(play, [PARROT] * 2, [A, B], AB, rounds=1, log=log)
+    game(seed=1)
     content = log.read_text()
-    log.write_text("a letter without an end of line")
-    with pytest.raises(InputError, match="no log of a flag game"):
-        policy_extraction.flag_game.play([PARROT] * 2, [A, B], AB, rounds=1, seed=1, log=log)
-    assert log.read_text() == "a letter without an end of line"
+    with pytest.raises(InputError, match="it holds a flag game with seed = 1, expected 2"):
+        game(seed=2)
+    for text, message in (
+        (content.replace("identification game", "guessing game"), "probe of agent 0 at step 0 was asked something"),
+        ("{}\n[]\n", "damaged"),
+        ("a letter without an end of line", "no log of a flag game"),
+    ):
+        log.write_text(text)
+        with pytest.raises(InputError, match=message):
+            game(seed=1)
+        assert log.read_text() == text
+    with pytest.raises(StorageError, match="can't be read and written"):
+        game(seed=1, log=tmp_path)
     log.write_text(content[:20])
-    policy_extraction.flag_game.play([PARROT] * 2, [A, B], AB, rounds=1, seed=1, log=log)
+    game(seed=1)
     assert log.read_text() == content
 
 
@@ -630,7 +591,7 @@ def test_logs_that_were_written_before_can_be_read(tmp_path):
 
 
 def test_a_game_can_be_saved(tmp_path):
-    game = policy_extraction.flag_game.play([PARROT] * 2, [A, A], AB, rounds=8, seed=1, truth="Austria")
+    game = play([PARROT] * 2, [A, A], AB, rounds=8, seed=1, truth="Austria")
     save(game, tmp_path / "game.nc")
     read = load(tmp_path / "game.nc")
     assert read["final_report"].values.tolist() == [["Austria", "Austria"]]
@@ -694,7 +655,7 @@ class Eye:
         return self.agent.complete(system, text["text"], image_png=crop).encode()
 
 
-@pytest.mark.parametrize("protocol", ["pairwise", "broadcast", "manager"])
+@each_protocol
 def test_a_vision_model_over_http_plays_as_it_does_at_home(protocol):
     places = [(0, 0), (6, 4), (18, 10)]
     flag = flag_of("Sudan")
@@ -712,9 +673,9 @@ def test_a_vision_model_over_http_plays_as_it_does_at_home(protocol):
     with serving(behaviour) as address:
         backend = OpenAIBackend("eye", base_url=address, api_key="k", backoff=0.01)
         manager = {"manager": backend if head else None}
-        remote = policy_extraction.flag_game.play([backend] * 3, crops, POOL, concurrency=3, **manager, **options)
+        remote = play([backend] * 3, crops, POOL, concurrency=3, **manager, **options)
     named = StandIn(dict(zip(crops, rows, strict=True)), POOL, uptake=0.4, name="eye")
-    local = policy_extraction.flag_game.play([named] * 3, crops, POOL, manager=named if head else None, **options)
+    local = play([named] * 3, crops, POOL, manager=named if head else None, **options)
     assert remote.identical(local)
     for crop, picture in zip(crops, pixels, strict=True):
         assert np.array_equal(eye.pictures[crop][..., :3], picture)
@@ -767,9 +728,7 @@ GAME: dict[str, Any] = {"agents": [PARROT] * 2, "crops": [A, B], "countries": AB
 def test_bad_input_is_named(change, message):
     arguments = {**GAME, **change}
     with pytest.raises(InputError) as error:
-        policy_extraction.flag_game.play(
-            arguments.pop("agents"), arguments.pop("crops"), arguments.pop("countries"), **arguments
-        )
+        play(arguments.pop("agents"), arguments.pop("crops"), arguments.pop("countries"), **arguments)
     assert message in str(error.value)
     assert "\n" not in str(error.value)
 

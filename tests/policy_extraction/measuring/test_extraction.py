@@ -12,7 +12,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import xarray as xr
 
 pytest.importorskip("torch", reason="language models need the extra llm")
 pytest.importorskip("transformers", reason="language models need the extra llm")
@@ -92,12 +91,14 @@ PLAIN_CHAT = "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}"
 THINKS = PLAIN_CHAT + "<a>{% if enable_thinking is not defined %}<think>{% endif %}"
 REFUSES = "{% for m in messages %}{% if m.role == 'system' %}{{ raise_exception('no system role') }}{% endif %}"
 DROPS = "{% for m in messages %}{% if m.role != 'system' %}"
+DATED = "{{ strftime_now('%d %b %Y') if strftime_now is defined else '' }}"
 
 
 @pytest.mark.parametrize(
     ("chat", "expected"),
     [
         (CHAT, "<system>S\n<user>U\n<a>A"),
+        (DATED + CHAT, "26 Jul 2024<system>S\n<user>U\n<a>A"),
         (REFUSES + "<{{ m.role }}>{{ m.content }}{% endfor %}<a>", "<user>S\n\nU<a>A"),
         (DROPS + "<{{ m.role }}>{{ m.content }}{% endif %}{% endfor %}<a>", "<user>S\n\nU<a>A"),
         ("", "S\n\nU\n\nA"),
@@ -105,16 +106,6 @@ DROPS = "{% for m in messages %}{% if m.role != 'system' %}"
         (PLAIN_CHAT + "<a><think>\n", "<system>S<user>U<a><think>\n\n</think>\n\nA"),
         (PLAIN_CHAT + "<a><think></think>", "<system>S<user>U<a><think></think>A"),
         (PLAIN_CHAT + "<|start|>assistant", "<system>S<user>U<|start|>assistant<|channel|>final<|message|>A"),
-    ],
-    ids=[
-        "system role",
-        "system role refused",
-        "system role dropped",
-        "no chat template",
-        "thinking can be switched off",
-        "thinking begins",
-        "thinking has ended",
-        "channels",
     ],
 )
 def test_messages_go_through_the_chat_template(chat, expected):
@@ -124,11 +115,6 @@ def test_messages_go_through_the_chat_template(chat, expected):
 def test_a_system_message_stays_one_where_the_chat_template_trims():
     chat = "{% for m in messages %}<{{ m.role }}>{{ m.content | trim }}{% endfor %}<a>"
     assert render(letter_tokenizer(chat=chat), Prompt("S\n", "U", "A")) == "<system>S<user>U<a>A"
-
-
-def test_a_chat_template_that_dates_its_messages_gives_the_same_prompt_every_day():
-    chat = "{{ strftime_now('%d %b %Y') if strftime_now is defined else '' }}" + CHAT
-    assert render(letter_tokenizer(chat=chat), Prompt("S", "U", "A")) == "26 Jul 2024<system>S\n<user>U\n<a>A"
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, "many", None, True])
@@ -233,11 +219,6 @@ def test_three_words_are_asked_in_all_six_orders(pair):
     assert len(set(policy["order_label"].values.tolist())) == 6
 
 
-def test_progress_counts_prompts(pair, capsys):
-    extract(pair, words=HIS_HER, memory_length=1, template=SHORT, progress=True)
-    assert "10/10" in capsys.readouterr().err
-
-
 # --- cache ---------------------------------------------------------------------------------------------------------
 
 
@@ -300,7 +281,6 @@ def test_a_damaged_record_is_measured_anew(small):
         ({"words": [("a", "b"), ("a", "b", "c")]}, "sets of equal size"),
         ({"words": [("a", "b"), ("a", "b")]}, "twice"),
         ({"memory_length": 0}, "memory_length = 0: expected a whole number from 1 to"),
-        ({"temperature": 0}, "temperature = 0"),
         ({"temperature": float("nan")}, "temperature = nan"),
         ({"memory_budget": 0}, "memory_budget = 0"),
         ({"memory_budget": 1e9}, "memory_budget = 1000000000.0"),
@@ -391,11 +371,6 @@ def test_the_cache_folder_can_be_chosen(monkeypatch, tmp_path):
     assert meanfield.cache_folder() == tmp_path
     monkeypatch.delenv("MEANFIELD_CACHE")
     assert meanfield.cache_folder().name == "meanfield"
-
-
-def test_a_record_without_log_probabilities_is_refused():
-    with pytest.raises(InputError, match=r"record: .* 'log_probability' is missing"):
-        policy_from_record(xr.Dataset())
 
 
 def test_censored_words_are_refused_or_become_intervals(tmp_path):

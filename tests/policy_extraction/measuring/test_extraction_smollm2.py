@@ -36,21 +36,15 @@ def smollm2() -> TransformersBackend:
 
 
 @pytest.fixture(scope="module")
-def asked(smollm2):
-    """Both orders after three rounds of his/his, after three of her/her, and with an empty memory."""
-    memories = [[HIS] * 3, [HER] * 3, []]
-    return prompts(HIS_HER, [HIS_HER, HIS_HER[::-1]], memories, NAMING_GAME, Payoffs())
+def bundled():
+    return meanfield.datasets.smollm2()["log_probability"]
 
 
-@pytest.fixture(scope="module")
-def measured(smollm2, asked):
-    """Log-probabilities (order, memory, word)."""
-    (scores,) = smollm2.score(asked, HIS_HER)
-    return scores.log_probability[np.argsort(scores.numbers)].reshape(2, 3, 2)
-
-
-def test_it_says_what_its_memory_holds(measured):
-    probability = np.exp(measured)
+def test_it_says_what_its_memory_holds(bundled):
+    """After three rounds of his/his, after three of her/her, and with an empty memory."""
+    space = meanfield.MemorySpace(2, 5)
+    states = [space.state(memory) for memory in ([HIS] * 3, [HER] * 3, [])]
+    probability = np.exp(bundled.sel(pair="his/her").isel(state=states)).transpose("order", "state", "word").values
     p_her = (probability[..., 1] / probability.sum(-1)).mean(0)
     # Renderings of the same prompt that differ in blank lines and spaces lie within 0.03 of each other.
     assert p_her[0] == pytest.approx(0.18, abs=0.04)
@@ -61,7 +55,10 @@ def test_it_says_what_its_memory_holds(measured):
 
 
 @pytest.mark.slow
-def test_tree_batches_and_packed_weights_equal_one_prompt_a_pass(smollm2, asked, measured):
+def test_tree_batches_and_packed_weights_equal_one_prompt_a_pass(smollm2):
+    asked = prompts(HIS_HER, [HIS_HER, HIS_HER[::-1]], [[HIS] * 3, [HER] * 3, []], NAMING_GAME, Payoffs())
+    (scores,) = smollm2.score(asked, HIS_HER)
+    measured = scores.log_probability[np.argsort(scores.numbers)]
     what, model = smollm2._questions(asked, HIS_HER), smollm2.language_model.model
     assert smollm2._tree_is_exact(what)
     plain = np.concatenate([batch_scores(model, [question], 1) for question in what])
@@ -71,14 +68,16 @@ def test_tree_batches_and_packed_weights_equal_one_prompt_a_pass(smollm2, asked,
 
     with packed_linears(model):
         small = tree_scores(model, what, Room(64, 1))
-    for other in (measured.reshape(-1, 2), small, batch_scores(model, what, 4096)):
+    for other in (measured, small, batch_scores(model, what, 4096)):
         np.testing.assert_allclose(first_word(other), first_word(plain), atol=1e-5)
         np.testing.assert_allclose(other, plain, atol=1e-4)
 
 
-def test_a_policy_of_the_embedded_model(smollm2, tmp_path, monkeypatch):
+def test_a_policy_of_the_embedded_model_is_the_bundled_one(smollm2, bundled, tmp_path, monkeypatch):
     monkeypatch.setattr("policy_extraction.backends._open.load", lambda *_: smollm2.language_model)
     policy = extract(words=HIS_HER, memory_length=1, cache=tmp_path)
+    expected = bundled.sel(pair="his/her").isel(state=slice(5)).transpose("order", "state", "word")
+    np.testing.assert_allclose(policy["log_probability"].values, expected, rtol=0, atol=5e-5)
     assert policy["model"].item() == "SmolLM2-135M-Instruct"
     assert policy["word_tokens"].values.tolist() == [
         str(smollm2.language_model.tokenizer.encode(word, add_special_tokens=False)[0]) for word in HIS_HER
@@ -89,12 +88,13 @@ def test_a_policy_of_the_embedded_model(smollm2, tmp_path, monkeypatch):
     assert extract(words=HIS_HER, memory_length=1, cache=tmp_path).identical(policy)
 
 
-@pytest.mark.parametrize("number", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in range(1, 11))])
-def test_the_bundled_policies_are_those_of_the_model(smollm2, number):
+@pytest.mark.slow
+def test_the_bundled_policies_are_those_of_the_model(smollm2, bundled):
     """One prompt of each pair, with memories of all lengths; `rebuild_gallery` compares all of them."""
-    words, state, order = PAIRS[number], (1364 * (10 - number)) // 10, number % 2
-    memory = meanfield.MemorySpace(2, 5).memory(state)
-    asked = prompts(words, [words[:: 1 - 2 * order]], [memory], NAMING_GAME, Payoffs())
-    (scores,) = smollm2.score(asked, words)
-    bundled = meanfield.datasets.smollm2()["log_probability"].isel(pair=number, order=order, state=state)
-    np.testing.assert_allclose(scores.log_probability[0], bundled, rtol=0, atol=5e-5)
+    for number, words in enumerate(PAIRS):
+        state, order = (1364 * (10 - number)) // 10, number % 2
+        memory = meanfield.MemorySpace(2, 5).memory(state)
+        asked = prompts(words, [words[:: 1 - 2 * order]], [memory], NAMING_GAME, Payoffs())
+        (scores,) = smollm2.score(asked, words)
+        expected = bundled.isel(pair=number, order=order, state=state)
+        np.testing.assert_allclose(scores.log_probability[0], expected, rtol=0, atol=5e-5)

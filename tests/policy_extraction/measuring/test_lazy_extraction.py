@@ -38,11 +38,8 @@ class FakeModel:
     Answers come in portions, the last prompts first.
     """
 
-    def __init__(
-        self, *, mass=0.8, name="fake", censor_below=None, wrong=None, portion=40, identity="fake:1",
-        **provenance,
-    ):  # fmt: skip
-        self.name, self.identity = name, identity
+    def __init__(self, *, mass=0.8, censor_below=None, wrong=None, portion=40, identity="fake:1", **provenance):
+        self.name, self.identity = "fake", identity
         self.provenance = {"dtype": "float64", **provenance}
         self.mass, self.censor_below, self.portion, self.wrong = mass, censor_below, portion, wrong
         self.checked, self.asked = [], []
@@ -70,14 +67,8 @@ class FakeModel:
     def log_probability(self, text, words):
         options = re.findall("'(.*?)'", text[: text.index("]")])
         heard = re.findall(r"^\d+ '.*?' '(.*?)'", text[text.index(":") + 2 :], re.MULTILINE)
-        logits = np.array(
-            [
-                3.0 * sum(partner == word for partner in heard)
-                + 0.3 * (heard[-1:] == [word])
-                - 0.2 * options.index(word)
-                for word in words
-            ]
-        )
+        liked = [3.0 * heard.count(word) + 0.3 * (heard[-1:] == [word]) for word in words]
+        logits = np.array(liked) - 0.2 * np.array([options.index(word) for word in words])
         return np.log(self.mass) + logits - np.logaddexp.reduce(logits)
 
 
@@ -320,17 +311,9 @@ def test_a_wrong_back_end_is_one_clear_line(tmp_path, wrong, message):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"words": ("A",)}, "at least two words"),
-        ({"words": ("A", "A")}, "expected words that differ"),
-        ({"words": ("A", " B")}, "is no word"),
         ({"words": ("A", "yes, sir")}, "'yes, sir' is no word"),
-        ({"words": "AB"}, "words = 'AB': expected words as in"),
         ({"words": (("A", "B"), ("C", "D"))}, "expected the words of one game"),
-        (
-            {"words": tuple(f"w{i}" for i in range(300)), "memory_length": 1},
-            "there are 300, expected .* at most 255",
-        ),
-        ({"memory_length": 0}, "memory_length = 0: expected a whole number from 1 to"),
+        ({"words": tuple(f"w{i}" for i in range(300)), "memory_length": 1}, "there are 300, expected .* at most 255"),
         ({"memory_length": 10}, "memory_length = 10 with 10 words: expected fewer than"),
         ({"orders": 25}, "number = 25: expected a multiple of 10"),
         ({"orders": [LETTERS, LETTERS]}, "different orders of the words"),

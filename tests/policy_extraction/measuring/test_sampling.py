@@ -311,11 +311,12 @@ def test_a_record_says_what_was_measured():
         ({"order": -1}, "order = -1"),
         ({"undecided": "guess"}, "undecided = 'guess'"),
         ({"top_k": 1, "over": "vocabulary"}, r"\d+ of 10 prompts do not determine"),
+        ({"record": xr.Dataset()}, "record: .* 'log_probability' is missing"),
     ],
 )
 def test_wrong_input_is_one_clear_line(arguments, message):
     with pytest.raises(InputError, match=message) as error:
-        policy_from_record(random_record(10), **arguments)
+        policy_from_record(**{"record": random_record(10), **arguments})
     assert "\n" not in str(error.value)
 
 

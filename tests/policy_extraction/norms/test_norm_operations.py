@@ -113,18 +113,15 @@ def test_what_is_asked_holds_what_it_is_about(name):
     (exchange,) = operations.exchanges
     assert (exchange["operation"], exchange["agent"], exchange["answer"]) == (name, "Bob Johnson", "yes")
     text = exchange["prompt"]["system"] + exchange["prompt"]["user"]
-    for part in HOLDS[name]:
-        assert part in text
+    assert all(part in text for part in HOLDS[name])
     assert exchange["prompt"]["user"].replace("Yes or No", "No or Yes") == exchange["user_no_first"]
     json.dumps(exchange, allow_nan=False)
 
 
 def test_roles_tell_entrepreneurs_from_others():
-    texts = [
-        NORMS_003.question("decide_to_talk", agent, norms="", observation="").yes_first.user for agent in (BOB, SAM)
-    ]
-    assert NORMS_003.roles["entrepreneur"] in texts[0]
-    assert NORMS_003.roles["ordinary"] in texts[1]
+    for agent, role in ((BOB, "entrepreneur"), (SAM, "ordinary")):
+        asked = NORMS_003.question("decide_to_talk", agent, norms="", observation="")
+        assert NORMS_003.roles[role] in asked.yes_first.user
 
 
 class Bounded(Scripted):
@@ -218,9 +215,8 @@ def test_a_thought_is_written_only_where_there_is_one():
     operations = NormOperations(backend)
     assert operations.think(SAM, LIGHTS, (TIP,), rng()) == "One should not smoke here."
     assert [one["operation"] for one in operations.exchanges] == ["has_thought", "think"]
-    for one in operations.exchanges:
-        assert LIGHTS.text in one["prompt"]["user"]
-        assert TIP.content in one["prompt"]["user"]
+    assert all(LIGHTS.text in one["prompt"]["user"] for one in operations.exchanges)
+    assert all(TIP.content in one["prompt"]["user"] for one in operations.exchanges)
     backend = Scripted(NO)
     assert NormOperations(backend).think(SAM, LIGHTS, (), rng()) is None
     assert not backend.written
@@ -320,6 +316,8 @@ def test_norms_to_start_with_may_be_given():
     assert not backend.written
     with pytest.raises(UnparsedError, match="create of Sam Moore"):
         operations.create(SAM, 1, rng())
+    with pytest.raises(InputError, match="n = 0: expected a whole number from 1 to"):
+        operations.create(BOB, 0, rng())
 
 
 @pytest.mark.parametrize(
@@ -380,8 +378,3 @@ def test_bad_options_are_named(options, message):
     with pytest.raises(InputError) as error:
         NormOperations(**{"backend": Scripted(), **options})
     assert message in str(error.value)
-
-
-def test_n_is_checked():
-    with pytest.raises(InputError, match="n = 0: expected a whole number from 1 to"):
-        NormOperations(Scripted()).create(BOB, 0, rng())

@@ -15,7 +15,7 @@ import meanfield
 import policy_extraction
 import theory.norms
 from _scripted_norms import BOB, INFORMATION, NO, NO_SMOKING, NOISE, SAM, SMOKING, TIP, YES, Scripted, rng
-from meanfield import InputError, ModelError
+from meanfield import InputError
 from policy_extraction.norms import (
     NORMS_003,
     Information,
@@ -159,9 +159,8 @@ def test_probes_ask_what_the_operations_ask():
         (exchange,) = operations.exchanges
         both = asked[name]
         assert exchange["prompt"]["system"] == both.yes_first.system, name
-        assert (exchange["prompt"]["user"], exchange["user_no_first"]) == (both.yes_first.user, both.no_first.user), (
-            name
-        )
+        assert exchange["prompt"]["user"] == both.yes_first.user, name
+        assert exchange["user_no_first"] == both.no_first.user, name
 
 
 def test_probes_go_into_a_file(probed, tmp_path):
@@ -178,11 +177,7 @@ def test_probes_go_into_a_file(probed, tmp_path):
         (AGENTS[:1], BEHAVIOURS, "agents = ['Isabella Rodriguez']: expected two or more with different names"),
         ((SAM, SAM), BEHAVIOURS, "expected two or more with different names"),
         (AGENTS, [SMOKING], "behaviours = ['smoking']: expected two or more"),
-        (
-            AGENTS,
-            [SMOKING, replace(NOISE, name="song")],
-            "behaviours have 'song': expected some of smoking, noise, tip",
-        ),
+        (AGENTS, [SMOKING, replace(NOISE, name="song")], "behaviours have 'song': expected some of smoking, noise"),
         ((SAM, replace(BOB, prefers={})), BEHAVIOURS, "Bob Johnson prefers nothing in 'smoking'"),
     ],
 )
@@ -200,12 +195,13 @@ class Failing(Scripted):
         raise OSError("the line is dead")
 
 
-def test_interrupted_probing_goes_on_where_it_stopped(tmp_path):
+def test_interrupted_probing_goes_on_where_it_stopped(tmp_path, capsys):
     def law(prompt):
         return len(prompt.user) % 7 / 20 + 0.01, 0.3
 
     several = AGENTS[:2], BEHAVIOURS
-    whole = probe_operations(Scripted(law), *several, cache=False)
+    whole = probe_operations(Scripted(law), *several, cache=False, progress=True)
+    assert "scripted: 100%" in capsys.readouterr().err
     with pytest.raises(OSError, match="dead"):
         probe_operations(Failing(law), *several, cache=tmp_path)
     rest = Scripted(law)
@@ -217,23 +213,6 @@ def test_interrupted_probing_goes_on_where_it_stopped(tmp_path):
     other.identity = "scripted/2"
     probe_operations(other, *several, cache=tmp_path)
     assert len(other.scored) == total
-
-
-class Silent(Scripted):
-    """Leaves the last question without an answer."""
-
-    def score(self, prompts, words):
-        yield from super().score(prompts[:-1], words)
-
-
-def test_questions_without_an_answer_are_an_error():
-    with pytest.raises(ModelError, match="scripted: it left 1 prompts without an answer"):
-        probe_operations(Silent(), AGENTS[:2], BEHAVIOURS, cache=False)
-
-
-def test_probing_shows_its_progress(capsys):
-    probe_operations(Scripted(), AGENTS[:2], BEHAVIOURS, cache=False, progress=True)
-    assert "scripted: 100%" in capsys.readouterr().err
 
 
 # Operation probabilities
@@ -286,17 +265,12 @@ def test_probabilities_are_means_over_what_they_are_about(numbered):
             expected = by_hand(numbered, f"is_conflict_free/{held}", who)
             assert table["conflict_free"][number, place] == pytest.approx(expected)
         for place, kind in enumerate(("entrepreneur", "ordinary")):
-            expected = by_hand(
-                numbered,
-                "decide_to_talk/opposite",
-                lambda a, b, w, kind=kind, likes=likes: (a.type, w) == (kind, likes),
-            )
+            about = lambda a, b, w, kind=kind, likes=likes: (a.type, w) == (kind, likes)  # noqa: E731
+            expected = by_hand(numbered, "decide_to_talk/opposite", about)
             assert table["decide_to_talk"][place, number] == pytest.approx(expected)
     for place, held in enumerate(("none", "same", "opposed", "abstract")):
-        assert table["unique"][place] == pytest.approx(by_hand(numbered, f"is_unique/{held}", lambda *_: True))
-        assert table["generate_thought"][place] == pytest.approx(
-            by_hand(numbered, f"has_thought/{held}", lambda *_: True)
-        )
+        for name, scene in (("unique", "is_unique"), ("generate_thought", "has_thought")):
+            assert table[name][place] == pytest.approx(by_hand(numbered, f"{scene}/{held}", lambda *_: True))
     assert table["false_conflict"] == pytest.approx(by_hand(numbered, "detect_conflict/same", lambda *_: True))
 
 
@@ -308,15 +282,12 @@ def test_an_abstract_norm_keeps_a_share_of_the_conflicts(numbered, abstract, exp
     table = operation_probabilities(numbered.assign(probability=probability), default_operations())
     assert table["detect_abstract"] == pytest.approx(expected)
     probability.loc["detect_conflict/opposite"] = 0.0
-    assert (
-        operation_probabilities(numbered.assign(probability=probability), default_operations())["detect_abstract"] == 1
-    )
+    table = operation_probabilities(numbered.assign(probability=probability), default_operations())
+    assert table["detect_abstract"] == 1
 
 
 def test_what_has_no_probe_is_given_or_asked_for(numbered):
-    with pytest.raises(
-        InputError, match="unprobed = None: expected operation probabilities, since abstract has no probe"
-    ):
+    with pytest.raises(InputError, match="unprobed = None: .* since abstract has no probe"):
         operation_probabilities(numbered)
     given = default_operations()
     table = operation_probabilities(numbered, given)
@@ -345,9 +316,7 @@ def test_agents_that_are_not_there_have_no_probe():
 
 def test_what_are_no_probes_is_named():
     for wrong in (default_operations(), 3):
-        with pytest.raises(
-            InputError, match=r"probes: expected the result of policy_extraction.norms.probe_operations"
-        ):
+        with pytest.raises(InputError, match="probes: expected the result of policy_extraction.norms.probe_operations"):
             operation_probabilities(wrong, default_operations())
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from pathlib import Path
+from functools import partial
 
 import pytest
 
-import policy_extraction
+from _prompt_files import PACKAGED, changed
 from _scripted_norms import BOB, NO_SMOKING, TIP
 from meanfield import InputError
 from policy_extraction import norms
@@ -16,27 +16,16 @@ from policy_extraction.norms import NORMS_003
 from policy_extraction.norms._asking import MAX_TOKENS
 from policy_extraction.norms._prompts import QUESTIONS, WRITINGS
 
-PACKAGED = Path(policy_extraction.__file__).parent / "prompts" / "templates" / "norms_003.toml"
+PACKAGED_FILE = PACKAGED / "norms_003.toml"
 
 
 @pytest.fixture
 def own(tmp_path):
-    """Writes a file of prompts: the published one with pieces exchanged, each of which it must hold."""
-
-    def write(*changes: tuple[str, str]) -> Path:
-        text = PACKAGED.read_text(encoding="utf-8").replace("norms-003/1", "mine/1")
-        for old, new in changes:
-            assert old in text
-            text = text.replace(old, new)
-        path = tmp_path / "mine.toml"
-        path.write_text(text, encoding="utf-8")
-        return path
-
-    return write
+    return partial(changed, PACKAGED_FILE, tmp_path)
 
 
 def test_the_packaged_file_is_one_like_any_other():
-    assert norms.load_prompts(PACKAGED) == NORMS_003
+    assert norms.load_prompts(PACKAGED_FILE) == NORMS_003
     assert NORMS_003.name == "norms-003/1"
     assert set(WRITINGS) == set(MAX_TOKENS)
     assert not any("$" in part for part in (NORMS_003.answer_prefix, NORMS_003.no_norms))
@@ -50,20 +39,20 @@ def test_prompts_of_ones_own_are_asked(own):
     assert "1 [injunctive] No smoking indoors.\n2 [descriptive] People leave a tip after a meal.\n" in asked.user
     assert asked.system == f"You are Bob Johnson. {BOB.description}" == other.system
     assert asked.user.replace("Yes or No", "No or Yes") == other.user != asked.user
-    assert prompts.sha256 != NORMS_003.sha256 == norms.load_prompts(PACKAGED).sha256
+    assert prompts.sha256 != NORMS_003.sha256 == norms.load_prompts(PACKAGED_FILE).sha256
 
 
 SLOTS = [("question", name, slot) for name, slots in QUESTIONS.items() for slot in sorted(slots | {"options"})]
 SLOTS += [("writing", name, slot) for name, slots in WRITINGS.items() for slot in sorted(slots)]
 
 
-@pytest.mark.parametrize(("part", "name", "slot"), SLOTS)
-def test_a_missing_slot_is_named(part, name, slot):
-    asked = getattr(NORMS_003, f"{part}s")
-    without = replace(asked[name], system="", user=re.sub(rf"\${slot}\b", "", asked[name].user))
-    with pytest.raises(InputError) as error:
-        replace(NORMS_003, **{f"{part}s": {**asked, name: without}})
-    assert str(error.value) == f"prompts norms-003/1: {part}.{name} lacks the slot ${slot}"
+def test_a_missing_slot_is_named():
+    for part, name, slot in SLOTS:
+        asked = getattr(NORMS_003, f"{part}s")
+        without = replace(asked[name], system="", user=re.sub(rf"\${slot}\b", "", asked[name].user))
+        with pytest.raises(InputError) as error:
+            replace(NORMS_003, **{f"{part}s": {**asked, name: without}})
+        assert str(error.value) == f"prompts norms-003/1: {part}.{name} lacks the slot ${slot}"
 
 
 @pytest.mark.parametrize(
@@ -73,21 +62,12 @@ def test_a_missing_slot_is_named(part, name, slot):
         (("$first or $second", "$first"), "prompts mine/1: options lacks the slot $second"),
         (('"$number. $content"', '"$number"'), "prompts mine/1: norm lacks the slot $content"),
         (("Thought: $text", "$norms $text"), "has the slot $norms; expected $description, $informed, $name, $options"),
-        (
-            ("New norm: $content", "For 5$ $content"),
-            "is_unique has a $ that starts no slot; a dollar sign is written $$",
-        ),
+        (("New norm: $content", "For 5$ $content"), "is_unique has a $ that starts no slot; a dollar sign is"),
         (('true_if = "no"', 'true_if = "No"'), "question.is_unique.true_if = 'No'; expected yes or no"),
         (('no = "No"', 'no = "Yes"'), "yes and no are 'Yes' and 'Yes'; expected two different words"),
         (("mine/1", " "), "prompts: name = ' ': expected text"),
         (("[question.is_unique]", "[question.is_new]"), "the file lacks question.is_unique"),
-        (("[writing.reply]", "[writing.answer]"), "the file lacks writing.reply"),
-        (
-            ("[role]", "[role]\nmayor = ''"),
-            "role.mayor is no key of the file; expected role.entrepreneur, role.ord",
-        ),
-        (("yes = ", "maybe = ''\nyes = "), "maybe is no key of the file; expected name, yes, no"),
-        (('norm = "$n', 'norm = 3 # "$n'), "norm = 3, expected text"),
+        (("[role]", "[role]\nmayor = ''"), "role.mayor is no key of the file; expected role.entrepreneur, role.ord"),
     ],
 )
 def test_wrong_prompts_are_one_clear_line(own, change, message):
