@@ -21,13 +21,14 @@ from meanfield import InputError
 from paper_figs.flag_game_composition import draw
 from policy_extraction.flag_game import StandIn, probe_memory_conflict
 from theory.flag_game import crop_compatibility, flag_of, mechanism2, png, render_crop
-from theory.flag_game.mechanism2._memory_conflict import RESPONSES, STRONG, memory_conflict_response
-from theory.flag_game.mechanism2._memory_conflict_table import memory_conflict_table
-from validation.flag_game._composition import compare_composition, predict_composition, sample_crops
-from validation.flag_game._gossip import simulate_gossip
+from theory.flag_game.mechanism2 import memory_conflict_response, memory_conflict_table
+from validation.flag_game import compare_composition, predict_composition, sample_crops, simulate_gossip
 
 K = 28
 SHARES = np.arange(9) / 8
+COUNTS = [f"{name}_count" for name in ("private_evidence", "social_evidence")]
+COUNTS += [f"other_{name}_count" for name in ("private_compatible", "incompatible")]
+STRONG = "strong_private_evidence"
 CELLS = [("weak", "compatible"), ("weak", "incompatible"), ("strong", "incompatible")]
 TRUE = {"leak": 0.05, "compatible": 9.0, "similarity": 1.0}
 
@@ -126,7 +127,7 @@ def table_of(
                 row = [model, 1, f"{evidence}_private_evidence", relation, 8 - k, k, counts.sum(), *counts]
                 rows.append(row)
     columns = ["model", "m", "private_evidence_strength", "social_evidence_relation"]
-    columns += ["target_memory_entries", "social_memory_entries", "n_trials", *(f"{name}_count" for name in RESPONSES)]
+    columns += ["target_memory_entries", "social_memory_entries", "n_trials", *COUNTS]
     return pd.DataFrame(rows, columns=columns)
 
 
@@ -172,36 +173,28 @@ def test_models_of_their_own_uptake_are_told_apart_by_literal_uptake_only() -> N
 
 
 def test_intervals_have_their_likelihood() -> None:
-    """At the ends of an interval the best fit is worse by χ²/2, as found by a fit that is made from scratch."""
+    """At the ends of an interval the best fit is worse by χ²/2, as found by a search of another kind."""
     table = table_of(GAMMAS, 0.9, 12, np.random.default_rng(1))
+    counts = {key: rows[COUNTS].to_numpy() for key, rows in table.groupby(["model", "social_evidence_relation"])}
+
+    def log_likelihood(literal: dict[str, float], leak: float, compatible: float) -> float:
+        total = 0.0
+        for (model, relation), answers in counts.items():
+            condition = {"evidence": "weak", "relation": relation, "leak": leak, "compatible": compatible}
+            chances = memory_conflict_response(SHARES, uptake=literal[model], rewrite=0, **condition)
+            total += (answers * np.log(np.maximum(chances, 1e-12))).sum()
+        return total
+
+    def loss(theta: np.ndarray, held: float) -> float:
+        """Over the literal uptake of a, the leak and n; that of b is held."""
+        w, n = 1 / (1 + np.exp(-theta[0])), 2 + 25 / (1 + np.exp(-theta[2]))
+        return -log_likelihood({"a": w, "b": held}, np.exp(min(theta[1], 0)), n)
+
     fit = mechanism2.fit(table, level=0.9).isel(evidence=0, bandwidth=0)
-    for end in fit["literal_interval"].sel(model="b").values:
-        drop = 2 * (float(fit["log_likelihood"]) - best_with_literal(table, float(end)))
-        assert drop == pytest.approx(chi2(1).ppf(0.9), abs=0.05)
-    assert fit["log_likelihood"] >= log_likelihood(table, [0.81, 0.45], 0.05, 9.0)
-
-
-def log_likelihood(table: pd.DataFrame, literal: list[float], leak: float, compatible: float) -> float:
-    total = 0.0
-    for model, w in zip(GAMMAS, literal, strict=True):
-        for relation in ("compatible", "incompatible"):
-            rows = table[(table["model"] == model) & (table["social_evidence_relation"] == relation)]
-            chances = memory_conflict_response(
-                SHARES, evidence="weak", relation=relation, uptake=w, rewrite=0, leak=leak, compatible=compatible
-            )
-            counts = rows[[f"{name}_count" for name in RESPONSES]].to_numpy()
-            total += (counts * np.log(np.maximum(chances, 1e-12))).sum()
-    return total
-
-
-def best_with_literal(table: pd.DataFrame, value: float) -> float:
-    """With that of b held: by a search of another kind, over the literal uptake of a, the leak and n."""
-
-    def loss(theta: np.ndarray) -> float:
-        w, leak, n = 1 / (1 + np.exp(-theta[0])), np.exp(min(theta[1], 0)), 2 + 25 / (1 + np.exp(-theta[2]))
-        return -log_likelihood(table, [w, value], leak, n)
-
-    return -minimize(loss, [0, -3, -1], method="Nelder-Mead", options={"maxiter": 500, "xatol": 1e-3}).fun
+    for end in fit["literal_interval"].sel(model="b").values.tolist():
+        best = minimize(loss, [0, -3, -1], (end,), method="Nelder-Mead", options={"maxiter": 500, "xatol": 1e-3})
+        assert 2 * (float(fit["log_likelihood"]) + best.fun) == pytest.approx(chi2(1).ppf(0.9), abs=0.05)
+    assert fit["log_likelihood"] >= log_likelihood({"a": 0.81, "b": 0.45}, 0.05, 9.0)
 
 
 @pytest.fixture(scope="module")
@@ -211,7 +204,7 @@ def probe(data_folder: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def measured(probe: Path) -> xr.Dataset:
-    return mechanism2.fit(probe, bootstrap=20)
+    return mechanism2.fit(probe)
 
 
 def test_the_published_probe(measured: xr.Dataset) -> None:
@@ -224,7 +217,6 @@ def test_the_published_probe(measured: xr.Dataset) -> None:
     # Where it leaves none the models are not told apart.
     strong = measured.sel(evidence="strong")["literal_interval"]
     assert (strong.sel(model="gpt-4o", bound="low") < strong.sel(model="gpt-5.4", bound="high")).all()
-    assert (measured["deviance_p_value"] > 0.01).all()
     assert measured["count"].sum() == 12 * 9 * 3 * 4
     total = measured["predicted"].sum("response", skipna=False)
     np.testing.assert_allclose(total.values[total.notnull()], 1, rtol=1e-12)
@@ -240,29 +232,31 @@ def test_what_the_published_intervals_hide_is_told(measured: xr.Dataset, probe: 
     assert all("compatible" in names.split(", ") for names in measured["at_bound"].sel(evidence="weak").values)
     assert (measured["at_bound"].sel(evidence="strong") == "").all()
     table = pd.read_csv(probe)
-    strong = mechanism2.fit(table[table["private_evidence_strength"] == STRONG], similarity=None)
-    np.testing.assert_allclose(strong["aic"], measured["aic_similarity_fitted"].sel(evidence=["strong"]), atol=1e-4)
+    rows = (table["private_evidence_strength"] == STRONG) & (table["m"] == 1)
+    strong = mechanism2.fit(table[rows], similarity=None)
+    expected = measured["aic_similarity_fitted"].sel(evidence=["strong"], bandwidth=[1])
+    np.testing.assert_allclose(strong["aic"], expected, atol=1e-4)
     assert strong.attrs["intervals"] == "profile likelihood"
     assert (strong["rewrite"] > 0.99).all() and (strong["similarity"] < 0.05).all()
     assert all("rewrite gpt-4o" in names for names in strong["at_bound"].values.ravel())
 
 
 def test_a_fit_that_is_wrong_is_told(probe: Path) -> None:
-    """Answers of other memories: the same table, with r reversed in the rows of one relation."""
+    """The published table, and the answers of other memories: r is reversed in the rows of one relation."""
     table = pd.read_csv(probe)
-    table = table[(table["private_evidence_strength"] == "weak_private_evidence") & (table["m"] == 1)].copy()
-    turned = table["social_evidence_relation"] == "compatible"
-    columns = ["social_memory_entries", "target_memory_entries"]
-    table.loc[turned, columns] = table.loc[turned, columns[::-1]].to_numpy()
-    fit = mechanism2.fit(table, bootstrap=20)
-    assert float(fit["deviance_p_value"].squeeze()) == pytest.approx(1 / 21)
-    assert float(fit["deviance"].squeeze()) > 200
+    right = table[(table["private_evidence_strength"] == "weak_private_evidence") & (table["m"] == 1)]
+    wrong, columns = right.copy(), ["social_memory_entries", "target_memory_entries"]
+    turned = wrong["social_evidence_relation"] == "compatible"
+    wrong.loc[turned, columns] = wrong.loc[turned, columns[::-1]].to_numpy()
+    accepted, refused = (mechanism2.fit(rows, bootstrap=9).squeeze() for rows in (right, wrong))
+    assert accepted["deviance_p_value"] > 0.1 and accepted["deviance"] < 100
+    assert refused["deviance_p_value"] == pytest.approx(0.1) and refused["deviance"] > 200
 
 
 def test_fit_is_saved_and_loaded(measured: xr.Dataset, tmp_path: Path) -> None:
     loaded = meanfield.load(meanfield.save(measured, tmp_path / "fit.nc"))
     xr.testing.assert_equal(measured, loaded)
-    assert loaded.attrs["kind"] == "mechanism2" and loaded.attrs["option_bootstrap"] == 20
+    assert loaded.attrs["kind"] == "mechanism2" and loaded.attrs["option_bootstrap"] == 0
 
 
 @pytest.mark.slow
@@ -316,7 +310,7 @@ def test_played_probes_are_fitted(played) -> None:
     inside = sum(int((fit & other).sum()) for fit, other in zip(fits, named, strict=True))
     assert table["other_private_compatible_count"].sum() == inside > 0
     assert (table["target_memory_entries"] + table["social_memory_entries"] == 8).all()
-    fit = mechanism2.fit(table)
+    fit = mechanism2.fit(table[table["private_evidence_strength"] == weak])
     assert (fit["literal"].sel(model="careful") < fit["literal"].sel(model="careless")).all()
 
 

@@ -11,14 +11,16 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
+from meanfield.toolbox import in_threads
 from theory.flag_game.mechanism1._parameters import Mechanism1
 from theory.pairs import next_pair, pair_limits
 from theory.streams import next_bits, seed_streams
 
 MANTISSA = np.uint64(11)
 INTERACTIONS_A_CALL = 2 * 10**7  # a call into compiled code can't be interrupted
+INTERACTIONS_A_NUMBER = 16  # in the time in which a thread is taken to work on one number
 
 
 class Ends(NamedTuple):
@@ -66,10 +68,15 @@ def _play(points: Sequence[Mechanism1], n_agents: int, seed: int, ends: Ends, re
     for first in range(0, runs, portion):
         part = slice(first, min(first + portion, runs))
         streams = seed_streams(seed, n_agents, np.arange(part.start, part.stop))
-        found = [np.empty((len(all_), part.stop - part.start), all_.dtype) for all_ in ends]
-        play_runs(streams, n_agents, n_interactions, limits, means, widths, rules, *found)
-        for all_, some in zip(ends, found, strict=True):
-            all_[:, part] = some
+        found = [np.empty((part.stop - part.start, len(all_)), all_.dtype) for all_ in ends]
+
+        def play_some(some: slice, streams: np.ndarray = streams, found: list[np.ndarray] = found) -> None:
+            truth_votes, m, q = (values[some] for values in found)
+            play_runs(streams[some], n_agents, n_interactions, limits, means, widths, rules, truth_votes, m, q)
+
+        in_threads(play_some, part.stop - part.start, len(points) * n_interactions // INTERACTIONS_A_NUMBER)
+        for all_, values in zip(ends, found, strict=True):
+            all_[:, part] = values.T
         report(part.stop - part.start)
 
 
@@ -112,16 +119,16 @@ def interact(belief, h, stream, n_interactions, rules):
     stream[0], stream[1], stream[2], stream[3] = s0, s1, s2, s3
 
 
-@njit(cache=True, parallel=True)
+@njit(cache=True, nogil=True)
 def play_runs(streams, n_agents, n_interactions, limits, means, sds, rules, truth_votes, m, q):
-    """Writes the ends of the runs of `streams` (runs, 4) into the last three arrays (points, or 0, runs)."""
-    for run in prange(streams.shape[0]):
+    """Writes the ends of the runs of `streams` (runs, 4) into the last three arrays (runs, points or 0)."""
+    for run in range(streams.shape[0]):
         h = np.empty((n_agents, limits.shape[0]))
         draw_fields(h, streams[run], limits, means, sds)
         belief = h.copy()
         interact(belief, h, streams[run], n_interactions, rules)
-        for p in range(truth_votes.shape[0]):
-            truth_votes[p, run] = np.sum(belief[:, p] > 0.0)
-        for p in range(m.shape[0]):
+        for p in range(truth_votes.shape[1]):
+            truth_votes[run, p] = np.sum(belief[:, p] > 0.0)
+        for p in range(m.shape[1]):
             lean = np.tanh(rules[1, p] * belief[:, p])
-            m[p, run], q[p, run] = np.mean(lean), np.mean(lean * lean)
+            m[run, p], q[run, p] = np.mean(lean), np.mean(lean * lean)

@@ -31,9 +31,10 @@ STARTS = 4  # points of a grid from which the search starts
 class Layout(NamedTuple):
     """The parameters of a condition (strength of evidence, m) in the order of a vector, and their bounds."""
 
-    names: list[str]
+    names: list[str]  # of α, or one for each model, γ of each model, log ε, log n where evidence is weak, σ
     lower: np.ndarray
     upper: np.ndarray
+    n_uptakes: int
 
 
 class Condition(NamedTuple):
@@ -71,7 +72,7 @@ def make_condition(
         lure_fits=rows["social_evidence_relation"].to_numpy() == RELATIONS[0],
         counts=rows[list(RESPONSES)].to_numpy(dtype=np.float64),
         n_models=len(models),
-        layout=Layout(list(bounds), lower, upper),
+        layout=Layout(list(bounds), lower, upper, len(uptakes)),
     )
 
 
@@ -90,16 +91,15 @@ def at_bound(condition: Condition, theta: np.ndarray) -> list[str]:
 
 def parameters(condition: Condition, theta: np.ndarray) -> dict[str, np.ndarray]:
     """The parameters: α and γ by model, and the others, from a vector in the condition's layout."""
-    named = dict(zip(condition.layout.names, theta, strict=True))
-    gamma = np.array([value for name, value in named.items() if name.startswith("rewrite")])
-    alpha = np.array([value for name, value in named.items() if name.startswith("uptake")])
+    n_uptakes, n_models = condition.layout.n_uptakes, condition.n_models
+    alpha, gamma, rest = np.split(theta, [n_uptakes, n_uptakes + n_models])
     return {
-        "uptake": np.broadcast_to(alpha, gamma.shape),
+        "uptake": alpha * np.ones(n_models),
         "rewrite": gamma,
         "literal": alpha * (1 - gamma),
-        "leak": np.exp(named["log leak"]),
-        "compatible": np.exp(named.get("log compatible", np.nan)),
-        "similarity": named["similarity"],
+        "leak": np.exp(rest[0]),
+        "compatible": np.exp(rest[1]) if condition.evidence == "weak" else np.nan,
+        "similarity": rest[-1],
     }
 
 
@@ -170,9 +170,7 @@ def _held(
 ) -> tuple[np.ndarray, float]:
     """The best parameters with one of a model held at `value`, and their loss; searched from two points."""
     layout = condition.layout
-    gamma = [k for k, n in enumerate(layout.names) if n.startswith("rewrite")][model]
-    alphas = [k for k, n in enumerate(layout.names) if n.startswith("uptake")]
-    alpha = alphas[model] if len(alphas) > 1 else alphas[0]
+    alpha, gamma = min(model, layout.n_uptakes - 1), layout.n_uptakes + model
     lower, upper = layout.lower.copy(), layout.upper.copy()
 
     def whole(theta: np.ndarray) -> np.ndarray:
