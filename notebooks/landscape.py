@@ -12,9 +12,9 @@
 # ---
 
 # %% [markdown]
-# # The landscape of a policy: attractors, what moves them, and what group size decides
+# # The landscape of a policy: attractors, committed minorities and group size
 #
-# Everything here follows from the policy alone; the last section holds it against simulated populations.
+# The theory needs the policy alone. Simulated populations check it where group size matters.
 
 # %%
 import matplotlib.pyplot as plt
@@ -29,8 +29,8 @@ policy = policies.sel(model="gpt-4o", pair="woman/man")
 # %% [markdown]
 # ## Fixed points and their basins
 #
-# All of them: `completeness` says how that is known. A basin here is a range of s, the share of agents who come with
-# memories of 'woman' only, among others with memories of 'man' only.
+# `fixed_points` finds all fixed points of the rate equation; `completeness` says how this is known. The basins refer to
+# one family of starts: a share s of the agents remembers 'woman' only, and the others remember 'man' only.
 
 # %%
 points = meanfield.fixed_points(policy)
@@ -45,8 +45,9 @@ for k, word in enumerate(basins["convention"].values):
 # %% [markdown]
 # ## A committed minority
 #
-# With a fraction c of agents who always say 'man', Q = (1 - c) f(Q) + c gives c as a function of Q: the whole diagram,
-# unstable branches included. The fold is the critical mass.
+# A fraction c of the agents always says 'man'. Let Q be the share of 'man' among spoken words, and f(Q) the share among
+# the other agents once they are stationary. Then Q = (1 - c) f(Q) + c gives c as a function of Q: the whole diagram,
+# unstable branches included. Its fold is the critical mass, above which 'woman' can't persist.
 
 # %%
 diagram = meanfield.bifurcation(policy, word="man", spacing=0.05)
@@ -67,7 +68,7 @@ left.legend(unique.values(), unique.keys())
 left.set(xlabel="fraction committed to 'man'", ylabel="word share of 'woman'", ylim=(-0.03, 1.03))
 
 # %% [markdown]
-# A little below the critical mass the rate equation stays at 'woman', a little above it does not.
+# The rate equation stays at 'woman' slightly below the critical mass and leaves it slightly above.
 
 # %%
 for fraction in (0.9, 1.1) * critical["critical_mass"].values:
@@ -79,7 +80,7 @@ for fraction in (0.9, 1.1) * critical["critical_mass"].values:
 # %% [markdown]
 # ## A second model
 #
-# How many Llama agents does it take to turn GPT-4o agents who agree on 'man'?
+# The critical fraction of Llama agents turns GPT-4o agents who agree on 'man'.
 
 # %%
 both = meanfield.Population([policy, policies.sel(model="llama31_70B", pair="woman/man")], fractions=[0.5, 0.5])
@@ -89,7 +90,8 @@ print(f"critical fraction of the second model: {second['critical_mass'].item():.
 # %% [markdown]
 # ## Group size
 #
-# Large groups end at 'woman', small ones at either word. The chance is Φ(κ√N), to leading order.
+# Large groups end at 'woman', and small groups end at either word. The probability to end at 'woman' is Φ(κ√N) to
+# leading order, where Φ is the normal distribution function, N the number of agents, and κ follows from the policy.
 
 # %%
 law = meanfield.group_size_law(policy)
@@ -107,8 +109,8 @@ figure
 # %% [markdown]
 # ## Mean and variance among N agents
 #
-# As long as the noise is small against the distance to the saddle, mean and variance of the word share follow the
-# refined mean field and linear noise.
+# The refined mean field gives the mean of the word share, and the linear-noise approximation its variance. Both hold
+# while the noise is small against the distance to the saddle.
 
 # %%
 rounds = np.arange(5)
@@ -118,9 +120,10 @@ print("variance predicted", theory["variance"].sel(n_agents=400, word="woman").v
 print("variance simulated", runs.sel(n_agents=400, word="woman", round=rounds).var("run").values.round(5))
 
 # %% [markdown]
-# ## Which memories make the bias
+# ## Memories that make the bias
 #
-# The derivative of κ to the policy, state by state: where a change of what the model says moves the collective most.
+# `sensitivity` gives the derivative of κ with respect to the policy in each memory state. The contribution of a state
+# is its share of κ.
 
 # %%
 sensitivity = meanfield.sensitivity(policy, of="kappa")

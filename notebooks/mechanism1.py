@@ -12,11 +12,11 @@
 # ---
 
 # %% [markdown]
-# # Mechanism 1: from what crops tell to how groups end
+# # Mechanism 1: from crops of a flag to the ends of groups
 #
-# A group is shown pieces of one flag. Each piece speaks for the true country or for a rival, and agents listen to each
-# other. Here the pieces' fields come first, then a fit of the random-field mechanism to endpoints that were measured,
-# then its phases.
+# The agents of a group each see a crop of one flag. A crop favours the true country or a rival, and agents listen to
+# each other. Mechanism 1 describes them as spins in random fields. This notebook computes the fields of crops, fits
+# the mechanism to measured endpoints, and draws its phases.
 
 # %%
 import matplotlib.pyplot as plt
@@ -32,8 +32,9 @@ counts = meanfield.datasets.flag_game("population_scaling_gpt4o")
 # %% [markdown]
 # ## Fields of crops, and P(h)
 #
-# An ideal observer who misreads one cell in fifty. h > 0 speaks for the truth. Of fifty answers, with half a count
-# added to each of the two, no field comes out above log 101 = 4.6: stronger ones are cut off there.
+# The field h is the log-odds of the true country against the rival, for an ideal observer who misreads one cell in
+# fifty. Fields are cut off at log 101 = 4.6, the largest value that fifty answers can show with half a count added to
+# each side.
 
 # %%
 compatibility = crop_compatibility("France", noise=0.02, scale=1)
@@ -48,9 +49,9 @@ how_often.set_xlabel(f"h, France against {rival}")
 print(f"{(h > 0.5).mean():.2f} of the crops speak for France, {(h < -0.5).mean():.2f} for {rival}")
 
 # %% [markdown]
-# ## What such fields make of a large group
+# ## A large group in such fields
 #
-# Every solution of m = mean tanh(β(h + J m)), and the coupling at which two of them meet.
+# The mean opinion m of a large group solves m = mean tanh(β(h + J m)) with coupling J. At a fold two solutions meet.
 
 # %%
 beta = APPENDIX_E.beta
@@ -64,8 +65,8 @@ for J in (0.5, 8.0):
 # %% [markdown]
 # ## A fit to measured endpoints
 #
-# Three parameters are free here, and there is no search before the climb, so that this runs in seconds. Without `free`
-# all fourteen are, and `determined` and `not_determined` say what the data know of them.
+# To run in seconds, this fit has three free parameters and starts without a search. Without `free` all fourteen
+# parameters are free. `determined` and `not_determined` name the parameters that the data do and do not determine.
 
 # %%
 free = ("mean_R", "sd_0", "J")
@@ -76,7 +77,7 @@ print("not determined:", fit.attrs["not_determined"] or "nothing")
 fit[["estimate", "standard_error", "bootstrap_standard_error"]].sel(parameter=list(free)).to_dataframe().round(3)
 
 # %% [markdown]
-# A simpler model is a check: agents who copy, among zealots whose number grows like a power of N.
+# A simpler model checks the fit: agents copy each other among zealots, whose number grows like a power of N.
 
 # %%
 copying = fit_copying(counts)
@@ -100,7 +101,8 @@ polarised.legend()
 # %% [markdown]
 # ## Phases in (N, J)
 #
-# With more agents, samples of fields that leave the group two stable states, one on either side, become the rule.
+# The table gives the share of field samples with two stable states, one on either side. With more agents such samples
+# become the rule.
 
 # %%
 found = Mechanism1.of(fit)

@@ -14,10 +14,10 @@
 # %% [markdown]
 # # Norms: from the probabilities of operations to their emergence
 #
-# The agents of [003] detect conflicts, talk, identify norms, check them and comply, and each of these is a question
-# that a language model answers yes or no. Here the answers are probabilities. They make a reaction model for each
-# behaviour, and from it follow the curves of the paper's Fig. 2, the number of entrepreneurs that it takes, and what
-# ten agents do.
+# The agents of [003] detect conflicts, talk, identify norms, check them and comply. For a language model each of
+# these is a yes/no question. The probabilities of its answers make a reaction model for each behaviour. The model
+# gives the curves of the paper's Fig. 2, the number of entrepreneurs that a norm needs, and the behaviour of ten
+# agents.
 
 # %%
 import matplotlib.pyplot as plt
@@ -30,8 +30,8 @@ from validation.norms import TableOperations, simulate_society
 # %% [markdown]
 # ## The rate equation
 #
-# The paper prints no probability, so this set is ours, chosen by hand such that the paper's findings come out. Replace
-# it by what was measured of a model: `policy_extraction.norms.probe_operations`.
+# The paper prints no probabilities. This set is ours, chosen by hand to reproduce the paper's findings.
+# `policy_extraction.norms.probe_operations` measures the probabilities of a language model.
 
 # %%
 operations = default_operations()
@@ -46,10 +46,10 @@ axes[0].legend()
 emergence_measures(curves).sel(standard="for").to_dataframe().round(3)
 
 # %% [markdown]
-# ## Where it comes to rest
+# ## Fixed points
 #
-# The fixed points for the paper's ten agents. Everybody in the café ends up against smoking, whoever begins; for the
-# evenly split tipping norm either standard can hold, and a saddle, where both coexist, stands between them.
+# The paper's ten agents all end up against smoking, from any start. They are evenly split about tipping: either
+# standard can prevail, and a saddle, where both coexist, separates the two.
 
 # %%
 for name in ("smoking", "tipping"):
@@ -58,9 +58,9 @@ for name in ("smoking", "tipping"):
     print(points[["regime", "hold it", "eigenvalue", "stability"]].to_dataframe().iloc[:, :4].round(3), end="\n\n")
 
 # %% [markdown]
-# ## What it depends on
+# ## Sensitivity
 #
-# Derivatives with respect to each probability: here of the time at which 70 % have accepted.
+# The table gives the derivative, with respect to each probability, of the time at which 70 % have accepted the norm.
 
 # %%
 names = ["decide_to_talk", "identify_chat", "conflict_free"]
@@ -70,7 +70,7 @@ slopes.squeeze("behaviour", drop=True).to_dataframe().round(2)
 # %% [markdown]
 # ## Entrepreneurs
 #
-# The evenly split tipping norm follows its entrepreneurs. Without any it does not emerge.
+# The evenly split tipping norm follows its entrepreneurs and does not emerge without them.
 
 # %%
 alone = emergence(["tipping"], operations=operations, agents=as_ordinary(AGENTS))
@@ -81,7 +81,7 @@ print(f"against 10 % who work for the opposite it takes {threshold['threshold'].
 # %% [markdown]
 # ## N agents
 #
-# Exact simulations of the same model, and whether theory's error falls as 1/N.
+# Exact simulations of the same model test whether the error of the theory falls as 1/N.
 
 # %%
 runs = validation.norms.simulate("smoking", n_agents=[10, 50, 250], runs=4000, seed=1)
@@ -94,9 +94,9 @@ print(f"ten agents: {ten['complying'].isel(time=-1).item():.3f} comply after two
 # %% [markdown]
 # ## A society of agents with norm databases
 #
-# The same process agent by agent: norms with utilities, the check in four steps, plans, actions, synthesis. A table
-# answers here; `policy_extraction.norms.NormOperations` answers with a language model, and then a `log` keeps every
-# prompt.
+# This simulation follows each agent: norms with utilities, the check in four steps, plans, actions, synthesis. Here a
+# table answers the questions. `policy_extraction.norms.NormOperations` answers with a language model, and a `log` then
+# keeps every prompt.
 
 # %%
 society = simulate_society(TableOperations(operations), encounters=3600, seed=1)

@@ -14,8 +14,8 @@
 # %% [markdown]
 # # From a policy to a checked stability table
 #
-# A policy says what an agent answers in every memory state. From it follow the rate equation, its fixed points and
-# their stability; a simulation of finite populations then says how far that theory carries.
+# A policy gives the probability of each word in every memory state. It determines the rate equation, its fixed points
+# and their stability. Simulations of finite populations show the range of this theory.
 
 # %%
 import matplotlib.pyplot as plt
@@ -27,8 +27,8 @@ import validation
 # %% [markdown]
 # ## Policies
 #
-# Those published with paper 004, H = 5: 1,365 memory states each. `policy_extraction.extract` measures your own model
-# and gives the same kind of Dataset.
+# Paper 004 publishes policies for memories of H = 5 interactions, with 1,365 memory states each.
+# `policy_extraction.extract` measures the policy of your own model and returns the same kind of Dataset.
 
 # %%
 policies = meanfield.datasets.llm_group_size().sel(model="llama31_70B", pair=["gay/straight", "his/her", "more/less"])
@@ -38,8 +38,8 @@ policies
 # ## Table
 #
 # A candidate is the composition in which everybody remembers one word only. The paper's Table S1 lists its leading
-# eigenvalue λ; it is a fixed point only if an agent in that memory never says anything else, which the residual 1 - q
-# tells. Below the candidates stand the fixed points that the rate equation really has.
+# eigenvalue λ. A candidate is a fixed point only if its residual 1 - q is 0, that is, if an agent with this memory
+# never says another word. Below the candidates the table lists the true fixed points of the rate equation.
 
 # %%
 table = meanfield.stability_table(policies)
@@ -50,13 +50,14 @@ for sentence in meanfield.describe_stability(table):
     print(sentence)
 
 # %% [markdown]
-# Llama's 'her' has λ < 0 in the paper's table, yet is no fixed point: an agent surrounded by 'her' still says 'his'
-# with probability 0.056. The attractor nearby is mixed, with 79 % 'her'.
+# Llama's 'her' has λ < 0 in the paper's table but is no fixed point: an agent surrounded by 'her' still says 'his' with
+# probability 0.056. The attractor nearby is mixed, with 79 % 'her'.
 
 # %% [markdown]
 # ## Check
 #
-# A time of 2 in the rate equation is one population round of the simulation, N interactions.
+# The comparison simulates finite populations. A population round has N interactions and takes a time of 2 in the rate
+# equation.
 
 # %%
 comparisons = {}
