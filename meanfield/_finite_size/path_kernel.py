@@ -10,7 +10,7 @@ from typing import no_type_check
 
 import numpy as np
 
-from meanfield._numerics.compiled import compiled
+from meanfield._numerics.compiled import compiled, summed
 
 
 @compiled
@@ -50,17 +50,6 @@ def met(kept, R):
         for a in range(W):
             for b in range(W):
                 out[a, b] += kept[k, a] * R[k, a, b]
-    return out
-
-
-@compiled
-@no_type_check
-def summed(table):
-    """Σ_a table[a, b]; numba would take seconds to compile table.sum(0), for the text of its errors."""
-    out = np.zeros(table.shape[1])
-    for a in range(table.shape[0]):
-        for b in range(table.shape[1]):
-            out[b] += table[a, b]
     return out
 
 

@@ -272,8 +272,8 @@ def _label(population: Population, roots: list[Root]) -> xr.Dataset:
     result = labelled(columns, coords={**population.coords, "fixed_point": np.arange(len(roots))})
     if (residual > MAX_RESIDUAL).any():
         raise ConvergenceError(
-            f"{population.name}: a root has max|dx/dt| = {residual.max():.1e} and is no fixed point; error.best holds all "
-            f"roots with their `residual`",
+            f"{population.name}: a root has max|dx/dt| = {residual.max():.1e} and is no fixed point; "
+            "error.best has all roots with their residuals",
             best=result,
         )
     return result

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import no_type_check
 
+import numpy as np
 from numba import get_num_threads, njit
 
 TOGETHER = 2**13  # numbers that a thread works on between looks at whether it is to stop
@@ -31,12 +32,23 @@ def copy_to(target, source):
         target[i] = source[i]
 
 
+@compiled
+@no_type_check
+def summed(table):
+    """Σ_a table[a, b]; numba would take seconds to compile table.sum(0), also for the text of an error."""
+    out = np.zeros(table.shape[1], table.dtype)
+    for a in range(table.shape[0]):
+        for b in range(table.shape[1]):
+            out[b] += table[a, b]
+    return out
+
+
 def in_threads(function: Callable[[slice], None], n_rows: int, numbers: int, most: int | None = None) -> None:
     """Call `function` on slices that cover `n_rows` rows, in as many threads as numba has where that pays.
 
     `numbers` is the size of one row, which determines the length of the slices; `most` limits the threads.
     """
-    size = max(1, TOGETHER // numbers)
+    size = max(1, TOGETHER // max(1, numbers))
     rows = [slice(first, min(first + size, n_rows)) for first in range(0, n_rows, size)]
     threads = min(len(rows), get_num_threads(), most or len(rows))
     if threads == 1:

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from meanfield._dynamics.population_rounds import play_rounds as play_rounds
     from meanfield._dynamics.population_rounds import select_runs as select_runs
     from meanfield._numerics.compiled import copy_to as copy_to
+    from meanfield._numerics.compiled import in_threads as in_threads
+    from meanfield._numerics.compiled import summed as summed
     from meanfield._numerics.roots import all_roots as all_roots
     from meanfield._numerics.stability import stability as stability
     from meanfield._numerics.stability import stability_columns as stability_columns

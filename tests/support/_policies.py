@@ -55,6 +55,15 @@ def majority_policy(length, p):
     return meanfield.make_policy(np.array([0.5 + (p - 0.5) * np.sign(h) for h in heard]), ["a", "b"])
 
 
+def loyal_policy(seed, length, strength=1.5, concentration=3.0):
+    """Random choices, tilted towards the words that are in memory most often: several conventions hold themselves."""
+    policy = random_policy(seed, 3, length, concentration)
+    space = space_of(policy)
+    counts = [np.bincount(np.ravel(space.memory(i)).astype(int), minlength=3) for i in range(space.n_states)]
+    q = policy["q"].values * np.exp(strength * np.array(counts))
+    return meanfield.make_policy(q / q.sum(1, keepdims=True), ["a", "b", "c"])
+
+
 # What agents with a full memory of two words and three interactions say, for the first half of the memories; in the
 # other half, the same with the words exchanged. Found by a search for a complex eigenvalue that leads.
 OSCILLATING = "++-++---++-++-+++-+--++-+--++---"

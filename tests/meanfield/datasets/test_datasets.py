@@ -52,9 +52,11 @@ def test_published_table(published):
     assert not ((filtered > 1e-12) & (filtered < 0.0504)).any(), "the mark of the nucleus filter"
 
 
-def test_places_are_searched_in_order(data_folder, tmp_path, monkeypatch):
-    monkeypatch.setenv("MEANFIELD_DATA", str(data_folder))
-    assert meanfield.datasets.llm_group_size().sizes["pair"] == 11
+def test_places_are_searched_in_order(tmp_path, monkeypatch):
+    (tmp_path / "data" / "llm_group_size").mkdir(parents=True)
+    archive(tmp_path / "data" / "llm_group_size" / "q_dicts.zip", dict.fromkeys(memories(), 0.5))
+    monkeypatch.setenv("MEANFIELD_DATA", str(tmp_path / "data"))
+    assert meanfield.datasets.llm_group_size()["model"].values.tolist() == ["phi_4"]
     monkeypatch.setenv("MEANFIELD_DATA", str(tmp_path))
     monkeypatch.setenv("MEANFIELD_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(source, "URL", "http://127.0.0.1:9/q_dicts.zip")
@@ -79,12 +81,11 @@ def upstream(handler, monkeypatch, tmp_path):
         server.server_close()
 
 
-def test_download_is_checked_and_cached(data_folder, tmp_path, monkeypatch):
-    content = (data_folder / "llm_group_size" / "q_dicts.zip").read_bytes()
+def test_download_is_checked_and_cached(tmp_path, monkeypatch):
     (tmp_path / "upstream").mkdir()
-    (tmp_path / "upstream" / "q_dicts.zip").write_bytes(content)
+    content = archive(tmp_path / "upstream" / "q_dicts.zip", dict.fromkeys(memories(), 0.5)).read_bytes()
     with upstream(partial(SimpleHTTPRequestHandler, directory=tmp_path / "upstream"), monkeypatch, tmp_path):
-        with pytest.raises(InputError, match="can't be fetched"):  # the copy here is a part of what was published
+        with pytest.raises(InputError, match="can't be fetched"):
             meanfield.datasets.llm_group_size()
         monkeypatch.setattr(source, "SHA256", hashlib.sha256(content).hexdigest())
         first = meanfield.datasets.llm_group_size()

@@ -61,6 +61,7 @@ def errors_of_planted(number, seed):
     return true, reported
 
 
+@pytest.mark.usefixtures("unchecked_types")
 def test_planted_eigenvalues_are_within_the_reported_error():
     true, reported = errors_of_planted(40, seed=1)
     # Distances are taken in float64, of numbers around 1
@@ -75,6 +76,7 @@ def test_a_thousand_planted_eigenvalues_are_within_the_reported_error():
     assert (reported < 1e-6).mean() >= 0.95
 
 
+@pytest.mark.usefixtures("unchecked_types")
 def test_float64_alone_misses_almost_defective_eigenvalues():
     """The control: Arnoldi iteration in float64 is wrong in the second or third digit for nucleus-filtered policies."""
     wrong = 0
@@ -103,6 +105,7 @@ def leading_in_many_bits(policy, x, bits=2000):
         return max(float(value.real.mid()) for value in dense.eig(algorithm="approx"))
 
 
+@pytest.mark.usefixtures("unchecked_types")
 @pytest.mark.parametrize(("number", "length"), [(21, 2), pytest.param(70, 3, marks=pytest.mark.slow)])
 def test_eigenvalues_of_the_battery_agree_with_the_whole_matrix_in_2000_bits(number, length):
     for family, policy in battery(number, 2, length):

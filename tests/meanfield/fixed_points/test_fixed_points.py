@@ -6,7 +6,7 @@ from scipy.optimize import root
 from scipy.stats import dirichlet
 
 import meanfield
-from _policies import drift, majority_policy, random_policy, relabelled
+from _policies import drift, loyal_policy, majority_policy, random_policy, relabelled
 from meanfield._fixed_points.closed_classes import closed_classes
 from meanfield._fixed_points.stationary_kernel import eliminate
 from meanfield._fixed_points.stationary_law import StationaryLaw
@@ -14,29 +14,29 @@ from meanfield._numerics.roots import all_roots
 from meanfield.toolbox import space_of
 
 
-def simplex_search(policy, starts, seed=0):
+def simplex_search(policy, starts, weights):
     """Word shares of all fixed points that Newton iteration on the full rate equation meets from random starts."""
     q, space = policy["q"].values, space_of(policy)
 
     def equations(x):
-        slope = np.asarray(drift(x, q, space))
-        return np.append(slope[1:], x.sum() - 1)
+        return np.append(np.asarray(drift(x, q, space))[1:], x.sum() - 1)
 
     found = []
-    for x0 in dirichlet.rvs(np.full(space.n_states, 0.3), size=starts, random_state=seed):
+    for x0 in dirichlet.rvs(weights, size=starts, random_state=0):
         result = root(equations, x0, method="hybr", tol=1e-13)
-        if result.success and result.x.min() > -1e-9 and np.abs(equations(result.x)).max() < 1e-11:
-            found.append((result.x @ q)[0])
-    return np.unique(np.round(found, 7))
+        if result.x.min() > -1e-9 and np.abs(equations(result.x)).max() < 1e-11:
+            found.append(result.x @ q)
+    return np.unique(np.round(found, 7), axis=0)
 
 
+@pytest.mark.usefixtures("unchecked_types")
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("length", [1, 2])
 def test_no_fixed_point_is_missed_that_a_search_over_the_simplex_finds(seed, length):
     policy = random_policy(seed, 2, length, concentration=0.15)
     ours = meanfield.fixed_points(policy)["word_share"].values[:, 0]
-    for share in simplex_search(policy, starts=40):
-        assert np.abs(ours - share).min() < 1e-6
+    for share in simplex_search(policy, 40, np.full(policy.sizes["state"], 0.3)):
+        assert np.abs(ours - share[0]).min() < 1e-6
     assert len(ours) % 2 == 1, "G(0) ≥ 0 ≥ G(1), so that roots that are crossed come in odd number"
 
 
@@ -214,16 +214,24 @@ def test_landscape_of_published_policies(published):
     assert gpt["word_share"].values[0, 0] == 1.0, "q = 1 exactly in the consensus memory"
 
 
-@pytest.mark.parametrize(("seed", "length"), [(0, 1), (1, 1), (2, 2), (3, 2)])
-def test_three_words_have_the_fixed_points_that_a_search_over_the_simplex_finds(seed, length):
-    policy = random_policy(seed, 3, length, concentration=0.1)
+@pytest.mark.usefixtures("unchecked_types")
+@pytest.mark.parametrize("length", [1, 2])
+@pytest.mark.parametrize(
+    ("make", "seed"), [(random_policy, 0), (random_policy, 11), (loyal_policy, 2), (loyal_policy, 3)]
+)
+def test_three_words_have_the_fixed_points_that_a_search_over_the_simplex_finds(make, seed, length):
+    policy = loyal_policy(seed, length) if make is loyal_policy else random_policy(seed, 3, length, 0.1)
     points = meanfield.fixed_points(policy)
     assert points["residual"].max() < 1e-12
     assert points.attrs["completeness"].startswith("not guaranteed")
-    for share in simplex_search(policy, starts=10):
-        assert np.abs(points["word_share"].values[:, 0] - share).min() < 1e-6
+    assert "add up to 1 as they must" in points.attrs["completeness"]
+    ends = simplex_search(policy, 10, np.full(policy.sizes["state"], 0.1))
+    assert len(ends)
+    for share in ends:
+        assert np.abs(points["word_share"].values - share).max(1).min() < 1e-6
 
 
+@pytest.mark.usefixtures("unchecked_types")
 def test_three_words_have_symmetric_fixed_points():
     """The word heard most in three interactions, at random where all differ: exact corners, edges, and the middle."""
     space = meanfield.MemorySpace(3, 3)

@@ -245,6 +245,7 @@ def test_points_are_close_to_each_other(case):
         assert steps.max() < 1.5 * SPACING
 
 
+@pytest.mark.usefixtures("unchecked_types")
 @pytest.mark.parametrize("c", [0.011, 0.06, 0.2, 0.55])
 def test_slice_of_the_diagram_is_the_landscape_there(case, c):
     population, parameter, word, diagram = case
@@ -264,6 +265,7 @@ def test_slice_of_the_diagram_is_the_landscape_there(case, c):
         assert low - 1e-12 <= share <= high + 1e-12
 
 
+@pytest.mark.usefixtures("unchecked_types")
 def test_points_are_in_the_landscape_at_their_parameter(case):
     population, parameter, word, diagram = case
     inner = np.flatnonzero(~diagram["fold"].values & (diagram["parameter"].values < 0.95))
@@ -314,6 +316,7 @@ def test_spacing_is_that_of_neighbours():
 # Symmetry
 
 
+@pytest.mark.usefixtures("unchecked_types")
 @pytest.mark.parametrize("word", ["a", "b"])
 def test_exchanged_words_mirror_the_diagram(word):
     policies = [weighted(1, 2, 2.0), weighted(21, 2, 3.0)]
@@ -361,6 +364,7 @@ def test_population_leaves_its_old_state_at_the_critical_mass(case_name):
 # Published policies
 
 
+@pytest.mark.usefixtures("unchecked_types")
 def test_critical_masses_of_gpt_4o(published):
     """Between 5 and 25 % for every pair."""
     for pair in published["pair"].values:
@@ -370,20 +374,16 @@ def test_critical_masses_of_gpt_4o(published):
         assert 0.05 < critical["critical_mass"].item() < 0.25
 
 
-def test_critical_mass_of_a_published_pair_is_that_of_a_scan(published):
+@pytest.mark.usefixtures("unchecked_types")
+def test_beyond_the_critical_mass_of_a_published_pair_the_old_state_is_gone(published):
     policy = published.sel(model="gpt-4o", pair="African/White")
-    critical = meanfield.critical_mass(policy, word="African")
+    critical = meanfield.critical_mass(policy, word="African")["critical_mass"].item()
 
     def old_state_is_there(c):
         return meanfield.fixed_points(Population(policy, committed={"African": c})).sizes["fixed_point"] > 1
 
-    low, high = 0.05, 0.25
-    assert old_state_is_there(low)
-    assert not old_state_is_there(high)
-    while high - low > 1e-5:
-        middle = (low + high) / 2
-        low, high = (middle, high) if old_state_is_there(middle) else (low, middle)
-    assert low - 1e-9 < critical["critical_mass"].item() < high + 1e-9
+    there = [old_state_is_there(c) for c in (0.05, critical - 1e-5, critical + 1e-5, 0.25)]
+    assert there == [True, True, False, False]
 
 
 # Refusals and labels
@@ -449,6 +449,7 @@ def heard_more(slope):
     return meanfield.make_policy(1 / (1 + np.exp(-slope * more)), ["a", "b"])
 
 
+@pytest.mark.usefixtures("unchecked_types")
 @pytest.mark.parametrize(("slopes", "lowest", "highest"), [((2.0, 0.1), 0.27, 0.28), ((1.2, 0.3), 0.16, 0.17)])
 def test_unbiased_models_have_a_pitchfork(slopes, lowest, highest):
     """At equal shares both respond alike: an equilibrium at every fraction, where others branch off and vanish."""

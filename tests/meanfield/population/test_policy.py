@@ -112,7 +112,7 @@ def with_value(value: float) -> xr.Dataset:
         (random_policy(1).drop_vars(["word", "word_label"]), "has no words"),
         (random_policy(1).assign_coords(word=["a", "c"]), "word_label = a, b: expected a, c, as along word"),
         (random_policy(1).isel(state=slice(4)), "4 states with 2 words"),
-        (random_policy(1).assign_attrs(memory_length=4), "memory_length = 4"),
+        (random_policy(1).assign_attrs(memory_length=4), r"memory_length'\] = 4: expected"),
         (random_policy(1).assign_coords(word_label=("word", ["a", "a"])), "words a, a: expected words that differ"),
         (random_policy(1).astype("float32"), "dtype float32"),
         (random_policy(1).rename(state="memory"), "has dims"),
@@ -124,7 +124,7 @@ def with_value(value: float) -> xr.Dataset:
         (changed(state=np.arange(5) + 1), "policy has state = 5: expected 0 to 4"),
         (changed(state=[0, 1, 2, 3, np.nan]), "policy has state = nan: expected 0 to 4"),
         (stack_of("a/b", "a/b"), "dim pair: expected a coordinate of distinct names"),
-        (stack_of("a/b", "c/d").drop_vars("pair"), "dim pair without a coordinate"),
+        (stack_of("a/b", "c/d").drop_vars("pair"), "dim pair: expected a coordinate"),
         (
             side_by_side("a/b", "c/d", words=["c", "d", "e"]),
             r"pairs of \[2, 3\] words: expected the same number for each",
@@ -162,8 +162,8 @@ SAID = dict.fromkeys(MEMORIES, 0.25)
         ({"q": np.full((5, 2), 0.49)}, r"q\[state=0\] sums to 0.98 over the words: expected 1"),
         ({"q": np.float32([[0.1, 0.90001]] * 5)}, r"q\[state=0\] sums to 1.0000\d+ over the words: expected 1"),
         ({"q": np.float16([[0.1, 0.9]] * 5)}, r"q\[state=0\] sums to 0.9998\d+ over the words: expected 1"),
-        ({"memory_length": 2}, "memory_length = 2: expected 1, as q has 5 states"),
-        ({"q": lambda memory: 0.5}, "memory_length = None: expected the H interactions"),
+        ({"memory_length": 2}, "memory_length = 2: expected 1 for 5 states"),
+        ({"q": lambda memory: 0.5}, "memory_length = None: expected H, the number"),
         ({"q": lambda memory: 0.5, "memory_length": 1.5}, "memory_length = 1.5: expected a whole number"),
         ({"q": lambda memory: 0.5, "memory_length": 14}, "memory_length = 14: would take 313 GiB of memory"),
         (

@@ -218,7 +218,7 @@ def test_one_policy_has_the_drift_of_the_dense_tensor():
     np.testing.assert_allclose(drift, np.einsum("kij,i,j->k", P, x, x) - x, atol=1e-15)
 
 
-@pytest.mark.parametrize(("n_words", "length"), [(2, 2), (3, 1)])
+@pytest.mark.parametrize(("n_words", "length"), [(2, 2), (3, 1), (2, 3), (4, 1)])
 def test_jacobian_products_are_differences_of_the_drift(n_words, length):
     """The drift is quadratic, so central differences are exact for any step."""
     policies = [random_policy(seed, n_words, length) for seed in (3, 4, 5)]
@@ -374,6 +374,7 @@ def test_start_of_one_kind_holds_for_each():
 # Files
 
 
+@pytest.mark.usefixtures("unchecked_types")
 def test_every_result_of_a_population_survives_a_file(tmp_path):
     population = two_policies({"a": 0.02})
     results = [

@@ -2,15 +2,13 @@
 
 import itertools
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import meanfield
-from _policies import drift, linearised_drift, random_composition, random_policy, relabelled, relabelled_states
+from _policies import drift, random_composition, random_policy, relabelled, relabelled_states
 from meanfield.toolbox import space_of
 
 seeds = st.integers(0, 2**31)
@@ -80,17 +78,6 @@ def test_relabelling_the_words_permutes_the_drift(seed, size):
     expected[states] = drift(x, policy["q"].values, space)
     other = relabelled(policy, list(order))
     np.testing.assert_allclose(drift(permuted, other["q"].values, space), expected, atol=1e-15)
-
-
-@given(seeds, sizes)
-@settings(max_examples=15, deadline=None)
-def test_linearised_drift_is_the_derivative(seed, size):
-    policy = random_policy(seed, *size)
-    q, space = policy["q"].values, space_of(policy)
-    x = random_composition(seed, space.n_states)
-    v = random_composition(seed + 1, space.n_states) - x
-    _, derivative = jax.jvp(lambda x: drift(x, jnp.asarray(q), space), (jnp.asarray(x),), (jnp.asarray(v),))
-    np.testing.assert_allclose(linearised_drift(v, x, q, space), derivative, atol=1e-13)
 
 
 def test_dense_tensor_is_refused_where_it_would_not_fit():

@@ -92,6 +92,7 @@ GAMES = {
 }
 
 
+@pytest.mark.usefixtures("unchecked_types")
 @pytest.mark.parametrize("game", GAMES)
 def test_fast_method_has_the_results_of_the_general_one(game):
     """Drift, its derivative, solutions, spectra and fixed points."""
@@ -249,6 +250,7 @@ def test_simulated_protocol_follows_the_solution():
 # --- fixed points
 
 
+@pytest.mark.usefixtures("unchecked_types")
 def test_majority_of_two_heard_words_has_a_continuum():
     """Without error and with a coin for ties agents say each word as often as they heard it: f(Q) = Q."""
     policy = majority_policy(2, 1.0)
@@ -393,6 +395,7 @@ def beside(one: ReactionModel, other: ReactionModel) -> ReactionModel:
     )
 
 
+@pytest.mark.usefixtures("unchecked_types")
 def test_branches_of_continua_are_told_apart():
     """Voters beside a bistable naming game: for each support of the voters a continuum through each of its points."""
     policy = bistable(0.95)
