@@ -122,8 +122,8 @@ print("variance simulated", runs.sel(n_agents=400, word="woman", round=rounds).v
 # %% [markdown]
 # ## Memories that make the bias
 #
-# `sensitivity` gives the derivative of κ with respect to the policy in each memory state. The contribution of a state
-# is its share of κ.
+# `sensitivity` gives the derivative of κ with respect to the policy in each memory state. A state contributes this
+# derivative times its bias between the words, and the contributions nearly sum to κ.
 
 # %%
 sensitivity = meanfield.sensitivity(policy, of="kappa")
