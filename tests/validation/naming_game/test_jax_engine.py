@@ -114,22 +114,25 @@ def test_random_numbers_belong_to_run_and_interaction() -> None:
 # --- exact laws ---
 
 SYSTEMS = {
-    "two": (NO_END, 2, {}),
-    "three": (NO_END, 3, {}),
-    "committed": (STRONG_A, 6, {"committed": {"A": 1, "B": 2}}),
-    "mixed": (Population([NO_END, STRONG_A], fractions=[0.5, 0.5]), 4, {"initial": "B"}),
+    "two": (NO_END, 2, {}, 20),
+    "three": (NO_END, 3, {}, 20),
+    "committed": (STRONG_A, 6, {"committed": {"A": 1, "B": 2}}, 4),
+    "mixed": (Population([NO_END, STRONG_A], fractions=[0.5, 0.5]), 4, {"initial": "B"}, 4),
 }
 
 
 @pytest.fixture(scope="module")
 def played() -> dict[str, xr.Dataset]:
     """Every round is recorded: rounds without a record would be compiled apart."""
-    return {name: play(policy, n, 50_000, recorded=40, **more) for name, (policy, n, more) in SYSTEMS.items()}
+    return {
+        name: play(policy, n, 30_000, rounds=rounds, recorded=rounds, **options)
+        for name, (policy, n, options, rounds) in SYSTEMS.items()
+    }
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_word_share_has_the_exact_law(played, system) -> None:
-    policy, n, options = SYSTEMS[system]
+    policy, n, options, _ = SYSTEMS[system]
     exact = exact_population(policy, n, **options)
     for rounds in (1, 4):
         law = exact.law_of(exact.word_share[:, 0], rounds=rounds)
@@ -159,10 +162,10 @@ def consensus_law(n: int, last: int, first_test: int) -> np.ndarray:
 
 @pytest.mark.parametrize(("system", "n"), [("two", 2), ("three", 3)])
 def test_consensus_round_has_the_exact_law(played, system, n) -> None:
-    rounds = played[system]["consensus_round"].fillna(41).values.astype(int)
-    observed = np.bincount(rounds, minlength=42)[3:]
-    assert chi_square_p(observed, consensus_law(n, 40, first_test=4)) > ALPHA
-    assert chi_square_p(observed, consensus_law(n, 40, first_test=3)) < ALPHA
+    rounds = played[system]["consensus_round"].fillna(21).values.astype(int)
+    observed = np.bincount(rounds, minlength=22)[3:]
+    assert chi_square_p(observed, consensus_law(n, 20, first_test=4)) > ALPHA
+    assert chi_square_p(observed, consensus_law(n, 20, first_test=3)) < ALPHA
 
 
 def test_control_shifted_thresholds(played) -> None:
@@ -250,7 +253,7 @@ def test_control_agents_that_meet_themselves(compiled_anew, monkeypatch) -> None
 
     monkeypatch.setattr(_population_rounds, "choose_pairs", careless)
     exact = exact_population(NO_END, 3)
-    ensemble = play(NO_END, 3, 50_000, rounds=1, recorded=1)
+    ensemble = play(NO_END, 3, 30_000, rounds=1, recorded=1)
     assert share_p(ensemble, exact.law_of(exact.word_share[:, 0], rounds=1), 1) < ALPHA
 
 

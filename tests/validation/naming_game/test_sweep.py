@@ -104,14 +104,22 @@ def test_a_store_of_other_arguments_is_refused(finished: Path, tmp_path: Path) -
         open_sweep(tmp_path)
 
 
-def test_a_cluster_of_two_processes_gives_the_same_bytes(finished: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param({"n_workers": 1, "processes": False}, id="thread"),
+        pytest.param({"n_workers": 2, "processes": True}, id="processes", marks=pytest.mark.slow),
+    ],
+)
+def test_a_cluster_gives_the_same_bytes(options: dict, finished: Path, tmp_path: Path) -> None:
     from dask.distributed import Client, LocalCluster
 
-    options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
-    with LocalCluster(**options) as cluster, Client(cluster) as client:
+    with LocalCluster(threads_per_worker=1, dashboard_address=None, **options) as cluster, Client(cluster) as client:
         result = sweep(policies(), tmp_path / "cluster.zarr", client=client, **ARGUMENTS)
     assert result["done"].all()
     assert contents(tmp_path / "cluster.zarr") == contents(finished)
+    task = policies()[0], {"committed": {"a": 2}}
+    assert pickle.loads(pickle.dumps(task))[0].identical(task[0]), "what processes are sent"
 
 
 def test_saved_and_loaded(finished: Path, tmp_path: Path) -> None:
@@ -146,25 +154,28 @@ def test_a_full_disk_is_one_line_and_what_is_done_is_kept(finished: Path, tmp_pa
     """The disk takes files of at most 1 byte, or of at most 500: chunks, and not the description of the store."""
     store = tmp_path / "full.zarr"
     script = (
-        "import resource, signal, sys, test_sweep, meanfield, validation.naming_game._sweep as module\n"
+        "import resource, signal, test_sweep, meanfield, validation.naming_game._sweep as module\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # so that a write fails as on a full disk\n"
         "write, number = module._write, []\n"
+        "_, most = resource.getrlimit(resource.RLIMIT_FSIZE)\n"
         "def limited(*arguments):\n"
         "    number.append(1)\n"
-        "    if len(number) == 5: resource.setrlimit(resource.RLIMIT_FSIZE, (1, 1))\n"
+        "    if len(number) == 5: resource.setrlimit(resource.RLIMIT_FSIZE, (1, most))\n"
         "    write(*arguments)\n"
         "module._write = limited\n"
-        "if sys.argv[1] == 'new': resource.setrlimit(resource.RLIMIT_FSIZE, (500, 500))\n"
-        "try:\n"
-        f"    module.sweep(test_sweep.policies(), {str(store)!r}, **test_sweep.ARGUMENTS)\n"
-        "except meanfield.StorageError as error:\n"
-        "    print(error, end='')\n"  # asyncio may say on standard error what writes at the same time met
+        "for size in (500, most):\n"
+        "    resource.setrlimit(resource.RLIMIT_FSIZE, (size, most))\n"
+        "    try:\n"
+        f"        module.sweep(test_sweep.policies(), {str(store)!r}, **test_sweep.ARGUMENTS)\n"
+        "    except meanfield.StorageError as error:\n"
+        "        print(error)\n"  # asyncio may say on standard error what writes at the same time met
     )
     environment = importing(Path(__file__).parent)
-    for case in ("new", "later"):
-        ended = subprocess.run([sys.executable, "-c", script, case], env=environment, capture_output=True, text=True)
-        assert ended.stdout.startswith(f"store = {store}: can't be read and written (File too large)"), ended.stderr
-        assert "\n" not in ended.stdout
+    ended = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True)
+    lines = ended.stdout.splitlines()
+    assert len(lines) == 2, ended.stderr
+    for line in lines:
+        assert line.startswith(f"store = {store}: can't be read and written (File too large)")
     assert open_sweep(store)["done"].sum() == 4
     (store / "done" / "0.partial").write_bytes(b"left by a kill")
     sweep(policies(), store, **ARGUMENTS)
