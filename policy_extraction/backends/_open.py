@@ -48,13 +48,8 @@ def open_backend(
             f"{source.identity} {number_format}{quantization}",
             memory_budget,
         )
-    loading = {
-        "device_map": device_map,
-        "dtype": dtype,
-        "gguf_file": gguf_file,
-        "quantization_config": quantization_config,
-    }
-    for name, value in loading.items():
+    options = {"device_map": device_map, "dtype": dtype, "gguf_file": gguf_file}
+    for name, value in (options | {"quantization_config": quantization_config}).items():
         if value is not None:
             raise InputError(f"{name} = {value!r}: expected None for a model that is loaded already")
     if isinstance(model, tuple):

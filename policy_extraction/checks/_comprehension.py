@@ -13,7 +13,7 @@ from policy_extraction.backends._backend import Backend
 from policy_extraction.checks._comprehension_questions import KINDS, Asked, parse, questions_about
 from policy_extraction.checks._spoken import derived_seed
 from policy_extraction.prompts._games import check_games, one_game
-from policy_extraction.prompts._template import NAMING_GAME, Payoffs, Prompt, Template
+from policy_extraction.prompts._template import NAMING_GAME, Payoffs, Prompt, Template, longest, prompt_options
 
 MOST_AGENTS = 10_000
 # With quotation marks and the end of the value: a number has a token a digit, a word up to four.
@@ -95,7 +95,7 @@ def comprehension(
         for memory, order, questions in zip(memories, presented, asked, strict=True)
         for question in questions
     ]
-    backend.check([max(prompts, key=lambda prompt: len(prompt.system) + len(prompt.user))], words)
+    backend.check([longest(prompts)], words)
     answers = iter(_answers(backend, prompts, [question for some in asked for question in some], temperature, seed))
     kinds = [kind.name for kind in KINDS]
     correct, malformed, number = np.zeros((3, len(KINDS), n))
@@ -114,9 +114,7 @@ def comprehension(
         seed=seed,
         per_kind=per_kind,
         temperature=float(temperature),
-        template=template.name,
-        payoff_success=payoffs.success,
-        payoff_failure=payoffs.failure,
+        **prompt_options(template, payoffs),
     ).assign_attrs(memory_length=memory_length)
 
 

@@ -8,13 +8,13 @@ import numpy as np
 import xarray as xr
 
 from meanfield import InputError, MemorySpace, words_of
-from meanfield.toolbox import LARGEST_SEED, labelled, labels_of, single_policy, space_of, stamp, whole_number
+from meanfield.toolbox import LARGEST_SEED, is_number, labelled, labels_of, single_policy, space_of, stamp, whole_number
 from policy_extraction._toolbox.texts import MANY
 from policy_extraction.backends._backend import Backend
 from policy_extraction.checks._exact_test import check_outcomes, count_interval, exact_test, share_interval
 from policy_extraction.checks._spoken import Spoken, answer_length, check_prefix, derived_seed, speak
 from policy_extraction.prompts._orders import orders
-from policy_extraction.prompts._template import NAMING_GAME, Payoffs, Template
+from policy_extraction.prompts._template import NAMING_GAME, Payoffs, Template, longest, prompt_options
 
 ALARM = 0.05
 ALARM_LEVEL = 0.99  # of the interval of the number of alarms
@@ -104,7 +104,7 @@ def generation_test(
     memories = [[(words[a], words[b]) for a, b in space.memory(state)] for state in range(space.n_states)]
     prompts = [template.prompt(options, memory, payoffs) for memory in memories for options in presented]
     # The longest prompt of all, and one of the last state, whose memory is full.
-    backend.check([max(prompts, key=lambda prompt: len(prompt.system) + len(prompt.user)), prompts[-1]], words)
+    backend.check([longest(prompts), prompts[-1]], words)
     shares = np.full(len(presented), 1 / len(presented))
     asked = np.random.default_rng(seed).multinomial(n, shares, size=space.n_states)
     spoken = speak(
@@ -145,15 +145,14 @@ def _space(policy: xr.Dataset, memory_length: int | None) -> MemorySpace:
 
 def _temperature(policy: xr.Dataset, temperature: float | None) -> float:
     found = policy.attrs.get("option_temperature") if temperature is None else temperature
-    if isinstance(found, bool) or not isinstance(found, int | float | np.number) or not 0 < found < np.inf:
+    if not is_number(found) or found <= 0:
         reason = "the policy states none; " if temperature is None else ""
         raise InputError(f"temperature = {found!r}: {reason}expected a positive number")
     return float(found)
 
 
 def _check_provenance(policy: xr.Dataset, template: Template, payoffs: Payoffs) -> None:
-    given = {"template": template.name, "payoff_success": payoffs.success, "payoff_failure": payoffs.failure}
-    for name, value in given.items():
+    for name, value in prompt_options(template, payoffs).items():
         made_with = policy.attrs.get(f"option_{name}", value)
         if made_with != value:
             raise InputError(f"policy was made with {name} = {made_with}, and {value} is given: expected the same")

@@ -20,7 +20,7 @@ from policy_extraction.backends._backend import Backend
 from policy_extraction.checks._spoken import answer_length, check_prefix, copies_needed, derived_seed, speak
 from policy_extraction.measuring._sampling import check_temperature
 from policy_extraction.prompts._games import check_games, one_game
-from policy_extraction.prompts._template import NAMING_GAME, Payoffs, Prompt, Template
+from policy_extraction.prompts._template import NAMING_GAME, Payoffs, Prompt, Template, prompt_options
 
 MOST_CHOICES = 10_000_000  # in all rounds of all runs
 FORMAT = 1  # of a log
@@ -148,9 +148,7 @@ def live_population(
         rounds=rounds,
         seed=seed,
         temperature=float(temperature),
-        template=template.name,
-        payoff_success=payoffs.success,
-        payoff_failure=payoffs.failure,
+        **prompt_options(template, payoffs),
         max_tries=max_tries,
     ).assign_attrs(memory_length=memory_length)
 

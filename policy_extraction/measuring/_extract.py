@@ -21,7 +21,7 @@ from policy_extraction.measuring._sampling import Sampling
 from policy_extraction.prompts._games import Words, check_games, check_tabulable, check_text, games_of
 from policy_extraction.prompts._orders import Order, orders
 from policy_extraction.prompts._questions import all_memories, prompts, trial_prompts
-from policy_extraction.prompts._template import NAMING_GAME, Payoffs, Template
+from policy_extraction.prompts._template import NAMING_GAME, Payoffs, Template, prompt_options
 
 
 def extract(
@@ -175,9 +175,7 @@ def _measure(backend: Backend, plan: _Plan, kept: RecordCache, bar: tqdm) -> xr.
         backend.name,
         censored.reshape(shape),
         model_identity=backend.identity,
-        template=plan.template.name,
-        payoff_success=plan.payoffs.success,
-        payoff_failure=plan.payoffs.failure,
+        **prompt_options(plan.template, plan.payoffs),
         **backend.provenance,
     )
     kept.put(plan.key(backend), record)

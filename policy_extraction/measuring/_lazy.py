@@ -23,7 +23,7 @@ from policy_extraction.prompts._games import check_games, one_game
 from policy_extraction.prompts._orders import Order
 from policy_extraction.prompts._orders import orders as presentation_orders
 from policy_extraction.prompts._questions import trial_prompts
-from policy_extraction.prompts._template import NAMING_GAME, Payoffs, Prompt, Template
+from policy_extraction.prompts._template import NAMING_GAME, Payoffs, Prompt, Template, prompt_options
 
 
 def lazy_policy(
@@ -190,9 +190,7 @@ class LazyExtraction:
             censored,
             **self._backend.provenance,
             model_identity=self._backend.identity,
-            template=self._template.name,
-            payoff_success=self._payoffs.success,
-            payoff_failure=self._payoffs.failure,
+            **prompt_options(self._template, self._payoffs),
         )
         return record.assign_coords(state=[space.state(memory) for memory in memories])
 

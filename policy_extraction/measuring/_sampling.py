@@ -9,12 +9,12 @@ log-probability.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Integral, Real
 from typing import NamedTuple
 
 import numpy as np
 
 from meanfield import InputError
+from meanfield.toolbox import is_number, real_number, whole_number
 
 FILTERED_SET = ("words", "vocabulary")
 UNDECIDED = ("raise", "bound")
@@ -67,18 +67,16 @@ class Sampling:
 
     def __post_init__(self) -> None:
         check_temperature(self.temperature)
-        if self.top_k is not None and not (_is(self.top_k, Integral) and self.top_k >= 1):
-            raise InputError(f"top_k = {self.top_k!r}: expected a whole number of at least 1, or None")
-        if self.top_p is not None and not (_is(self.top_p, Real) and 0 < self.top_p <= 1):
-            raise InputError(f"top_p = {self.top_p!r}: expected a number in (0, 1], or None")
-        if self.over not in FILTERED_SET:
-            raise InputError(f"over = {self.over!r}: expected one of {', '.join(FILTERED_SET)}")
-        if not (_is(self.floor, Real) and 0 <= self.floor < 1):
-            raise InputError(f"floor = {self.floor!r}: expected a number in [0, 1)")
-        if self.order is not None and not _is(self.order, Integral):
-            raise InputError(f"order = {self.order!r}: expected the number of a presentation order, or None")
-        if self.undecided not in UNDECIDED:
-            raise InputError(f"undecided = {self.undecided!r}: expected one of {', '.join(UNDECIDED)}")
+        if self.top_k is not None:
+            whole_number("top_k", self.top_k, 1)
+        if self.top_p is not None:
+            real_number("top_p", self.top_p, above=0, most=1)
+        real_number("floor", self.floor, least=0, below=1)
+        if self.order is not None:
+            whole_number("order", self.order)
+        for name, known in (("over", FILTERED_SET), ("undecided", UNDECIDED)):
+            if getattr(self, name) not in known:
+                raise InputError(f"{name} = {getattr(self, name)!r}: expected one of {', '.join(known)}")
 
     @property
     def filters(self) -> bool:
@@ -220,7 +218,7 @@ def _floored(
 
 def check_temperature(temperature: float) -> None:
     """InputError unless it is a positive, finite number."""
-    if not _is(temperature, Real) or not 0 < temperature < np.inf:
+    if not is_number(temperature) or temperature <= 0:
         raise InputError(f"temperature = {temperature!r}: expected a positive number (top_k = 1 is the limit 0)")
 
 
@@ -231,7 +229,3 @@ def check_log_probabilities(log_p: np.ndarray) -> None:
         raise InputError(f"log_probability has the value {log_p[wrong][0]}: expected logarithms of probabilities")
     if not np.isfinite(log_p.max(-1)).all():
         raise InputError("log_probability is -inf for all words of a prompt: expected a word that can be said")
-
-
-def _is(value: object, kind: type) -> bool:
-    return isinstance(value, kind) and not isinstance(value, bool)

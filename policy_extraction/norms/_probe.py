@@ -18,6 +18,7 @@ from policy_extraction.norms._operations import check_arguments
 from policy_extraction.norms._prompt_file import NORMS_003
 from policy_extraction.norms._prompts import QUESTIONS, NormPrompts
 from policy_extraction.norms._scenes import SCENES
+from policy_extraction.prompts._template import longest
 
 TABLE = ("scene", "agent", "behaviour", "standard")
 LONG_NAMES = {
@@ -106,8 +107,7 @@ def probe_operations(
     check_cells(agents, behaviours)
     cells = cells_of(agents, behaviours)
     asked = [scene.asked(cell, prompts) for scene in SCENES for cell in cells]
-    longest = max((both.yes_first for both in asked), key=lambda prompt: len(prompt.system) + len(prompt.user))
-    backend.check([longest], prompts.words)
+    backend.check([longest([both.yes_first for both in asked])], prompts.words)
     kept.prepare()
     measured = list(probe(backend, asked, prompts.words, temperature, kept, progress))
     shape = (len(SCENES), len(agents), len(behaviours), len(STANDARDS))

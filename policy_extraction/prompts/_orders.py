@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import permutations
 from math import ceil, factorial
-from numbers import Integral
 
 import numpy as np
 
@@ -92,13 +91,6 @@ def default_number(n_words: int) -> int:
 
 def _checked(number: int, n_words: int) -> int:
     most = min(factorial(n_words), MOST_ORDERS)
-    if (
-        not isinstance(number, Integral)
-        or isinstance(number, bool)
-        or not n_words <= number <= most
-        or number % n_words
-    ):
-        raise InputError(
-            f"number = {shown(number)}: expected a multiple of {n_words}, the number of words, and at most {most}"
-        )
+    if whole_number("number", number, n_words, most) % n_words:
+        raise InputError(f"number = {number}: expected a multiple of {n_words}, the number of words")
     return int(number)

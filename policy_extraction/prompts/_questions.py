@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from meanfield import MemorySpace
 from policy_extraction.prompts._orders import Order
-from policy_extraction.prompts._template import Payoffs, Prompt, Template
+from policy_extraction.prompts._template import Payoffs, Prompt, Template, longest
 
 Memory = Sequence[tuple[int, int]]
 
@@ -34,8 +34,8 @@ def trial_prompts(
     """
     numbers = range(len(words))
     # Points depend only on whether two words are equal, so the longest prompt has the longest words.
-    longer, longest = sorted(numbers, key=lambda number: len(words[number]))[-2:]
-    pairs = [*((number, number) for number in numbers), (longer, longest), (longest, longer)]
+    second, first = sorted(numbers, key=lambda number: len(words[number]))[-2:]
+    pairs = [*((number, number) for number in numbers), (second, first), (first, second)]
     full = prompts(words, presented[:1], [[pair] * memory_length for pair in pairs], template, payoffs)
     (empty,) = prompts(words, presented[-1:], [[]], template, payoffs)
-    return [empty, *full[: len(words)], max(full, key=lambda prompt: len(prompt.system) + len(prompt.user))]
+    return [empty, *full[: len(words)], longest(full)]

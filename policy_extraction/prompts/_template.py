@@ -51,6 +51,11 @@ class Prompt:
     answer_prefix: str
 
 
+def longest(prompts: Sequence[Prompt]) -> Prompt:
+    """The prompt with the most letters in its messages."""
+    return max(prompts, key=lambda prompt: len(prompt.system) + len(prompt.user))
+
+
 @dataclass(frozen=True)
 class Template:
     """A prompt with slots in the notation of `string.Template`; a plain dollar sign is written ``$$``.
@@ -125,6 +130,11 @@ class Template:
             "score": sum(payoffs.of(own, partner) for own, partner in memory),
         }
         return Prompt(fill(self.system, slots), fill(self.user, slots), self.answer_prefix)
+
+
+def prompt_options(template: Template, payoffs: Payoffs) -> dict[str, str | float]:
+    """The options of a result that tell its prompt."""
+    return {"template": template.name, "payoff_success": payoffs.success, "payoff_failure": payoffs.failure}
 
 
 def load_template(path: str | os.PathLike[str]) -> Template:

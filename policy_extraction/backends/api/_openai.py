@@ -26,7 +26,7 @@ from policy_extraction.backends.api._reply import text_after, text_of, top_token
 from policy_extraction.backends.api._request import CONTINUES, Prefill, chat_request, request_for, user_message
 from policy_extraction.backends.api._retries import Server
 from policy_extraction.backends.api._words import TopTokens, begins_anew, measure, openings_after
-from policy_extraction.prompts._template import Prompt
+from policy_extraction.prompts._template import Prompt, longest
 
 MOST_LISTED = 1_000_000  # tokens; no vocabulary has more
 MOST_AT_ONCE = 1000  # connections that the library opens
@@ -140,14 +140,14 @@ class OpenAIBackend:
             If the server can't be reached, refuses key, model or prompt, gives no log-probabilities, or begins a new
             answer instead of continuing the prefix.
         """
-        longest = max(prompts, key=lambda prompt: len(prompt.system) + len(prompt.user))
+        asked = longest(prompts)
         self._measuring = ()
 
         async def job(client: Any) -> TopTokens:
-            return await self._top_tokens(client, longest, "")
+            return await self._top_tokens(client, asked, "")
 
         (top,) = self._each([job])
-        again = begins_anew(top, longest.answer_prefix, words)
+        again = begins_anew(top, asked.answer_prefix, words)
         if self._prefill != "none" and again > 0.5:
             raise InputError(
                 f"prefill = {self._prefill!r}: {self.name} does not continue the answer prefix but begins with it "

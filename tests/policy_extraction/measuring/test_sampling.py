@@ -389,7 +389,7 @@ def test_each_order_is_equally_likely():
         ({"words": ("a", "a")}, "expected 2 to 255 different words"),
         ({"words": ("a",)}, "expected 2 to 255 different words"),
         ({"number": 10}, "number = 10: expected a multiple of 4"),
-        ({"number": 28}, "number = 28: expected a multiple of 4"),
+        ({"number": 28}, "number = 28: expected a whole number from 4 to 24"),
         ({"number": 0}, "number = 0"),
         ({"number": True}, "number = True"),
         ({"seed": -1}, "seed = -1"),
