@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -286,9 +287,7 @@ def test_a_far_start_is_where_a_climb_starts() -> None:
     start = replace(APPENDIX_E, scale_R=5000.0, mean_T=9.0)
     coordinates = Coordinates.of(("scale_R", "mean_T"), start)
     np.testing.assert_allclose(coordinates.from_parameters(start), [np.log(5000), 9])
-    truth = copying_moments(np.zeros(2))
-    counts = np.round(truth.values[:, :4] * 10**6).astype(int)
-    measured = read_counts(table(**UNMEASURED))._replace(seeds=counts.sum(1), counts=counts)
+    measured = measured_exactly(np.array([4, 16]), [copying_law(n, 1.0, 1.0) for n in (4, 16)])
     shift = np.array([9.5, -9.5])
     summit = climb(
         lambda points: [copying_moments(at - shift).values for at in points],
@@ -414,20 +413,11 @@ def test_measured_sweep_is_better_fitted_than_by_the_paper(data_folder) -> None:
     assert copying.attrs["log_likelihood"] > result.attrs["log_likelihood"]
 
 
-def test_copying_is_recovered() -> None:
-    """Exact laws of z_T = 0.35 √N and z_R = 0.2 √N, 10⁶ seeds each."""
-    sizes = np.array([4, 16, 64])
-    laws = [copying_law(int(n), 0.35 * n**0.5, 0.2 * n**0.5) for n in sizes]
+def measured_exactly(sizes: np.ndarray, laws: list[np.ndarray]) -> EndpointCounts:
+    """Measurements of 10⁶ seeds at each N, without noise."""
     moments = moments_of_laws(laws)
     counts = np.round(moments.values[:, :4] * 10**6).astype(int)
-    measured = read_counts(table())._replace(
-        n_agents=sizes,
-        seeds=counts.sum(1),
-        counts=counts,
-        accuracy=moments.values[:, 4],
-        standard_error=np.full(3, 1e-3),
-    )
-    np.testing.assert_allclose(likeliest_copying(measured).point, [np.log(0.35), np.log(0.2), 0.5], atol=1e-3)
+    return EndpointCounts(sizes, counts.sum(1), counts, moments.values[:, 4], np.full(len(sizes), 1e-3))
 
 
 # --- copying for a finite time ---
@@ -503,14 +493,14 @@ def test_copying_for_a_while_is_a_limit_of_mechanism1() -> None:
     assert chisquare(counted, law(None) * runs).pvalue < 1e-4
 
 
-def test_copying_for_a_while_is_recovered() -> None:
-    """Exact laws after 16 N interactions, 10⁶ seeds each; the stationary law would mistake them."""
-    sizes = np.array([4, 16, 64])
-    laws = [copying_law(n, 0.35 * n**0.5, 0.2 * n**0.5, interactions=16 * n, initial_share=0.8) for n in sizes.tolist()]
-    moments = moments_of_laws(laws)
-    counts = np.round(moments.values[:, :4] * 10**6).astype(int)
-    measured = EndpointCounts(sizes, counts.sum(1), counts, moments.values[:, 4], np.full(3, 1e-3))
-    expected = [np.log(0.35), np.log(0.2), 0.5, logit(0.8)]
+def test_copying_is_recovered() -> None:
+    """z_T = 0.35 √N and z_R = 0.2 √N, for long runs and after 16 N interactions, which the stationary law mistakes."""
+    sizes, expected = np.array([4, 16, 64]), [np.log(0.35), np.log(0.2), 0.5, logit(0.8)]
+    zealots = [(n, 0.35 * n**0.5, 0.2 * n**0.5) for n in sizes.tolist()]
+    stationary = measured_exactly(sizes, [copying_law(*one) for one in zealots])
+    np.testing.assert_allclose(likeliest_copying(stationary).point, expected[:3], atol=1e-3)
+    laws = [copying_law(*one, interactions=16 * one[0], initial_share=0.8) for one in zealots]
+    measured = measured_exactly(sizes, laws)
     finite, infinite = likeliest_copying(measured, 16), likeliest_copying(measured)
     np.testing.assert_allclose(finite.point, expected, atol=2e-3)
     assert np.abs(infinite.point - expected[:3]).max() > 0.05
@@ -522,25 +512,7 @@ def test_copying_for_a_while_is_labelled() -> None:
     assert finite["parameter"].values.tolist() == ["zealots_T", "zealots_R", "growth", "initial_share"]
     assert infinite["parameter"].values.tolist() == ["zealots_T", "zealots_R", "growth"]
     assert 0 < finite["estimate"].sel(parameter="initial_share") < 1
-    assert (finite.attrs["option_interactions_per_agent"], infinite.attrs["option_interactions_per_agent"]) == (
-        16,
-        "none",
-    )
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: copying_law(4, 1.0, 1.0, interactions=-1), "interactions = -1"),
-        (lambda: copying_law(4, 1.0, 1.0, interactions=2.5), "interactions = 2.5"),
-        (lambda: copying_law(4, 1.0, 1.0, interactions=2, initial_share=1.2), "initial_share = 1.2"),
-        (lambda: fit_copying(table(), interactions_per_agent=0), "interactions_per_agent = 0"),
-    ],
-)
-def test_bad_times_are_named(call, message: str) -> None:
-    with pytest.raises(InputError) as error:
-        call()
-    assert str(error.value).startswith(message)
+    assert [one.attrs["option_interactions_per_agent"] for one in (finite, infinite)] == [16, "none"]
 
 
 # --- input ---
@@ -579,77 +551,65 @@ def test_an_accuracy_of_nan_was_not_measured() -> None:
     np.testing.assert_array_equal(ends.accuracy_interval, [[np.nan, np.nan], [0.5, 0.7]])
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"seeds": None}, "counts lacks the column seeds"),
-        ({"seeds": [9, 20]}, "the endpoint counts at N = 4 sum to 10: above the 9 seeds"),
-        ({"seeds": [10, 21]}, "the endpoint counts at N = 16 sum to 20: below the 21 seeds"),
-        ({"polarization_count": [-3, 7]}, "polarization_count = "),
-        ({"polarization_count": [2.5, 7]}, "polarization_count = "),
-        ({"N": [4, 4]}, "N = [4, 4]"),
-        ({"N": [1, 16]}, "N = "),
-        ({"fragmentation_count": [1, 3], "polarization_count": [2, 7]}, "fragmentation_count = 1 at N = 4"),
-        ({"final_mean": [1.2, 0.5]}, "final_mean = [1.2, 0.5]"),
-        ({"final_mean": ["much", 0.5]}, "final_mean = ['much', 0.5]"),
-        ({"final_standard_error": ["little", 0.1]}, "final_standard_error = ['little', 0.1]"),
-        ({"final_standard_error": None}, "counts has final_mean"),
-        ({"final_mean": None}, "counts has final_standard_error: expected final_mean too"),
-        ({"collective_accuracy": [0.5, 0.6]}, "counts has final_mean and collective_accuracy"),
-        (
-            {"final_mean": None, "final_standard_error": None, "collective_accuracy": [0.5, 1.6]},
-            "collective_accuracy = [0.5, 1.6]",
-        ),
-        ({"final_standard_error": [0.1, 0.0]}, "the standard error of final_mean at N = 16 is 0.0: expected a number"),
-        ({"final_standard_error": [np.nan, 0.1]}, "the standard error of final_mean at N = 4 is nan"),
-        (
-            {"final_ci_low": [0.4, 0.99], "final_ci_high": [0.7, 0.1]},
-            "final_ci_low, final_ci_high = 0.99, 0.1 at N = 16: expected an interval that holds the mean, 0.6",
-        ),
-        (
-            {"final_ci_low": [np.nan, 0.5], "final_ci_high": [0.7, 0.7]},
-            "final_ci_low, final_ci_high = nan, 0.7 at N = 4",
-        ),
-        (
-            {"final_standard_error": None, "final_ci_low": 0.58, "final_ci_high": 0.7},
-            "final_ci_low, final_ci_high = 0.58",
-        ),
-    ],
-)
-def test_bad_counts_are_named(changes: dict, message: str) -> None:
-    with pytest.raises(InputError) as error:
-        read_counts(table(**changes))
-    assert str(error.value).startswith(message)
+BAD_COUNTS = [
+    ({"seeds": None}, "counts lacks the column seeds"),
+    ({"seeds": [9, 20]}, "the endpoint counts at N = 4 sum to 10: above the 9 seeds"),
+    ({"seeds": [10, 21]}, "the endpoint counts at N = 16 sum to 20: below the 21 seeds"),
+    ({"polarization_count": [-3, 7]}, "polarization_count = "),
+    ({"polarization_count": [2.5, 7]}, "polarization_count = "),
+    ({"N": [4, 4]}, "N = [4, 4]"),
+    ({"N": [1, 16]}, "N = "),
+    ({"fragmentation_count": [1, 3], "polarization_count": [2, 7]}, "fragmentation_count = 1 at N = 4"),
+    ({"final_mean": [1.2, 0.5]}, "final_mean = [1.2, 0.5]"),
+    ({"final_mean": ["much", 0.5]}, "final_mean = ['much', 0.5]"),
+    ({"final_standard_error": ["little", 0.1]}, "final_standard_error = ['little', 0.1]"),
+    ({"final_standard_error": None}, "counts has final_mean"),
+    ({"final_mean": None}, "counts has final_standard_error: expected final_mean too"),
+    ({"collective_accuracy": [0.5, 0.6]}, "counts has final_mean and collective_accuracy"),
+    ({**UNMEASURED, "collective_accuracy": [0.5, 1.6]}, "collective_accuracy = [0.5, 1.6]"),
+    ({"final_standard_error": [0.1, 0.0]}, "the standard error of final_mean at N = 16 is 0.0: expected a number"),
+    ({"final_standard_error": [np.nan, 0.1]}, "the standard error of final_mean at N = 4 is nan"),
+    (
+        {"final_ci_low": [0.4, 0.99], "final_ci_high": [0.7, 0.1]},
+        "final_ci_low, final_ci_high = 0.99, 0.1 at N = 16: expected an interval that holds the mean, 0.6",
+    ),
+    ({"final_ci_low": [np.nan, 0.5], "final_ci_high": 0.7}, "final_ci_low, final_ci_high = nan, 0.7 at N = 4"),
+    ({"final_standard_error": None, "final_ci_low": 0.58, "final_ci_high": 0.7}, "final_ci_low, final_ci_high = 0.58"),
+]
+BAD_OPTIONS = [
+    ({"free": ("J", "K")}, "free = ('J', 'K')"),
+    ({"free": ()}, "free = ()"),
+    ({"start": replace(APPENDIX_E, scale_T=0.0)}, "start.scale_T = 0"),
+    ({"start": replace(APPENDIX_E, alpha=1.0), "free": ("alpha",)}, "start.alpha = 1"),
+    ({"runs": 10}, "runs = 10"),
+    ({"start": {"J": 2.0}}, "start = {'J': 2.0}: expected a Mechanism1"),
+    ({"starts": -1}, "starts = -1"),
+    ({"level": 1.0}, "level = 1"),
+    ({"bootstrap": True}, "bootstrap = True"),
+    ({"seed": 2**62}, "seed = 4611686018427387904"),
+]
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("call", "message"),
     [
-        ({"free": ("J", "K")}, "free = ('J', 'K')"),
-        ({"free": ()}, "free = ()"),
-        ({"start": replace(APPENDIX_E, scale_T=0.0)}, "start.scale_T = 0"),
-        ({"start": replace(APPENDIX_E, alpha=1.0), "free": ("alpha",)}, "start.alpha = 1"),
-        ({"runs": 10}, "runs = 10"),
-        ({"start": {"J": 2.0}}, "start = {'J': 2.0}: expected a Mechanism1"),
-        ({"starts": -1}, "starts = -1"),
-        ({"level": 1.0}, "level = 1"),
-        ({"bootstrap": True}, "bootstrap = True"),
-        ({"seed": 2**62}, "seed = 4611686018427387904"),
+        *((lambda changes=changes: read_counts(table(**changes)), message) for changes, message in BAD_COUNTS),
+        *((lambda given=given: mechanism1.fit(table(), **given), message) for given, message in BAD_OPTIONS),
+        *((lambda counts=counts: fit_copying(counts), f"counts = {counts}: expected a") for counts in (None, 4, [1])),
+        *((lambda fit=fit: Mechanism1.of(fit), "fit: expected the result of theory.") for fit in (None, xr.Dataset())),
+        (lambda: mechanism1.fit(Path("none.csv")), "counts = none.csv: there is no such file"),
+        (lambda: copying_law(4, 1.0, 1.0, interactions=-1), "interactions = -1"),
+        (lambda: copying_law(4, 1.0, 1.0, interactions=2.5), "interactions = 2.5"),
+        (lambda: copying_law(4, 1.0, 1.0, interactions=2, initial_share=1.2), "initial_share = 1.2"),
+        (lambda: fit_copying(table(), interactions_per_agent=0), "interactions_per_agent = 0"),
+        (lambda: make_draws((4, 10**7), 16, 0), "N = 10000000: the fit would need 4.8 GiB for 16 rounds"),
+        (lambda: make_draws((4,), 10_000, 0), "N = 4: the fit would need 1.2 GiB for 10000 rounds"),
     ],
 )
-def test_bad_options_are_named(options: dict, message: str) -> None:
+def test_bad_input_is_named(call, message: str) -> None:
     with pytest.raises(InputError) as error:
-        mechanism1.fit(table(), **options)
+        call()
     assert str(error.value).startswith(message)
-
-
-def test_bad_counts_of_another_type_are_named() -> None:
-    for source in (None, 4, [1, 2]):
-        with pytest.raises(InputError, match=r"counts = .*: expected a path, a DataFrame or a Dataset"):
-            fit_copying(source)
-    for other in (None, xr.Dataset()):
-        with pytest.raises(InputError, match=r"fit: expected the result of theory.fit_mechanism1"):
-            Mechanism1.of(other)
 
 
 def test_few_runs_are_warned_of(data) -> None:
@@ -663,18 +623,6 @@ def test_files_that_are_no_tables_are_named(content: bytes, tmp_path) -> None:
     path.write_bytes(content)
     with pytest.raises(InputError, match=r"counts = .*counts\.csv: expected a CSV file"):
         read_counts(path)
-
-
-def test_populations_too_large_to_fit_are_named() -> None:
-    with pytest.raises(InputError, match=r"N = 10000000: the fit would need 4\.8 GiB for 16 rounds"):
-        make_draws((4, 10_000_000), 16, 0)
-    with pytest.raises(InputError, match=r"N = 4: the fit would need 1\.2 GiB for 10000 rounds"):
-        make_draws((4,), 10_000, 0)
-
-
-def test_missing_file_is_named(tmp_path) -> None:
-    with pytest.raises(InputError, match="there is no such file"):
-        mechanism1.fit(tmp_path / "none.csv")
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ from scipy.integrate import solve_ivp
 from scipy.optimize import fsolve
 
 import meanfield
-import theory
+import theory.minimal_naming_game as game
 from meanfield import TIME_PER_ROUND
 
 RULES = ("both", "listener")
@@ -26,7 +26,7 @@ def composition(seed, size, total=1.0):
 
 def test_equation_of_xie_et_al():
     """Their Eq. 1 counts population rounds: twice ours."""
-    equation = theory.minimal_naming_game.rate_equation("both")
+    equation = game.rate_equation("both")
     (a, b, ab), (c, c_b) = equation.x, equation.committed
     printed = [-a * b + ab**2 + a * ab + sp.Rational(3, 2) * c * ab, -a * b + ab**2 + b * ab - c * b]
     derived = equation.rhs.subs({equation.p: sp.Rational(1, 2), c_b: 0}) * sp.Rational(TIME_PER_ROUND)
@@ -36,29 +36,27 @@ def test_equation_of_xie_et_al():
 
 @pytest.mark.parametrize("rule", RULES)
 def test_agents_are_conserved(rule):
-    assert sp.expand(sum(theory.minimal_naming_game.rate_equation(rule).rhs)) == 0
+    assert sp.expand(sum(game.rate_equation(rule).rhs)) == 0
     x = composition(0, 3)
-    assert abs(theory.minimal_naming_game.drift(x, 0.3, (0.1, 0.05), rule).sum()) < 1e-16
+    assert abs(game.drift(x, 0.3, (0.1, 0.05), rule).sum()) < 1e-16
 
 
 @pytest.mark.parametrize("rule", RULES)
 def test_swapping_the_words_swaps_everything(rule):
     x = composition(1, 3, 0.85)
-    swapped = theory.minimal_naming_game.drift(x[[1, 0, 2]], 0.8, (0.05, 0.1), rule)
-    np.testing.assert_allclose(
-        swapped[[1, 0, 2]], theory.minimal_naming_game.drift(x, 0.2, (0.1, 0.05), rule), atol=1e-16
-    )
-    points = theory.minimal_naming_game.fixed_points(0.2, (0.1, 0.05), rule)
-    mirrored = theory.minimal_naming_game.fixed_points(0.8, (0.05, 0.1), rule).isel(fixed_point=slice(None, None, -1))
+    swapped = game.drift(x[[1, 0, 2]], 0.8, (0.05, 0.1), rule)
+    np.testing.assert_allclose(swapped[[1, 0, 2]], game.drift(x, 0.2, (0.1, 0.05), rule), atol=1e-16)
+    points = game.fixed_points(0.2, (0.1, 0.05), rule)
+    mirrored = game.fixed_points(0.8, (0.05, 0.1), rule).isel(fixed_point=slice(None, None, -1))
     np.testing.assert_allclose(mirrored["composition"].values[:, [1, 0, 2]], points["composition"], atol=1e-15)
     np.testing.assert_allclose(mirrored["spectrum"], points["spectrum"], atol=1e-14)
 
 
 def test_drift_takes_many_compositions():
     x = np.random.default_rng(2).dirichlet(np.ones(3), size=(4, 2))
-    many = theory.minimal_naming_game.drift(x, 0.3)
+    many = game.drift(x, 0.3)
     assert many.shape == x.shape
-    np.testing.assert_array_equal(many[3, 1], theory.minimal_naming_game.drift(x[3, 1], 0.3))
+    np.testing.assert_array_equal(many[3, 1], game.drift(x[3, 1], 0.3))
 
 
 # --- fixed points
@@ -68,7 +66,7 @@ def test_drift_takes_many_compositions():
     ("rule", "single", "both"), [("both", (3 - 5**0.5) / 2, 5**0.5 - 2), ("listener", 1 / 3, 1 / 3)]
 )
 def test_two_consensus_and_a_symmetric_saddle(rule, single, both):
-    points = theory.minimal_naming_game.fixed_points(0.5, rule=rule)
+    points = game.fixed_points(0.5, rule=rule)
     expected = [[1, 0, 0], [single, single, both], [0, 1, 0]]
     np.testing.assert_allclose(points["composition"], expected, atol=1e-15)
     assert points["stability"].values.tolist() == ["stable", "unstable", "stable"]
@@ -80,7 +78,7 @@ def test_two_consensus_and_a_symmetric_saddle(rule, single, both):
 def test_spectra_of_consensus_in_closed_form(p):
     """On B the only way out is by AB, who say A with probability p."""
     for rule, expected in (("both", [p - 1, -0.5]), ("listener", [(p - 1) / 2, -0.5])):
-        last = theory.minimal_naming_game.fixed_points(p, rule=rule).isel(fixed_point=-1)
+        last = game.fixed_points(p, rule=rule).isel(fixed_point=-1)
         np.testing.assert_allclose(last["spectrum"], sorted(expected)[::-1], atol=1e-14)
         assert last["eigenvalue"] == last["spectrum"][0]
 
@@ -88,13 +86,13 @@ def test_spectra_of_consensus_in_closed_form(p):
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize(("p", "committed"), CASES)
 def test_no_fixed_point_is_missed(rule, p, committed):
-    points = theory.minimal_naming_game.fixed_points(p, committed, rule)
+    points = game.fixed_points(p, committed, rule)
     free = 1 - sum(committed)
     assert float(points["residual"].max()) < 1e-15
     np.testing.assert_allclose(points["composition"].sum("species"), free, atol=1e-15)
 
     def reduced(x):
-        return theory.minimal_naming_game.drift(np.array([*x, free - x.sum()]), p, committed, rule)[:2]
+        return game.drift(np.array([*x, free - x.sum()]), p, committed, rule)[:2]
 
     for start in free * np.random.default_rng(3).dirichlet(np.ones(3), size=10)[:, :2]:
         root, _, status, _ = fsolve(reduced, start, full_output=True, xtol=1e-13)
@@ -105,17 +103,10 @@ def test_no_fixed_point_is_missed(rule, p, committed):
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize(("p", "committed"), CASES)
 def test_trajectories_end_at_stable_fixed_points(rule, p, committed):
-    points = theory.minimal_naming_game.fixed_points(p, committed, rule)
+    points = game.fixed_points(p, committed, rule)
     stable = points["composition"].values[points["stable"].values]
     x = composition(4, 3, 1 - sum(committed))
-    end = solve_ivp(
-        lambda _, x: theory.minimal_naming_game.drift(x, p, committed, rule),
-        (0, 600),
-        x,
-        "LSODA",
-        rtol=1e-8,
-        atol=1e-11,
-    )
+    end = solve_ivp(lambda _, x: game.drift(x, p, committed, rule), (0, 600), x, "LSODA", rtol=1e-8, atol=1e-11)
     assert end.y.min() > -1e-9
     assert np.abs(stable - end.y[:, -1]).max(1).min() < 1e-6
 
@@ -125,9 +116,9 @@ def test_spectrum_is_that_of_the_drift(rule):
     """Central differences of a quadratic are exact."""
     p, committed = 0.4, (0.05, 0.02)
     tangent = np.array([[1, 0, -1], [0, 1, -1]]) * 0.1
-    for _, point in theory.minimal_naming_game.fixed_points(p, committed, rule).groupby("fixed_point"):
+    for _, point in game.fixed_points(p, committed, rule).groupby("fixed_point"):
         x = point["composition"].values.ravel()
-        ahead, behind = (theory.minimal_naming_game.drift(x + sign * tangent, p, committed, rule) for sign in (1, -1))
+        ahead, behind = (game.drift(x + sign * tangent, p, committed, rule) for sign in (1, -1))
         found = np.linalg.eigvals((ahead - behind)[:, :2].T / 0.2)
         np.testing.assert_allclose(np.sort(found)[::-1], point["spectrum"].values.ravel(), atol=1e-13)
 
@@ -138,42 +129,40 @@ def test_spectrum_is_that_of_the_drift(rule):
 def test_known_critical_fractions():
     """Xie et al. 2011; both polynomials up to a factor."""
     c = sp.Symbol("c_A", real=True)
-    assert theory.minimal_naming_game.critical_fraction(0.5) == pytest.approx(0.09788910377, abs=1e-11)
-    assert theory.minimal_naming_game.critical_polynomial(0.5) == sp.Poly(2 * c**3 + 3 * c**2 + 204 * c - 20, c)
-    assert theory.minimal_naming_game.critical_fraction(0.5, "listener") == pytest.approx(7 - 4 * 3**0.5, abs=1e-15)
-    assert theory.minimal_naming_game.critical_polynomial(0.5, "listener") == sp.Poly(c**2 - 14 * c + 1, c)
-    assert theory.minimal_naming_game.critical_fraction(0) == pytest.approx(6 - 4 * 2**0.5, abs=1e-15)
+    assert game.critical_fraction(0.5) == pytest.approx(0.09788910377, abs=1e-11)
+    assert game.critical_polynomial(0.5) == sp.Poly(2 * c**3 + 3 * c**2 + 204 * c - 20, c)
+    assert game.critical_fraction(0.5, "listener") == pytest.approx(7 - 4 * 3**0.5, abs=1e-15)
+    assert game.critical_polynomial(0.5, "listener") == sp.Poly(c**2 - 14 * c + 1, c)
+    assert game.critical_fraction(0) == pytest.approx(6 - 4 * 2**0.5, abs=1e-15)
 
 
 def test_critical_fraction_falls_with_the_bias():
     bias = np.linspace(0, 1, 5)
-    listener = [theory.minimal_naming_game.critical_fraction(p, "listener") for p in bias]
+    listener = [game.critical_fraction(p, "listener") for p in bias]
     assert listener[0] == 0.25
     np.testing.assert_allclose(listener[1:], ((1 - np.sqrt(1 - bias + bias**2)[1:]) / bias[1:]) ** 2, atol=1e-14)
-    both = [theory.minimal_naming_game.critical_fraction(p) for p in bias]
+    both = [game.critical_fraction(p) for p in bias]
     assert (np.diff(both) < 0).all() and both[-1] == 0
 
 
 @pytest.mark.parametrize(("rule", "p", "committed_b"), [("both", 0.5, 0), ("both", 0.8, 0.1), ("listener", 0.5, 0.05)])
 def test_one_state_is_left_above_the_critical_fraction(rule, p, committed_b):
-    critical = theory.minimal_naming_game.critical_fraction(p, rule, committed_b)
-    below, above = (
-        theory.minimal_naming_game.fixed_points(p, (critical + d, committed_b), rule) for d in (-1e-9, 1e-9)
-    )
+    critical = game.critical_fraction(p, rule, committed_b)
+    below, above = (game.fixed_points(p, (critical + d, committed_b), rule) for d in (-1e-9, 1e-9))
     assert below.sizes["fixed_point"] == 3 and above.sizes["fixed_point"] == 1
     assert float(above["word_share"].sel(word="A")[0]) > 0.5
 
 
 def test_the_fold_is_one_marginal_point_where_it_is_rational():
     """At p = 3/8 the root in the closed form is rational, and the critical fraction 1/9."""
-    points = theory.minimal_naming_game.fixed_points(Fraction(3, 8), (Fraction(1, 9), 0), "listener")
-    assert theory.minimal_naming_game.critical_fraction(Fraction(3, 8), "listener") == pytest.approx(1 / 9, abs=1e-15)
+    points = game.fixed_points(Fraction(3, 8), (Fraction(1, 9), 0), "listener")
+    assert game.critical_fraction(Fraction(3, 8), "listener") == pytest.approx(1 / 9, abs=1e-15)
     assert points["stability"].values.tolist() == ["stable", "marginal"]
 
 
 def test_many_committed_to_the_other_word_leave_no_fold():
-    assert np.isnan(theory.minimal_naming_game.critical_fraction(0.5, committed_b=0.2))
-    assert theory.minimal_naming_game.critical_polynomial(0.5, committed_b=0.2) is None
+    assert np.isnan(game.critical_fraction(0.5, committed_b=0.2))
+    assert game.critical_polynomial(0.5, committed_b=0.2) is None
 
 
 # --- many words
@@ -183,15 +172,13 @@ def test_many_committed_to_the_other_word_leave_no_fold():
 @pytest.mark.parametrize("start_empty", [False, True])
 def test_general_model_has_the_drift_of_all_meetings(rule, start_empty):
     """Channels of word and knowledge against the enumeration of every pair; and words in another order."""
-    model = theory.minimal_naming_game.reaction_model(3, rule, start_empty=start_empty)
+    model = game.reaction_model(3, rule, start_empty=start_empty)
     words, lexicons = range(3), [held for size in range(4) for held in combinations(range(3), size)]
-    agents = [theory.minimal_naming_game.Agent(frozenset(held)) for held in lexicons[not start_empty :]]
-    agents += [theory.minimal_naming_game.Agent(frozenset({word}), committed=True) for word in words]
+    agents = [game.Agent(frozenset(held)) for held in lexicons[not start_empty :]]
+    agents += [game.Agent(frozenset({word}), committed=True) for word in words]
     assert model.n_states == len(agents) == 10 + start_empty
     x, expected = composition(6, len(agents)), np.zeros(len(agents))
-    for event in theory.minimal_naming_game.interactions(
-        agents, lambda held: dict.fromkeys(held or words, 1 / len(held or words)), rule
-    ):
+    for event in game.interactions(agents, lambda held: dict.fromkeys(held or words, 1 / len(held or words)), rule):
         rate = event.probability * x[list(event.before)].prod() / TIME_PER_ROUND
         np.add.at(expected, list(event.before), -rate)
         np.add.at(expected, list(event.after), rate)
@@ -204,7 +191,7 @@ def test_general_model_has_the_drift_of_all_meetings(rule, start_empty):
 @pytest.mark.parametrize("rule", RULES)
 def test_six_words_from_empty_lexicons(rule):
     """Everyone starts with none; by symmetry all words stay equal, and the number of agents is kept."""
-    model = theory.minimal_naming_game.reaction_model(6, rule, start_empty=True)
+    model = game.reaction_model(6, rule, start_empty=True)
     start = np.eye(model.n_states)[model.index("none")]
     end = meanfield.solve(model, initial=start, times=[5.0])["composition"].isel(time=0)
     assert end.sum() == pytest.approx(1, abs=1e-12) and end.min() > -1e-12
@@ -216,7 +203,7 @@ def test_six_words_from_empty_lexicons(rule):
 
 def test_an_unused_word_changes_nothing():
     """Agents who do not hold the third word never get it."""
-    two, three = theory.minimal_naming_game.reaction_model(2), theory.minimal_naming_game.reaction_model(3)
+    two, three = game.reaction_model(2), game.reaction_model(3)
     place = [three.index(name) for name in two.names]
     x, embedded = composition(7, 5), np.zeros(10)
     embedded[place] = x
@@ -231,21 +218,21 @@ def test_an_unused_word_changes_nothing():
 @pytest.mark.parametrize(
     ("call", "named"),
     [
-        (lambda: theory.minimal_naming_game.fixed_points(1.2), "p = 1.2"),
-        (lambda: theory.minimal_naming_game.fixed_points(-0.1), "p = -0.1"),
-        (lambda: theory.minimal_naming_game.fixed_points(float("nan")), "p = nan"),
-        (lambda: theory.minimal_naming_game.fixed_points(0.5, (-0.1, 0)), "committed = "),
-        (lambda: theory.minimal_naming_game.fixed_points(0.5, (0.6, 0.5)), "committed = "),
-        (lambda: theory.minimal_naming_game.fixed_points(0.5, rule="speaker"), "rule = 'speaker'"),
-        (lambda: theory.minimal_naming_game.rate_equation("speaker"), "rule = 'speaker'"),
-        (lambda: theory.minimal_naming_game.critical_fraction(2), "p = 2"),
-        (lambda: theory.minimal_naming_game.critical_fraction(0.5, committed_b=-0.2), "committed_b = -0.2"),
-        (lambda: theory.minimal_naming_game.drift(np.ones(4), 0.5), r"x has shape \(4,\)"),
-        (lambda: theory.minimal_naming_game.reaction_model(7), "n_words = 7"),
-        (lambda: theory.minimal_naming_game.reaction_model(0), "n_words = 0"),
-        (lambda: theory.minimal_naming_game.reaction_model(2, "speaker"), "rule = 'speaker'"),
-        (lambda: theory.minimal_naming_game.reaction_model(2, p=1.5), "p = 1.5"),
-        (lambda: theory.minimal_naming_game.reaction_model(3, p=0.6), "p = 0.6: expected 0.5 for n_words = 3"),
+        (lambda: game.fixed_points(1.2), "p = 1.2"),
+        (lambda: game.fixed_points(-0.1), "p = -0.1"),
+        (lambda: game.fixed_points(float("nan")), "p = nan"),
+        (lambda: game.fixed_points(0.5, (-0.1, 0)), "committed = "),
+        (lambda: game.fixed_points(0.5, (0.6, 0.5)), "committed = "),
+        (lambda: game.fixed_points(0.5, rule="speaker"), "rule = 'speaker'"),
+        (lambda: game.rate_equation("speaker"), "rule = 'speaker'"),
+        (lambda: game.critical_fraction(2), "p = 2"),
+        (lambda: game.critical_fraction(0.5, committed_b=-0.2), "committed_b = -0.2"),
+        (lambda: game.drift(np.ones(4), 0.5), r"x has shape \(4,\)"),
+        (lambda: game.reaction_model(7), "n_words = 7"),
+        (lambda: game.reaction_model(0), "n_words = 0"),
+        (lambda: game.reaction_model(2, "speaker"), "rule = 'speaker'"),
+        (lambda: game.reaction_model(2, p=1.5), "p = 1.5"),
+        (lambda: game.reaction_model(3, p=0.6), "p = 0.6: expected 0.5 for n_words = 3"),
     ],
 )
 def test_wrong_input_is_named(call, named):

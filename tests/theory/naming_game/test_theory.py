@@ -5,14 +5,14 @@ import pytest
 import sympy as sp
 
 import meanfield
-import theory
+import theory.naming_game as game
 from _policies import drift, linearised_drift, random_composition, random_policy
 from meanfield.toolbox import space_of
 
 
 @pytest.fixture(scope="module")
 def equation():
-    return theory.naming_game.rate_equation()
+    return game.rate_equation()
 
 
 def values_of(equation, policy, x):
@@ -22,20 +22,20 @@ def values_of(equation, policy, x):
 def test_tensor_conserves_agents():
     """Σ_k P_k(i, j) = 1 ([004] Eq. 17), which the printed last case of Eq. 16 violates."""
     q = sp.symbols("q0:5")
-    P = theory.naming_game.reaction_tensor(q)
+    P = game.reaction_tensor(q)
     assert all(sp.expand(sum(P[k][i][j] for k in range(5))) == 1 for i in range(5) for j in range(5))
 
 
 def test_tensor_is_the_engine_s():
     policy = random_policy(1)
     q = [sp.Float(value, 20) for value in policy["q"].values[:, 0]]
-    derived = np.array(theory.naming_game.reaction_tensor(tuple(q)), dtype=float)
+    derived = np.array(game.reaction_tensor(tuple(q)), dtype=float)
     np.testing.assert_allclose(derived, meanfield.dense_tensor(policy), atol=1e-15)
 
 
 def test_derived_equation_is_that_of_eq_27(equation):
     """Half of gain minus loss is -x_k Σx + Σ_ij x_i x_j P_k(i, j); on the simplex Σx = 1."""
-    P = theory.naming_game.reaction_tensor(equation.q)
+    P = game.reaction_tensor(equation.q)
     total = sum(equation.x)
     for k in range(5):
         gain = sum(equation.x[i] * equation.x[j] * P[k][i][j] for i in range(5) for j in range(5))
@@ -55,7 +55,7 @@ def test_drift_is_the_engine_s(equation, seed):
 def test_reduced_jacobian_is_the_engine_s(equation, seed, eliminated):
     """Its columns are the linearised drift of e_j - e_n; its spectrum does not depend on the species eliminated."""
     policy, x = random_policy(seed), random_composition(seed, 5)
-    derived = theory.naming_game.reduced_jacobian(equation, eliminated).subs(values_of(equation, policy, x))
+    derived = game.reduced_jacobian(equation, eliminated).subs(values_of(equation, policy, x))
     derived = np.array(derived, dtype=float)
     kept = np.delete(np.arange(5), eliminated)
     q, space, unit = policy["q"].values, space_of(policy), np.eye(5)
@@ -67,7 +67,7 @@ def test_reduced_jacobian_is_the_engine_s(equation, seed, eliminated):
 
 @pytest.mark.parametrize("word", [0, 1])
 def test_closed_form_at_the_candidates(word):
-    values, q = theory.naming_game.consensus_eigenvalues(word)
+    values, q = game.consensus_eigenvalues(word)
     assert sum(values.values()) == 4
     policy = random_policy(11)
     numbers = dict(zip(q, policy["q"].values[:, 0], strict=True))

@@ -13,7 +13,6 @@ import pytest
 import xarray as xr
 
 import meanfield
-import theory
 from _paths import ROOT
 from meanfield import InputError
 from theory.norms import (
@@ -32,6 +31,11 @@ from theory.norms import (
     default_operations,
     emergence,
     emergence_measures,
+    initial_composition,
+    observables,
+    reaction_model,
+    sensitivity,
+    starting_fractions,
     validate_operations,
 )
 
@@ -57,9 +61,9 @@ def random_operations(seed: int) -> xr.Dataset:
 
 def course(table: xr.Dataset, start: xr.DataArray | np.ndarray, **rates) -> xr.Dataset:
     """Observables of the smoking norm from `start`, and the composition."""
-    model = theory.norms.reaction_model(table, "smoking", NormRates(**rates))
+    model = reaction_model(table, "smoking", NormRates(**rates))
     composition = meanfield.solve(model, initial=start, times=TIMES)["composition"]
-    return theory.norms.observables(model, composition).assign(composition=composition)
+    return observables(model, composition).assign(composition=composition)
 
 
 def only(state: NormState) -> xr.DataArray:
@@ -68,7 +72,7 @@ def only(state: NormState) -> xr.DataArray:
 
 def mixture(**fractions: float) -> xr.DataArray:
     """Some entrepreneurs for the standard, and ordinary agents against it."""
-    return theory.norms.initial_composition(
+    return initial_composition(
         {("entrepreneur", "for"): fractions["leading"], ("ordinary", "against"): 1 - fractions["leading"]}
     )
 
@@ -133,7 +137,7 @@ def test_the_ten_agents() -> None:
 
 
 def test_start() -> None:
-    fractions = theory.norms.starting_fractions("tipping")
+    fractions = starting_fractions("tipping")
     assert fractions == pytest.approx(
         {
             ("entrepreneur", "for"): 0.2,
@@ -142,7 +146,7 @@ def test_start() -> None:
             ("ordinary", "against"): 0.4,
         }
     )
-    x = theory.norms.initial_composition(fractions)
+    x = initial_composition(fractions)
     assert float(x.sel(state="entrepreneur/against/complying/against")) == 0.1
     assert float(x.sel(state="ordinary/for/none")) == 0.3
     assert int((x > 0).sum()) == 4
@@ -212,12 +216,12 @@ def test_the_tensor_is_that_of_the_enumeration(behaviour: str) -> None:
     table, eps, kind = random_operations(3), 7.0, behaviour_of(behaviour).kind
     p = cache(lambda name, **labels: float(table[name].sel(labels)))
     happens = cache(lambda a, b: enumerated(p, kind, NORM_STATES[a], NORM_STATES[b]))
-    model = theory.norms.reaction_model(table, behaviour, NormRates(encounters_per_day=eps))
+    model = reaction_model(table, behaviour, NormRates(encounters_per_day=eps))
     P = model.tensor()
     np.testing.assert_allclose(P.sum(axis=(2, 3)), 1, atol=1e-12)
     drawn = np.random.default_rng(0).integers(len(LABELS), size=(120, 2))
     # of such halves i meets i, j meets j, and each the other
-    seen = theory.norms.observables(model, np.eye(len(LABELS))[drawn].mean(1))
+    seen = observables(model, np.eye(len(LABELS))[drawn].mean(1))
     for row, (i, j) in enumerate(drawn.tolist()):
         outcomes, events = happens(i, j)
         expected = np.zeros(P.shape[2:])
@@ -231,7 +235,7 @@ def test_the_tensor_is_that_of_the_enumeration(behaviour: str) -> None:
 
 
 def test_masses_are_conserved_by_type_and_preference() -> None:
-    model = theory.norms.reaction_model(random_operations(1), "noise")
+    model = reaction_model(random_operations(1), "noise")
     x = np.random.default_rng(1).dirichlet(np.ones(len(LABELS)))
     drift, masses = model.drift(x), defaultdict(float)
     for state, change in zip(NORM_STATES, drift, strict=True):
@@ -290,7 +294,7 @@ def test_plans_and_synthesis() -> None:
 
 def test_the_standards_are_treated_alike() -> None:
     """Who prefers what, exchanged: the curves are exchanged too."""
-    fractions = theory.norms.starting_fractions("tipping")
+    fractions = starting_fractions("tipping")
     swapped = {(t, {"for": "against", "against": "for"}[p]): value for (t, p), value in fractions.items()}
     one, other = (emergence(["tipping"], fractions=f) for f in (fractions, swapped))
     for name in ("accepted", "complying", "informed"):
@@ -424,7 +428,7 @@ def test_measures_of_known_curves() -> None:
 def test_sensitivity_of_the_logistic_case(chance: float) -> None:
     """A(t) with the rate εc: dA/dc = ε t A(1 - A), and dt*/dc = -t*/c; at c = 1 from inside."""
     eps, first, end = 4.0, 0.05, 1.5
-    found = theory.norms.sensitivity(
+    found = sensitivity(
         ["smoking"],
         operations=operations(consistent=chance),
         names=["consistent"],
@@ -441,7 +445,7 @@ def test_sensitivity_of_the_logistic_case(chance: float) -> None:
 
 
 def test_sensitivity_names_its_parameters() -> None:
-    found = theory.norms.sensitivity(["smoking"], names=["decide_to_talk"], times=np.linspace(0, 0.5, 26))
+    found = sensitivity(["smoking"], names=["decide_to_talk"], times=np.linspace(0, 0.5, 26))
     assert found["parameter"].values.tolist() == [
         f"decide_to_talk[{kind}, {will}]" for kind in ("entrepreneur", "ordinary") for will in ("willing", "unwilling")
     ]
@@ -508,14 +512,11 @@ NOISE = BEHAVIOURS["noise"]
         (lambda: Behaviour("x", "injunctive", 5, {"for": "a", "against": "a"}, TEXTS), "expected different texts"),
         (lambda: Behaviour("x", "injunctive", 5, TEXTS, None), "shows of x = None"),
         (lambda: Behaviour("x", "injunctive", 5, TEXTS, TEXTS, "("), r"mentions of x = '\('"),
-        (lambda: theory.norms.initial_composition({("ordinary", "for"): 0.9}), "sum to"),
-        (lambda: theory.norms.initial_composition(BOTH), "from 0 to 1"),
-        (lambda: theory.norms.initial_composition({("citizen", "for"): 1.0}), "fractions have"),
-        (
-            lambda: theory.norms.starting_fractions("noise", [NormAgent("Ann", "ordinary", "", {})]),
-            "Ann prefers nothing in 'noise'",
-        ),
-        (lambda: theory.norms.starting_fractions("noise", []), "expected one or more NormAgents"),
+        (lambda: initial_composition({("ordinary", "for"): 0.9}), "sum to"),
+        (lambda: initial_composition(BOTH), "from 0 to 1"),
+        (lambda: initial_composition({("citizen", "for"): 1.0}), "fractions have"),
+        (lambda: starting_fractions("noise", [NormAgent("Ann", "ordinary", "", {})]), "Ann prefers nothing in 'noise'"),
+        (lambda: starting_fractions("noise", []), "expected one or more NormAgents"),
         (lambda: validate_operations(ALL.drop_vars("abstract")), "lack 'abstract'"),
         (lambda: validate_operations(ALL.assign(smile=0.5)), "unknown 'smile'"),
         *(
@@ -529,7 +530,7 @@ NOISE = BEHAVIOURS["noise"]
         (lambda: NormRates(plans_per_day="2"), "plans_per_day"),
         (lambda: NormRates(threshold=float("nan")), "threshold"),
         (lambda: NormRates().synthesises("Entrepreneur", 30), "type = 'Entrepreneur'"),
-        (lambda: theory.norms.reaction_model(ALL, "queueing"), "behaviour = 'queueing'"),
+        (lambda: reaction_model(ALL, "queueing"), "behaviour = 'queueing'"),
         (lambda: emergence(3), "behaviours = 3: expected a list of names"),
         (lambda: emergence("smoking"), "behaviours = 'smoking': expected a list of names"),
         (lambda: emergence(["noise", "noise"]), "behaviours = "),
@@ -544,30 +545,25 @@ NOISE = BEHAVIOURS["noise"]
         (lambda: emergence_measures(None), "curves is a NoneType"),
         (lambda: emergence_measures(emergence(["noise"]), level=1), "level = 1"),
         (lambda: emergence_measures(emergence(["noise"]).isel(time=0)), "expected time"),
-        (lambda: theory.norms.observables(3, np.zeros(36)), "model is a int"),
+        (lambda: observables(3, np.zeros(36)), "model is a int"),
         (
-            lambda: theory.norms.observables(meanfield.ReactionModel(["a"], [[0.5]], [[0.5]]), np.ones(1)),
-            "expected the result of theory.norms.reaction_model",
+            lambda: observables(meanfield.ReactionModel(["a"], [[0.5]], [[0.5]]), np.ones(1)),
+            "model is a ReactionModel: expected the result of",
         ),
-        (
-            lambda: theory.norms.observables(theory.norms.reaction_model(ALL, "noise"), np.ones(35) / 35),
-            "expected 36 along state",
-        ),
-        (lambda: theory.norms.observables(theory.norms.reaction_model(ALL, "noise"), np.ones(36)), "does not sum to 1"),
+        (lambda: observables(reaction_model(ALL, "noise"), np.ones(35) / 35), "expected 36 along state"),
+        (lambda: observables(reaction_model(ALL, "noise"), np.ones(36)), "does not sum to 1"),
         (
             lambda: emergence_measures(
-                theory.norms.observables(theory.norms.reaction_model(ALL, "noise"), np.ones((3, 36)) / 36).rename(
-                    dim_0="time"
-                )
+                observables(reaction_model(ALL, "noise"), np.ones((3, 36)) / 36).rename(dim_0="time")
             ),
             "expected time in both",
         ),
-        (lambda: theory.norms.sensitivity(names="consistent"), "names = 'consistent': expected a list"),
-        (lambda: theory.norms.sensitivity(names=["talk"]), "names have 'talk'"),
-        (lambda: theory.norms.sensitivity(["noise"], names=[]), "names = "),
-        (lambda: theory.norms.sensitivity(step="small"), "step = 'small'"),
-        (lambda: theory.norms.sensitivity(step=0), "step = 0"),
-        (lambda: theory.norms.sensitivity(["noise"], names=["abstract"], step=0.4), "step = "),
+        (lambda: sensitivity(names="consistent"), "names = 'consistent': expected a list"),
+        (lambda: sensitivity(names=["talk"]), "names have 'talk'"),
+        (lambda: sensitivity(["noise"], names=[]), "names = "),
+        (lambda: sensitivity(step="small"), "step = 'small'"),
+        (lambda: sensitivity(step=0), "step = 0"),
+        (lambda: sensitivity(["noise"], names=["abstract"], step=0.4), "step = "),
     ],
 )
 def test_arguments_that_cannot_be_are_named(unchecked_types, call, message) -> None:
