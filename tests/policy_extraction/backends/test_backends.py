@@ -101,14 +101,13 @@ def scored(backend, asked, words):
 # --- the battery ---------------------------------------------------------------------------------------------------
 
 
-def test_it_says_what_it_is(case):
+def test_it_says_what_it_is_and_how_it_spells_words(case):
     assert isinstance(case.backend, Backend)
     assert case.backend.name and isinstance(case.backend.identity, str)
     assert all(isinstance(value, (str, int, float)) for value in case.backend.provenance.values())
-
-
-def test_it_finds_nothing_wrong_with_what_is_right(case):
     case.backend.check(case.prompts(), case.words)
+    spelled = case.backend.tokens(case.words)
+    assert len(spelled) == 2 and all(isinstance(one, str) for one in spelled)
 
 
 def test_each_prompt_is_answered_once_with_probabilities(case):
@@ -126,11 +125,6 @@ def test_the_answer_to_a_prompt_depends_on_nothing_else(case):
     np.testing.assert_allclose(scored(case.backend, asked[::-1], case.words), log_p[::-1], atol=2e-5)
     np.testing.assert_allclose(scored(case.backend, [asked[2]] * 3, case.words), log_p[[2, 2, 2]], atol=2e-5)
     np.testing.assert_allclose(scored(case.backend, asked, case.words[::-1]), log_p[:, ::-1], atol=2e-5)
-
-
-def test_words_are_spelled(case):
-    spelled = case.backend.tokens(case.words)
-    assert len(spelled) == 2 and all(isinstance(one, str) for one in spelled)
 
 
 def test_what_is_generated_has_the_probabilities_that_are_scored(case):
@@ -183,33 +177,23 @@ def test_a_table_may_leave_a_word_without_probability():
     certain = TableBackend(lambda memory, order: {"his": 1.0}, HIS_HER, 1)
     policy = extract(certain, words=HIS_HER, memory_length=1)
     assert (policy["q"].values == [1, 0]).all()
-    assert set(certain.generate(_prompts(1), max_tokens=1, seed=0)) == {"his"}
-
-
-def _prompts(memory_length, template=NAMING_GAME, words=HIS_HER):
-    return prompts(words, [words], all_memories(2, memory_length), template, Payoffs())
+    asked = prompts(HIS_HER, [HIS_HER], all_memories(2, 1), NAMING_GAME, Payoffs())
+    assert set(certain.generate(asked, max_tokens=1, seed=0)) == {"his"}
 
 
 @pytest.mark.parametrize(
-    ("answers", "message"),
+    ("answers", "game", "message"),
     [
-        ({"his": 1.2}, "expected probabilities"),
-        ({"his": -0.1}, "expected probabilities"),
-        ({"his": np.nan}, "expected"),
+        *(({"his": p}, {}, "expected probabilities") for p in (1.2, -0.1, np.nan)),
+        ({"his": 1.0}, {"memory_length": 2}, "of another game"),
+        ({"his": 1.0}, {"payoffs": Payoffs(1, 0)}, "of another game"),
     ],
 )
-def test_a_table_without_probabilities_is_refused_before_anything_is_measured(answers, message):
+def test_a_table_that_gives_no_probabilities_of_a_prompt_is_refused(answers, game, message):
+    table = TableBackend(lambda memory, order: answers, HIS_HER, 1)
     with pytest.raises(InputError, match=message) as error:
-        extract(TableBackend(lambda memory, order: answers, HIS_HER, 1), words=HIS_HER, memory_length=1)
+        extract(table, **{"words": HIS_HER, "memory_length": 1, **game})
     assert "\n" not in str(error.value)
-
-
-def test_prompts_of_another_game_are_refused():
-    table = TableBackend(conformist, HIS_HER, 1)
-    with pytest.raises(InputError, match="of another game"):
-        extract(table, words=HIS_HER, memory_length=2)
-    with pytest.raises(InputError, match="of another game"):
-        extract(table, words=HIS_HER, memory_length=1, payoffs=Payoffs(1, 0))
 
 
 def test_a_template_that_hides_the_memory_is_refused():
@@ -329,6 +313,5 @@ def test_generation_stops_at_the_tokens_of_model_and_tokenizer():
     model.generation_config.eos_token_id = [tokenizer.convert_tokens_to_ids(text[4])]
     assert backend.generate([prompt], max_tokens=6, temperature=0)[0] == text[: text.index(text[4])]
     tokenizer.eos_token = text[2]
-    assert (
-        backend.generate([prompt], max_tokens=6, temperature=0)[0] == text[: min(text.index(text[i]) for i in (2, 4))]
-    )
+    shorter = text[: min(text.index(text[i]) for i in (2, 4))]
+    assert backend.generate([prompt], max_tokens=6, temperature=0)[0] == shorter

@@ -13,15 +13,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import quote
 
-import numpy as np
 import pytest
 
 pytest.importorskip("openai", reason="APIs need the extra api")
 
-import _openai_server
 import meanfield
 from _known_server import GAME, HIS_HER, backend, line
-from _openai_server import FIRST_WORDS, PREFIX, Behaviour, KnownModel, serving
+from _openai_server import PREFIX
 from meanfield import InputError
 from policy_extraction import extract, lazy_policy
 from policy_extraction.backends.api import ServerError
@@ -108,30 +106,6 @@ def test_json_of_too_many_levels_or_digits_is_one_line(body):
     with pytest.raises(UnusableReplyError, match="no whole JSON") as error:
         parsed(body)
     line(error)
-
-
-def test_what_was_measured_before_a_null_is_kept(tmp_path, monkeypatch):
-    """The fifth answer has null for a log-probability, as often as it is asked for."""
-    original = _openai_server._reply
-    with serving(Behaviour(KnownModel.of(FIRST_WORDS))) as url:
-        options = {**GAME, "cache": tmp_path, "undecided": "bound"}
-        whole = extract(backend(url), **{**options, "cache": False})
-
-        def broken(seen, body, number, path):
-            found = original(seen, body, number, path)
-            if number >= 17:  # a check and ten prompts before, then a check and four
-                found["choices"][0]["logprobs"]["content"][0]["logprob"] = None
-            return found
-
-        monkeypatch.setattr(_openai_server, "_reply", broken)
-        with pytest.raises(ServerError, match="log-probability in the reply is None") as error:
-            extract(backend(url, concurrency=1), **options)
-        line(error)
-        monkeypatch.setattr(_openai_server, "_reply", original)
-        again = backend(url, concurrency=1)
-        policy = extract(again, **options)
-    assert again.provenance["requests"] == 10 - 4
-    np.testing.assert_array_equal(policy["q"], whole["q"])
 
 
 # --- how much they send ----------------------------------------------------------------------------------------------

@@ -179,21 +179,6 @@ def test_words_of_several_tokens_are_followed_up(case):
     assert (np.exp(single) > truth + 0.01).any()
 
 
-def test_what_is_left_in_doubt_is_below_one_percent_or_told():
-    beginnings = (" ", "'", "h", "hi", "he")
-    vocabulary = ("his", "her", " his", "s", "r", "is", "er", "!", "his!", "the", "x", "y", "?", *beginnings)
-    model = Tailed.of(vocabulary, rare=beginnings, rarity=0.03)
-    truth = expected(model)
-    with serving(Behaviour(model)) as url:
-        followed, told = scores(backend(url, prefill="assistant", top_logprobs=30))
-        unfollowed, bounded = scores(backend(url, top_logprobs=30))
-    assert told.sum() < bounded.sum()
-    for log_p, censored in ((followed, told), (unfollowed, bounded)):
-        p = np.exp(log_p)
-        np.testing.assert_allclose(p[~censored], truth[~censored], rtol=0.0101)
-        assert (p[censored] > truth[censored]).all()
-
-
 ONE_SPELLING = tuple(token for token in FIRST_WORDS if token not in (" his", "'her"))
 SPELLINGS = 7  # tokens that are 'his' or begin it: h, hi, his, a space, and a space with each of them
 MANY_PROMPTS = [Prompt(f"Rules. Round {i}.", "Which one?", PREFIX) for i in range(40)]
@@ -288,7 +273,7 @@ def outcomes(n_laws: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def test_no_bound_is_below_the_truth_and_no_measured_value_is_off_by_more_than_one_percent(monkeypatch):
-    truth, p, censored = outcomes(250)
+    truth, p, censored = outcomes(500)
     assert (p[censored] >= truth[censored] - 1e-12).all()
     np.testing.assert_allclose(truth[~censored], p[~censored], rtol=0.01, atol=1e-12)
     assert (~censored & (p > 0.01)).sum() > 50, "nothing is shown if all is censored"
@@ -580,13 +565,9 @@ def test_a_failed_request_is_charged_unless_it_was_refused(failure, charged):
 
 def test_requests_a_minute_are_spread():
     behaviour = Behaviour(KnownModel.of(FIRST_WORDS))
-    seconds = []
     with serving(behaviour) as url:
-        for limits in (Limits(requests_per_minute=60 / 0.1), Limits()):
-            begin = time.monotonic()
-            scores(backend(url, prefill="assistant", concurrency=4, limits=limits))
-            seconds.append(time.monotonic() - begin)
-    assert seconds[0] >= 5 * 0.1 and seconds[0] > seconds[1]
+        scores(backend(url, prefill="assistant", concurrency=4, limits=Limits(requests_per_minute=60 / 0.06)))
+    assert behaviour.times[-1] - behaviour.times[0] >= 5 * 0.06 - 0.05
 
 
 def test_tokens_a_minute_are_spread_by_what_was_used():

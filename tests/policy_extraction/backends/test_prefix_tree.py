@@ -17,7 +17,7 @@ pytest.importorskip("transformers", reason="language models need the extra llm")
 
 import torch
 
-from _tiny_models import CHAT, LETTERS, OTHER, PLAIN, SHORT, architecture, letter_tokenizer, random_model, tiny
+from _tiny_models import CHAT, LETTERS, OTHER, PLAIN, SHORT, architecture, letter_tokenizer, random_model
 from meanfield import InputError
 from policy_extraction.backends.local import TransformersBackend, _attention, _passes, _transformers
 from policy_extraction.backends.local._batches import batch_scores, repeatable
@@ -71,16 +71,15 @@ def paths(edge: Edge, before: tuple[int, ...] = ()):
         yield from paths(child, here)
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_each_beginning_stands_once_in_the_tree(seed):
-    what = random_questions(seed)
-    root = tree(what)
-    read = [q.context + answer[:-1] for q in what for answer in q.answers]
-    beginnings = {sequence[:n] for sequence in read for n in range(1, len(sequence) + 1)}
-    assert root.n_tokens == len(beginnings)
-    assert root.depth == max(map(len, read))
-    ends = {r for r in read if not any(other != r and other[: len(r)] == r for other in read)}
-    assert sorted(paths(root)) == sorted(ends)
+def test_each_beginning_stands_once_in_the_tree():
+    for what in map(random_questions, range(20)):
+        root = tree(what)
+        read = [q.context + answer[:-1] for q in what for answer in q.answers]
+        beginnings = {sequence[:n] for sequence in read for n in range(1, len(sequence) + 1)}
+        assert root.n_tokens == len(beginnings)
+        assert root.depth == max(map(len, read))
+        ends = {r for r in read if not any(other != r and other[: len(r)] == r for other in read)}
+        assert sorted(paths(root)) == sorted(ends)
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -119,6 +118,7 @@ def test_tree_equals_one_prompt_a_pass(name):
     model = architecture(name, 101)
     plain = one_by_one(model, what)
     assert plain.std(0).min() > 0.1, "a model that does not read its memory shows nothing"
+    assert given(model, letter_tokenizer(chat=CHAT))._tree_is_exact(what)
     for size in (16, 300, 100_000):
         np.testing.assert_allclose(tree_scores(model, what, Room(size, 1)), plain, atol=ROUNDING)
     with packed_linears(model):
@@ -187,12 +187,6 @@ def test_other_models_are_measured_in_batches_with_the_same_numbers(name):
     np.testing.assert_allclose(batch_scores(model, what, 1000, share=False), plain, atol=ROUNDING)
 
 
-def test_plain_models_go_through_the_tree():
-    what = asked()
-    for name in ("llama", "gpt2"):
-        assert given(architecture(name, 101), letter_tokenizer(chat=CHAT))._tree_is_exact(what)
-
-
 def test_a_window_that_hides_nothing_does_not_matter():
     from transformers import MistralConfig, MistralForCausalLM
 
@@ -208,7 +202,7 @@ def test_a_window_that_hides_nothing_does_not_matter():
         )
 
 
-def test_the_models_own_attention_is_put_back():
+def test_the_models_own_attention_and_layers_are_put_back():
     model, what = random_model(101), asked()
     before = model.config._attn_implementation
     tree_scores(model, what, Room(300, 1))
@@ -216,6 +210,9 @@ def test_the_models_own_attention_is_put_back():
     with pytest.raises((RuntimeError, IndexError)):
         tree_scores(model, [Question((1000,), ((1,), (2,)))], Room(300, 1))  # no such token
     assert model.config._attn_implementation == before
+    with packed_linears(model):
+        assert any("forward" in module.__dict__ for module in model.modules())
+    assert not any("forward" in module.__dict__ for module in model.modules())
 
 
 @pytest.mark.parametrize("longest", [500, 8000])
@@ -286,13 +283,6 @@ def test_work_that_nobody_waits_for_any_more_ends():
     assert next(waited) == 0
     waited.close()
     assert ended
-
-
-def test_packed_layers_are_put_back():
-    model, _ = tiny()
-    with packed_linears(model):
-        pass
-    assert not any("forward" in module.__dict__ for module in model.modules())
 
 
 # --- memory --------------------------------------------------------------------------------------------------------

@@ -51,27 +51,11 @@ def answering(answer) -> FakeBackend:
 
 
 def test_all_kinds_of_the_table_are_asked():
-    assert [(kind.name, kind.category) for kind in KINDS] == [
-        ("min_max", "Rules"),
-        ("actions", "Rules"),
-        ("payoff", "Rules"),
-        ("round", "Time"),
-        ("action_i", "Time"),
-        ("points_i", "Time"),
-        ("#actions", "State"),
-        ("#points", "State"),
-    ]
+    rules, time, state = ("min_max", "actions", "payoff"), ("round", "action_i", "points_i"), ("#actions", "#points")
+    assert [kind.name for kind in KINDS] == [*rules, *time, *state]
+    assert [kind.category for kind in KINDS] == ["Rules"] * 3 + ["Time"] * 3 + ["State"] * 2
     asked = Counter(q.kind for q in questions_about([("his", "her")] * 5, WORDS, Payoffs()))
-    assert asked == {
-        "min_max": 2,
-        "actions": 1,
-        "payoff": 8,
-        "round": 1,
-        "action_i": 10,
-        "points_i": 10,
-        "#actions": 4,
-        "#points": 2,
-    }
+    assert asked == dict(zip([*rules, *time, *state], (2, 1, 8, 1, 10, 10, 4, 2), strict=True))
 
 
 def test_the_right_answers_of_one_memory():
@@ -103,9 +87,8 @@ def test_who_reads_the_prompt_answers_everything(payoffs):
 def test_who_confuses_the_players_fails_where_they_differ():
     def confused(prompt: Prompt) -> str:
         swapped = prompt.user.translate(str.maketrans("12", "21")) if "Player" in prompt.user else prompt.user
-        swapped = (
-            re.sub(r"round \d+", re.search(r"round \d+", prompt.user)[0], swapped) if "in round" in swapped else swapped
-        )
+        if number := re.search(r"round \d+", prompt.user):
+            swapped = re.sub(r"round \d+", number[0], swapped)
         return reader(Prompt(prompt.system, swapped, prompt.answer_prefix))
 
     result = comprehension(answering(confused), WORDS, n=60)
@@ -165,10 +148,8 @@ def test_prompts_are_those_of_the_game_with_another_question():
     lengths = Counter(len(LINE.findall(prompt.system)) for prompt in seen)
     assert set(lengths) == {1, 2, 3}
     assert {prompt.answer_prefix for prompt in seen} == {"{'value':"}
-    assert {re.search(r"values: (\[.*?\])", prompt.system)[1] for prompt in seen} == {
-        "['his', 'her']",
-        "['her', 'his']",
-    }
+    listed = {re.search(r"values: (\[.*?\])", prompt.system)[1] for prompt in seen}
+    assert listed == {"['his', 'her']", "['her', 'his']"}
     first = NAMING_GAME.prompt(WORDS, [], Payoffs()).system.partition("[")[0]
     assert all(prompt.system.startswith(first) for prompt in seen)
 

@@ -175,9 +175,8 @@ def test_a_log_of_something_else_is_refused(tmp_path, options, change, message):
 
 
 def test_a_model_that_says_no_word_is_one_clear_line(tmp_path):
-    with pytest.raises(
-        UnparsedError, match="max_tries = 20: in interaction 0 none of 120 answers of fake began"
-    ) as error:
+    message = "max_tries = 20: in interaction 0 none of 120 answers of fake began"
+    with pytest.raises(UnparsedError, match=message) as error:
         play(lambda prompt: {"The": 1.0}, max_tries=20)
     assert "\n" not in str(error.value)
 

@@ -86,18 +86,13 @@ FILTERS = [{"top_p": 0.9}, {"top_k": 3}, {"top_k": 4, "top_p": 0.6}]
 
 @pytest.mark.parametrize("temperature", [0.5, 1.0, 1.7])
 @pytest.mark.parametrize("filters", FILTERS, ids=str)
-def test_filters_over_the_words_are_those_of_transformers(temperature, filters):
-    log_p = spread_probabilities(np.random.default_rng(1), 6)
-    sampling = Sampling(temperature, **filters)
-    np.testing.assert_allclose(choose(log_p, None, sampling).q, hugging_face(log_p, sampling), atol=1e-12)
-
-
-@pytest.mark.parametrize("temperature", [0.5, 1.0, 1.7])
-@pytest.mark.parametrize("filters", FILTERS, ids=str)
-def test_filters_over_the_vocabulary_lie_in_the_interval(temperature, filters):
+def test_filters_are_those_of_transformers_and_over_the_vocabulary_lie_in_the_interval(temperature, filters):
     """Whatever the other tokens do: few or many, alike or one above all."""
     rng = np.random.default_rng(2)
     n_words, n = 3, 3000
+    alone = Sampling(temperature, **filters)
+    log_p = spread_probabilities(np.random.default_rng(1), 6)
+    np.testing.assert_allclose(choose(log_p, None, alone).q, hugging_face(log_p, alone), atol=1e-12)
     words = spread_probabilities(rng, n_words, n)
     rest = 1 - np.exp(words).sum(-1, keepdims=True)
     shares = [rng.dirichlet(np.full(size, c)) for size, c in [(1, 1), (4, 1), (40, 0.1), (40, 5)]]

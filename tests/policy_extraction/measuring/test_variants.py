@@ -129,8 +129,9 @@ def test_more_than_two_words_have_no_law(model):
 
 
 def test_payoffs_alone_are_asked_with_the_published_prompt(model):
-    policies = prompt_variants(model, WORDS, 1, {"a": NAMING_GAME, "b": Payoffs(1, 0)})
-    assert policies["template"].values.tolist() == ["naming-game-004/1"] * 2
+    variants = {"a": replace(SHORT, name="mine/2", user="speak"), "b": Payoffs(1, 0)}
+    policies = prompt_variants(model, WORDS, 1, variants)
+    assert policies["template"].values.tolist() == ["mine/2", "naming-game-004/1"]
     assert policies["payoff_success"].values.tolist() == [100, 1]
 
 
@@ -146,8 +147,3 @@ def test_what_is_no_variant_is_refused(model, variants):
 def test_a_table_needs_variants(policies):
     with pytest.raises(InputError, match="prompt_variants, but 'variant' is missing"):
         variant_table(policies.isel(variant=0))
-
-
-def test_a_variant_with_a_template_of_ones_own_keeps_its_name(model):
-    mine = replace(SHORT, name="mine/2", user="speak")
-    assert prompt_variants(model, WORDS, 1, {"x": mine})["template"].values.tolist() == ["mine/2"]
