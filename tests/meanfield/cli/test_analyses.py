@@ -31,11 +31,6 @@ def constant(p, memory_length=1):
     return meanfield.make_policy(np.full(meanfield.MemorySpace(2, memory_length).n_states, p), ["a", "b"])
 
 
-def starting(p):
-    """A policy that says a with probability p with an empty memory."""
-    return majority(p)
-
-
 def games(ends, model="majority"):
     """What `simulate` returns, made by hand from the wins of a and b and the runs without consensus at each size."""
     words = [["a"] * a + ["b"] * b + [None] * none for a, b, none in ends.values()]
@@ -68,7 +63,7 @@ def by_hand(p):
 
 @pytest.mark.parametrize("p", [0.9, 0.6, 0.51, 0.12])
 def test_distance_by_hand(p):
-    assert neutrality(starting(p))["distance"].item() == pytest.approx(by_hand(p), rel=1e-9)
+    assert neutrality(majority(p))["distance"].item() == pytest.approx(by_hand(p), rel=1e-9)
 
 
 def test_distances_that_are_known():
@@ -76,14 +71,14 @@ def test_distances_that_are_known():
     sure = meanfield.make_policy(np.eye(3)[np.zeros(10, dtype=int)], ["a", "b", "c"])
     squared = math.log(6 / 4) / 2 + math.log(2) / 3 + math.log(2 / 4) / 6
     assert neutrality(sure)["distance"].item() == pytest.approx(math.sqrt(squared))
-    even = neutrality(starting(0.5))
+    even = neutrality(majority(0.5))
     assert even["distance"].item() == 0 and even["neutral"].item()
 
 
 def test_threshold_of_neutrality():
     # Near ½ the distance is |p - ½|/√2
-    assert neutrality(starting(0.507))["neutral"].item()
-    assert not neutrality(starting(0.5072))["neutral"].item()
+    assert neutrality(majority(0.507))["neutral"].item()
+    assert not neutrality(majority(0.5072))["neutral"].item()
 
 
 def test_neutral_published_policies(published):
@@ -134,7 +129,7 @@ def test_types(start, wins, expected):
     # The size that decides which word is called strong does not decide the type
     for largest in ((1000, 0, 0), (0, 1000, 0)):
         bias = simulated_bias(games({24: wins, 100: largest}))
-        assert misalignment(starting(start), bias)["type"].sel(n_agents=24).item() == expected
+        assert misalignment(majority(start), bias)["type"].sel(n_agents=24).item() == expected
 
 
 def test_what_a_type_rests_on(tmp_path):
@@ -158,9 +153,9 @@ def test_policies_without_a_law_have_no_type(with_law):
 
 def test_misalignment_names_wrong_input():
     with pytest.raises(InputError, match=r"expected the result of validation\.collective_bias"):
-        misalignment(starting(0.6), games({24: (5, 5, 0)}))
+        misalignment(majority(0.6), games({24: (5, 5, 0)}))
     with pytest.raises(InputError, match=r"policies lacks phi_4 \{a, b\}, for which bias was found"):
-        misalignment(starting(0.6), simulated_bias(games({24: (5, 5, 0)}, model="phi_4")))
+        misalignment(majority(0.6), simulated_bias(games({24: (5, 5, 0)}, model="phi_4")))
 
 
 @pytest.mark.parametrize("model", ["gpt-4o", "llama31_70B"])

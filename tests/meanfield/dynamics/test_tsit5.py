@@ -29,13 +29,13 @@ def test_errors_follow_the_tolerance():
     """At steps and in between, against an independent integrator."""
     policy = random_policy(1, 2, 2)
     q, space = policy["q"].values, space_of(policy)
-    start = np.eye(space.n_states)[0]
+    start = random_composition(1, space.n_states)
     mixture = Mixture(q[None], np.ones(1), np.zeros(2))
     options = {"method": "DOP853", "t_eval": TIMES, "rtol": 1e-13, "atol": 1e-15}
     exact = solve_ivp(lambda t, x: mixture_drift(x[None], mixture, space)[0], (0, 30), start, **options).y.T @ q
     errors = []
     for rtol in (1e-5, 1e-8, 1e-11):
-        found = meanfield.solve(policy, times=TIMES, rtol=rtol, atol=rtol)["word_share"].values
+        found = meanfield.solve(policy, initial=start, times=TIMES, rtol=rtol, atol=rtol)["word_share"].values
         errors.append(np.abs(found - exact).max())
         assert errors[-1] < 10 * rtol
     assert errors[0] > 1e3 * errors[2]  # the control: it is the tolerance that decides

@@ -165,15 +165,6 @@ def test_faces_hold_the_roots_of_the_words_that_occur(length):
     assert [row for row in at_once.roots.tolist() if max(row) == 1] == np.eye(3).tolist()
 
 
-def test_attracting_corners_leave_the_count_of_indices_open():
-    """Majority rule without errors: three exact corners, edges and the centre."""
-    found = simplex_roots(multinomial_majority(1.0), 3)
-    half, third = 0.5, 1 / 3
-    expected = [[1, 0, 0], [half, half, 0], [half, 0, half], [third] * 3, [0, 1, 0], [0, half, half], [0, 0, 1]]
-    np.testing.assert_allclose(found.roots, expected, rtol=1e-12)
-    assert "does not point inwards" in found.report
-
-
 def test_an_edge_has_the_roots_of_its_two_words():
     policy = only_words_in_memory(5, 2)
     space = space_of(policy)

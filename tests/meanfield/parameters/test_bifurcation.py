@@ -290,14 +290,6 @@ def test_ends_of_the_fraction_are_the_landscapes_of_both_policies():
         np.testing.assert_allclose(rising(shares[here]), rising(landscape), atol=1e-9)
 
 
-def test_largest_committed_fraction_is_what_the_others_leave():
-    population = Population(majority_policy(3, 0.95), committed={"b": 0.04})
-    diagram = meanfield.bifurcation(population, word="a")
-    assert diagram["parameter"].max().item() == pytest.approx(0.96, abs=1e-12)
-    last = diagram.isel(point=int(np.argmax(diagram["parameter"].values)))
-    np.testing.assert_allclose(last["word_share"], [0.96, 0.04], atol=1e-12)
-
-
 @pytest.mark.parametrize("share", [0.9, 0.9995])
 def test_few_may_be_left_to_commit(share):
     """Q = (1 - c - b) f + c, whatever is left of c; here with f = α + βQ."""
@@ -431,15 +423,19 @@ def test_wrong_input_is_named(function, population, arguments, message):
         function(population, **arguments)
 
 
-@pytest.mark.parametrize("spacing", [0.0, 1.0, -0.1, np.nan])
-def test_wrong_spacing_is_named(spacing):
-    with pytest.raises(meanfield.InputError, match=f"spacing = {spacing}: expected a number between 0 and 1"):
-        meanfield.bifurcation(random_policy(1), word="a", spacing=spacing)
-
-
-def test_wrong_old_word_is_named():
-    with pytest.raises(meanfield.InputError, match="old = 'c': expected one of a, b"):
-        meanfield.critical_mass(random_policy(1), word="a", old="c")
+@pytest.mark.parametrize(
+    ("function", "arguments", "message"),
+    [
+        *(
+            (meanfield.bifurcation, {"spacing": spacing}, f"spacing = {spacing}: expected a number between 0 and 1")
+            for spacing in (0.0, 1.0, -0.1, np.nan)
+        ),
+        (meanfield.critical_mass, {"old": "c"}, "old = 'c': expected one of a, b"),
+    ],
+)
+def test_wrong_input_of_one_function_is_named(function, arguments, message):
+    with pytest.raises(meanfield.InputError, match=message):
+        function(random_policy(1), word="a", **arguments)
 
 
 def heard_more(slope):

@@ -211,13 +211,6 @@ def test_drift_is_the_double_sum_over_agents(n_words, length):
     assert np.abs(mixture_drift(x, without.mixture, population.space) - expected).max() > 1e-3, "the control"
 
 
-def test_one_policy_has_the_drift_of_the_dense_tensor():
-    policy = random_policy(3, 2, 2)
-    x, P = random_composition(1, 21), meanfield.dense_tensor(policy)
-    drift = mixture_drift(x[None], Population(policy).mixture, space_of(policy))[0]
-    np.testing.assert_allclose(drift, np.einsum("kij,i,j->k", P, x, x) - x, atol=1e-15)
-
-
 @pytest.mark.parametrize(("n_words", "length"), [(2, 2), (3, 1), (2, 3), (4, 1)])
 def test_jacobian_products_are_differences_of_the_drift(n_words, length):
     """The drift is quadratic, so central differences are exact for any step."""
@@ -434,11 +427,29 @@ def test_with_committed_and_with_fraction_replace_one_number_each():
         ({"fractions": [0.5, 0.5], "committed": {"a": -0.1}}, r"committed\['a'\] = -0.1: expected"),
         ({"fractions": [0.5, 0.5], "committed": {"a": np.nan}}, r"committed\['a'\] = nan: expected"),
         ({"fractions": [0.5, 0.5], "committed": {"c": 0.1}}, "committed has the word 'c': expected some of a, b"),
+        ({"fractions": np.array([0.5, 0.5j])}, "fractions has dtype complex128"),
+        ({"fractions": ["0.5", "0.5"]}, "fractions has dtype <U3: expected real numbers"),
+        ({"fractions": [True, False]}, "fractions has dtype bool: expected real numbers"),
+        ({"fractions": np.ma.array([0.5, 0.5], mask=[0, 1])}, "fractions has 1 masked values"),
+        ({"fractions": xr.DataArray([1, 0], {"component": [1, 2]}, ["component"])}, "fractions has component = 2"),
+        ({"fractions": xr.DataArray([0.5, 0.5], dims="word")}, "fractions has a dim word: expected component"),
+        (
+            {"fractions": [0.5, 0.5], "committed": {"a": False}},
+            r"committed\['a'\] = False: expected a number from 0 to 1",
+        ),
+        (
+            {"fractions": [0.5, 0.5], "committed": {"a": 0.1 + 0j}},
+            r"committed\['a'\] = \(0.1\+0j\): expected a number from 0 to 1",
+        ),
+        (
+            {"fractions": [0.5, 0.5], "committed": {"a": "0.1"}},
+            r"committed\['a'\] = '0.1': expected a number from 0 to 1",
+        ),
     ],
 )
-def test_wrong_numbers_are_named(arguments, message):
+def test_wrong_numbers_are_named(arguments, message, unchecked_types):
     with pytest.raises(meanfield.InputError, match=message):
-        Population([conformist(1), conformist(2)], **arguments)
+        Population([random_policy(1), random_policy(2)], **arguments)
 
 
 def test_wrong_policies_are_named():
@@ -472,26 +483,6 @@ def test_wrong_starts_of_populations_are_named():
 def test_wrong_new_fraction_is_named(fraction):
     with pytest.raises(meanfield.InputError, match=f"{fraction}"):
         two_policies().with_fraction(fraction)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"fractions": np.array([0.5, 0.5j])}, "fractions has dtype complex128"),
-        ({"fractions": ["0.5", "0.5"]}, "fractions has dtype <U3: expected real numbers"),
-        ({"fractions": [True, False]}, "fractions has dtype bool: expected real numbers"),
-        ({"fractions": np.ma.array([0.5, 0.5], mask=[0, 1])}, "fractions has 1 masked values"),
-        ({"fractions": xr.DataArray([1, 0], {"component": [1, 2]}, ["component"])}, "fractions has component = 2"),
-        ({"fractions": xr.DataArray([0.5, 0.5], dims="word")}, "fractions has a dim word: expected component"),
-        ({"committed": {"a": False}}, r"committed\['a'\] = False: expected a number from 0 to 1"),
-        ({"committed": {"a": 0.1 + 0j}}, r"committed\['a'\] = \(0.1\+0j\): expected a number from 0 to 1"),
-        ({"committed": {"a": "0.1"}}, r"committed\['a'\] = '0.1': expected a number from 0 to 1"),
-    ],
-)
-def test_shares_that_are_no_real_numbers_are_refused(options, message, unchecked_types):
-    policies = [random_policy(1), random_policy(2)]
-    with pytest.raises(meanfield.InputError, match=message):
-        meanfield.Population(policies, **{"fractions": [0.5, 0.5], **options})
 
 
 @pytest.mark.parametrize(
