@@ -1,0 +1,50 @@
+"""Mathematics that does not converge hands over what it has, and says what may help."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import meanfield
+import validation
+from _policies import majority_policy
+from meanfield._finite_size import path_gradient, poisson
+from meanfield._fixed_points import fixed_points
+from validation.naming_game import _exact
+
+MAJORITY = majority_policy(3, 0.97)
+# Without memories agents prefer the first word.
+TILTED = meanfield.make_policy(np.append(0.55, MAJORITY["q"].values[1:, 0]), ["a", "b"])
+
+
+def test_fixed_points_are_handed_over_with_their_residuals(monkeypatch):
+    known = meanfield.fixed_points(MAJORITY)
+    monkeypatch.setattr(fixed_points, "MAX_RESIDUAL", -1.0)
+    with pytest.raises(meanfield.ConvergenceError, match="no fixed point") as raised:
+        meanfield.fixed_points(MAJORITY)
+    for name in ("residual", "word_share", "eigenvalue"):
+        np.testing.assert_array_equal(raised.value.best[name], known[name])
+
+
+def test_kappa_is_handed_over_where_its_derivative_is_not_found(monkeypatch):
+    monkeypatch.setattr(path_gradient, "MAX_TURNS", 1)
+    with pytest.raises(meanfield.ConvergenceError, match="not found in 1 turns") as raised:
+        meanfield.sensitivity(TILTED, of="kappa")
+    assert raised.value.best == pytest.approx(float(meanfield.group_size_law(TILTED)["kappa"]), rel=1e-12)
+
+
+def test_the_critical_mass_is_handed_over_where_its_fold_is_not_polished(monkeypatch):
+    known = float(meanfield.critical_mass(MAJORITY, word="b")["critical_mass"])
+    monkeypatch.setattr(poisson, "MAX_POLISH", -1.0)
+    with pytest.raises(meanfield.ConvergenceError, match="could not be polished") as raised:
+        meanfield.sensitivity(MAJORITY, of="critical_mass", word="b")
+    assert raised.value.best == pytest.approx(known, abs=1e-9)
+
+
+def test_where_runs_end_is_handed_over_with_its_error(monkeypatch):
+    chain = validation.naming_game.exact_population(majority_policy(1, 0.9), 3)
+    monkeypatch.setattr(_exact, "LARGEST_ERROR", -1.0)
+    with pytest.raises(meanfield.ConvergenceError, match="fewer agents") as raised:
+        chain.absorption()
+    assert float(raised.value.best["probability"].sum()) == pytest.approx(1, abs=1e-9)
+    assert raised.value.best.attrs["error"] < 1e-9
