@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 import meanfield
+from _refusals import refused
 from meanfield import InputError
 from policy_extraction import extract
 from policy_extraction.backends._backend import Backend
@@ -191,9 +192,8 @@ def test_a_table_may_leave_a_word_without_probability():
 )
 def test_a_table_that_gives_no_probabilities_of_a_prompt_is_refused(answers, game, message):
     table = TableBackend(lambda memory, order: answers, HIS_HER, 1)
-    with pytest.raises(InputError, match=message) as error:
+    with refused(message):
         extract(table, **{"words": HIS_HER, "memory_length": 1, **game})
-    assert "\n" not in str(error.value)
 
 
 def test_a_template_that_hides_the_memory_is_refused():

@@ -9,6 +9,7 @@ import base64
 import io
 import json
 import math
+import re
 from collections import Counter
 from dataclasses import replace
 from functools import partial
@@ -23,6 +24,7 @@ from scipy.stats import binomtest, chisquare, norm
 import validation
 from _openai_server import Behaviour, serving
 from _prompt_files import PACKAGED, changed
+from _refusals import refused
 from meanfield import InputError, StorageError, UnparsedError, load, save
 from policy_extraction._toolbox.json_replies import ReplyError
 from policy_extraction.backends.api import OpenAIBackend
@@ -231,10 +233,8 @@ FIRST = '{"country": "<one allowed country>"}'
 )  # fmt: skip
 def test_wrong_prompts_are_one_clear_line(own, change, message):
     path = own(change)
-    with pytest.raises(InputError) as error:
+    with refused(re.escape(message)):
         load_prompts(path)
-    assert message in str(error.value)
-    assert "\n" not in str(error.value)
 
 
 # Answers
@@ -331,9 +331,8 @@ def test_other_protocols_list_the_countries_at_once(protocol):
 def test_an_agent_that_never_answers_ends_the_game_and_the_log_keeps_the_answers(tmp_path):
     mute = Recorder(spoil=lambda number, user: "I see red." if number < 4 else None)
     options = {"rounds": 1, "seed": 0, "log": tmp_path / "game.jsonl"}
-    with pytest.raises(UnparsedError, match=r"max_tries = 4: parrot, agent 0, .*\(probe, step 0\).*I see red") as error:
+    with refused(r"max_tries = 4: parrot, agent 0, .*\(probe, step 0\).*I see red", UnparsedError):
         play([mute, PARROT], [A, B], AB, max_tries=4, **options)
-    assert "\n" not in str(error.value)
     lines = [json.loads(line) for line in (tmp_path / "game.jsonl").read_text().splitlines()[1:]]
     assert [(line["role"], line["attempt"], line["answer"]) for line in lines] == [
         ("probe", attempt, "I see red.") for attempt in range(4)
@@ -696,12 +695,8 @@ GAME: dict[str, Any] = {"agents": [PARROT] * 2, "crops": [A, B], "countries": AB
     ("change", "message"),
     [
         ({"protocol": "telepathy"}, "protocol = 'telepathy': expected one of pairwise, broadcast, manager"),
-        ({"m": 0}, "m = 0: expected a whole number from 1 to 3"),
-        ({"m": 4}, "m = 4"),
-        ({"m": 2.0}, "m = 2.0"),
-        ({"alpha": 1.01}, "alpha = 1.01: expected a number from 0 to 1"),
-        ({"alpha": -0.1}, "alpha = -0.1"),
-        ({"alpha": math.nan}, "alpha = nan"),
+        *(({"m": m}, f"m = {m}: expected a whole number from 1 to 3") for m in (0, 4, 2.0)),
+        *(({"alpha": alpha}, f"alpha = {alpha}: expected a number from 0 to 1") for alpha in (1.01, -0.1, math.nan)),
         ({"alpha": 0.5, "protocol": "manager", "manager": PARROT}, "no such line in the manager protocol"),
         ({"agents": [PARROT], "crops": [A]}, "agents: there are 1, expected at least 2"),
         ({"agents": [PARROT, "gpt-4o"]}, "agent 1 = 'gpt-4o': expected a name and a method complete"),
@@ -713,24 +708,17 @@ GAME: dict[str, Any] = {"agents": [PARROT] * 2, "crops": [A, B], "countries": AB
         ({"protocol": "manager"}, "manager = None: expected one agent more"),
         ({"manager": PARROT}, "manager = parrot: expected None in the pairwise protocol"),
         ({"protocol": "broadcast", "probe_every": 2}, "probe_every = 2"),
-        ({"probe_every": 0}, "probe_every = 0"),
-        ({"rounds": 0}, "rounds = 0"),
-        ({"patience": 0}, "patience = 0"),
-        ({"max_tries": 0}, "max_tries = 0"),
-        ({"concurrency": 0}, "concurrency = 0"),
-        ({"memory_length": 0}, "memory_length = 0"),
-        ({"temperature": -0.1}, "temperature = -0.1"),
-        ({"temperature": math.inf}, "temperature = inf"),
+        *(({name: 0}, f"{name} = 0") for name in ("probe_every", "rounds", "patience", "memory_length")),
+        *(({name: 0}, f"{name} = 0") for name in ("max_tokens", "max_tries", "concurrency")),
+        *(({"temperature": t}, f"temperature = {t}") for t in (-0.1, math.inf)),
         ({"seed": -1}, "seed = -1"),
         ({"truth": "Prussia"}, "truth = 'Prussia': expected one of Austria, Bahamas"),
     ],
 )
 def test_bad_input_is_named(change, message):
     arguments = {**GAME, **change}
-    with pytest.raises(InputError) as error:
+    with refused(re.escape(message)):
         play(arguments.pop("agents"), arguments.pop("crops"), arguments.pop("countries"), **arguments)
-    assert message in str(error.value)
-    assert "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from _refusals import refused
+
 pytest.importorskip("openai", reason="APIs need the extra api")
 
 import _openai_server
@@ -34,9 +36,8 @@ def test_a_name_in_a_reply_that_no_file_can_hold_ends_it_at_the_check(name, monk
     original = _openai_server._reply
     monkeypatch.setattr(_openai_server, "_reply", lambda *arguments: original(*arguments) | {"model": name})
     behaviour = Behaviour(KnownModel.of(FIRST_WORDS))
-    with serving(behaviour) as url, pytest.raises(InputError, match="model in the reply is") as error:
+    with serving(behaviour) as url, refused("model in the reply is"):
         extract(backend(url), **GAME, cache=False)
-    line(error)
     assert len(behaviour.requests) == 1
 
 
@@ -78,6 +79,5 @@ def test_sizes_beyond_reason_are_refused_before_anything_is_asked(arguments):
 def test_files_of_prompts_that_would_take_all_memory_are_one_line(load, content, reason, tmp_path):
     path = tmp_path / "prompts.toml"
     path.write_text(content)
-    with pytest.raises(InputError, match=f"^path = {path}: .*({reason})") as error:
+    with refused(f"^path = {path}: .*({reason})"):
         load(path)
-    line(error)

@@ -15,6 +15,7 @@ import scipy.stats
 import xarray as xr
 
 import meanfield
+from _refusals import refused
 from meanfield import InputError
 from policy_extraction.measuring._record import make_record, policy_from_record, stack
 from policy_extraction.measuring._sampling import Sampling, choose
@@ -295,10 +296,8 @@ def test_a_record_says_what_was_measured():
     [
         ({"temperature": 0}, "temperature = 0: expected a positive number"),
         ({"temperature": np.inf}, "temperature = inf"),
-        ({"top_k": 0}, "top_k = 0"),
-        ({"top_k": 1.5}, r"top_k = 1\.5"),
-        ({"top_p": 0.0}, r"top_p = 0\.0"),
-        ({"top_p": 1.1}, r"top_p = 1\.1"),
+        *(({"top_k": k}, f"top_k = {k}") for k in (0, 1.5)),
+        *(({"top_p": p}, f"top_p = {p}") for p in (0.0, 1.1)),
         ({"over": "tokens"}, "over = 'tokens': expected one of words, vocabulary"),
         ({"floor": -1.0}, r"floor = -1\.0"),
         ({"floor": 0.5}, r"floor = 0\.5: expected less than 1 / 2"),
@@ -310,9 +309,8 @@ def test_a_record_says_what_was_measured():
     ],
 )
 def test_wrong_input_is_one_clear_line(arguments, message):
-    with pytest.raises(InputError, match=message) as error:
+    with refused(message):
         policy_from_record(**{"record": random_record(10), **arguments})
-    assert "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize(
@@ -381,12 +379,10 @@ def test_each_order_is_equally_likely():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"words": ("a", "a")}, "expected 2 to 255 different words"),
-        ({"words": ("a",)}, "expected 2 to 255 different words"),
+        *(({"words": words}, "expected 2 to 255 different words") for words in (("a", "a"), ("a",))),
         ({"number": 10}, "number = 10: expected a multiple of 4"),
         ({"number": 28}, "number = 28: expected a whole number from 4 to 24"),
-        ({"number": 0}, "number = 0"),
-        ({"number": True}, "number = True"),
+        *(({"number": number}, f"number = {number}") for number in (0, True)),
         ({"seed": -1}, "seed = -1"),
     ],
 )

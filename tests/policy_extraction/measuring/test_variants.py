@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from _refusals import refused
+
 pytest.importorskip("torch", reason="language models need the extra llm")
 pytest.importorskip("transformers", reason="language models need the extra llm")
 
@@ -139,9 +141,8 @@ def test_payoffs_alone_are_asked_with_the_published_prompt(model):
     "variants", [{}, {"a": "naming-game-004/1"}, {"a": (SHORT,)}, {"a": (Payoffs(), SHORT)}, [SHORT]]
 )
 def test_what_is_no_variant_is_refused(model, variants):
-    with pytest.raises(InputError, match="expected") as error:
+    with refused("expected"):
         prompt_variants(model, WORDS, 1, variants)
-    assert "\n" not in str(error.value)
 
 
 def test_a_table_needs_variants(policies):

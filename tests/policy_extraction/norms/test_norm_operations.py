@@ -14,6 +14,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from _refusals import refused
 from _scripted_norms import (
     BOB,
     CIGARETTE,
@@ -326,9 +327,8 @@ def test_norms_to_start_with_may_be_given():
     "norms", [[ROW | {"utility": 0}], [ROW, ROW], [{"content": "Be quiet."}], [ROW | {"kind": "x"}], "No"]
 )
 def test_norms_to_start_with_are_checked(norms):
-    with pytest.raises(InputError, match=r"created\['Bob Johnson'\] = ") as error:
+    with refused(r"created\['Bob Johnson'\] = "):
         NormOperations(Scripted(), created={"Bob Johnson": norms})
-    assert "\n" not in str(error.value)
 
 
 def test_it_keeps_the_contract_of_the_society():

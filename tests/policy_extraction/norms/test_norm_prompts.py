@@ -9,6 +9,7 @@ from functools import partial
 import pytest
 
 from _prompt_files import PACKAGED, changed
+from _refusals import refused
 from _scripted_norms import BOB, NO_SMOKING, TIP
 from meanfield import InputError
 from policy_extraction import norms
@@ -72,10 +73,8 @@ def test_a_missing_slot_is_named():
 )
 def test_wrong_prompts_are_one_clear_line(own, change, message):
     path = own(change)
-    with pytest.raises(InputError) as error:
+    with refused(re.escape(message)):
         norms.load_prompts(path)
-    assert message in str(error.value)
-    assert "\n" not in str(error.value)
 
 
 def test_a_prompt_that_is_missing_or_unknown_is_named():

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from _refusals import refused
 from _tiny_models import SHORT
 from meanfield import InputError
 from policy_extraction.prompts import NAMING_GAME, Payoffs, _template
@@ -15,12 +16,6 @@ from policy_extraction.prompts._template import TEMPLATES, load_template
 
 MEMORY = [("his", "her"), ("her", "her"), ("his", "his")]
 PACKAGED = Path(_template.__file__).parent / "templates" / "naming_game_004.toml"
-
-
-def one_line(error: pytest.ExceptionInfo) -> str:
-    message = str(error.value)
-    assert "\n" not in message
-    return message
 
 
 @pytest.fixture
@@ -137,19 +132,16 @@ def test_a_dollar_sign_is_written_twice_where_slots_are(own):
     ],
 )
 def test_a_wrong_template_is_one_clear_line(own, changes, message):
-    with pytest.raises(InputError, match=message) as error:
+    with refused(message):
         load_template(own(**changes))
-    one_line(error)
 
 
 def test_a_file_that_cannot_be_read_is_one_clear_line(tmp_path):
-    with pytest.raises(InputError, match="can't be read") as error:
+    with refused("can't be read"):
         load_template(tmp_path / "absent.toml")
-    one_line(error)
     (tmp_path / "binary.toml").write_bytes(b"\xff\xfe")
-    with pytest.raises(InputError, match="it is no UTF-8 text") as error:
+    with refused("it is no UTF-8 text"):
         load_template(tmp_path / "binary.toml")
-    one_line(error)
 
 
 def test_a_template_made_in_python_is_checked_alike():
