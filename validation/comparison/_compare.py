@@ -82,14 +82,8 @@ def compare(
     share = simulation["word_share"].transpose(*SHARE).assign_attrs(long_name="word share")
     result = compare_trajectories(share, theory, level, theory_error)
     result = result.merge(_compare_consensus(simulation, str(solution["attractor"].item()), level))
-    result = stamp(
-        result,
-        "comparison",
-        runs=simulation.sizes["run"],
-        time_per_round=time_per_round,
-        level=level,
-        theory_error=theory_error,
-    )
+    options = {"time_per_round": time_per_round, "level": level, "theory_error": theory_error}
+    result = stamp(result, "comparison", runs=simulation.sizes["run"], **options)
     hashes = {"theory_policy_sha256": solution, "simulation_policy_sha256": simulation}
     return result.assign_attrs({k: d.attrs["policy_sha256"] for k, d in hashes.items() if "policy_sha256" in d.attrs})
 

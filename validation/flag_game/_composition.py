@@ -116,31 +116,19 @@ def predict_composition(
     first, second = rewrite.values()
     # Crops and games must not share random numbers.
     game_seed = int(splitmix(np.array([seed], np.uint64))[0] >> np.uint64(1))
+    rules = {"runs": runs, "bandwidth": bandwidth, "protocol": protocol, "kappa": kappa, "report": report}
     rows = []
     for alpha in tqdm(alphas, desc="uptake", disable=not progress, leave=False):
         for number in range(n_agents + 1):
-            games = simulate_gossip(
-                p,
-                runs=runs,
-                seed=game_seed,
-                uptake=alpha,
-                bandwidth=bandwidth,
-                rewrite=[second] * number + [first] * (n_agents - number),
-                rewrite_map=similarity,
-                truth=truth,
-                protocol=protocol,
-                kappa=kappa,
-                report=report,
-            )
-            found = accuracy(games)
+            gamma = [second] * number + [first] * (n_agents - number)
+            team = {"uptake": alpha, "rewrite": gamma, "rewrite_map": similarity, "truth": truth}
+            found = accuracy(simulate_gossip(p, seed=game_seed, **team, **rules))
             names = [name for one in PREDICTED for name in (one, f"{one}_se")]
             rows.append(found[names].expand_dims(uptake=[alpha], number=[number]))
     result = xr.merge(rows, join="outer", compat="no_conflicts")
     result.attrs = {"models": list(rewrite), "rewrite": list(rewrite.values())}
     result["number"].attrs = {"long_name": f"agents that are {list(rewrite)[1]}"}
-    options = {"n_agents": n_agents, "runs": runs, "seed": seed, "bandwidth": bandwidth, "noise": noise}
-    options |= {"protocol": protocol, "kappa": kappa, "report": report}
-    return stamp(result, "team_composition", None, **options)
+    return stamp(result, "team_composition", None, n_agents=n_agents, seed=seed, noise=noise, **rules)
 
 
 def compare_composition(prediction: xr.Dataset, measured: str | os.PathLike[str] | pd.DataFrame) -> xr.Dataset:

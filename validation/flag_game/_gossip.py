@@ -165,25 +165,12 @@ def simulate_gossip(
         label = {"long_name": "belief at the end", "units": "1"}
         result["final_belief"] = (("run", "agent", "country"), final_belief, label)
         result = result.assign_coords(country=countries)
-    return stamp(
-        result,
-        "gossip",
-        None,
-        n_agents=n_agents,
-        runs=runs,
-        seed=seed,
-        uptake=_text(uptake),
-        bandwidth=_text(bandwidth),
-        rewrite=_text(rewrite),
-        protocol=protocol,
-        manager_uptake=manager_uptake if protocol == "manager" else None,
-        grounded=grounded,
-        initial=initial if isinstance(initial, str) else "compatibility" if initial is None else "given",
-        report=report,
-        kappa=kappa,
-        probe_every=rules.probe_every,
-        patience=patience,
-    )
+    options = {"n_agents": n_agents, "runs": runs, "seed": seed, "protocol": protocol, "grounded": grounded}
+    options |= {"uptake": _text(uptake), "bandwidth": _text(bandwidth), "rewrite": _text(rewrite)}
+    options["manager_uptake"] = manager_uptake if protocol == "manager" else None
+    options["initial"] = initial if isinstance(initial, str) else "compatibility" if initial is None else "given"
+    options |= {"report": report, "kappa": kappa, "probe_every": rules.probe_every, "patience": patience}
+    return stamp(result, "gossip", None, **options)
 
 
 def _rules(

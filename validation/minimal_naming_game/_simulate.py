@@ -123,22 +123,10 @@ def simulate(
         result["single_share"] = (("run", "round", "word"), played.recorded / n_agents, share)
         result["success_rate"] = marked_share(played, n_agents, "share of interactions that succeed")
         result = result.assign_coords(round=np.arange(played.recorded.shape[1]))
-    return stamp(
-        result,
-        "minimal_naming_game_simulation",
-        None,
-        n_agents=n_agents,
-        n_words=n_words,
-        p=p,
-        committed=" ".join(map(str, zealots)),
-        rule=rule,
-        initial=initial if isinstance(initial, str) else " ".join(map(str, singles)),
-        runs=runs,
-        seed=seed,
-        max_rounds=max_rounds,
-        record_rounds=record_rounds,
-        method=method,
-    )
+    options = {"n_agents": n_agents, "n_words": n_words, "p": p, "committed": " ".join(map(str, zealots)), "rule": rule}
+    options["initial"] = initial if isinstance(initial, str) else " ".join(map(str, singles))
+    options |= {"runs": runs, "seed": seed, "max_rounds": max_rounds, "record_rounds": record_rounds, "method": method}
+    return stamp(result, "minimal_naming_game_simulation", None, **options)
 
 
 def word_labels(n_words: int) -> list[str]:

@@ -142,14 +142,10 @@ def consensus_stability(
         One policy, of two words or more.
     word
         The word that all agents have said and heard in all interactions they remember.
-    n_agents
-        N ≥ 2, one population size or several different ones.
-    runs
-        Number of runs of each size, ≥ 1.
+    n_agents, runs, seed
+        As for `simulate`.
     rounds
         Rounds played, ≥ 3.
-    seed
-        0 to 2^63 - 1.
     level
         Confidence of each single interval.
 

@@ -167,22 +167,13 @@ def simulate(
             report = partial(lambda agents, rounds: bar.update(rounds * agents), len(start))
             ensembles.append(play(start, plan, report))
     result = _labelled(ensembles, policy, cast, sizes, plan)
-    result = stamp(
-        result,
-        "simulation",
-        None if lazy else policy,
-        n_agents=" ".join(map(str, sizes)),
-        runs=runs,
-        seed=seed,
-        max_rounds=max_rounds,
-        record_rounds=record_rounds,
-        record=" ".join(recording.observables) or None,
-        initial=initial if isinstance(initial, str) else "empty memories" if initial is None else "given",
-        convention=convention if isinstance(convention, str) else str(convention),
-        committed=" ".join(f"{word}:{number}" for word, number in (committed or {}).items()) or None,
-        committed_are_extra=committed_are_extra,
-        engine=engine,
-    )
+    options = {"n_agents": " ".join(map(str, sizes)), "runs": runs, "seed": seed, "max_rounds": max_rounds}
+    options |= {"record_rounds": record_rounds, "record": " ".join(recording.observables) or None}
+    options["initial"] = initial if isinstance(initial, str) else "empty memories" if initial is None else "given"
+    options["convention"] = convention if isinstance(convention, str) else str(convention)
+    options["committed"] = " ".join(f"{word}:{number}" for word, number in (committed or {}).items()) or None
+    options |= {"committed_are_extra": committed_are_extra, "engine": engine}
+    result = stamp(result, "simulation", None if lazy else policy, **options)
     return result.assign_attrs(lazy.provenance(asked_before)) if lazy else result
 
 

@@ -86,9 +86,8 @@ def compare(
     for side, data in (("theory", curves), ("simulation", simulation)):
         made_with[f"{side}_operations_sha256"] = data.attrs.get(OPERATIONS)
         made_with[f"{side}_fractions"] = _fractions(data, behaviour)
-    return stamp(
-        result, "norm_comparison", runs=simulation.sizes["run"], level=level, theory_error=theory_error
-    ).assign_attrs({name: text for name, text in made_with.items() if text})
+    result = result.assign_attrs({name: text for name, text in made_with.items() if text})
+    return stamp(result, "norm_comparison", runs=simulation.sizes["run"], level=level, theory_error=theory_error)
 
 
 def differing_options(curves: xr.Dataset, simulation: xr.Dataset) -> list[str]:

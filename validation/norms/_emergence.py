@@ -103,17 +103,9 @@ def simulate(
     result = xr.concat(observed, dim="n_agents")
     result = result.assign_coords(n_agents=("n_agents", sizes, {"long_name": "number of agents"}))
     result = result.assign_coords(behaviour=one.name, kind=one.kind)
-    return stamp(
-        result,
-        "norm_simulation",
-        n_agents=" ".join(map(str, sizes)),
-        runs=runs,
-        seed=seed,
-        days=days,
-        operations_sha256=operations_sha256(operations),
-        fractions=fractions_text(mixture),
-        **vars(rates or NormRates()),
-    )
+    options = {"n_agents": " ".join(map(str, sizes)), "runs": runs, "seed": seed, "days": days}
+    options |= {"operations_sha256": operations_sha256(operations), "fractions": fractions_text(mixture)}
+    return stamp(result, "norm_simulation", **options, **vars(rates or NormRates()))
 
 
 def average(simulation: xr.Dataset) -> xr.Dataset:

@@ -214,22 +214,9 @@ def test_classes_by_hand() -> None:
     """17 of 20 is 85 % exactly, 1 of 4 is 25 %; 3 of 16 is neither consensus nor polarised."""
     right, wrong, polar, fragmented = range(4)
     assert endpoints_of_votes(4).tolist() == [wrong, polar, polar, polar, right]
-    assert endpoints_of_votes(20)[[3, 4, 5, 15, 16, 17]].tolist() == [
-        wrong,
-        fragmented,
-        polar,
-        polar,
-        fragmented,
-        right,
-    ]
-    assert endpoints_of_votes(16)[[2, 3, 4, 12, 13, 14]].tolist() == [
-        wrong,
-        fragmented,
-        polar,
-        polar,
-        fragmented,
-        right,
-    ]
+    mirrored = [wrong, fragmented, polar, polar, fragmented, right]
+    assert endpoints_of_votes(20)[[3, 4, 5, 15, 16, 17]].tolist() == mirrored
+    assert endpoints_of_votes(16)[[2, 3, 4, 12, 13, 14]].tolist() == mirrored
     for n in range(2, 60):
         share = [(100 * k, 100 * (n - k)) for k in range(n + 1)]
         expected = [

@@ -22,7 +22,6 @@ from scipy.stats import chi2_contingency, chisquare, ks_2samp
 
 import meanfield
 import theory
-from meanfield import InputError
 from theory.streams import seed_streams
 from validation import minimal_naming_game, reactions
 from validation.minimal_naming_game._inventories_kernel import draw_word, n_held, number_of, play_round
@@ -183,16 +182,9 @@ LAWS = [
 @pytest.mark.parametrize(("n", "n_words", "committed", "rule"), LAWS)
 def test_consensus_times_of_a_few_agents(n: int, n_words: int, committed: bool, rule: str) -> None:
     rounds = 8
+    options = {"runs": RUNS, "seed": 4, "max_rounds": 10_000, "record_rounds": rounds, "method": "agents"}
     simulation = minimal_naming_game.simulate(
-        n,
-        n_words=n_words,
-        committed={n_words - 1: int(committed)},
-        rule=rule,
-        runs=RUNS,
-        seed=4,
-        max_rounds=10_000,
-        record_rounds=rounds,
-        method="agents",
+        n, n_words=n_words, committed={n_words - 1: int(committed)}, rule=rule, **options
     )
     arguments = {"committed": committed, "rule": rule}
     law = ExactLaw(n, n_words, **arguments)
@@ -254,17 +246,9 @@ def uniformly(n_words: int, p: float = 0.5) -> Callable:
 def test_same_law_as_a_table_of_meetings(n_words: int, p: float, rule: str, committed: int) -> None:
     """The numbers of agents with each single word after one and two rounds."""
     n, runs = 6, 20_000
+    options = {"runs": runs, "seed": 3, "max_rounds": 2, "record_rounds": 2, "method": "agents"}
     simulation = minimal_naming_game.simulate(
-        n,
-        n_words=n_words,
-        p=p,
-        committed={n_words - 1: committed},
-        rule=rule,
-        runs=runs,
-        seed=3,
-        max_rounds=2,
-        record_rounds=2,
-        method="agents",
+        n, n_words=n_words, p=p, committed={n_words - 1: committed}, rule=rule, **options
     )
 
     def observed(counts: xr.DataArray) -> np.ndarray:
@@ -319,15 +303,6 @@ def test_every_word_can_be_committed_to() -> None:
     assert ks_2samp(last, more).pvalue < ALPHA
 
 
-def test_committed_agents_of_different_words_never_agree() -> None:
-    simulation = minimal_naming_game.simulate(
-        20, n_words=40, committed={7: 1, 39: 2}, initial="empty", runs=50, seed=2, max_rounds=40, record_rounds=40
-    )
-    assert simulation["consensus_round"].isnull().all()
-    assert (simulation["single_share"].isel(word=7).min() * 20).item() == pytest.approx(1)
-    assert (simulation["single_share"].isel(word=39).min() * 20).item() == pytest.approx(2)
-
-
 def test_half_of_the_agents_invent_a_word() -> None:
     """An agent invents where its first interaction is as a speaker, so that of N agents N/2 do; the number of different
     words peaks near that where names hardly collide: Baronchelli et al. 2006, J. Stat. Mech. P06014."""
@@ -336,19 +311,8 @@ def test_half_of_the_agents_invent_a_word() -> None:
     for run, stream in enumerate(seed_streams(1, n, np.arange(runs))):
         agents, counts, absorbed = np.zeros(n, np.uint64), np.zeros(65, np.int64), np.array([-1, -1])
         for k in range(rounds):
-            play_round(
-                agents,
-                counts,
-                stream,
-                absorbed,
-                counts[:64].copy(),
-                n,
-                np.uint64(2**64 - 1),
-                np.uint64(0),
-                False,
-                0,
-                True,
-            )
+            game = n, np.uint64(2**64 - 1), np.uint64(0), False
+            play_round(agents, counts, stream, absorbed, counts[:64].copy(), *game, 0, True)
             different[run, k] = int(np.bitwise_or.reduce(agents)).bit_count()
     peak = different.mean(0).max()
     assert 0.4 * n < peak < 0.5 * n
@@ -411,24 +375,3 @@ def test_any_number_of_words(n_words: int, tmp_path: Path) -> None:
 def test_labels_after_z() -> None:
     labels = minimal_naming_game.simulate(2, n_words=64, runs=1, seed=0, max_rounds=1)["word_label"].values
     assert [*labels[[0, 25, 26, 51, 52, 63]]] == ["A", "Z", "AA", "AZ", "BA", "BL"]
-
-
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        ({"n_words": 65}, "n_words = 65: expected a whole number from 1 to 64"),
-        ({"method": "batches"}, "method = 'batches': expected 'auto' or 'agents' for more than 6 words"),
-        ({"method": "fast"}, "method = 'fast': expected 'auto' or 'agents'"),
-        ({"n_agents": 2**32}, "n_agents = 4294967296: expected at most 4294967295 for n_words = 10"),
-        ({"rule": "speaker"}, "rule = 'speaker': expected one of 'both', 'listener'"),
-        ({"p": 0.6}, "p = 0.6: expected a probability, and 0.5 for n_words = 10"),
-        ({"runs": 0}, "runs = 0"),
-        ({"seed": -1}, "seed = -1"),
-        ({"max_rounds": 0}, "max_rounds = 0"),
-    ],
-)  # fmt: skip
-def test_bad_input_is_named(wrong: dict, message: str) -> None:
-    arguments = {"n_agents": 10, "n_words": 10, "runs": 1, "seed": 0, "max_rounds": 5, **wrong}
-    with pytest.raises(InputError) as error:
-        minimal_naming_game.simulate(arguments.pop("n_agents"), **arguments)
-    assert str(error.value).startswith(message)

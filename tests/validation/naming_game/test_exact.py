@@ -14,17 +14,15 @@ import numpy as np
 import pytest
 import xarray as xr
 from numba import njit
-from scipy.stats import binom, chisquare
+from scipy.stats import binom
 
 import meanfield
 import validation
+from _ensembles import ALPHA, chi_square_p, consensus_p, exact_consensus_round
 from _policies import random_policy, relabelled
 from meanfield import InputError, MemorySpace, Population
 from meanfield.toolbox import MIXED, space_of
-from validation.naming_game._convention import CONVENTIONS, ROUNDS_AVERAGED
-from validation.naming_game._exact import ExactPopulation, exact_population
-
-ALPHA = 1e-4
+from validation.naming_game import CONVENTIONS, ExactPopulation, exact_population
 
 
 def first_word_policy(*first: float) -> xr.Dataset:
@@ -271,21 +269,10 @@ def test_finite_size_theory_converges_at_its_orders(policy, sizes) -> None:
 # --- simulations ---
 
 
-def chi_square_p(observed: np.ndarray, law: np.ndarray) -> float:
-    """p of observed counts under a law, rare outcomes taken together."""
-    expected = law * observed.sum()
-    if observed[expected < 1e-9].any():
-        return 0.0
-    rare = expected < 10
-    observed, expected = (np.append(v[~rare], v[rare].sum()) for v in (observed, expected))
-    keep = expected > 1e-9
-    return chisquare(observed[keep], expected[keep] * observed.sum() / expected[keep].sum()).pvalue
-
-
-def share_p(exact: ExactPopulation, shares: np.ndarray, played: int) -> float:
-    """p of simulated word shares (run, word) after some rounds, all words at once."""
+def share_p(exact: ExactPopulation, shares: np.ndarray, played: int, more: int = 0) -> float:
+    """p of simulated word shares (run, word) after some rounds and `more` interactions, all words at once."""
     mark = np.sqrt(np.arange(2, 2 + shares.shape[1]))  # tells shares of several words apart
-    law = exact.law_of(exact.word_share @ mark, rounds=played)
+    law = exact.law_of(exact.word_share @ mark, interactions=played * exact.n_agents + more)
     values, marks = law["value"].values, shares @ mark
     nearest = np.abs(values[:, None] - np.unique(marks)).argmin(0)[np.unique(marks, return_inverse=True)[1]]
     assert np.abs(values[nearest] - marks).max() < 1e-8
@@ -303,58 +290,29 @@ SIMULATED = {
     "two remembered": (TWO_REMEMBERED, 4, None),
     "zealots": (STRONG_A, 7, {"A": 1, "B": 2}),
     "one zealot": (STUBBORN, 6, {"A": 1}),
+    "mixed": (Population([NO_END, ONE_END], fractions=[0.5, 0.5]), 3, {"A": 1}, "B"),
 }
 
 
 @pytest.fixture(scope="module", params=SIMULATED)
 def simulated(request) -> tuple[ExactPopulation, xr.Dataset]:
-    policy, n, committed = SIMULATED[request.param]
+    policy, n, committed, *initial = SIMULATED[request.param]
+    start = {"committed": committed, "initial": initial[0] if initial else None}
     options = {"runs": 20_000, "seed": 21, "max_rounds": 40, "record_rounds": 40}
-    simulation = validation.simulate(policy, n_agents=n, committed=committed, **options)
-    return exact_population(policy, n, committed=committed), simulation.isel(n_agents=0)
+    simulation = validation.simulate(policy, n_agents=n, **start, **options)
+    return exact_population(policy, n, **start), simulation.isel(n_agents=0)
 
 
 def test_simulated_word_share_has_the_exact_law(simulated) -> None:
     exact, simulation = simulated
-    for played in (1, 3):
-        assert share_p(exact, simulation["word_share"].sel(round=played).values, played) > ALPHA
-
-
-def exact_consensus_round(exact: ExactPopulation, max_rounds: int, convention: str = "004") -> np.ndarray:
-    """P(a run converges in a round), rounds 0 to `max_rounds`.
-
-    How many of the latest interactions failed is no function of the configuration. So the chain is extended by the
-    failures of each round, counted up to the number that rules out consensus: 1 for [004] and N ≤ 16.
-    """
-    rule, n = CONVENTIONS[convention], exact.n_agents
-    too_many = ROUNDS_AVERAGED * n - rule.successes_needed(n) + 1
-    succeeded = sum(np.ix_(*[np.arange(too_many + 1)] * ROUNDS_AVERAGED)) < too_many
-    success = exact.success
-    failure, converged = exact.transition - success, np.zeros(max_rounds + 1)
-    before = np.zeros((too_many + 1, too_many + 1, len(exact.counts)))
-    before[-1, -1, 0] = 1
-    for played in range(1, max_rounds + 1):
-        laws = np.zeros((*succeeded.shape, len(exact.counts)))
-        laws[:, :, 0] = before
-        for _ in range(n):
-            failed, laws = ((laws.reshape(-1, laws.shape[-1]) @ p).reshape(laws.shape) for p in (failure, success))
-            laws[:, :, 1:] += failed[:, :, :-1]
-            laws[:, :, -1] += failed[:, :, -1]
-        if played >= rule.first_test:
-            converged[played] = laws[succeeded].sum()
-            laws[succeeded] = 0.0
-        before = laws.sum(0)
-    return converged
-
-
-def consensus_p(simulation: xr.Dataset, law: np.ndarray) -> float:
-    rounds = simulation["consensus_round"].fillna(0).astype(int).values
-    return chi_square_p(np.bincount(rounds, minlength=len(law)), np.array([1 - law.sum(), *law[1:]]))
+    first, third = (simulation["word_share"].sel(round=played).values for played in (1, 3))
+    assert share_p(exact, first, 1) > ALPHA and share_p(exact, third, 3) > ALPHA
+    assert share_p(exact, first, 1, more=2) < ALPHA
 
 
 def test_simulated_consensus_has_the_exact_law(simulated) -> None:
     exact, simulation = simulated
-    assert consensus_p(simulation, exact_consensus_round(exact, 40)) > ALPHA
+    assert consensus_p(simulation, exact_consensus_round(exact, 40, CONVENTIONS["004"])) > ALPHA
 
 
 @pytest.mark.parametrize("convention", ["001", "001 strict"])
@@ -363,8 +321,8 @@ def test_other_conventions_have_the_exact_law(convention: str) -> None:
     arguments = {"n_agents": 12, "runs": 20_000, "seed": 22, "max_rounds": 12, "convention": convention}
     simulation = validation.simulate(STUBBORN, **arguments).isel(n_agents=0)
     exact = exact_population(STUBBORN, 12)
-    assert consensus_p(simulation, exact_consensus_round(exact, 12, convention)) > ALPHA
-    assert consensus_p(simulation, exact_consensus_round(exact, 12, "004")) < ALPHA
+    assert consensus_p(simulation, exact_consensus_round(exact, 12, CONVENTIONS[convention])) > ALPHA
+    assert consensus_p(simulation, exact_consensus_round(exact, 12, CONVENTIONS["004"])) < ALPHA
 
 
 @pytest.mark.parametrize("policy", [VOTER, STRONG_A, STUBBORN, THREE_WORDS, TWO_REMEMBERED])

@@ -20,15 +20,14 @@ from scipy.stats import chi2_contingency, chisquare, ks_2samp
 
 import meanfield
 import validation
-from _ensembles import chi_square_p
+from _ensembles import ALPHA, chi_square_p, consensus_p, exact_consensus_round
 from meanfield import Population
 from meanfield._dynamics import population_rounds as _population_rounds
 from meanfield._dynamics.population_rounds import choose_pairs, draw_interactions, philox, uniform_below
 from validation._engine.thresholds import word_thresholds
-from validation.naming_game import ExactPopulation, _jax_engine, exact_population
+from validation.naming_game import CONVENTIONS, Convention, ExactPopulation, _jax_engine, exact_population
 from validation.naming_game._jax_engine import ensemble_key
 
-ALPHA = 1e-4
 NO_END = meanfield.make_policy(np.array([0.6, 0.9, 0.35, 0.55, 0.15]), ["A", "B"])  # H = 1: empty, AA, AB, BA, BB
 STRONG_A = meanfield.make_policy(np.array([0.6, 1, 0.7, 0.45, 0]), ["A", "B"])
 KEY = jnp.asarray(ensemble_key(3, 24))
@@ -114,10 +113,8 @@ def test_random_numbers_belong_to_run_and_interaction() -> None:
 # --- exact laws ---
 
 SYSTEMS = {
-    "two": (NO_END, 2, {}, 20),
     "three": (NO_END, 3, {}, 20),
-    "committed": (STRONG_A, 6, {"committed": {"A": 1, "B": 2}}, 4),
-    "mixed": (Population([NO_END, STRONG_A], fractions=[0.5, 0.5]), 4, {"initial": "B"}, 4),
+    "mixed": (Population([NO_END, STRONG_A], fractions=[0.5, 0.5]), 4, {"initial": "B", "committed": {"A": 1}}, 4),
 }
 
 
@@ -141,31 +138,10 @@ def test_word_share_has_the_exact_law(played, system) -> None:
         assert rounds > 1 or share_p(played[system], longer, rounds) < ALPHA
 
 
-def consensus_law(n: int, last: int, first_test: int) -> np.ndarray:
-    """P(consensus in round 3, …, last, or later) of NO_END for n ≤ 16, where 98 % of 3n successes means all."""
-    exact = exact_population(NO_END, n)
-    one, agreed = exact.transition.toarray(), exact.success.toarray()
-    full = np.linalg.matrix_power(agreed, n)
-    other = np.linalg.matrix_power(one, n) - full
-    streak = np.zeros((4, len(one)))  # rounds full of successes up to now, at most 3
-    streak[0, 0] = 1
-    law = []
-    for rounds in range(1, last + 1):
-        streak = np.stack([streak.sum(0) @ other, streak[0] @ full, streak[1] @ full, (streak[2] + streak[3]) @ full])
-        if rounds >= first_test:
-            law.append(streak[3].sum())
-            streak[3] = 0
-        elif rounds >= 3:
-            law.append(0.0)
-    return np.array([*law, 1 - sum(law)])
-
-
-@pytest.mark.parametrize(("system", "n"), [("two", 2), ("three", 3)])
-def test_consensus_round_has_the_exact_law(played, system, n) -> None:
-    rounds = played[system]["consensus_round"].fillna(21).values.astype(int)
-    observed = np.bincount(rounds, minlength=22)[3:]
-    assert chi_square_p(observed, consensus_law(n, 20, first_test=4)) > ALPHA
-    assert chi_square_p(observed, consensus_law(n, 20, first_test=3)) < ALPHA
+def test_consensus_round_has_the_exact_law(played) -> None:
+    exact = exact_population(NO_END, 3)
+    assert consensus_p(played["three"], exact_consensus_round(exact, 20, CONVENTIONS["004"])) > ALPHA
+    assert consensus_p(played["three"], exact_consensus_round(exact, 20, Convention(0.98, first_test=3))) < ALPHA
 
 
 def test_control_shifted_thresholds(played) -> None:
@@ -212,7 +188,7 @@ def test_ended_runs_are_taken_out(monkeypatch) -> None:
     """Progress is told in full, and the results of ended runs stay, although they may play on."""
     monkeypatch.setattr(_jax_engine, "FEWEST", 60)
     whole, told = play(STRONG_A, 6, 200, rounds=300, recorded=300), []
-    monkeypatch.setattr(_jax_engine, "INTERACTIONS_A_CALL", 1)
+    monkeypatch.setattr(_jax_engine, "INTERACTIONS_A_CALL", 6 * 200 * 5)
     bar = SimpleNamespace(update=told.append)
     monkeypatch.setattr("validation.naming_game._simulate.tqdm", lambda **_: nullcontext(bar))
     ensemble = play(STRONG_A, 6, 200, rounds=300)

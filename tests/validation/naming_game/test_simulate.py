@@ -7,7 +7,6 @@ must be rejected by the same criterion.
 
 from __future__ import annotations
 
-import itertools
 import subprocess
 import sys
 from pathlib import Path
@@ -18,10 +17,9 @@ import pytest
 import xarray as xr
 from scipy.stats import binom, binomtest, norm
 
-import meanfield
 import validation
-from _ensembles import ALPHA, GENERIC_Q, chi_square_p, last_interaction_policy, share_p, two_words
-from meanfield import InputError, MemorySpace
+from _ensembles import ALPHA, GENERIC_Q, chi_square_p, last_interaction_policy, two_words
+from meanfield import InputError
 from meanfield.toolbox import policy_hash
 from theory.streams import GOLDEN, next_bits, seed_streams, splitmix
 from validation._engine.thresholds import word_thresholds
@@ -83,103 +81,7 @@ def test_thresholds_of_three_words_keep_the_last() -> None:
     assert [first[3], second[3]] == [2**61, 2**61 + 2**62]
 
 
-# --- exact laws ---
-
-
-def interaction_matrices(q: np.ndarray, n: int, pair_law: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Transition matrices of one interaction among n agents with H = 1, W = 2: with success, and with failure.
-
-    Populations are tuples of states; entry (from, to) is the probability of that transition and of that success.
-    """
-    space = MemorySpace(2, 1)
-    populations = list(itertools.product(range(space.n_states), repeat=n))
-    number = {p: k for k, p in enumerate(populations)}
-    success, failure = np.zeros((2, len(populations), len(populations)))
-    for (k, population), i, j in itertools.product(enumerate(populations), range(n), range(n)):
-        for a, b in itertools.product(range(2), repeat=2):
-            after = list(population)
-            after[i], after[j] = space.state([(a, b)]), space.state([(b, a)])
-            p = pair_law[i, j] * q[population[i], a] * q[population[j], b]
-            (success if a == b else failure)[k, number[tuple(after)]] += p
-    return success, failure
-
-
-def uniform_pairs(n: int) -> np.ndarray:
-    return (1 - np.eye(n)) / (n * (n - 1))
-
-
-def favoured_agent(n: int) -> np.ndarray:
-    """One agent is taken twice as often as each other: what a biased choice of agents looks like."""
-    law = uniform_pairs(n)
-    law[0] *= 2
-    law[:, 0] *= 2
-    return law / law.sum()
-
-
-def exact_word_share(q: np.ndarray, n: int, interactions: int, pair_law: np.ndarray) -> dict[float, float]:
-    """The law of Q[first word] after so many interactions from empty memories."""
-    one = sum(interaction_matrices(q, n, pair_law))
-    law = np.linalg.matrix_power(one, interactions)[0]
-    shares = np.array([q[list(p), 0].mean() for p in itertools.product(range(5), repeat=n)])
-    return {value: law[np.isclose(shares, value)].sum() for value in np.unique(shares.round(9))}
-
-
-def exact_consensus_round(q: np.ndarray, n: int, last: int, first_test: int = 4) -> np.ndarray:
-    """P(consensus in round 3, 4, …, last, later) for n ≤ 16, where 98 % of 3n means all of them."""
-    success, failure = interaction_matrices(q, n, uniform_pairs(n))
-    full = np.linalg.matrix_power(success, n)
-    other = np.linalg.matrix_power(success + failure, n) - full
-    streak = np.zeros((4, len(full)))  # how many rounds were full successes up to now, at most 3
-    streak[0, 0] = 1
-    law = []
-    for played in range(1, last + 1):
-        streak = np.stack([streak.sum(0) @ other, streak[0] @ full, streak[1] @ full, (streak[2] + streak[3]) @ full])
-        if played >= 3:
-            law.append(streak[3].sum() if played >= first_test else 0.0)
-        if played >= first_test:
-            streak[3] = 0
-    return np.array([*law, 1 - sum(law)])
-
-
-@pytest.fixture(scope="module")
-def small_populations(generic: xr.Dataset) -> xr.Dataset:
-    return validation.simulate(generic, n_agents=[2, 3], runs=100_000, seed=11, max_rounds=60, record_rounds=5)
-
-
-@pytest.mark.parametrize("n", [2, 3])
-@pytest.mark.parametrize("played", [1, 2, 5])
-def test_word_share_has_the_exact_law(small_populations: xr.Dataset, n: int, played: int) -> None:
-    q = two_words(GENERIC_Q)
-    assert share_p(small_populations, n, played, exact_word_share(q, n, n * played, uniform_pairs(n))) > ALPHA
-
-
-def test_word_share_control_favoured_agent(small_populations: xr.Dataset) -> None:
-    law = exact_word_share(two_words(GENERIC_Q), 3, 3, favoured_agent(3))
-    assert share_p(small_populations, 3, 1, law) < ALPHA
-
-
-@pytest.mark.parametrize("n", [2, 3])
-def test_word_share_control_round_of_one_interaction_more(small_populations: xr.Dataset, n: int) -> None:
-    law = exact_word_share(two_words(GENERIC_Q), n, n + 1, uniform_pairs(n))
-    assert share_p(small_populations, n, 1, law) < ALPHA
-
-
-def consensus_p(simulation: xr.Dataset, n: int, law: np.ndarray) -> float:
-    rounds = simulation["consensus_round"].sel(n_agents=n).values
-    observed = [(rounds == r).sum() for r in range(3, 2 + len(law))]
-    return chi_square_p(np.array([*observed, len(rounds) - sum(observed)]), law)
-
-
-@pytest.mark.parametrize("n", [2, 3])
-def test_consensus_round_has_the_exact_law(small_populations: xr.Dataset, n: int) -> None:
-    law = exact_consensus_round(two_words(GENERIC_Q), n, last=40)
-    assert consensus_p(small_populations, n, law) > ALPHA
-
-
-@pytest.mark.parametrize("n", [2, 3])
-def test_consensus_round_control_test_after_three_rounds(small_populations: xr.Dataset, n: int) -> None:
-    law = exact_consensus_round(two_words(GENERIC_Q), n, last=40, first_test=3)
-    assert consensus_p(small_populations, n, law) < ALPHA
+# --- exact laws, beside those of test_exact.py ---
 
 
 def test_repeating_what_was_heard_conserves_the_words() -> None:
@@ -193,22 +95,6 @@ def test_repeating_what_was_heard_conserves_the_words() -> None:
     assert np.array_equal(share.isel(round=39), share.isel(round=40))
     assert chi_square_p(observed, binom.pmf(np.arange(n + 1), n, p)) > ALPHA
     assert chi_square_p(observed, binom.pmf(np.arange(n + 1), n, p + 0.02)) < ALPHA
-
-
-@pytest.mark.parametrize("start", [[0.3, 0.7], [0.2, 0.3, 0.5]])
-def test_neutral_voter_fixation(start: list[float]) -> None:
-    """With q = ½(said + heard) Q is a martingale, so that a word wins with the probability it starts from, at any N."""
-    n_words = len(start)
-    said = np.eye(n_words)
-    outcomes = [(said[a] + said[b]) / 2 for a, b in itertools.product(range(n_words), repeat=2)]
-    policy = last_interaction_policy(np.array([start, *outcomes]), n_words)
-    simulation = validation.simulate(policy, n_agents=9, runs=10_000, seed=6, max_rounds=150, record_rounds=150)
-    final = simulation["word_share"].isel(n_agents=0, round=-1)
-    assert ((final == 0) | (final == 1)).all()
-    wins = final.sum("run").values
-    assert chi_square_p(wins, np.array(start)) > ALPHA
-    shifted = np.array(start) + 0.03 * (np.arange(n_words) == 0) - 0.03 * (np.arange(n_words) == 1)
-    assert chi_square_p(wins, shifted) < ALPHA
 
 
 # --- conventions and reproducibility ---
@@ -250,15 +136,6 @@ def test_shape_and_trajectories(generic: xr.Dataset) -> None:
     assert simulation.attrs["policy_sha256"] == policy_hash(generic)
 
 
-def test_recording_does_not_change_the_runs(generic: xr.Dataset) -> None:
-    plain = validation.simulate(generic, n_agents=[2, 3], runs=500, seed=1, max_rounds=30)
-    recorded = validation.simulate(generic, n_agents=[2, 3], runs=500, seed=1, max_rounds=30, trajectories=True)
-    assert 0 < plain["consensus_round"].notnull().mean() < 1
-    for name in ("consensus_word", "consensus_round"):
-        xr.testing.assert_equal(plain[name], recorded[name])
-    assert recorded["word_share"].notnull().all()
-
-
 def test_ensembles_are_reproducible(generic: xr.Dataset) -> None:
     options = {"max_rounds": 25, "record_rounds": 10}
     whole = validation.simulate(generic, n_agents=[2, 3, 24], runs=300, seed=3, **options)
@@ -292,14 +169,6 @@ def test_memory_that_is_not_heeded_changes_nothing(n_words: int, memory_length: 
     short = validation.simulate(last_interaction_policy(q, n_words), **arguments)
     long = validation.simulate(last_interaction_policy(q, n_words, memory_length), **arguments)
     xr.testing.assert_equal(short, long)
-
-
-def test_saved_and_loaded(generic: xr.Dataset, tmp_path: Path) -> None:
-    simulation = validation.simulate(generic, n_agents=[2, 3], runs=50, seed=1, max_rounds=8, record_rounds=3)
-    assert 0 < simulation["consensus_round"].isnull().mean() < 1
-    loaded = meanfield.load(meanfield.save(simulation, tmp_path / "simulation.nc"))
-    xr.testing.assert_equal(simulation, loaded)
-    assert loaded.attrs["option_n_agents"] == "2 3"
 
 
 @pytest.mark.parametrize(

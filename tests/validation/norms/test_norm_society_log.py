@@ -49,7 +49,7 @@ def goes_on(uncut: tuple[xr.Dataset, bytes, list[str]], log: Path) -> None:
 def test_a_run_that_ends_after_so_many_answers_goes_on_to_the_same_end(uncut, tmp_path: Path) -> None:
     """After each of the first and some of the others. Control: the rest of a run with another seed has another end."""
     run, content, asked = uncut
-    for lives in [*range(12), *range(12, len(asked), 20)]:
+    for lives in [*range(12), *range(12, len(asked), 60)]:
         log = tmp_path / f"{lives}"
         with pytest.raises(KeyboardInterrupt):
             simulate_society(chatty(lives=lives), **OPTIONS, log=log)
@@ -63,7 +63,7 @@ def test_a_run_that_ends_after_so_many_answers_goes_on_to_the_same_end(uncut, tm
 def test_a_log_that_ends_within_a_line_goes_on_to_the_same_end(uncut, tmp_path: Path) -> None:
     """Within a line, as by a process that dies while it writes."""
     lines, log = uncut[1].splitlines(keepends=True), tmp_path / "log"
-    for k in range(0, len(lines), 12):
+    for k in range(0, len(lines), 20):
         for part in (lines[k][: len(lines[k]) // 2], lines[k][:-1]):
             log.write_bytes(b"".join(lines[:k]) + part)
             goes_on(uncut, log)

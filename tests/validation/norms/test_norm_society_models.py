@@ -133,8 +133,9 @@ def test_the_log_holds_every_prompt(whole):
     assert both == {(one.system, one.user) for one in author.scored}
 
 
-@pytest.mark.parametrize("again", ["the same object", "a new one"])
-@pytest.mark.parametrize("lives", [0, 8, 100])
+@pytest.mark.parametrize(
+    ("lives", "again"), [(0, "a new one"), (8, "a new one"), (100, "a new one"), (8, "the same object")]
+)
 def test_a_run_whose_model_dies_goes_on_to_the_same_end(whole, lives, again, tmp_path):
     run, log, author = whole
     assert lives < len(author.written)

@@ -30,13 +30,17 @@ def quick(real, **options):
     return validation.populations.validate(real, **{"draws": 5, "runs": 100, "seed": 3} | options)
 
 
-def test_right_policy_agrees_with_every_experiment(real):
-    table = quick(real)
-    assert verdicts(table) == {name: {"agrees"} for name in ("from_empty", "from_consensus", "committed")}
-    flips = table[(table["quantity"] == "flips") & (table["n_committed"] > 0)]
+@pytest.fixture(scope="module")
+def right(real):
+    return quick(real)
+
+
+def test_right_policy_agrees_with_every_experiment(right):
+    assert verdicts(right) == {name: {"agrees"} for name in ("from_empty", "from_consensus", "committed")}
+    flips = right[(right["quantity"] == "flips") & (right["n_committed"] > 0)]
     assert flips["n_committed"].tolist() == [1, 2, 3, 4]
     assert ((flips["low"] <= flips["predicted"]) & (flips["predicted"] <= flips["high"])).all()
-    report = validation.populations.report(table)
+    report = validation.populations.report(right)
     assert len(report) == 4
     assert report[0].startswith("m {A, B}, committed: agrees")
     assert report[-1].startswith("summary: 3 agrees, 0 disagrees, 0 too few data, of 3 combinations")
@@ -67,13 +71,13 @@ def test_planted_wrong_policy_disagrees(real, wrong):
     assert any(line.startswith("m {A, B}, from_empty: disagrees") for line in report)
 
 
-def test_result_of_a_policy_does_not_depend_on_what_else_is_in_the_folder(real, tmp_path):
+def test_result_of_a_policy_does_not_depend_on_what_else_is_in_the_folder(real, right, tmp_path):
     other = [table.assign(model="other") for table in (real.choice_counts, real.runs)]
     pd.concat([other[0], real.choice_counts]).to_csv(tmp_path / "choice_counts.csv.gz", index=False)
     pd.concat([other[1], real.runs]).to_csv(tmp_path / "runs.csv", index=False)
     both = quick(tmp_path)
     assert set(both["model"]) == {"m", "other"}
-    pd.testing.assert_frame_equal(both[both["model"] == "m"].reset_index(drop=True), quick(real))
+    pd.testing.assert_frame_equal(both[both["model"] == "m"].reset_index(drop=True), right)
 
 
 def test_few_runs_and_words_that_cannot_be_tabulated_are_too_few_data(real):
@@ -89,10 +93,10 @@ def test_few_runs_and_words_that_cannot_be_tabulated_are_too_few_data(real):
     assert set(unseen["note"]) == {"no choices were counted"}
 
 
-def test_sharper_policies_agree_sooner(real):
+def test_sharper_policies_agree_sooner(real, right):
     time = [
         table.loc[(table["quantity"] == "time") & (table["experiment"] == "from_empty"), "predicted"].item()
-        for table in (quick(real), quick(real, sharpness=2.0))
+        for table in (right, quick(real, sharpness=2.0))
     ]
     assert time[1] < 0.8 * time[0]
 

@@ -15,10 +15,11 @@ import numba
 import numpy as np
 import pytest
 import xarray as xr
-from scipy.stats import betabinom, binom, chisquare, hypergeom, ks_2samp
+from scipy.stats import betabinom, binom, hypergeom, ks_2samp
 
 import meanfield
 import theory
+from _ensembles import chi_square_p
 from meanfield import InputError
 from theory.streams import seed_streams
 from validation import reactions
@@ -36,19 +37,6 @@ NAMING = [row[:3] for row in theory.minimal_naming_game.interactions(  # A, B, A
 CONSENSUS = {"A": [0], "B": [1]}
 VOTER = [(("A", "B"), ("A", "A")), (("B", "A"), ("B", "B"))]
 UNANIMOUS = {"A": ["A"], "B": ["B"]}
-
-
-def chi_square_p(observed: np.ndarray, law: np.ndarray) -> float:
-    """p of observed counts under a law, rare outcomes taken together."""
-    if observed[law == 0].any():
-        return 0.0
-    expected = law * observed.sum()
-    rare = expected < 10
-    observed, expected = (np.append(v[~rare], v[rare].sum()) for v in (observed, expected))
-    keep = expected > 0
-    if keep.sum() == 1:  # the law has one outcome, and it is the one observed
-        return 1.0
-    return chisquare(observed[keep], expected[keep] * observed.sum() / expected.sum()).pvalue
 
 
 def z_of(successes: int, trials: int, probability: float) -> float:

@@ -136,17 +136,9 @@ def simulate_society(
                 met += 1
                 bar.update()
     result = record.dataset(len(agents) * sum(rules.frequencies), questions.unparsed)
-    return stamp(
-        result,
-        "norm_society",
-        None,
-        operations=key["operations"],
-        encounters=encounters,
-        seed=seed,
-        n_created=key["n_created"],
-        on_unparsed=on_unparsed,
-        **vars(rates),
-    ).assign_attrs(society_sha256=key["society_sha256"])
+    options = {"encounters": encounters, "seed": seed, "on_unparsed": on_unparsed, **vars(rates)}
+    options |= {"operations": key["operations"], "n_created": key["n_created"]}
+    return stamp(result, "norm_society", None, **options).assign_attrs(society_sha256=key["society_sha256"])
 
 
 def _warn_of_unused(operations: SocietyOperations, agents: Sequence[NormAgent]) -> None:
