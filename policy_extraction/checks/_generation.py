@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -144,7 +145,7 @@ def _space(policy: xr.Dataset, memory_length: int | None) -> MemorySpace:
 
 
 def _temperature(policy: xr.Dataset, temperature: float | None) -> float:
-    found = policy.attrs.get("option_temperature") if temperature is None else temperature
+    found: Any = policy.attrs.get("option_temperature") if temperature is None else temperature
     if not is_number(found) or found <= 0:
         reason = "the policy states none; " if temperature is None else ""
         raise InputError(f"temperature = {found!r}: {reason}expected a positive number")

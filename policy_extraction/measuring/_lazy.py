@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import InitVar, asdict, dataclass
 
 import numpy as np
 import xarray as xr
@@ -96,19 +96,12 @@ def lazy_policy(
     extract : the whole policy
     """
     words = one_game(words)
-    return LazyExtraction(
-        backend,
-        words,
-        memory_length,
-        template,
-        payoffs,
-        _presented(words, memory_length, orders, seed),
-        Sampling(temperature, top_k, top_p, over, floor, None, undecided),
-        cache,
-        progress,
-    )
+    presented = _presented(words, memory_length, orders, seed)
+    sampling = Sampling(temperature, top_k, top_p, over, floor, None, undecided)
+    return LazyExtraction(backend, words, memory_length, template, payoffs, presented, sampling, progress, cache)
 
 
+@dataclass(repr=False, eq=False)
 class LazyExtraction:
     """The result of `lazy_policy`.
 
@@ -122,23 +115,27 @@ class LazyExtraction:
         The number of prompts that this object sent to the model.
     """
 
-    def __init__(
-        self,
-        backend: Backend,
-        words: tuple[str, ...],
-        memory_length: int,
-        template: Template,
-        payoffs: Payoffs,
-        presented: Sequence[Order],
-        sampling: Sampling,
-        cache: bool | str | os.PathLike[str],
-        progress: bool,
-    ) -> None:
-        self.words, self.memory_length, self.name = words, memory_length, backend.name
-        self.presented = list(presented)
-        self._backend, self._template, self._payoffs = backend, template, payoffs
-        self._sampling, self._progress = sampling, progress
-        self._answers = RecordCache(cache if backend.identity else False, "asked").answers(self._key())
+    _backend: Backend
+    words: tuple[str, ...]
+    memory_length: int
+    _template: Template
+    _payoffs: Payoffs
+    presented: list[Order]
+    _sampling: Sampling
+    _progress: bool
+    cache: InitVar[bool | str | os.PathLike[str]]
+
+    def __post_init__(self, cache: bool | str | os.PathLike[str]) -> None:
+        self.name, identity = self._backend.name, self._backend.identity
+        key = {
+            "format": 1,
+            "identity": identity,
+            "words": self.words,
+            "presented": self.presented,
+            "template": asdict(self._template),
+            "payoffs": asdict(self._payoffs),
+        }
+        self._answers = RecordCache(cache if identity else False, "asked").answers(key)
         self._checked = False
         if not len(self._answers):  # else the model, which may load slowly, may not be needed at all
             self._check()
@@ -218,16 +215,6 @@ class LazyExtraction:
     def _prompt(self, memory: Memory, place: int) -> Prompt:
         spoken = [(self.words[own], self.words[partner]) for own, partner in memory]
         return self._template.prompt(self.presented[place], spoken, self._payoffs)
-
-    def _key(self) -> dict[str, object]:
-        return {
-            "format": 1,
-            "identity": self._backend.identity,
-            "words": self.words,
-            "presented": self.presented,
-            "template": asdict(self._template),
-            "payoffs": asdict(self._payoffs),
-        }
 
 
 def _presented(

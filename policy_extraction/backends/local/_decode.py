@@ -47,46 +47,36 @@ def continuations(
     for i, context in enumerate(contexts):
         copies[context].append(i)
     written: list[Tokens] = [()] * len(contexts)
+
+    def follow(context: Tokens, numbers: Sequence[int]) -> None:
+        most = rows_at_once(len(context) + draws.shape[1])
+        pending: list[tuple[Any, list[_Row]]] = [(None, [_Row(0, (), np.array(numbers))])]
+        while pending:
+            cache, rows = pending.pop()
+            step = len(rows[0].written)
+            if step == draws.shape[1]:
+                continue
+            if cache is None or not with_cache:
+                output = read(model, [context + row.written for row in rows], None, [-1])
+            else:
+                again = repeated(cache, [row.parent for row in rows])
+                output = read(model, [row.written[-1:] for row in rows], again, [-1])
+            children = []
+            for i, (row, logits) in enumerate(zip(rows, output.logits[:, -1], strict=True)):
+                chosen = _chosen(logits, draws[row.copies, step], temperature)
+                for token, said in _by_token(chosen, row.copies):
+                    if token in stops:
+                        continue
+                    children.append(_Row(i, (*row.written, token), said))
+                    for number in said.tolist():
+                        written[number] = children[-1].written
+            cache = output.past_key_values if with_cache else None
+            pending += [(cache, group) for group in _groups(children, most)]
+
     with torch.inference_mode():
         for context, numbers in copies.items():
-            _continue(model, context, numbers, draws, temperature, stops, rows_at_once, with_cache, written)
+            follow(context, numbers)
     return written
-
-
-def _continue(
-    model: Any,
-    context: Tokens,
-    numbers: Sequence[int],
-    draws: np.ndarray,
-    temperature: float,
-    stops: frozenset[int],
-    rows_at_once: Callable[[int], int],
-    with_cache: bool,
-    written: list[Tokens],
-) -> None:
-    pending: list[tuple[Any, list[_Row]]] = [(None, [_Row(0, (), np.array(numbers))])]
-    while pending:
-        cache, rows = pending.pop()
-        step = len(rows[0].written)
-        if step == draws.shape[1]:
-            continue
-        if cache is None or not with_cache:
-            output = read(model, [context + row.written for row in rows], None, [-1])
-        else:
-            again = repeated(cache, [row.parent for row in rows])
-            output = read(model, [row.written[-1:] for row in rows], again, [-1])
-        children = []
-        for i, (row, logits) in enumerate(zip(rows, output.logits[:, -1], strict=True)):
-            chosen = _chosen(logits, draws[row.copies, step], temperature)
-            for token, said in _by_token(chosen, row.copies):
-                if token in stops:
-                    continue
-                children.append(_Row(i, (*row.written, token), said))
-                for number in said.tolist():
-                    written[number] = children[-1].written
-        cache = output.past_key_values if with_cache else None
-        most = rows_at_once(len(context) + draws.shape[1])
-        pending += [(cache, group) for group in _groups(children, most)]
 
 
 def _by_token(chosen: np.ndarray, copies: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
