@@ -58,7 +58,9 @@ def observables(model: ReactionModel, composition: xr.DataArray | np.ndarray) ->
     if not (np.abs(x.sum("state") - 1) <= 1e-6).all():
         raise InputError("composition does not sum to 1: expected fractions of agents")
     channel = [one.event for one in CHANNELS]
-    seen = x.dot(_over_channels(model.alpha, labels)) * x.dot(_over_channels(model.beta, labels)) * model.encounter_rate
+    sides = (model.alpha, model.beta)
+    observer, actor = (xr.DataArray(side, dims=("channel", "state"), coords={"state": labels}) for side in sides)
+    seen = x.dot(observer) * x.dot(actor) * model.encounter_rate
     result = xr.Dataset()
     for name, events in EVENTS.items():
         text = {"long_name": f"{name} per agent and {model.time_unit}", "units": f"1/{model.time_unit}"}
@@ -82,7 +84,3 @@ def _labelled(composition: xr.DataArray | np.ndarray, labels: list[str]) -> xr.D
     if set(composition["state"].values) != set(labels):
         raise InputError("composition has other states than the model: expected the labels in model.states")
     return composition.sel(state=labels).drop_vars("conserved_class", errors="ignore")
-
-
-def _over_channels(values: np.ndarray, labels: list[str]) -> xr.DataArray:
-    return xr.DataArray(values, dims=("channel", "state"), coords={"state": labels})

@@ -9,7 +9,7 @@ import xarray as xr
 from scipy.stats import beta, kendalltau, spearmanr
 
 from meanfield import InputError
-from meanfield.toolbox import check_level, stamp
+from meanfield.toolbox import check_level, labelled, stamp
 from theory.flag_game._arguments import check_country, places
 from theory.flag_game._pictures.compatibility import Counting, crop_compatibility
 from theory.flag_game._pictures.drawing import SCALE
@@ -83,19 +83,16 @@ def compare_with_probe(
     ideal = asked.sel(country=truth).values.round(DIGITS)
     right = counts.sel(country=truth).values
     low, high = _interval(right, trials, 1 - (1 - level) / len(right))
-    columns = {
-        "measured": (right / trials, "share of answers that are the truth"),
-        "ideal": (ideal, "p(truth) of an ideal observer"),
-        "difference": (right / trials - ideal, "measured - ideal"),
-        "departs": ((ideal < low) | (ideal > high), "ideal lies outside the interval"),
-    }
-    result = xr.Dataset(
-        {name: ("crop", values, {"long_name": text, "units": "1"}) for name, (values, text) in columns.items()},
-        coords={name: ("crop", asked[name].values, asked[name].attrs) for name in ("left", "top", "picture")}
-        | {"crop": counts["crop"].values, "bound": ["low", "high"]},
-    )
     text = f"Clopper–Pearson interval of measured, {100 * level:g} % for all crops together"
-    result["interval"] = (("crop", "bound"), np.stack([low, high], -1), {"long_name": text, "units": "1"})
+    columns = {
+        "measured": ("crop", right / trials, "share of answers that are the truth"),
+        "ideal": ("crop", ideal, "p(truth) of an ideal observer"),
+        "difference": ("crop", right / trials - ideal, "measured - ideal"),
+        "departs": ("crop", (ideal < low) | (ideal > high), "ideal lies outside the interval"),
+        "interval": (("crop", "bound"), np.stack([low, high], -1), text),
+    }
+    coords = {name: ("crop", asked[name].values, asked[name].attrs) for name in ("left", "top", "picture")}
+    result = labelled(columns, coords | {"crop": counts["crop"].values, "bound": ["low", "high"]})
     result = stamp(result, "flag_game_probe", noise=noise, counting=counting, level=level)
     spearman, kendall = _rank_correlations(ideal, right / trials)
     return result.assign_attrs(asked.attrs | {"truth": truth, "spearman": spearman, "kendall": kendall})

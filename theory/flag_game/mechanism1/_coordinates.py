@@ -41,7 +41,7 @@ class Coordinates:
     def from_parameters(self, parameters: Mechanism1) -> np.ndarray:
         """The coordinates (free,) of the free parameters."""
         values = np.array([getattr(parameters, name) for name in self.free], dtype=float)
-        rest = self._room(1 - sum(getattr(parameters, name) for name in WEIGHTS), parameters)
+        rest = 1 - sum(getattr(parameters, name) for name in WEIGHTS)
         coordinates = np.empty(len(self.free))
         for i, (name, value) in enumerate(zip(self.free, values, strict=True)):
             other = rest if name in WEIGHTS else 1 - value
@@ -79,12 +79,6 @@ class Coordinates:
             for move in step * np.eye(len(places))
         ]
         return np.stack(ways, axis=-1)
-
-    @staticmethod
-    def _room(rest: float, parameters: Mechanism1) -> float:
-        if rest < -1e-12:
-            raise InputError(f"weights {parameters.weight_T}, {parameters.weight_R}: expected a sum of at most 1")
-        return rest
 
 
 def interval_of(name: str, value: float, standard_error: float, z: float) -> tuple[float, float]:

@@ -98,7 +98,7 @@ def parameters(condition: Condition, theta: np.ndarray) -> dict[str, np.ndarray]
         "rewrite": gamma,
         "literal": alpha * (1 - gamma),
         "leak": np.exp(rest[0]),
-        "compatible": np.exp(rest[1]) if condition.evidence == "weak" else np.nan,
+        "compatible": np.exp(rest[1] if condition.evidence == "weak" else np.nan),
         "similarity": rest[-1],
     }
 

@@ -11,9 +11,9 @@ import numpy as np
 import xarray as xr
 from numpy.typing import ArrayLike
 
-from meanfield.toolbox import all_roots, labelled, stamp
+from meanfield.toolbox import all_roots, labelled, real_number, stamp
 from theory.flag_game.random_field._field_law import FieldLaw, field_law
-from theory.flag_game.random_field._fixed_points import check_beta, check_finite
+from theory.flag_game.random_field._fixed_points import check_beta
 
 POINTS = 801
 INTERVALS = 16
@@ -53,7 +53,8 @@ def bifurcation(fields: FieldLaw | ArrayLike, *, beta: float, max_J: float = 10.
     pitchfork : where m = 0 becomes unstable
     """
     law = field_law(fields)
-    check_finite(beta=beta, max_J=max_J)
+    real_number("beta", beta, above=0)
+    real_number("max_J", max_J, above=0)
     x = np.linspace(-max_J, max_J, POINTS)
     m, slope = law.response(x, beta), law.slope(x, beta)
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -80,9 +80,3 @@ def check_coupling(J: float, beta: float) -> None:
 def check_beta(beta: float) -> None:
     if not (isinstance(beta, (float, np.floating)) and beta == np.inf):
         real_number("beta", beta, above=0)
-
-
-def check_finite(**values: float) -> None:
-    """InputError unless all are finite numbers above 0."""
-    for name, value in values.items():
-        real_number(name, value, above=0)
