@@ -28,7 +28,7 @@ SIGNED = mpl.colormaps["RdBu"]
 SHARE = mpl.colormaps["viridis"]
 SCALE = 10
 DOT = 20
-RING = 7.5  # in points, around a dot, and clear of those of the crops beside it
+RING = 7.5  # in points, around a dot, and clear of the rings beside it
 
 
 @styled

@@ -33,25 +33,25 @@ class Operation(NamedTuple):
 
 OPERATIONS: dict[str, Operation] = {
     "detect_conflict": Operation(("kind",), "finds what it sees in conflict with the norm it holds", [0.95, 0.8]),
-    "detect_abstract": Operation((), "still finds so where its norm is part of an abstract one", 0.9),
-    "false_conflict": Operation((), "finds a conflict in what follows its norm", 0.003),
+    "detect_abstract": Operation((), "still finds it if its norm is part of an abstract one", 0.9),
+    "false_conflict": Operation((), "finds a conflict in an act that follows its norm", 0.003),
     "decide_to_talk": Operation(
-        ("type", "willing"), "talks to whom it finds in conflict with its norm", [[1.0, 0.1], [0.4, 0.05]]
+        ("type", "willing"), "talks to an agent in conflict with its norm", [[1.0, 0.1], [0.4, 0.05]]
     ),
-    "generate_thought": Operation(("held",), "thinks about what it sees", [0.5, 0.1, 0.5, 0.15]),
+    "generate_thought": Operation(("held",), "has a thought about an observation", [0.5, 0.1, 0.5, 0.15]),
     "identify_chat": Operation(("kind", "reminded"), "finds the norm in a talk", [[0.6, 0.85], [0.5, 0.7]]),
     "identify_thought": Operation(("kind",), "finds a norm in a thought about normative behaviour", [0.6, 0.5]),
     "identify_habit": Operation(("kind",), "finds a norm in a thought about a habit", [0.002, 0.002]),
     "consistent": Operation((), "the norm agrees with the talk or thought", 0.95),
-    "unique": Operation(("held",), "the norm is none of those that the agent holds", [0.98, 0.05, 0.95, 0.5]),
+    "unique": Operation(("held",), "the norm differs from all norms of the agent", [0.98, 0.05, 0.95, 0.5]),
     "correct_type": Operation(("kind",), "the kind of the norm is right", [0.97, 0.9]),
     "conflict_free": Operation(
         ("willing", "held"),
-        "the norm opposes none that the agent holds, or wins against it",
+        "the norm opposes no norm of the agent, or prevails over it",
         [[0.97, 0.98, 0.7, 0.97], [0.75, 0.95, 0.65, 0.85]],
     ),
     "comply_in_plan": Operation(("willing",), "plans by its norm", [0.95, 0.7]),
-    "comply_in_action": Operation(("willing",), "acts by the norm that it plans by", [0.995, 0.985]),
+    "comply_in_action": Operation(("willing",), "acts by a norm that it plans by", [0.995, 0.985]),
     "comply_abstract": Operation(("willing",), "acts by a norm that is part of an abstract one", [0.99, 0.97]),
     "abstract": Operation((), "the abstract norm covers this one and passes the check", 0.6),
 }

@@ -88,7 +88,7 @@ def crop_compatibility(
 
 
 def _compatibility(seen: Pictures, own: np.ndarray, noise: float, counting: Counting) -> np.ndarray:
-    """Shape (own pictures, countries). Likelihoods are relative to that of a crop read without error."""
+    """p, shape (own pictures, countries). Likelihoods are relative to the likelihood of a crop read without error."""
     odds = noise / (1 - noise) / (len(COLOURS) - 1)
     weight = odds ** _distances(seen, own)  # 0 ** 0 is 1: without noise equal pictures only
     if counting == "positions":
