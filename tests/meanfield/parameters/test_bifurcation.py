@@ -357,9 +357,10 @@ def test_population_leaves_its_old_state_at_the_critical_mass(case_name):
 
 
 @pytest.mark.usefixtures("unchecked_types")
-def test_critical_masses_of_gpt_4o(published):
+@pytest.mark.parametrize("every", [4, pytest.param(1, marks=pytest.mark.slow)])
+def test_critical_masses_of_gpt_4o(published, every):
     """Between 5 and 25 % for every pair."""
-    for pair in published["pair"].values:
+    for pair in published["pair"].values[::every]:
         policy = published.sel(model="gpt-4o", pair=pair)
         critical = meanfield.critical_mass(policy, word=meanfield.words_of(policy)[0])
         assert critical.attrs["transition"] == "fold"
