@@ -3,14 +3,19 @@ BIN := .venv/bin
 READY := .venv/.installed
 # Threads that spin while they wait make two busy processes on two cores many times slower than one.
 export OMP_WAIT_POLICY ?= PASSIVE
+test test-slow coverage: export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: help demo test check test-slow bench clean
+SPLIT := -n 2 --dist loadfile --no-loadscope-reorder
+ROOMS := meanfield policy_extraction theory validation paper_figs
+
+.PHONY: help demo test check coverage test-slow bench clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo       the main job on an embedded language model; results and figures in results/"
-	@echo "make test       lint, types, import rules, tests with coverage"
+	@echo "make test       lint, types, import rules, tests"
 	@echo "make check      the first three of these"
+	@echo "make coverage   the same tests, and which lines they run"
 	@echo "make test-slow  the checks that take minutes"
 	@echo "make bench      tables of speed, as ratios to the alternatives"
 	@echo "make clean      remove the environment, results and caches of tools"
@@ -35,7 +40,10 @@ check: $(READY)
 	$(BIN)/lint-imports
 
 test: check
-	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder --cov=meanfield --cov=policy_extraction --cov=theory --cov=validation --cov=paper_figs --cov-report=term
+	$(BIN)/pytest $(SPLIT)
+
+coverage: $(READY)
+	$(BIN)/pytest $(SPLIT) $(addprefix --cov=,$(ROOMS)) --cov-report=term
 
 test-slow: $(READY)
 	$(BIN)/pytest -m slow -n 2 --dist worksteal -v --durations=20
