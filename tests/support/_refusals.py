@@ -11,7 +11,7 @@ from meanfield import InputError
 
 
 @contextmanager
-def refused(match: str = "", *errors: type[Exception]) -> Iterator[None]:
+def refused(match: str = ".", *errors: type[Exception]) -> Iterator[None]:
     """The block raises one of the errors, by default InputError, whose message matches and is a single short line."""
     with pytest.raises(errors or InputError, match=match) as error:
         yield

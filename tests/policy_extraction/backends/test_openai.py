@@ -30,7 +30,7 @@ from _refusals import refused
 pytest.importorskip("openai", reason="APIs need the extra api")
 
 import _openai_server
-from _known_server import HIS_HER, line
+from _known_server import HIS_HER
 from _openai_server import FIRST_WORDS, PREFIX, Behaviour, KnownModel, conversation_of, serving
 from meanfield import InputError
 from policy_extraction import extract
@@ -355,10 +355,9 @@ def test_a_server_that_goes_on_failing_is_given_up(failure):
     with serving(behaviour) as url:
         server = backend(url, prefill="assistant", max_retries=2, timeout=0.2 if failure == "slow" else 60.0)
         done = []
-        with pytest.raises(ServerError, match="failed 3 times in a row") as error:
+        with refused("failed 3 times in a row", ServerError):
             for portion in server.score(PROMPTS, HIS_HER):
                 done += portion.numbers.tolist()
-    line(error)
     assert done == [0, 1]
     assert len(behaviour.requests) == 5
 
@@ -419,16 +418,13 @@ ONE_LINE = {
 @pytest.mark.parametrize("case", ONE_LINE)
 def test_what_can_not_work_is_one_line_at_the_check(case):
     options, behaviour, match = ONE_LINE[case]
-    behaviour = {"model": KnownModel.of(FIRST_WORDS, obedience=float(behaviour.get("model") != "lazy"))} | {
-        name: value for name, value in behaviour.items() if name != "model"
-    }
-    seen = Behaviour(**behaviour)
+    model = KnownModel.of(FIRST_WORDS, obedience=float(behaviour.get("model") != "lazy"))
+    seen = Behaviour(**{**behaviour, "model": model})
     with serving(seen) as url:
         begin = time.monotonic()
-        with pytest.raises(InputError, match=match) as error:
+        with refused(match):
             backend(url, backoff=10.0, **options).check(PROMPTS, HIS_HER)
         assert time.monotonic() - begin < 6, "it waited"
-    line(error)
     assert len(seen.requests) == {"other prefix": 4, "not there": 0}.get(case, 1)
 
 
@@ -514,9 +510,8 @@ def test_money_stops_before_it_is_exceeded(concurrency):
     with serving(behaviour) as url:
         server = backend(url, prefill="assistant", limits=limits, concurrency=concurrency)
         done = []
-        with pytest.raises(CostLimitError, match="max_cost = 1") as error:
+        with refused("max_cost = 1", CostLimitError):
             done.extend(server.score(MANY_PROMPTS, HIS_HER))
-    line(error)
     cost = sum(1000 * 100 + 2000 * 1 for _ in behaviour.requests) / 1e6
     assert server.provenance["cost"] == pytest.approx(cost)
     assert 0.7 < cost <= 1.0

@@ -23,9 +23,9 @@ from policy_extraction.measuring import _answers, _cache
 from policy_extraction.measuring._answers import Answers
 
 HIS_HER = ("his", "her")
-GAME = {"words": HIS_HER, "memory_length": 3}
-N_PROMPTS = 2 * MemorySpace(2, 3).n_states
-PORTION = 16
+GAME = {"words": HIS_HER, "memory_length": 2}
+N_PROMPTS = 2 * MemorySpace(2, 2).n_states
+PORTION = 8
 ENVIRONMENT = importing(Path(__file__).parent)
 posix = pytest.mark.skipif(os.name != "posix", reason="this system has other signals")
 
