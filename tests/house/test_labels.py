@@ -69,7 +69,7 @@ NOTHING_LABELLED = {
         validation.naming_game: open_sweep
     """,
     "arrays by position": """
-        meanfield.toolbox: play_rounds select_runs all_roots
+        meanfield.toolbox: play_rounds select_runs all_roots copy_to in_threads summed
         validation.comparison: wilson_interval
     """,
     "what the rooms share": """

@@ -236,10 +236,10 @@ def test_paths_that_stop_at_the_attractor_are_none():
 
 @UNCHECKED
 def test_a_finer_and_longer_path_of_least_action(monkeypatch, known_paths):
-    kappa = known_paths(member(2, 29)).path.kappa
+    kappa = known_paths(strongly_coupled(115)).path.kappa
     monkeypatch.setattr(_least_action, "SETTLED", 2e-6)
     monkeypatch.setattr(_least_action, "MESSAGE_TOLERANCE", 1e-8)
-    assert group_size_law(member(2, 29))["kappa"].item() == pytest.approx(kappa, rel=2e-5)
+    assert group_size_law(strongly_coupled(115))["kappa"].item() == pytest.approx(kappa, rel=2e-5)
 
 
 @pytest.mark.parametrize(("number", "kappa"), [(18, np.inf), (29, 1.6132), (67, 0.8161), (130, np.inf)])
