@@ -32,8 +32,8 @@ class Operation(NamedTuple):
 
 
 OPERATIONS: dict[str, Operation] = {
-    "detect_conflict": Operation(("kind",), "finds what it sees in conflict with the norm it holds", [0.95, 0.8]),
-    "detect_abstract": Operation((), "still finds it if its norm is part of an abstract one", 0.9),
+    "detect_conflict": Operation(("kind",), "finds an observation in conflict with its norm", [0.95, 0.8]),
+    "detect_abstract": Operation((), "still finds a conflict if its norm is part of an abstract one", 0.9),
     "false_conflict": Operation((), "finds a conflict in an act that follows its norm", 0.003),
     "decide_to_talk": Operation(
         ("type", "willing"), "talks to an agent in conflict with its norm", [[1.0, 0.1], [0.4, 0.05]]
