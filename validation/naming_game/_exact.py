@@ -19,7 +19,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import gmres, splu
 
 from meanfield import ConvergenceError, InputError, Population
-from meanfield.toolbox import MIXED, as_population, stamp, whole_number, word_coords
+from meanfield.toolbox import MIXED, as_population, copy_to, stamp, whole_number, word_coords
 from validation.naming_game._roster import combined_successors, make_cast, start_composition
 
 Numbers = float | Sequence[float] | np.ndarray | None
@@ -282,7 +282,8 @@ def _explore(q, child, weights, table, rows, targets, chances):
     or succeeded). Returns the number of rows, and the end of each row's transitions; stops early where room is lacking.
     """
     n_agents, n_rows, n, ends, first = rows[0].sum(), 1, 0, [0], (rows[0] * weights).sum()
-    table[first & (len(table) - 1)] = first, 0
+    table[first & (len(table) - 1), 0] = first
+    table[first & (len(table) - 1), 1] = 0
     entry = np.full(len(rows), -1)  # where a row's transition to each target is kept, if not before the row's start
     while len(ends) <= n_rows:
         row = rows[len(ends) - 1].copy()
@@ -299,7 +300,8 @@ def _explore(q, child, weights, table, rows, targets, chances):
                 if n == len(targets) or (table[slot, 1] < 0 and n_rows == len(rows)):
                     return n_rows, ends
                 if table[slot, 1] < 0:
-                    rows[n_rows], table[slot] = after, (new_key, n_rows)
+                    copy_to(rows[n_rows], after)
+                    table[slot, 0], table[slot, 1] = new_key, n_rows
                     n_rows += 1
                 target = table[slot, 1]
                 if entry[target] < ends[-1]:
