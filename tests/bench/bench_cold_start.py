@@ -13,9 +13,10 @@ import sys
 from importlib import import_module
 
 import pytest
-from _paths import ROOT, SUPPORT
 from rich.console import Console
 from rich.table import Table
+
+from _paths import ROOT, SUPPORT
 
 ROOMS = ("meanfield", "validation", "validation.naming_game")
 LENGTHS = (3, 5)
