@@ -43,5 +43,7 @@ def unchecked_types():
 def _types_unchecked() -> Iterator[None]:
     before = jaxtyping.config.jaxtyping_disable
     jaxtyping.config.update("jaxtyping_disable", True)
-    yield
-    jaxtyping.config.update("jaxtyping_disable", before)
+    try:
+        yield
+    finally:
+        jaxtyping.config.update("jaxtyping_disable", before)

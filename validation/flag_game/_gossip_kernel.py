@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from meanfield.toolbox import copy_to
 from theory.pairs import next_pair, pair_limits
 from validation._engine.batches import draw_below, draw_uniform
 
@@ -234,33 +235,6 @@ def play_steps(n_steps, belief, stream, bandwidth, anchor, crop_weight, maps, di
             manage(belief, stream, bandwidth, anchor, crop_weight, maps, disposition, report, message, moved, rewritten)
 
 
-@njit(cache=True)
-def advance_run(run, trial, runs, team, rules, n_probes):
-    """Plays one run up to `n_probes` more probes, or to its end."""
-    for _ in range(n_probes):
-        stopped = rules.patience > 0 and runs.unanimous[run] >= rules.patience
-        if stopped or runs.steps[run] >= rules.max_steps:
-            break
-        n_steps = min(rules.probe_every, rules.max_steps - runs.steps[run])
-        play_steps(
-            n_steps,
-            runs.belief[run],
-            runs.streams[run],
-            team.bandwidth,
-            team.anchor[trial],
-            team.crop_weight[trial],
-            team.maps,
-            team.disposition,
-            rules,
-        )
-        runs.steps[run] += n_steps
-        same = probe(runs.belief[run], runs.answer_streams[run], rules.report, runs.reports[run])
-        runs.unanimous[run] = runs.unanimous[run] + 1 if same else 0
-        if runs.history.shape[1] > 0:
-            number = -(-runs.steps[run] // rules.probe_every)
-            runs.history[run, number] = runs.reports[run]
-
-
 @njit(cache=True, nogil=True)
 def first_probe(runs, rules):
     """The isolated answers, before any message."""
@@ -270,7 +244,29 @@ def first_probe(runs, rules):
 
 @njit(cache=True, nogil=True)
 def advance(active, runs, team, rules, n_probes):
-    """`advance_run` for the runs with the numbers `active`."""
+    """Plays the runs with the numbers `active` up to `n_probes` more probes, or to their ends."""
     for k in range(active.size):
         run = active[k]
-        advance_run(run, run if team.anchor.shape[0] > 1 else 0, runs, team, rules, n_probes)
+        trial = run if team.anchor.shape[0] > 1 else 0
+        for _ in range(n_probes):
+            stopped = rules.patience > 0 and runs.unanimous[run] >= rules.patience
+            if stopped or runs.steps[run] >= rules.max_steps:
+                break
+            n_steps = min(rules.probe_every, rules.max_steps - runs.steps[run])
+            play_steps(
+                n_steps,
+                runs.belief[run],
+                runs.streams[run],
+                team.bandwidth,
+                team.anchor[trial],
+                team.crop_weight[trial],
+                team.maps,
+                team.disposition,
+                rules,
+            )
+            runs.steps[run] += n_steps
+            same = probe(runs.belief[run], runs.answer_streams[run], rules.report, runs.reports[run])
+            runs.unanimous[run] = runs.unanimous[run] + 1 if same else 0
+            if runs.history.shape[1] > 0:
+                number = -(-runs.steps[run] // rules.probe_every)
+                copy_to(runs.history[run, number], runs.reports[run])

@@ -40,7 +40,7 @@ def play_inventories(singles: Sequence[int], zealots: Sequence[int], p: float, r
     counts = np.append(start, plan.n_agents - start.sum())
 
     def more(active: np.ndarray, part: Runs, agents: np.ndarray, n_rounds: int, min_rounds: int) -> None:
-        advance(active, *part, agents, *game, n_rounds, min_rounds)
+        advance(active, part, agents, *game, n_rounds, min_rounds)
 
     return play_runs(plan, counts, start, n_words, agents, plan.n_agents, more)
 

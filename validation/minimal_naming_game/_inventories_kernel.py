@@ -134,78 +134,25 @@ def write_consensus(absorbed, final, interaction, word, counts):
     copy_to(final, counts)
 
 
-@njit(cache=True)
-def advance_run(
-    agents,
-    counts,
-    stream,
-    absorbed,
-    final,
-    recorded,
-    marked,
-    played,
-    n_free,
-    lexicon,
-    first_word,
-    listener_only,
-    n_rounds,
-    least,
-):
-    """Plays up to `n_rounds` more rounds of one run, at least up to round `least`; returns the rounds played in all."""
-    if played == 0:
-        for word in range(final.size):
-            if counts[word] == agents.size:
-                write_consensus(absorbed, final, 0, word, counts)
-        if recorded.shape[0] > 0:
-            copy_to(recorded[0], counts)
-    for _ in range(n_rounds):
-        if absorbed[0] >= 0 and played >= least:
-            break
-        before, goes_on = played * agents.size, played < least
-        successes = play_round(
-            agents, counts, stream, absorbed, final, n_free, lexicon, first_word, listener_only, before, goes_on
-        )
-        played += 1
-        if played < recorded.shape[0]:
-            copy_to(recorded[played], counts)
-            marked[played] = successes
-    return played
-
-
 @njit(cache=True, nogil=True)
-def advance(
-    active,
-    streams,
-    counts,
-    played,
-    absorbed,
-    final,
-    recorded,
-    marked,
-    agents,
-    n_free,
-    lexicon,
-    first_word,
-    listener_only,
-    n_rounds,
-    least,
-):
-    """`advance_run` for the runs with the numbers `active`: the fields of `Runs`, `agents`, the fields of `Game`, …."""
+def advance(active, runs, agents, n_free, lexicon, first_word, listener_only, n_rounds, least):
+    """Plays up to `n_rounds` more rounds of the runs with the numbers `active`, at least up to round `least`."""
+    n_agents = agents.shape[1]
     for k in range(active.size):
         run = active[k]
-        played[run] = advance_run(
-            agents[run],
-            counts[run],
-            streams[run],
-            absorbed[run],
-            final[run],
-            recorded[run],
-            marked[run],
-            played[run],
-            n_free,
-            lexicon,
-            first_word,
-            listener_only,
-            n_rounds,
-            least,
-        )
+        counts, absorbed, final = runs.counts[run], runs.absorbed[run], runs.final[run]
+        if runs.played[run] == 0:
+            for word in range(final.size):
+                if counts[word] == n_agents:
+                    write_consensus(absorbed, final, 0, word, counts)
+            if runs.recorded.shape[1] > 0:
+                copy_to(runs.recorded[run, 0], counts)
+        last = runs.played[run] + n_rounds
+        while runs.played[run] < last and (absorbed[0] < 0 or runs.played[run] < least):
+            before, goes_on = runs.played[run] * n_agents, runs.played[run] < least
+            rules = n_free, lexicon, first_word, listener_only
+            successes = play_round(agents[run], counts, runs.streams[run], absorbed, final, *rules, before, goes_on)
+            runs.played[run] += 1
+            if runs.played[run] < runs.recorded.shape[1]:
+                copy_to(runs.recorded[run, runs.played[run]], counts)
+                runs.marked[run, runs.played[run]] = successes

@@ -81,54 +81,6 @@ def agreed_word(agreements, states, q):
     return best
 
 
-@njit(cache=True)
-def advance_run(
-    states,
-    stream,
-    agreed,
-    consensus,
-    shares,
-    said,
-    success_rate,
-    played,
-    n_rounds,
-    min_rounds,
-    test,
-    thresholds,
-    successors,
-    q,
-):
-    """Plays up to `n_rounds` more rounds of one run; returns the number of rounds played in all.
-
-    `test` (2,) is the first round after which convergence is tested, and the successes that it takes in three rounds.
-    `agreed` (3, W) holds the agreements of the last rounds, `consensus` (2,) the round and the word of consensus (0 and
-    -1 before it). The run stops at consensus, but not before it has played `min_rounds`. As many rounds are recorded as
-    the following have rows: `shares` (rounds + 1, W), the word share at the end of each, `said` (rounds + 1, W), the
-    share of each word said, and `success_rate` (rounds + 1,).
-    """
-    n_words = agreed.shape[1]
-    met = np.empty(n_words * n_words, np.int64)
-    for _ in range(n_rounds):
-        if consensus[0] > 0 and played >= min_rounds:
-            break
-        latest = agreed[played % ROUNDS_AVERAGED]
-        met[:] = 0
-        play_round(states, stream, n_words, met, thresholds, successors)
-        for word in range(n_words):
-            latest[word] = met[(n_words + 1) * word]
-        played += 1
-        if played < shares.shape[0]:
-            mean_word_share(states, q, shares[played])
-        if played < said.shape[0]:
-            share_of_said(met, said[played])
-        if played < success_rate.shape[0]:
-            success_rate[played] = latest.sum() / states.size
-        if consensus[0] == 0 and played >= test[0] and agreed.sum() >= test[1]:
-            consensus[0] = played
-            consensus[1] = agreed_word(summed(agreed), states, q)
-    return played
-
-
 @njit(cache=True, nogil=True)
 def advance(
     active,
@@ -147,22 +99,33 @@ def advance(
     successors,
     q,
 ):
-    """`advance_run` for the runs with the numbers `active`; every other array has the run as its first dim."""
+    """Plays up to `n_rounds` more rounds of the runs with the numbers `active`, and counts them in `played` (run,).
+
+    `test` (2,) is the first round after which convergence is tested, and the successes that it takes in three rounds.
+    `agreed` (run, 3, W) holds the agreements of the last rounds, `consensus` (run, 2) the round and the word of
+    consensus (0 and -1 before it). A run stops at consensus, but not before it has played `min_rounds`. As many rounds
+    are recorded as the following have: `shares` (run, rounds + 1, W), the word share at the end of each, `said`
+    (run, rounds + 1, W), the share of each word said, and `success_rate` (run, rounds + 1).
+    """
+    n_agents, n_words = states.shape[1], agreed.shape[2]
+    met = np.empty(n_words * n_words, np.int64)
     for k in range(active.size):
         run = active[k]
-        played[run] = advance_run(
-            states[run],
-            streams[run],
-            agreed[run],
-            consensus[run],
-            shares[run],
-            said[run],
-            success_rate[run],
-            played[run],
-            n_rounds,
-            min_rounds,
-            test,
-            thresholds,
-            successors,
-            q,
-        )
+        last = played[run] + n_rounds
+        while played[run] < last and (consensus[run, 0] == 0 or played[run] < min_rounds):
+            latest = agreed[run, played[run] % ROUNDS_AVERAGED]
+            met[:] = 0
+            play_round(states[run], streams[run], n_words, met, thresholds, successors)
+            for word in range(n_words):
+                latest[word] = met[(n_words + 1) * word]
+            played[run] += 1
+            now = played[run]
+            if now < shares.shape[1]:
+                mean_word_share(states[run], q, shares[run, now])
+            if now < said.shape[1]:
+                share_of_said(met, said[run, now])
+            if now < success_rate.shape[1]:
+                success_rate[run, now] = latest.sum() / n_agents
+            if consensus[run, 0] == 0 and now >= test[0] and agreed[run].sum() >= test[1]:
+                consensus[run, 0] = now
+                consensus[run, 1] = agreed_word(summed(agreed[run]), states[run], q)

@@ -161,48 +161,6 @@ def end_round(rows, agreed, uttered, consensus, shares, said, success_rate, prog
     return True
 
 
-@njit(cache=True)
-def advance_run(
-    states,
-    rows,
-    stream,
-    agreed,
-    uttered,
-    consensus,
-    shares,
-    said,
-    success_rate,
-    progress,
-    n_rounds,
-    limits,
-    test,
-    thresholds,
-    q,
-    table,
-    sizes,
-):
-    """Plays up to `n_rounds` more rounds of one run; returns whether it stopped for want of a row.
-
-    As `_kernel.advance_run`, with `uttered` (W,), how often each word was said in the round, `progress` (2,), the
-    rounds played and the interactions of the unfinished one, and `limits` (2,), the least and the most rounds. `sizes`
-    (5,) describes the memory space: W, W², the first state with a full memory, the first one with one interaction less,
-    and the number of those.
-    """
-    for _ in range(n_rounds):
-        if progress[0] == limits[1] or (consensus[0] > 0 and progress[0] >= limits[0]):
-            break
-        latest = agreed[progress[0] % ROUNDS_AVERAGED]
-        if progress[1] == 0:
-            latest[:] = 0
-            uttered[:] = 0
-        progress[1] = play_interactions(states, rows, stream, latest, uttered, progress[1], thresholds, table, sizes)
-        if progress[1] < rows.size:
-            return True
-        if not end_round(rows, agreed, uttered, consensus, shares, said, success_rate, progress, test, q):
-            return True
-    return False
-
-
 @njit(cache=True, nogil=True)
 def advance(
     active,
@@ -225,25 +183,36 @@ def advance(
     table,
     sizes,
 ):
-    """`advance_run` for the runs with the numbers `active`; writes into `stopped` (run) whether they stopped."""
+    """Plays up to `n_rounds` more rounds of the runs with the numbers `active`.
+
+    As `_kernel.advance`, with `stopped` (run,), whether the run stopped for want of a row, `uttered` (run, W), how
+    often each word was said in the round, `progress` (run, 2), the rounds played and the interactions of the unfinished
+    one, and `limits` (2,), the least and the most rounds. `sizes` (5,) describes the memory space: W, W², the first
+    state with a full memory, the first one with one interaction less, and the number of those.
+    """
+    n_agents = rows.shape[1]
     for k in range(active.size):
         run = active[k]
-        stopped[run] = advance_run(
-            states[run],
-            rows[run],
-            streams[run],
-            agreed[run],
-            uttered[run],
-            consensus[run],
-            shares[run],
-            said[run],
-            success_rate[run],
-            progress[run],
-            n_rounds,
-            limits,
-            test,
-            thresholds,
-            q,
-            table,
-            sizes,
-        )
+        done, spoken = progress[run], uttered[run]
+        stopped[run] = False
+        last = min(done[0] + n_rounds, limits[1])
+        while not stopped[run] and done[0] < last and (consensus[run, 0] == 0 or done[0] < limits[0]):
+            latest = agreed[run, done[0] % ROUNDS_AVERAGED]
+            if done[1] == 0:
+                latest[:] = 0
+                spoken[:] = 0
+            done[1] = play_interactions(
+                states[run], rows[run], streams[run], latest, spoken, done[1], thresholds, table, sizes
+            )
+            stopped[run] = done[1] < n_agents or not end_round(
+                rows[run],
+                agreed[run],
+                spoken,
+                consensus[run],
+                shares[run],
+                said[run],
+                success_rate[run],
+                done,
+                test,
+                q,
+            )

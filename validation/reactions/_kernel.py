@@ -257,52 +257,29 @@ def play_batches(counts, stream, absorbed, final, outcomes, table, epoch, before
     return marked
 
 
-@njit(cache=True)
-def advance_run(
-    counts, stream, absorbed, final, recorded, marked, played, agents, outcomes, table, epoch, n_rounds, least
-):
-    """Plays up to `n_rounds` more rounds of one run, at least up to round `least`; returns the rounds played in all."""
-    n_agents = counts.sum()
-    others = np.empty(outcomes.outside.shape[0], np.int64)
-    watch(outcomes.outside, counts, others)
-    if played == 0:
-        group = full_group(outcomes.outside, counts)
-        if group >= 0:
-            write_absorbed(absorbed, final, 0, group, counts)
-        if recorded.shape[0] > 0:
-            watch(outcomes.watched, counts, recorded[0])
-    for _ in range(n_rounds):
-        if absorbed[0] >= 0 and played >= least:
-            break
-        before, goes_on = played * n_agents, played < least
-        if table.size > 0:
-            n_marked = play_batches(counts, stream, absorbed, final, outcomes, table, epoch, before, goes_on)
-        else:
-            n_marked = play_agents(agents, counts, stream, absorbed, final, others, outcomes, before, goes_on)
-        played += 1
-        if played < recorded.shape[0]:
-            watch(outcomes.watched, counts, recorded[played])
-            marked[played] = n_marked
-    return played
-
-
 @njit(cache=True, nogil=True)
 def advance(active, runs, agents, outcomes, table, epoch, n_rounds, least):
-    """`advance_run` for the runs with the numbers `active`."""
+    """Plays up to `n_rounds` more rounds of the runs with the numbers `active`, at least up to round `least`."""
+    others = np.empty(outcomes.outside.shape[0], np.int64)
     for k in range(active.size):
         run = active[k]
-        runs.played[run] = advance_run(
-            runs.counts[run],
-            runs.streams[run],
-            runs.absorbed[run],
-            runs.final[run],
-            runs.recorded[run],
-            runs.marked[run],
-            runs.played[run],
-            agents[run],
-            outcomes,
-            table,
-            epoch,
-            n_rounds,
-            least,
-        )
+        counts, stream, absorbed, final = runs.counts[run], runs.streams[run], runs.absorbed[run], runs.final[run]
+        n_agents = counts.sum()
+        watch(outcomes.outside, counts, others)
+        if runs.played[run] == 0:
+            group = full_group(outcomes.outside, counts)
+            if group >= 0:
+                write_absorbed(absorbed, final, 0, group, counts)
+            if runs.recorded.shape[1] > 0:
+                watch(outcomes.watched, counts, runs.recorded[run, 0])
+        last = runs.played[run] + n_rounds
+        while runs.played[run] < last and (absorbed[0] < 0 or runs.played[run] < least):
+            before, goes_on = runs.played[run] * n_agents, runs.played[run] < least
+            if table.size > 0:
+                marked = play_batches(counts, stream, absorbed, final, outcomes, table, epoch, before, goes_on)
+            else:
+                marked = play_agents(agents[run], counts, stream, absorbed, final, others, outcomes, before, goes_on)
+            runs.played[run] += 1
+            if runs.played[run] < runs.recorded.shape[1]:
+                watch(outcomes.watched, counts, runs.recorded[run, runs.played[run]])
+                runs.marked[run, runs.played[run]] = marked

@@ -57,12 +57,19 @@ AT_FOLDS = [{"of": "critical_mass", "word": word} for word in "ab"]
 
 
 @pytest.mark.usefixtures("unchecked_types")
-@pytest.mark.parametrize(("dense", "what"), [*((100, what) for what in AT_POINTS + AT_FOLDS), (10, AT_POINTS[4])])
-def test_derivatives_are_those_of_central_differences(dense, what, monkeypatch):
+@pytest.mark.parametrize(
+    ("length", "dense", "what"),
+    [
+        *((3, 100, what) for what in AT_POINTS + AT_FOLDS),
+        (3, 10, AT_POINTS[4]),
+        pytest.param(5, 10, AT_FOLDS[0], marks=pytest.mark.slow),
+    ],
+)
+def test_derivatives_are_those_of_central_differences(length, dense, what, monkeypatch):
     """Eigenvectors by LAPACK and by Arnoldi iteration. Controls: the direct part alone of an eigenvalue at an
     attractor is off by a tenth at least."""
     monkeypatch.setattr(_poisson, "DENSE_STATES", dense)
-    policy = majority(0.55)
+    policy = majority(0.55, length=length)
     result = sensitivity(policy, **what)
     assert result.attrs["value"] == pytest.approx(value_of(policy, **what), abs=1e-12)
     direction, difference = slope(policy, 1e-4, **what)

@@ -340,7 +340,7 @@ def test_passing_failures_are_tried_again(failure):
     model = Tailed.of(FIRST_WORDS)
     behaviour = Behaviour(model, failures=["", failure, failure])
     with serving(behaviour) as url:
-        server = backend(url, top_logprobs=30, prefill="assistant", timeout=0.5 if failure == "slow" else 60.0)
+        server = backend(url, top_logprobs=30, prefill="assistant", timeout=1.0 if failure == "slow" else 60.0)
         log_p, _ = scores(server)
     np.testing.assert_allclose(np.exp(log_p), expected(model), atol=1e-6)
     assert len(behaviour.requests) == len(PROMPTS) + 2 == server.provenance["requests"]
@@ -543,7 +543,7 @@ def test_a_count_that_is_none_is_not_believed(usage):
 def test_a_failed_request_is_charged_unless_it_was_refused(failure, charged):
     behaviour = Behaviour(KnownModel.of(FIRST_WORDS), failures=["works", failure])
     with serving(behaviour) as url:
-        server = backend(url, prefill="assistant", timeout=0.5 if failure == "slow" else 60.0)
+        server = backend(url, prefill="assistant", timeout=1.0 if failure == "slow" else 60.0)
         scores(server, PROMPTS[:2])
     assert server.provenance["requests"] == 3
     assert (server.provenance["tokens_in"] > 200) == charged
@@ -552,8 +552,9 @@ def test_a_failed_request_is_charged_unless_it_was_refused(failure, charged):
 def test_requests_a_minute_are_spread():
     behaviour = Behaviour(KnownModel.of(FIRST_WORDS))
     with serving(behaviour) as url:
+        begin = time.monotonic()
         scores(backend(url, prefill="assistant", concurrency=4, limits=Limits(requests_per_minute=60 / 0.06)))
-    assert behaviour.times[-1] - behaviour.times[0] >= 5 * 0.06 - 0.05
+    assert behaviour.times[-1] - begin >= 5 * 0.06
 
 
 def test_tokens_a_minute_are_spread_by_what_was_used():
@@ -640,12 +641,12 @@ def test_generated_texts_follow_the_servers_distribution(prefill):
         texts = server.generate([PROMPTS[1]] * 300, max_tokens=1, seed=3)
         again = server.generate([PROMPTS[1]] * 5, max_tokens=1, seed=3)
         other = server.generate([PROMPTS[1]] * 5, max_tokens=1, seed=4)
-        (greedy,) = server.generate([PROMPTS[1]], max_tokens=1, temperature=0.0)
+        greedy = server.generate([PROMPTS[1]] * 25, max_tokens=1, temperature=0.0)
     assert texts[:5] == again != other
     p = model.probabilities(conversation(PROMPTS[1]), PREFIX.encode())
     top = int(p.argmax())
     token = model.vocabulary[top].decode()
-    assert greedy.startswith(token)
+    assert len(set(greedy)) == 1 and greedy[0].startswith(token)
     count = sum(text.startswith(token) for text in texts)
 
     def off(p_top: float) -> float:

@@ -142,6 +142,12 @@ def test_quiet_has_a_stable_opposite_where_plans_are_slow() -> None:
         assert (reached.sel(standard="for").item() > 0.95) == holds
 
 
+@pytest.mark.slow
+def test_quiet_has_one_stable_state_where_plans_are_faster() -> None:
+    points = norms.fixed_points("noise", rates=NormRates(plans_per_day=2.2), starts=2)
+    assert points["regime"].values.tolist() == ["for"]
+
+
 def test_solutions_end_in_stable_fixed_points() -> None:
     points = norms.fixed_points("tipping", starts=4)
     stable = points.sel(fixed_point=points["stable"])

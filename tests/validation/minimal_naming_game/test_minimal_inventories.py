@@ -303,6 +303,17 @@ def test_every_word_can_be_committed_to() -> None:
     assert ks_2samp(last, more).pvalue < ALPHA
 
 
+@pytest.mark.parametrize("n_words", [7, 64])
+def test_committed_agents_of_different_words_never_agree(n_words: int) -> None:
+    arguments = {"n_words": n_words, "runs": 20, "seed": 1, "max_rounds": 60, "record_rounds": 60}
+    last = n_words - 1
+    apart = minimal_naming_game.simulate(20, committed={1: 1, last: 2}, **arguments)
+    assert apart["consensus_round"].isnull().all()
+    assert (apart["single_share"].isel(word=[1, last]).min(["run", "round"]) >= np.array([0.05, 0.1]) - 1e-12).all()
+    together = minimal_naming_game.simulate(20, committed={last: 2}, **arguments)
+    assert together["consensus_round"].notnull().any()
+
+
 def test_half_of_the_agents_invent_a_word() -> None:
     """An agent invents where its first interaction is as a speaker, so that of N agents N/2 do; the number of different
     words peaks near that where names hardly collide: Baronchelli et al. 2006, J. Stat. Mech. P06014."""
@@ -319,8 +330,9 @@ def test_half_of_the_agents_invent_a_word() -> None:
     assert different.mean(0)[-1] < peak / 2
 
 
-def test_success_at_consensus() -> None:
-    simulation = minimal_naming_game.simulate(24, n_words=10, runs=200, seed=1, max_rounds=300, record_rounds=300)
+@pytest.mark.parametrize("n_words", [4, 10])
+def test_success_at_consensus(n_words: int) -> None:
+    simulation = minimal_naming_game.simulate(24, n_words=n_words, runs=200, seed=1, max_rounds=300, record_rounds=300)
     success, consensus = simulation["success_rate"], simulation["consensus_round"]
     later = success["round"] >= consensus + 1
     assert later.any("round").all()

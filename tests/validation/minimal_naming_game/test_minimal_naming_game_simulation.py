@@ -87,7 +87,10 @@ def test_published_times_are_interactions_per_agent(case: str) -> None:
     assert exact_mean_time(n, committed, distinct=False) != pytest.approx(mean, rel=2e-3)
 
 
-@pytest.mark.parametrize(("case", "method"), [*((case, "agents") for case in PUBLISHED), ("even 100", "batches")])
+TIMED = [*((case, "agents") for case in PUBLISHED), ("even 100", "batches"), ("committed 100", "batches")]
+
+
+@pytest.mark.parametrize(("case", "method"), TIMED)
 def test_mean_consensus_time(case: str, method: str) -> None:
     n, committed, mean = PUBLISHED[case]
     runs = 4_000 if method == "agents" else 2_000

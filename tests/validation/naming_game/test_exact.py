@@ -286,6 +286,7 @@ SIMULATED = {
     "stubborn": (STUBBORN, 12, None),
     "one end": (ONE_END, 5, None),
     "no end": (NO_END, 7, None),
+    "two agents": (NO_END, 2, None),
     "three words": (THREE_WORDS, 4, None),
     "two remembered": (TWO_REMEMBERED, 4, None),
     "zealots": (STRONG_A, 7, {"A": 1, "B": 2}),

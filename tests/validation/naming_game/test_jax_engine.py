@@ -209,16 +209,18 @@ def compiled_anew() -> Iterator[None]:
 
 
 def test_shorter_ensembles_are_the_beginning_of_longer_ones(compiled_anew, monkeypatch) -> None:
-    whole = play(NO_END, 6, 200, rounds=6, recorded=6)
+    options = {"rounds": 6, "recorded": 6, "convention": Convention(0.5, first_test=4)}
+    whole = play(NO_END, 6, 200, **options)
     np.testing.assert_allclose(whole["word_share"].sum("word"), 1, rtol=1e-12)
-    other = play(NO_END, 6, 200, seed=2, rounds=6, recorded=6)
+    other = play(NO_END, 6, 200, seed=2, **options)
     assert (other["word_share"] != whole["word_share"]).sel(round=6).any("word").mean() > 0.5
     # Parts of rounds with a rest, few rounds a call, several portions: none of it may be seen in the result.
     _population_rounds.play_rounds.clear_cache()
     monkeypatch.setattr(_population_rounds, "PREPARED", 4 * 50)
     monkeypatch.setattr(_jax_engine, "STATE_BYTES", 6 * 2 * 50)
     monkeypatch.setattr(_jax_engine, "INTERACTIONS_A_CALL", 6 * 50 * 3)
-    beginning = play(NO_END, 6, 100, rounds=6, recorded=6)
+    beginning = play(NO_END, 6, 100, **options)
+    assert 0 < beginning["consensus_round"].notnull().mean() < 1
     xr.testing.assert_equal(beginning, whole.isel(run=slice(100)))
 
 
