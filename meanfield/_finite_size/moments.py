@@ -30,11 +30,11 @@ import numpy as np
 import xarray as xr
 from scipy.interpolate import make_interp_spline
 from scipy.linalg import block_diag
-from threadpoolctl import threadpool_limits
 
 from meanfield._finite_size import moments_kernel as kernel
 from meanfield._finite_size.noise import outcomes
 from meanfield._finite_size.path_equations import PathEquations
+from meanfield._numerics.blas import one_blas_thread
 from meanfield._numerics.tsit5 import STAGE_TIMES
 from meanfield._population.drift import TIME_PER_ROUND
 from meanfield._population.policy import labels_of, name_of, single_policy, space_of
@@ -133,8 +133,7 @@ def validate_sizes(n_agents: int | Sequence[int] | np.ndarray) -> np.ndarray:
     return sizes
 
 
-# Threads of BLAS that wait for each other make hundreds of small factorisations ten times slower on a busy machine.
-@threadpool_limits.wrap(limits=1, user_api="blas")
+@one_blas_thread()
 def _moments(equations: PathEquations, n_steps: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Q of the rate equation, qᵀV and (qᵀCq)_ww at the steps, each (steps + 1, W); h is rowsᵀ · middle · rows."""
     q = equations.q.T

@@ -51,7 +51,7 @@ def in_threads(function: Callable[[slice], None], n_rows: int, numbers: int, mos
     size = max(1, TOGETHER // max(1, numbers))
     rows = [slice(first, min(first + size, n_rows)) for first in range(0, n_rows, size)]
     threads = min(len(rows), get_num_threads(), most or len(rows))
-    if threads == 1:
+    if threads <= 1:
         for part in rows:
             function(part)
         return

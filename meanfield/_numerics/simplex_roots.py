@@ -32,7 +32,7 @@ class SimplexRoots(NamedTuple):
 
     roots: Float[np.ndarray, "roots words"]  # by falling shares, to full relative accuracy
     residual: Float[np.ndarray, " roots"]  # largest |log(f_w/Q_w)| over the words that occur, for each root
-    index: Int[np.ndarray, " roots"]  # sign of det(1 - f') along the face of the root; 0 if it is too close to zero
+    indices: Int[np.ndarray, " roots"]  # sign of det(1 - f') along the face of the root; 0 if it is too close to zero
     continuum: Float[np.ndarray, "points words"]  # points on curves or areas of roots, not among `roots`
     starts: int  # of Newton iteration
     converged: int  # number of starts that ended at a root
@@ -62,7 +62,9 @@ def simplex_roots(
         The words that occur; the others have share 0, and there are roots only if f is exactly 0 for them. None: the
         interior and all faces, with one `response`.
     starts
-        Largest number of grid points, drawn at random with `seed` if the grid has more.
+        Largest number of grid points, drawn at random if the grid has more.
+    seed
+        Of the grid points drawn, of those near faces, and of further starts.
     """
     supports = list(faces(n_words)) if support is None else [support]
     found = [_search(_Face(response, n_words, words), starts, np.random.default_rng(seed)) for words in supports]
@@ -124,12 +126,13 @@ def _search(face: _Face, starts: int, rng: np.random.Generator) -> SimplexRoots:
     first = grid @ face.basis
     inward = _points_inward(grid, face.mismatch(first) @ face.basis.T)
     ends, misfit = _newton(face, np.concatenate([first, _attractors(face, first[::4])]))
-    for extra in range(EXTRA_ROUNDS + 1):
-        u, index, continuum = _distinct(face, ends[misfit < MAX_RESIDUAL])
-        if extra == EXTRA_ROUNDS or not inward or len(continuum) or index.sum() == 1 or not len(u):
+    u, index, continuum = _distinct(face, ends[misfit < MAX_RESIDUAL])
+    for _ in range(EXTRA_ROUNDS):
+        if not inward or len(continuum) or index.sum() == 1 or not len(u):
             break
         more, more_misfit = _newton(face, _between(u, rng))
         ends, misfit = np.concatenate([ends, more]), np.concatenate([misfit, more_misfit])
+        u, index, continuum = _distinct(face, ends[misfit < MAX_RESIDUAL])
     residual = np.abs(face.mismatch(u) @ face.basis.T).max(1, initial=0.0)
     converged = int((misfit < MAX_RESIDUAL).sum())
     closest = float(misfit[misfit >= MAX_RESIDUAL].min(initial=np.inf))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 from pathlib import Path
+from typing import Any
 
 import pooch
 
@@ -57,7 +58,7 @@ def download(name: str, url: str, sha256: str) -> Path:
 class _Limited(io.FileIO):
     """A file of at most `LARGEST_DOWNLOAD` bytes."""
 
-    def write(self, content: bytes) -> int:
+    def write(self, content: Any, /) -> int:
         if self.tell() + len(content) > LARGEST_DOWNLOAD:
             raise ValueError(f"it has more than {LARGEST_DOWNLOAD} bytes")
         return super().write(content)

@@ -98,7 +98,7 @@ def _read(path: Path) -> dict[tuple[str, int], np.ndarray]:
     """P(first word) by state, for each (model, pair) in the archive."""
     tables: dict[tuple[str, int], np.ndarray] = {}
     for name, content in members(path, MEMBER, LARGEST_TABLE):
-        model, pair = MEMBER.fullmatch(PurePosixPath(name).name).group("model", "pair")
+        ((model, pair),) = MEMBER.findall(PurePosixPath(name).name)
         subject = model, int(pair)
         if subject[0] not in MODELS or subject[1] not in PAIRS:
             raise InputError(f"{name}: expected one of the models {', '.join(MODELS)} and pairs {sorted(PAIRS)}")

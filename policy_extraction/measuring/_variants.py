@@ -130,8 +130,8 @@ def _parts(name: object, variant: object) -> tuple[Template, Payoffs]:
 def variant_table(policies: xr.Dataset, *, progress: bool = False) -> xr.Dataset:
     """The effect of variants on the theory: stability of each consensus, strong word and group-size law.
 
-    A candidate is the composition in which every agent remembers one word only. κ is the slope of the group-size law
-    Φ(κ√N), the probability that N agents end at the strong word.
+    A candidate is the composition in which every agent remembers one word only. The group-size law Φ(κ√N) is the
+    probability that N agents end at the strong word, and κ the slope of its argument in √N.
 
     Parameters
     ----------

@@ -27,10 +27,10 @@ def compare(
     """Test whether the simulated word share follows the rate equation and runs end at its attractor.
 
     The rate equation is the limit of many agents, so small N should disagree; the verdicts show where the limit begins.
-    The mean over runs is off by O(1/N), and its confidence band has the width O(1/√(N·runs)): with at least as many
-    runs as agents the band resolves that error. With several sizes the slope of log(error) in log(N) gives the order of
-    the error (-1 for large N). The difference extrapolated to N → ∞ tells a theory that is right for many agents from
-    one that is wrong.
+    The mean over runs is off by O(1/N), and its confidence band has the width O(1/√(N·runs)): unless there are far
+    fewer runs than agents the band can resolve that error. With several sizes the slope of log(error) in log(N) gives
+    the order of the error (-1 for large N). The difference extrapolated to N → ∞ tells a theory that is right for many
+    agents from one that is wrong.
 
     Parameters
     ----------

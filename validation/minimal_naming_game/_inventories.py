@@ -32,6 +32,7 @@ def play_inventories(singles: Sequence[int], zealots: Sequence[int], p: float, r
     others hold none. `final` and `recorded` are the numbers of agents who hold each word only; in `counts` the number
     of all others follows. Successes are the marked interactions, words the groups.
     """
+    plan = plan.checked(len(singles), len(singles))
     agents = _start(singles, zealots, plan.n_agents)
     n_words = len(singles)
     first_word = word_thresholds(np.array([[p, 1 - p]]))[0, 0]

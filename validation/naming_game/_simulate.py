@@ -150,8 +150,8 @@ def simulate(
     sharing_words = len(cast.population.words) if "word_share" in recording.observables else 0
     check_ensembles(agents, runs, records=recording.numbers(len(cast.population.words)), sharing_words=sharing_words)
     plan = Plan(runs, seed, rule, max_rounds, recording)
+    asked_before = lazy.asked if lazy else 0
     if lazy:
-        asked_before = lazy.asked
         starts = [lazy_start(lazy, cast, n, initial) for n in sizes]
         play = partial(play_lazy_ensemble, lazy)
     else:

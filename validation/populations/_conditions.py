@@ -166,7 +166,7 @@ def _check_words(table: pd.DataFrame) -> None:
                 raise InputError(f"{name} = {word!r}: expected one of {', '.join(options)}")
         if row.n_committed >= row.n_agents or (row.n_committed > 0) != bool(row.committed_word):
             given = f"{row.n_committed} with n_agents = {row.n_agents} and committed_word = {row.committed_word!r}"
-            raise InputError(f"n_committed = {given}: expected fewer than all, and a word only if there are any")
+            raise InputError(f"n_committed = {given}: expected fewer than all, and a word if and only if there are any")
         if (row.experiment == "from_empty") == bool(row.initial_consensus):
             given = f"{row.initial_consensus!r} in an experiment {row.experiment}"
             raise InputError(f"initial_consensus = {given}: expected a word, and none in from_empty")

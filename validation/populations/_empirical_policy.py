@@ -191,7 +191,7 @@ def _posterior(n: np.ndarray, space: MemorySpace) -> tuple[np.ndarray, np.ndarra
     recent, short = np.ones(H + 1), np.ones(H + 1)
     # The root has the uniform distribution as its parent, and memories of length H are never short of it.
     recent[0], short[H] = n.shape[1] / 2, np.nan
-    centre = np.empty_like(n)
+    centre, pooled = np.empty_like(n), n
     for _ in range(PASSES):
         pooled = _pool(n, levels, recent, short)
         for h, level in enumerate(levels):

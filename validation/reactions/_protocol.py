@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numba
@@ -76,8 +77,8 @@ def simulate(
     runs
         Number of runs, ≥ 1.
     seed
-        0 to 2^63 - 1. A run depends only on (seed, N, its number), the method and the arguments above: 1,000 runs are
-        the first 1,000 of 10,000, on any number of threads. In batches it also depends on `absorbing`.
+        0 to 2^63 - 1. A run depends only on (seed, N, its number), the method, `transitions` and `counts`: 1,000
+        runs are the first 1,000 of 10,000, on any number of threads. In batches it also depends on `absorbing`.
     max_rounds
         Rounds after which a run ends without absorption.
     record_rounds
@@ -162,10 +163,21 @@ class Plan(NamedTuple):
     record_rounds: int | None
     progress: bool = False
 
+    def checked(self, n_final: int, n_watched: int) -> Plan:
+        """The same, its numbers checked, for runs that end with `n_final` numbers and record `n_watched` a round."""
+        runs = whole_number("runs", self.runs, 1)
+        seed = whole_number("seed", self.seed, 0, LARGEST_SEED)
+        max_rounds = whole_number("max_rounds", self.max_rounds, 1, 2**62 // self.n_agents)
+        record = self.record_rounds
+        record = None if record is None else whole_number("record_rounds", record, 0, max_rounds)
+        check_protocol_runs(runs, n_final, 0 if record is None else record + 1, n_watched)
+        return Plan(self.n_agents, runs, seed, max_rounds, record, self.progress)
+
 
 def play_protocol(outcomes: Outcomes, start: np.ndarray, plan: Plan, method: str = "auto") -> Runs:
     """Runs of a protocol from the counts `start` (K,)."""
     n_agents, n_states = plan.n_agents, len(start)
+    plan = plan.checked(n_states, len(outcomes.watched))
     in_batches = takes_batches(method, n_agents, n_states)
     epoch = _epoch_length(n_agents, n_states)
     table = log_survival(n_agents, epoch) if in_batches else np.empty(0)
@@ -187,7 +199,7 @@ def play_runs(
     round_cost: int,
     advance: Callable[[np.ndarray, Runs, np.ndarray, int, int], None],
 ) -> Runs:
-    """Runs of agents in the states `agents` (N,), or (0,) if they are not told apart.
+    """Runs of a checked plan of agents in the states `agents` (N,), or (0,) if they are not told apart.
 
     Parameters
     ----------
@@ -200,15 +212,10 @@ def play_runs(
     advance
         Plays so many more rounds of the runs with these numbers, and those that are recorded.
     """
-    runs = whole_number("runs", plan.runs, 1)
-    seed = whole_number("seed", plan.seed, 0, LARGEST_SEED)
-    max_rounds = whole_number("max_rounds", plan.max_rounds, 1, 2**62 // plan.n_agents)
-    recorded = 0
-    if plan.record_rounds is not None:
-        recorded = whole_number("record_rounds", plan.record_rounds, 0, max_rounds) + 1
-    check_protocol_runs(runs, len(final), recorded, n_watched)
+    runs, max_rounds = plan.runs, plan.max_rounds
+    recorded = 0 if plan.record_rounds is None else plan.record_rounds + 1
     played = Runs(
-        streams=seed_streams(seed, plan.n_agents, np.arange(runs)),
+        streams=seed_streams(plan.seed, plan.n_agents, np.arange(runs)),
         counts=np.tile(counts, (runs, 1)),
         played=np.zeros(runs, np.int64),
         absorbed=np.full((runs, 2), -1),
@@ -316,13 +323,14 @@ def _rows_of_array(P: np.ndarray, n_states: int) -> list[Transition]:
 
 def _checked(row: Any, states: Mapping[Hashable, int]) -> Transition:
     """The row with its states by number."""
-    try:
+    checked = None
+    with suppress(TypeError, ValueError, KeyError):
         before, after, probability, marked = Transition(*row)
-        pairs = [(states[i], states[j]) for i, j in (before, after)]
-        fits = 0 <= float(probability) <= 1 and marked in (True, False)
-    except (TypeError, ValueError, KeyError):
-        fits = False
-    if not fits:
+        (i, j), (k, m) = before, after
+        if 0 <= float(probability) <= 1 and marked in (True, False):
+            pairs = (states[i], states[j]), (states[k], states[m])
+            checked = Transition(*pairs, float(probability), bool(marked))
+    if checked is None:
         expected = f"((i, j), (i', j'), probability from 0 to 1, marked or not) with states of {[*states]}"
         raise InputError(f"transitions has {row!r}: expected {expected}")
-    return Transition(pairs[0], pairs[1], float(probability), bool(marked))
+    return checked

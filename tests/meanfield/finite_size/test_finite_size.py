@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 from scipy.sparse import csr_array
+from threadpoolctl import threadpool_info, threadpool_limits
 
 import meanfield
 from _policies import drift, random_composition, random_policy, relabelled
@@ -13,6 +14,7 @@ from meanfield import finite_size
 from meanfield._finite_size import moments as _finite_size
 from meanfield._finite_size.moments import STEP
 from meanfield._finite_size.path_equations import PathEquations
+from meanfield._numerics.blas import one_blas_thread
 from meanfield.toolbox import space_of
 
 TIMES = np.array([2.0, 4.0, 8.0])  # whole rounds, so that N interactions, 2N, 4N have happened
@@ -218,3 +220,36 @@ def test_published_policy_against_simulated_populations(published):
     squares = (share - share.mean(0)) ** 2
     error = 5 * squares.std(0) / np.sqrt(runs) / variance
     assert (np.abs(squares.mean(0) / variance - 1) < error + np.array([0, 0, 0, 600, 600, 600]) / n).all()
+
+
+def test_blas_has_its_threads_back_when_the_last_has_left():
+    """However callers overlap. The control: of two limits of threadpoolctl alone the second restores 1."""
+
+    def threads() -> set[int]:
+        return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
+
+    def left_in_turn(limit) -> set[int]:
+        with threadpool_limits(2, user_api="blas"):
+            callers = [limit(), limit()]
+            for caller in callers:
+                caller.__enter__()
+            assert threads() == {1}
+            for caller in callers:
+                caller.__exit__(None, None, None)
+            return threads()
+
+    assert left_in_turn(one_blas_thread) == {2}
+    assert left_in_turn(lambda: _Late(1)) == {1}
+
+
+class _Late:
+    """threadpool_limits that begins with its context, as two threads would."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+
+    def __enter__(self) -> None:
+        self.limits = threadpool_limits(self.limit, user_api="blas")
+
+    def __exit__(self, *_) -> None:
+        self.limits.restore_original_limits()

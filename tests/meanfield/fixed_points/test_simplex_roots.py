@@ -33,7 +33,7 @@ def test_linear_response_has_the_stationary_law_as_its_root():
     values, vectors = np.linalg.eig(matrix.T)
     law = vectors[:, np.argmax(values.real)].real
     np.testing.assert_allclose(found.roots, [law / law.sum()], rtol=1e-12)
-    assert found.index.tolist() == [1]
+    assert found.indices.tolist() == [1]
 
 
 def multinomial_majority(p, heard=3):
@@ -64,7 +64,7 @@ def test_symmetric_majority_has_orbits_of_the_roots_on_a_symmetry_line(p):
     for row in found.roots:
         assert np.abs(np.log(expected / row)).max(1).min() < 1e-9
     assert (np.diff(found.roots[:, 0]) < 1e-9).all(), "by falling share of the first word"
-    assert found.index.sum() == 1
+    assert found.indices.sum() == 1
 
 
 @pytest.mark.usefixtures("unchecked_types")
@@ -73,10 +73,10 @@ def test_relabelling_permutes_the_roots():
     ours = simplex_roots(response_of(policy), 3, support=INTERIOR)
     theirs = simplex_roots(response_of(relabelled(policy, order)), 3, support=INTERIOR)
     assert len(ours.roots) == len(theirs.roots) > 1
-    for row, index in zip(ours.roots, ours.index, strict=True):
+    for row, index in zip(ours.roots, ours.indices, strict=True):
         distance = np.abs(np.log(theirs.roots[:, order] / row)).max(1)
         assert distance.min() < 1e-11
-        assert theirs.index[distance.argmin()] == index
+        assert theirs.indices[distance.argmin()] == index
 
 
 def planted(zeros):
@@ -101,7 +101,7 @@ def test_planted_pair_of_roots_is_found(place, gap):
     assert len(found.roots) == 3
     for row in expected:
         assert np.abs(np.log(found.roots / row)).max(1).min() < 1e-3 * gap
-    assert sorted(found.index) == [-1, 1, 1]
+    assert sorted(found.indices) == [-1, 1, 1]
 
 
 def test_pair_that_has_just_vanished_is_a_near_miss():
@@ -114,7 +114,7 @@ def test_pair_that_has_just_vanished_is_a_near_miss():
 
 
 def test_missing_root_of_either_kind_is_flagged():
-    index = simplex_roots(multinomial_majority(0.99), 3).index
+    index = simplex_roots(multinomial_majority(0.99), 3).indices
     assert "as they must" in _plausibility(index, inward=True, n_continuum=0)
     for i in range(len(index)):
         assert "so roots are missing" in _plausibility(np.delete(index, i), inward=True, n_continuum=0)
@@ -208,7 +208,7 @@ def test_curve_of_roots_is_no_list_of_roots():
 def test_degenerate_root_is_one_root(zeros, index):
     response, expected = planted(zeros)
     found = simplex_roots(response, 3, support=INTERIOR)
-    assert sorted(found.index) == index
+    assert sorted(found.indices) == index
     assert np.abs(np.log(found.roots / expected[0])).max(1).min() < 1e-4
     assert "a root is singular" in found.report
 
