@@ -67,6 +67,8 @@ def sensitivity(policy: xr.Dataset, *, of: str, fixed_point: int | None = None, 
     InputError
         If the policy has more than two words, an argument is missing or out of place, there is no least-noise path or
         fold, the fixed point is marginal or its leading eigenvalue not simple, or agents hardly ever leave some habit.
+    ConvergenceError
+        If an iteration does not end; its `best` is the value of κ or the critical mass, without its derivative.
 
     See Also
     --------
