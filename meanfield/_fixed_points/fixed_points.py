@@ -123,8 +123,8 @@ def fixed_points(
         If an argument is not as described, or the search would take too long: too many words, too long a memory, or too
         many faces to which agents can keep.
     ConvergenceError
-        If a stationary law was not found, which can happen from H = 8 on, or a root is no fixed point; its `best` holds
-        all roots.
+        If a stationary law was not found, which can happen from H = 8 on, or a root is no fixed point: then its `best`
+        holds all roots.
 
     See Also
     --------
