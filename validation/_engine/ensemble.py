@@ -11,7 +11,7 @@ from meanfield.toolbox import in_threads
 
 STATE_BYTES = 2**26  # of agents' states held at once; a single run may need more
 INTERACTIONS_A_CALL = 2 * 10**7  # a call into compiled code can't be interrupted: a tenth of a second, 2 s at N = 10^7
-INTERACTIONS_A_NUMBER = 16  # in the time in which a thread is taken to work on one number
+INTERACTIONS_A_NUMBER = 64  # in the time in which a thread is taken to work on one number
 
 
 def portions(runs: int, bytes_a_run: int, fewest: int = 1, state_bytes: int | None = None) -> Iterator[slice]:

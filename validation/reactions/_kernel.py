@@ -259,11 +259,27 @@ def play_batches(counts, stream, absorbed, final, outcomes, table, epoch, before
 
 @njit(cache=True, nogil=True)
 def advance(active, runs, agents, outcomes, table, epoch, n_rounds, least):
-    """Plays up to `n_rounds` more rounds of the runs with the numbers `active`, at least up to round `least`."""
+    """Plays up to `n_rounds` more rounds of the runs with the numbers `active`, at least up to round `least`.
+
+    It works on copies: threads that count references to the same arrays wait for each other.
+    """
+    shared, table = outcomes, table.copy()
+    outcomes = Outcomes(
+        shared.first_row.copy(),
+        shared.before.copy(),
+        shared.after.copy(),
+        shared.thresholds.copy(),
+        shared.chance.copy(),
+        shared.marked.copy(),
+        shared.outside.copy(),
+        shared.leaving.copy(),
+        shared.watched.copy(),
+    )
     others = np.empty(outcomes.outside.shape[0], np.int64)
     for k in range(active.size):
         run = active[k]
-        counts, stream, absorbed, final = runs.counts[run], runs.streams[run], runs.absorbed[run], runs.final[run]
+        counts, stream = runs.counts[run].copy(), runs.streams[run].copy()
+        absorbed, final = runs.absorbed[run].copy(), runs.final[run].copy()
         n_agents = counts.sum()
         watch(outcomes.outside, counts, others)
         if runs.played[run] == 0:
@@ -283,3 +299,7 @@ def advance(active, runs, agents, outcomes, table, epoch, n_rounds, least):
             if runs.played[run] < runs.recorded.shape[1]:
                 watch(outcomes.watched, counts, runs.recorded[run, runs.played[run]])
                 runs.marked[run, runs.played[run]] = marked
+        copy_to(runs.counts[run], counts)
+        copy_to(runs.streams[run], stream)
+        copy_to(runs.absorbed[run], absorbed)
+        copy_to(runs.final[run], final)

@@ -20,7 +20,7 @@ from theory.streams import next_bits, seed_streams
 
 MANTISSA = np.uint64(11)
 INTERACTIONS_A_CALL = 2 * 10**7  # a call into compiled code can't be interrupted
-INTERACTIONS_A_NUMBER = 16  # in the time in which a thread is taken to work on one number
+INTERACTIONS_A_NUMBER = 64  # in the time in which a thread is taken to work on one number
 
 
 class Ends(NamedTuple):
