@@ -48,10 +48,10 @@ def integrate(
         for lane in range(lanes.start, lanes.stop):
             p = lane // n_starts
             ends[lane] = follow(x[lane], (q[p], share[p], committed[p]), NO_MOVES, times, limits, shares[lane])
-            shares[lane] += committed[p]
 
     in_threads(solve, len(x), LEAST_WORK * M * S)
     if (ends[:, 1] < 0).any():
         raise InputError(f"time {max_time:g} is not reached in {MAX_STEPS:,} steps: expected an earlier one")
+    shares += np.repeat(committed, n_starts, axis=0)[:, None]
     parts = ((shares, shares.shape[1:]), (x, (M, S)), (ends[:, 0], ()), (ends[:, 1], ()))
     return Courses(*(values.reshape(P, n_starts, *shape) for values, shape in parts))
