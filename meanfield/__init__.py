@@ -56,16 +56,16 @@ if TYPE_CHECKING:
     from meanfield._population.observables import convention as convention
     from meanfield._population.observables import entropy as entropy
     from meanfield._population.observables import success_rate as success_rate
-    from meanfield._population.policy import each_policy as each_policy
     from meanfield._population.policy import load_policy as load_policy
     from meanfield._population.policy import make_policy as make_policy
-    from meanfield._population.policy import validate_policy as validate_policy
-    from meanfield._population.policy import words_of as words_of
+    from meanfield._population.policy_schema import validate_policy as validate_policy
     from meanfield._population.population import Population as Population
     from meanfield._population.population_model import reaction_model as reaction_model
     from meanfield._population.reaction_model import ReactionModel as ReactionModel
     from meanfield._population.reaction_model import reaction_protocol as reaction_protocol
     from meanfield._population.reaction_tensor import dense_tensor as dense_tensor
+    from meanfield._population.single_policy import each_policy as each_policy
+    from meanfield._population.single_policy import words_of as words_of
     from meanfield._tables.stability_files import write_stability_csv as write_stability_csv
     from meanfield._tables.stability_files import write_stability_latex as write_stability_latex
     from meanfield._tables.stability_report import describe_stability as describe_stability

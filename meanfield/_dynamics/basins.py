@@ -16,9 +16,9 @@ from meanfield._fixed_points.spectrum import leading_eigenvalues
 from meanfield._numerics.stability import stability
 from meanfield._population.compositions import consensus
 from meanfield._population.observables import MIXED, convention
-from meanfield._population.policy import names_of
 from meanfield._population.population import Population, as_population
 from meanfield._population.provenance import stamp
+from meanfield._population.single_policy import names_of
 from meanfield.toolbox._arguments import real_number, whole_number
 from meanfield.toolbox._columns import labelled
 from meanfield.toolbox._errors import InputError

@@ -14,10 +14,11 @@ from meanfield._population.compositions import empty_memories, validate_fraction
 from meanfield._population.drift import TIME_PER_ROUND
 from meanfield._population.mixture import Mixture
 from meanfield._population.observables import convention, entropy, success_rate
-from meanfield._population.policy import space_of, validate_policy
+from meanfield._population.policy_schema import validate_policy
 from meanfield._population.population import Population
 from meanfield._population.provenance import stamp
 from meanfield._population.reaction_model import ReactionModel
+from meanfield._population.single_policy import space_of
 from meanfield._reactions.solve import solve_reactions
 from meanfield.toolbox._arguments import increasing_times, real_number
 from meanfield.toolbox._errors import InputError

@@ -19,8 +19,8 @@ from meanfield._fixed_points.fixed_points import fixed_points
 from meanfield._fixed_points.spectrum import FLOOR, spectrum
 from meanfield._population.compositions import consensus
 from meanfield._population.observables import MIXED
-from meanfield._population.policy import labels_of, name_of, single_policy, space_of, words_of
 from meanfield._population.provenance import stamp
+from meanfield._population.single_policy import labels_of, name_of, single_policy, space_of, words_of
 from meanfield.toolbox._columns import labelled
 from meanfield.toolbox._errors import InputError
 

@@ -37,8 +37,8 @@ from meanfield._finite_size.path_equations import PathEquations
 from meanfield._numerics.blas import one_blas_thread
 from meanfield._numerics.tsit5 import STAGE_TIMES
 from meanfield._population.drift import TIME_PER_ROUND
-from meanfield._population.policy import labels_of, name_of, single_policy, space_of
 from meanfield._population.provenance import stamp
+from meanfield._population.single_policy import labels_of, name_of, single_policy, space_of
 from meanfield.toolbox._arguments import increasing_times
 from meanfield.toolbox._columns import labelled
 from meanfield.toolbox._errors import InputError

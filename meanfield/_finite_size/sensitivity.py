@@ -16,8 +16,8 @@ from meanfield._finite_size.poisson import PoissonEquation, eigenvalue_response,
 from meanfield._fixed_points.fixed_points import fixed_points
 from meanfield._parameters.critical_mass import critical_mass
 from meanfield._population.memory import MemorySpace
-from meanfield._population.policy import labels_of, name_of, single_policy, space_of, word_index, words_of
 from meanfield._population.provenance import stamp
+from meanfield._population.single_policy import labels_of, name_of, single_policy, space_of, word_index, words_of
 from meanfield._population.tabulation import named_memories, text_of
 from meanfield.toolbox._errors import InputError
 

@@ -21,10 +21,10 @@ from meanfield._numerics.stability import stability_columns
 from meanfield._population.compositions import consensus
 from meanfield._population.drift import mixture_drift, mixture_word_share
 from meanfield._population.observables import MIXED, convention
-from meanfield._population.policy import names_of
 from meanfield._population.population import Population, as_population, without_component
 from meanfield._population.provenance import stamp
 from meanfield._population.reaction_model import ReactionModel
+from meanfield._population.single_policy import names_of
 from meanfield._reactions.fixed_points import reaction_fixed_points
 from meanfield.toolbox._columns import labelled
 from meanfield.toolbox._errors import ConvergenceError, InputError

@@ -17,10 +17,10 @@ from meanfield._numerics.stability import MARGINAL
 from meanfield._population.compositions import validate_composition
 from meanfield._population.memory import MemorySpace
 from meanfield._population.mixture import Mixture
-from meanfield._population.policy import names_of
 from meanfield._population.population import Population, as_population
 from meanfield._population.provenance import stamp
 from meanfield._population.reaction_model import ReactionModel
+from meanfield._population.single_policy import names_of
 from meanfield._reactions.modes import modes_at
 from meanfield.toolbox._columns import labelled
 from meanfield.toolbox._errors import InputError

@@ -15,9 +15,9 @@ from meanfield._fixed_points.spectrum import leading_eigenvalues
 from meanfield._numerics.stability import stability_columns
 from meanfield._parameters.equilibria import EquilibriumCurve, Line, Stop, parameter_line
 from meanfield._population.drift import mixture_word_share
-from meanfield._population.policy import names_of
 from meanfield._population.population import Population, as_population
 from meanfield._population.provenance import stamp
+from meanfield._population.single_policy import names_of
 from meanfield.toolbox._arguments import real_number
 from meanfield.toolbox._columns import labelled
 from meanfield.toolbox._labels import word_coords

@@ -13,9 +13,9 @@ from meanfield._fixed_points.fixed_points import fixed_points, word_shares
 from meanfield._fixed_points.response import responses
 from meanfield._parameters.bifurcation import lasting_corners
 from meanfield._parameters.equilibria import EquilibriumCurve, Line, Stop, parameter_line
-from meanfield._population.policy import names_of
 from meanfield._population.population import Population, as_population
 from meanfield._population.provenance import stamp
+from meanfield._population.single_policy import names_of
 from meanfield.toolbox._columns import labelled
 from meanfield.toolbox._errors import InputError
 from meanfield.toolbox._labels import word_coords

@@ -21,8 +21,8 @@ from meanfield._fixed_points.fixed_points import LOGITS, word_shares
 from meanfield._fixed_points.response import Response
 from meanfield._numerics.piecewise import interpolate
 from meanfield._population.mixture import Mixture
-from meanfield._population.policy import word_index
 from meanfield._population.population import Population
+from meanfield._population.single_policy import word_index
 from meanfield.toolbox._errors import InputError
 
 PARAMETERS = ("committed", "fraction")

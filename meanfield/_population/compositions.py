@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 
-from meanfield._population.policy import space_of, validate_policy, word_index
+from meanfield._population.policy_schema import validate_policy
 from meanfield._population.population import Population, as_population
 from meanfield._population.reaction_model import ReactionModel
+from meanfield._population.single_policy import space_of, word_index
 from meanfield.toolbox._errors import InputError
 from meanfield.toolbox._labels import values_in_order
 

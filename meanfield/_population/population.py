@@ -12,7 +12,7 @@ import xarray as xr
 
 from meanfield._population.memory import MemorySpace
 from meanfield._population.mixture import Mixture
-from meanfield._population.policy import policy_hash, single_policy, space_of, words_of
+from meanfield._population.single_policy import policy_hash, single_policy, space_of, words_of
 from meanfield.toolbox._arguments import real_number
 from meanfield.toolbox._errors import InputError
 from meanfield.toolbox._labels import values_in_order, word_coords

@@ -7,8 +7,9 @@ from importlib.metadata import version
 import numpy as np
 import xarray as xr
 
-from meanfield._population.policy import numbered_by_pair, policy_hash, space_of
+from meanfield._population.policy_schema import numbered_by_pair
 from meanfield._population.population import Population
+from meanfield._population.single_policy import policy_hash, space_of
 
 Option = str | int | float | bool | None
 

@@ -16,7 +16,7 @@ import xarray as xr
 from jaxtyping import Float
 
 from meanfield._population.memory import MemorySpace
-from meanfield._population.policy import single_policy, space_of
+from meanfield._population.single_policy import single_policy, space_of
 from meanfield.toolbox._errors import InputError
 
 Array = Any  # numpy.ndarray or jax.Array

@@ -15,9 +15,9 @@ from meanfield._fixed_points.fixed_points import fixed_points
 from meanfield._fixed_points.spectrum import leading_eigenvalues
 from meanfield._numerics.stability import stability
 from meanfield._population.compositions import consensus
-from meanfield._population.policy import each_policy
 from meanfield._population.population import Population, as_population
 from meanfield._population.provenance import stamp
+from meanfield._population.single_policy import each_policy
 from meanfield.toolbox._errors import InputError
 
 # True consensus states of the published policies leave [π]^2H with probability 4e-5 at most, the two that are none with

@@ -10,7 +10,7 @@ import numpy as np
 import xarray as xr
 
 from meanfield._population.memory import MemorySpace
-from meanfield._population.policy import validate_policy
+from meanfield._population.policy_schema import validate_policy
 from meanfield.datasets._archive import members
 from meanfield.datasets._fetch import download, find_local
 from meanfield.datasets._unpickle import unpickle_numbers

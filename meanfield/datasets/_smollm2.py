@@ -7,7 +7,7 @@ from importlib.resources import as_file, files
 import numpy as np
 import xarray as xr
 
-from meanfield._population.policy import validate_policy
+from meanfield._population.policy_schema import validate_policy
 from meanfield.toolbox._files import load
 
 FILE = "smollm2.nc"

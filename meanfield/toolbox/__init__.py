@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from meanfield._numerics.stability import stability_columns as stability_columns
     from meanfield._population.compositions import validate_composition as validate_composition
     from meanfield._population.observables import MIXED as MIXED
-    from meanfield._population.policy import labels_of as labels_of
-    from meanfield._population.policy import name_of as name_of
-    from meanfield._population.policy import policy_hash as policy_hash
-    from meanfield._population.policy import single_policy as single_policy
-    from meanfield._population.policy import space_of as space_of
-    from meanfield._population.policy import word_index as word_index
     from meanfield._population.population import as_population as as_population
     from meanfield._population.provenance import stamp as stamp
+    from meanfield._population.single_policy import labels_of as labels_of
+    from meanfield._population.single_policy import name_of as name_of
+    from meanfield._population.single_policy import policy_hash as policy_hash
+    from meanfield._population.single_policy import single_policy as single_policy
+    from meanfield._population.single_policy import space_of as space_of
+    from meanfield._population.single_policy import word_index as word_index
     from meanfield._tables.stability_table import CRITERIA as CRITERIA
     from meanfield.toolbox._arguments import LARGEST_SEED as LARGEST_SEED
     from meanfield.toolbox._arguments import check_level as check_level

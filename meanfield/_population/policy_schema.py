@@ -1,0 +1,157 @@
+"""The form of a policy, or of a stack of policies over model and pair, and its canonical order."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+import numpy as np
+import xarray as xr
+
+from meanfield._population.memory import MemorySpace
+from meanfield._population.reaction_model import ReactionModel
+from meanfield._population.tabulation import ROW_SUM_TOLERANCE
+from meanfield.toolbox._errors import InputError
+from meanfield.toolbox._expect import expect
+from meanfield.toolbox._labels import canonical_order, has_names
+from meanfield.toolbox._texts import validate_text, validate_words
+
+STACKED_DIMS = ("model", "pair")
+PLACES = {"model": -2, "pair": -1, "state": 1, "word": 2}  # of dims; others between them
+
+
+def validate_policy(policy: xr.Dataset, name: str = "policy") -> xr.Dataset:
+    """Check a policy, or a stack of policies over model and pair, and return it in canonical order.
+
+    A policy has a float variable `q` with dims state and word, values in [0, 1], rows that sum to 1 within 1e-9, as
+    many states as some memory length H has, and distinct words along `word`. The coordinates `state` and `word_number`
+    hold the numbers of states and words, so that `policy.isel(word=[1, 0])` is the same policy. Without them the order
+    of the array counts.
+
+    A stack of several pairs has numbers along `word` and the words of each pair in `word_label` (pair, word). This
+    gives one policy of it, or one result, its words:
+
+        stack.sel(model="gpt-4o", pair="woman/man").set_index(word="word_label")
+
+    `xr.concat(policies, "pair", join="outer")` lays the words of all pairs side by side, each pair NaN at the words of
+    the others; such a stack is accepted and returned with numbers along `word`.
+
+    Returns
+    -------
+    The policy with dims (model, pair, state, word), states and words in the order of their numbers.
+
+    Raises
+    ------
+    InputError
+        If it is not a policy, or a state or word is missing, unknown or repeated.
+
+    See Also
+    --------
+    policy_extraction.check_policy : doubts about the measurement behind it
+    """
+    if isinstance(policy, ReactionModel):
+        raise InputError(f"{name} is a ReactionModel: only solve, fixed_points and spectrum take reaction models")
+    expect(policy, "policy", name)
+    policy = numbered_by_pair(policy, name)
+    _validate_dims(policy, name)
+    _validate_labels(policy, name)
+    policy = _numbered(transposed(canonical_order(policy, name)))
+    _validate_probabilities(policy["q"], name)
+    return policy
+
+
+def numbered_by_pair(policy: xr.Dataset, name: str = "policy") -> xr.Dataset:
+    """Each pair with its own words, where `xr.concat` laid those of all pairs side by side."""
+    numbers = policy.coords.get("word_number")
+    if numbers is None or set(numbers.dims) != {"pair", "word"} or not has_names(policy):
+        return policy
+    parts: list[xr.Dataset] = []
+    for place in range(policy.sizes["pair"]):
+        one, order = policy.isel(pair=place), numbers.transpose("pair", "word").values[place]
+        one = one.isel(word=np.argsort(order, kind="stable")[: np.count_nonzero(~np.isnan(order))])
+        words = one["word"].values.astype(str)
+        coords = {"word": np.arange(len(words)), "word_label": ("word", words)}
+        parts.append(one.drop_vars(("word_number", "word_label"), errors="ignore").assign_coords(coords))
+    if len(sizes := sorted({one.sizes["word"] for one in parts})) > 1:
+        raise InputError(f"{name} has pairs of {sizes} words: expected the same number for each")
+    by_pair = [
+        str(key) for key, one in policy.coords.items() if "pair" in one.dims and key not in ("pair", "word_number")
+    ]
+    return xr.concat(parts, "pair", coords=sorted({*by_pair, "word_label"}), compat="override", join="exact")
+
+
+def transposed(policy: xr.Dataset) -> xr.Dataset:
+    # To look takes a tenth of the time of a transposition that changes nothing.
+    if all(list(one.dims) == sorted(one.dims, key=_place) for one in policy.variables.values()):
+        return policy
+    return policy.transpose(*STACKED_DIMS, ..., "state", "word", missing_dims="ignore")
+
+
+def _place(dim: Hashable) -> int:
+    return PLACES.get(str(dim), 0)
+
+
+def _numbered(policy: xr.Dataset) -> xr.Dataset:
+    """With all coordinates along states and words, and `q` in C order, so that sums are rounded alike."""
+    absent = {dim: np.arange(policy.sizes[dim]) for dim in ("state", "word") if dim not in policy.coords}
+    if "word_number" not in policy.coords:  # it stays where a user makes the words the labels along `word`
+        absent["word_number"] = ("word", np.arange(policy.sizes["word"]))
+    policy = policy.assign_coords(absent) if absent else policy
+    q = policy["q"]
+    return policy if q.values.flags.c_contiguous else policy.assign(q=q.copy(data=np.ascontiguousarray(q.values)))
+
+
+def _validate_dims(policy: xr.Dataset, name: str) -> None:
+    dims = set(policy["q"].dims)
+    if not {"state", "word"} <= dims or not dims <= {"state", "word", *STACKED_DIMS}:
+        raise InputError(
+            f"{name}.q has dims {policy['q'].dims}: expected state and word, and model and pair in a stack"
+        )
+    for dim in dims - {"state", "word"}:
+        if dim not in policy.coords or len(set(policy[dim].values.ravel())) < policy.sizes[dim]:
+            raise InputError(f"{name} has a dim {dim}: expected a coordinate of distinct names along it")
+    for dim in STACKED_DIMS:
+        if dim in policy.coords and policy[dim].dims != ((dim,) if dim in dims else ()):
+            raise InputError(f"{name}.{dim} has dims {policy[dim].dims}: expected one name, or one for each policy")
+    space = MemorySpace.from_sizes(policy.sizes["state"], policy.sizes["word"])
+    length = policy.attrs.get("memory_length", space.memory_length)
+    if not np.array_equal(length, space.memory_length):
+        raise InputError(
+            f"{name} has attrs['memory_length'] = {length}: expected {space.memory_length} for {space.n_states} states"
+        )
+
+
+def _validate_labels(policy: xr.Dataset, name: str) -> None:
+    found = [key for key in ("word_label", "word") if key in policy.coords and (key != "word" or has_names(policy))]
+    if not found:
+        raise InputError(f"{name} has no words: expected them along word, or in word_label (pair, word)")
+    labels = policy.variables[found[0]]
+    if "word" not in labels.dims or not set(labels.dims) <= {"pair", "word"}:
+        raise InputError(f"{name}.word_label has dims {labels.dims}: expected (word) or (pair, word)")
+    for words in labels.transpose(..., "word").values.reshape(-1, policy.sizes["word"]).tolist():
+        validate_words(words, f"{name}.{found[0]}")
+    for dim in STACKED_DIMS:
+        for label in policy[dim].values.ravel().tolist() if dim in policy.coords else ():
+            validate_text(label, f"{name}.{dim}")
+
+
+def _validate_probabilities(q: xr.DataArray, name: str) -> None:
+    values = q.values
+    if values.dtype != np.float64:
+        raise InputError(f"{name}.q has dtype {values.dtype}: expected float64")
+    # A stack of unequal sets has combinations of model and pair that were never measured.
+    absent = np.isnan(values).all((-2, -1), keepdims=True) & (q.ndim > 2)
+    wrong = ~((values >= 0) & (values <= 1) | absent)
+    if wrong.any():
+        raise InputError(f"{name}.q{_where(q, wrong)} = {values[wrong][0]}: expected a probability in [0, 1]")
+    sums = values.sum(-1)
+    wrong = np.abs(sums - 1) > ROW_SUM_TOLERANCE
+    if wrong.any():
+        raise InputError(f"{name}.q{_where(q[..., 0], wrong)} sums to {sums[wrong][0]} over the words: expected 1")
+
+
+def _where(array: xr.DataArray, mask: np.ndarray) -> str:
+    first = np.argwhere(mask)[0]
+    labels = (
+        f"{dim}={array[dim].values[i] if dim in array.coords else i}" for dim, i in zip(array.dims, first, strict=True)
+    )
+    return f"[{', '.join(labels)}]"
