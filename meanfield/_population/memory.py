@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache, cached_property
 
 import numpy as np
 
@@ -50,6 +51,7 @@ class MemorySpace:
             )
 
     @classmethod
+    @cache
     def from_sizes(cls, n_states: int, n_words: int) -> MemorySpace:
         """The space with `n_states` states, S = Σ_{h≤H} W^{2h}; InputError where no H fits."""
         if n_words < 2:
@@ -62,7 +64,7 @@ class MemorySpace:
             raise InputError(f"{n_states} states with {n_words} words: expected Σ_h W^(2h) states, that is {sizes}, …")
         return space
 
-    @property
+    @cached_property
     def n_digits(self) -> int:
         """W², the number of outcomes of one interaction."""
         return self.n_words**2
@@ -71,12 +73,12 @@ class MemorySpace:
         """The first state that remembers `length` interactions."""
         return (self.n_digits**length - 1) // (self.n_digits - 1)
 
-    @property
+    @cached_property
     def n_states(self) -> int:
         """S, the number of states."""
         return self.offset(self.memory_length + 1)
 
-    @property
+    @cached_property
     def n_full(self) -> int:
         """W^{2H}, the number of states with a full memory; they are the last ones."""
         return self.n_digits**self.memory_length

@@ -194,10 +194,9 @@ def prompt_files(name: str, random: np.random.Generator) -> None:
         loaded.prompt(("a", "b"), [("a", "b")], Payoffs())
 
 
-COMMANDS = (
-    *(command.name or command.callback.__name__ for command in cli.app.registered_commands if command.name != "demo"),
-    *("nothing", "--help", ""),
-)
+NAMES = [command.name or command.callback.__name__ for command in cli.app.registered_commands]
+# The demo measures a language model, for minutes and with more than 2 GB.
+COMMANDS = (*(name for name in NAMES if name != "demo"), "nothing", "--help", "")
 OPTIONS = (
     *("--out", "-o", "--model", "--pair", "-n", "--n-agents", "--runs", "--seed", "--max-rounds", "--record-rounds"),
     *("--rounds", "--csv", "--latex", "--all-criteria", "--words", "-H", "--memory-length", "--temperature", "--path"),
