@@ -13,6 +13,7 @@ their eigenvalues and a stability table. Results are labelled `xarray.Dataset`s.
 - Observables of a word share: `convention`, `success_rate`, `entropy`.
 - Other games: `ReactionModel`, which `solve`, `fixed_points` and `spectrum` also accept, `reaction_model`,
   `reaction_protocol`.
+- Drawings: `plot`, of any result.
 - Tables and files: `stability_report`, `describe_stability`, `write_stability_csv`, `write_stability_latex`, `load`,
   `save`, `cache_folder`, `datasets`.
 - Errors, all of them `MeanfieldError`: `InputError`, `ModelError`, its special case `UnparsedError`, `StorageError`,
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from meanfield._fixed_points.spectrum import spectrum as spectrum
     from meanfield._parameters.bifurcation import bifurcation as bifurcation
     from meanfield._parameters.critical_mass import critical_mass as critical_mass
+    from meanfield._plot.plot import plot as plot
     from meanfield._population.compositions import consensus as consensus
     from meanfield._population.compositions import empty_memories as empty_memories
     from meanfield._population.drift import TIME_PER_ROUND as TIME_PER_ROUND

@@ -1,0 +1,90 @@
+"""The panels of a result, and the axes into which they are drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
+
+from meanfield._plot.words import model_name, words_in
+from meanfield.toolbox._errors import InputError
+from meanfield.toolbox._labels import canonical_order
+
+MOST_PANELS = 100
+COLUMNS = 4
+MODEL_AND_PAIR = ("model", "pair")
+
+
+def panels_of(result: xr.Dataset, by: Sequence[str]) -> list[xr.Dataset]:
+    """The part of the result for each panel, one for each combination of labels along these dims.
+
+    Combinations without a single number, as of a model and a pair that were never measured, have no panel.
+    """
+    dims = [dim for dim in by if dim in result.dims]
+    places = [dict(zip(dims, place, strict=True)) for place in product(*(range(result.sizes[dim]) for dim in dims))]
+    if len(places) > MOST_PANELS:
+        raise InputError(f"result has {len(places)} panels over {', '.join(dims)}: select at most {MOST_PANELS}")
+    parts = [canonical_order(result.isel(place), "result") for place in places]
+    parts = [part for part in parts if not dims or _measured(part)]
+    if not parts:
+        raise InputError("result holds no numbers: there is nothing to draw")
+    return parts
+
+
+def _measured(part: xr.Dataset) -> bool:
+    arrays = [array for array in part.data_vars.values() if array.dtype.kind == "f"]
+    return not arrays or any(bool(array.notnull().any()) for array in arrays)
+
+
+def axes_for(number: int, ax: Any) -> np.ndarray:
+    """As many axes as panels: those given, or new ones of a figure with at most four in a row."""
+    if ax is not None:
+        return _given(number, ax)
+    columns = min(COLUMNS, number)
+    rows = -(-number // columns)
+    width, height = plt.rcParams["figure.figsize"]
+    size = (width, height) if number == 1 else (0.45 * width * columns, 0.5 * height * rows)
+    figure, grid = plt.subplots(rows, columns, figsize=size, squeeze=False, layout="constrained")
+    for axes in grid.ravel()[number:]:
+        figure.delaxes(axes)
+    return grid.ravel()[:number]
+
+
+def _given(number: int, ax: Any) -> np.ndarray:
+    given = np.atleast_1d(np.asarray(ax, dtype=object)).ravel()
+    for one in given:
+        if not isinstance(one, Axes):
+            raise InputError(f"ax holds a {type(one).__name__}: expected matplotlib axes")
+    if len(given) != number:
+        raise InputError(f"ax holds {len(given)} axes: expected {number}, one for each panel of the result")
+    return given
+
+
+def write_titles(axes: Sequence[Axes], parts: Sequence[xr.Dataset], by: Sequence[str], *, new: bool) -> None:
+    """Over each panel the labels that tell it from others; over a new figure those that its panels share."""
+    labels = [{dim: _label(part, dim) for dim in dict.fromkeys((*MODEL_AND_PAIR, *by))} for part in parts]
+    shared = {dim for dim in labels[0] if len({one[dim] for one in labels}) == 1}
+    if len(parts) == 1:
+        shared = set()
+    for one, label in zip(axes, labels, strict=True):
+        if not one.get_title():
+            one.set_title(", ".join(text for dim, text in label.items() if text and dim not in shared))
+    common = ", ".join(text for dim, text in labels[0].items() if text and dim in shared)
+    if new and common:
+        axes[0].figure.suptitle(common)
+
+
+def _label(part: xr.Dataset, dim: str) -> str:
+    if dim not in part.coords or part[dim].dims:
+        return ""
+    label = part[dim].item()
+    if dim == "model":
+        return model_name(label)
+    if dim == "pair":
+        return "{" + ", ".join(words_in(part) or str(label).split("/")) + "}"
+    return f"{dim} {label:g}" if isinstance(label, float) else f"{dim} {label}"

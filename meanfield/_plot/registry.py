@@ -1,0 +1,62 @@
+"""The views of each kind of result: which function draws a panel, and which dims become panels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import NamedTuple
+
+import xarray as xr
+
+from meanfield._plot import views
+from meanfield.toolbox._errors import InputError
+
+Draw = Callable[..., None]
+
+
+class View(NamedTuple):
+    """How one view of a result is drawn.
+
+    `draw(axes, part, colours, **style)` draws the part of the result for one panel. `colours` has a colour for each
+    word; `style` goes to the artists that matter most. `by` are the dims along which a result is cut into panels.
+    """
+
+    draw: Draw
+    by: tuple[str, ...]
+
+
+VIEWS: dict[str, dict[str, View]] = {}
+
+
+def draws(*kinds: str, view: str, by: tuple[str, ...] = ("model", "pair")) -> Callable[[Draw], Draw]:
+    """Decorator: the function draws this view of these kinds of results. The first view of a kind is its default."""
+
+    def register(draw: Draw) -> Draw:
+        for kind in kinds:
+            VIEWS.setdefault(kind, {})[view] = View(draw, by)
+        return draw
+
+    return register
+
+
+@cache
+def _import_views() -> None:
+    """Every module of views registers them when it is imported, with matplotlib, which takes half a second."""
+    for module in iter_modules(views.__path__):
+        import_module(f"{views.__name__}.{module.name}")
+
+
+def view_of(result: object, name: str | None) -> View:
+    """The view of that name, by default the first one; InputError if the kind of result or the view is unknown."""
+    if not isinstance(result, xr.Dataset):
+        raise InputError(f"result is a {type(result).__name__}: expected a Dataset that a function here returned")
+    _import_views()
+    kind = str(result.attrs.get("kind"))
+    if kind not in VIEWS:
+        raise InputError(f"result has attrs['kind'] = {kind}: expected one of {', '.join(sorted(VIEWS))}")
+    known = VIEWS[kind]
+    if name is not None and name not in known:
+        raise InputError(f"view = {name!r}: expected {' or '.join(known)} for the kind {kind}")
+    return known[name or next(iter(known))]

@@ -1,0 +1,57 @@
+"""Colours of words and names of models: a word has one colour in all panels of a figure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import matplotlib as mpl
+import numpy as np
+import xarray as xr
+
+# Okabe and Ito's colours, which colour-blind readers can distinguish; yellow, hard to see on white, comes last.
+PALETTE = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#000000", "#f0e442")
+NEUTRAL = "0.45"
+MODELS = {
+    "gpt-4o": "GPT-4o",
+    "gpt-5.4": "GPT-5.4",
+    "llama31_70B": "Llama 3.1 70B",
+    "phi_4": "Phi-4",
+    "QWQ_32B": "QwQ-32B",
+}
+
+
+def words_in(part: xr.Dataset) -> tuple[str, ...]:
+    """The words of a panel, number 0 first; () where it has none."""
+    for name in ("word_label", "word"):
+        if name in part.coords and part[name].ndim == 1 and part[name].dtype.kind in "UOT":
+            return tuple(str(word) for word in part[name].values)
+    return ()
+
+
+def word_colours(panels: Iterable[Sequence[str]]) -> dict[str, str]:
+    """A colour for each word, given the words of each panel.
+
+    The words of a panel differ in their colours, and a word keeps its colour from panel to panel. Panels that share no
+    word share the colours.
+    """
+    panels = [tuple(words) for words in panels]
+    together: dict[str, set[str]] = {}
+    for words in panels:
+        for word in words:
+            together.setdefault(word, set()).update(words)
+    most = max((len(others) for others in together.values()), default=0)
+    palette = PALETTE if most <= len(PALETTE) else _many(most)
+    colours: dict[str, str] = {}
+    for word, others in together.items():
+        taken = {colours[other] for other in others if other in colours}
+        colours[word] = next(colour for colour in palette if colour not in taken)
+    return colours
+
+
+def _many(number: int) -> list[str]:
+    return [mpl.colors.to_hex(colour) for colour in mpl.colormaps["turbo"](np.linspace(0.03, 0.97, number))]
+
+
+def model_name(name: object) -> str:
+    """A model's name as the papers write it."""
+    return MODELS.get(str(name), str(name))
