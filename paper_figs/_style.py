@@ -45,12 +45,14 @@ def styled(draw: Callable[P, R]) -> Callable[P, R]:
     return mpl.rc_context(STYLE)(draw)
 
 
-def grid_of_panels(n_panels: int, *, width: float = 2.6, height: float = 2.1) -> tuple[Figure, list]:
+def grid_of_panels(
+    n_panels: int, *, width: float = 2.6, height: float = 2.1, sharey: bool = True
+) -> tuple[Figure, list]:
     """A figure with `n_panels` axes, at most four per row; the unused places are blank."""
     columns = min(4, n_panels)
     rows = -(-n_panels // columns)
     size = (width * columns + 0.6, height * rows + 0.6)
-    figure, axes = plt.subplots(rows, columns, figsize=size, sharex=True, sharey=True, squeeze=False)
+    figure, axes = plt.subplots(rows, columns, figsize=size, sharex=True, sharey=sharey, squeeze=False)
     flat = list(axes.ravel())
     for axis in flat[n_panels:]:
         axis.set_axis_off()

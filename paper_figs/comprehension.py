@@ -9,17 +9,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import matplotlib.pyplot as plt
-import numpy as np
 import xarray as xr
-from matplotlib.patches import Patch
 
 import meanfield
 from meanfield.toolbox import expect
 from paper_figs._script import arguments
-from paper_figs._style import FIRST_WORD, SECOND_WORD, model_title, styled, write_figure
-
-# The groups of questions of [004] Table S2, in colours that colour-blind readers can distinguish.
-COLOURS = {"Rules": FIRST_WORD, "Time": SECOND_WORD, "State": "#009e73"}
+from paper_figs._style import model_title, styled, write_figure
 
 
 @styled
@@ -44,18 +39,13 @@ def draw(results: xr.Dataset | Sequence[xr.Dataset], path: str | Path) -> Path:
     height = 2.3 * len(panels) + 0.7
     figure, axes = plt.subplots(len(panels), 1, figsize=(5.6, height), sharex=True, squeeze=False)
     for axis, one in zip(axes[:, 0], panels, strict=True):
-        place = np.arange(one.sizes["question"])
-        colours = [COLOURS[category] for category in one["category"].values]
-        axis.bar(place, one["accuracy"], 0.7, yerr=one["standard_error"], capsize=3, color=colours)
-        # Answers that failed by their form, not by their content
-        axis.scatter(place, one["malformed"].mean("agent"), marker="_", s=90, color="black", label="not in the format")
-        axis.set_ylim(0, 1.08)
-        axis.set_ylabel("accuracy")
+        meanfield.plot(one, ax=axis)
         axis.set_title(f"{model_title(one)}, {one.sizes['agent']} random memories")
-        axis.set_xticks(place, one["question"].values, rotation=30, ha="right")
-    groups = [Patch(color=colour) for colour in COLOURS.values()]
-    marks, names = axes[0, 0].get_legend_handles_labels()
-    figure.legend([*groups, *marks], [*COLOURS, *names], loc="outside upper center", ncols=4)
+    legends = [axis.get_legend() for axis in axes[:, 0]]
+    names = [text.get_text() for text in legends[0].get_texts()]
+    figure.legend(legends[0].legend_handles, names, loc="outside upper center", ncols=4)
+    for legend in legends:
+        legend.remove()
     return write_figure(figure, path)
 
 

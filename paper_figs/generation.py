@@ -11,8 +11,6 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 import xarray as xr
-from matplotlib.axes import Axes
-from scipy.stats import norm
 
 import meanfield
 from meanfield import InputError
@@ -22,7 +20,6 @@ from paper_figs._style import FIRST_WORD, SECOND_WORD, model_title, styled, writ
 from validation.comparison import wilson_interval
 from validation.naming_game import CONVENTIONS
 
-BINS = np.linspace(0, 1, 21)  # of p-values, so that an alarm is the first bin
 LEVEL = 0.95
 
 
@@ -45,64 +42,17 @@ def draw(test: xr.Dataset, path: str | Path) -> Path:
     expect(test, "generation_test", "test")
     test = canonical_order(test, "test")
     figure, (values, shares, deviations) = plt.subplots(1, 3, figsize=(10.2, 3.3))
-    _p_values(values, test)
-    _shares(shares, test)
-    _deviations(deviations, test)
+    for axis, view in ((values, "p_values"), (shares, "shares"), (deviations, "deviations")):
+        meanfield.plot(test, ax=axis, view=view)
+        axis.legend(loc="upper left" if axis is shares else "upper right")
+    a, z = test.attrs, test["deviation"].isel(word=0)
+    values.set_title(f"{test['alarms'].item()} of {test.sizes['state']} states with p < {a['option_alarm']:g}")
+    shares.set_title("generated words and policy")
+    deviations.set_title(f"mean {z.mean().item():.2f}, standard deviation {z.std().item():.2f}")
     words = "{" + ", ".join(map(str, test["word_label"].values)) + "}"
-    n, temperature = test.attrs["option_n"], test.attrs["option_temperature"]
+    n, temperature = a["option_n"], a["option_temperature"]
     figure.suptitle(f"{model_title(test)} {words}: {n} generated words a state, T = {temperature:g}")
     return write_figure(figure, path)
-
-
-def _p_values(axis: Axes, test: xr.Dataset) -> None:
-    p = test["p_value"].values
-    axis.hist(p[~np.isnan(p)], BINS, color="0.75")
-    low, high = test["alarm_interval"].values
-    middle = (BINS[0] + BINS[1]) / 2
-    expected = test["expected_alarms"].item()
-    level = 100 * test.attrs["option_alarm_level"]
-    axis.errorbar(
-        [middle],
-        [expected],
-        yerr=[[expected - low], [high - expected]],
-        fmt="o",
-        ms=4,
-        capsize=3,
-        color=SECOND_WORD,
-        label=f"false alarms expected, {level:g} % interval",
-    )
-    axis.set_xlabel("p-value of the exact test")
-    axis.set_ylabel("memory states")
-    axis.margins(y=0.25)  # for the legend
-    axis.set_title(f"{test['alarms'].item()} of {p.size} states with p < {test.attrs['option_alarm']:g}")
-    axis.legend(loc="upper right")
-
-
-def _shares(axis: Axes, test: xr.Dataset) -> None:
-    first = test.isel(word=0)
-    share = (first["count"] / test["count"].sum("word")).values
-    distance = np.abs(first["share_interval"].transpose("bound", "state").values - share)
-    axis.plot([0, 1], [0, 1], color="0.6", lw=0.8)
-    axis.errorbar(first["q"], share, yerr=distance, fmt="o", ms=2.5, lw=0.7, color=FIRST_WORD)
-    word = str(test["word_label"].values[0])
-    axis.set_xlabel(f"probability of '{word}' in the policy")
-    axis.set_ylabel(f"share of '{word}' among generated words")
-    axis.set_title(f"{100 * test.attrs['option_share_level']:g} % intervals")
-
-
-def _deviations(axis: Axes, test: xr.Dataset) -> None:
-    z = test["deviation"].isel(word=0).values
-    z = z[~np.isnan(z)]
-    edge = max(4.0, float(np.abs(z).max(initial=0)))
-    bins = np.linspace(-edge, edge, 25)
-    grid = np.linspace(-edge, edge, 200)
-    axis.hist(z, bins, color="0.75")
-    axis.plot(grid, z.size * (bins[1] - bins[0]) * norm.pdf(grid), color="black", lw=1, label="normal law")
-    axis.set_xlabel("deviation in standard deviations")
-    axis.set_ylabel("memory states")
-    axis.margins(y=0.2)
-    axis.set_title(f"mean {z.mean():.2f}, standard deviation {z.std():.2f}")
-    axis.legend(loc="upper right")
 
 
 def live_consensus(population: xr.Dataset, convention: str = "004") -> np.ndarray:

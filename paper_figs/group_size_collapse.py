@@ -6,16 +6,11 @@ python -m paper_figs.group_size_collapse group_size.nc group_size_law.png
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
 from pathlib import Path
 
-import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 import xarray as xr
-from matplotlib.axes import Axes
-from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
-from scipy.special import ndtr
 
 import meanfield
 from meanfield import InputError
@@ -23,10 +18,8 @@ from meanfield.toolbox import canonical_order, expect
 from paper_figs._script import arguments
 from paper_figs._style import model_title, styled, write_figure
 
-# κ is ordered, so the colours are too; yellow, hard to see on white, is left out, and black is the theory.
-KAPPAS = mpl.colormaps["viridis_r"]
-FIRST_COLOUR = 0.12
 LINE_LENGTH = 140
+POINTS = {"markersize": 3, "linewidth": 0.9, "capsize": 1.5}
 
 
 @styled
@@ -56,65 +49,21 @@ def draw(bias: xr.Dataset, path: str | Path) -> Path:
     if not has_law.any():
         raise InputError("bias has no policy with both a group-size law and simulated runs: there is nothing to draw")
     drawn, left_out = bias.isel(pair=has_law), bias.isel(pair=~has_law)
-    drawn = drawn.isel(pair=np.argsort(-drawn["kappa"].values))
     one_model = len(set(bias["model"].values)) == 1
     figure, (by_size, by_noise) = plt.subplots(1, 2, figsize=(8.6, 3.9), sharey=True)
-    _against_size(by_size, drawn, one_model)
-    _against_noise(by_noise, drawn)
+    meanfield.plot(drawn, by_size, **POINTS)
+    meanfield.plot(drawn, by_noise, view="collapse", **POINTS)
+    (curve,) = (line for line in by_noise.lines if line.get_label() == "Φ(κ√N)")
+    by_noise.legend(handles=[curve], loc="lower right")
+    by_noise.set(title="", ylabel="")
+    by_size.set(title="")
+    by_size.get_legend().remove()
     title = "strong over weak word, κ"
     figure.legend(*by_size.get_legend_handles_labels(), loc="outside right center", title=title, alignment="left")
     model = model_title(bias.isel(pair=0)) if one_model else ""
     figure.suptitle(f"Group-size law (lines) and simulations, {model}".removesuffix(", "))
     figure.supxlabel(_caption(drawn, left_out, one_model), fontsize=7.5, x=0.01, ha="left")
     return write_figure(figure, path)
-
-
-def _each(drawn: xr.Dataset) -> Iterator[tuple[tuple[float, ...], xr.Dataset]]:
-    """Policies by falling κ, each with its colour."""
-    colours = KAPPAS(np.linspace(1, FIRST_COLOUR, drawn.sizes["pair"]))
-    for i, colour in enumerate(colours):
-        yield tuple(colour), drawn.isel(pair=i)
-
-
-def _against_size(axis: Axes, drawn: xr.Dataset, one_model: bool) -> None:
-    for colour, one in _each(drawn):
-        axis.plot(one["n_agents"], one["probability"], color=colour, lw=0.9)
-        _points(axis, one["n_agents"].values, one, colour, _label(one, one_model))
-    _logarithmic(axis, "number of agents N")
-    axis.set_ylabel("fraction of runs that end at the strong word")
-
-
-def _against_noise(axis: Axes, drawn: xr.Dataset) -> None:
-    scaled = (drawn["kappa"] * np.sqrt(drawn["n_agents"])).values
-    grid = np.geomspace(scaled.min() / 1.1, scaled.max() * 1.1, 400)
-    for colour, one in _each(drawn):
-        _points(axis, one["kappa"].item() * np.sqrt(one["n_agents"].values), one, colour)
-    # Above the points, which would hide it
-    axis.plot(grid, ndtr(grid), color="black", lw=1.1, zorder=3, label="Φ(κ√N)")
-    _logarithmic(axis, "κ√N")
-    axis.legend(loc="lower right")
-
-
-def _points(axis: Axes, x: np.ndarray, one: xr.Dataset, colour: tuple[float, ...], label: str | None = None) -> None:
-    distance = np.abs(one["interval"].transpose("bound", "n_agents").values - one["simulated"].values)
-    axis.errorbar(x, one["simulated"], yerr=distance, fmt="o", ms=3, lw=0.9, capsize=1.5, color=colour, label=label)
-
-
-def _logarithmic(axis: Axes, label: str) -> None:
-    axis.set_xscale("log")
-    # Labels at 1, 2 and 5, in plain digits: sizes need not span a decade.
-    axis.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    axis.xaxis.set_major_formatter(StrMethodFormatter("{x:,g}"))
-    axis.xaxis.set_minor_formatter(NullFormatter())
-    axis.tick_params(axis="x", labelsize=8)
-    axis.set_xlabel(label)
-
-
-def _label(one: xr.Dataset, one_model: bool) -> str:
-    strong = str(one["strong_word"].item())
-    (weak,) = (word for word in map(str, one["word_label"].values) if word != strong)
-    model = "" if one_model else f"{model_title(one)}: "
-    return f"{model}{strong} over {weak}, {one['kappa'].item():.3f}"
 
 
 def _caption(drawn: xr.Dataset, left_out: xr.Dataset, one_model: bool) -> str:

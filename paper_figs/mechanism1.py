@@ -9,20 +9,13 @@ import textwrap
 from pathlib import Path
 
 import matplotlib.pyplot as plt
-import numpy as np
 import xarray as xr
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, NullFormatter, NullLocator, StrMethodFormatter
 
 import meanfield
 from meanfield.toolbox import expect
 from paper_figs._script import arguments
-from paper_figs._style import FIRST_WORD, SECOND_WORD, styled, write_figure
-from validation.comparison import wilson_interval
+from paper_figs._style import styled, write_figure
 
-LEVEL = 0.95
-NORMAL = 1.959963984540054
 LINE_LENGTH = 150
 
 
@@ -47,61 +40,14 @@ def draw(fit: xr.Dataset, phases: xr.Dataset, path: str | Path) -> Path:
     expect(fit, "mechanism1_fit", "fit")
     expect(phases, "random_field_phase_diagram", "phases")
     figure, (polarised, accuracy, phase) = plt.subplots(1, 3, figsize=(9.6, 3.5))
-    _polarised(polarised, fit)
-    _accuracy(accuracy, fit)
-    _phases(figure, phase, phases)
+    meanfield.plot(fit, ax=polarised, view="polarization")
     polarised.legend(loc="lower right")
+    meanfield.plot(fit, ax=accuracy, view="accuracy")
+    accuracy.get_legend().remove()
+    meanfield.plot(phases, ax=phase, view="bistable")
+    phase.set_title("samples of fields, by Eq. 9")
     figure.supxlabel(_caption(fit), fontsize=7.5, x=0.01, ha="left")
     return write_figure(figure, path)
-
-
-def _curves(axis: Axes, fit: xr.Dataset, fitted: xr.DataArray, paper: xr.DataArray) -> None:
-    axis.plot(fit["n_agents"], fitted, color=FIRST_WORD, lw=1.6, label="fitted here")
-    axis.plot(fit["n_agents"], paper, color=SECOND_WORD, lw=1.2, ls="--", label="parameters of [002]")
-
-
-def _polarised(axis: Axes, fit: xr.Dataset) -> None:
-    one = fit.sel(endpoint="polarization")
-    _curves(axis, fit, one["fitted"], one["paper"])
-    share = one["measured"].values
-    counts = np.round(share * fit["seeds"].values)
-    ends = [wilson_interval(c, int(n), LEVEL) for c, n in zip(counts, fit["seeds"].values, strict=True)]
-    distance = np.abs(np.array(ends, dtype=float).T - share)
-    axis.errorbar(fit["n_agents"], share, yerr=distance, fmt="o", ms=4, capsize=2, color="black", label="measured")
-    _by_size(axis, fit["n_agents"].values)
-    axis.set_ylim(0, 1)
-    axis.set_title("polarised ends, fraction of runs")
-
-
-def _accuracy(axis: Axes, fit: xr.Dataset) -> None:
-    _curves(axis, fit, fit["fitted_accuracy"], fit["paper_accuracy"])
-    bars = NORMAL * fit["measured_accuracy_error"]
-    axis.errorbar(fit["n_agents"], fit["measured_accuracy"], yerr=bars, fmt="o", ms=4, capsize=2, color="black")
-    _by_size(axis, fit["n_agents"].values)
-    axis.set_ylim(0, 1)
-    axis.set_title("collective mean accuracy")
-
-
-def _phases(figure: Figure, axis: Axes, phases: xr.Dataset) -> None:
-    """The fraction of field samples with stable states on both sides."""
-    bistable = phases["bistable"].transpose("J", "n_agents")
-    sizes = phases["n_agents"].values
-    places = np.arange(len(sizes))  # a cell must be as wide for N = 4 as for N = 128
-    mesh = axis.pcolormesh(places, phases["J"], bistable, shading="nearest", cmap="viridis", vmin=0, vmax=1)
-    axis.set_xticks(places, [f"{n:g}" for n in sizes])
-    axis.set_xlabel("number of agents N")
-    axis.set_ylabel("coupling J")
-    axis.set_title("samples with a truth and a rival state")
-    figure.colorbar(mesh, ax=axis)
-
-
-def _by_size(axis: Axes, sizes: np.ndarray) -> None:
-    axis.set_xscale("log")
-    axis.xaxis.set_major_locator(FixedLocator(list(sizes)))
-    axis.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
-    axis.xaxis.set_minor_locator(NullLocator())
-    axis.xaxis.set_minor_formatter(NullFormatter())
-    axis.set_xlabel("number of agents N")
 
 
 def _caption(fit: xr.Dataset) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -22,10 +23,9 @@ from paper_figs._script import arguments
 from paper_figs._style import styled, write_figure
 from validation.norms._compare import differing_options
 
-EVENTS = {"thoughts": "#56b4e9", "conflicts": "#d55e00", "chats": "#009e73"}
-SHARES = {"accepted": "#0072b2", "complying": "#e69f00"}
+EVENTS = ("thoughts", "conflicts", "chats")
 NORMS = {"smoking": "no smoking indoors", "noise": "be quiet in public", "tipping": "tipping after meals"}
-MIDDLE = (0.25, 0.75)
+THEORY = {"color": "black", "linestyle": "--", "linewidth": 0.9, "label": "_rate equation"}
 HOURS = 24
 BINS_PER_DAY = 12
 
@@ -63,7 +63,7 @@ def draw(simulations: Sequence[xr.Dataset], curves: xr.Dataset, path: str | Path
         panel.set_title(f"{NORMS.get(name, name)} ({one['kind'].item()})")
         panel.label_outer()
     panels[0].set_ylabel("share of the agents")
-    panels[0].legend(loc="best")
+    _legend(panels[0], loc="best")
     n_agents, number = _size(next(iter(runs.values())))
     several = f"{number:,} simulated societies of {n_agents:,} agents: mean, and the middle half of the runs"
     figure.suptitle(several if number > 1 else f"One simulated society of {n_agents:,} agents")
@@ -98,21 +98,19 @@ def _events(axis: Axes, runs: dict[str, xr.Dataset], curves: xr.Dataset) -> None
     """Per hour in the whole society, as the paper counts them."""
     last = min(float(one["time"][-1]) for one in runs.values())
     edges = np.linspace(0, last, max(1, round(last * BINS_PER_DAY)) + 1)
-    middle, width = (edges[1:] + edges[:-1]) / 2, (edges[1] - edges[0]) * HOURS
-    n_agents, _ = _size(next(iter(runs.values())))
-    theory = curves.sel(behaviour=list(runs)).sum("behaviour")
-    for name, colour in EVENTS.items():
-        hourly = sum(_between(one, name, edges) for one in runs.values()) / width
-        axis.plot(middle, hourly.mean(0), color=colour, label=name)
-        axis.fill_between(middle, *np.quantile(hourly, MIDDLE, axis=0), color=colour, alpha=0.2, lw=0)
-    for k, name in enumerate(EVENTS):
-        label = None if k else "rate equation"
-        axis.plot(theory["time"], theory[name] * n_agents / HOURS, "--", color="black", lw=0.9, label=label)
+    first = next(iter(runs.values()))
+    hourly = xr.Dataset(coords={"time": (edges[1:] + edges[:-1]) / 2}, attrs=first.attrs)
+    for name in EVENTS:
+        total = sum(_between(one, name, edges) for one in runs.values())
+        hourly[name] = (("run", "time"), total / ((edges[1] - edges[0]) * HOURS))
+    n_agents, _ = _size(first)
+    theory = curves[list(EVENTS)].sel(behaviour=list(runs)).sum("behaviour") * n_agents / HOURS
+    meanfield.plot(hourly, ax=axis, view="events")
+    meanfield.plot(theory.assign_attrs(curves.attrs), ax=axis, view="events", **THEORY)
     axis.set_xlim(0, last)
     axis.set_ylim(0, 1.15 * axis.get_ylim()[1])  # the legend is one row above the curves
-    axis.set_xlabel("day")
     axis.set_ylabel("number an hour, all agents")
-    axis.legend(loc="upper right", ncols=4)
+    _legend(axis, loc="upper right", ncols=4)
 
 
 def _between(one: xr.Dataset, name: str, edges: np.ndarray) -> np.ndarray:
@@ -122,17 +120,20 @@ def _between(one: xr.Dataset, name: str, edges: np.ndarray) -> np.ndarray:
 
 
 def _shares(axis: Axes, one: xr.Dataset, theory: xr.Dataset) -> None:
-    for name, colour in SHARES.items():
-        share = one[name].sel(standard="for").transpose("run", "time").values
-        axis.plot(one["time"], share.mean(0), color=colour, label=name)
-        axis.fill_between(one["time"], *np.quantile(share, MIDDLE, axis=0), color=colour, alpha=0.2, lw=0)
-        axis.plot(theory["time"], theory[name].sel(standard="for"), "--", color="black", lw=0.9)
+    meanfield.plot(one.sel(standard="for"), ax=axis, view="shares")
+    meanfield.plot(theory.sel(standard="for"), ax=axis, view="shares", **THEORY)
+    axis.get_legend().remove()
     emerged = float((one["reached"].sel(standard="for").isel(time=-1) > 0.5).mean())
     text = f"held by more than half at the end\nin {emerged:.0%} of runs"
     axis.text(0.97, 0.04, text, transform=axis.transAxes, ha="right", size=8)
     axis.set_xlim(0, float(one["time"][-1]))
-    axis.set_ylim(0, 1.02)
-    axis.set_xlabel("day")
+
+
+def _legend(axis: Axes, **options: Any) -> None:
+    """The legend of the simulated curves, and one entry for the rate equation."""
+    handles, labels = axis.get_legend_handles_labels()
+    dashed = next(line for line in axis.lines if line.get_linestyle() == THEORY["linestyle"])
+    axis.legend([*handles, dashed], [*labels, "rate equation"], **options)
 
 
 if __name__ == "__main__":

@@ -29,11 +29,19 @@ def panels_of(result: xr.Dataset, by: Sequence[str]) -> list[xr.Dataset]:
     places = [dict(zip(dims, place, strict=True)) for place in product(*(range(result.sizes[dim]) for dim in dims))]
     if len(places) > MOST_PANELS:
         raise InputError(f"result has {len(places)} panels over {', '.join(dims)}: select at most {MOST_PANELS}")
-    parts = [canonical_order(result.isel(place), "result") for place in places]
-    parts = [part for part in parts if not dims or _measured(part)]
+    parts = [_in_order(result.isel(place)) for place in places]
+    # Other dims list what was done: without consensus in any run a panel of a sweep has no number, and is one.
+    if set(dims) & set(MODEL_AND_PAIR):
+        parts = [part for part in parts if _measured(part)]
     if not parts:
         raise InputError("result holds no numbers: there is nothing to draw")
     return parts
+
+
+def _in_order(part: xr.Dataset) -> xr.Dataset:
+    """Words and states in the order of their numbers; states with names, of reaction models, stay as they are."""
+    named = "state" in part.coords and part["state"].dtype.kind in "UOT"
+    return part if named else canonical_order(part, "result")
 
 
 def _measured(part: xr.Dataset) -> bool:
@@ -65,7 +73,18 @@ def _given(number: int, ax: Any) -> np.ndarray:
     return given
 
 
-def write_titles(axes: Sequence[Axes], parts: Sequence[xr.Dataset], by: Sequence[str], *, new: bool) -> None:
+def write_legends(axes: Sequence[Axes], *, together: bool) -> None:
+    """A legend in each panel that names something; one beside all panels where `together` and they name the same."""
+    named = [one for one in axes if one.get_legend_handles_labels()[0]]
+    labels = {tuple(one.get_legend_handles_labels()[1]) for one in named}
+    if together and len(axes) > 1 and len(named) == len(axes) and len(labels) == 1:
+        axes[0].figure.legend(*axes[0].get_legend_handles_labels(), loc="outside right upper")
+        return
+    for one in named:
+        one.legend()
+
+
+def write_titles(axes: np.ndarray, parts: Sequence[xr.Dataset], by: Sequence[str], *, new: bool) -> None:
     """Over each panel the labels that tell it from others; over a new figure those that its panels share."""
     labels = [{dim: _label(part, dim) for dim in dict.fromkeys((*MODEL_AND_PAIR, *by))} for part in parts]
     shared = {dim for dim in labels[0] if len({one[dim] for one in labels}) == 1}
@@ -87,4 +106,6 @@ def _label(part: xr.Dataset, dim: str) -> str:
         return model_name(label)
     if dim == "pair":
         return "{" + ", ".join(words_in(part) or str(label).split("/")) + "}"
+    if dim == "n_agents":
+        return f"N = {label:,}"
     return f"{dim} {label:g}" if isinstance(label, float) else f"{dim} {label}"

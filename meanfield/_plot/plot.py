@@ -10,11 +10,12 @@ from meanfield._plot.registry import view_of
 
 if TYPE_CHECKING:
     import numpy as np
+    import pandas as pd
     from matplotlib.axes import Axes
 
 
 def plot(
-    result: xr.Dataset, ax: Axes | np.ndarray | None = None, *, view: str | None = None, **style: Any
+    result: xr.Dataset | pd.DataFrame, ax: Axes | np.ndarray | None = None, *, view: str | None = None, **style: Any
 ) -> Axes | np.ndarray:
     """Draw a result, in the view that suits its kind.
 
@@ -24,11 +25,12 @@ def plot(
     Parameters
     ----------
     result
-        What a function of this package returned, or `load` read.
+        What a function of this package returned, or `load` read. A table needs the attrs with which it came.
     ax
         Axes to draw into, as many as the result has panels. The default makes a new figure.
     view
-        Which drawing, where a kind of result has several; see `meanfield.plot_views()`. The default is the first.
+        Which drawing, where a kind of result has several; docs/plots.md lists them. The default is the first one for
+        which the result has the numbers.
     **style
         Passed to matplotlib for the main lines, points or cells, as in ``linewidth=2``.
 
@@ -53,16 +55,31 @@ def plot(
     >>> [line.get_label() for line in axes.get_lines()]
     ['his', 'her']
     """
+    result = _dataset(result)
     drawing = view_of(result, view)
-    from meanfield._plot.panels import axes_for, panels_of, write_titles
+    from matplotlib.cbook import normalize_kwargs
+    from matplotlib.lines import Line2D
+
+    from meanfield._plot.panels import axes_for, panels_of, write_legends, write_titles
     from meanfield._plot.words import word_colours, words_in
 
     panels = panels_of(result, drawing.by)
     axes = axes_for(len(panels), ax)
     colours = word_colours(words_in(part) for part in panels)
+    style = normalize_kwargs(style, Line2D)  # lw is linewidth, whichever of them a view sets
+    without = []
     for one, part in zip(axes, panels, strict=True):
+        legend = one.get_legend()
         drawing.draw(one, part, colours, **style)
-        if one.get_legend_handles_labels()[0] and one.get_legend() is None:
-            one.legend()
+        if one.get_legend() is legend:
+            without.append(one)
+    write_legends(without, together=ax is None and len(without) == len(axes))
     write_titles(axes, panels, drawing.by, new=ax is None)
     return axes[0] if len(axes) == 1 else axes
+
+
+def _dataset(result: Any) -> Any:
+    """A table as a Dataset; anything else as it is."""
+    import pandas as pd
+
+    return result.to_xarray().assign_attrs(result.attrs) if isinstance(result, pd.DataFrame) else result

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
@@ -21,21 +21,28 @@ class View(NamedTuple):
 
     `draw(axes, part, colours, **style)` draws the part of the result for one panel. `colours` has a colour for each
     word; `style` goes to the artists that matter most. `by` are the dims along which a result is cut into panels.
+    `needs` are variables that not every result of the kind has, each with the option that records it.
     """
 
     draw: Draw
     by: tuple[str, ...]
+    needs: Mapping[str, str]
 
 
 VIEWS: dict[str, dict[str, View]] = {}
 
 
-def draws(*kinds: str, view: str, by: tuple[str, ...] = ("model", "pair")) -> Callable[[Draw], Draw]:
-    """Decorator: the function draws this view of these kinds of results. The first view of a kind is its default."""
+def draws(
+    *kinds: str, view: str, by: tuple[str, ...] = ("model", "pair"), needs: Mapping[str, str] | None = None
+) -> Callable[[Draw], Draw]:
+    """Decorator: the function draws this view of these kinds of results.
+
+    The default of a result is the first view of its kind whose needs it meets.
+    """
 
     def register(draw: Draw) -> Draw:
         for kind in kinds:
-            VIEWS.setdefault(kind, {})[view] = View(draw, by)
+            VIEWS.setdefault(kind, {})[view] = View(draw, by, needs or {})
         return draw
 
     return register
@@ -49,7 +56,10 @@ def _import_views() -> None:
 
 
 def view_of(result: object, name: str | None) -> View:
-    """The view of that name, by default the first one; InputError if the kind of result or the view is unknown."""
+    """The view of that name, by default the first whose needs are met.
+
+    InputError if the kind of result or the view is unknown, or the result lacks what the view needs.
+    """
     if not isinstance(result, xr.Dataset):
         raise InputError(f"result is a {type(result).__name__}: expected a Dataset that a function here returned")
     _import_views()
@@ -59,4 +69,9 @@ def view_of(result: object, name: str | None) -> View:
     known = VIEWS[kind]
     if name is not None and name not in known:
         raise InputError(f"view = {name!r}: expected {' or '.join(known)} for the kind {kind}")
-    return known[name or next(iter(known))]
+    possible = [view for view, drawing in known.items() if all(needed in result for needed in drawing.needs)]
+    chosen = name or next(iter(possible or known))
+    for variable, option in known[chosen].needs.items():
+        if variable not in result:
+            raise InputError(f"view = {chosen!r}: result has no {variable}, expected one made with {option}")
+    return known[chosen]

@@ -10,21 +10,46 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from meanfield import InputError
-from meanfield.cli._common import app, captured
+from meanfield.cli._common import POLICIES, Model, Seed, app, captured
 from meanfield.cli._output import Output, check_place, console, say
+from meanfield.cli._papers import publish_papers
 from meanfield.cli._populations import compare_policies
 
 if TYPE_CHECKING:
     import xarray as xr
 
 
-@app.command(epilog="Example: meanfield figures solution.nc check.nc --out results")
+@app.command(
+    epilog="Examples: meanfield figures solution.nc --out results; meanfield figures --paper 004 --out figures"
+)
 def figures(
-    results: Annotated[list[Path], typer.Argument(metavar="RESULTS…", help="Files from solve, stability or validate.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write into; made if it is not there.")],
+    results: Annotated[
+        list[Path] | None, typer.Argument(metavar="RESULTS…", help="Files from solve, stability or validate.")
+    ] = None,
+    paper: Annotated[list[str] | None, typer.Option(help="Draw the items of a paper: 004.")] = None,
+    every: Annotated[bool, typer.Option("--all", help="Draw the items of all papers.")] = False,
+    only: Annotated[list[str] | None, typer.Option(help="Of a paper these items only: 3, S9, Table S1.")] = None,
+    policies: Annotated[str, typer.Option(help=POLICIES)] = "llm-group-size",
+    model: Model = None,
+    quick: Annotated[bool, typer.Option(help="A tenth of the simulated runs.")] = False,
+    seed: Seed = 1,
 ) -> None:
-    """Draw results as in the papers: a figure or table for each file, named after it."""
+    """Draw results as in the papers, a file for each; or a paper's own figures and tables, with an index.
+
+    For a paper everything is computed from the published policies. The same call goes on where it was interrupted.
+    """
+    papers = [*(paper or ()), *([""] if every else ())]
+    if bool(papers) == bool(results):
+        raise InputError("results and --paper: expected files to draw, or a paper")
     check_place(out, folder=True)
+    if papers:
+        publish_papers(papers, only or [], out, policies=policies, model=model, quick=quick, seed=seed)
+    else:
+        _draw_results(results or [], out)
+
+
+def _draw_results(results: list[Path], out: Path) -> None:
     import meanfield
     from paper_figs import mean_field_dynamics, table_s1, theory_and_simulation
 

@@ -112,6 +112,18 @@ def infection() -> meanfield.ReactionModel:
     return meanfield.ReactionModel(list("SIR"), [[1, 0, 0]], [[0, 1, 0]], [becomes], None, recover)
 
 
+def drawn(*results: xr.Dataset) -> list[tuple[str, np.ndarray]]:
+    """The labels and the points of the lines that `plot` draws of each result."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    axes = [axes for result in results for axes in np.atleast_1d(np.asarray(meanfield.plot(result), dtype=object))]
+    plt.close("all")
+    return [(str(line.get_label()), np.asarray(line.get_xydata())) for one in axes for line in one.get_lines()]
+
+
 INPUTS: dict[str, Callable[[str], Any]] = {
     name: cache(make)
     for name, make in {
@@ -172,6 +184,7 @@ CALLS: dict[str, Callable[[Given], Any]] = {
         policy_hash(g.stack),
     ],
     "meanfield.fixed_points for models": lambda g: meanfield.fixed_points(infection(), initial=g.mix, starts=1),
+    "meanfield.plot": lambda g: drawn(g.solution, g.simulation),
     "meanfield.reaction_model": lambda g: [
         model.drift(np.full(model.n_states, 1 / model.n_states))
         for model in (meanfield.reaction_model(g.policy), meanfield.reaction_model(g.population))

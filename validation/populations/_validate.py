@@ -94,7 +94,7 @@ def validate(
         choices = counts[(counts[SUBJECT] == list(subject)).all(axis=1)]
         rows += Subject(subject, choices, options).rows(real)
     result = pd.DataFrame(rows)
-    result.attrs = options._asdict()
+    result.attrs = {"kind": "real_populations", **options._asdict()}
     return result
 
 

@@ -363,10 +363,13 @@ def test_figure_of_the_probe(counts, figure_of):
 
 def test_figures_of_a_user_s_own_flags(figure_of):
     pool = tuple(game.Flag(c, "vertical", s) for c, s in (("A", ("red", "white")), ("B", ("white", "red"))))
-    fields = game.crop_fields(game.crop_compatibility("A", flags=pool), "A", "B")
-    figure_of(flag_game_fields.draw, fields, pool)
-    with pytest.raises(InputError, match="country = 'A': expected one of Armenia"):
-        figure_of(flag_game_fields.draw, fields)
+    compatibility = game.crop_compatibility("A", flags=pool)
+    figure, _ = figure_of(flag_game_fields.draw, game.crop_fields(compatibility, "A", "B", flags=pool))
+    (picture,) = figure.axes[0].images
+    assert picture.get_extent() == [0, 24, 16, 0]
+    np.testing.assert_array_equal(picture.get_array(), game.render(pool[0], 6))
+    without, _ = figure_of(flag_game_fields.draw, game.crop_fields(compatibility, "A", "B"))
+    assert not without.axes[0].images
 
 
 def test_figures_refuse_something_else(counts, tmp_path):

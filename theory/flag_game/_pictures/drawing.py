@@ -7,6 +7,7 @@ import zlib
 from fractions import Fraction
 
 import numpy as np
+import xarray as xr
 
 from meanfield import InputError
 from meanfield.toolbox import whole_number
@@ -14,6 +15,7 @@ from theory.flag_game._pictures.flags import COLOURS, Flag
 
 WIDTH, HEIGHT = 24, 16  # of the canvas, [002] Appendix C
 SCALE = 25
+SMALL_SCALE = 6  # three stripes on 16 rows of cells are whole numbers of pixels
 NUMBERS = {colour: number for number, colour in enumerate(COLOURS)}
 PALETTE = np.array(list(COLOURS.values()), dtype=np.uint8)
 
@@ -102,6 +104,13 @@ def render(flag: Flag, scale: int = SCALE, width: int = WIDTH, height: int = HEI
     scale = whole_number("scale", scale, 1)
     width, height = whole_number("width", width, 1), whole_number("height", height, 1)
     return PALETTE[draw(flag, width * scale, height * scale)]
+
+
+def small_picture(flag: Flag, width: int, height: int) -> xr.DataArray:
+    """The flag as a variable (row, column, channel) of results about its crops; a drawing of them shows it."""
+    pixels = render(flag, SMALL_SCALE, width, height)
+    attrs = {"long_name": f"flag of {flag.country}: red, green and blue from 0 to 255", "units": "1"}
+    return xr.DataArray(pixels, dims=("row", "column", "channel"), name="flag", attrs=attrs)
 
 
 def png(picture: np.ndarray) -> bytes:

@@ -12,6 +12,8 @@ from meanfield import InputError
 from meanfield.toolbox import stamp, whole_number
 from theory.flag_game._arguments import check_country, places
 from theory.flag_game._pictures.crops import SIZES
+from theory.flag_game._pictures.drawing import small_picture
+from theory.flag_game._pictures.flags import FLAGS, Flag, check_pool
 
 TIE = 1e-9  # means of up to thousands of posteriors differ by rounding, 1e-13, where they are equal
 
@@ -108,7 +110,14 @@ def signed_field(compatibility: xr.DataArray, truth: str, rival: str) -> xr.Data
     return field.rename("field").assign_attrs(compatibility.attrs | attrs)
 
 
-def crop_fields(compatibility: xr.DataArray, truth: str, rival: str, *, bins: int | Sequence[float] = 21) -> xr.Dataset:
+def crop_fields(
+    compatibility: xr.DataArray,
+    truth: str,
+    rival: str,
+    *,
+    bins: int | Sequence[float] = 21,
+    flags: Sequence[Flag] = FLAGS,
+) -> xr.Dataset:
     """The field at each place of the flag, and its distribution P(h) over crops ([002] Fig. 5a and b).
 
     Parameters
@@ -118,6 +127,8 @@ def crop_fields(compatibility: xr.DataArray, truth: str, rival: str, *, bins: in
     bins
         Number of equal bins, ≥ 1, from -max|h| to max|h| over finite h; an odd number has 0 in the middle of a bin. Or
         rising borders between which all finite h lie.
+    flags
+        The pool with the hidden flag, whose picture `meanfield.plot` draws behind the fields.
 
     Returns
     -------
@@ -126,7 +137,8 @@ def crop_fields(compatibility: xr.DataArray, truth: str, rival: str, *, bins: in
     - `field` (top, left), h of the crop with this corner, in cells; NaN without a crop, ±inf as in `signed_field`;
     - `probability` (bin), the fraction of crops in each bin from `low` to `high` (bin); a bin includes its lower
       border, the last one also its upper border;
-    - `surely_truth` and `surely_rival`, the fractions of crops with h = +inf and -inf. All fractions sum to 1.
+    - `surely_truth` and `surely_rival`, the fractions of crops with h = +inf and -inf. All fractions sum to 1;
+    - `flag` (row, column, channel), the hidden flag, if the pool has it.
 
     Raises
     ------
@@ -147,6 +159,9 @@ def crop_fields(compatibility: xr.DataArray, truth: str, rival: str, *, bins: in
     result["surely_truth"] = ((), (values == np.inf).mean(), fraction | {"long_name": "fraction of crops with h = +∞"})
     result["surely_rival"] = ((), (values == -np.inf).mean(), fraction | {"long_name": "fraction of crops with h = -∞"})
     result = result.assign_coords(low=("bin", borders[:-1]), high=("bin", borders[1:]))
+    for flag in check_pool(flags):
+        if flag.country == field.attrs.get("hidden", truth):
+            result["flag"] = small_picture(flag, field.attrs["canvas_width"], field.attrs["canvas_height"])
     return stamp(result, "flag_game_fields", truth=truth, rival=rival).assign_attrs(field.attrs)
 
 

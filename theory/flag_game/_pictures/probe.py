@@ -12,7 +12,7 @@ from meanfield import InputError
 from meanfield.toolbox import check_level, labelled, stamp
 from theory.flag_game._arguments import check_country, places
 from theory.flag_game._pictures.compatibility import Counting, crop_compatibility
-from theory.flag_game._pictures.drawing import SCALE
+from theory.flag_game._pictures.drawing import SCALE, small_picture
 from theory.flag_game._pictures.flags import FLAGS, Flag, flag_of
 from theory.flag_game._pictures.measured import check_counts
 
@@ -54,7 +54,9 @@ def compare_with_probe(
     - `measured`, the share of answers that are the truth, and `interval` (crop, bound), its Clopper–Pearson interval
       with Bonferroni's correction for the number of crops;
     - `ideal`, p_i(T) of the ideal observer;
-    - `difference` = measured - ideal, and `departs`, whether ideal lies outside the interval.
+    - `difference` = measured - ideal, and `departs`, whether ideal lies outside the interval;
+
+    and `flag` (row, column, channel), the hidden flag.
 
     attrs: `spearman` and `kendall` (tau-b), rank correlations of measured and ideal with mean ranks for ties; NaN if
     one of them is constant.
@@ -93,6 +95,7 @@ def compare_with_probe(
     }
     coords = {name: ("crop", asked[name].values, asked[name].attrs) for name in ("left", "top", "picture")}
     result = labelled(columns, coords | {"crop": counts["crop"].values, "bound": ["low", "high"]})
+    result["flag"] = small_picture(flag_of(truth, flags), *canvas)
     result = stamp(result, "flag_game_probe", noise=noise, counting=counting, level=level)
     spearman, kendall = _rank_correlations(ideal, right / trials)
     return result.assign_attrs(asked.attrs | {"truth": truth, "spearman": spearman, "kendall": kendall})

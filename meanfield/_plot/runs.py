@@ -1,0 +1,69 @@
+"""Runs of an ensemble: as lines with their mean and band, and where they end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
+
+from meanfield._plot.words import NEUTRAL, word_colours, words_in
+
+MOST_LINES = 100
+BAND = (5, 95)  # percentiles of the runs
+NO_CONSENSUS = "no consensus"
+MARKERS = "o^svDPX*"
+
+
+class End(NamedTuple):
+    """One way in which runs end."""
+
+    name: str
+    colour: str
+    marker: str
+    reached: np.ndarray  # whether a run ends so, in the shape of `ends_of`
+
+
+def ends_of(part: xr.Dataset) -> xr.DataArray:
+    """The word of consensus of each run, or the group of states in which it was absorbed."""
+    return part["consensus_word" if "consensus_word" in part else "absorbed_group"]
+
+
+def each_end(part: xr.Dataset, colours: dict[str, str]) -> list[End]:
+    """The ends that are possible, as far as the result tells; the last one is no consensus."""
+    ends = ends_of(part)
+    known = ends.notnull().values
+    names = words_in(part) or tuple(sorted({str(name) for name in ends.values[known]}))
+    colours = colours or word_colours([names])
+    found = [
+        End(name, colours[name], MARKERS[number % len(MARKERS)], known & (ends.values == name))
+        for number, name in enumerate(names)
+    ]
+    nowhere = NO_CONSENSUS if "consensus_word" in part else "not absorbed"
+    return [*found, End(nowhere, NEUTRAL, "x", ~known)]
+
+
+def with_runs(name: str, number: int) -> str:
+    """A label that says how many runs it stands for."""
+    return f"{name}: {number:,} run{'s' * (number != 1)}"
+
+
+def draw_band(axes: Axes, rounds: np.ndarray, runs: np.ndarray, label: str, **style: Any) -> None:
+    """The mean over runs (run, round), and the band between their 5th and 95th percentiles."""
+    (line,) = axes.plot(rounds, runs.mean(0), **{"label": label, **style})
+    low, high = np.percentile(runs, BAND, axis=0)
+    axes.fill_between(rounds, low, high, color=line.get_color(), alpha=0.2, linewidth=0)
+
+
+def draw_lines(axes: Axes, rounds: np.ndarray, runs: np.ndarray, colours: Sequence[str]) -> None:
+    """Thin lines for the first 100 runs (run, round), each in its colour."""
+    for run, colour in zip(runs[:MOST_LINES], colours, strict=False):
+        axes.plot(rounds, run, color=colour, linewidth=0.5, alpha=0.3)
+
+
+def tell_lines(axes: Axes, runs: int) -> None:
+    """An entry of the legend that says how many runs have lines, where not all have."""
+    if runs > MOST_LINES:
+        axes.plot([], [], color=NEUTRAL, linewidth=0.5, label=f"the first {MOST_LINES} runs")

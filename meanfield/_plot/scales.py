@@ -1,0 +1,65 @@
+"""Axes of rounds, of shares and of numbers of agents."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter, StrMethodFormatter
+
+# Numbers of agents are ordered, so their colours are too; the ends, yellow and almost black, are left out.
+SIZES = mpl.colormaps["viridis_r"]
+MOVES = 0.005  # what a reader sees of a share
+FEWEST_ROUNDS = 10.0
+MANY_TIMES = 8.0
+LABELS = {20.0: (1, 2, 5), 200.0: (1, 3), np.inf: (1,)}  # in a decade, for smaller ratios of the sizes
+
+
+def size_colours(number: int) -> list[tuple[float, float, float, float]]:
+    """A colour for each of so many numbers of agents, from light for the smallest to dark."""
+    return [SIZES((k + 1) / (number + 1)) for k in range(number)]
+
+
+def size_label(n_agents: int | np.integer) -> str:
+    """A number of agents as legends have it."""
+    return f"N = {n_agents:,}"
+
+
+def last_change(rounds: np.ndarray, curves: np.ndarray) -> float:
+    """The round after which no curve (rounds, …) moves visibly, with a margin."""
+    if not rounds.size:
+        return 0.0
+    moving = (np.abs(curves - curves[-1]) > MOVES).reshape(len(curves), -1).any(1)
+    last = rounds[moving.nonzero()[0].max(initial=0)]
+    return float(min(rounds[-1], max(FEWEST_ROUNDS, 1.15 * last)))
+
+
+def show_rounds(axes: Axes, last: float) -> None:
+    """The axis of rounds from 0 to the last, or further where these axes already show more; before drawing."""
+    axes.set_xlabel("population round")
+    automatic = axes.get_autoscalex_on()
+    if last > 0 and not (automatic and axes.has_data()):
+        axes.set_xlim(0, last if automatic else max(last, axes.get_xlim()[1]))
+
+
+def show_shares(axes: Axes, label: str) -> None:
+    """The vertical axis of a share or a fraction, which shows lines at 0 and 1."""
+    axes.set_ylabel(label)
+    axes.set_ylim(-0.03, 1.03)
+
+
+def show_sizes(axes: Axes, sizes: Sequence[int] | np.ndarray) -> None:
+    """The axis of numbers of agents: plain digits, and logarithmic where they differ by much."""
+    axes.set_xlabel("number of agents N")
+    ratio = max(sizes) / min(sizes)
+    if ratio < MANY_TIMES:
+        axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
+    else:
+        axes.set_xscale("log")
+        # Sizes need not span a decade, and labels of several decades need the room.
+        labels = next(label for most, label in LABELS.items() if ratio < most)
+        axes.xaxis.set_major_locator(LogLocator(subs=labels))
+        axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))

@@ -1,0 +1,121 @@
+"""Equilibria along a parameter, critical masses, and what committed minorities achieve in finite groups."""
+
+from __future__ import annotations
+
+import itertools
+import textwrap
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
+
+from meanfield._plot.intervals import error_bars
+from meanfield._plot.registry import draws
+from meanfield._plot.scales import show_shares
+from meanfield._plot.words import NEUTRAL, words_in
+
+LINES = {"stable": "-", "unstable": "--", "marginal": ":"}
+
+
+@draws("bifurcation", view="word_share")
+def branches(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
+    """The word share of every equilibrium against the parameter: full where stable, dashed where not; folds marked."""
+    word, share = _followed(part)
+    x, y = part["parameter"].values, share.values
+    labelled: set[str] = set()
+    for arc in np.unique(part["arc"].values):
+        here = np.flatnonzero(part["arc"].values == arc)
+        for status, points in _stretches(part["stability"].values[here], part["fold"].values[here]):
+            label = None if status in labelled else status
+            labelled.add(status)
+            look = {"color": colours[word], "linestyle": LINES[status], "label": label}
+            axes.plot(x[here[points]], y[here[points]], **{**look, **style})
+    folds = part["fold"].values
+    if folds.any():
+        axes.plot(x[folds], y[folds], "o", color="black", markersize=5, label="fold")
+    _label(axes, part, word)
+
+
+def _followed(part: xr.Dataset) -> tuple[str, xr.DataArray]:
+    """The word whose share is drawn, that of the committed agents or the first, and its share."""
+    words = words_in(part)
+    word = str(part.attrs.get("word") or words[0])
+    return word, part["word_share"].isel(word=words.index(word))
+
+
+def _stretches(stability: np.ndarray, fold: np.ndarray) -> list[tuple[str, slice]]:
+    """Pieces of an arc of one stability each, which share their ends; that of a fold, where it changes, is left out."""
+    n = len(stability)
+    if n == 1:
+        return [(str(stability[0]), slice(0, 1))]
+    of_step = [str(stability[k + 1] if fold[k] else stability[k]) for k in range(n - 1)]
+    found, start = [], 0
+    for status, steps in itertools.groupby(of_step):
+        end = start + len(list(steps))
+        found.append((status, slice(start, end + 1)))
+        start = end
+    return found
+
+
+def _label(axes: Axes, part: xr.Dataset, word: str) -> None:
+    committed = part.attrs["parameter"] == "committed"
+    axes.set_xlabel(f"fraction of agents committed to {word}" if committed else "fraction of the last policy")
+    show_shares(axes, f"share of {word}")
+
+
+@draws("critical_mass", view="word_share")
+def critical_point(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
+    """The old state without newcomers, the point at which it vanishes, and all folds, in the plane of a bifurcation."""
+    word, there = _followed(part)
+    before = part["old_word_share"].isel(word=words_in(part).index(word)).item()
+    folds = part["fold_word_share"].isel(word=words_in(part).index(word))
+    look = {"color": colours[word], "linestyle": "none", "zorder": 4}
+    if np.isfinite(before):
+        axes.plot(0, before, **{**look, "marker": "s", "label": "old state", **style})
+    if part.sizes["fold"]:
+        named = "fold" in axes.get_legend_handles_labels()[1]  # those of a bifurcation in the same axes
+        label = None if named else "fold"
+        axes.plot(part["fold_parameter"], folds, "o", color="black", markersize=5, label=label, zorder=5)
+    mass = part["critical_mass"].item()
+    if np.isfinite(mass):
+        axes.axvline(mass, color=NEUTRAL, linestyle=":")
+        star = {"marker": "*", "markersize": 13, "label": f"it vanishes at {mass:.3g}"}
+        axes.plot(mass, there.item(), **{**look, **star, **style})
+    else:
+        axes.plot([], [], " ", label=f"it never vanishes:\n{_wrapped(part.attrs['reason'])}")
+    _label(axes, part, word)
+
+
+def _wrapped(text: str, width: int = 40) -> str:
+    return "\n".join(textwrap.wrap(str(text), width))
+
+
+@draws("committed_minority", view="number")
+def flipped_by_number(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
+    """The fraction of runs that flip against the number of committed agents, and the mean-field prediction."""
+    _flipped(axes, part, 1, **style)
+    axes.set_xlabel(f"agents committed to {part.attrs['committed_word']}, of {int(part.attrs['option_n_agents']):,}")
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+
+
+@draws("committed_minority", view="fraction")
+def flipped_by_fraction(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
+    """The same against the fraction of committed agents, the parameter of a bifurcation, into which it may be drawn."""
+    _flipped(axes, part, int(part.attrs["option_n_agents"]), **style)
+    axes.set_xlabel(f"fraction of agents committed to {part.attrs['committed_word']}")
+
+
+def _flipped(axes: Axes, part: xr.Dataset, scale: int, **style: Any) -> None:
+    numbers = part["n_committed"].values / scale
+    low, high = part["interval"].transpose("bound", "n_committed").values
+    label = f"runs that flip, N = {int(part.attrs['option_n_agents']):,}"
+    error_bars(axes, numbers, part["flipped"].values, low, high, **{"color": "black", "label": label, **style})
+    predicted = part["mean_field"].item() / scale
+    if np.isfinite(predicted):
+        axes.axvline(predicted, color=NEUTRAL, linestyle="--", label=f"mean field, {predicted:.3g}")
+    else:
+        axes.plot([], [], " ", label=f"no mean-field prediction:\n{_wrapped(part.attrs['mean_field_reason'])}")
+    # A bifurcation may be there already, whose axis holds another share
+    show_shares(axes, axes.get_ylabel() or "fraction of runs that flip")

@@ -1,0 +1,57 @@
+"""Mean word shares among N agents, with bands."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import xarray as xr
+from matplotlib.axes import Axes
+
+from meanfield._plot.registry import draws
+from meanfield._plot.scales import last_change, show_rounds
+from meanfield._plot.size_curves import by_round, draw_by_size, draw_rate_equation, words_drawn
+
+DEVIATIONS = 2.0
+
+
+@draws("finite_size", view="word_share", needs={"mean": "n_agents"})
+def word_share(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
+    """Mean word share among N agents with bands of ± 2 standard deviations, and the rate equation."""
+    draw_by_size(axes, part["mean"], _half_width(part), part, colours, **style)
+    draw_rate_equation(axes, part["word_share"], part)
+
+
+@draws("finite_size", view="variance")
+def variance(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
+    """N times the variance of the word share, for large N."""
+    _coefficient(axes, part["word_share_variance"], part, colours, **style)
+    axes.set_ylabel("N · variance of word share")
+    axes.set_ylim(bottom=0)
+
+
+@draws("finite_size", view="correction")
+def correction(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
+    """N times the difference of the mean word share from the rate equation, for large N."""
+    axes.axhline(0, color="0.8", linewidth=0.8, zorder=0)
+    _coefficient(axes, part["word_share_correction"], part, colours, **style)
+    axes.set_ylabel("N · (mean - limit)")
+
+
+@draws("exact_moments", view="word_share")
+def exact_word_share(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
+    """Mean word share among N agents with bands of ± 2 standard deviations, exactly."""
+    part = part.assign_coords(n_agents=part.attrs["option_n_agents"])
+    draw_by_size(axes, part["mean"], _half_width(part), part, colours, **style)
+
+
+def _half_width(part: xr.Dataset) -> xr.DataArray:
+    # Rounding may leave a variance of 0 slightly negative.
+    return DEVIATIONS * part["variance"].clip(min=0) ** 0.5
+
+
+def _coefficient(axes: Axes, array: xr.DataArray, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
+    curves = by_round(array)
+    show_rounds(axes, last_change(curves["round"].values, curves.values.T))
+    for number, word in enumerate(words_drawn(part)):
+        look = {"color": colours[word], "label": word, **style}
+        axes.plot(curves["round"], curves.isel(word=number), **look)

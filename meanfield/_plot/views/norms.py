@@ -1,0 +1,120 @@
+"""The emergence of norms over time, by theory and in simulations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
+
+from meanfield._plot.registry import draws
+from meanfield._plot.scales import show_shares, size_colours, size_label
+from meanfield._plot.size_curves import along_sizes
+from meanfield._plot.views.comparisons import error
+
+EVENTS = {"thoughts": "#56b4e9", "conflicts": "#d55e00", "chats": "#009e73"}
+ACCEPTED = {"accepted": "#0072b2", "complying": "#e69f00"}
+REACHED = {"reached": "#009e73", "informed": "#cc79a7"}
+STANDARDS = {"for": "-", "against": ":"}
+MIDDLE = (0.25, 0.75)
+BY = ("behaviour", "n_agents")
+
+
+@draws("norm_emergence", "norm_simulation", view="shares", by=BY)
+def shares(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
+    """Shares of agents that accept and that comply with each standard; of several runs mean and middle half."""
+    _shares(axes, part, ACCEPTED, **style)
+
+
+@draws("norm_emergence", "norm_simulation", view="reached", by=BY)
+def reached(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
+    """Shares of agents that hold each standard, as such or in an abstract norm, and that only know of it."""
+    _shares(axes, part, REACHED, **style)
+
+
+@draws("norm_emergence", "norm_simulation", view="events", by=BY)
+def events(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
+    """Conflicts, thoughts and chats per agent and day; of several runs mean and middle half."""
+    for name, colour in EVENTS.items():
+        draw_curve(axes, part[name], **{"color": colour, "label": name, **style})
+    _show_days(axes, part)
+    axes.set_ylim(bottom=0)
+    axes.set_ylabel("events per agent and day")
+
+
+def _shares(axes: Axes, part: xr.Dataset, names: dict[str, str], **style: Any) -> None:
+    several = "standard" in part.dims
+    for standard in np.atleast_1d(part["standard"].values):
+        one = part.sel(standard=standard) if several else part
+        for name, colour in names.items():
+            look = {"color": colour, "linestyle": STANDARDS[str(standard)] if several else "-"}
+            draw_curve(axes, one[name], **{**look, "label": f"{name}, {standard}" if several else name, **style})
+    _show_days(axes, part)
+    show_shares(axes, "share of agents")
+
+
+def draw_curve(axes: Axes, values: xr.DataArray, **style: Any) -> None:
+    """A line over time; of several runs the mean, and a band of their middle half."""
+    mean = values.mean("run") if "run" in values.dims else values
+    (line,) = axes.plot(mean["time"], mean, **style)
+    if "run" in values.dims:
+        middle = np.quantile(values.transpose("run", "time").values, MIDDLE, axis=0)
+        axes.fill_between(values["time"], *middle, color=line.get_color(), alpha=0.2, linewidth=0)
+
+
+def _show_days(axes: Axes, part: xr.Dataset) -> None:
+    axes.set_xlim(0, float(part["time"].max()))
+    axes.set_xlabel("day")
+
+
+@draws("norm_comparison", view="curves", by=("observable",))
+def curves(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
+    """A simulated observable with its confidence band for each number of agents, and the rate equation, dashed."""
+    mean, band = (along_sizes(part[name]).transpose("n_agents", "time") for name in ("simulated", "band"))
+    for one, half, size, colour in zip(mean, band, mean["n_agents"].values, size_colours(len(mean)), strict=True):
+        (line,) = axes.plot(one["time"], one, **{"color": colour, "label": size_label(size), **style})
+        axes.fill_between(one["time"], one - half, one + half, color=line.get_color(), alpha=0.25, linewidth=0)
+    axes.plot(part["time"], part["theory"], "--", color="black", label="rate equation")
+    _show_days(axes, part)
+    axes.set_ylabel("per encounter" if str(part["observable"].item()).endswith("an encounter") else "share of agents")
+
+
+draws("norm_comparison", view="error")(error)
+
+
+@draws("norm_fixed_points", view="shares")
+def fixed_points(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
+    """Shares that hold either standard at each fixed point: filled where stable, open where not."""
+    fills = {"stable": "full", "marginal": "left", "unstable": "none"}
+    for status, fill in fills.items():
+        here = part.isel(fixed_point=part["stability"].values == status)
+        if here.sizes["fixed_point"]:
+            x, y = (here["reached"].sel(standard=standard) for standard in STANDARDS)
+            look = {"marker": "o", "linestyle": "none", "color": "black", "fillstyle": fill, "markersize": 9}
+            axes.plot(x, y, **{**look, "clip_on": False, "label": status, **style})
+    for x, y, regime in zip(*part["reached"].transpose("standard", ...).values, part["regime"].values, strict=True):
+        # Towards the middle of the panel
+        aside, side = (-9, "right") if x > 0.5 else (9, "left")
+        aloft, end = (-9, "top") if y > 0.5 else (9, "bottom")
+        axes.annotate(str(regime), (x, y), (aside, aloft), textcoords="offset points", ha=side, va=end)
+    axes.set_xlim(-0.03, 1.03)
+    axes.set_xlabel("share that holds the standard")
+    show_shares(axes, "share that holds the opposite")
+
+
+@draws("entrepreneur_threshold", view="reached")
+def threshold(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
+    """The share that accepted the standard by the fraction of entrepreneurs for it, with the threshold, by time."""
+    part = part if "time" in part.dims else part.expand_dims("time")
+    shades = size_colours(part.sizes["time"])
+    for k, shade in enumerate(shades):
+        one = part.isel(time=k)
+        place = float(one["threshold"])
+        label = f"day {one['time'].item():g}, {f'above {place:.3g}' if np.isfinite(place) else 'no threshold'}"
+        (line,) = axes.plot(one["fraction"], one["reached"], **{"color": shade, "label": label, **style})
+        if np.isfinite(place):
+            axes.axvline(place, color=line.get_color(), linestyle=":")
+    axes.set_xlim(0, float(part["fraction"].max()))
+    axes.set_xlabel("fraction of entrepreneurs for it")
+    show_shares(axes, "share that accepted it")

@@ -1,0 +1,116 @@
+"""Populations that were really run: their words, policies estimated from their choices, and predictions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
+from matplotlib.ticker import NullFormatter
+from scipy.stats import beta
+
+from meanfield._plot.intervals import error_bars, limits_of
+from meanfield._plot.registry import draws
+from meanfield._plot.runs import draw_band, draw_lines, tell_lines
+from meanfield._plot.scales import MANY_TIMES, show_rounds, show_shares
+from meanfield._plot.size_curves import words_drawn
+from meanfield._plot.words import NEUTRAL, PALETTE
+
+LEVEL = 0.95
+PLAIN = "{x:,.0f}"
+FEW_DECADES = 4
+EMPIRICAL = {"observed": "validation.populations.empirical_policy"}
+VERDICTS = {"agrees": PALETTE[0], "disagrees": PALETTE[5], "too few data": NEUTRAL}
+QUANTITIES = {"winner": "o", "flips": "s", "time": "o", "success rate": "s"}
+
+
+@draws("live_population", view="word_share")
+def word_share(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
+    """The share of each word among those said in a round: runs, their mean, and their 5th to 95th percentiles."""
+    rounds = part["round"].values
+    said = part["said"].transpose("run", "interaction", "speaker").values
+    said = said.reshape(len(said), len(rounds), -1)
+    words = words_drawn(part)
+    show_rounds(axes, float(rounds[-1]))
+    for number, word in enumerate(words):
+        share = (said == number).mean(-1)
+        draw_lines(axes, rounds, share, [colours[word]] * len(share))
+        draw_band(axes, rounds, share, word, **{"color": colours[word], **style})
+    tell_lines(axes, len(said))
+    show_shares(axes, f"share of '{words[0]}' said" if len(words) == 1 else "share of words said")
+
+
+@draws("live_population", view="success_rate")
+def success_rate(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
+    """The share of a round's interactions that succeed: runs, their mean, and their 5th to 95th percentiles."""
+    rounds, rates = part["round"].values, part["success_rate"].transpose("run", "round").values
+    show_rounds(axes, float(rounds[-1]))
+    draw_lines(axes, rounds, rates, [PALETTE[0]] * len(rates))
+    draw_band(axes, rounds, rates, "mean of the runs", **{"color": PALETTE[0], **style})
+    tell_lines(axes, len(rates))
+    show_shares(axes, "success rate")
+
+
+@draws("policy", view="posterior", needs=EMPIRICAL)
+def posterior(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
+    """Choice probabilities by the number of choices seen in a state, with posterior 95 % intervals."""
+    seen = part["observed"].values
+    for number, word in enumerate(words_drawn(part)):
+        alpha = part["alpha"].isel(word=number).values
+        others = part["alpha"].sum("word").values - alpha
+        ends = (beta.ppf(p, alpha, others) for p in ((1 - LEVEL) / 2, (1 + LEVEL) / 2))
+        look = {"color": colours[word], "label": word, "markersize": 3, "linewidth": 0.8, **style}
+        error_bars(axes, seen, part["q"].isel(word=number), *ends, **look)
+    axes.set_xscale("symlog", linthresh=1)
+    decades = np.arange(1 + np.log10(max(1, seen.max())))
+    ticks = [0, *10 ** decades[:: 1 if len(decades) < FEW_DECADES else 2]]
+    axes.set_xticks(ticks, [PLAIN.format(x=tick) for tick in ticks])
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.set_xlim(left=-0.5)
+    axes.set_xlabel("choices seen in the state")
+    show_shares(axes, f"q with {100 * LEVEL:g} % interval")
+
+
+@draws("real_populations", view="shares", by=())
+def shares(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
+    """Observed shares of winners and of flips with Wilson intervals against predicted ones, by verdict."""
+    _observed(axes, part, ("winner", "flips"), **style)
+    axes.plot([0, 1], [0, 1], color="0.6", linewidth=0.8, zorder=0)
+    axes.set_xlim(-0.03, 1.03)
+    axes.set_xlabel("predicted share")
+    show_shares(axes, f"observed, {100 * part.attrs.get('level', np.nan):g} % interval")
+
+
+@draws("real_populations", view="times", by=())
+def times(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
+    """Observed median numbers of interactions against predicted ones, by verdict."""
+    _observed(axes, part, ("time",), **style)
+    here = part.isel({part["quantity"].dims[0]: part["quantity"].values == "time"})
+    ends = limits_of(np.log(here["predicted"].values), np.log(here["observed"].values))
+    axes.plot(np.exp(ends), np.exp(ends), color="0.6", linewidth=0.8, zorder=0)
+    if ends[1] - ends[0] > np.log(MANY_TIMES):
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter(PLAIN)
+        axis.set_minor_formatter(NullFormatter())
+    axes.set_xlabel("predicted interactions (median)")
+    axes.set_ylabel("observed interactions")
+
+
+def _observed(axes: Axes, part: xr.Dataset, quantities: tuple[str, ...], **style: Any) -> None:
+    """Observed against predicted numbers; tests without numbers are counted in the legend."""
+    verdicts, kinds = part["verdict"].values.astype(str), part["quantity"].values.astype(str)
+    values = [part[name].values.astype(float) for name in ("predicted", "observed", "low", "high")]
+    known = np.isfinite(values[0]) & np.isfinite(values[1])
+    for quantity in quantities:
+        for verdict, colour in VERDICTS.items():
+            here = known & (verdicts == verdict) & (kinds == quantity)
+            if here.any():
+                label = f"{quantity}, {verdict}: {here.sum()}"
+                look = {"marker": QUANTITIES[quantity], "linestyle": "none", "color": colour, "label": label}
+                error_bars(axes, *(one[here] for one in values), **{**look, **style})
+    unknown = (~known & np.isin(kinds, quantities)).sum()
+    if unknown:
+        axes.plot([], [], " ", label=f"without numbers: {unknown}")

@@ -1,0 +1,71 @@
+"""Sensitivities: the memories on which a collective quantity hangs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
+
+from meanfield._plot.registry import draws
+from meanfield._plot.words import words_in
+from meanfield._population.memory import MemorySpace
+from meanfield.toolbox._arguments import whole_number
+from meanfield.toolbox._errors import InputError
+
+BARS = 12
+FEWEST_ROWS = 4
+QUANTITIES = {
+    "kappa": "κ",
+    "eigenvalue": "the leading eigenvalue",
+    "word_share": "the share of {first}",
+    "critical_mass": "the critical mass",
+}
+LOWERS, _, RAISES = mpl.colormaps["RdBu"]([0.1, 0.5, 0.9])
+
+
+@draws("sensitivity", view="derivative")
+def derivative(axes: Axes, part: xr.Dataset, colours: dict[str, str], *, number: int = BARS, **style: Any) -> None:
+    """The derivatives of largest size with respect to P(first word), by memory."""
+    first = words_in(part)[0]
+    _bars(axes, part, "derivative", number, **style)
+    axes.set_xlabel(f"d {_quantity(part)} / d P({first})")
+
+
+@draws("sensitivity", view="contribution")
+def contribution(axes: Axes, part: xr.Dataset, colours: dict[str, str], *, number: int = BARS, **style: Any) -> None:
+    """The largest parts of κ, by memory: how far the words are treated unlike there, times the derivative."""
+    if "contribution" not in part:
+        raise InputError(f"result is the sensitivity of {part.attrs['of']}: expected of = 'kappa' for contributions")
+    _bars(axes, part, "contribution", number, **style)
+    axes.set_xlabel(f"contribution to κ = {part.attrs['value']:.3g}")
+
+
+def _quantity(part: xr.Dataset) -> str:
+    of = str(part.attrs["of"])
+    return QUANTITIES.get(of, of).format(first=words_in(part)[0])
+
+
+def _bars(axes: Axes, part: xr.Dataset, column: str, number: int, **style: Any) -> None:
+    """Horizontal bars of the largest values, blue above zero and red below; the largest on top."""
+    values = part[column].values
+    ranked = np.argsort(-np.abs(values), kind="stable")
+    shown = ranked[: max(1, min(whole_number("number", number, 1), np.count_nonzero(values)))]
+    sides = [RAISES if value > 0 else LOWERS for value in values[shown]]
+    axes.barh(range(len(shown)), values[shown], **{"color": sides, **style})
+    axes.axvline(0, color="0.3", linewidth=0.8)
+    axes.set_yticks(range(len(shown)), [_memory(part, state) for state in shown.tolist()])
+    axes.set_ylim(max(len(shown), FEWEST_ROWS) + 0.3, -0.6)  # a row is left for the remark below
+    axes.set_ylabel("memory, oldest first")
+    others = np.abs(values[ranked[len(shown) :]])
+    if len(others):
+        text = f"{len(others)} others at most {others[0]:.2g}" if others[0] else f"{len(others)} others are 0"
+        axes.text(0.98, 0.02, text, transform=axes.transAxes, ha="right", va="bottom")
+
+
+def _memory(part: xr.Dataset, state: int) -> str:
+    words = words_in(part)
+    memory = MemorySpace.from_sizes(part.sizes["state"], len(words)).memory(state)
+    return ", ".join(f"{words[own]}/{words[partner]}" for own, partner in memory) or "empty"

@@ -1,0 +1,62 @@
+"""Computing and drawing the items of papers, one after the other, into a folder with an index."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import pandas as pd
+import xarray as xr
+
+import meanfield
+from meanfield.toolbox import whole_file
+from paper_figs._index import Entry, write_index
+from paper_figs._item import Item
+from paper_figs._study import NotAtHandError, Study
+
+
+def publish(found: Iterable[Item], study: Study, out: Path, say: Callable[[str], None] = print) -> list[Entry]:
+    """Write each item's numbers and drawing into `out`, by paper, and an index of all of them.
+
+    What was computed before with the same data and settings is read from `out`; drawings are made anew. An item that
+    can't be made is an entry of the index with its reason.
+    """
+    entries: list[Entry] = []
+    for item in found:
+        entries.append(_entry(item, study, out))
+        say(f"[{item.paper}] {item.number}: {entries[-1].reason or item.title}")
+        write_index(entries, out)  # after each, so that the index holds what is there when the work is interrupted
+    return entries
+
+
+def _entry(item: Item, study: Study, out: Path) -> Entry:
+    if item.numbers is None:
+        return Entry(item, item.reason)
+    try:
+        numbers = item.numbers(study)
+    except NotAtHandError as error:
+        return Entry(item, str(error))
+    folder = out / item.paper
+    folder.mkdir(parents=True, exist_ok=True)
+    meanfield.save(numbers, folder / f"{item.name}.nc")
+    return Entry(item, files=(f"{item.name}.nc", *_drawn(item, numbers, folder)))
+
+
+def _drawn(item: Item, numbers: xr.Dataset, folder: Path) -> list[str]:
+    """The names of the files with the drawing, that for the index first."""
+    assert item.draw is not None
+    drawing = item.draw(numbers)
+    if isinstance(drawing, pd.DataFrame):
+        with whole_file(folder / f"{item.name}.csv") as path:
+            drawing.to_csv(path)
+        with whole_file(folder / f"{item.name}.html") as path:
+            path.write_text(drawing.to_html(na_rep=""), encoding="utf-8")
+        return [f"{item.name}.html", f"{item.name}.csv"]
+    names = [f"{item.name}.png", f"{item.name}.pdf"]
+    for name in names:
+        with whole_file(folder / name) as path:
+            # A date would make files differ that are equal
+            drawing.savefig(path, **({"metadata": {"CreationDate": None}} if name.endswith("pdf") else {}))
+    plt.close(drawing)
+    return names

@@ -1,0 +1,101 @@
+"""What the figures of the papers draw on: policies, numbers of runs, and a folder that keeps what was computed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import xarray as xr
+
+import meanfield
+from meanfield import InputError
+from meanfield.toolbox import policy_hash
+
+STUDY = "study"
+
+
+class NotAtHandError(Exception):
+    """An item needs data that this study does not have; the message names them."""
+
+
+@dataclass(frozen=True)
+class Study:
+    """The data at hand and the effort; what is computed is kept in `folder` and found there the next time.
+
+    Parameters
+    ----------
+    policies
+        A stack over model and pair.
+    folder
+        For the numbers of figures, as NetCDF files.
+    quick
+        A tenth of the runs.
+    seed
+        Of all simulations.
+    progress
+        Show what is being computed.
+    """
+
+    policies: xr.Dataset
+    folder: Path
+    quick: bool = False
+    seed: int = 1
+    progress: bool = False
+
+    def runs(self, number: int) -> int:
+        """That many runs, or a tenth of them."""
+        return max(1, number // 10) if self.quick else number
+
+    @property
+    def models(self) -> list[str]:
+        """The models at hand."""
+        return [str(model) for model in self.policies["model"].values]
+
+    @property
+    def pairs(self) -> list[str]:
+        """The pairs at hand."""
+        return [str(pair) for pair in self.policies["pair"].values]
+
+    def policy(self, model: str, pair: str) -> xr.Dataset:
+        """One policy; NotAtHandError if the data do not hold it."""
+        if model not in self.models or pair not in self.pairs:
+            raise NotAtHandError(f"the policy of {model} for {pair} is not in the data at hand")
+        try:
+            (one,) = meanfield.each_policy(self.policies.sel(model=[model], pair=[pair]))
+        except ValueError:
+            raise NotAtHandError(f"the policy of {model} for {pair} is not in the data at hand") from None
+        return one
+
+    def of_model(self, model: str) -> list[xr.Dataset]:
+        """All policies of a model; NotAtHandError if there are none."""
+        if model not in self.models:
+            raise NotAtHandError(f"the policies of {model} are not in the data at hand")
+        return list(meanfield.each_policy(self.policies.sel(model=[model])))
+
+    def of_pair(self, pair: str) -> list[xr.Dataset]:
+        """The policies of all models for a pair; NotAtHandError if there are none."""
+        if pair not in self.pairs:
+            raise NotAtHandError(f"no policy for {pair} is in the data at hand")
+        return list(meanfield.each_policy(self.policies.sel(pair=[pair])))
+
+    def kept(
+        self, name: str, make: Callable[[], xr.Dataset], policy: xr.Dataset | None, **settings: object
+    ) -> xr.Dataset:
+        """What `make` returns, from the folder if it was computed there before with the same policy and settings."""
+        told = {"policy": "" if policy is None else policy_hash(policy), "seed": self.seed, **settings}
+        digest = hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
+        path = self.folder / f"{name}.nc"
+        if path.exists():
+            try:
+                found = meanfield.load(path)
+            except InputError:  # damaged, as by a machine that stopped: it is computed again
+                found = xr.Dataset()
+            if found.attrs.get(STUDY) == digest:
+                return found
+        self.folder.mkdir(parents=True, exist_ok=True)
+        result = make().assign_attrs({STUDY: digest})
+        meanfield.save(result, path)
+        return result

@@ -1,0 +1,97 @@
+"""Means with bands among N agents."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import xarray as xr
+from matplotlib.axes import Axes
+
+import meanfield
+from meanfield import InputError
+
+ROUNDS = np.array([0.0, 1.0, 2.0])
+SIZES = [40, 10]
+
+
+def moments(n_words: int = 2) -> xr.Dataset:
+    words = [chr(ord("a") + w) for w in range(n_words)]
+    random = np.random.default_rng(1)
+    limit = random.dirichlet(np.ones(n_words), size=3)
+    correction, variance = random.normal(size=(3, n_words)), random.uniform(0.1, 1, (3, n_words))
+    sizes = np.array(SIZES)[:, None, None]
+    return xr.Dataset(
+        {
+            "word_share": (("time", "word"), limit),
+            "word_share_correction": (("time", "word"), correction),
+            "word_share_variance": (("time", "word"), variance),
+            "mean": (("n_agents", "time", "word"), limit + correction / sizes),
+            "variance": (("n_agents", "time", "word"), variance / sizes),
+        },
+        coords={"time": 2 * ROUNDS, "round": ("time", ROUNDS), "word": words, "n_agents": SIZES},
+        attrs={"kind": "finite_size"},
+    )
+
+
+def bands(axes: Axes) -> list[np.ndarray]:
+    """The lower and the upper end of each band by round."""
+    found = []
+    for band in axes.collections:
+        corners = band.get_paths()[0].vertices
+        found.append(np.array([[f(corners[corners[:, 0] == r, 1]) for f in (min, max)] for r in ROUNDS]))
+    return found
+
+
+def test_each_size_has_its_mean_and_two_standard_deviations():
+    result = moments()
+    axes = meanfield.plot(result)
+    *lines, limit = axes.get_lines()
+    assert [line.get_label() for line in axes.get_lines()] == ["N = 10", "N = 40", "rate equation"]
+    for line, band, n_agents in zip(lines, bands(axes), sorted(SIZES), strict=True):
+        one = result.sel(n_agents=n_agents, word="a")
+        np.testing.assert_array_equal(line.get_xydata(), np.column_stack([ROUNDS, one["mean"]]))
+        half = 2 * np.sqrt(one["variance"].values)
+        np.testing.assert_allclose(band, one["mean"].values[:, None] + np.outer(half, [-1, 1]))
+    assert limit.get_linestyle() == "--"
+    np.testing.assert_array_equal(limit.get_ydata(), result["word_share"].sel(word="a"))
+    assert lines[0].get_linewidth() > lines[1].get_linewidth()
+    assert axes.get_ylabel() == "mean share of 'a'"
+
+
+def test_three_words_have_shades_of_their_colours():
+    result = moments(3)
+    axes = meanfield.plot(result)
+    labels = axes.get_legend_handles_labels()[1]
+    assert sorted(labels) == sorted(["a", "b", "c", "N = 10", "N = 40", "rate equation"])
+    means = [line.get_ydata() for line in axes.get_lines()[:6]]
+    expected = result["mean"].sortby("n_agents").transpose("word", "n_agents", "time").values.reshape(6, -1)
+    np.testing.assert_array_equal(means, expected)
+
+
+def test_one_size_that_was_selected_is_drawn_alike():
+    lines = meanfield.plot(moments().sel(n_agents=10)).get_lines()
+    assert [line.get_label() for line in lines] == ["N = 10", "rate equation"]
+
+
+@pytest.mark.parametrize("name", ["variance", "correction"])
+def test_coefficients_are_drawn_as_they_are(name):
+    result = moments()
+    axes = meanfield.plot(result, view=name)
+    np.testing.assert_array_equal(axes.get_lines()[-1].get_ydata(), result[f"word_share_{name}"].sel(word="a"))
+
+
+def test_without_sizes_the_variance_is_drawn_and_the_option_is_named():
+    result = moments().drop_vars(["mean", "variance", "n_agents"])
+    assert meanfield.plot(result).get_ylabel() == "N · variance of word share"
+    with pytest.raises(InputError, match=r"^view = 'word_share': result has no mean, expected one made with n_agents$"):
+        meanfield.plot(result, view="word_share")
+
+
+def test_exact_moments_take_their_size_from_the_options():
+    exact = moments()[["mean", "variance"]].isel(n_agents=0, drop=True).rename(time="interactions")
+    exact.attrs = {"kind": "exact_moments", "option_n_agents": 40}
+    axes = meanfield.plot(exact)
+    (line,) = axes.get_lines()
+    assert line.get_label() == "N = 40"
+    np.testing.assert_array_equal(line.get_ydata(), exact["mean"].sel(word="a"))
+    np.testing.assert_allclose(np.ptp(bands(axes)[0], axis=1), 4 * np.sqrt(exact["variance"].sel(word="a")))

@@ -1,0 +1,138 @@
+"""The door of drawings: panels, axes, colours of words, legends and what it refuses."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+
+import meanfield
+from _paths import ROOT
+from _policies import random_policy
+from meanfield import InputError
+from meanfield._plot import registry
+from meanfield._plot.words import PALETTE, word_colours
+
+
+@pytest.fixture
+def solution() -> xr.Dataset:
+    return meanfield.solve(random_policy(1), times=np.linspace(0, 5, 6))
+
+
+@pytest.fixture
+def solutions() -> xr.Dataset:
+    """Two pairs of a model, and a third that another model alone has; pairs share words."""
+    words = [("a", "b"), ("b", "c"), ("d", "e")]
+    models = ["one", "one", "two"]
+    policies = [
+        meanfield.make_policy(random_policy(k)["q"].values, both, model=model)
+        for k, (both, model) in enumerate(zip(words, models, strict=True))
+    ]
+    stacked = [
+        policy.drop_vars("word").assign_coords(word_label=("word", list(both))).expand_dims(("model", "pair"))
+        for policy, both in zip(policies, words, strict=True)
+    ]
+    labels = [one["word_label"].expand_dims(pair=one["pair"].values) for one in stacked]
+    stacked = [one.assign_coords(word_label=label) for one, label in zip(stacked, labels, strict=True)]
+    return meanfield.solve(xr.combine_by_coords(stacked, combine_attrs="drop_conflicts", join="outer"), times=np.linspace(0, 2, 3))
+
+
+def test_a_lone_result_is_drawn_into_new_or_given_axes(solution: xr.Dataset):
+    _, given = plt.subplots()
+    assert meanfield.plot(solution, given) is given
+    new = meanfield.plot(solution)
+    assert new is not given
+    for axes in (given, new):
+        assert [line.get_label() for line in axes.get_lines()] == list(solution["word"].values)
+        assert [text.get_text() for text in axes.get_legend().get_texts()] == list(solution["word"].values)
+        assert axes.get_title() == "random, {a, b}"
+
+
+def test_a_panel_for_each_policy_that_was_measured(solutions: xr.Dataset):
+    axes = meanfield.plot(solutions)
+    assert [one.get_title() for one in axes] == ["one, {a, b}", "one, {b, c}", "two, {d, e}"]
+    colours = [{line.get_label(): line.get_color() for line in one.get_lines()} for one in axes]
+    assert colours[0]["b"] == colours[1]["b"]  # a word keeps its colour
+    assert all(len(set(one.values())) == 2 for one in colours)
+
+
+def test_words_that_meet_differ_and_words_that_do_not_share_colours():
+    assert word_colours([("a", "b"), ("c", "d")]) == {
+        "a": PALETTE[0],
+        "b": PALETTE[1],
+        "c": PALETTE[0],
+        "d": PALETTE[1],
+    }
+    ring = [("a", "b"), ("b", "c"), ("c", "a")]
+    assert len(set(word_colours(ring).values())) == 3
+    assert len(set(word_colours([[str(k) for k in range(26)]]).values())) == 26
+
+
+def test_style_has_aliases_and_rc_parameters_hold(solution: xr.Dataset):
+    with plt.rc_context({"axes.titlesize": 23.0, "lines.linewidth": 4.5}):
+        axes = meanfield.plot(solution, lw=7, ls="--")
+        plain = meanfield.plot(solution)
+    assert [(line.get_linewidth(), line.get_linestyle()) for line in axes.get_lines()] == [(7, "--")] * 2
+    assert plain.get_lines()[0].get_linewidth() == 4.5 and plain.title.get_fontsize() == 23
+
+
+def test_panels_that_name_the_same_have_one_legend(solution: xr.Dataset):
+    pairs = xr.concat([solution.assign_coords(pair=name) for name in ("first", "second")], "pair", coords="minimal")
+    axes = meanfield.plot(pairs.assign_attrs(solution.attrs))
+    assert [one.get_legend() for one in axes] == [None, None]
+    (legend,) = axes[0].figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == list(solution["word"].values)
+
+
+def test_a_table_with_its_attrs_is_drawn():
+    columns = {"observable": ["winner"], "observed": [0.4], "predicted": [0.5]}
+    table = pd.DataFrame(columns)
+    table.attrs["kind"] = "no such kind"
+    with pytest.raises(InputError, match="kind'] = no such kind"):
+        meanfield.plot(table)
+
+
+@pytest.mark.parametrize(
+    ("result", "options", "message"),
+    [
+        (3, {}, "result is a int: expected a Dataset"),
+        (xr.Dataset(), {}, r"result has attrs\['kind'\] = None: expected one of basins, "),
+        ("solution", {"view": "pie"}, "view = 'pie': expected word_share or success_rate for the kind solution"),
+        ("solution", {"ax": 5}, "ax holds a int: expected matplotlib axes"),
+        ("solutions", {"ax": "one"}, "ax holds 1 axes: expected 3, one for each panel"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused(result, options, message, request: pytest.FixtureRequest):
+    result = request.getfixturevalue(result) if isinstance(result, str) else result
+    if options.get("ax") == "one":
+        options = {"ax": plt.subplots()[1]}
+    with pytest.raises(InputError, match=message):
+        meanfield.plot(result, **options)
+
+
+def test_a_result_without_numbers_is_refused(solutions: xr.Dataset):
+    empty = solutions.sel(model=["two"], pair=["a/b"])
+    with pytest.raises(InputError, match="result holds no numbers"):
+        meanfield.plot(empty)
+
+
+def test_the_page_of_plots_lists_all_views():
+    page = (ROOT / "docs" / "plots.md").read_text()
+    with pytest.raises(InputError):
+        registry.view_of(xr.Dataset(), None)  # imports them
+    rows = {
+        f"| `{kind}` | `{name}` | {view.draw.__doc__.splitlines()[0].rstrip('.')} |"
+        for kind, views in registry.VIEWS.items()
+        for name, view in views.items()
+    }
+    assert rows == {line for line in page.split("\n") if line.startswith("| `")}
+
+
+def test_matplotlib_is_imported_when_something_is_drawn():
+    code = "import sys, meanfield; meanfield.plot; assert 'matplotlib' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,0 +1,54 @@
+"""Bars of the memories on which a quantity hangs."""
+
+import numpy as np
+import pytest
+import xarray as xr
+from matplotlib.colors import to_hex
+
+import meanfield
+from meanfield import InputError
+from meanfield._plot.views.sensitivity import LOWERS, RAISES
+
+
+def sensitivity(derivative, of="kappa", **columns):
+    columns = {"derivative": derivative, **columns}
+    data = {name: ("state", np.array(values, float)) for name, values in columns.items()}
+    attrs = {"kind": "sensitivity", "of": of, "value": 0.25}
+    return xr.Dataset(data, coords={"word": ["his", "her"], "state": np.arange(len(derivative))}, attrs=attrs)
+
+
+def names(axes):
+    return [text.get_text() for text in axes.get_yticklabels()]
+
+
+def test_the_largest_derivatives_come_first_with_their_memories():
+    values = np.zeros(21)
+    values[[0, 5 + 4 + 3, 2, 7]] = [0.1, -0.4, 0.3, 0.2]
+    axes = meanfield.plot(sensitivity(values), number=3)
+    assert names(axes) == ["his/her, her/her", "his/her", "his/his, her/his"]
+    assert [bar.get_width() for bar in axes.patches] == [-0.4, 0.3, 0.2]
+    assert [to_hex(bar.get_facecolor()) for bar in axes.patches] == [to_hex(side) for side in (LOWERS, RAISES, RAISES)]
+    assert axes.get_ylim()[0] > axes.get_ylim()[1], "the largest on top"
+    assert [text.get_text() for text in axes.texts] == ["18 others at most 0.1"]
+    assert axes.get_xlabel() == "d κ / d P(his)"
+
+
+def test_memories_that_do_not_count_are_left_out_and_told():
+    axes = meanfield.plot(sensitivity([0, 0.5, 0, 0, -1], of="word_share"))
+    assert names(axes) == ["her/her", "his/his"]
+    assert [text.get_text() for text in axes.texts] == ["3 others are 0"]
+    assert axes.get_xlabel() == "d the share of his / d P(his)"
+
+
+def test_contributions_of_kappa_only():
+    result = sensitivity([1, 2, 3, 4, 5], contribution=[0.1, 0, 0, 0, 0.2])
+    axes = meanfield.plot(result, view="contribution")
+    assert [bar.get_width() for bar in axes.patches] == [0.2, 0.1]
+    assert axes.get_xlabel() == "contribution to κ = 0.25"
+    with pytest.raises(InputError, match="sensitivity of eigenvalue: expected of = 'kappa'"):
+        meanfield.plot(sensitivity([1, 2, 3, 4, 5], of="eigenvalue"), view="contribution")
+
+
+def test_a_number_of_bars_that_is_none_is_refused():
+    with pytest.raises(InputError, match="number = 0"):
+        meanfield.plot(sensitivity([1, 2, 3, 4, 5]), number=0)

@@ -1,0 +1,35 @@
+"""Eigenvalues in the complex plane."""
+
+import numpy as np
+import xarray as xr
+
+import meanfield
+
+
+def spectrum(values, errors):
+    values = np.array(values, dtype=complex)
+    columns = {
+        "eigenvalue": ("mode", values.real, {"units": "1/day"}),
+        "eigenvalue_imaginary": ("mode", values.imag),
+        "eigenvalue_error": ("mode", np.array(errors, float)),
+    }
+    return xr.Dataset(columns, attrs={"kind": "spectrum"})
+
+
+def test_eigenvalues_lie_in_the_complex_plane_with_their_errors():
+    values = [0.1 + 0.4j, 0.1 - 0.4j, -1, -1.001, -0.5]
+    axes = meanfield.plot(spectrum(values, [0.01, 0.01, 0, 0, np.inf]), color="red")
+    (points,) = axes.containers
+    np.testing.assert_array_equal(points[0].get_xdata() + 1j * points[0].get_ydata(), values)
+    assert points[0].get_color() == "red"
+    across, along = (bars.get_segments() for bars in points[2])
+    np.testing.assert_allclose([np.ptp(across[0][:, 0]), np.ptp(along[0][:, 1])], 0.02)
+    assert [list(line.get_xdata()) for line in axes.lines if line.get_linestyle() == "--"] == [[0, 0]]
+    assert sorted(note.get_text() for note in axes.texts) == [" (error unknown)", "×2"]
+    assert axes.get_xlabel() == "real part (1/day)"
+    assert -axes.get_ylim()[0] == axes.get_ylim()[1] > 0.4
+
+
+def test_real_eigenvalues_are_not_stretched_by_rounding():
+    axes = meanfield.plot(spectrum([0.1 + 4e-296j, -1], [0, 0]))
+    assert axes.get_ylim() == (-0.1, 0.1)

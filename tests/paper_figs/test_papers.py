@@ -1,0 +1,146 @@
+"""Items of the papers: all there, their numbers those that are printed, and nothing computed twice."""
+
+from __future__ import annotations
+
+import dataclasses
+import runpy
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import meanfield
+import validation
+from meanfield import InputError
+from paper_figs import _publish
+from paper_figs._item import chosen, items
+from paper_figs._study import NotAtHandError, Study
+from paper_figs.paper_004 import _ensembles, figure_4
+
+SMALL = (4, 10, 24, 100, 1000)
+PAIRS = ["African/White", "Mexican/American"]
+
+
+@pytest.fixture
+def study(published: xr.Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Study:
+    """Two pairs of GPT-4o in small ensembles."""
+    monkeypatch.setattr(_ensembles, "SIZES", SMALL)
+    monkeypatch.setattr(_ensembles, "MANY_RUNS", 3000)
+    monkeypatch.setattr(_ensembles, "RUNS", 300)
+    return Study(published.sel(model=["gpt-4o"], pair=PAIRS), tmp_path / "numbers", quick=True)
+
+
+@pytest.fixture
+def nothing_simulated(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("computed again")
+
+    monkeypatch.setattr(validation, "simulate", refuse)
+
+
+def test_every_item_of_004_is_registered_once():
+    numbers = [item.number for item in items() if item.paper == "004"]
+    expected = [*map(str, range(1, 5)), *(f"S{k}" for k in range(1, 32)), "Table S1", "Table S2"]
+    assert numbers == expected
+
+
+def test_an_item_is_drawn_or_has_a_reason():
+    for item in items():
+        assert (item.numbers is None) == (item.draw is None) == bool(item.reason), item.number
+
+
+@pytest.mark.parametrize(
+    ("papers", "only", "message"),
+    [
+        (["005"], [], "paper = '005': expected 004"),
+        (["004"], ["S40"], "only = 'S40': expected one of 1, 2, 3, 4, S1"),
+    ],
+)
+def test_unknown_papers_and_items_are_refused(papers, only, message):
+    with pytest.raises(InputError, match=message):
+        chosen(papers, only)
+
+
+@pytest.mark.parametrize("size", [4, 10, 100])
+def test_collective_bias_of_figure_4(published: xr.Dataset, tmp_path: Path, size: int):
+    """The printed digits, to four standard errors of 10,000 runs."""
+    study = Study(published, tmp_path, quick=True)
+    policy = study.policy(figure_4.MODEL, figure_4.PAIR)
+    found = figure_4._times(study, policy, size)
+    printed = float(figure_4.PRINTED[size])
+    assert float(found["collective"]) == pytest.approx(printed, abs=0.0005 + 4 * np.sqrt(printed * (1 - printed) / 1e4))
+    assert not found["density"].sel(consensus_time=slice(0, 2)).any()  # the shortest time is t = 3
+    assert found["density"].sum("consensus_time").values == pytest.approx([1, 1])
+
+
+def test_outcomes_are_counts_of_runs(study: Study):
+    policy = study.policy("gpt-4o", "African/White")
+    table = _ensembles.outcomes(study, policy)
+    assert (table["count"].sum(("outcome", "consensus_time")) == table["runs"]).all()
+    assert table["runs"].values.tolist() == [300, 300, 300, 300, 30]
+    again = validation.simulate(policy, n_agents=24, runs=300, seed=study.seed).isel(n_agents=0)
+    for word in ("African", "White"):
+        count = table["count"].sel(n_agents=24, outcome=word).values
+        times = again["consensus_round"].values[again["consensus_word"].values == word] - 1
+        assert np.repeat(np.arange(len(count)), count).tolist() == sorted(times.tolist())
+    assert _ensembles.strong_word(table) == "African" and _ensembles.weak_word(table) == "White"
+
+
+def test_numbers_are_kept_and_found_again(study: Study, nothing_simulated, monkeypatch: pytest.MonkeyPatch):
+    made = []
+
+    def make() -> xr.Dataset:
+        made.append(1)
+        return xr.Dataset({"value": ("x", [1.0, len(made)])})
+
+    first = study.kept("one", make, None, runs=3)
+    assert study.kept("one", make, None, runs=3).identical(first) and len(made) == 1
+    study.kept("one", make, None, runs=4)  # other settings
+    dataclasses.replace(study, seed=2).kept("one", make, None, runs=4)
+    assert len(made) == 3
+    (study.folder / "one.nc").write_bytes(b"half a file")
+    study.kept("one", make, None, runs=4)
+    assert len(made) == 4
+
+
+def test_what_is_not_at_hand_is_named(study: Study):
+    with pytest.raises(NotAtHandError, match="the policies of phi_4 are not in the data at hand"):
+        study.of_model("phi_4")
+    with pytest.raises(NotAtHandError, match="the policy of gpt-4o for his/her is not in the data at hand"):
+        study.policy("gpt-4o", "his/her")
+
+
+@pytest.fixture
+def drawn(study: Study, tmp_path: Path) -> tuple[list, Path]:
+    found = chosen(["004"], ["2", "3", "S1", "S9", "S10", "S14", "S23", "S29", "Table S1"])
+    return _publish.publish(found, study, tmp_path / "out", say=lambda line: None), tmp_path / "out"
+
+
+def test_items_are_drawn_with_their_numbers_and_an_index(drawn, study: Study, request: pytest.FixtureRequest):
+    entries, out = drawn
+    assert [entry.item.number for entry in entries if entry.reason] == ["S1", "S9"]
+    for entry in entries:
+        for name in entry.files:
+            assert (out / "004" / name).stat().st_size > 0
+    page = (out / "index.html").read_text()
+    for text in ("Fig. S23", "Table S1", "004/figure_3.png", "the policies of llama31_70B are not in the data at hand"):
+        assert text in page
+    fraction = meanfield.load(out / "004" / "figure_3.nc")["fraction"]
+    alone = study.policies["q"].isel(model=0, state=0, word=0)  # African and Mexican are the strong words
+    assert fraction.sel(n_agents=1).values == pytest.approx(alone.values)
+    request.getfixturevalue("nothing_simulated")
+    _publish.publish([entry.item for entry in entries], study, out, say=lambda line: None)
+
+
+def test_the_command_takes_files_or_a_paper(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture, tmp_path):
+    for arguments, message in {
+        (): "results and --paper: expected files to draw, or a paper",
+        ("--paper", "004", "--only", "S40"): "only = 'S40': expected one of 1, 2",
+        ("--paper", "004", "--policies", "smollm2", "--only", "S29"): "nothing can be drawn from them",
+    }.items():
+        monkeypatch.setattr(sys, "argv", ["meanfield", "figures", *arguments, "--out", str(tmp_path / "out")])
+        with pytest.raises(SystemExit) as end:
+            runpy.run_module("meanfield", run_name="__main__")
+        assert end.value.code == 2 and message in " ".join(capsys.readouterr().err.split())
