@@ -122,7 +122,8 @@ def _between(one: xr.Dataset, name: str, edges: np.ndarray) -> np.ndarray:
 def _shares(axis: Axes, one: xr.Dataset, theory: xr.Dataset) -> None:
     meanfield.plot(one.sel(standard="for"), ax=axis, view="shares")
     meanfield.plot(theory.sel(standard="for"), ax=axis, view="shares", **THEORY)
-    axis.get_legend().remove()
+    if legend := axis.get_legend():
+        legend.remove()
     emerged = float((one["reached"].sel(standard="for").isel(time=-1) > 0.5).mean())
     text = f"held by more than half at the end\nin {emerged:.0%} of runs"
     axis.text(0.97, 0.04, text, transform=axis.transAxes, ha="right", size=8)

@@ -12,6 +12,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
+from policy_extraction.backends.local._libraries import transformers
 from policy_extraction.backends.local._packed import packs, product
 from policy_extraction.backends.local._parallel import check_awaited
 
@@ -61,9 +62,7 @@ class Branches:
 @contextmanager
 def branching(model: Any) -> Iterator[None]:
     """Replace the attention of `model` inside the block by attention over branches."""
-    from transformers import AttentionInterface
-
-    AttentionInterface.register(NAME, _attend)
+    transformers().AttentionInterface.register(NAME, _attend)
     configs = {id(c): c for c in (model.config, model.config.get_text_config())}.values()
     before = [config._attn_implementation for config in configs]
     try:

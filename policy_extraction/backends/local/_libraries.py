@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+from importlib import import_module
+from typing import Any
 
 from meanfield import InputError
 
@@ -16,3 +18,8 @@ def require_libraries() -> None:
         raise InputError(
             f"a language model needs {' and '.join(missing)}, not installed here: pip install 'meanfield-llm[llm]'"
         )
+
+
+def transformers(module: str = "") -> Any:
+    """The library or a module of it, untyped: its types, which name all models, would double the time of pyright."""
+    return import_module(f"transformers.{module}".removesuffix("."))

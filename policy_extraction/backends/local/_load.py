@@ -12,7 +12,7 @@ from typing import Any
 from meanfield import InputError, cache_folder
 from policy_extraction._toolbox.folders import folder_once
 from policy_extraction.backends.local._gguf_tokenizer import mend_tokenizer
-from policy_extraction.backends.local._libraries import require_libraries
+from policy_extraction.backends.local._libraries import require_libraries, transformers
 from policy_extraction.backends.local._source import SMOLLM2, Source
 
 COPY = 2  # version of the copy's making
@@ -69,8 +69,7 @@ def _check_dtype(dtype: str) -> None:
 
 
 def _from_pretrained(source: Source, dtype: str, device_map: Any, quantization_config: Any) -> tuple[Any, Any]:
-    import transformers
-
+    library = transformers()
     where = {"revision": source.revision or "main", "local_files_only": source.offline}
     weights: dict[str, Any] = {"dtype": dtype, "device_map": device_map}
     if quantization_config is not None:
@@ -78,15 +77,14 @@ def _from_pretrained(source: Source, dtype: str, device_map: Any, quantization_c
     if source.gguf_file:
         where["gguf_file"] = source.gguf_file
         # Releases without GgufConfig always unpack the weights.
-        if quantization_config is None and hasattr(transformers, "GgufConfig"):
-            weights["quantization_config"] = transformers.GgufConfig(dequantize=True)
-    tokenizer = transformers.AutoTokenizer.from_pretrained(source.location, **where)
+        if quantization_config is None and hasattr(library, "GgufConfig"):
+            weights["quantization_config"] = library.GgufConfig(dequantize=True)
+    tokenizer = library.AutoTokenizer.from_pretrained(source.location, **where)
     if source.gguf_file:
-        from transformers.utils.hub import cached_file
-
+        cached_file = transformers("utils.hub").cached_file
         path = cached_file(source.location, source.gguf_file, revision=where["revision"], local_files_only=True)
         tokenizer = mend_tokenizer(tokenizer, Path(str(path)))
-    return transformers.AutoModelForCausalLM.from_pretrained(source.location, **where, **weights), tokenizer
+    return library.AutoModelForCausalLM.from_pretrained(source.location, **where, **weights), tokenizer
 
 
 def _unpacked(source: Source) -> Source:
@@ -107,8 +105,7 @@ def _unpacked(source: Source) -> Source:
 @contextmanager
 def _quiet() -> Iterator[None]:
     """Hide the progress bars of transformers, which say nothing about the extraction."""
-    from transformers.utils import logging
-
+    logging = transformers("utils").logging
     shown = logging.is_progress_bar_enabled()
     logging.disable_progress_bar()
     try:

@@ -29,17 +29,18 @@ def solutions() -> xr.Dataset:
     """Two pairs of a model, and a third that another model alone has; pairs share words."""
     words = [("a", "b"), ("b", "c"), ("d", "e")]
     models = ["one", "one", "two"]
-    policies = [
+    singles = [
         meanfield.make_policy(random_policy(k)["q"].values, both, model=model)
         for k, (both, model) in enumerate(zip(words, models, strict=True))
     ]
     stacked = [
         policy.drop_vars("word").assign_coords(word_label=("word", list(both))).expand_dims(("model", "pair"))
-        for policy, both in zip(policies, words, strict=True)
+        for policy, both in zip(singles, words, strict=True)
     ]
     labels = [one["word_label"].expand_dims(pair=one["pair"].values) for one in stacked]
     stacked = [one.assign_coords(word_label=label) for one, label in zip(stacked, labels, strict=True)]
-    return meanfield.solve(xr.combine_by_coords(stacked, combine_attrs="drop_conflicts", join="outer"), times=np.linspace(0, 2, 3))
+    policies = xr.combine_by_coords(stacked, combine_attrs="drop_conflicts", join="outer")
+    return meanfield.solve(policies, times=np.linspace(0, 2, 3))
 
 
 def test_a_lone_result_is_drawn_into_new_or_given_axes(solution: xr.Dataset):
