@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @app.command(
-    epilog="Examples: meanfield figures solution.nc --out results; meanfield figures --paper 004 --out figures"
+    epilog="Example: meanfield figures --paper 004 --out figures; meanfield figures solution.nc --out results"
 )
 def figures(
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write into; made if it is not there.")],
