@@ -46,15 +46,10 @@ def test_links_of_the_readme_to_files():
     assert [target for target in targets if not (ROOT / target).exists()] == []
 
 
-LONG = ("landscape", "norm_emergence")
-
-
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "notebook",
-    [
-        pytest.param(path, id=path.stem, marks=pytest.mark.slow if path.stem in LONG else ())
-        for path in sorted((ROOT / "notebooks").glob("*.py"))
-    ],
+    [pytest.param(path, id=path.stem) for path in sorted((ROOT / "notebooks").glob("*.py"))],
 )
 def test_notebook_runs(notebook, published_upstream):
     runpy.run_path(str(notebook))

@@ -184,6 +184,7 @@ def test_engines_agree() -> None:
 # --- the rest of the contract ---
 
 
+@pytest.mark.slow
 def test_ended_runs_are_taken_out(monkeypatch) -> None:
     """Progress is told in full, and the results of ended runs stay, although they may play on."""
     monkeypatch.setattr(_jax_engine, "FEWEST", 60)
@@ -208,6 +209,7 @@ def compiled_anew() -> Iterator[None]:
     _population_rounds.play_rounds.clear_cache()
 
 
+@pytest.mark.slow
 def test_shorter_ensembles_are_the_beginning_of_longer_ones(compiled_anew, monkeypatch) -> None:
     options = {"rounds": 6, "recorded": 6, "convention": Convention(0.5, first_test=4)}
     whole = play(NO_END, 6, 200, **options)

@@ -169,6 +169,7 @@ def compared(simulation: xr.Dataset, operations: xr.Dataset | None = None) -> xr
         return validation.norms.compare(curves, simulation, level=LEVEL)
 
 
+@pytest.mark.slow
 def test_error_falls_with_the_number_of_agents() -> None:
     """Nothing is left of it for N → ∞. Control: a rate equation in which two fifths fewer norms are found in chats.
 
@@ -348,6 +349,7 @@ def tipping_threshold() -> xr.Dataset:
     return threshold_of(opposing=0.1)
 
 
+@pytest.mark.slow
 def test_threshold_against_a_scan(tipping_threshold: xr.Dataset) -> None:
     """Beside one opponent in ten, one entrepreneur in ten is too few and two are enough, as in [003]."""
     found = tipping_threshold

@@ -55,6 +55,7 @@ def tipping() -> dict[str, np.ndarray]:
     return {name: np.array(values) for name, values in counts.items()}
 
 
+@pytest.mark.slow
 def test_whole_runs_have_the_law_of_the_model(tipping: dict[str, np.ndarray]) -> None:
     """Numbers of agents after 40 and 200 events of ten agents; not of a model with another operation."""
 

@@ -335,8 +335,11 @@ def final_counts(start: tuple[int, ...]) -> np.ndarray:
     return place_counts(simulation["final_count"].values, sum(start))
 
 
-@pytest.mark.parametrize("length", [1, 2, 5, 12])
-@pytest.mark.parametrize("start", [(1, 1, 1), (2, 1, 4), (3, 2, 7)])
+SLOW = pytest.mark.slow
+
+
+@pytest.mark.parametrize("length", [1, 2, pytest.param(5, marks=SLOW), 12])
+@pytest.mark.parametrize("start", [(1, 1, 1), pytest.param((2, 1, 4), marks=SLOW), (3, 2, 7)])
 def test_epochs_have_the_exact_law(start: tuple[int, ...], length: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Up to 12 interactions of 3, 7 or 12 agents, most of which meet an agent again; rounds cut some epochs short."""
     n, place = sum(start), compositions(sum(start)).index(start)
@@ -358,7 +361,7 @@ def test_epochs_of_too_few_collisions_fail(hazard: float, monkeypatch: pytest.Mo
     assert chi_square_p(final_counts(start), law) < ALPHA
 
 
-@pytest.mark.parametrize("length", [2, 3, 12])
+@pytest.mark.parametrize("length", [2, pytest.param(3, marks=SLOW), 12])
 def test_absorption_between_epochs_has_the_exact_law(length: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Epochs of 2 and of 3 while 5 and 7 agents are outside the group, batches from then on; 12 are never safe."""
     start, group, last = (1, 2, 7), [0, 1], 20 * 10
