@@ -18,16 +18,17 @@ img { max-width: 100% } h2 { font-size: 1.05rem; margin: 0 0 .4rem } p { margin:
 
 
 class Entry(NamedTuple):
-    """An item with its files, that to be shown second, or the reason why it has none."""
+    """An item with its files, or the reason why it has none. The index shows the second file."""
 
     item: Item
     reason: str = ""
     files: tuple[str, ...] = ()
 
 
-def write_index(entries: Sequence[Entry], out: Path) -> Path:
+def write_index(entries: Sequence[Entry], out: Path, quick: bool) -> Path:
     """Write `index.html` with a thumbnail, a caption, what the paper shows and what differs for each entry."""
-    body = "\n".join(_article(entry) for entry in entries)
+    effort = "<p>Drawn with a tenth of the runs that are stated.</p>" if quick else ""
+    body = effort + "\n".join(_article(entry) for entry in entries)
     page = (
         '<!doctype html>\n<html lang="en">\n<head><meta charset="utf-8"><title>Figures and tables of the papers</title>'
         f"<style>{STYLE}</style></head>\n<body>\n<h1>Figures and tables of the papers</h1>\n{body}\n</body>\n</html>\n"

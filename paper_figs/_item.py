@@ -29,7 +29,7 @@ class Item(NamedTuple):
     shows: str  # what the paper shows, in one sentence
     numbers: Callable[[Study], xr.Dataset] | None = None
     draw: Callable[[xr.Dataset], Figure | pd.DataFrame] | None = None
-    differs: str = ""  # from the paper, and why
+    differs: str = ""  # what is not as in the paper
     reason: str = ""
 
     @property

@@ -12,22 +12,31 @@ import xarray as xr
 import meanfield
 from meanfield.toolbox import whole_file
 from paper_figs._index import Entry, write_index
-from paper_figs._item import Item
+from paper_figs._item import Item, items
 from paper_figs._study import NotAtHandError, Study
+from paper_figs._style import styled
 
 
 def publish(found: Iterable[Item], study: Study, out: Path, say: Callable[[str], None] = print) -> list[Entry]:
     """Write each item's numbers and drawing into `out`, by paper, and an index of all of them.
 
     What was computed before with the same data and settings is read from `out`; drawings are made anew. An item that
-    can't be made is an entry of the index with its reason.
+    can't be made is an entry of the index with its reason. The index also shows what earlier calls drew.
     """
-    entries: list[Entry] = []
+    made: dict[Item, Entry] = {}
     for item in found:
-        entries.append(_entry(item, study, out))
-        say(f"[{item.paper}] {item.number}: {entries[-1].reason or item.title}")
-        write_index(entries, out)  # after each, so that the index holds what is there when the work is interrupted
-    return entries
+        made[item] = _entry(item, study, out)
+        say(f"[{item.paper}] {item.number}: {made[item].reason or item.title}")
+        # After each, so that the index holds what is there when the work is interrupted
+        write_index([entry for one in items() if (entry := made.get(one) or _earlier(one, out))], out, study.quick)
+    return list(made.values())
+
+
+def _earlier(item: Item, out: Path) -> Entry | None:
+    """The entry of an item that an earlier call drew."""
+    endings = ("nc", "png", "pdf", "html", "csv")
+    names = [f"{item.name}.{ending}" for ending in endings if (out / item.paper / f"{item.name}.{ending}").exists()]
+    return Entry(item, files=tuple(names)) if len(names) > 1 else None
 
 
 def _entry(item: Item, study: Study, out: Path) -> Entry:
@@ -43,8 +52,9 @@ def _entry(item: Item, study: Study, out: Path) -> Entry:
     return Entry(item, files=(f"{item.name}.nc", *_drawn(item, numbers, folder)))
 
 
+@styled
 def _drawn(item: Item, numbers: xr.Dataset, folder: Path) -> list[str]:
-    """The names of the files with the drawing, that for the index first."""
+    """The names of the files with the drawing; the index shows the first."""
     assert item.draw is not None
     drawing = item.draw(numbers)
     if isinstance(drawing, pd.DataFrame):

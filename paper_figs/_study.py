@@ -15,6 +15,7 @@ from meanfield import InputError
 from meanfield.toolbox import policy_hash
 
 STUDY = "study"
+NUMBERS = 1  # raised where items compute something else from the same settings
 
 
 class NotAtHandError(Exception):
@@ -45,6 +46,13 @@ class Study:
     seed: int = 1
     progress: bool = False
 
+    def __post_init__(self) -> None:
+        missing = [dim for dim in ("model", "pair") if dim not in self.policies.dims]
+        if missing:
+            raise InputError(f"policies have no dim {missing[0]}: expected a stack over model and pair")
+        if self.policies.sizes["word"] != 2:
+            raise InputError(f"policies have {self.policies.sizes['word']} words: expected two, as in the paper")
+
     def runs(self, number: int) -> int:
         """That many runs, or a tenth of them."""
         return max(1, number // 10) if self.quick else number
@@ -63,29 +71,32 @@ class Study:
         """One policy; NotAtHandError if the data do not hold it."""
         if model not in self.models or pair not in self.pairs:
             raise NotAtHandError(f"the policy of {model} for {pair} is not in the data at hand")
-        try:
-            (one,) = meanfield.each_policy(self.policies.sel(model=[model], pair=[pair]))
-        except ValueError:
-            raise NotAtHandError(f"the policy of {model} for {pair} is not in the data at hand") from None
-        return one
+        for one in meanfield.each_policy(self.policies.sel(model=[model], pair=[pair])):
+            return one
+        raise NotAtHandError(f"the policy of {model} for {pair} is not in the data at hand")
 
     def of_model(self, model: str) -> list[xr.Dataset]:
         """All policies of a model; NotAtHandError if there are none."""
-        if model not in self.models:
+        found = self.policies.sel(model=[model]) if model in self.models else None
+        if found is None or not (policies := list(meanfield.each_policy(found))):
             raise NotAtHandError(f"the policies of {model} are not in the data at hand")
-        return list(meanfield.each_policy(self.policies.sel(model=[model])))
+        return policies
 
     def of_pair(self, pair: str) -> list[xr.Dataset]:
         """The policies of all models for a pair; NotAtHandError if there are none."""
-        if pair not in self.pairs:
+        found = self.policies.sel(pair=[pair]) if pair in self.pairs else None
+        if found is None or not (policies := list(meanfield.each_policy(found))):
             raise NotAtHandError(f"no policy for {pair} is in the data at hand")
-        return list(meanfield.each_policy(self.policies.sel(pair=[pair])))
+        return policies
 
     def kept(
         self, name: str, make: Callable[[], xr.Dataset], policy: xr.Dataset | None, **settings: object
     ) -> xr.Dataset:
         """What `make` returns, from the folder if it was computed there before with the same policy and settings."""
-        told = {"policy": "" if policy is None else policy_hash(policy), "seed": self.seed, **settings}
+        told = {"seed": self.seed, "version": meanfield.__version__, "numbers": NUMBERS, **settings}
+        if policy is not None:
+            names = [policy[dim].values.tolist() for dim in ("model", "pair")]
+            told |= {"policy": policy_hash(policy), "names": names}
         digest = hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
         path = self.folder / f"{name}.nc"
         if path.exists():

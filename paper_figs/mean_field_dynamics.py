@@ -17,6 +17,7 @@ from paper_figs._script import arguments
 from paper_figs._style import grid_of_panels, model_title, styled, write_figure
 
 
+@styled
 def draw(solution: xr.Dataset, path: str | Path) -> Path:
     """Draw the word shares of one model's policies over population rounds.
 

@@ -25,6 +25,9 @@ def panels_of(result: xr.Dataset, by: Sequence[str]) -> list[xr.Dataset]:
 
     Combinations without a single number, as of a model and a pair that were never measured, have no panel.
     """
+    if "pair" not in by and "pair" in result.coords and not result["pair"].dims:
+        # The view draws several pairs together, and a user selected one
+        result = xr.concat([result], "pair", data_vars="all", coords="all")
     dims = [dim for dim in by if dim in result.dims]
     places = [dict(zip(dims, place, strict=True)) for place in product(*(range(result.sizes[dim]) for dim in dims))]
     if len(places) > MOST_PANELS:

@@ -20,10 +20,10 @@ def publish_papers(
     from paper_figs._study import Study
 
     known = sorted({item.paper for item in items()})
-    found = chosen(known if "" in papers else papers, [part for text in only for part in text.split(",")])
+    found = chosen(known if "" in papers else papers, [part.strip() for text in only for part in text.split(",")])
     data = read_policies(policies, model)
     for dim in ("model", "pair"):
-        data = data if dim in data.dims else data.expand_dims(dim)
+        data = data.expand_dims(dim) if dim in data.coords and dim not in data.dims else data
     study = Study(data, out / "numbers", quick=quick, seed=seed, progress=sys.stderr.isatty())
     entries = publish(found, study, out, say)
     drawn = sum(bool(entry.files) for entry in entries)

@@ -19,9 +19,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
-@app.command(
-    epilog="Example: meanfield figures --paper 004 --out figures; meanfield figures solution.nc --out results"
-)
+@app.command(epilog="Example: meanfield figures --paper 004 --out figures; meanfield figures solution.nc --out results")
 def figures(
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write into; made if it is not there.")],
     results: Annotated[

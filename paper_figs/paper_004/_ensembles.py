@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
+
 import numpy as np
 import xarray as xr
 
-import meanfield
 import validation
 from meanfield import words_of
 from meanfield.toolbox import labelled
-from paper_figs._study import Study
+from paper_figs._study import NotAtHandError, Study
 
 MODELS = ("llama31_70B", "gpt-4o", "QWQ_32B", "phi_4")  # in the order of Figs. S9 to S27
 SIZES = (2, 4, 6, 8, 10, 16, 24, 50, 100, 200, 500, 1000, 2000, 5000, 10000)
 MANY_RUNS, RUNS = 10_000, 1_000
 LARGEST_OF_MANY = 200  # up to this size the densities of consensus times take more runs than [004] has
+ENOUGH = 50  # runs, for the mode of their times and for what is called the strong word
 NO_CONSENSUS = "no consensus"
+SHORTEST = 3  # consensus time, in rounds counted from 0: the convention is first tested after four rounds
+MARKERS = "os^vD<>pP*X"  # by pair
 MAX_ROUNDS = 1000
 
 
@@ -58,13 +63,15 @@ def _simulated(study: Study, policy: xr.Dataset, many: int, few: int) -> xr.Data
 
 def file_name(policy: xr.Dataset) -> str:
     """A name for the files of a policy."""
-    return f"{policy['model'].item()}_{'_'.join(words_of(policy))}"
+    return re.sub(r"[^\w.-]", "-", f"{policy['model'].item()}_{'_'.join(words_of(policy))}")
 
 
 def strong_word(table: xr.Dataset) -> str:
-    """The word at which most runs end, in the largest group that reaches consensus."""
-    wins = table["count"].sum("consensus_time").isel(outcome=slice(0, -1))
-    decided = np.flatnonzero(wins.sum("outcome").values)
+    """The word at which most runs end, in the largest group in which enough of them end, or else in all groups."""
+    wins = wins_of(table)
+    decided = np.flatnonzero(wins.sum("outcome").values >= ENOUGH)
+    if not len(decided):
+        return str(wins["outcome"].values[int(wins.sum("n_agents").argmax("outcome"))])
     return str(wins["outcome"].values[int(wins.isel(n_agents=decided[-1]).argmax("outcome"))])
 
 
@@ -74,15 +81,22 @@ def weak_word(table: xr.Dataset) -> str:
     return next(str(word) for word in table["outcome"].values[:-1] if word != strong)
 
 
-def each_outcomes(study: Study) -> list[xr.Dataset]:
-    """`outcomes` of all policies at hand that reach consensus at some size."""
-    tables = [outcomes(study, policy) for policy in meanfield.each_policy(study.policies)]
-    return [table for table in tables if int(table["count"].isel(outcome=slice(0, -1)).sum())]
+def wins_of(table: xr.Dataset) -> xr.DataArray:
+    """The number of runs that end at each word, by size (n_agents, outcome)."""
+    return table["count"].sum("consensus_time").isel(outcome=slice(0, -1))
+
+
+def each_outcomes(study: Study, policies: Iterable[xr.Dataset]) -> list[xr.Dataset]:
+    """`outcomes` of the policies that reach consensus at some size; NotAtHandError if there are none."""
+    tables = [table for policy in policies if int(wins_of(table := outcomes(study, policy)).sum())]
+    if not tables:
+        raise NotAtHandError("no run of these policies reaches consensus")
+    return tables
 
 
 def collective(table: xr.Dataset, word: str) -> tuple[np.ndarray, np.ndarray]:
     """The fraction of runs with consensus that agree on the word, by size, and its standard error."""
-    wins = table["count"].sum("consensus_time").isel(outcome=slice(0, -1))
+    wins = wins_of(table)
     ended = wins.sum("outcome").values.astype(float)
     with np.errstate(invalid="ignore", divide="ignore"):
         share = wins.sel(outcome=word).values / ended
@@ -97,8 +111,8 @@ def converged(table: xr.Dataset) -> tuple[np.ndarray, np.ndarray]:
     return share, np.sqrt(share * (1 - share) / runs)
 
 
-def modal_time(table: xr.Dataset, word: str, least: int = 50) -> np.ndarray:
-    """The most frequent consensus time of runs that agree on the word, by size; NaN for fewer than `least` runs."""
+def modal_time(table: xr.Dataset, word: str) -> np.ndarray:
+    """The most frequent consensus time of runs that agree on the word, by size; NaN where few of them do."""
     count = table["count"].sel(outcome=word)
     mode = count.argmax("consensus_time").values.astype(float)
-    return np.where(count.sum("consensus_time").values >= least, mode, np.nan)
+    return np.where(count.sum("consensus_time").values >= ENOUGH, mode, np.nan)

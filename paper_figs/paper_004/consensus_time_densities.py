@@ -14,7 +14,7 @@ from meanfield.toolbox import labelled
 from paper_figs._item import Item
 from paper_figs._study import Study
 from paper_figs._style import FIRST_WORD, LABELS, SECOND_WORD, styled
-from paper_figs.paper_004._ensembles import MODELS, outcomes, strong_word, weak_word
+from paper_figs.paper_004._ensembles import MODELS, SHORTEST, each_outcomes, strong_word, weak_word, wins_of
 
 SIZES = (4, 10, 24, 100, 1000)
 PAIRS = (
@@ -22,21 +22,27 @@ PAIRS = (
     *("Mexican/American", "tall/short", "woman/man", "wife/husband"),
 )
 FIRST = 17
-SHORTEST = 3  # rounds, counted from 0
 
 
 def numbers(study: Study, pair: str) -> xr.Dataset:
-    """The density by model, size and winner: the share of all runs that end at the word in this round."""
-    tables = [outcomes(study, policy) for policy in study.of_pair(pair)]
-    tables = [table for table in tables if int(table["count"].isel(outcome=slice(0, -1)).sum())]
-    tables.sort(key=lambda table: MODELS.index(table["model"].item()))
+    """The density by model, size and winner: the share of the runs that a word wins that end in this round."""
+    tables = each_outcomes(study, study.of_pair(pair))
+    tables.sort(key=lambda table: (*MODELS, table["model"].item()).index(table["model"].item()))
     words = [(strong_word(table), weak_word(table)) for table in tables]
     density = [
-        (table["count"] / table["runs"]).sel(n_agents=list(SIZES), outcome=list(both)).values
+        (table["count"] / wins_of(table).clip(min=1))
+        .sel(n_agents=list(SIZES), outcome=list(both))
+        .transpose("n_agents", "outcome", "consensus_time")
+        .values
         for table, both in zip(tables, words, strict=True)
     ]
     columns = {
-        "density": (("model", "n_agents", "winner", "consensus_time"), np.array(density), "share of runs", "1/round"),
+        "density": (
+            ("model", "n_agents", "winner", "consensus_time"),
+            np.array(density),
+            "share of the runs that this word wins",
+            "1/round",
+        ),
         "word": (("model", "winner"), np.array(words), "word"),
     }
     coords = {
@@ -58,7 +64,7 @@ def draw(found: xr.Dataset) -> Figure:
         for j, size in enumerate(found["n_agents"].values):
             _panel(axes[i, j], found.sel(model=model, n_agents=size))
             axes[i, j].set_title(f"N = {size:,}")
-        axes[i, 0].set_ylabel(f"{LABELS[str(model)]}\ndensity")
+        axes[i, 0].set_ylabel(f"{LABELS.get(str(model), str(model))}\ndensity")
         axes[i, 0].legend(fontsize=7)
     figure.supxlabel("consensus time (round, from 0)")
     figure.suptitle("{" + str(found["pair"].item()).replace("/", ", ") + "}")
@@ -88,8 +94,9 @@ ITEMS = [
         "The density of the consensus time for runs that the strong and the weak word win, as N grows, a row a model.",
         partial(numbers, pair=pair),
         draw,
-        "The panels are at five of the paper's sizes, with 10,000 runs up to N = 200 and 1,000 beyond; on a "
-        "logarithmic scale, so that the weak word's tail is seen. Rows of models that are not at hand are missing.",
+        "The panels are at five of the paper's sizes, with 10,000 runs up to N = 200 and 1,000 beyond. The scale is "
+        "logarithmic, so that tails are seen. The strong word is blue and the weak one orange, as in other figures; "
+        "the paper has red and blue. Rows of models that are not at hand are missing.",
     )
     for place, pair in enumerate(PAIRS)
 ]

@@ -13,15 +13,14 @@ from meanfield.toolbox import labelled
 from paper_figs._item import Item
 from paper_figs._study import Study
 from paper_figs._style import FIRST_WORD, LABELS, SECOND_WORD, grid_of_panels, styled
-from paper_figs.paper_004._ensembles import MODELS, collective, modal_time, outcomes, strong_word, weak_word
+from paper_figs.paper_004._ensembles import MODELS, collective, each_outcomes, modal_time, strong_word, weak_word
 
 BIAS, TIME = "#cc79a7", SECOND_WORD
 
 
 def numbers(study: Study, model: str) -> xr.Dataset:
     """Modes of the consensus time by pair, size and winner, and the fraction of runs that the strong word wins."""
-    tables = [outcomes(study, policy) for policy in study.of_model(model)]
-    tables = [table for table in tables if int(table["count"].isel(outcome=slice(0, -1)).sum())]
+    tables = each_outcomes(study, study.of_model(model))
     words = [(strong_word(table), weak_word(table)) for table in tables]
     modes = [[modal_time(table, word) for word in both] for table, both in zip(tables, words, strict=True)]
     fractions = [collective(table, strong) for table, (strong, _) in zip(tables, words, strict=True)]
@@ -72,7 +71,9 @@ def draw_bias(found: xr.Dataset) -> Figure:
         beside.tick_params(colors=TIME)
         axis.tick_params(axis="y", colors=BIAS)
         _finish(axis, one)
-    return _titled(figure, axes, found, "collective bias (circles); mode of the consensus time (triangles, right)")
+    return _titled(
+        figure, axes, found, "collective bias (circles); mode of the time when the strong word wins (triangles, right)"
+    )
 
 
 def _finish(axis: Axes, one: xr.Dataset) -> None:
@@ -87,7 +88,10 @@ def _titled(figure: Figure, axes: list[Axes], found: xr.Dataset, label: str) -> 
     return figure
 
 
-DIFFERS = "The mode is that of 10,000 runs up to N = 200 and of 1,000 beyond; it is left out for fewer than 50 runs."
+DIFFERS = (
+    "The mode is that of the runs that a word wins, of 10,000 up to N = 200 and of 1,000 beyond; it is left out for "
+    "fewer than 50 runs. Beside the bias stands the mode of the strong word."
+)
 ITEMS = [
     Item(
         "004",

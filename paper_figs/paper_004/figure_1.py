@@ -77,8 +77,9 @@ def _settled(one: xr.Dataset) -> float:
 
 def _bars(axis: Axes, one: xr.Dataset) -> None:
     number = one["number"].values
-    collective = number[0] / max(1, number[:2].sum())
-    for place, share in enumerate((float(one["individual"]), collective)):
+    agreed = number[:2].sum()
+    shares = [float(one["individual"]), *([number[0] / agreed] if agreed else [])]
+    for place, share in enumerate(shares):
         axis.barh(place, share, color=FIRST_WORD)
         axis.barh(place, 1 - share, left=share, color=SECOND_WORD)
         axis.text(0.02, place, f"{share:.2f}", va="center", color="white", fontsize=8)

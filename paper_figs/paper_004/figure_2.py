@@ -7,30 +7,31 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+import meanfield
 import validation
 from meanfield.toolbox import labelled
 from paper_figs._item import Item
 from paper_figs._study import Study
 from paper_figs._style import LABELS, grid_of_panels, styled
-from paper_figs.paper_004._ensembles import each_outcomes, strong_word
+from paper_figs.paper_004._ensembles import MARKERS, each_outcomes, strong_word, wins_of
 
 N_AGENTS = 24
 GAME_RUNS = 4000
 BIASES = np.linspace(0, 1, 21)
 REVERSED = "#f4c2c2"
-MARKERS = "os^vD<>pP*X"
 
 
 def numbers(study: Study) -> xr.Dataset:
     """Bias before and after talking, for each policy; the share of the favoured word in the minimal naming game."""
-    tables = each_outcomes(study)
+    tables = each_outcomes(study, meanfield.each_policy(study.policies))
     rows = [_row(table.sel(n_agents=N_AGENTS), strong_word(table)) for table in tables]
-    game = study.kept("minimal_naming_game_24", lambda: _game(study), None, runs=study.runs(GAME_RUNS))
+    settings = {"runs": study.runs(GAME_RUNS), "n_agents": N_AGENTS, "biases": BIASES.tolist()}
+    game = study.kept("minimal_naming_game", lambda: _game(study), None, **settings)
     individual, collective, runs, strong = map(np.array, zip(*rows, strict=True))
     columns = {
         "individual": ("policy", individual, "probability of the strong word with an empty memory"),
         "collective": ("policy", collective, "fraction of runs that agree on the strong word"),
-        "error": ("policy", np.sqrt(collective * (1 - collective) / runs), "standard error of that fraction"),
+        "runs": ("policy", runs, "number of runs with consensus"),
         "strong_word": ("policy", strong, "strong word"),
         "minimal_naming_game": ("p", game["collective"].values, "fraction of games that agree on the favoured word"),
     }
@@ -39,7 +40,7 @@ def numbers(study: Study) -> xr.Dataset:
 
 
 def _row(table: xr.Dataset, strong: str) -> tuple[float, float, int, str]:
-    wins = table["count"].sum("consensus_time").isel(outcome=slice(0, -1))
+    wins = wins_of(table)
     ended = int(wins.sum())
     individual = float(table["individual"].sel(outcome=strong))
     return individual, float(wins.sel(outcome=strong)) / ended if ended else np.nan, ended, strong
@@ -90,6 +91,7 @@ def _panel(axis: Axes, one: xr.Dataset, pairs: list[str]) -> None:
             ms=6,
             color=f"C{place % 10}",
             mec="black",
+            fillstyle="full" if strong == pair.split("/")[0] else "none",
             mew=0.4,
             label=f"{strong} over {weak}",
         )

@@ -13,14 +13,14 @@ from meanfield.toolbox import labelled
 from paper_figs._item import Item
 from paper_figs._study import Study
 from paper_figs._style import LABELS, grid_of_panels, styled
-from paper_figs.paper_004._ensembles import collective, each_outcomes, file_name, strong_word, weak_word
+from paper_figs.paper_004._ensembles import MARKERS, collective, each_outcomes, file_name, strong_word, weak_word
 
 LAW = np.geomspace(2, 1e4, 120)
 
 
 def numbers(study: Study) -> xr.Dataset:
     """The fraction by policy and size, N = 1 being a single agent with an empty memory, and κ where there is a law."""
-    tables = each_outcomes(study)
+    tables = each_outcomes(study, meanfield.each_policy(study.policies))
     strong = [strong_word(table) for table in tables]
     kappa = [_kappa(study, table, word) for table, word in zip(tables, strong, strict=True)]
     sizes = [1, *tables[0]["n_agents"].values]
@@ -42,40 +42,41 @@ def numbers(study: Study) -> xr.Dataset:
 
 
 def _kappa(study: Study, table: xr.Dataset, strong: str) -> float:
-    """κ for the strong word; NaN where there is no law, or the law is for the other word."""
+    """κ for the strong word, negative where the law has the other word as the strong one; NaN without a law."""
     policy = study.policy(table["model"].item(), table["pair"].item())
     law = study.kept(f"law_{file_name(policy)}", lambda: meanfield.group_size_law(policy, n_agents=[24]), policy)
-    return float(law["kappa"]) if str(law["strong_word"].item()) == strong else np.nan
+    return float(law["kappa"]) if str(law["strong_word"].item()) == strong else -float(law["kappa"])
 
 
 @styled
 def draw(found: xr.Dataset) -> Figure:
     """A panel for each model: simulations as points, the law Φ(κ√N) as thin lines."""
     models = list(dict.fromkeys(found["model"].values))
+    pairs = list(dict.fromkeys(found["pair"].values))
     figure, axes = grid_of_panels(len(models), width=4.4, height=3.4)
     for axis, model in zip(axes, models, strict=True):
-        _panel(axis, found.isel(policy=np.flatnonzero(found["model"].values == model)))
+        _panel(axis, found.isel(policy=np.flatnonzero(found["model"].values == model)), pairs)
         axis.set_title(LABELS.get(str(model), str(model)))
     axes[0].set_ylabel("fraction of runs that agree on the strong word")
     return figure
 
 
-def _panel(axis: Axes, one: xr.Dataset) -> None:
+def _panel(axis: Axes, one: xr.Dataset, pairs: list[str]) -> None:
     for k in range(one.sizes["policy"]):
         row = one.isel(policy=k)
-        kappa = float(row["kappa"])
+        kappa, place = float(row["kappa"]), pairs.index(row["pair"].item())
         label = f"{row['strong_word'].item()} over {row['weak_word'].item()}"
         axis.errorbar(
             row["n_agents"],
             row["fraction"],
             yerr=row["error"],
-            fmt="os^vD<>pP*X"[k % 11],
+            fmt=MARKERS[place % len(MARKERS)],
             ms=4,
-            color=f"C{k % 10}",
+            color=f"C{place % 10}",
             label=f"{label} (no law)" if np.isnan(kappa) else label,
         )
         if not np.isnan(kappa):
-            axis.plot(LAW, ndtr(kappa * np.sqrt(LAW)), color=f"C{k % 10}", lw=0.7)
+            axis.plot(LAW, ndtr(kappa * np.sqrt(LAW)), color=f"C{place % 10}", lw=0.7)
     axis.set_xscale("log")
     axis.set_xlabel("number of agents N")
     axis.set_ylim(-0.03, 1.03)

@@ -13,13 +13,13 @@ from meanfield.toolbox import labelled
 from paper_figs._item import Item
 from paper_figs._study import Study
 from paper_figs._style import FIRST_WORD, SECOND_WORD, styled
+from paper_figs.paper_004._ensembles import SHORTEST
 from paper_figs.paper_004._trajectories import said
 from validation.naming_game import consensus_times
 
 MODEL, PAIR, STRONG, WEAK = "gpt-4o", "African/White", "African", "White"
 PRINTED = {4: "0.626", 10: "0.720", 100: "0.981", 1000: "1.00"}  # collective bias, to three significant digits
 OBSERVATIONS = 100_000
-SHORTEST = 3
 SHOWN, ROUNDS, RUNS = 25, 60, 2000
 BINS = 120
 
@@ -47,10 +47,11 @@ def _times(study: Study, policy: xr.Dataset, size: int) -> xr.Dataset:
     runs = study.runs(OBSERVATIONS)
     simulation = validation.simulate(policy, n_agents=size, runs=runs, seed=study.seed, progress=study.progress)
     law = consensus_times(simulation).isel(n_agents=0).reindex(consensus_time=np.arange(BINS), fill_value=0.0)
+    wins = law["wins"].sel(word=[STRONG, WEAK]).values
     columns = {
         "density": (("winner", "consensus_time"), law["density"].sel(word=[STRONG, WEAK]).values, "density", "1/round"),
-        "wins": ("winner", law["wins"].sel(word=[STRONG, WEAK]).values, law["wins"].attrs["long_name"]),
-        "collective": ((), float((simulation["consensus_word"] == STRONG).mean()), "fraction of runs, strong word"),
+        "wins": ("winner", wins, law["wins"].attrs["long_name"]),
+        "collective": ((), float(wins[0] / wins.sum()), "fraction of runs with consensus that the strong word wins"),
     }
     return labelled(columns, coords={"winner": ["strong", "weak"], "consensus_time": np.arange(BINS)})
 
@@ -96,10 +97,12 @@ ITEMS = [
         "004",
         "4",
         "Coordination becomes deterministic in large groups",
-        "Trajectories by winner and densities of the consensus time of GPT-4o {White, African} at N = 4, 10, 100 and "
-        "1,000, from 100,000 runs each; collective bias 0.626, 0.720, 0.981 and 1.00.",
+        "Trajectories by winner and densities of the consensus time of GPT-4o {White, African} at four sizes, from "
+        "100,000 observations in total; collective bias 0.626, 0.720, 0.981 and 1.00.",
         numbers,
         draw,
-        "Other runs than the paper's; each density has its own area 1, as the law of the time given the winner.",
+        "The paper does not name the sizes: 4, 10, 100 and 1,000 fit its biases. Here are 100,000 runs at each. "
+        "At N = 4 the bias 0.616 agrees with the printed 0.626 within the error of 1,000 runs, not of 100,000. "
+        "Each density is the law of the time given the winner.",
     )
 ]

@@ -112,6 +112,55 @@ def test_what_is_not_at_hand_is_named(study: Study):
         study.policy("gpt-4o", "his/her")
 
 
+@pytest.mark.parametrize("change", ["other policies", "another version", "other labels"])
+def test_numbers_of_something_else_are_not_taken(study: Study, change: str, monkeypatch: pytest.MonkeyPatch):
+    found = [study.kept("one", lambda: xr.Dataset({"value": 1}), study.policies)]
+    policies = study.policies
+    if change == "other policies":
+        policies = policies.assign(q=1 - policies["q"])
+    elif change == "other labels":
+        policies = policies.assign_coords(model=["another"])
+    else:
+        monkeypatch.setattr(meanfield, "__version__", "0.0")
+    found.append(study.kept("one", lambda: xr.Dataset({"value": 2}), policies))
+    assert [int(one["value"]) for one in found] == [1, 2]
+
+
+def test_the_strong_word_is_that_of_enough_runs():
+    """One run of a large group that hardly ever agrees does not decide."""
+    count = np.zeros((3, 3, 5), dtype=int)
+    count[:, :, 3] = [[900, 100, 0], [990, 10, 0], [0, 1, 999]]
+    coords = {"n_agents": [4, 10, 100], "outcome": ["A", "B", "no consensus"]}
+    table = xr.Dataset({"count": (("n_agents", "outcome", "consensus_time"), count)}, coords)
+    assert (_ensembles.strong_word(table), _ensembles.weak_word(table)) == ("A", "B")
+    assert _ensembles.strong_word(table.isel(n_agents=[2])) == "B"
+    assert np.isnan(_ensembles.modal_time(table, "B")).tolist() == [False, True, True]
+
+
+def test_policies_that_never_agree_are_named_and_the_rest_is_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(_ensembles, "SIZES", SMALL)
+    monkeypatch.setattr(_ensembles, "RUNS", 10)
+    monkeypatch.setattr(_ensembles, "MANY_RUNS", 10)
+    monkeypatch.setattr(_ensembles, "MAX_ROUNDS", 10)
+    coin = meanfield.make_policy(np.full(21, 0.5), ["woman", "man"], model="google/gemma")
+    study = Study(coin.expand_dims(("model", "pair")), tmp_path / "numbers")
+    entries = _publish.publish(chosen(["004"], ["3", "S26", "S29"]), study, tmp_path, say=lambda line: None)
+    assert [entry.reason for entry in entries[:2]] == ["no run of these policies reaches consensus"] * 2
+    _publish.publish(chosen(["004"], ["S10"]), study, tmp_path, say=lambda line: None)
+    assert "a tenth of the runs" not in (tmp_path / "index.html").read_text()
+
+
+@pytest.mark.parametrize("number", [2, 3])
+def test_a_study_is_of_two_words_and_of_a_stack(number: int, tmp_path: Path):
+    policy = meanfield.make_policy(
+        np.full((5, 2), 0.5) if number == 2 else np.full((10, 3), 1 / 3), list("abc")[:number]
+    )
+    message = "policies have no dim model" if number == 2 else "policies have 3 words"
+    policy = policy if number == 2 else policy.assign_coords(model="m").expand_dims(("model", "pair"))
+    with pytest.raises(InputError, match=message):
+        Study(policy, tmp_path)
+
+
 @pytest.fixture
 def drawn(study: Study, tmp_path: Path) -> tuple[list, Path]:
     found = chosen(["004"], ["2", "3", "S1", "S9", "S10", "S23", "Table S1"])
@@ -131,7 +180,9 @@ def test_items_are_drawn_with_their_numbers_and_an_index(drawn, study: Study, re
     alone = study.policies["q"].isel(model=0, state=0, word=0)  # African and Mexican are the strong words
     assert fraction.sel(n_agents=1).values == pytest.approx(alone.values)
     request.getfixturevalue("nothing_simulated")
-    _publish.publish([entry.item for entry in entries], study, out, say=lambda line: None)
+    _publish.publish([entry.item for entry in entries[:2]], study, out, say=lambda line: None)
+    page = (out / "index.html").read_text()  # which keeps what was drawn before
+    assert "Fig. S23" in page and "a tenth of the runs" in page
 
 
 def test_the_command_takes_files_or_a_paper(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture, tmp_path):

@@ -110,7 +110,6 @@ def _effect_view(measure: str) -> Draw:
 
     @draws("norm_sensitivity", view=measure, by=("behaviour",))
     def effects(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
-        """The largest changes of this measure if a probability grows by a tenth."""
         effect = TENTH * (part[measure] * part["value"])
         known = effect.isel(parameter=np.isfinite(effect.values))
         order = np.argsort(-np.abs(known.values), kind="stable")
@@ -128,6 +127,7 @@ def _effect_view(measure: str) -> Draw:
         axes.tick_params(axis="y", labelsize="x-small")
         axes.set_xlabel(f"change of {MEASURES[measure]},\nprobability + 10 %", loc="right")
 
+    effects.__doc__ = f"The largest changes of {MEASURES[measure]} if a probability grows by a tenth."
     return effects
 
 

@@ -22,7 +22,7 @@ ABSORBING = {"absorbed_group": "absorbing=…"}
 @draws("simulation", "minimal_naming_game_simulation", view="times", by=("model", "pair", "n_agents"))
 @draws("protocol_simulation", view="times", by=(), needs=ABSORBING)
 def times(axes: Axes, part: xr.Dataset, colours: Colours, **style: Any) -> None:
-    """Histogram of the rounds played until consensus, by winner."""
+    """Histogram of the rounds played until consensus or absorption, by where a run ends."""
     consensus = "consensus_round" in part
     rounds = part["consensus_round" if consensus else "absorbed_round"].values
     bins = _bins(rounds[np.isfinite(rounds)])
@@ -41,7 +41,7 @@ def times(axes: Axes, part: xr.Dataset, colours: Colours, **style: Any) -> None:
 @draws("protocol_simulation", view="outcomes", by=(), needs=ABSORBING)
 @draws("sweep", view="outcomes", by=("policy", "case"))
 def outcomes(axes: Axes, part: xr.Dataset, colours: Colours, **style: Any) -> None:
-    """Fractions of runs by winner against the number of agents, with Wilson's 95 % intervals; bars for one number."""
+    """Fractions of runs by where they end against the number of agents, with Wilson's 95 % intervals; or bars."""
     case = _case(part)
     if case and str(part["committed_word"].item()) not in words_in(part):
         axes.text(0.5, 0.5, f"no such word:\n{case}", transform=axes.transAxes, ha="center", va="center")

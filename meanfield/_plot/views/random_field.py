@@ -27,7 +27,6 @@ def _phase_view(name: str) -> Draw:
 
     @draws("random_field_phase_diagram", view=name)
     def phase(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
-        """This column of the phase diagram, by the number of agents and the coupling."""
         values = part[name].transpose("J", "n_agents")
         sizes = part["n_agents"].values
         places = np.arange(len(sizes))  # a cell must be as wide for N = 4 as for N = 128
@@ -39,6 +38,7 @@ def _phase_view(name: str) -> Draw:
         axes.set_ylabel("coupling J (nat)")
         axes.figure.colorbar(mesh, ax=axes, label=PHASES[name])
 
+    phase.__doc__ = f"The {PHASES[name]} by the number of agents and the coupling."
     return phase
 
 

@@ -145,3 +145,13 @@ def test_critical_sizes_found_and_predicted():
     assert "not drawn: {a2, b2}" in legend(axes)
     assert axes.get_xscale() == axes.get_yscale() == "log"
     assert axes.get_ylim() == axes.get_xlim()
+
+
+@pytest.mark.parametrize("view", ["size", "collapse"])
+def test_a_selected_pair_is_drawn_like_a_collection_of_one(view):
+    several = bias([0.3, 0.1]).assign_coords(pair=["a0/b0", "a1/b1"])
+    one = meanfield.plot(several.isel(pair=1), view=view)
+    lone = meanfield.plot(several.isel(pair=[1]), view=view)
+    assert legend(one) == legend(lone)
+    for mine, other in zip(one.lines, lone.lines, strict=True):
+        np.testing.assert_array_equal(mine.get_xydata(), other.get_xydata())
