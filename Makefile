@@ -8,11 +8,12 @@ test test-slow coverage: export OPENBLAS_NUM_THREADS ?= 1
 SPLIT := -n 2 --dist loadfile --no-loadscope-reorder
 ROOMS := meanfield policy_extraction theory validation paper_figs
 
-.PHONY: help demo test check coverage test-slow bench clean
+.PHONY: help demo figures test check coverage test-slow bench clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo       the main job on an embedded language model; results and figures in results/"
+	@echo "make figures    the figures of the papers from the published data, into figures/"
 	@echo "make test       lint, types, import rules, tests"
 	@echo "make check      the first three of these"
 	@echo "make coverage   the same tests, and which lines they run"
@@ -33,6 +34,9 @@ $(READY): pyproject.toml constraints.txt Makefile
 demo: $(READY)
 	$(BIN)/meanfield demo --out results
 
+figures: $(READY)
+	$(BIN)/meanfield figures --all --out figures
+
 check: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -52,4 +56,4 @@ bench: $(READY)
 	$(BIN)/pytest -o addopts= -m bench -s tests/bench
 
 clean:
-	rm -rf .venv results .pytest_cache .ruff_cache .import_linter_cache .hypothesis .coverage
+	rm -rf .venv results figures .pytest_cache .ruff_cache .import_linter_cache .hypothesis .coverage
