@@ -14,6 +14,7 @@ import matplotlib.pyplot as plt
 import xarray as xr
 from matplotlib.figure import Figure
 
+from meanfield.toolbox import MODEL_NAMES as LABELS
 from meanfield.toolbox import whole_file
 
 P = ParamSpec("P")
@@ -21,13 +22,6 @@ R = TypeVar("R")
 
 # Blue and orange are the strong and the weak word in the figures of [004]; colour-blind readers can distinguish them.
 FIRST_WORD, SECOND_WORD = "#0072b2", "#e69f00"
-LABELS = {
-    "gpt-4o": "GPT-4o",
-    "gpt-5.4": "GPT-5.4",
-    "llama31_70B": "Llama 3.1 70B",
-    "phi_4": "Phi-4",
-    "QWQ_32B": "QwQ-32B",
-}
 STYLE = {
     "font.size": 9,
     "axes.spines.top": False,

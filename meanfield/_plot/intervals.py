@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
-from scipy.stats import norm
+
+from meanfield.toolbox._intervals import wilson_interval
 
 Values = np.ndarray | xr.DataArray | float
 MARGIN = 0.05  # of the width of a forest plot
@@ -26,12 +27,7 @@ def error_bars(axes: Axes, x: Values, value: Values, low: Values, high: Values, 
 
 def wilson(share: Values, trials: Values, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
     """Wilson's interval of a probability, from the share of successes among these trials; NaN without trials."""
-    share, trials, z = np.asarray(share, dtype=float), np.asarray(trials, dtype=float), norm.ppf((1 + level) / 2)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        scale = 1 / (1 + z**2 / trials)
-        centre = scale * (share + z**2 / (2 * trials))
-        half = scale * z * np.sqrt(share * (1 - share) / trials + z**2 / (4 * trials**2))
-    return np.clip(centre - half, 0, 1), np.clip(centre + half, 0, 1)
+    return wilson_interval(np.asarray(share) * np.asarray(trials), np.asarray(trials), level)
 
 
 def forest(

@@ -33,16 +33,22 @@ VIEWS: dict[str, dict[str, View]] = {}
 
 
 def draws(
-    *kinds: str, view: str, by: tuple[str, ...] = ("model", "pair"), needs: Mapping[str, str] | None = None
+    *kinds: str,
+    view: str,
+    by: tuple[str, ...] = ("model", "pair"),
+    needs: Mapping[str, str] | None = None,
+    first: bool = False,
 ) -> Callable[[Draw], Draw]:
     """Decorator: the function draws this view of these kinds of results.
 
-    The default of a result is the first view of its kind whose needs it meets.
+    The default of a result is the first view of its kind whose needs it meets. `first` puts a view before
+    those of other modules.
     """
 
     def register(draw: Draw) -> Draw:
         for kind in kinds:
-            VIEWS.setdefault(kind, {})[view] = View(draw, by, needs or {})
+            one, others = {view: View(draw, by, needs or {})}, VIEWS.get(kind, {})
+            VIEWS[kind] = {**one, **others} if first else {**others, **one}
         return draw
 
     return register

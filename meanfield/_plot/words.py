@@ -11,7 +11,7 @@ import xarray as xr
 # Okabe and Ito's colours, which colour-blind readers can distinguish; yellow, hard to see on white, comes last.
 PALETTE = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#000000", "#f0e442")
 NEUTRAL = "0.45"
-MODELS = {
+MODEL_NAMES = {
     "gpt-4o": "GPT-4o",
     "gpt-5.4": "GPT-5.4",
     "llama31_70B": "Llama 3.1 70B",
@@ -54,4 +54,4 @@ def _many(number: int) -> list[str]:
 
 def model_name(name: object) -> str:
     """A model's name as the papers write it."""
-    return MODELS.get(str(name), str(name))
+    return MODEL_NAMES.get(str(name), str(name))

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from meanfield._numerics.roots import all_roots as all_roots
     from meanfield._numerics.stability import stability as stability
     from meanfield._numerics.stability import stability_columns as stability_columns
+    from meanfield._plot.words import MODEL_NAMES as MODEL_NAMES
     from meanfield._population.compositions import validate_composition as validate_composition
     from meanfield._population.observables import MIXED as MIXED
     from meanfield._population.population import as_population as as_population
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from meanfield.toolbox._expect import expect as expect
     from meanfield.toolbox._files import check_writable as check_writable
     from meanfield.toolbox._files import whole_file as whole_file
+    from meanfield.toolbox._intervals import wilson_interval as wilson_interval
     from meanfield.toolbox._labels import canonical_order as canonical_order
     from meanfield.toolbox._labels import word_coords as word_coords
     from meanfield.toolbox._memory_budget import check_memory as check_memory

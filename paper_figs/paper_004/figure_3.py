@@ -42,10 +42,11 @@ def numbers(study: Study) -> xr.Dataset:
 
 
 def _kappa(study: Study, table: xr.Dataset, strong: str) -> float:
-    """κ for the strong word, negative where the law has the other word as the strong one; NaN without a law."""
+    """κ for the strong word, negative where the law has the other word as the strong one; NaN without such a law."""
     policy = study.policy(table["model"].item(), table["pair"].item())
     law = study.kept(f"law_{file_name(policy)}", lambda: meanfield.group_size_law(policy, n_agents=[24]), policy)
-    return float(law["kappa"]) if str(law["strong_word"].item()) == strong else -float(law["kappa"])
+    sign = {strong: 1.0, weak_word(table): -1.0}.get(str(law["strong_word"].item()), np.nan)
+    return sign * float(law["kappa"])
 
 
 @styled

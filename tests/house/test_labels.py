@@ -69,8 +69,7 @@ NOTHING_LABELLED = {
         validation.naming_game: open_sweep
     """,
     "arrays by position": """
-        meanfield.toolbox: play_rounds select_runs all_roots copy_to in_threads summed
-        validation.comparison: wilson_interval
+        meanfield.toolbox: play_rounds select_runs all_roots copy_to in_threads summed wilson_interval
     """,
     "what the rooms share": """
         meanfield.toolbox: check_memory read_csv column_numbers ResumableLog check_level is_number real_number shown

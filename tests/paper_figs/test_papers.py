@@ -17,7 +17,7 @@ from meanfield import InputError
 from paper_figs import _publish
 from paper_figs._item import chosen, items
 from paper_figs._study import NotAtHandError, Study
-from paper_figs.paper_004 import _ensembles, figure_4
+from paper_figs.paper_004 import _ensembles, figure_3, figure_4
 
 SMALL = (4, 10, 24, 100, 1000)
 PAIRS = ["African/White", "Mexican/American"]
@@ -195,3 +195,15 @@ def test_the_command_takes_files_or_a_paper(monkeypatch: pytest.MonkeyPatch, cap
         with pytest.raises(SystemExit) as end:
             runpy.run_module("meanfield", run_name="__main__")
         assert end.value.code == 2 and message in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.parametrize(("strong", "expected"), [("A", 0.3), ("B", -0.3), ("mixed", np.nan)])
+def test_figure_3_has_the_law_of_the_strong_word(strong: str, expected: float, tmp_path: Path, monkeypatch):
+    """A law for the other word has the opposite sign; one for a mixed state says nothing of either."""
+    policy = meanfield.make_policy(np.full(5, 0.5), ["A", "B"], model="m")
+    study = Study(policy.expand_dims(("model", "pair")), tmp_path)
+    law = xr.Dataset({"kappa": 0.3, "strong_word": strong})
+    monkeypatch.setattr(meanfield, "group_size_law", lambda *_, **__: law)
+    table = xr.Dataset(coords={"model": "m", "pair": "A/B", "outcome": ["A", "B", "no consensus"]})
+    monkeypatch.setattr(figure_3, "weak_word", lambda _: "B")
+    assert figure_3._kappa(study, table, "A") == pytest.approx(expected, nan_ok=True)

@@ -8,10 +8,9 @@ from scipy.interpolate import CubicSpline
 from scipy.stats import t as student
 
 from meanfield import TIME_PER_ROUND, InputError
-from meanfield.toolbox import MIXED, canonical_order, check_level, expect, real_number, stamp
+from meanfield.toolbox import MIXED, canonical_order, check_level, expect, real_number, stamp, wilson_interval
 from validation._engine.arguments import ensembles
 from validation.comparison._error_in_n import error_in_n
-from validation.comparison._intervals import wilson_interval
 
 SHARE = ("n_agents", "round", "word", "run")
 

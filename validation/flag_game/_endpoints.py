@@ -8,10 +8,9 @@ import numpy as np
 import xarray as xr
 
 from meanfield import InputError
-from meanfield.toolbox import check_level, expect, stamp
+from meanfield.toolbox import check_level, expect, stamp, wilson_interval
 from theory.flag_game.mechanism1 import ENDPOINTS
 from theory.toolbox import CONSENSUS_PERCENT, POLAR_PERCENT
-from validation.comparison._intervals import wilson_interval
 
 CORRECT, WRONG, POLARIZED, FRAGMENTED = ENDPOINTS
 CONSENSUS_SHARE = CONSENSUS_PERCENT / 100

@@ -10,7 +10,7 @@ from scipy.stats import norm
 from tqdm.auto import tqdm
 
 from meanfield import InputError
-from meanfield.toolbox import LARGEST_SEED, check_level, labelled, stamp, whole_number
+from meanfield.toolbox import LARGEST_SEED, check_level, labelled, stamp, whole_number, wilson_interval
 from theory.flag_game.mechanism1 import (
     APPENDIX_E,
     ENDPOINTS,
@@ -23,7 +23,6 @@ from theory.flag_game.mechanism1 import (
 )
 from theory.toolbox import INTERVAL_LEVEL
 from validation._engine.arguments import population_sizes
-from validation.comparison._intervals import wilson_interval
 
 
 def simulate(

@@ -11,9 +11,8 @@ import xarray as xr
 from tqdm.auto import tqdm
 
 from meanfield import InputError, each_policy, group_size_law, words_of
-from meanfield.toolbox import LARGEST_SEED, MIXED, check_level, labelled, name_of, stamp, whole_number
+from meanfield.toolbox import LARGEST_SEED, MIXED, check_level, labelled, name_of, stamp, whole_number, wilson_interval
 from validation._engine.arguments import check_ensembles, name_in, population_sizes
-from validation.comparison._intervals import wilson_interval
 from validation.naming_game._simulate import simulate
 
 

@@ -18,10 +18,10 @@ from meanfield.toolbox import (
     single_policy,
     stamp,
     whole_number,
+    wilson_interval,
     word_index,
 )
 from validation._engine.arguments import LARGEST_POPULATION, names_of, population_sizes
-from validation.comparison._intervals import wilson_interval
 from validation.naming_game._convention import CONVENTIONS, ROUNDS_AVERAGED, Convention
 from validation.naming_game._simulate import simulate
 from validation.naming_game._stopped_runs import Ends, Stop, play_real_runs

@@ -18,10 +18,10 @@ from meanfield.toolbox import (
     real_number,
     stamp,
     whole_number,
+    wilson_interval,
     word_coords,
 )
 from validation._engine.arguments import ensembles, name_in, names_of
-from validation.comparison._intervals import wilson_interval
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 TIME_LABEL = "consensus time, the first round being 0 (middle of the bin)"

@@ -9,9 +9,8 @@ import xarray as xr
 from scipy.special import rel_entr
 
 from meanfield import InputError, each_policy, words_of
-from meanfield.toolbox import canonical_order, expect, labelled, name_of, stamp
+from meanfield.toolbox import canonical_order, expect, labelled, name_of, stamp, wilson_interval
 from validation._engine.arguments import name_in
-from validation.comparison._intervals import wilson_interval
 from validation.populations._microscopic_bias import NEUTRAL_DISTANCE
 
 AMPLIFIED, INDUCED, REVERSED, NONE, UNKNOWN = "amplified", "induced", "reversed", "none", ""

@@ -10,8 +10,7 @@ import pandas as pd
 import xarray as xr
 
 from meanfield import InputError, make_policy, words_of
-from meanfield.toolbox import LARGEST_SEED
-from validation.comparison._intervals import wilson_interval
+from meanfield.toolbox import LARGEST_SEED, wilson_interval
 from validation.naming_game._stopped_runs import Ends, play_real_runs
 from validation.populations._conditions import EXPERIMENTS, PAPERS_SUCCESS_RATE, Condition, conditions, with_lengths
 from validation.populations._empirical_policy import empirical_policy, sample_policies, tabulable_space

@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.ticker import StrMethodFormatter
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from meanfield._plot.endpoints import draw_fractions, endpoint_name
 from meanfield._plot.intervals import error_bars, forest, limits_of, name_rows, wilson
@@ -32,7 +32,7 @@ def polarization(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style:
 def accuracy(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Collective accuracy against N: measured, fitted, and by the paper's parameters."""
     measured, error = part["measured_accuracy"].values, part["measured_accuracy_error"].values
-    bars = norm.ppf((1 + LEVEL) / 2) * error
+    bars = ndtri((1 + LEVEL) / 2) * error
     _against_size(axes, part, part["fitted_accuracy"], part["paper_accuracy"], **style)
     error_bars(axes, part["n_agents"], measured, measured - bars, measured + bars, color=MEASURED, label=_measured())
     show_shares(axes, "collective mean accuracy")
@@ -70,7 +70,7 @@ def intervals(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: An
     forest(axes, rows[known], estimate[known], low[known], high[known], limits, **{"color": FITTED, **style})
     axes.plot(estimate[~known], rows[~known], "o", color=NEUTRAL, fillstyle="none")
     level = part.attrs["option_level"]
-    bars = norm.ppf((1 + level) / 2) * part["bootstrap_standard_error"].values
+    bars = ndtri((1 + level) / 2) * part["bootstrap_standard_error"].values
     if np.isfinite(bars).any():
         forest(axes, rows + 0.3, estimate, estimate - bars, estimate + bars, limits, color=PAPER, marker="")
     for row in rows[~known].tolist():

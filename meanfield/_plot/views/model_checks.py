@@ -8,7 +8,6 @@ import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.patches import Patch
-from scipy.stats import norm
 
 from meanfield._plot.intervals import error_bars
 from meanfield._plot.registry import draws
@@ -74,7 +73,12 @@ def deviations(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: A
     edge = max(DEVIATIONS, float(np.abs(z).max(initial=0)))
     bins, grid = np.linspace(-edge, edge, 25), np.linspace(-edge, edge, 200)
     axes.hist(z, bins, **{"color": "0.75", **style})
-    axes.plot(grid, z.size * (bins[1] - bins[0]) * norm.pdf(grid), color="black", label="normal law")
+    axes.plot(
+        grid,
+        z.size * (bins[1] - bins[0]) * np.exp(-(grid**2) / 2) / np.sqrt(2 * np.pi),
+        color="black",
+        label="normal law",
+    )
     axes.margins(y=0.2)
     axes.set_xlabel("deviation in standard deviations")
     axes.set_ylabel("memory states")

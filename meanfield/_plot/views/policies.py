@@ -26,7 +26,7 @@ LONG_WORD = 6  # letters
 LOGITS = np.linspace(-9.0, 9.0, 400)
 
 
-@draws("policy", view="memories")
+@draws("policy", view="memories", first=True)
 def memories(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """What agents say in each memory, as a tree: below each memory those that go one interaction further back.
 

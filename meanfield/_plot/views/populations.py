@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.ticker import NullFormatter
-from scipy.stats import beta
+from scipy.special import betaincinv
 
 from meanfield._plot.intervals import error_bars, limits_of
 from meanfield._plot.registry import draws
@@ -59,7 +59,7 @@ def posterior(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: An
     for number, word in enumerate(words_drawn(part)):
         alpha = part["alpha"].isel(word=number).values
         others = part["alpha"].sum("word").values - alpha
-        ends = (beta.ppf(p, alpha, others) for p in ((1 - LEVEL) / 2, (1 + LEVEL) / 2))
+        ends = (betaincinv(alpha, others, p) for p in ((1 - LEVEL) / 2, (1 + LEVEL) / 2))
         look = {"color": colours[word], "label": word, "markersize": 3, "linewidth": 0.8, **style}
         error_bars(axes, seen, part["q"].isel(word=number), *ends, **look)
     axes.set_xscale("symlog", linthresh=1)
