@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import pandas as pd
 import xarray as xr
 
 import meanfield
@@ -28,8 +29,8 @@ class Study:
 
     Parameters
     ----------
-    policies
-        A stack over model and pair.
+    given
+        The policies of [004], a stack over model and pair; None for papers that need none.
     folder
         For the numbers of figures, as NetCDF files.
     quick
@@ -40,13 +41,15 @@ class Study:
         Show what is being computed.
     """
 
-    policies: xr.Dataset
+    given: xr.Dataset | None
     folder: Path
     quick: bool = False
     seed: int = 1
     progress: bool = False
 
     def __post_init__(self) -> None:
+        if self.given is None:
+            return
         missing = [dim for dim in ("model", "pair") if dim not in self.policies.dims]
         if missing:
             raise InputError(f"policies have no dim {missing[0]}: expected a stack over model and pair")
@@ -56,6 +59,20 @@ class Study:
     def runs(self, number: int) -> int:
         """That many runs, or a tenth of them."""
         return max(1, number // 10) if self.quick else number
+
+    @property
+    def policies(self) -> xr.Dataset:
+        """The policies; NotAtHandError if none were given."""
+        if self.given is None:
+            raise NotAtHandError("the policies of [004] are not at hand")
+        return self.given
+
+    def flag_game(self, table: str) -> pd.DataFrame:
+        """A table of `meanfield.datasets.flag_game`; NotAtHandError if it is neither here nor can be fetched."""
+        try:
+            return meanfield.datasets.flag_game(table)
+        except InputError as error:
+            raise NotAtHandError(str(error)) from None
 
     @property
     def models(self) -> list[str]:
@@ -92,7 +109,10 @@ class Study:
     def kept(
         self, name: str, make: Callable[[], xr.Dataset], policy: xr.Dataset | None, **settings: object
     ) -> xr.Dataset:
-        """What `make` returns, from the folder if it was computed there before with the same policy and settings."""
+        """What `make` returns, from the folder if it was computed there before with the same policy and settings.
+
+        Of a DataFrame that `make` uses, `digest` goes into the settings.
+        """
         told = {"seed": self.seed, "version": meanfield.__version__, "numbers": NUMBERS, **settings}
         if policy is not None:
             names = [policy[dim].values.tolist() for dim in ("model", "pair")]
@@ -110,3 +130,8 @@ class Study:
         result = make().assign_attrs({STUDY: digest})
         meanfield.save(result, path)
         return result
+
+
+def digest(table: pd.DataFrame) -> str:
+    """A hash of what a table holds, for `Study.kept`."""
+    return hashlib.sha256(table.to_csv(index=False).encode()).hexdigest()

@@ -189,7 +189,7 @@ def test_the_command_takes_files_or_a_paper(monkeypatch: pytest.MonkeyPatch, cap
     for arguments, message in {
         (): "results and --paper: expected files to draw, or a paper",
         ("--paper", "004", "--only", "S40"): "only = 'S40': expected one of 1, 2",
-        ("--paper", "004", "--policies", "smollm2", "--only", "S29"): "nothing can be drawn from them",
+        ("--paper", "004", "--policies", "smollm2", "--only", "S29"): "nothing can be drawn from policies = smollm2",
     }.items():
         monkeypatch.setattr(sys, "argv", ["meanfield", "figures", *arguments, "--out", str(tmp_path / "out")])
         with pytest.raises(SystemExit) as end:
