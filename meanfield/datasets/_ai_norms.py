@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import pandas as pd
+from tqdm import tqdm
 
-from meanfield.datasets._fetch import find_local
+from meanfield.datasets._ai_norms_archive import Archive, read_archive
+from meanfield.datasets._ai_norms_tables import (
+    answers_table,
+    choice_counts,
+    comprehension_table,
+    events_table,
+    runs_table,
+)
+from meanfield.datasets._fetch import download
 from meanfield.toolbox._csv import read_csv
 from meanfield.toolbox._errors import InputError
 
@@ -30,8 +41,18 @@ COLUMNS = {
 }
 
 
+ARCHIVES = {
+    "llama31_data.zip": "139a35d212e4e8069a4f697f17dd91eeb1ce389326fcd443af3b4207e8f2f648",
+    "llama3_data.zip": "b7cfc759e52bf6d1dc358664eec799d315ca96d4020a93847048aa45fd900616",
+    "claude_data.zip": "dd1f7132f24b7c16c0a37abd123122dc14a8b6800cf66eec42d0906e3d90ae36",
+    "llama2_data.zip": "0e0e4263ea9505f992f15e3264ebdb6a54869404e9235f70c209836cab6c91c5",
+}
+URL = "https://github.com/Ariel-Flint-Ashery/AI-norms/raw/e57aeef151a46108fd1521c66e345e557e57dbf6/data/"
+FOLDERS = ("", "ai_norms", "data")  # of a path in which the files may lie; the last in a clone of the repository
+
+
 class RealPopulations(NamedTuple):
-    """Outcomes of real populations.
+    """Outcomes of real populations; the last four tables only where archives were read.
 
     Attributes
     ----------
@@ -41,42 +62,102 @@ class RealPopulations(NamedTuple):
     runs
         One row for each run: `experiment` (from_empty, from_consensus or committed), its length in `interactions`, and
         the success rate, the majority word and its share over the last 3N of them. Some runs from_consensus and
-        committed stop at a fixed length: without a flip they are censored, not negative.
+        committed stop at a fixed length: without a flip they are censored, not negative. From archives also `run`, its
+        number in `events`; its `file`; `committed_agents`, their numbers; and `converged`, whether the file says that
+        the run was stopped because it had converged.
+    events
+        One row for each interaction, in order: `run`, `step` from 0, `agent`, `partner`, and the words `said` by the
+        first and `heard` from the second.
+    answers
+        How often (`count`) a single agent of `model`, asked outside of populations, made `choice` with memory `state`;
+        the `file` names the words it was offered.
+    comprehension
+        The share of right answers (`accuracy`) to each `question` about the prompt, and their `number`, 0 where the
+        file does not say it.
+    skipped
+        What was not read: `file`, `run` ('' for all of the file) and `reason`.
     """
 
     choice_counts: pd.DataFrame
     runs: pd.DataFrame
+    events: pd.DataFrame | None = None
+    answers: pd.DataFrame | None = None
+    comprehension: pd.DataFrame | None = None
+    skipped: pd.DataFrame | None = None
 
 
-def ai_norms(path: str | os.PathLike[str] | None = None) -> RealPopulations:
-    """Choice counts and run outcomes of the real LLM populations of [000] and [001].
+def ai_norms(
+    path: str | os.PathLike[str] | None = None, *, ordered: bool = False, progress: bool = False
+) -> RealPopulations:
+    """The real LLM populations of [000] and [001]: choices by memory, ends of runs, and the runs in order.
+
+    The runs are read from the archives that were published with [001], a few seconds each. Where two tables that sum
+    them up are found, they are read instead, unless the runs are wanted in order.
 
     Parameters
     ----------
     path
-        A folder with `choice_counts.csv.gz` and `runs.csv`, or with `ai_norms/` that holds them. Default: the folder in
-        the environment variable MEANFIELD_DATA. The tables summarise the trajectories in the upstream repository
-        (GitHub, Ariel-Flint-Ashery/AI-norms), so they can't be downloaded.
+        A folder with `choice_counts.csv.gz` and `runs.csv`, or with archives (`llama31_data.zip`, `llama3_data.zip`,
+        `claude_data.zip`, `llama2_data.zip`, or some of them), or with `ai_norms/` that holds these; or one archive.
+        Such files are used as they are. Default: the folder in the environment variable MEANFIELD_DATA, then the cache,
+        then a download of the four archives from the upstream repository with known SHA-256.
+    ordered
+        Read archives even where the two tables are found.
+    progress
+        Show a progress bar.
 
     Raises
     ------
     InputError
-        If a table is not found, is no CSV file of at most 16 MiB unpacked, or lacks a column.
+        If nothing is found, a download differs from the published file, a table is no CSV file of at most 16 MiB
+        unpacked or lacks a column, or an archive is damaged, holds anything but plain data, or no run.
 
     See Also
     --------
     validation.populations.validate : against simulated populations
+
+    Examples
+    --------
+    >>> real = meanfield.datasets.ai_norms(ordered=True)  # doctest: +SKIP
+    >>> real.events.groupby("run").size().describe()  # doctest: +SKIP
     """
-    return RealPopulations(*(_read(name, path) for name in COLUMNS))
+    given = path if path is not None else os.environ.get("MEANFIELD_DATA") or None
+    tables = _found(given, COLUMNS)
+    if tables and not ordered:
+        if missing := [name for name in COLUMNS if name not in tables]:
+            raise InputError(f"path = {given}: expected {missing[0]} beside {next(iter(tables))}")
+        return RealPopulations(*(_read(tables[name], COLUMNS[name]) for name in COLUMNS))
+    archives = [Path(given)] if given and str(given).endswith(".zip") else [*_found(given, ARCHIVES).values()]
+    if path is not None and not archives:
+        raise InputError(f"path = {path}: expected {', '.join(COLUMNS)}, or archives like {next(iter(ARCHIVES))}")
+    archives = archives or [download(name, URL + name, sha256) for name, sha256 in ARCHIVES.items()]
+    return _tables([read_archive(archive) for archive in tqdm(archives, "archives", disable=not progress, leave=False)])
 
 
-def _read(name: str, path: str | os.PathLike[str] | None) -> pd.DataFrame:
-    found = find_local("ai_norms", name, path)
-    if found is None:
-        raise InputError(f"{name} was not found: pass its folder as path, or set MEANFIELD_DATA")
+def _found(given: str | os.PathLike[str] | None, names: Sequence[str] | dict) -> dict[str, Path]:
+    """Those of the files that are there, by name."""
+    if given is None:
+        return {}
+    places = {name: [Path(given) / folder / name for folder in FOLDERS] for name in names}
+    return {name: next(filter(Path.is_file, found)) for name, found in places.items() if any(map(Path.is_file, found))}
+
+
+def _tables(archives: Sequence[Archive]) -> RealPopulations:
+    runs = [run for archive in archives for run in archive.runs]
+    return RealPopulations(
+        choice_counts(runs),
+        runs_table(runs),
+        events_table(runs),
+        answers_table([one for archive in archives for one in archive.answers]),
+        comprehension_table([one for archive in archives for one in archive.comprehension]),
+        pd.DataFrame([row for archive in archives for row in archive.skipped], columns=["file", "run", "reason"]),
+    )
+
+
+def _read(found: Path, columns: Sequence[str]) -> pd.DataFrame:
     # '' is the empty memory and '' in `initial_consensus` means none: neither is a missing number
     table = read_csv(found, keep_default_na=False, dtype={"state": str})
-    missing = [column for column in COLUMNS[name] if column not in table.columns]
+    missing = [column for column in columns if column not in table.columns]
     if missing:
-        raise InputError(f"{found}: lacks the column {', '.join(missing)}; expected {', '.join(COLUMNS[name])}")
+        raise InputError(f"{found}: lacks the column {', '.join(missing)}; expected {', '.join(columns)}")
     return table

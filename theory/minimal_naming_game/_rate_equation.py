@@ -41,7 +41,11 @@ class Interaction(NamedTuple):
 
 
 def interactions(
-    agents: Sequence[Agent], utter: Callable[[frozenset[int]], Mapping[int, Any]], rule: str = "both"
+    agents: Sequence[Agent],
+    utter: Callable[[frozenset[int]], Mapping[int, Any]],
+    rule: str = "both",
+    *,
+    stores_invented: bool = True,
 ) -> Iterator[Interaction]:
     """Every outcome of every ordered meeting of two kinds of agents: [004] SI, Minimal Naming Game Model.
 
@@ -56,6 +60,8 @@ def interactions(
         Lexicon → {word: probability}; numbers or sympy expressions.
     rule
         Who updates on success: 'both' (the papers) or 'listener'.
+    stores_invented
+        Whether a speaker with an empty lexicon adds the word that it invents, even where the hearer lacks it.
 
     Raises
     ------
@@ -71,7 +77,11 @@ def interactions(
     for i, speaker in enumerate(agents):
         for j, hearer in enumerate(agents):
             for word, probability in utter(speaker.lexicon).items():
-                after = (_heard(speaker, hearer, word, rule), _hears(hearer, word))
+                if speaker.lexicon or stores_invented or (rule == "both" and word in hearer.lexicon):
+                    speaks = _heard(speaker, hearer, word, rule)
+                else:
+                    speaks = speaker
+                after = (speaks, _hears(hearer, word))
                 yield Interaction((i, j), (place[after[0]], place[after[1]]), probability)
 
 

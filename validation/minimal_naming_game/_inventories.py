@@ -23,9 +23,12 @@ class Game(NamedTuple):
     lexicon: np.uint64  # all W words
     first_word: np.uint64  # threshold of 63 bits for the first of two words
     listener_only: bool
+    stores_invented: bool
 
 
-def play_inventories(singles: Sequence[int], zealots: Sequence[int], p: float, rule: str, plan: Plan) -> Runs:
+def play_inventories(
+    singles: Sequence[int], zealots: Sequence[int], p: float, rule: str, stores_invented: bool, plan: Plan
+) -> Runs:
     """Runs of the minimal naming game.
 
     `singles` and `zealots` are the numbers of free and of committed agents who hold each single word at the start; the
@@ -36,7 +39,8 @@ def play_inventories(singles: Sequence[int], zealots: Sequence[int], p: float, r
     agents = _start(singles, zealots, plan.n_agents)
     n_words = len(singles)
     first_word = word_thresholds(np.array([[p, 1 - p]]))[0, 0]
-    game = Game(plan.n_agents - sum(zealots), np.uint64(2**n_words - 1), first_word, rule == "listener")
+    lexicon = np.uint64(2**n_words - 1)
+    game = Game(plan.n_agents - sum(zealots), lexicon, first_word, rule == "listener", bool(stores_invented))
     start = np.add(singles, zealots, dtype=np.int64)
     counts = np.append(start, plan.n_agents - start.sum())
 

@@ -85,7 +85,20 @@ def place(inventory, n_words):
 
 
 @njit(cache=True)
-def play_round(agents, counts, stream, absorbed, final, n_free, lexicon, first_word, listener_only, before, goes_on):
+def play_round(
+    agents,
+    counts,
+    stream,
+    absorbed,
+    final,
+    n_free,
+    lexicon,
+    first_word,
+    listener_only,
+    stores_invented,
+    before,
+    goes_on,
+):
     """N interactions after `before` earlier ones, or up to consensus; returns how many of them were successes.
 
     Updates the inventories `agents` (N,), of which those from `n_free` on are committed, the numbers `counts` (W + 1,)
@@ -107,7 +120,7 @@ def play_round(agents, counts, stream, absorbed, final, n_free, lexicon, first_w
         word, s0, s1, s2, s3 = utter(speaker, lexicon, first_word, s0, s1, s2, s3)
         success = (hearer & word) != NO_WORD
         successes += success
-        said = word if success and not listener_only else speaker | word
+        said = word if success and not listener_only else speaker | (word if stores_invented else NO_WORD)
         heard = word if success else hearer | word
         said = said if i < n_free else speaker
         heard = heard if j < n_free else hearer
@@ -135,7 +148,7 @@ def write_consensus(absorbed, final, interaction, word, counts):
 
 
 @njit(cache=True, nogil=True)
-def advance(active, runs, agents, n_free, lexicon, first_word, listener_only, n_rounds, least):
+def advance(active, runs, agents, n_free, lexicon, first_word, listener_only, stores_invented, n_rounds, least):
     """Plays up to `n_rounds` more rounds of the runs with the numbers `active`, at least up to round `least`."""
     n_agents = agents.shape[1]
     for k in range(active.size):
@@ -150,7 +163,7 @@ def advance(active, runs, agents, n_free, lexicon, first_word, listener_only, n_
         last = runs.played[run] + n_rounds
         while runs.played[run] < last and (absorbed[0] < 0 or runs.played[run] < least):
             before, goes_on = runs.played[run] * n_agents, runs.played[run] < least
-            rules = n_free, lexicon, first_word, listener_only
+            rules = n_free, lexicon, first_word, listener_only, stores_invented
             successes = play_round(agents[run], counts, runs.streams[run], absorbed, final, *rules, before, goes_on)
             runs.played[run] += 1
             if runs.played[run] < runs.recorded.shape[1]:

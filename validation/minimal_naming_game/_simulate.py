@@ -43,6 +43,7 @@ def simulate(
     committed: Sequence[int] | Mapping[int, int] | None = None,
     rule: str = "both",
     initial: str | Sequence[int] = "empty",
+    stores_invented: bool = True,
     runs: int,
     seed: int,
     max_rounds: int,
@@ -73,6 +74,9 @@ def simulate(
     initial
         Lexicons of the others at the start: 'empty'; 'even', an equal number of agents with each single word; or
         numbers of agents with each single word, shape (W,), the rest being empty.
+    stores_invented
+        Whether a speaker keeps a word that it invents and the hearer lacks, as in the standard game; if not, it stays
+        empty, and more attempts fail at first.
     runs, seed, max_rounds, record_rounds, method, progress
         As for `validation.reactions.simulate`.
 
@@ -104,9 +108,9 @@ def simulate(
     plan = Plan(n_agents, runs, seed, max_rounds, record_rounds, progress)
     counts = _start(n_agents, singles, zealots) if n_words <= MOST_WORDS_IN_BATCHES else {}
     if _takes_batches(method, n_agents, n_words, len(counts)):
-        played = _play_in_batches(counts, n_words, p, rule, plan)
+        played = _play_in_batches(counts, n_words, p, rule, stores_invented, plan)
     else:
-        played = play_inventories(singles, zealots, p, rule, plan)
+        played = play_inventories(singles, zealots, p, rule, stores_invented, plan)
     labels = word_labels(n_words)
     named = absorption(played, labels, n_agents)
     share = {"long_name": "share of agents who hold this word only", "units": "1"}
@@ -125,7 +129,14 @@ def simulate(
         result = result.assign_coords(round=np.arange(played.recorded.shape[1]))
     options = {"n_agents": n_agents, "n_words": n_words, "p": p, "committed": " ".join(map(str, zealots)), "rule": rule}
     options["initial"] = initial if isinstance(initial, str) else " ".join(map(str, singles))
-    options |= {"runs": runs, "seed": seed, "max_rounds": max_rounds, "record_rounds": record_rounds, "method": method}
+    options |= {
+        "stores_invented": stores_invented,
+        "runs": runs,
+        "seed": seed,
+        "max_rounds": max_rounds,
+        "record_rounds": record_rounds,
+        "method": method,
+    }
     return stamp(result, "minimal_naming_game_simulation", None, **options)
 
 
@@ -149,11 +160,11 @@ def _takes_batches(method: str, n_agents: int, n_words: int, n_kinds: int) -> bo
 
 
 def _play_in_batches(
-    counts: Mapping[minimal_naming_game.Agent, int], n_words: int, p: float, rule: str, plan: Plan
+    counts: Mapping[minimal_naming_game.Agent, int], n_words: int, p: float, rule: str, stores: bool, plan: Plan
 ) -> Runs:
     """The runs; `final` and `recorded` are numbers of agents who hold each word only."""
     agents = list(counts)
-    rows = _transitions(agents, _words_uttered(n_words, p), rule)
+    rows = _transitions(agents, _words_uttered(n_words, p), rule, stores)
     single = np.array([[agent.lexicon == {word} for agent in agents] for word in range(n_words)]).astype(np.int64)
     outcomes = outcomes_of_rows(rows, {k: k for k in range(len(agents))}, groups=single, watched=single)
     start = np.array(list(counts.values()), dtype=np.int64)
@@ -192,7 +203,10 @@ def _words_uttered(n_words: int, p: float) -> dict[frozenset[int], dict[int, flo
 
 
 def _transitions(
-    agents: Collection[minimal_naming_game.Agent], uttered: Mapping[frozenset[int], Mapping[int, float]], rule: str
+    agents: Collection[minimal_naming_game.Agent],
+    uttered: Mapping[frozenset[int], Mapping[int, float]],
+    rule: str,
+    stores: bool,
 ) -> list[Transition]:
     """Every outcome of every meeting; successes are marked."""
     agents = list(agents)
@@ -200,7 +214,7 @@ def _transitions(
     for word in set().union(*uttered.values()):
         # one word at a time, since an interaction does not say which word it was about
         said = {lexicon: {word: words[word]} if word in words else {} for lexicon, words in uttered.items()}
-        for event in minimal_naming_game.interactions(agents, said.__getitem__, rule):
+        for event in minimal_naming_game.interactions(agents, said.__getitem__, rule, stores_invented=stores):
             success = word in agents[event.before[1]].lexicon
             rows.append(Transition(event.before, event.after, event.probability, success))
     return rows

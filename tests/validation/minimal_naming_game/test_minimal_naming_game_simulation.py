@@ -212,6 +212,17 @@ def test_both_methods_agree_for_four_words() -> None:
     assert ks_2samp(agents["consensus_round"], listener["consensus_round"]).pvalue < ALPHA
 
 
+@pytest.mark.parametrize("method", ["agents", "batches"])
+def test_two_agents_who_do_not_keep_their_inventions(method: str) -> None:
+    """The first word is invented in vain; the second meeting agrees if its hearer or its inventor has that word."""
+    options = {"n_words": 4, "runs": 20_000, "seed": 2, "max_rounds": 1000, "method": method}
+    kept, lost = (minimal_naming_game.simulate(2, stores_invented=stores, **options) for stores in (True, False))
+    assert (kept["consensus_interaction"] == 1).all() and (lost["consensus_interaction"] >= 2).all()
+    z = z_of((lost["consensus_interaction"] == 2).values.astype(float), 0.5 + 0.5 / 4)
+    assert abs(z) < Z
+    assert abs(z_of((lost["consensus_interaction"] == 2).values.astype(float), 0.5)) > Z
+
+
 @pytest.mark.slow
 def test_a_hundred_million_agents_take_logarithmically_longer() -> None:
     """Near consensus the agents with B go as e^-t and those with both as t·e^-t, in rounds t: N·t·e^-t ≈ 1 at the end.

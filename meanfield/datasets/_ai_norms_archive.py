@@ -1,0 +1,184 @@
+"""Runs of real populations as they happened, from one of the archives published with [001]."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from meanfield.datasets._archive import members
+from meanfield.datasets._unpickle import unpickle
+from meanfield.toolbox._errors import InputError
+
+LARGEST_MEMBER = 2**23  # bytes; the published ones have at most 1.5 million
+PICKLE = re.compile(r".+\.pkl")
+RUN_FILE = re.compile(r".*?(?:baseline|from_\d+|cmtd)_(?P<options>.+?)_-?\d+_-?\d+_(?P<memory>\d+)mem_.+")
+
+
+class RealRun(NamedTuple):
+    """A run: who met, what they said, and how it began. Agents have numbers, as in the file."""
+
+    file: str
+    model: str
+    options: tuple[str, ...]
+    memory_length: int
+    agents: tuple[int, ...]
+    initial: str  # the word in all memories at the start, '' where they were empty
+    committed: tuple[int, ...]
+    committed_word: str
+    players: np.ndarray  # (interaction, 2)
+    said: np.ndarray  # (interaction, 2), words
+    converged: bool  # whether the file says that it was stopped because it had converged
+
+    @property
+    def experiment(self) -> str:
+        """from_empty, from_consensus or committed."""
+        if self.committed:
+            return "committed"
+        return "from_consensus" if self.initial else "from_empty"
+
+
+class Answers(NamedTuple):
+    """What single agents answered to one prompt, outside of any population."""
+
+    file: str
+    model: str
+    memory: tuple[tuple[str, str], ...]  # own and partner's words, oldest first
+    answers: list[str]
+
+
+class Comprehension(NamedTuple):
+    """The share of right answers to one question about the prompt; `number` is 0 where the file does not say it."""
+
+    file: str
+    model: str
+    question: str
+    accuracy: float
+    number: int
+
+
+class Archive(NamedTuple):
+    """All that an archive holds; `skipped` has a file, a run ('' for the whole file) and the reason."""
+
+    runs: list[RealRun]
+    answers: list[Answers]
+    comprehension: list[Comprehension]
+    skipped: list[tuple[str, str, str]]
+
+
+def read_archive(path: Path) -> Archive:
+    """The runs and tests in an archive, whatever their files are called; the model has the archive's name.
+
+    InputError if it is no zip archive, holds no run, or has a member that is no plain data.
+    """
+    found = Archive([], [], [], [])
+    model = path.stem.removesuffix("_data")
+    for name, content in members(path, PICKLE, LARGEST_MEMBER):
+        file = PurePosixPath(name).name
+        data = unpickle(content, name)
+        tracker = data.get("tracker") if isinstance(data, dict) else None
+        if isinstance(tracker, dict):
+            _add_answers(found, file, model, data)
+        elif questions := _questions(data):
+            found.comprehension.extend(Comprehension(file, model, *question) for question in questions)
+        else:
+            _add_runs(found, file, model, data)
+    if not found.runs:
+        raise InputError(f"path = {path}: holds no run of a population")
+    return found
+
+
+def _add_answers(found: Archive, file: str, model: str, data: dict) -> None:
+    answers, agent = data["tracker"].get("answers"), data.get("simulation")
+    history = [agent.get(side) for side in ("my_history", "partner_history")] if isinstance(agent, dict) else []
+    if not (_words(answers) and len(history) == 2 and all(map(_words, history)) and len({*map(len, history)}) == 1):
+        found.skipped.append((file, "", "expected one agent's history and a list of its answers"))
+        return
+    found.answers.append(Answers(file, model, tuple(zip(*history, strict=True)), answers))
+
+
+def _questions(data: object) -> list[tuple[str, float, int]]:
+    """Accuracy and number of answers by question, of answers by agent or of their means; [] if it is neither."""
+    if not isinstance(data, dict) or not all(isinstance(part, dict) for part in data.values()):
+        return []
+    if all(isinstance(part.get("mean"), (int, float)) for part in data.values()):
+        return [(str(question), float(part["mean"]), 0) for question, part in data.items()]
+    right: Counter[str] = Counter()
+    asked: Counter[str] = Counter()
+    for agent in data.values():
+        for question, answers in agent.items():
+            if not isinstance(answers, list) or not all(answer in (0, 1) for answer in answers):
+                return []
+            right[question] += sum(answers)
+            asked[question] += len(answers)
+    return [(question, right[question] / asked[question], asked[question]) for question in asked if asked[question]]
+
+
+def _add_runs(found: Archive, file: str, model: str, data: object) -> None:
+    named = RUN_FILE.fullmatch(file)
+    if not isinstance(data, dict) or named is None:
+        found.skipped.append((file, "", "expected runs, and a name with options and memory length"))
+        return
+    options = tuple(named["options"].split("_"))
+    for number, content in data.items():
+        if number == "rules":  # the text of the prompt
+            continue
+        try:
+            found.runs.append(_run(file, model, options, int(named["memory"]), content))
+        except (ValueError, TypeError, KeyError, IndexError) as error:
+            found.skipped.append((file, str(number), f"{error}" or type(error).__name__))
+
+
+def _run(file: str, model: str, options: tuple[str, ...], memory_length: int, content: Any) -> RealRun:
+    """A run, checked against the histories that the file holds beside it; ValueError where they contradict."""
+    agents, tracker = {int(agent): held for agent, held in content["simulation"].items()}, content["tracker"]
+    players, said = np.array(tracker["players"], int), np.array(tracker["answers"], str)
+    if players.ndim != 2 or players.shape != said.shape or players.shape[1] != 2 or not len(players):
+        raise ValueError("no interactions")
+    if unknown := sorted({*said.ravel()} - {*options}):
+        raise ValueError(f"the word {str(unknown[0])!r} is none of {', '.join(options)}")
+    if strangers := {*players.ravel().tolist()} - {*agents}:
+        raise ValueError(f"agent {min(strangers)} is none of the population")
+    before = {agent: _before(agent, agents[agent], players, said) for agent in agents}
+    if len({*before.values()}) != 1:
+        raise ValueError("agents begin with different memories")
+    (initial,) = {*before.values()}
+    committed = tuple(agent for agent in agents if agents[agent].get("committed_tag") is True)
+    words = {*said[np.isin(players, committed)].tolist()}
+    if len(words) > 1:
+        raise ValueError("committed agents say more than one word")
+    end = content.get("convergence") or {}
+    return RealRun(
+        file,
+        model,
+        options,
+        memory_length,
+        tuple(agents),
+        initial,
+        committed,
+        next(iter(words), ""),
+        players,
+        said,
+        end.get("converged_index") == len(players),
+    )
+
+
+def _before(agent: int, held: dict, players: np.ndarray, said: np.ndarray) -> str:
+    """The word that fills an agent's memory at the start, '' if it is empty."""
+    met, place = np.nonzero(players == agent)
+    own, other = said[met, place], said[met, 1 - place]
+    mine, partners = held["my_history"], held["partner_history"]
+    first = len(mine) - len(met)
+    if first < 0 or mine[first:] != own.tolist() or partners[first:] != other.tolist():
+        raise ValueError(f"the history of agent {agent} differs from the list of interactions")
+    words = {*mine[:first], *partners[:first]}
+    if len(words) > 1:
+        raise ValueError(f"agent {agent} begins with several words")
+    return next(iter(words), "")
+
+
+def _words(values: object) -> bool:
+    return isinstance(values, list) and all(isinstance(value, str) for value in values)

@@ -1,0 +1,148 @@
+"""Runs of real populations read from archives: made-up ones with every oddity, and the published ones."""
+
+from __future__ import annotations
+
+import pickle
+import zipfile
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import meanfield
+from meanfield import InputError
+
+PLAYED = [(1, 2, "A", "B"), (2, 3, "A", "A"), (1, 3, "A", "A")]
+BASELINE = "some-model_converged_baseline_A_B_-50_100_2mem_complete_3ps_0.5tmp.pkl"
+
+
+def run(played=PLAYED, *, initial="", committed=(), **changes) -> dict:
+    """A run in the layout of the published files, with memories of two interactions."""
+    begin = [initial] * 2 if initial else []
+    agents = {
+        agent: {"my_history": [*begin], "partner_history": [*begin], "committed_tag": agent in committed}
+        for agent in (1, 2, 3)
+    }
+    for first, second, own, other in played:
+        for agent, mine, partners in ((first, own, other), (second, other, own)):
+            agents[agent]["my_history"].append(mine)
+            agents[agent]["partner_history"].append(partners)
+    tracker = {
+        "players": [[first, second] for first, second, _, _ in played],
+        "answers": [[own, other] for _, _, own, other in played],
+        "outcome": [int(own == other) for _, _, own, other in played],
+    }
+    end = {"converged_index": len(played), "committed_to": None}
+    return {"simulation": agents, "tracker": tracker, "convergence": end} | changes
+
+
+def archive(folder: Path, files: dict[str, object], name: str = "some_data.zip") -> Path:
+    with zipfile.ZipFile(folder / name, "w") as target:
+        for file, content in files.items():
+            target.writestr(f"some_data/{file}", pickle.dumps(content))
+    return folder / name
+
+
+def test_runs_are_read_as_they_happened(tmp_path):
+    swapped = [(1, 2, "A", "B"), (3, 2, "A", "B")]
+    path = archive(
+        tmp_path,
+        {
+            BASELINE: {"rules": "text", 0: run()},
+            "m_swap_0_1cmtd_A_B_-50_100_2mem_complete_3ps.pkl": {
+                0: run(swapped, initial="A", committed=[2], convergence={"converged_index": 0})
+            },
+            "m_bias_test_AB_BA.pkl": {
+                "simulation": {"my_history": ["A", "B"], "partner_history": ["B", "A"]},
+                "tracker": {"answers": ["A", "B", "A"]},
+            },
+            "m_meta_test.pkl": {1: {"min": [1, 0], "round": []}, 2: {"min": [1], "round": [0]}},
+        },
+    )
+    found = meanfield.datasets.ai_norms(path)
+    assert found.events is not None and found.answers is not None
+    assert found.events.to_numpy().tolist() == [
+        *([0, step, *row] for step, row in enumerate(PLAYED)),
+        *([1, step, *row] for step, row in enumerate(swapped)),
+    ]
+    first, second = found.runs.to_dict("records")
+    assert first["experiment"] == "from_empty" and first["converged"] and first["success_last_3N"] == 0.6667
+    assert (first["majority_word_last_3N"], first["majority_share_last_3N"]) == ("A", 0.8333)
+    assert (second["experiment"], second["committed_agents"], second["converged"]) == ("committed", "2", False)
+    assert (second["initial_consensus"], second["committed_word"], second["n_committed"]) == ("A", "B", 1)
+    assert {first["model"]} == {"some"} and first["options"] == "A B"
+    count = found.choice_counts.set_index(["state", "choice"])["count"]
+    assert count.to_dict() == {
+        ("", "A"): 2,
+        ("", "B"): 1,
+        ("A,A", "A"): 1,
+        ("A,B", "A"): 1,
+        ("A,A|A,A", "A"): 2,
+        ("B,A", "A"): 1,
+    }, "agent 2 of the second run is committed"
+    assert found.answers[["state", "choice", "count"]].values.tolist() == [["A,B|B,A", "A", 2], ["A,B|B,A", "B", 1]]
+    assert found.comprehension is not None
+    assert found.comprehension[["question", "accuracy", "number"]].values.tolist() == [
+        ["min", 2 / 3, 3],
+        ["round", 0, 1],
+    ]
+
+
+WRONG_HISTORY = run()
+WRONG_HISTORY["simulation"][1]["my_history"][0] = "B"
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (run([]), "no interactions"),
+        (run([(1, 2, "A", "C")]), "the word 'C' is none of A, B"),
+        (run(tracker={"players": [[1, 9]], "answers": [["A", "B"]]}), "agent 9 is none of the population"),
+        (WRONG_HISTORY, "the history of agent 1 differs from the list of interactions"),
+        (run([(1, 2, "A", "A"), (1, 2, "B", "A")], initial="A", committed=[1]), "committed agents say more than one"),
+        ({"tracker": run()["tracker"]}, "'simulation'"),
+        (3, "'int' object is not subscriptable"),
+    ],
+)
+def test_what_is_no_run_is_named(content, reason, tmp_path):
+    found = meanfield.datasets.ai_norms(archive(tmp_path, {BASELINE: {0: run(), 1: content}}))
+    assert found.skipped is not None and len(found.runs) == 1
+    assert found.skipped[["file", "run"]].values.tolist() == [[BASELINE, "1"]]
+    assert reason in found.skipped["reason"].item()
+
+
+def test_files_without_runs_are_named_and_an_archive_of_them_is_refused(tmp_path):
+    odd = {"notes.pkl": [1, 2], "bias.pkl": {"tracker": {"answers": [1]}, "simulation": {}}}
+    found = meanfield.datasets.ai_norms(archive(tmp_path, odd | {BASELINE: {0: run()}}))
+    assert found.skipped is not None and sorted(found.skipped["file"]) == ["bias.pkl", "notes.pkl"]
+    with pytest.raises(InputError, match="holds no run of a population"):
+        meanfield.datasets.ai_norms(archive(tmp_path, odd, "other_data.zip"))
+
+
+def test_a_folder_has_tables_or_archives(tmp_path, monkeypatch):
+    with pytest.raises(InputError, match=r"expected choice_counts.csv.gz, runs.csv, or archives like llama31_data.zip"):
+        meanfield.datasets.ai_norms(tmp_path)
+    (tmp_path / "ai_norms").mkdir()
+    archive(tmp_path / "ai_norms", {BASELINE: {0: run()}}, "llama3_data.zip")
+    monkeypatch.setenv("MEANFIELD_DATA", str(tmp_path))
+    assert meanfield.datasets.ai_norms().runs["model"].tolist() == ["llama3"]
+    (tmp_path / "runs.csv").write_text("model\n")
+    with pytest.raises(InputError, match=r"expected choice_counts.csv.gz beside runs.csv"):
+        meanfield.datasets.ai_norms()
+    assert meanfield.datasets.ai_norms(ordered=True).runs["model"].tolist() == ["llama3"]
+
+
+@pytest.mark.slow
+def test_published_archives_give_the_tables_that_sum_them_up(data_folder):
+    """The tables were made from the same archives by another program."""
+    tables, found = (meanfield.datasets.ai_norms(data_folder, ordered=ordered) for ordered in (False, True))
+    assert found.skipped is not None and found.skipped["reason"].tolist() == ["no interactions"]
+    counts = tables.choice_counts.assign(
+        options=["_".join(sorted(options.split("_"))) for options in tables.choice_counts["options"]]
+    )
+    for one, other in ((tables.runs, found.runs[tables.runs.columns]), (counts, found.choice_counts)):
+        pd.testing.assert_frame_equal(*(in_order(table) for table in (one, other)))
+
+
+def in_order(table: pd.DataFrame) -> pd.DataFrame:
+    return table.sort_values([*table.columns]).reset_index(drop=True)
