@@ -22,7 +22,9 @@ R = TypeVar("R")
 
 # Blue and orange are the strong and the weak word in the figures of [004]; colour-blind readers can distinguish them.
 FIRST_WORD, SECOND_WORD = "#0072b2", "#e69f00"
+COLOURS = (FIRST_WORD, SECOND_WORD, "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#7f7f7f", "#000000")
 STYLE = {
+    "axes.prop_cycle": mpl.cycler(color=COLOURS),
     "font.size": 9,
     "axes.spines.top": False,
     "axes.spines.right": False,

@@ -13,5 +13,6 @@ if TYPE_CHECKING:
     from validation.populations._misalignment import neutrality as neutrality
     from validation.populations._validate import report as report
     from validation.populations._validate import validate as validate
+    from validation.populations._winners import winners as winners
 else:
     __getattr__, __dir__, __all__ = lazy_door(__name__, __file__)
