@@ -41,7 +41,7 @@ def write_index(entries: Sequence[Entry], out: Path, quick: bool) -> Path:
 
 def _article(entry: Entry) -> str:
     item, paper = entry.item, escape(entry.item.paper)
-    number = item.number if item.number.startswith("Table") else f"Fig. {item.number}"
+    number = item.number if " " in item.number else f"Fig. {item.number}"
     lines = [f"<h2>[{paper}] {escape(number)}. {escape(item.title)}</h2>", f"<p>The paper: {escape(item.shows)}</p>"]
     if item.differs:
         lines.append(f"<p>Here: {escape(item.differs)}</p>")

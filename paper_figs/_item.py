@@ -36,7 +36,7 @@ class Item(NamedTuple):
     def name(self) -> str:
         """The name of its files."""
         kind, _, number = self.number.rpartition(" ")
-        return f"{kind.lower() or 'figure'}_{number}"
+        return f"{kind.lower().rstrip('.') or 'figure'}_{number}"
 
 
 @cache
@@ -52,7 +52,7 @@ def items() -> tuple[Item, ...]:
 
 
 def _place(item: Item) -> tuple[object, ...]:
-    """Figures before tables, those of the text before those of the supplement, then by number."""
+    """Figures before equations before tables, those of the text before those of the supplement, then by number."""
     kind, _, number = item.number.rpartition(" ")
     letters = number.rstrip("0123456789")
     return item.paper, kind, letters, int(number.removeprefix(letters) or 0)

@@ -12,6 +12,7 @@ import matplotlib as mpl
 mpl.use("Agg")
 import matplotlib.pyplot as plt
 import xarray as xr
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from meanfield.toolbox import MODEL_NAMES as LABELS
@@ -55,6 +56,12 @@ def grid_of_panels(
     for axis in flat[max(0, n_panels - columns) : n_panels]:
         axis.tick_params(labelbottom=True)
     return figure, flat[:n_panels]
+
+
+def no_legend(axis: Axes) -> None:
+    """Remove the legend that a view wrote, where the figure has one for all panels."""
+    if legend := axis.get_legend():
+        legend.remove()
 
 
 def model_title(result: xr.Dataset) -> str:

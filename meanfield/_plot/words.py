@@ -17,6 +17,10 @@ MODEL_NAMES = {
     "llama31_70B": "Llama 3.1 70B",
     "phi_4": "Phi-4",
     "QWQ_32B": "QwQ-32B",
+    "llama3": "Llama 3 70B",
+    "llama31": "Llama 3.1 70B",
+    "claude": "Claude 3.5 Sonnet",
+    "llama2": "Llama 2 70B",
 }
 
 

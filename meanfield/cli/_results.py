@@ -25,7 +25,7 @@ def figures(
     results: Annotated[
         list[Path] | None, typer.Argument(metavar="RESULTS…", help="Files from solve, stability or validate.")
     ] = None,
-    paper: Annotated[list[str] | None, typer.Option(help="Draw the items of a paper: 004.")] = None,
+    paper: Annotated[list[str] | None, typer.Option(help="Draw the items of a paper, such as 004.")] = None,
     every: Annotated[bool, typer.Option("--all", help="Draw the items of all papers.")] = False,
     only: Annotated[list[str] | None, typer.Option(help="Of a paper these items only: 3, S9, Table S1.")] = None,
     policies: Annotated[str, typer.Option(help=POLICIES)] = "llm-group-size",

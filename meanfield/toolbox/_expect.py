@@ -30,9 +30,6 @@ KINDS = {
     "memory_conflict": Kind("policy_extraction.flag_game.probe_memory_conflict"),
     "norm_curves": Kind("theory.norms.emergence", ("time", "behaviour", *NORM_CURVES)),
     "mechanism1_fit": Kind("theory.fit_mechanism1"),
-    "random_field_phase_diagram": Kind("theory.flag_game.random_field.phase_diagram"),
-    "flag_game_fields": Kind("theory.flag_game.crop_fields"),
-    "flag_game_probe": Kind("theory.flag_game.compare_with_probe"),
     "simulation": Kind("validation.simulate", ("consensus_round", "consensus_word", "word", "n_agents")),
     "collective_bias": Kind("validation.collective_bias"),
     "norm_simulation": Kind(
@@ -44,7 +41,6 @@ KINDS = {
     "empirical_policy": Kind("validation.populations.empirical_policy", ("alpha",)),
     "gossip": Kind("validation.flag_game.simulate_gossip", ("initial_report", "final_report", "truth")),
     "team_composition": Kind("validation.flag_game.predict_composition"),
-    "team_composition_comparison": Kind("validation.flag_game.compare_composition"),
 }
 
 

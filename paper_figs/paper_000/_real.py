@@ -16,7 +16,7 @@ from paper_figs._item import Item
 from paper_figs._study import NotAtHandError, Study
 from validation.populations import empirical_policy
 
-MODELS = {"llama3": "Llama 3 70B", "llama31": "Llama 3.1 70B", "claude": "Claude 3.5 Sonnet", "llama2": "Llama 2 70B"}
+MODELS = ("llama3", "llama31", "claude", "llama2")  # in the order of the papers
 TEN = "Q M X Y F J P R C D"
 LETTERS = "A B C D E F G H I J K L M N O P Q R S T U V W X Y Z"
 SUCCESS = 0.95  # [001] Methods, of the last 3N interactions

@@ -13,8 +13,8 @@ from meanfield.datasets import RealPopulations
 from meanfield.toolbox import labelled
 from paper_figs._item import Item
 from paper_figs._study import NotAtHandError, Study
-from paper_figs._style import FIRST_WORD, SECOND_WORD, styled
-from paper_figs.paper_000._real import LETTERS, MODELS, TEN, as_in_001, models_of, real_populations, runs_of
+from paper_figs._style import FIRST_WORD, LABELS, SECOND_WORD, styled
+from paper_figs.paper_000._real import LETTERS, TEN, as_in_001, models_of, real_populations, runs_of
 from validation.populations import individual_bias, microscopic_bias, winners
 
 STRONG, WEAK = "M", "Q"
@@ -109,7 +109,7 @@ def _alone(real: RealPopulations, model: str) -> tuple[float, float, int]:
 def draw_biases(found: xr.Dataset) -> Figure:
     """A: winners of ten; B: before and after talking."""
     figure, (ten, before, after) = plt.subplots(1, 3, figsize=(11, 3.4), width_ratios=(2, 1, 1))
-    names = [MODELS.get(str(model), str(model)) for model in found["model"].values]
+    names = [LABELS.get(str(model), str(model)) for model in found["model"].values]
     _bars(ten, found["wins_of_ten"].values / found["wins_of_ten"].values.sum(1, keepdims=True), found["word"], names)
     ten.set_ylabel("share of runs")
     ten.set_title("(A) winner of ten words")
@@ -165,7 +165,7 @@ def draw_alphabet(found: xr.Dataset) -> Figure:
     figure, axes = plt.subplots(1, 2, figsize=(9, 3), sharey=True)
     for axis, name, title in zip(axes, ("individual", "collective"), ("first choices", "runs"), strict=True):
         number = int(found[name].sum())
-        _bars(axis, found[name].values[None] / number, found["word"], [MODELS["llama3"]])
+        _bars(axis, found[name].values[None] / number, found["word"], [LABELS["llama3"]])
         axis.set_title(f"({'AB'[axis is axes[1]]}) {number} {title}")
     axes[0].set_ylabel("share")
     return figure
@@ -203,7 +203,7 @@ def draw_ten_words(found: xr.Dataset) -> Figure:
         axis.axhline(0.1, color="0.4", ls="--", lw=1)
         p = float(one["p_value"])
         axis.set_title(
-            f"{MODELS.get(str(model), model)}: {number:,} answers, P {f'= {p:.3f}' if p > 1e-3 else '< 0.001'}"
+            f"{LABELS.get(str(model), model)}: {number:,} answers, P {f'= {p:.3f}' if p > 1e-3 else '< 0.001'}"
         )
     axes[0, 0].set_ylabel("share")
     return figure
@@ -256,7 +256,7 @@ def counts_table(found: xr.Dataset) -> pd.DataFrame:
         "runs to Q printed": [COLLECTIVE.get(model, ("", ""))[1] for model in models],
         "runs to Q": found["weak_wins"].values,
     }
-    return pd.DataFrame(rows, index=pd.Index([MODELS.get(model, model) for model in models], name="model"))
+    return pd.DataFrame(rows, index=pd.Index([LABELS.get(model, model) for model in models], name="model"))
 
 
 COUNTS = "The models at hand. Llama 2's second count is printed as 4,090 in [000], a misprint of 4,990."

@@ -15,9 +15,8 @@ from meanfield.datasets import RealPopulations
 from meanfield.toolbox import labelled
 from paper_figs._item import Item
 from paper_figs._study import NotAtHandError, Study
-from paper_figs._style import FIRST_WORD, SECOND_WORD, styled
+from paper_figs._style import FIRST_WORD, LABELS, SECOND_WORD, styled
 from paper_figs.paper_000._real import (
-    MODELS,
     SUCCESS,
     as_in_001,
     by_round,
@@ -130,7 +129,7 @@ def _shares(axis: Axes, one: xr.Dataset) -> None:
         axis.plot(one["round"], row["share"], color=colour, lw=1, label=f"{number}", **style)
     axis.set_ylim(-0.03, 1.03)
     axis.set_xlabel("population round")
-    name = MODELS.get(one["model"].item(), one["model"].item())
+    name = LABELS.get(one["model"].item(), one["model"].item())
     axis.set_title(f"{name}, N = {int(one['n_agents'])}")
     axis.legend(fontsize=6, ncols=2, title="committed", title_fontsize=6)
 
@@ -152,7 +151,7 @@ def _critical(axis: Axes, found: xr.Dataset, models: list[str]) -> None:
         axis.plot([], [], marker, color="0.3", label=name)
     for colour, word in ((FIRST_WORD, STRONG), (SECOND_WORD, WEAK)):
         axis.plot([], [], color=colour, lw=4, label=f"against '{word}'")
-    axis.set_xticks(range(len(models)), [MODELS.get(str(model), str(model)) for model in models])
+    axis.set_xticks(range(len(models)), [LABELS.get(str(model), str(model)) for model in models])
     axis.set_title("(B) critical mass")
     axis.set_ylabel("fraction committed")
     axis.legend(fontsize=6.5)
@@ -162,7 +161,7 @@ def _flips(axis: Axes, found: xr.Dataset) -> None:
     for k in range(found.sizes["case"]):
         one = found.isel(case=k)
         fraction = one["n_committed"] / one["n_agents"]
-        label = f"{MODELS.get(one['model'].item(), one['model'].item())} against '{one['old'].item()}'"
+        label = f"{LABELS.get(one['model'].item(), one['model'].item())} against '{one['old'].item()}'"
         axis.plot(fraction, one["simulated"], color=f"C{k}", lw=1)
         axis.plot(fraction, one["flipped"], "o", ms=4, color=f"C{k}", label=label)
     axis.set_title("flips: real (points), simulated (lines)")
@@ -181,7 +180,7 @@ def critical_table(found: xr.Dataset) -> pd.DataFrame:
         known = one["flipped"].dropna("n_committed")
         rows.append(
             {
-                "model": MODELS.get(model, model),
+                "model": LABELS.get(model, model),
                 "old consensus": old,
                 "N": size,
                 "printed": PRINTED.get(model, ("", ""))[old != STRONG],
@@ -243,7 +242,7 @@ def draw_stability(found: xr.Dataset) -> Figure:
             axis.plot(one["round"], mean_over_runs(runs), color=f"C{place}", lw=2, label=f"{label}: {len(runs)} runs")
             axis.plot(one["round"], one["simulated"], "--", color=f"C{place}", lw=1)
         axis.plot([], [], "--", color="0.4", label="simulated with the estimated policy")
-        axis.set_title(MODELS.get(str(model), str(model)))
+        axis.set_title(LABELS.get(str(model), str(model)))
         axis.set_xlabel("population round")
         axis.set_ylim(-0.03, 1.06)
         axis.legend(fontsize=7, loc="upper center", bbox_to_anchor=(0.5, -0.17))

@@ -9,8 +9,8 @@ from matplotlib.figure import Figure
 
 from paper_figs._item import Item
 from paper_figs._study import NotAtHandError, Study
-from paper_figs._style import styled
-from paper_figs.paper_000._real import MODELS, real_populations
+from paper_figs._style import LABELS, styled
+from paper_figs.paper_000._real import real_populations
 
 
 def numbers(study: Study) -> xr.Dataset:
@@ -33,7 +33,7 @@ def draw(found: xr.Dataset) -> Figure:
         asked, share = one["number"].values.astype(float), one["accuracy"].values
         error = np.where(asked > 0, np.sqrt(share * (1 - share) / np.maximum(asked, 1)), np.nan)
         x = np.arange(one["question"].size) + (place - (len(models) - 1) / 2) * width
-        name = MODELS.get(str(model), str(model))
+        name = LABELS.get(str(model), str(model))
         axis.bar(x, share, width, yerr=error, label=name, color=f"C{place}", error_kw={"lw": 0.8})
     axis.axhline(0.8, color="0.5", ls=":", lw=1)
     axis.set_xticks(

@@ -14,10 +14,9 @@ from meanfield.datasets import RealPopulations
 from meanfield.toolbox import labelled
 from paper_figs._item import Item
 from paper_figs._study import NotAtHandError, Study
-from paper_figs._style import styled
+from paper_figs._style import LABELS, styled
 from paper_figs.paper_000._real import (
     LETTERS,
-    MODELS,
     TEN,
     as_in_001,
     by_round,
@@ -90,7 +89,7 @@ def draw_emergence(found: xr.Dataset) -> Figure:
     figure, (success, words) = plt.subplots(1, 2, figsize=(9.5, 3.8))
     for place, model in enumerate(found["model"].values):
         one = found.sel(model=model)
-        label = f"{MODELS.get(str(model), model)}, mean of {int(one['runs'])} runs"
+        label = f"{LABELS.get(str(model), model)}, mean of {int(one['runs'])} runs"
         _curves(success, found["round"], one["success_rate"].values, f"C{place}", label)
     for game, style, name in zip(found["game"].values, ("--", ":"), ("standard", "inventions not stored"), strict=True):
         success.plot(found["round"], game, style, color="black", label=f"minimal naming game, {name}")

@@ -16,12 +16,9 @@ from _policies import random_policy
 FOLDER = Path(paper_figs.__file__).parent
 SCRIPTS = sorted(path.stem for path in FOLDER.glob("[!_]*.py"))
 FILES = {
-    "flag_game_composition": 2,
-    "flag_game_fields": 2,
     "generation": 2,
     "group_size_collapse": 2,
     "mean_field_dynamics": 2,
-    "mechanism1": 3,
     "table_s1": 2,
     "theory_and_simulation": 2,
 }

@@ -32,6 +32,7 @@ def simulate_gossip(
     rewrite: float | Sequence[float] = 0.0,
     rewrite_map: xr.DataArray | np.ndarray | None = None,
     truth: str | int | Sequence[str] | Sequence[int] | None = None,
+    rival: str | int | Sequence[str] | Sequence[int] | None = None,
     protocol: str = "pairwise",
     manager_uptake: float = 1.0,
     grounded: bool = True,
@@ -83,6 +84,8 @@ def simulate_gossip(
     truth
         The true country, by name or number, one for all runs or one for each. It is kept for `accuracy` and does not
         change the runs.
+    rival
+        R, as `truth`; with both and `trajectories`, m and q of [002] Eq. 8 are recorded.
     protocol, manager_uptake
         As above; α of the manager.
     grounded
@@ -108,7 +111,8 @@ def simulate_gossip(
     Dataset over (run, agent) with `initial_report`, the isolated answer to a probe before any message, and
     `final_report`, the answer to the last probe, both names of countries; `steps` (run), played; `stopped` (run),
     whether by consensus; `truth` (run) if given; `manager_report` (run), at the end, in that protocol. On request
-    `report` (run, probe, agent), missing after the end, and `final_belief` (run, agent, country).
+    `report` (run, probe, agent), missing after the end, and `final_belief` (run, agent, country). With a rival `m_path`
+    and `q_path` (run, probe), the means over agents of s_i = x_i(T) - x_i(R) and of s_i², NaN after the end.
 
     Raises
     ------
@@ -137,16 +141,19 @@ def simulate_gossip(
         manager_uptake=manager_uptake if protocol == "manager" else None,
     )
     start = start_beliefs(initial, rows, grounded)
-    true_country = _truths(truth, countries, runs)
+    true_country = _numbers("truth", truth, countries, runs)
+    axis = np.stack([true_country, _numbers("rival", rival, countries, runs)], axis=-1)
+    _check_rival(truth, rival, axis, trajectories)
     answers = np.empty((2, runs, len(team.disposition)), np.int16)
     most = -(-rules.max_steps // rules.probe_every)
     history = np.full((runs, most + 1 if trajectories else 0, len(team.disposition)), -1, np.int16)
+    paths = np.full((runs, 0 if rival is None else most + 1, 2), np.nan)
     final_belief = np.empty((runs if beliefs else 0, n_agents, len(countries)))
     steps, unanimous = np.zeros((2, runs), np.int64)
     bytes_a_run = start[0].nbytes + history[:1].nbytes
     with tqdm(total=runs * rules.max_steps, disable=not progress, unit="step", leave=False) as bar:
         for part in portions(runs, bytes_a_run, numba.get_num_threads()):
-            state = start_runs(start, team, seed, part, steps, unanimous, history)
+            state = start_runs(start, team, seed, part, steps, unanimous, history, axis, paths)
             first_probe(state, rules)
             state.history[:, :1] = state.reports[:, None]
             answers[0, part] = state.reports
@@ -161,6 +168,11 @@ def simulate_gossip(
         result = result.assign(_history(history[:, :, :n_agents], np.array(countries)))
         times = np.minimum(np.arange(most + 1) * rules.probe_every, rules.max_steps)
         result = result.assign_coords(step=("probe", times, {"units": "steps"}))
+    if rival is not None:
+        result["rival"] = ("run", np.array(countries)[axis[:, 1]], {"long_name": "rival of the true country"})
+        for k, (name, text) in enumerate((("m_path", "truth minus rival"), ("q_path", "commitment"))):
+            label = {"long_name": f"{text} over time, [002] Eq. 8", "units": "1"}
+            result[name] = (("run", "probe"), paths[:, :, k], label)
     if beliefs:
         label = {"long_name": "belief at the end", "units": "1"}
         result["final_belief"] = (("run", "agent", "country"), final_belief, label)
@@ -194,17 +206,28 @@ def _rules(
     )
 
 
-def _truths(truth: str | int | Sequence[str] | Sequence[int] | None, countries: list[str], runs: int) -> np.ndarray:
-    """The true country of each run, by number."""
-    values = np.asarray(0 if truth is None else truth)
-    given = values.reshape(-1).tolist()
-    if len(given) not in (1, runs):
-        raise InputError(f"truth has {len(given)} entries: expected one country, or one for each of {runs} runs")
-    numbers = [countries.index(t) if isinstance(t, str) and t in countries else t for t in given]
+def _check_rival(truth: object, rival: object, axis: np.ndarray, trajectories: bool) -> None:
+    """InputError if m and q are asked for without what they need."""
+    if rival is None:
+        return
+    if truth is None or not trajectories:
+        raise InputError(f"rival = {rival!r}: expected truth and trajectories=True with it")
+    if (axis[:, 0] == axis[:, 1]).any():
+        raise InputError(f"rival = {rival!r}: expected another country than truth")
+
+
+def _numbers(
+    name: str, given: str | int | Sequence[str] | Sequence[int] | None, countries: list[str], runs: int
+) -> np.ndarray:
+    """The country of each run, by number."""
+    values = np.asarray(0 if given is None else given).reshape(-1).tolist()
+    if len(values) not in (1, runs):
+        raise InputError(f"{name} has {len(values)} entries: expected one country, or one for each of {runs} runs")
+    numbers = [countries.index(one) if isinstance(one, str) and one in countries else one for one in values]
     for number in numbers:
         if isinstance(number, str):
-            raise InputError(f"truth = {number!r}: expected one of {', '.join(countries)}")
-        whole_number("truth", number, 0, len(countries) - 1)
+            raise InputError(f"{name} = {number!r}: expected one of {', '.join(countries)}")
+        whole_number(name, number, 0, len(countries) - 1)
     return np.broadcast_to(np.array(numbers, dtype=np.int64), (runs,))
 
 

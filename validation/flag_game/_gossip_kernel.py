@@ -51,6 +51,8 @@ class Runs(NamedTuple):
     unanimous: np.ndarray  # (run,), unanimous probes in a row
     reports: np.ndarray  # (run, agents), the latest
     history: np.ndarray  # (run, probes + 1, agents), -1 after the end; no probes where none are recorded
+    axis: np.ndarray  # (run, 2), the numbers of the truth and of its rival
+    paths: np.ndarray  # (run, probes + 1, 2), m and q of [002] Eq. 8; no probes where there is no rival
 
 
 @njit(cache=True)
@@ -212,6 +214,18 @@ def probe(belief, stream, report, reports):
 
 
 @njit(cache=True)
+def write_lean(belief, n_observers, axis, lean):
+    """Writes m and q of [002] Eq. 8 into `lean` (2,), over the observers."""
+    m = q = 0.0
+    for i in range(n_observers):
+        s = belief[i, axis[0]] - belief[i, axis[1]]
+        m += s
+        q += s * s
+    lean[0] = m / n_observers
+    lean[1] = q / n_observers
+
+
+@njit(cache=True)
 def play_steps(n_steps, belief, stream, bandwidth, anchor, crop_weight, maps, disposition, rules):
     # Arrays are passed one by one: to take one out of a tuple counts a reference, which costs more than an interaction.
     message, moved, rewritten = np.empty((3, belief.shape[1]))
@@ -240,6 +254,8 @@ def first_probe(runs, rules):
     """The isolated answers, before any message."""
     for run in range(runs.belief.shape[0]):
         probe(runs.belief[run], runs.answer_streams[run], rules.report, runs.reports[run])
+        if runs.paths.shape[1] > 0:
+            write_lean(runs.belief[run], rules.n_observers, runs.axis[run], runs.paths[run, 0])
 
 
 @njit(cache=True, nogil=True)
@@ -267,6 +283,8 @@ def advance(active, runs, team, rules, n_probes):
             runs.steps[run] += n_steps
             same = probe(runs.belief[run], runs.answer_streams[run], rules.report, runs.reports[run])
             runs.unanimous[run] = runs.unanimous[run] + 1 if same else 0
+            number = -(-runs.steps[run] // rules.probe_every)
             if runs.history.shape[1] > 0:
-                number = -(-runs.steps[run] // rules.probe_every)
                 copy_to(runs.history[run, number], runs.reports[run])
+            if runs.paths.shape[1] > 0:
+                write_lean(runs.belief[run], rules.n_observers, runs.axis[run], runs.paths[run, number])

@@ -26,15 +26,18 @@ def start_runs(
     steps: np.ndarray,
     unanimous: np.ndarray,
     history: np.ndarray,
+    axis: np.ndarray,
+    paths: np.ndarray,
 ) -> Runs:
-    """The runs of `part` before their first step; the last three arrays are views that the kernel writes into."""
+    """The runs of `part` before their first step; the kernel writes into `steps`, `unanimous`, `history`, `paths`."""
     numbers = np.arange(part.start, part.stop)
     n_agents, n_labels = start.shape[1:]
     belief = np.full((len(numbers), len(team.disposition), n_labels), 1 / n_labels)  # the manager's stays flat
     belief[:, :n_agents] = start[part] if len(start) > 1 else start
     streams = seed_streams(seed, n_agents, numbers)
     reports = np.empty((len(numbers), len(team.disposition)), np.int16)
-    return Runs(belief, streams, splitmix(streams), steps[part], unanimous[part], reports, history[part])
+    of_part = (steps[part], unanimous[part], reports, history[part], axis[part], paths[part])
+    return Runs(belief, streams, splitmix(streams), *of_part)
 
 
 def play_portion(runs: Runs, team: Team, rules: Rules, report: Callable[[int], object]) -> None:

@@ -32,6 +32,7 @@ def simulate(
     runs: int = 4000,
     seed: int,
     level: float = 0.95,
+    trajectories: bool = False,
     progress: bool = False,
 ) -> xr.Dataset:
     """Simulate Mechanism 1 of [002] Appendix E exactly.
@@ -49,6 +50,8 @@ def simulate(
         all parameters, so runs under two sets of parameters differ by the parameters, not by luck.
     level
         Confidence of the intervals.
+    trajectories
+        Also return m and q over time.
     progress
         Show a progress bar.
 
@@ -57,7 +60,8 @@ def simulate(
     Dataset over (n_agents, run): `truth_share`, the share of votes for the truth in the end, `run_endpoint` (its class,
     of [002] §2.3), `m` and `q` ([002] Eq. 8, of s_i = tanh(βℓ_i)). Over n_agents, under the names of `accuracy`, which
     `theory.fit_mechanism1` reads: `seeds`, the number of runs; `endpoint_count` and `endpoint_fraction` (endpoint) with
-    Wilson's `endpoint_interval` (endpoint, bound); `collective_accuracy` and `collective_accuracy_se`.
+    Wilson's `endpoint_interval` (endpoint, bound); `collective_accuracy` and `collective_accuracy_se`. On request over
+    (n_agents, run, round) `m_path` and `q_path`, m and q at the start and after every N interactions.
 
     Raises
     ------
@@ -75,8 +79,10 @@ def simulate(
     runs, seed = whole_number("runs", runs, 1), whole_number("seed", seed, 0, LARGEST_SEED)
     check_level(level)
     with tqdm(total=len(sizes) * runs, desc="Mechanism 1", disable=not progress, leave=False) as bar:
-        ends = [play(parameters, n, runs, seed, bar.update) for n in sizes]
+        ends = [play(parameters, n, runs, seed, bar.update, trajectories) for n in sizes]
     result = _labelled(sizes, ends, level)
+    if trajectories:
+        result = result.assign(_paths(ends)).assign_coords(round=np.arange(ends[0].m.shape[1]))
     return stamp(result, "mechanism1_simulation", None, runs=runs, seed=seed, level=level, parameters=str(parameters))
 
 
@@ -91,8 +97,8 @@ def _labelled(sizes: list[int], ends: list[Ends], level: float) -> xr.Dataset:
     columns = {
         "truth_share": (each, share, "share of votes for the truth"),
         "run_endpoint": (each, np.array(ENDPOINTS)[classes], "class of the endpoint"),
-        "m": (each, np.stack([end.m for end in ends]), "truth minus rival, [002] Eq. 8"),
-        "q": (each, np.stack([end.q for end in ends]), "commitment, [002] Eq. 8"),
+        "m": (each, np.stack([end.m[:, -1] for end in ends]), "truth minus rival, [002] Eq. 8"),
+        "q": (each, np.stack([end.q[:, -1] for end in ends]), "commitment, [002] Eq. 8"),
         "seeds": (size, np.full(len(sizes), runs), "number of runs"),
         "collective_accuracy": (size, share.mean(axis=1), "collective mean accuracy"),
         "collective_accuracy_se": (size, error, "its standard error"),
@@ -104,6 +110,15 @@ def _labelled(sizes: list[int], ends: list[Ends], level: float) -> xr.Dataset:
         columns,
         {"n_agents": sizes, "run": np.arange(runs), "endpoint": list(ENDPOINTS), "bound": ["low", "high"]},
     )
+
+
+def _paths(ends: list[Ends]) -> xr.Dataset:
+    over = ("n_agents", "run", "round")
+    columns = {
+        "m_path": (over, np.stack([end.m for end in ends]), "truth minus rival over time, [002] Eq. 8"),
+        "q_path": (over, np.stack([end.q for end in ends]), "commitment over time, [002] Eq. 8"),
+    }
+    return labelled(columns)
 
 
 def compare(

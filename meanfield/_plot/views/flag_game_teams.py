@@ -12,7 +12,8 @@ from meanfield._plot.endpoints import draw_fractions, endpoint_name
 from meanfield._plot.intervals import error_bars, forest, name_rows
 from meanfield._plot.registry import draws
 from meanfield._plot.scales import show_shares, show_sizes
-from meanfield._plot.words import PALETTE, model_name
+from meanfield._plot.words import NEUTRAL, PALETTE, model_name
+from meanfield.toolbox._errors import InputError
 
 PREDICTION, MEASUREMENT = "black", "#d55e00"
 ACCURACIES = {
@@ -21,6 +22,7 @@ ACCURACIES = {
     "collective_accuracy": "agents in the end",
     "final_vote_accuracy": "their vote in the end",
 }
+UPLIFT = (("initial_accuracy", NEUTRAL, "initial"), ("collective_accuracy", PALETTE[0], "collective"))
 BINS = np.linspace(0, 1, 21)
 
 
@@ -55,6 +57,23 @@ def accuracies(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: A
         error_bars(axes, sizes, mean, mean - se, mean + se, **look)
     show_sizes(axes, sizes)
     show_shares(axes, "accuracy, ± SE")
+
+
+@draws("flag_game_accuracy", view="uplift")
+def social_uplift(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
+    """Mean accuracy of agents, isolated and in the end, against N with standard errors; the uplift is shaded."""
+    if "n_agents" not in part.coords:
+        raise InputError("result has no n_agents: expected games that all agents decide, for this view")
+    sizes = np.atleast_1d(part["n_agents"].values)
+    means = []
+    for name, colour, label in UPLIFT:
+        mean, error = (np.atleast_1d(part[one].values) for one in (name, f"{name}_se"))
+        look = {"color": colour, "label": label, "linestyle": "-", **style}
+        error_bars(axes, sizes, mean, mean - error, mean + error, **look)
+        means.append(mean)
+    axes.fill_between(sizes, *means, color=PALETTE[0], alpha=0.15, linewidth=0, label="social uplift")
+    show_sizes(axes, sizes)
+    show_shares(axes, "mean accuracy, ± SE")
 
 
 def _rows(

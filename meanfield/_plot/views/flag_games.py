@@ -83,6 +83,20 @@ def answers(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any)
     axes.set_ylabel("agent")
 
 
+@draws("gossip", "flag_game", view="shares", by=("run",), needs=PROBES)
+def shares(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
+    """The share of agents with each answer at each probe of one run; rare answers count together."""
+    answered = _carried(part["report"].transpose("probe", "agent").values[None])[0]
+    names = _by_number(answered)
+    curves = {name: (answered == name).mean(-1) for name in names[:MOST]}
+    if names[MOST:]:
+        curves[f"{len(names) - MOST} others"] = np.isin(answered, names[MOST:]).mean(-1)
+    for label, share, colour in zip(curves, curves.values(), [*PALETTE[:MOST], NEUTRAL], strict=False):
+        axes.plot(part["step"], share, **{"color": colour, "label": label, **style})
+    axes.set_xlabel("steps")
+    show_shares(axes, "share of agents")
+
+
 @draws("gossip", "flag_game", view="consensus", needs=PROBES)
 def consensus(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The share of the most frequent and of the true answer by step: mean and middle half of the runs."""

@@ -20,6 +20,7 @@ PHASES = {
     "q": "mean q",
 }
 FILLS = {"stable": "full", "unstable": "none", "marginal": "left"}
+LINES = {"stable": "-", "unstable": "--", "marginal": ":"}
 
 
 def _phase_view(name: str) -> Draw:
@@ -92,3 +93,12 @@ def solutions(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: An
     axes.set_ylim(-0.03, 1.03)
     axes.set_xlabel("truth minus rival, m")
     axes.set_ylabel("commitment q")
+
+
+@draws("random_field_fixed_points", view="levels")
+def levels(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
+    """Solutions m as horizontal lines, full where stable and dashed where not, for axes with m over time."""
+    for status, line in LINES.items():
+        for k, m in enumerate(part["m"].values[part["stability"].values == status]):
+            look = {"color": "black", "linewidth": 1, "linestyle": line, **style}
+            axes.axhline(m, label=f"_{k}" if k else f"m*, {status}", **look)

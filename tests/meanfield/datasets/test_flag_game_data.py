@@ -1,11 +1,10 @@
-"""The published measurements of the Flag Game: their loader, the probe of Yemen, and the figures.
+"""The published measurements of the Flag Game: their loader, and the probe of Yemen.
 
 Error budget: Pearson's χ² of the probe is fixed by the data; the tests hold it at 1 % and 1e-9.
 """
 
 import re
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -17,7 +16,6 @@ import theory.flag_game as game
 from _upstream import nothing_local, put_flag_game, served
 from meanfield import InputError
 from meanfield.datasets import _flag_game as source
-from paper_figs import flag_game_fields
 
 ANSWERS = 50
 
@@ -299,82 +297,3 @@ def test_wrong_comparisons_are_refused(table, counts):
         game.compare_with_probe(counts.assign_coords(left=counts["left"] + 7), "Yemen")
     with pytest.raises(InputError, match="counts: expected coordinates left and top"):
         game.compare_with_probe(counts.drop_vars("top"), "Yemen")
-
-
-# --- the figures ---
-
-
-@pytest.fixture
-def figure_of(monkeypatch, tmp_path):
-    """A function that draws, and gives the figure, which is otherwise closed, and the path."""
-    monkeypatch.setattr(plt, "close", lambda figure: None)
-
-    def draw(function, *arguments):
-        path = function(*arguments[:1], tmp_path / "figure.png", *arguments[1:])
-        return plt.gcf(), path
-
-    yield draw
-    monkeypatch.undo()
-    plt.close("all")
-
-
-def dots(axis):
-    """Places, as (x, y), and values of the dots."""
-    (found,) = axis.collections
-    return np.asarray(found.get_offsets()), np.asarray(found.get_array())
-
-
-def test_figure_of_measured_fields(counts, figure_of):
-    fields = game.crop_fields(game.measured_compatibility(counts), "Yemen", "Austria")
-    figure, path = figure_of(flag_game_fields.draw, fields)
-    assert path.stat().st_size > 10_000
-    flag, histogram = figure.axes[:2]
-    places, values = dots(flag)
-    assert len(places) == 128
-    for (x, y), value in zip(places, values, strict=True):
-        assert value == pytest.approx(fields["field"].sel(left=x - 3, top=y - 2).item())
-    np.testing.assert_allclose([bar.get_height() for bar in histogram.patches], fields["probability"])
-    assert "measured, pseudo-count 0.5" in flag.get_title()
-
-
-def test_figure_of_infinite_fields(figure_of):
-    fields = game.crop_fields(game.crop_compatibility("France"), "France", "Peru")
-    figure, _ = figure_of(flag_game_fields.draw, fields)
-    flag, histogram = figure.axes[:2]
-    places, values = dots(flag)
-    assert len(places) == 247 and np.isfinite(values).all()
-    assert values.max() == pytest.approx(fields["high"].values[-1])
-    beyond = histogram.patches[-1]
-    assert beyond.get_height() == pytest.approx(fields["surely_truth"].item()) and beyond.get_hatch()
-    assert len(histogram.patches) == 22, "no bar for h = -∞, which no crop has"
-    assert histogram.get_xticklabels()[-1].get_text() == "+∞"
-
-
-def test_figure_of_the_probe(counts, figure_of):
-    probe = game.compare_with_probe(counts, "Yemen")
-    figure, path = figure_of(flag_game_fields.draw_probe, probe)
-    assert path.stat().st_size > 10_000
-    for axis, name in zip(figure.axes, ("ideal", "measured", "difference"), strict=False):
-        places, values = dots(axis)
-        np.testing.assert_allclose(values, probe[name])
-        np.testing.assert_allclose(places, np.stack([probe["left"] + 3, probe["top"] + 2], -1))
-    assert "Spearman 0.880" in figure.get_supxlabel() and "at 109 crops" in figure.get_supxlabel()
-
-
-def test_figures_of_a_user_s_own_flags(figure_of):
-    pool = tuple(game.Flag(c, "vertical", s) for c, s in (("A", ("red", "white")), ("B", ("white", "red"))))
-    compatibility = game.crop_compatibility("A", flags=pool)
-    figure, _ = figure_of(flag_game_fields.draw, game.crop_fields(compatibility, "A", "B", flags=pool))
-    (picture,) = figure.axes[0].images
-    assert picture.get_extent() == [0, 24, 16, 0]
-    np.testing.assert_array_equal(picture.get_array(), game.render(pool[0], 6))
-    without, _ = figure_of(flag_game_fields.draw, game.crop_fields(compatibility, "A", "B"))
-    assert not without.axes[0].images
-
-
-def test_figures_refuse_something_else(counts, tmp_path):
-    with pytest.raises(InputError, match=r"fields: expected the result of theory.flag_game.crop_fields"):
-        flag_game_fields.draw(game.compare_with_probe(counts, "Yemen"), tmp_path / "figure.png")
-    with pytest.raises(InputError, match=r"probe: expected the result of theory.flag_game.compare_with_probe"):
-        flag_game_fields.draw_probe(counts, tmp_path / "figure.png")
-    assert not list(tmp_path.iterdir())

@@ -8,6 +8,7 @@ import xarray as xr
 
 import meanfield
 import validation
+from meanfield import InputError
 from meanfield._plot.endpoints import COLOURS
 from validation.flag_game import accuracy
 
@@ -63,6 +64,23 @@ def test_one_ensemble_has_rows(scored):
     several = xr.concat([scored, scored.assign_coords(n_agents=8)], "n_agents")
     axes = meanfield.plot(several, view="accuracy")
     np.testing.assert_allclose(axes.containers[2].lines[0].get_xydata()[:, 0], [4, 8])
+
+
+def test_uplift_is_shaded_between_accuracies(scored):
+    raised = [scored.assign(collective_accuracy=0.1 * n).assign_coords(n_agents=n) for n in (4, 8)]
+    several = xr.concat(raised, "n_agents")
+    axes = meanfield.plot(several, view="uplift")
+    before, after = (container.lines[0] for container in axes.containers)
+    np.testing.assert_allclose(before.get_xydata(), np.column_stack([[4, 8], several["initial_accuracy"]]))
+    np.testing.assert_allclose(after.get_ydata(), several["collective_accuracy"])
+    error = several["collective_accuracy_se"]
+    expected = np.column_stack([after.get_ydata() - error, after.get_ydata() + error])
+    np.testing.assert_allclose(bars_of(axes.containers[1]), expected)
+    shaded = axes.collections[-1].get_paths()[0].vertices
+    for x, *ends in zip([4, 8], before.get_ydata(), after.get_ydata(), strict=True):
+        np.testing.assert_allclose(sorted(set(shaded[shaded[:, 0] == x, 1])), sorted(ends))
+    with pytest.raises(InputError, match="result has no n_agents"):
+        meanfield.plot(scored.drop_vars("n_agents"), view="uplift")
 
 
 @pytest.fixture

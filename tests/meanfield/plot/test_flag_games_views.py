@@ -112,6 +112,25 @@ def test_a_run_keeps_its_last_answers(gossip):
     np.testing.assert_allclose(alone.lines[0].get_ydata(), [2 / 3, 1, 1, 1])
 
 
+def test_shares_of_answers_over_time(gossip):
+    axes = meanfield.plot(gossip, view="shares", linewidth=3)
+    first, second = ({line.get_label(): line for line in one.lines} for one in axes)
+    np.testing.assert_allclose(first["A"].get_xydata(), np.column_stack([[0, 3, 6, 9], [2 / 3, 1 / 3, 0, 0]]))
+    np.testing.assert_allclose(second["C"].get_ydata(), [1 / 3, 0, 0, 0], err_msg="the last answers stay")
+    assert list(first) == ["B", "A"] and first["A"].get_linewidth() == 3
+
+
+def test_rare_answers_share_a_line(gossip):
+    names = np.array(list("AABBCCDDEEFFGGHI"), dtype=object).reshape(1, 1, 16)
+    one = xr.Dataset(
+        {"report": (("run", "probe", "agent"), names)},
+        {"run": [0], "agent": range(16), "step": ("probe", [0])},
+        {"kind": "flag_game"},
+    )
+    others = meanfield.plot(one, view="shares").lines[-1]
+    assert (others.get_label(), others.get_color(), others.get_ydata().tolist()) == ("2 others", NEUTRAL, [1 / 8])
+
+
 def test_steps_by_their_end(gossip):
     axes = meanfield.plot(gossip, view="steps")
     stopped, played = ([bar.get_height() for bar in one] for one in axes.containers)

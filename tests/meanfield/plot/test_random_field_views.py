@@ -53,6 +53,16 @@ def test_a_law_without_symmetry_has_no_centre():
     assert axes.get_legend_handles_labels()[1] == ["stable", "unstable", "fold"] and len(axes.lines) == 3
 
 
+def test_solutions_are_lines_for_axes_over_time():
+    result = random_field.fixed_points([-1.0, 1.0], J=3.0, beta=2.0)
+    axes = meanfield.plot(result, view="levels", linewidth=3)
+    for status, style in (("stable", "-"), ("unstable", "--")):
+        lines = [line for line in axes.lines if line.get_linestyle() == style]
+        assert [line.get_ydata()[0] for line in lines] == result["m"].values[result["stability"] == status].tolist()
+        assert lines and all(line.get_linewidth() == 3 for line in lines)
+    assert axes.get_legend_handles_labels()[1] == ["m*, stable", "m*, unstable"], "one entry for each"
+
+
 def test_solutions_are_filled_where_stable():
     result = random_field.fixed_points([-1.0, 1.0], J=3.0, beta=2.0)
     axes = meanfield.plot(result)

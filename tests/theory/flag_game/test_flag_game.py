@@ -6,7 +6,6 @@ from fractions import Fraction
 from itertools import product
 
 import matplotlib.image
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import xarray as xr
@@ -14,7 +13,6 @@ import xarray as xr
 import meanfield
 import theory.flag_game as game
 from meanfield import InputError
-from paper_figs import flag_game_fields
 
 NUMBER = {colour: i for i, colour in enumerate(game.COLOURS)}
 SMALL = {"canvas": (7, 5), "crop": (3, 2), "scale": 1}
@@ -315,32 +313,6 @@ def test_measured_compatibility():
     np.testing.assert_array_equal(shares, [[1, 0], [0.4, 0.6]])
     assert game.signed_field(shares, "T", "R").attrs["infinite"] == 1
     np.testing.assert_array_equal(game.measured_compatibility(0 * counts, pseudo_count=1), 0.5)
-
-
-def test_departing_crops_are_ringed(monkeypatch, tmp_path):
-    """Those and no others, in the last panel only; the left half here says what the ideal observer holds."""
-    ideal = game.crop_compatibility("Yemen")
-    truth = ideal.sel(country="Yemen").values
-    departs = ideal["left"].values > 9
-    share = np.where(departs, np.where(truth > 0.5, 0.0, 1.0), truth)
-    left, top = ideal["left"].values, ideal["top"].values
-    attrs = {"truth": "Yemen", "canvas_width": 24, "canvas_height": 16, "crop_width": 6, "crop_height": 4}
-    columns = {"ideal": truth, "measured": share, "difference": share - truth, "departs": departs}
-    probe = xr.Dataset(
-        {name: ("crop", values) for name, values in columns.items()},
-        {"left": ("crop", left), "top": ("crop", top)},
-        {**attrs, "kind": "flag_game_probe", "spearman": 0.5, "kendall": 0.5, "option_level": 0.95},
-    )
-    monkeypatch.setattr(plt, "close", lambda figure: None)
-    flag_game_fields.draw_probe(probe, tmp_path / "probe.png")
-    figure = plt.gcf()
-    monkeypatch.undo()
-    rings = [axis.lines for axis in figure.axes[:3]]
-    plt.close("all")
-    assert [len(lines) for lines in rings] == [0, 0, 1]
-    np.testing.assert_array_equal(rings[2][0].get_xydata(), np.stack([left + 3, top + 2], -1)[departs])
-    assert rings[2][0].get_markerfacecolor() == "none" and 0 < departs.sum() < len(departs)
-    assert f"at {departs.sum()} crops (ringed" in figure.get_supxlabel()
 
 
 # --- what is refused ---

@@ -19,8 +19,7 @@ from scipy.stats import binom, chisquare, multinomial, norm
 import meanfield
 from _endpoint_counts import table
 from meanfield import InputError
-from paper_figs.mechanism1 import draw
-from theory.flag_game import mechanism1, random_field
+from theory.flag_game import mechanism1
 from theory.flag_game.mechanism1 import (
     APPENDIX_E,
     PARAMETERS,
@@ -392,16 +391,6 @@ def test_bootstrap_says_nothing_of_what_is_not_identified(data: xr.Dataset) -> N
     assert not found["identified"].any()
     alone = mechanism1.fit(data, free=("J",), starts=0, runs=300, bootstrap=0)
     assert all(np.isnan(alone.attrs[name]) for name in ("effective_parameters", "aic", "bic"))
-
-
-def test_figure(fit: xr.Dataset, tmp_path) -> None:
-    phases = random_field.phase_diagram(APPENDIX_E.field_law, n_agents=[4, 8], J=[1.0, 2.0], beta=1.0, samples=3)
-    path = draw(fit, phases, tmp_path / "mechanism1.png")
-    assert path.stat().st_size > 10_000
-    with pytest.raises(
-        InputError, match=r"phases: expected the result of theory\.flag_game\.random_field\.phase_diagram"
-    ):
-        draw(fit, fit, tmp_path / "mechanism1.png")
 
 
 def test_measured_sweep_is_better_fitted_than_by_the_paper(data_folder) -> None:

@@ -114,6 +114,29 @@ def test_one_interaction_has_the_exact_law() -> None:
     assert chisquare(counts, np.full(18, 20_000 / 18)).pvalue < ALPHA  # control
 
 
+@pytest.mark.parametrize("protocol", ["pairwise", "broadcast", "manager"])
+def test_lean_over_time_is_of_the_beliefs(protocol: str) -> None:
+    """m and q of Eq. 8 at each probe, by hand from the beliefs of the same runs, ended there."""
+    p, truth = random_crops(4, 5, 4), np.arange(6) % 3
+    options = {"runs": 6, "seed": 7, "uptake": 0.5, "bandwidth": 2, "protocol": protocol, "patience": None}
+    options |= {"truth": truth.tolist()}
+    every = 5 if protocol == "pairwise" else 1
+    found = simulate_gossip(p, rival=3, trajectories=True, kappa=3 * every / 5, probe_every=every, **options)
+    assert found["m_path"].shape == found["q_path"].shape == (6, 4) and set(found["rival"].values) == {"3"}
+    for probe in range(4):
+        ended = simulate_gossip(p, beliefs=True, kappa=probe * every / 5, **options)["final_belief"].values
+        s = ended[np.arange(6), :, truth] - ended[:, :, 3]
+        np.testing.assert_allclose(found["m_path"][:, probe], s.mean(1), atol=1e-14)
+        np.testing.assert_allclose(found["q_path"][:, probe], (s**2).mean(1), atol=1e-14)
+        np.testing.assert_array_less(s.mean(1) ** 2 - 1e-12, found["q_path"][:, probe])
+
+
+def test_lean_of_a_run_ends_with_it() -> None:
+    found = simulate_gossip(voters(3, 3), runs=2, seed=0, uptake=0.5, truth=0, rival=1, trajectories=True, patience=2)
+    assert found["m_path"].notnull().sum("probe").values.tolist() == [3, 3], "two probes after the start"
+    assert (found["m_path"].fillna(1) == 1).all() and (found["q_path"].fillna(1) == 1).all()
+
+
 # --- exact limits ---
 
 
@@ -579,6 +602,10 @@ def test_other_countries_are_refused(change, message: str) -> None:
         ({"truth": "Atlantis"}, "truth = 'Atlantis'"),
         ({"truth": 4}, "truth = 4"),
         ({"truth": [0, 1]}, "truth has 2 entries"),
+        ({"rival": 1, "trajectories": True}, "rival = 1: expected truth and trajectories=True"),
+        ({"rival": 1, "truth": 0}, "rival = 1: expected truth and trajectories=True"),
+        ({"rival": 4, "truth": 0, "trajectories": True}, "rival = 4"),
+        ({"rival": [0, 1, 1, 1, 1], "truth": 0, "trajectories": True}, "expected another country than truth"),
         ({"protocol": "seance"}, "protocol = 'seance'"),
         ({"report": "honest"}, "report = 'honest'"),
         ({"protocol": "manager", "manager_uptake": 2.0}, "manager_uptake = 2.0"),

@@ -24,11 +24,11 @@ INTERACTIONS_A_NUMBER = 64  # in the time in which a thread is taken to work on 
 
 
 class Ends(NamedTuple):
-    """How runs of one population size end, each of shape (runs,)."""
+    """How runs of one population size end; m and q at the end alone, or at the start and after every N interactions."""
 
-    truth_votes: np.ndarray  # agents who vote for the truth; the others vote for the rival
-    m: np.ndarray  # mean of s_i = tanh(β ℓ_i), [002] Eq. 8
-    q: np.ndarray  # mean of s_i²
+    truth_votes: np.ndarray  # (runs,), agents who vote for the truth; the others vote for the rival
+    m: np.ndarray  # (runs, times), mean of s_i = tanh(β ℓ_i), [002] Eq. 8
+    q: np.ndarray  # (runs, times), mean of s_i²
 
 
 def play(
@@ -37,25 +37,27 @@ def play(
     runs: int,
     seed: int,
     report: Callable[[int], object] = lambda done: None,
+    trajectories: bool = False,
 ) -> Ends:
     """`runs` runs among N agents; a run depends on (parameters, seed, N, its number) only, not on threads.
 
     `report` is called with the number of runs done since its last call.
     """
-    ends = Ends(np.empty((1, runs), np.int64), np.empty((1, runs)), np.empty((1, runs)))
+    times = parameters.interactions_per_agent + 1 if trajectories else 1
+    ends = Ends(np.empty((1, runs), np.int64), np.empty((1, runs, times)), np.empty((1, runs, times)))
     _play([parameters], n_agents, seed, ends, report)
     return Ends(*(one[0] for one in ends))
 
 
 def votes_of(points: Sequence[Mechanism1], n_agents: int, runs: int, seed: int) -> np.ndarray:
     """`truth_votes` of `play` under each of the parameters, shape (points, runs); random numbers are drawn once."""
-    votes, unwanted = np.empty((len(points), runs), np.int64), np.empty((0, runs))
+    votes, unwanted = np.empty((len(points), runs), np.int64), np.empty((0, runs, 1))
     _play(points, n_agents, seed, Ends(votes, unwanted, unwanted), lambda done: None)
     return votes
 
 
 def _play(points: Sequence[Mechanism1], n_agents: int, seed: int, ends: Ends, report: Callable[[int], object]) -> None:
-    """Writes the ends (points, runs); an empty array stays empty."""
+    """Writes the ends (points, runs, …); an empty array stays empty."""
     if len({one.interactions_per_agent for one in points}) > 1:
         raise ValueError("points differ in interactions_per_agent")
     n_interactions = points[0].interactions_per_agent * n_agents
@@ -68,7 +70,8 @@ def _play(points: Sequence[Mechanism1], n_agents: int, seed: int, ends: Ends, re
     for first in range(0, runs, portion):
         part = slice(first, min(first + portion, runs))
         streams = seed_streams(seed, n_agents, np.arange(part.start, part.stop))
-        found = [np.empty((part.stop - part.start, len(all_)), all_.dtype) for all_ in ends]
+        shapes = [(part.stop - part.start, len(all_), *all_.shape[2:]) for all_ in ends]
+        found = [np.empty(shape, all_.dtype) for shape, all_ in zip(shapes, ends, strict=True)]
 
         def play_some(some: slice, streams: np.ndarray = streams, found: list[np.ndarray] = found) -> None:
             truth_votes, m, q = (values[some] for values in found)
@@ -76,7 +79,7 @@ def _play(points: Sequence[Mechanism1], n_agents: int, seed: int, ends: Ends, re
 
         in_threads(play_some, part.stop - part.start, len(points) * n_interactions // INTERACTIONS_A_NUMBER)
         for all_, values in zip(ends, found, strict=True):
-            all_[:, part] = values.T
+            all_[:, part] = values.swapaxes(0, 1)
         report(part.stop - part.start)
 
 
@@ -121,14 +124,22 @@ def interact(belief, h, stream, n_interactions, rules):
 
 @njit(cache=True, nogil=True)
 def play_runs(streams, n_agents, n_interactions, limits, means, sds, rules, truth_votes, m, q):
-    """Writes the ends of the runs of `streams` (runs, 4) into the last three arrays (runs, points or 0)."""
+    """Writes the ends of the runs of `streams` (runs, 4) into `truth_votes` (runs, points).
+
+    Writes `m` and `q` (runs, points or 0, times) at the end, or, where they have several times, from the start on.
+    """
+    times = m.shape[2]
     for run in range(streams.shape[0]):
         h = np.empty((n_agents, limits.shape[0]))
         draw_fields(h, streams[run], limits, means, sds)
         belief = h.copy()
-        interact(belief, h, streams[run], n_interactions, rules)
+        for time in range(times):
+            if times == 1:
+                interact(belief, h, streams[run], n_interactions, rules)
+            elif time > 0:
+                interact(belief, h, streams[run], n_interactions // (times - 1), rules)
+            for p in range(m.shape[1]):
+                lean = np.tanh(rules[1, p] * belief[:, p])
+                m[run, p, time], q[run, p, time] = np.mean(lean), np.mean(lean * lean)
         for p in range(truth_votes.shape[1]):
             truth_votes[run, p] = np.sum(belief[:, p] > 0.0)
-        for p in range(m.shape[1]):
-            lean = np.tanh(rules[1, p] * belief[:, p])
-            m[run, p], q[run, p] = np.mean(lean), np.mean(lean * lean)
