@@ -3,17 +3,18 @@ BIN := .venv/bin
 READY := .venv/.installed
 # Threads that spin while they wait make two busy processes on two cores many times slower than one.
 export OMP_WAIT_POLICY ?= PASSIVE
-test test-slow coverage: export OPENBLAS_NUM_THREADS ?= 1
+test test-slow coverage notebooks: export OPENBLAS_NUM_THREADS ?= 1
 
 SPLIT := -n 2 --dist loadfile --no-loadscope-reorder
 ROOMS := meanfield policy_extraction theory validation paper_figs
 
-.PHONY: help demo figures test check coverage test-slow bench clean
+.PHONY: help demo figures notebooks test check coverage test-slow bench clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo       the main job on an embedded language model; results and figures in results/"
 	@echo "make figures    the figures of the papers from the published data, into figures/"
+	@echo "make notebooks  the notebooks with their outputs, into results/notebooks/"
 	@echo "make test       lint, types, import rules, tests"
 	@echo "make check      the first three of these"
 	@echo "make coverage   the same tests, and which lines they run"
@@ -36,6 +37,18 @@ demo: $(READY)
 
 figures: $(READY)
 	$(BIN)/meanfield figures --all --out figures
+
+# Without ipywidgets tqdm warns that it draws its bars as text.
+notebooks: export PYTHONWARNINGS := ignore:IProgress not found
+notebooks: $(READY)
+	@mkdir -p results/notebooks
+	@failed=; for notebook in notebooks/*.py; do \
+		written=results/notebooks/$$(basename $$notebook .py).ipynb; \
+		echo "$$notebook, into $$written"; \
+		$(BIN)/jupytext --quiet --to ipynb --output $$written $$notebook && \
+		$(BIN)/jupyter-execute --inplace $$written || { rm -f $$written; failed="$$failed $$notebook"; }; \
+	done; \
+	test -z "$$failed" || { echo "failed:$$failed"; exit 1; }
 
 check: $(READY)
 	$(BIN)/ruff check .

@@ -95,10 +95,17 @@ def write_titles(axes: np.ndarray, parts: Sequence[xr.Dataset], by: Sequence[str
         shared = set()
     for one, label in zip(axes, labels, strict=True):
         if not one.get_title():
-            one.set_title(", ".join(text for dim, text in label.items() if text and dim not in shared))
+            _write_title(one, [text for dim, text in label.items() if text and dim not in shared])
     common = ", ".join(text for dim, text in labels[0].items() if text and dim in shared)
     if new and common:
         axes[0].figure.suptitle(common)
+
+
+def _write_title(axes: Axes, labels: Sequence[str]) -> None:
+    """The labels above a panel; below each other where a line of them is wider than the panel."""
+    title = axes.set_title(", ".join(labels))
+    if title.get_window_extent().width > axes.get_window_extent().width:
+        title.set_text("\n".join(labels))
 
 
 def _label(part: xr.Dataset, dim: str) -> str:

@@ -49,11 +49,42 @@ def plot(
 
     Examples
     --------
-    >>> import meanfield
-    >>> policy = meanfield.make_policy([0.5, 0.9, 0.5, 0.5, 0.2], ["his", "her"])
-    >>> axes = meanfield.plot(meanfield.solve(policy))
+    >>> import meanfield, theory, validation
+    >>> policy = meanfield.datasets.smollm2().sel(pair="his/her")
+    >>> solution = meanfield.solve(policy)
+    >>> axes = meanfield.plot(solution)
     >>> [line.get_label() for line in axes.get_lines()]
     ['his', 'her']
+
+    Large populations:
+
+    >>> axes = meanfield.plot(policy)  # what agents say in each memory
+    >>> axes = meanfield.plot(meanfield.fixed_points(policy))
+    >>> axes = meanfield.plot(meanfield.basins(policy), view="separatrix")
+    >>> axes = meanfield.plot(meanfield.stability_table([policy]))
+    >>> axes = meanfield.plot(meanfield.bifurcation(policy, word="her"))
+    >>> axes = meanfield.plot(meanfield.critical_mass(policy, word="her"), axes)  # into the bifurcation
+    >>> axes = meanfield.plot(meanfield.sensitivity(policy, of="eigenvalue", fixed_point=0))
+
+    Groups of N agents:
+
+    >>> runs = validation.simulate(policy, n_agents=[10, 50], runs=20, seed=1, max_rounds=30, record_rounds=30)
+    >>> axes = meanfield.plot(runs)  # trajectories
+    >>> axes = meanfield.plot(runs, view="times")  # when they agree
+    >>> axes = meanfield.plot(validation.compare(solution, runs), view="error")
+    >>> axes = meanfield.plot(meanfield.finite_size(policy, n_agents=[10, 50]))
+    >>> axes = meanfield.plot(meanfield.group_size_law(policy))
+    >>> axes = meanfield.plot(validation.collective_bias([policy], n_agents=[10, 50], runs=20, seed=1))
+
+    Flag games, norms and populations that were really run:
+
+    >>> crops = theory.flag_game.crop_compatibility("France")
+    >>> axes = meanfield.plot(theory.flag_game.crop_fields(crops, "France", "Peru"), view="map")
+    >>> game = validation.flag_game.simulate_gossip(crops[::20].values, uptake=0.5, runs=20, seed=1, trajectories=True)
+    >>> axes = meanfield.plot(game, view="consensus")
+    >>> axes = meanfield.plot(fit, view="intervals")  # fit = theory.fit_mechanism1(counts)
+    >>> axes = meanfield.plot(theory.norms.emergence())
+    >>> axes = meanfield.plot(table)  # table = validation.populations.validate(populations)
     """
     result = _dataset(result)
     drawing = view_of(result, view)

@@ -39,6 +39,8 @@ def last_change(rounds: np.ndarray, curves: np.ndarray) -> float:
 def show_rounds(axes: Axes, last: float) -> None:
     """The axis of rounds from 0 to the last, or further where these axes already show more; before drawing."""
     axes.set_xlabel("population round")
+    if isinstance(ticks := axes.xaxis.get_major_locator(), MaxNLocator):
+        ticks.set_params(integer=True)
     automatic = axes.get_autoscalex_on()
     if last > 0 and not (automatic and axes.has_data()):
         axes.set_xlim(0, last if automatic else max(last, axes.get_xlim()[1]))
@@ -50,11 +52,11 @@ def show_shares(axes: Axes, label: str) -> None:
     axes.set_ylim(-0.03, 1.03)
 
 
-def show_sizes(axes: Axes, sizes: Sequence[int] | np.ndarray) -> None:
-    """The axis of numbers of agents: plain digits, and logarithmic where they differ by much."""
+def show_sizes(axes: Axes, sizes: Sequence[int] | np.ndarray, *, logarithmic: bool = False) -> None:
+    """The axis of numbers of agents: plain digits, and logarithmic where they differ by much, or always."""
     axes.set_xlabel("number of agents N")
     ratio = max(sizes) / min(sizes)
-    if ratio < MANY_TIMES:
+    if ratio < MANY_TIMES and not logarithmic:
         axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
     else:
         axes.set_xscale("log")

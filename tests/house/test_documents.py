@@ -1,19 +1,25 @@
 """What README and the notebooks show works as it stands there."""
 
+import ast
 import hashlib
 import re
-import runpy
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
+import jupytext
 import matplotlib as mpl
+import matplotlib.pyplot as plt
 import pandas as pd
 import pytest
 
 from _paths import ROOT
 from _upstream import nothing_local, put_flag_game, served
 from meanfield.datasets import _llm_group_size, flag_game
+
+# What Python shows of objects, and digits that say nothing
+NOISE = re.compile(r"np\.\w+\(|dtype=|<Axes|<\w[\w.]* (?:object )?at 0x|<xarray|\d\.\d{12}")
 
 
 @pytest.fixture
@@ -46,18 +52,47 @@ def test_links_of_the_readme_to_files():
     assert [target for target in targets if not (ROOT / target).exists()] == []
 
 
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.py"))
+
+
+def play(notebook: Path) -> None:
+    """Runs the cells one by one and prints what the last line of each is, as a notebook shows it."""
+    names: dict[str, object] = {}
+    for cell in jupytext.read(notebook).cells:
+        if cell.cell_type != "code":
+            continue
+        *body, last = ast.parse(cell.source).body
+        shown = isinstance(last, ast.Expr)
+        exec(compile(ast.Module(body if shown else [*body, last], []), notebook.name, "exec"), names)
+        if shown and (value := eval(compile(ast.Expression(last.value), notebook.name, "eval"), names)) is not None:
+            print(repr(value))
+    plt.close("all")
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "notebook",
-    [pytest.param(path, id=path.stem) for path in sorted((ROOT / "notebooks").glob("*.py"))],
-)
-def test_notebook_runs(notebook, published_upstream):
-    runpy.run_path(str(notebook))
+@pytest.mark.parametrize("notebook", [pytest.param(path, id=path.stem) for path in NOTEBOOKS])
+def test_notebook_runs_and_shows_what_a_reader_wants(notebook, published_upstream, capsys):
+    play(notebook)
+    shown = capsys.readouterr().out
+    assert shown
+    assert NOISE.findall(shown) == []
+
+
+def test_noise_is_found(tmp_path, capsys):
+    notebook = tmp_path / "noisy.py"
+    notebook.write_text("# %%\nimport numpy as np\n[np.str_('a'), 0.1 + 0.2]\n# %%\nnp.zeros(2, 'f4')\n")
+    play(notebook)
+    assert NOISE.findall(capsys.readouterr().out) == ["np.str_(", "0.300000000000", "dtype="]
 
 
 def test_notebooks_are_notebooks(tmp_path):
-    for notebook in (ROOT / "notebooks").glob("*.py"):
+    for notebook in NOTEBOOKS:
         target = tmp_path / f"{notebook.stem}.ipynb"
         command = [sys.executable, "-m", "jupytext", "--to", "ipynb", "--output", str(target), str(notebook)]
         subprocess.run(command, check=True, capture_output=True)
         assert target.read_text().count('"cell_type": "code"') >= 3
+
+
+def test_every_notebook_is_listed():
+    text = (ROOT / "README.md").read_text()
+    assert [path.name for path in NOTEBOOKS if f"(notebooks/{path.name})" not in text] == []

@@ -111,7 +111,8 @@ def _flipped(axes: Axes, part: xr.Dataset, scale: int, **style: Any) -> None:
     numbers = part["n_committed"].values / scale
     low, high = part["interval"].transpose("bound", "n_committed").values
     label = f"runs that flip, N = {int(part.attrs['option_n_agents']):,}"
-    error_bars(axes, numbers, part["flipped"].values, low, high, **{"color": "black", "label": label, **style})
+    look = {"color": "black", "marker": "s", "label": label, **style}  # folds are circles
+    error_bars(axes, numbers, part["flipped"].values, low, high, **look)
     predicted = part["mean_field"].item() / scale
     if np.isfinite(predicted):
         axes.axvline(predicted, color=NEUTRAL, linestyle="--", label=f"mean field, {predicted:.3g}")

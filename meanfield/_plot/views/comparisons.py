@@ -53,7 +53,7 @@ def error(axes: Axes, part: xr.Dataset, colours: Colours, **style: Any) -> None:
     errors, uncertainties = (along_sizes(part[name]) for name in ("error", "error_uncertainty"))
     sizes, value, half = errors["n_agents"].values, errors.values, uncertainties.values
     resolved = np.isfinite(half)
-    show_sizes(axes, sizes)
+    show_sizes(axes, sizes, logarithmic=True)  # 1/N is a straight line
     if resolved.any():
         n_agents, value, half = sizes[resolved], value[resolved], half[resolved]
         slope = float(part["error_slope"])

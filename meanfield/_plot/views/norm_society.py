@@ -34,6 +34,7 @@ def timeline(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any
     look = {"color": "black", "linelengths": LENGTH, **style}
     axes.eventplot(alone, lineoffsets=np.arange(len(SEEN), len(SEEN) + len(ALONE)), **look)
     name_rows(axes, [*SEEN.values(), *ALONE.values()])
+    axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0))
     _show_days(axes, time)
 
 

@@ -80,10 +80,10 @@ def curves(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) 
     axes.set_ylabel("per encounter" if str(part["observable"].item()).endswith("an encounter") else "share of agents")
 
 
-draws("norm_comparison", view="error")(error)
+draws("norm_comparison", view="error", by=("behaviour",))(error)
 
 
-@draws("norm_fixed_points", view="shares")
+@draws("norm_fixed_points", view="shares", by=("behaviour",))
 def fixed_points(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Shares that hold either standard at each fixed point: filled where stable, open where not."""
     fills = {"stable": "full", "marginal": "left", "unstable": "none"}
@@ -99,11 +99,11 @@ def fixed_points(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style:
         aloft, end = (-9, "top") if y > 0.5 else (9, "bottom")
         axes.annotate(str(regime), (x, y), (aside, aloft), textcoords="offset points", ha=side, va=end)
     axes.set_xlim(-0.03, 1.03)
-    axes.set_xlabel("share that holds the standard")
-    show_shares(axes, "share that holds the opposite")
+    axes.set_xlabel("share that holds 'for'")
+    show_shares(axes, "share that holds 'against'")
 
 
-@draws("entrepreneur_threshold", view="reached")
+@draws("entrepreneur_threshold", view="reached", by=("behaviour",))
 def threshold(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The share that accepted the standard by the fraction of entrepreneurs for it, with the threshold, by time."""
     part = part if "time" in part.dims else part.expand_dims("time")
@@ -112,9 +112,19 @@ def threshold(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: An
         one = part.isel(time=k)
         place = float(one["threshold"])
         label = f"day {one['time'].item():g}, {f'above {place:.3g}' if np.isfinite(place) else 'no threshold'}"
-        (line,) = axes.plot(one["fraction"], one["reached"], **{"color": shade, "label": label, **style})
+        (line,) = axes.plot(*_with_threshold(one), **{"color": shade, "label": label, **style})
         if np.isfinite(place):
             axes.axvline(place, color=line.get_color(), linestyle=":")
     axes.set_xlim(0, float(part["fraction"].max()))
     axes.set_xlabel("fraction of entrepreneurs for it")
     show_shares(axes, "share that accepted it")
+
+
+def _with_threshold(part: xr.Dataset) -> tuple[np.ndarray, np.ndarray]:
+    """The share by the fraction, with its values on both sides of the threshold, where it may jump."""
+    x, y, place = part["fraction"].values, part["reached"].values, float(part["threshold"])
+    if not 0 < place < x[-1]:
+        return x, y
+    sides = [float(part[f"reached_{side}"]) for side in ("below", "above")]
+    after = int(np.searchsorted(x, place))
+    return np.insert(x, after, [place, place]), np.insert(y, after, sides)

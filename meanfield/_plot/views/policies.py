@@ -22,7 +22,7 @@ from meanfield.toolbox._errors import InputError
 
 MOST_CELLS = 2**22  # of the heat map, rows times memories of full length
 MOST_LABELS = 9  # along the memories
-LONG_WORD = 6  # letters
+LETTER = 0.8  # of the font's size: it is less, but layouts make axes narrower
 LOGITS = np.linspace(-9.0, 9.0, 400)
 
 
@@ -75,11 +75,19 @@ def _label_tree(axes: Axes, words: tuple[str, ...], space: MemorySpace) -> None:
     pairs = [f"{own}/\n{partner}" for own in words for partner in words]
     named = len(pairs) <= MOST_LABELS
     places = (np.arange(len(pairs)) + 0.5) / len(pairs)
-    slant = {"rotation": 25} if max(map(len, words)) > LONG_WORD else {}
-    axes.set_xticks(places if named else [], pairs if named else [], fontsize="small", **slant)
+    axes.set_xticks(places if named else [], pairs if named else [], fontsize="small")
+    if named and not _fit(axes, max(map(len, words)) + 1, len(pairs)):
+        slant = {"rotation": 30, "ha": "right", "rotation_mode": "anchor"}
+        axes.set_xticks(places, [pair.replace("\n", "") for pair in pairs], fontsize="small", **slant)
     axes.set_xlabel("newest interaction (own/partner's),\nolder ones within")
     axes.set_yticks(range(space.memory_length + 1))
     axes.set_ylabel("memory length")
+
+
+def _fit(axes: Axes, letters: int, labels: int) -> bool:
+    """Whether so many labels of that length find room side by side below the axes."""
+    letter = LETTER * float(axes.get_xticklabels()[0].get_fontsize()) * axes.figure.dpi / 72
+    return bool(labels * letters * letter < axes.get_window_extent().width)
 
 
 @draws("policy", view="flow")

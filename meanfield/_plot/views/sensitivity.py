@@ -17,6 +17,7 @@ from meanfield.toolbox._errors import InputError
 
 BARS = 12
 FEWEST_ROWS = 4
+IN_A_LINE = 3  # interactions of a memory
 QUANTITIES = {
     "kappa": "κ",
     "eigenvalue": "the leading eigenvalue",
@@ -56,7 +57,7 @@ def _bars(axes: Axes, part: xr.Dataset, column: str, number: int, **style: Any) 
     sides = [RAISES if value > 0 else LOWERS for value in values[shown]]
     axes.barh(range(len(shown)), values[shown], **{"color": sides, **style})
     axes.axvline(0, color="0.3", linewidth=0.8)
-    axes.set_yticks(range(len(shown)), [_memory(part, state) for state in shown.tolist()])
+    axes.set_yticks(range(len(shown)), [_memory(part, state) for state in shown.tolist()], fontsize="small")
     axes.set_ylim(max(len(shown), FEWEST_ROWS) + 0.3, -0.6)  # a row is left for the remark below
     axes.set_ylabel("memory, oldest first")
     others = np.abs(values[ranked[len(shown) :]])
@@ -68,4 +69,6 @@ def _bars(axes: Axes, part: xr.Dataset, column: str, number: int, **style: Any) 
 def _memory(part: xr.Dataset, state: int) -> str:
     words = words_in(part)
     memory = MemorySpace.from_sizes(part.sizes["state"], len(words)).memory(state)
-    return ", ".join(f"{words[own]}/{words[partner]}" for own, partner in memory) or "empty"
+    pairs = [f"{words[own]}/{words[partner]}" for own, partner in memory]
+    lines = [", ".join(pairs[k : k + IN_A_LINE]) for k in range(0, len(pairs), IN_A_LINE)]
+    return ",\n".join(lines) or "empty"

@@ -14,6 +14,7 @@ from meanfield._plot.registry import draws
 from meanfield._plot.words import PALETTE, model_name, words_in
 
 CANDIDATE = "candidate"
+RAISED = 4  # points
 APART = 0.15  # between the words of a variant, whose eigenvalues may be equal
 ROOM = 0.28  # of the width, on both sides, for the words
 LEAST_BLOCK = 4  # policies of a model, from which on it is named beside them
@@ -38,9 +39,10 @@ def eigenvalues(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: 
     )
     diamond = {"color": "black", "marker": "D", "markersize": 3.5, "zorder": 4}
     _points(axes, part, row, ~candidate, label="fixed point", **diamond)
-    for number in range(len(policies)):
-        _words(axes, part.isel(entry=(row == number) & candidate), number)
     axes.margins(x=ROOM)
+    axes.autoscale_view()  # words are measured
+    for number in range(len(policies)):
+        _words(axes, part.isel(entry=row == number), number)
     _name_policies(axes, part, policies)
     axes.set_xlabel("leading eigenvalue (1/time)")
     look = {"fontsize": "small", "frameon": False, "columnspacing": 1, "handletextpad": 0.3}
@@ -62,18 +64,25 @@ def _points(axes: Axes, part: xr.Dataset, row: np.ndarray, which: np.ndarray, **
         axes.errorbar(part["eigenvalue"].values[which], row[which], xerr=error, **look)
 
 
-def _words(axes: Axes, candidates: xr.Dataset, row: int) -> None:
-    """The words beside the candidates of a policy: the first on its left, the last on its right, others above."""
+def _words(axes: Axes, part: xr.Dataset, row: int) -> None:
+    """The words beside the candidates of a policy: the first on its left, the last on its right, others above.
+
+    A word that would hide another point is raised.
+    """
+    candidates = part.isel(entry=part["row"].values == CANDIDATE)
     order = np.argsort(candidates["eigenvalue"].values, kind="stable")
     for place, k in enumerate(order.tolist()):
         word, value = str(candidates["word"].values[k]), float(candidates["eigenvalue"].values[k])
         left, right = place == 0, place == len(order) - 1
-        axes.annotate(
-            word, (value, row), xytext=(-6 if left else 6 if right else 0, 0 if left or right else 4),
+        name = axes.annotate(
+            word, (value, row), xytext=(-6 if left else 6 if right else 0, 0 if left or right else RAISED),
             textcoords="offset points", ha="right" if left else "left" if right else "center",
             va="center" if left or right else "bottom", fontsize="small",
             fontweight="bold" if word == str(candidates["strong"].values[k]) else "normal",
         )  # fmt: skip
+        box, points = name.get_window_extent(), [(one, row) for one in part["eigenvalue"].values]
+        if any(box.x0 < x < box.x1 for x, _ in axes.transData.transform(points)):
+            name.set(y=RAISED, verticalalignment="bottom")
 
 
 def _name_policies(axes: Axes, part: xr.Dataset, policies: np.ndarray) -> None:

@@ -118,6 +118,7 @@ def test_a_minority_in_the_plane_of_its_bifurcation():
     meanfield.plot(minority(), ax=axes, view="fraction")
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("fraction of agents committed to b", "share of b")
     assert set(legend(axes)) == {"stable", "runs that flip, N = 20", "mean field, 0.15"}
+    assert axes.containers[0][0].get_marker() == "s", "unlike folds"
 
 
 def test_a_missing_prediction_has_its_reason():

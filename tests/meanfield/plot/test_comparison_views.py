@@ -99,6 +99,12 @@ def test_errors_that_are_resolved_have_points_and_others_are_named(comparison):
     assert "not resolved: N = 1,600" in axes.get_legend_handles_labels()[1]
 
 
+def test_close_sizes_have_a_straight_line_for_1_over_n(comparison):
+    close = comparison.assign_coords(n_agents=[300, 100])
+    assert meanfield.plot(close, view="error").get_xscale() == "log"
+    assert meanfield.plot(close, view="outcomes").get_xscale() == "linear"
+
+
 def test_ensembles_differ_where_a_point_lies_below_the_line():
     first, second = simulation(1), simulation(2)
     second["consensus_round"].loc[{"n_agents": 100}] += 2

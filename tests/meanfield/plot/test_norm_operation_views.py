@@ -144,6 +144,7 @@ def test_the_events_of_a_society_are_strokes(society):
     assert [to_hex(one.get_color()) for one in axes.collections[:6]] == [PALETTE[0]] * 3 + [PALETTE[1]] * 3
     assert names_of_rows(axes) == ["conflict", "thought", "chat", "plan", "synthesis"]
     assert axes.get_legend_handles_labels()[1] == ["smoking", "noise"] and axes.get_xlim() == (0, 0.5)
+    assert axes.get_legend().get_window_extent().x0 > axes.get_window_extent().x1, "beside the strokes"
     assert len(meanfield.plot(society.sel(behaviour="noise")).collections) == 5
 
 

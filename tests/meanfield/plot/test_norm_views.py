@@ -100,7 +100,7 @@ def test_fixed_points_by_who_holds_which_standard():
             "regime": ("fixed_point", ["coexistence", "for"]),
             "stability": ("fixed_point", ["unstable", "stable"]),
         },
-        {"standard": ["for", "against"]},
+        {"standard": ["for", "against"], "behaviour": "tipping"},
         {"kind": "norm_fixed_points"},
     )
     axes = meanfield.plot(points)
@@ -108,6 +108,8 @@ def test_fixed_points_by_who_holds_which_standard():
     assert stable.get_xydata().tolist() == [[1, 0]] and unstable.get_xydata().tolist() == [[0.4, 0.6]]
     assert (stable.get_fillstyle(), unstable.get_fillstyle()) == ("full", "none")
     assert [(text.get_text(), text.xy) for text in axes.texts] == [("coexistence", (0.4, 0.6)), ("for", (1, 0))]
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("share that holds 'for'", "share that holds 'against'")
+    assert axes.get_title() == "behaviour tipping"
 
 
 def test_thresholds_of_entrepreneurs():
@@ -115,13 +117,16 @@ def test_thresholds_of_entrepreneurs():
         {
             "reached": (("fraction", "time"), [[0.0, 0.1], [0.4, 0.2], [0.9, 0.3]]),
             "threshold": ("time", [0.25, np.nan]),
+            "reached_below": ("time", [0.45, np.nan]),
+            "reached_above": ("time", [0.7, np.nan]),
         },
         {"fraction": [0.0, 0.2, 0.4], "time": [2.0, 100.0]},
         {"kind": "entrepreneur_threshold"},
     )
     axes = meanfield.plot(result)
     early, place, late = axes.lines
-    assert early.get_ydata().tolist() == [0, 0.4, 0.9] and late.get_ydata().tolist() == [0.1, 0.2, 0.3]
+    assert early.get_xydata().tolist() == [[0, 0], [0.2, 0.4], [0.25, 0.45], [0.25, 0.7], [0.4, 0.9]]
+    assert late.get_ydata().tolist() == [0.1, 0.2, 0.3]
     assert place.get_xdata()[0] == 0.25 and place.get_linestyle() == ":"
     assert axes.get_legend_handles_labels()[1] == ["day 2, above 0.25", "day 100, no threshold"]
     assert len(meanfield.plot(result.isel(time=0)).lines) == 2

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import doctest
+import re
 import subprocess
 import sys
+from importlib import import_module
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -12,6 +15,7 @@ import pytest
 import xarray as xr
 
 import meanfield
+import theory
 from _paths import ROOT
 from _policies import random_policy
 from meanfield import InputError
@@ -60,6 +64,18 @@ def test_a_panel_for_each_policy_that_was_measured(solutions: xr.Dataset):
     colours = [{line.get_label(): line.get_color() for line in one.get_lines()} for one in axes]
     assert colours[0]["b"] == colours[1]["b"]  # a word keeps its colour
     assert all(len(set(one.values())) == 2 for one in colours)
+
+
+@pytest.mark.parametrize(("width", "title"), [(1.2, "random\n{a, b}"), (6.0, "random, {a, b}")])
+def test_a_title_wider_than_its_panel_has_several_lines(solution: xr.Dataset, width: float, title: str):
+    axes = meanfield.plot(solution, plt.figure(figsize=(width, 3)).add_subplot())
+    assert axes.get_title() == title
+
+
+def test_rounds_are_whole(solution: xr.Dataset):
+    axes = meanfield.plot(solution)
+    axes.set_xlim(0, 18)
+    assert all(tick == round(tick) for tick in axes.get_xticks())
 
 
 def test_words_that_meet_differ_and_words_that_do_not_share_colours():
@@ -132,6 +148,38 @@ def test_the_page_of_plots_lists_all_views():
         for name, view in views.items()
     }
     assert rows == {line for line in page.split("\n") if line.startswith("| `")}
+
+
+EXAMPLES = meanfield.plot.__doc__.partition("Examples\n")[2]
+
+
+@pytest.fixture
+def slow_results(monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
+    """Small ones of the results that the examples take as known; figures may be many."""
+    monkeypatch.setitem(plt.rcParams, "figure.max_open_warning", 0)
+    ends = {"correct_consensus": 6, "wrong_consensus": 4, "polarization": 10, "fragmentation": 0}
+    counts = pd.DataFrame({"N": [4, 8], "seeds": 20} | {f"{end}_count": number for end, number in ends.items()})
+    test = {"quantity": "winner", "verdict": "agrees", "observed": 0.9, "predicted": 0.8, "low": 0.7, "high": 1.0}
+    table = pd.DataFrame([test])
+    table.attrs |= {"kind": "real_populations", "level": 0.99}
+    fit = theory.fit_mechanism1(counts, free=["J"], starts=0, runs=1000, bootstrap=0)
+    return {"fit": fit, "table": table}
+
+
+@pytest.mark.slow
+def test_the_examples_run(slow_results: dict[str, object]):
+    finder, runner = doctest.DocTestFinder(recurse=False), doctest.DocTestRunner()
+    (found,) = finder.find(meanfield.plot, "plot", module=False, globs=slow_results)
+    assert runner.run(found).failed == 0
+
+
+def test_the_examples_have_functions_that_exist_and_a_line_for_each_family():
+    called = set(re.findall(r"\b((?:meanfield|theory|validation)(?:\.\w+)+)\(", EXAMPLES))
+    for name in called:
+        room, _, function = name.rpartition(".")
+        assert callable(getattr(import_module(room), function)), name
+    assert len(called) >= 18
+    assert len(re.findall(r">>> axes = meanfield\.plot\(", EXAMPLES)) >= 18
 
 
 def test_matplotlib_is_imported_when_something_is_drawn():

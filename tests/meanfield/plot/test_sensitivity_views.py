@@ -33,6 +33,13 @@ def test_the_largest_derivatives_come_first_with_their_memories():
     assert axes.get_xlabel() == "d κ / d P(his)"
 
 
+def test_long_memories_have_several_lines():
+    values = np.zeros(1365)
+    values[-1] = 1
+    (name,) = names(meanfield.plot(sensitivity(values)))
+    assert name == "her/her, her/her, her/her,\nher/her, her/her"
+
+
 def test_memories_that_do_not_count_are_left_out_and_told():
     axes = meanfield.plot(sensitivity([0, 0.5, 0, 0, -1], of="word_share"))
     assert names(axes) == ["her/her", "his/his"]

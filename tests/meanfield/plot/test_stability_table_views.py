@@ -62,6 +62,16 @@ def test_words_stand_beside_their_candidates_the_strong_one_in_bold():
     assert [words[name].get_fontweight() for name in ("her", "his")] == ["normal", "bold"]
 
 
+def test_a_word_that_would_hide_a_point_is_raised():
+    part = table()
+    part["eigenvalue"][2] = -0.63  # the fixed point, now under the word 'her' on the left of -0.6
+    words = {note.get_text(): note for note in meanfield.plot(part).texts}
+    assert [(words[name].get_va(), words[name].xyann[1] > 0) for name in ("her", "his")] == [
+        ("bottom", True),
+        ("center", False),
+    ]
+
+
 @pytest.mark.parametrize("number", [11, 2])
 def test_several_models_are_told_apart(number):
     pairs = [f"a{k}/b{k}" for k in range(number)]
