@@ -3,12 +3,12 @@ BIN := .venv/bin
 READY := .venv/.installed
 # Threads that spin while they wait make two busy processes on two cores many times slower than one.
 export OMP_WAIT_POLICY ?= PASSIVE
-test test-slow coverage notebooks: export OPENBLAS_NUM_THREADS ?= 1
+test tests test-slow coverage notebooks: export OPENBLAS_NUM_THREADS ?= 1
 
 SPLIT := -n 2 --dist loadfile --no-loadscope-reorder
 ROOMS := meanfield policy_extraction theory validation paper_figs
 
-.PHONY: help demo figures notebooks test check coverage test-slow bench clean
+.PHONY: help demo figures notebooks test tests check coverage test-slow bench clean
 .DEFAULT_GOAL := help
 
 help:
@@ -56,7 +56,11 @@ check: $(READY)
 	$(BIN)/pyright
 	$(BIN)/lint-imports
 
-test: check
+# Types are checked beside the tests, which leave a part of the second core idle
+test: $(READY)
+	@$(MAKE) --no-print-directory -j 2 check tests
+
+tests: $(READY)
 	$(BIN)/pytest $(SPLIT)
 
 coverage: $(READY)

@@ -67,6 +67,7 @@ def writes_and_refuses(random):
     raise InputError("number = 3: expected another")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("case", "what", "options"),
     [

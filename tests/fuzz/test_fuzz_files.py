@@ -10,6 +10,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pandas as pd
+import pytest
 import xarray as xr
 
 import meanfield
@@ -255,6 +256,7 @@ CASES = [
 ]
 
 
+@pytest.mark.slow
 @few_and_many(CASES)
 def test_inputs(case, number, seed):
     assert fuzz(case, number, seed=seed, deadline=60) == []

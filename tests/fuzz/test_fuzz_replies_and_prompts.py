@@ -238,11 +238,13 @@ def command_lines(random: np.random.Generator) -> None:
 COMPILING = 120.0  # seconds; of a first command, on a machine that is busy otherwise
 
 
+@pytest.mark.slow
 @few_and_many((case, 40, 8000) for case in (server_replies, *(partial(prompt_files, name) for name in LOADERS)))
 def test_replies_and_prompts(case, number, seed):
     assert fuzz(case, number, allowed=DOCUMENTED, seed=seed) == []
 
 
+@pytest.mark.slow
 @few_and_many([(command_lines, 40, 8000)])
 def test_command_lines(case, number, seed):
     assert fuzz(case, number, may_write=True, deadline=COMPILING, seed=seed) == []

@@ -80,7 +80,7 @@ NOTHING_LABELLED = {
     """,
     "rows of a table": """
         meanfield: write_stability_csv write_stability_latex describe_stability stability_report
-        validation.populations: empirical_policy individual_bias microscopic_bias validate report
+        validation.populations: empirical_policy individual_bias microscopic_bias winners validate report
     """,
     "nothing but options": """
         validation.flag_game: simulate predict_composition sample_crops

@@ -73,6 +73,7 @@ def assert_reproducible(what: str) -> None:
         )
 
 
+@pytest.mark.slow
 def test_one_core_and_two_come_to_the_same() -> None:
     assert_reproducible("solution")
 

@@ -181,6 +181,7 @@ def made_up_probe() -> xr.Dataset:
     return xr.Dataset({"predicted": predicted, "count": (12 * predicted).round()}, attrs={"kind": "mechanism2"})
 
 
+@pytest.mark.slow
 def test_figure_1_has_a_trial_and_four_slices(study: Study, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(figure_1, "mechanism1_fit", lambda study: made_up_fit())
     found = figure_1.numbers(study)
@@ -228,6 +229,7 @@ def test_the_memory_probe_has_a_panel_for_each_condition(draw: str, rows: int, c
     assert [label.get_text() for label in axes[-1, 0].get_xticklabels()] == ["8:0", "6:2", "4:4", "2:6", "0:8"]
 
 
+@pytest.mark.slow
 def test_items_are_published_with_their_numbers(study: Study, tmp_path: Path):
     found = chosen(["002"], ["7", "9", "Eq. 8", "Table 1"])
     entries = _publish.publish(found, study, tmp_path / "out", say=lambda line: None)

@@ -89,10 +89,14 @@ CALLS = {
         {"counts": "counts.csv", "free": ["mean_T"], "starts": 0, "bootstrap": 0, "runs": 1000},
     ),
 }
+QUICK = ("solve", "fixed-points", "critical-mass", "simulate", "check")
 FEWER = {"norm-fixed-points": {"starts": 2}}  # which has no option
 
 
-@pytest.mark.parametrize("analysis", ANALYSES, ids=[analysis.name for analysis in ANALYSES])
+@pytest.mark.parametrize(
+    "analysis",
+    [pytest.param(one, id=one.name, marks=() if one.name in QUICK else pytest.mark.slow) for one in ANALYSES],
+)
 def test_a_command_calls_its_function_and_writes_what_it_returns(command, monkeypatch, tmp_path, analysis):
     typed, expected = CALLS[analysis.name]
     counts().to_csv(tmp_path / "counts.csv")

@@ -200,6 +200,7 @@ def test_equal_pictures_get_equal_answers(counts):
     assert chi2.sf(*dispersion(game.compare_with_probe(counts, "Yemen", scale=1))) < 1e-9
 
 
+@pytest.mark.slow
 def test_gpt_4o_and_the_ideal_observer(counts):
     """Rank correlations over the 128 crops, with a shuffled control, and the rows of the flag where the two part."""
     probe = game.compare_with_probe(counts, "Yemen")

@@ -54,6 +54,7 @@ def test_one_step_is_of_order_five():
     assert abs(series[6] * 720 - 1) > 0.01
 
 
+@pytest.mark.slow
 def test_solutions_are_those_of_diffrax():
     """Of the same method with the same steps, before ours comes to rest; the control takes other steps."""
     policy = random_policy(4, 2, 2)

@@ -122,6 +122,7 @@ def test_the_end_is_far_enough(monkeypatch):
     assert group_size_law(majority(0.53))["kappa"].item() == pytest.approx(kappa, rel=3e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("unchecked_types")
 def test_both_paths_agree_where_noise_is_weak(monkeypatch):
     """Leading order leaves out what is of relative order κ; here κ², since words are treated alike but at the start."""
@@ -188,6 +189,7 @@ UNCHECKED = pytest.mark.usefixtures("unchecked_types")
 LEADING, FOLDED = (43, 70, 79, 88, 106), (7, 115)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [*LEADING, *FOLDED])
 def test_strong_attraction_has_a_path(seed, known_paths):
     law = known_paths(strongly_coupled(seed))
@@ -205,6 +207,7 @@ def test_strong_attraction_has_a_path(seed, known_paths):
 SLOW = [pytest.param(*both, marks=pytest.mark.slow) for both in ((2, 15), (3, 57), (4, 22), (5, 57))]
 
 
+@pytest.mark.slow
 @UNCHECKED
 @pytest.mark.parametrize(("length", "number"), [(2, 29), (4, 46), *SLOW, (2, 67)])
 def test_the_least_action_of_agents_who_hardly_ever_slip(length, number, known_paths):
@@ -223,6 +226,7 @@ def test_the_least_action_of_agents_who_hardly_ever_slip(length, number, known_p
     np.testing.assert_allclose(path.x[-1], law.points["composition"].values[1], atol=1e-2)
 
 
+@pytest.mark.slow
 @UNCHECKED
 def test_paths_that_stop_at_the_attractor_are_none():
     """They meet the end condition with a strong momentum, which has no noise to work with there."""
@@ -234,6 +238,7 @@ def test_paths_that_stop_at_the_attractor_are_none():
         assert law.path.kappa == pytest.approx(0.986, abs=2e-3)
 
 
+@pytest.mark.slow
 @UNCHECKED
 def test_a_finer_and_longer_path_of_least_action(monkeypatch, known_paths):
     kappa = known_paths(strongly_coupled(115)).path.kappa
@@ -256,6 +261,7 @@ def test_agents_who_hardly_ever_slip_have_a_kappa(number, kappa):
     assert abs((first if strong_first else 1 - first) - law["probability"].item()) < 0.03
 
 
+@pytest.mark.slow
 @UNCHECKED
 @pytest.mark.usefixtures("paths_known")
 def test_derivative_of_the_least_action():

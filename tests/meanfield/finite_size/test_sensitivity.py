@@ -60,8 +60,9 @@ AT_FOLDS = [{"of": "critical_mass", "word": word} for word in "ab"]
 @pytest.mark.parametrize(
     ("length", "dense", "what"),
     [
-        *((3, 100, what) for what in AT_POINTS + AT_FOLDS),
+        *((3, 100, what) for what in (AT_POINTS[0], AT_FOLDS[0])),
         (3, 10, AT_POINTS[4]),
+        *(pytest.param(3, 100, what, marks=pytest.mark.slow) for what in AT_POINTS[1:] + AT_FOLDS[1:]),
         pytest.param(5, 10, AT_FOLDS[0], marks=pytest.mark.slow),
     ],
 )
@@ -87,7 +88,9 @@ def test_complex_eigenvalues(seed):
 
 
 @pytest.mark.usefixtures("unchecked_types")
-@pytest.mark.parametrize(("start", "fidelity", "seed"), [(0.55, 0.97, 1), (0.35, 0.98, 4)])
+@pytest.mark.parametrize(
+    ("start", "fidelity", "seed"), [(0.55, 0.97, 1), pytest.param(0.35, 0.98, 4, marks=pytest.mark.slow)]
+)
 def test_kappa(start, fidelity, seed, monkeypatch):
     """Central differences are good to 3e-5: κ itself is converged to 1e-7, and steps of 0.2 change slopes by 1e-5.
 
@@ -106,6 +109,7 @@ def test_kappa(start, fidelity, seed, monkeypatch):
     assert abs(along(sensitivity(policy, of="kappa"), direction) / difference - 1) > 5e-4
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("unchecked_types")
 def test_contributions_of_small_biases_sum_to_kappa():
     """Up to the cube of the bias: at a fifth of it the sum is 25 times closer."""
@@ -123,6 +127,7 @@ def test_contributions_of_small_biases_sum_to_kappa():
     assert errors[1] < max(errors[0] / 15, 1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", [*AT_POINTS[1:5:3], *AT_FOLDS[:1], {"of": "kappa"}])
 def test_relabelling_the_words_exchanges_memories_and_signs(what):
     policy = majority(0.6)

@@ -195,6 +195,7 @@ def test_landscape_of_published_policies(published):
     assert gpt["word_share"].values[0, 0] == 1.0, "q = 1 exactly in the consensus memory"
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("unchecked_types")
 @pytest.mark.parametrize("length", [1, 2])
 @pytest.mark.parametrize(
@@ -212,6 +213,7 @@ def test_three_words_have_the_fixed_points_that_a_search_over_the_simplex_finds(
         assert np.abs(points["word_share"].values - share).max(1).min() < 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("unchecked_types")
 def test_three_words_have_symmetric_fixed_points():
     """The word heard most in three interactions, at random where all differ: exact corners, edges, and the middle."""

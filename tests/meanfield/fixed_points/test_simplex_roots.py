@@ -152,6 +152,7 @@ def only_words_in_memory(seed, length):
     return meanfield.make_policy(q / q.sum(1, keepdims=True), ["a", "b", "c"])
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("unchecked_types")
 @pytest.mark.parametrize("length", [1, 2])
 def test_faces_hold_the_roots_of_the_words_that_occur(length):

@@ -265,6 +265,7 @@ def test_slice_of_the_diagram_is_the_landscape_there(case, c):
         assert low - 1e-12 <= share <= high + 1e-12
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("unchecked_types")
 def test_points_are_in_the_landscape_at_their_parameter(case):
     population, parameter, word, diagram = case
@@ -308,6 +309,7 @@ def test_spacing_is_that_of_neighbours():
 # Symmetry
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("unchecked_types")
 @pytest.mark.parametrize("word", ["a", "b"])
 def test_exchanged_words_mirror_the_diagram(word):

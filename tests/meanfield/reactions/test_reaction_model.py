@@ -92,6 +92,7 @@ GAMES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("unchecked_types")
 @pytest.mark.parametrize("game", GAMES)
 def test_fast_method_has_the_results_of_the_general_one(game):
@@ -263,6 +264,7 @@ def test_majority_of_two_heard_words_has_a_continuum():
     assert 0 < np.sort(shares)[1] < 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rule", "p", "committed"),
     [
@@ -363,6 +365,7 @@ def test_voters_have_a_continuum():
     assert "more points of the continua" in points.attrs["completeness"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1])
 def test_a_bifurcation_point_is_listed_once(seed):
     """Naming game with forgetting, d(A - B)/dt = (A - B)(C/2 - s): three fixed points meet at s = (√2 - 1)/2."""
@@ -566,6 +569,7 @@ def test_error_of_an_eigenvalue_is_no_smaller_than_it_is():
         assert points["stability"].values.tolist() == (["stable"] if recovery > 2 else ["unstable", "stable"])
 
 
+@pytest.mark.slow
 def test_encounters_that_nothing_comes_of_change_nothing():
     """The same rate equation with 10^8 times as many encounters has the same fixed points and stability."""
 

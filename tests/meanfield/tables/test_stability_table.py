@@ -22,6 +22,7 @@ def table(published):
     return meanfield.stability_table(published.sel(pair=["his/her", "young/old", "tall/short", "African/White"]))
 
 
+@pytest.mark.slow
 def test_candidates_are_those_of_table_s1(table):
     """Sixteen entries here; all 44 of these models are checked by the slow test."""
     comparison = table_s1.published_against_computed(table)

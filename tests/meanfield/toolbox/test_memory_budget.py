@@ -79,6 +79,7 @@ def test_simulations_are_refused(options: dict, message: str, kind: str) -> None
     refused(lambda: simulate(policy, **{**GAME, **options}, **engine), message)
 
 
+@pytest.mark.slow
 def test_analyses_are_refused_before_they_begin(tmp_path) -> None:
     many = {"n_agents": [24, 100], "runs": 10**9}
     refused(lambda: validation.collective_bias(POLICY, seed=1, **many), "runs = 1000000000, n_agents")
@@ -103,6 +104,7 @@ def test_theory_is_refused(budget: Callable[[float], None]) -> None:
     refused(lambda: meanfield.solve(POLICY, initial=starts), "policies = 1, starts = 1000, times = 401: would take")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "calculate",
     [

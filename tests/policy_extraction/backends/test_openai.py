@@ -273,6 +273,7 @@ def outcomes(n_laws: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return truth, p, censored.astype(bool)
 
 
+@pytest.mark.slow
 def test_no_bound_is_below_the_truth_and_no_measured_value_is_off_by_more_than_one_percent(monkeypatch):
     truth, p, censored = outcomes(500)
     assert (p[censored] >= truth[censored] - 1e-12).all()
@@ -631,6 +632,7 @@ def test_control_c_ends_the_process_at_once():
 # --- texts -----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("prefill", ["none", "assistant"])
 def test_generated_texts_follow_the_servers_distribution(prefill):
     """300 draws: a binomial count beyond 4.4 standard deviations has probability 1e-5; the control is off by 10."""

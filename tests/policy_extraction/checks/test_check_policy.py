@@ -90,6 +90,7 @@ def test_a_filter_over_ten_words_is_found():
     assert policy_warnings(check_policy(policy_from_record(record, 0.5).drop_attrs())) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", ["normal", "cold", "logistic", "student"])
 def test_policies_without_a_filter_are_not_accused(law):
     """Also where many values are next to nothing. At a level of 1e-9, 300 trials accuse none."""

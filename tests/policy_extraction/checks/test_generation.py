@@ -211,6 +211,7 @@ def test_a_right_policy_raises_as_many_alarms_as_chance_does(policy):
     assert abs(deviation.mean()) < 2.6 / np.sqrt(85) and 0.8 < deviation.std() < 1.2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("temperature", [0.25, 1.0])
 def test_a_wrong_temperature_is_found_out(policy, temperature):
     result = run(policy, temperature=temperature)
@@ -253,6 +254,7 @@ def test_states_of_shorter_memories_are_the_first_ones(policy):
     np.testing.assert_array_equal(result["q"], policy["q"][:5])
 
 
+@pytest.mark.slow
 def test_three_words_are_tested_too():
     def law(prompt: Prompt) -> dict[str, float]:
         rng = np.random.default_rng(zlib.crc32(prompt.system.encode()))

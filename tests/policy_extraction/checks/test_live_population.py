@@ -92,6 +92,7 @@ def test_pairs_are_uniform_and_orders_are_random():
     assert set(seen) == {"['his',", "['her',"}
 
 
+@pytest.mark.slow
 def test_generated_populations_follow_the_policy_driven_simulator():
     """Distribution of the word share after some rounds, over runs."""
     n_agents, runs, rounds = 6, 200, 4

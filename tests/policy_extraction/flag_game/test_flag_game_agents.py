@@ -352,6 +352,7 @@ def voter_law(n_true: int, n: int, steps: int, pairs: int) -> np.ndarray:
     return np.linalg.matrix_power(step, steps)[n_true]
 
 
+@pytest.mark.slow
 def test_agents_that_repeat_what_they_hear_are_the_voter_model():
     games = xr.concat(
         [
@@ -654,6 +655,7 @@ class Eye:
         return self.agent.complete(system, text["text"], image_png=crop).encode()
 
 
+@pytest.mark.slow
 @each_protocol
 def test_a_vision_model_over_http_plays_as_it_does_at_home(protocol):
     places = [(0, 0), (6, 4), (18, 10)]

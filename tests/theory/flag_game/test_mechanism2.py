@@ -242,6 +242,7 @@ def test_what_the_published_intervals_hide_is_told(measured: xr.Dataset, probe: 
     assert all("rewrite gpt-4o" in names for names in strong["at_bound"].values.ravel())
 
 
+@pytest.mark.slow
 def test_a_fit_that_is_wrong_is_told(probe: Path) -> None:
     """The published table, and the answers of other memories: r is reversed in the rows of one relation.
 

@@ -128,6 +128,7 @@ def test_the_document_has_the_fixed_points(label: str, behaviour: str, agents: t
     assert_in_the_document(norms.fixed_points(behaviour, agents=agents, starts=4), label)
 
 
+@pytest.mark.slow
 def test_quiet_has_a_stable_opposite_where_plans_are_slow() -> None:
     """Hardly anybody holds the norm there. Not where agents plan twice as often."""
     points = norms.fixed_points("noise", starts=4)
@@ -148,6 +149,7 @@ def test_quiet_has_one_stable_state_where_plans_are_faster() -> None:
     assert points["regime"].values.tolist() == ["for"]
 
 
+@pytest.mark.slow
 def test_solutions_end_in_stable_fixed_points() -> None:
     points = norms.fixed_points("tipping", starts=4)
     stable = points.sel(fixed_point=points["stable"])

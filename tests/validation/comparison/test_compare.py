@@ -82,6 +82,7 @@ def noisy(rng: np.random.Generator, runs: int = 50, rounds: int = 10, noise: flo
 # --- the published policies ---
 
 
+@pytest.mark.slow
 def test_large_populations_follow_the_rate_equation(case: Case) -> None:
     comparison = validation.compare(case.solution, case.large, level=LEVEL)
     assert comparison["trajectory_agrees"].all()

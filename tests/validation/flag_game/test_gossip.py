@@ -340,6 +340,7 @@ def test_voters_among_zealots_are_beta_binomial() -> None:
 LEADING = 0.02  # what terms of higher order may add at these sizes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("biased", ["anchor", "listener"])
 def test_a_bias_decides_as_diffusion_says(biased: str) -> None:
     N, alpha, m, S = 10, 0.5, 2, 2.0

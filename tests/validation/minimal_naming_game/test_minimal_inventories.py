@@ -245,6 +245,7 @@ def uniformly(n_words: int, p: float = 0.5) -> Callable:
     return utter
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n_words", "p", "rule", "committed"), [(2, 0.7, "both", 1), (3, 0.5, "listener", 0), (4, 0.5, "both", 1)]
 )

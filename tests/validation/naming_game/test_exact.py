@@ -304,6 +304,7 @@ def simulated(request) -> tuple[ExactPopulation, xr.Dataset]:
     return exact_population(policy, n, **start), simulation.isel(n_agents=0)
 
 
+@pytest.mark.slow
 def test_simulated_word_share_has_the_exact_law(simulated) -> None:
     exact, simulation = simulated
     first, third = (simulation["word_share"].sel(round=played).values for played in (1, 3))

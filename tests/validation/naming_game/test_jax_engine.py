@@ -127,6 +127,7 @@ def played() -> dict[str, xr.Dataset]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_word_share_has_the_exact_law(played, system) -> None:
     policy, n, options, _ = SYSTEMS[system]

@@ -150,6 +150,7 @@ def test_wrong_input_is_named(arguments: dict, message: str, tmp_path: Path) -> 
     assert not (tmp_path / "store.zarr").exists()
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_one_line_and_what_is_done_is_kept(finished: Path, tmp_path: Path) -> None:
     """The disk takes files of at most 1 byte, or of at most 500: chunks, and not the description of the store."""
     store = tmp_path / "full.zarr"

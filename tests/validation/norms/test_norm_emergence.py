@@ -384,6 +384,7 @@ def test_thresholds_at_the_ends() -> None:
     assert np.isnan(never["threshold"]).all() and (never["changes"] == 0).all()
 
 
+@pytest.mark.slow
 def test_thousands_of_agents_on_both_sides_of_the_threshold(tipping_threshold: xr.Dataset) -> None:
     """Error budget: of 700 agents 1.0 % of 2,000 runs end on the wrong side at 0.08, and 0.3 % at 0.15: at 2.3 and 2.7
     standard deviations of noise that is smaller by √10 here. One run of 8 goes wrong for one seed in 10^11."""

@@ -80,6 +80,7 @@ def states_after(members: list[Member], event: Event, behaviour: str) -> tuple[i
     return tuple(LABELS.index(state_of(member, behaviour).label) for member in after)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("behaviour", "every"), [("smoking", 1), ("tipping", 5)])
 def test_an_encounter_has_the_law_of_the_model(behaviour: str, every: int) -> None:
     """All outcomes of all pairs of states, or a fifth, and how often there are conflicts, thoughts and chats."""

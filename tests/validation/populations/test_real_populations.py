@@ -283,6 +283,7 @@ def test_llama3_runs_of_shorter_memories_stopped_after_six_rounds_of_success(pub
     assert (time["verdict"].unstack()[5] == "disagrees").all()
 
 
+@pytest.mark.slow
 def test_llama31_mq_winners_are_those_of_its_policy_but_its_runs_agree_sooner(published_populations):
     real = of(published_populations, "llama31", "Q M")
     table = quick(real)
