@@ -16,6 +16,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 import meanfield
 from meanfield import InputError
@@ -32,7 +33,12 @@ BINS_PER_DAY = 12
 
 @styled
 def draw(simulations: Sequence[xr.Dataset], curves: xr.Dataset, path: str | Path) -> Path:
-    """Draw both rows of the figure: mean and middle half of the runs, and the rate equation.
+    """Write the `emergence_figure` of these results to a file, and return its path."""
+    return write_figure(emergence_figure(simulations, curves), path)
+
+
+def emergence_figure(simulations: Sequence[xr.Dataset], curves: xr.Dataset) -> Figure:
+    """Both rows of the figure: mean and middle half of the runs, and the rate equation.
 
     The upper row shows conflicts, thoughts and chats of all behaviours together, in steps of two hours; the lower row
     the shares that accept and comply with the standard 'for', one panel per behaviour.
@@ -43,8 +49,6 @@ def draw(simulations: Sequence[xr.Dataset], curves: xr.Dataset, path: str | Path
         From `validation.norms.simulate`, one behaviour each, with the same number of agents and of runs.
     curves
         From `theory.norms.emergence`, for these behaviours with the same operations, fractions and rates.
-    path
-        File of the figure.
 
     Raises
     ------
@@ -62,12 +66,13 @@ def draw(simulations: Sequence[xr.Dataset], curves: xr.Dataset, path: str | Path
         _shares(panel, one, curves.sel(behaviour=name))
         panel.set_title(f"{NORMS.get(name, name)} ({one['kind'].item()})")
         panel.label_outer()
+    panels[0].set_title("(b)", loc="left")
     panels[0].set_ylabel("share of the agents")
     _legend(panels[0], loc="best")
     n_agents, number = _size(next(iter(runs.values())))
     several = f"{number:,} simulated societies of {n_agents:,} agents: mean, and the middle half of the runs"
-    figure.suptitle(several if number > 1 else f"One simulated society of {n_agents:,} agents")
-    return write_figure(figure, path)
+    figure.suptitle(several if number > 1 else f"One simulated society of {n_agents:,} agents", size="medium")
+    return figure
 
 
 def _by_behaviour(simulations: Sequence[xr.Dataset], curves: xr.Dataset) -> dict[str, xr.Dataset]:
@@ -107,6 +112,8 @@ def _events(axis: Axes, runs: dict[str, xr.Dataset], curves: xr.Dataset) -> None
     theory = curves[list(EVENTS)].sel(behaviour=list(runs)).sum("behaviour") * n_agents / HOURS
     meanfield.plot(hourly, ax=axis, view="events")
     meanfield.plot(theory.assign_attrs(curves.attrs), ax=axis, view="events", **THEORY)
+    axis.set_title("")  # of the plot, which names N
+    axis.set_title("(a)", loc="left")
     axis.set_xlim(0, last)
     axis.set_ylim(0, 1.15 * axis.get_ylim()[1])  # the legend is one row above the curves
     axis.set_ylabel("number an hour, all agents")

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,8 +17,8 @@ import meanfield
 from _fake_backend import FakeBackend
 from _refusals import refused
 from _tiny_models import SHORT
-from meanfield import InputError, MemorySpace, UnparsedError, make_policy
-from paper_figs.generation import draw_populations, live_consensus
+from meanfield import MemorySpace, UnparsedError, make_policy
+from paper_figs.paper_004.generated_populations import live_consensus
 from policy_extraction.checks._live_population import live_population
 from policy_extraction.prompts import Payoffs
 from policy_extraction.prompts._template import Prompt
@@ -211,10 +210,5 @@ def test_consensus_of_generated_runs_is_by_the_convention_of_the_simulator():
     assert live_consensus(changed).tolist() == [1, -1, 1]
 
 
-def test_populations_make_a_figure_and_survive_a_file(population, tmp_path):
+def test_populations_survive_a_file(population, tmp_path):
     assert meanfield.load(meanfield.save(population, tmp_path / "a.nc")).identical(population)
-    simulation = simulate(policy_of(imitator, 0.5), n_agents=[6, 12], runs=50, seed=1)
-    path: Path = draw_populations([([population, play(n_agents=12)], simulation)], tmp_path / "s2.png")
-    assert path.stat().st_size > 10_000
-    with pytest.raises(InputError, match="expected live populations"):
-        draw_populations([([], simulation)], tmp_path / "none.png")

@@ -1,0 +1,1 @@
+"""Figures of [003], by number."""

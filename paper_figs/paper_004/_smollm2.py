@@ -1,0 +1,123 @@
+"""SmolLM2-135M, a language model that runs here, its policies, and a stock of its answers that is kept."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import xarray as xr
+
+import meanfield
+from meanfield import InputError
+from meanfield.toolbox import ResumableLog
+from paper_figs._study import NotAtHandError
+from policy_extraction import SMOLLM2, open_backend
+from policy_extraction.backends import Backend, Scores
+from policy_extraction.prompts import Prompt
+
+ANSWERS = 20_000  # to a prompt, drawn together: they share one pass of the model
+MORE = 2  # factor from one draw for a prompt to the next
+TOGETHER = 16  # prompts of a draw, after which it is kept
+TRIES = 20_000  # for a word, which to some memories is a rare answer
+
+
+def model() -> Backend:
+    """The model, loaded; NotAtHandError with what to install if it can't run here."""
+    try:
+        backend = open_backend(SMOLLM2)
+        _ = backend.provenance  # which loads it
+    except InputError as error:
+        raise NotAtHandError(str(error)) from None
+    return backend
+
+
+def policy_of(pair: str) -> xr.Dataset:
+    """The model's policy for a pair, as `meanfield.datasets.smollm2` has it."""
+    return next(iter(meanfield.each_policy(meanfield.datasets.smollm2().sel(pair=[pair]))))
+
+
+class Stock:
+    """A back end that draws many answers to a prompt together, keeps them, and gives out each of them once.
+
+    A population asks the same prompts again and again. Answers to a prompt are independent, so those from the stock
+    have the law of answers that are generated one by one. The seeds of calls are not used.
+
+    Parameters
+    ----------
+    backend
+        The model.
+    folder
+        For the answers; a second stock with the same seed finds them there.
+    seed
+        Of all answers.
+    """
+
+    def __init__(self, backend: Backend, folder: Path, seed: int) -> None:
+        self.name, self.identity, self.provenance = backend.name, backend.identity, backend.provenance
+        self._backend, self._seed = backend, seed
+        folder.mkdir(parents=True, exist_ok=True)
+        key = {"answers": 1, "model": backend.identity, "seed": seed, "first": ANSWERS, "more": MORE}
+        log_file = folder / f"answers_{_digest(key)}.jsonl"
+        self._log = ResumableLog(log_file, key, "stock of answers")
+        self._kept: dict[str, dict[str, int]] = {
+            name: found for line in self._log.lines for name, found in line.items()
+        }
+        self._left: dict[str, list[str]] = {}
+        self._draws: Counter[str] = Counter()
+
+    def check(self, prompts: Sequence[Prompt], words: Sequence[str]) -> None:
+        """As in `Backend`."""
+        self._backend.check(prompts, words)
+
+    def score(self, prompts: Sequence[Prompt], words: Sequence[str]) -> Iterator[Scores]:
+        """As in `Backend`."""
+        return self._backend.score(prompts, words)
+
+    def tokens(self, words: Sequence[str]) -> list[str]:
+        """As in `Backend`."""
+        return self._backend.tokens(words)
+
+    def generate(
+        self, prompts: Sequence[Prompt], *, max_tokens: int, temperature: float = 1.0, seed: int = 0
+    ) -> list[str]:
+        """As in `Backend`, from the stock."""
+        needed = Counter(prompts)
+        keys = {prompt: _digest((prompt, max_tokens, temperature)) for prompt in needed}
+        while short := [one for one, number in needed.items() if len(self._left.get(keys[one], ())) < number]:
+            for first in range(0, len(short), TOGETHER):
+                self._draw({keys[one]: one for one in short[first : first + TOGETHER]}, max_tokens, temperature)
+        return [self._left[keys[prompt]].pop() for prompt in prompts]
+
+    def _draw(self, prompts: dict[str, Prompt], max_tokens: int, temperature: float) -> None:
+        """Add the next draw for each of these prompts: all that are new are kept together."""
+        names = {key: f"{key}/{self._draws[key]}" for key in prompts}
+        if new := [key for key, name in names.items() if name not in self._kept]:
+            asked = [key for key in new for _ in range(ANSWERS * MORE ** self._draws[key])]
+            texts = self._backend.generate(
+                [prompts[key] for key in asked],
+                max_tokens=max_tokens,
+                temperature=temperature,
+                seed=self._number(*(names[key] for key in new)),
+            )
+            counts = {names[key]: Counter[str]() for key in new}
+            for key, text in zip(asked, texts, strict=True):
+                counts[names[key]][text] += 1
+            self._log.append(counts)
+            self._kept |= counts
+        for key, name in names.items():
+            # Independent answers are equally likely in every order, so that numbers of them are enough to keep
+            drawn = np.repeat(list(self._kept[name]), list(self._kept[name].values()))
+            drawn = np.random.default_rng(self._number(name)).permutation(drawn)
+            self._left[key] = [*drawn.tolist(), *self._left.get(key, ())]
+            self._draws[key] += 1
+
+    def _number(self, *names: str) -> int:
+        """A seed for these draws."""
+        return int(_digest((self._seed, *names)), 16)
+
+
+def _digest(value: object) -> str:
+    return hashlib.sha256(repr(value).encode()).hexdigest()[:12]
