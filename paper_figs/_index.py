@@ -27,7 +27,8 @@ class Entry(NamedTuple):
 
 def write_index(entries: Sequence[Entry], out: Path, quick: bool) -> Path:
     """Write `index.html` with a thumbnail, a caption, what the paper shows and what differs for each entry."""
-    effort = "<p>Drawn with a tenth of the runs that are stated.</p>" if quick else ""
+    effort = "<p>Numbers in the texts are those of seed 1 and all runs.</p>"
+    effort += "<p>Drawn with a tenth of the runs that are stated.</p>" if quick else ""
     body = effort + "\n".join(_article(entry) for entry in entries)
     page = (
         '<!doctype html>\n<html lang="en">\n<head><meta charset="utf-8"><title>Figures and tables of the papers</title>'

@@ -110,7 +110,7 @@ def ai_norms(
     ------
     InputError
         If nothing is found, a download differs from the published file, a table is no CSV file of at most 16 MiB
-        unpacked or lacks a column, or an archive is damaged, holds anything but plain data, or no run.
+        unpacked or lacks a column, or an archive is damaged or holds no run.
 
     See Also
     --------
@@ -127,7 +127,8 @@ def ai_norms(
         if missing := [name for name in COLUMNS if name not in tables]:
             raise InputError(f"path = {given}: expected {missing[0]} beside {next(iter(tables))}")
         return RealPopulations(*(_read(tables[name], COLUMNS[name]) for name in COLUMNS))
-    archives = [Path(given)] if given and str(given).endswith(".zip") else [*_found(given, ARCHIVES).values()]
+    alone = given is not None and Path(given).is_file()
+    archives = [Path(given)] if alone else [*_found(given, ARCHIVES).values()]  # type: ignore[arg-type]
     if path is not None and not archives:
         raise InputError(f"path = {path}: expected {', '.join(COLUMNS)}, or archives like {next(iter(ARCHIVES))}")
     archives = archives or [download(name, URL + name, sha256) for name, sha256 in ARCHIVES.items()]

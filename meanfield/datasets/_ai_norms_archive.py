@@ -15,7 +15,11 @@ from meanfield.toolbox._errors import InputError
 
 LARGEST_MEMBER = 2**23  # bytes; the published ones have at most 1.5 million
 PICKLE = re.compile(r".+\.pkl")
-RUN_FILE = re.compile(r".*?(?:baseline|from_\d+|cmtd)_(?P<options>.+?)_-?\d+_-?\d+_(?P<memory>\d+)mem_.+")
+RUN_FILE = re.compile(
+    r".*?(?:baseline|from_\d+|_(?P<committed>\d+)cmtd)_(?P<options>.+?)_(?P<payoffs>-?\d+_-?\d+)_(?P<memory>\d+)mem_"
+    r"(?P<topology>[a-z]+)(?:_.*?(?P<temperature>\d+\.\d+)tmp)?.*"
+)
+SETTINGS = {"payoffs": "-50_100", "topology": "complete", "temperature": "0.5"}  # of the papers
 
 
 class RealRun(NamedTuple):
@@ -72,13 +76,17 @@ class Archive(NamedTuple):
 def read_archive(path: Path) -> Archive:
     """The runs and tests in an archive, whatever their files are called; the model has the archive's name.
 
-    InputError if it is no zip archive, holds no run, or has a member that is no plain data.
+    InputError if it is no zip archive, or holds no run.
     """
     found = Archive([], [], [], [])
     model = path.stem.removesuffix("_data")
     for name, content in members(path, PICKLE, LARGEST_MEMBER):
         file = PurePosixPath(name).name
-        data = unpickle(content, name)
+        try:
+            data = unpickle(content, name)
+        except InputError as error:
+            found.skipped.append((file, "", str(error)))
+            continue
         tracker = data.get("tracker") if isinstance(data, dict) else None
         if isinstance(tracker, dict):
             _add_answers(found, file, model, data)
@@ -122,17 +130,23 @@ def _add_runs(found: Archive, file: str, model: str, data: object) -> None:
     if not isinstance(data, dict) or named is None:
         found.skipped.append((file, "", "expected runs, and a name with options and memory length"))
         return
-    options = tuple(named["options"].split("_"))
+    for what, usual in SETTINGS.items():
+        if named[what] not in (usual, None):
+            found.skipped.append((file, "", f"{what} = {named[what]}: expected {usual}, as in the papers"))
+            return
+    options, committed = tuple(named["options"].split("_")), int(named["committed"] or 0)
     for number, content in data.items():
         if number == "rules":  # the text of the prompt
             continue
         try:
-            found.runs.append(_run(file, model, options, int(named["memory"]), content))
-        except (ValueError, TypeError, KeyError, IndexError) as error:
+            found.runs.append(_run(file, model, options, int(named["memory"]), committed, content))
+        except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
             found.skipped.append((file, str(number), f"{error}" or type(error).__name__))
 
 
-def _run(file: str, model: str, options: tuple[str, ...], memory_length: int, content: Any) -> RealRun:
+def _run(
+    file: str, model: str, options: tuple[str, ...], memory_length: int, n_committed: int, content: Any
+) -> RealRun:
     """A run, checked against the histories that the file holds beside it; ValueError where they contradict."""
     agents, tracker = {int(agent): held for agent, held in content["simulation"].items()}, content["tracker"]
     players, said = np.array(tracker["players"], int), np.array(tracker["answers"], str)
@@ -142,11 +156,16 @@ def _run(file: str, model: str, options: tuple[str, ...], memory_length: int, co
         raise ValueError(f"the word {str(unknown[0])!r} is none of {', '.join(options)}")
     if strangers := {*players.ravel().tolist()} - {*agents}:
         raise ValueError(f"agent {min(strangers)} is none of the population")
-    before = {agent: _before(agent, agents[agent], players, said) for agent in agents}
-    if len({*before.values()}) != 1:
+    committed = tuple(agent for agent in agents if agents[agent].get("committed_tag"))
+    if len(committed) != n_committed:
+        raise ValueError(
+            f"{len(committed)} agents are tagged as committed: expected {n_committed}, as in the file's name"
+        )
+    before = {agent: _before(agent, agents[agent], memory_length, players, said) for agent in agents}
+    free = {before[agent] for agent in agents if agent not in committed}
+    if len(free) != 1:
         raise ValueError("agents begin with different memories")
-    (initial,) = {*before.values()}
-    committed = tuple(agent for agent in agents if agents[agent].get("committed_tag") is True)
+    (initial,) = free
     words = {*said[np.isin(players, committed)].tolist()}
     if len(words) > 1:
         raise ValueError("committed agents say more than one word")
@@ -166,7 +185,7 @@ def _run(file: str, model: str, options: tuple[str, ...], memory_length: int, co
     )
 
 
-def _before(agent: int, held: dict, players: np.ndarray, said: np.ndarray) -> str:
+def _before(agent: int, held: dict, memory_length: int, players: np.ndarray, said: np.ndarray) -> str:
     """The word that fills an agent's memory at the start, '' if it is empty."""
     met, place = np.nonzero(players == agent)
     own, other = said[met, place], said[met, 1 - place]
@@ -175,8 +194,10 @@ def _before(agent: int, held: dict, players: np.ndarray, said: np.ndarray) -> st
     if first < 0 or mine[first:] != own.tolist() or partners[first:] != other.tolist():
         raise ValueError(f"the history of agent {agent} differs from the list of interactions")
     words = {*mine[:first], *partners[:first]}
-    if len(words) > 1:
-        raise ValueError(f"agent {agent} begins with several words")
+    if len(words) > 1 or first not in (0, memory_length):
+        raise ValueError(
+            f"agent {agent} begins with {first} interactions on {len(words)} words: expected none, or H on one"
+        )
     return next(iter(words), "")
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
-from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -14,7 +14,7 @@ from meanfield import InputError
 from meanfield.datasets import RealPopulations
 from paper_figs._item import Item
 from paper_figs._study import NotAtHandError, Study
-from validation.populations import empirical_policy
+from validation.populations import empirical_policy, winners
 
 MODELS = ("llama3", "llama31", "claude", "llama2")  # in the order of the papers
 TEN = "Q M X Y F J P R C D"
@@ -22,22 +22,30 @@ LETTERS = "A B C D E F G H I J K L M N O P Q R S T U V W X Y Z"
 SUCCESS = 0.95  # [001] Methods, of the last 3N interactions
 
 
-@cache
-def _read() -> RealPopulations:
-    return meanfield.datasets.ai_norms(ordered=True)
+WINDOW = 72  # interactions, by whose success runs were stopped, whatever N
+_READ: dict[str, RealPopulations | str] = {}
 
 
 def real_populations(study: Study) -> RealPopulations:
-    """All runs that are at hand; NotAtHandError if there are none."""
-    try:
-        return _read()
-    except InputError as error:
-        raise NotAtHandError(str(error)) from None
+    """All runs that are at hand, read once; NotAtHandError if there are none."""
+    place = os.environ.get("MEANFIELD_DATA", "")
+    if place not in _READ:
+        try:
+            _READ[place] = meanfield.datasets.ai_norms(ordered=True, progress=study.progress)
+        except InputError as error:
+            _READ[place] = str(error)
+    found = _READ[place]
+    if isinstance(found, str):
+        raise NotAtHandError(found)
+    return found
 
 
 def runs_of(real: RealPopulations, **where: object) -> pd.DataFrame:
-    """The runs with these values, or one of several values, in their columns."""
+    """The runs with these values, or one of several values, in their columns; `options` in any order."""
     found = real.runs
+    if "options" in where:
+        words = sorted(str(where.pop("options")).split())
+        found = found.loc[[sorted(str(options).split()) == words for options in found["options"]], :]
     for column, value in where.items():
         found = found.loc[found[column].isin(value if isinstance(value, (list, tuple)) else [value]), :]
     return found
@@ -52,7 +60,7 @@ def models_of(real: RealPopulations) -> list[str]:
 def by_round(real: RealPopulations, runs: pd.DataFrame, rounds: int, words: Sequence[str] = ()) -> np.ndarray:
     """The success rate, or the shares of words said, in each N interactions: (run, round), or (run, round, word).
 
-    A run that was stopped keeps what it had in its last 3N interactions; NaN if it was stopped for its length.
+    A run that agreed keeps what it had in its last interactions, 72 or 3N; NaN after one that was stopped for its length.
     """
     assert real.events is not None
     events = dict(iter(real.events[real.events["run"].isin(runs["run"])].groupby("run")))
@@ -63,17 +71,12 @@ def by_round(real: RealPopulations, runs: pd.DataFrame, rounds: int, words: Sequ
         values = np.stack(seen, axis=-1).astype(float)
         whole = min(rounds, len(values) // int(run.n_agents))
         means = values[: whole * run.n_agents].reshape(whole, int(run.n_agents), -1).mean(1)
-        last = values[-3 * run.n_agents :].mean(0)
+        last = values[-min(WINDOW, 3 * int(run.n_agents)) :].mean(0)
         means = means if words else means[:, 0]
         curve[:whole] = means
-        if run.success_last_3N >= SUCCESS:
+        if bool(run.converged) or float(run.success_last_3N) >= SUCCESS:
             curve[whole:] = last if words else last[0]
     return curves
-
-
-def mean_over_runs(curves: np.ndarray) -> np.ndarray:
-    """The mean over runs (run, round); NaN from where on a run was stopped for its length."""
-    return curves.mean(0)
 
 
 def estimated_policy(real: RealPopulations, model: str, options: str, memory_length: int) -> xr.Dataset:
@@ -84,6 +87,13 @@ def estimated_policy(real: RealPopulations, model: str, options: str, memory_len
     if one.empty:
         raise NotAtHandError(f"no run of {model} with {options} and {memory_length} interactions in memory is at hand")
     return empirical_policy(one)
+
+
+def winners_of(runs: pd.DataFrame) -> pd.DataFrame:
+    """Which words win; NotAtHandError if there is no run from empty memories."""
+    if "from_empty" not in {*runs["experiment"]}:
+        raise NotAtHandError("no run from empty memories with these words is at hand")
+    return winners(runs)
 
 
 def as_in_001(items: Sequence[Item], numbers: dict[str, str]) -> list[Item]:

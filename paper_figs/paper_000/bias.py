@@ -14,10 +14,11 @@ from meanfield.toolbox import labelled
 from paper_figs._item import Item
 from paper_figs._study import NotAtHandError, Study
 from paper_figs._style import FIRST_WORD, LABELS, SECOND_WORD, styled
-from paper_figs.paper_000._real import LETTERS, TEN, as_in_001, models_of, real_populations, runs_of
-from validation.populations import individual_bias, microscopic_bias, winners
+from paper_figs.paper_000._real import LETTERS, TEN, as_in_001, models_of, real_populations, runs_of, winners_of
+from validation.populations import individual_bias, microscopic_bias
 
 STRONG, WEAK = "M", "Q"
+MOSTLY = 0.9  # of the answers in a file
 INDIVIDUAL = {"llama3": (2435, 2565), "llama31": (5079, 4921), "claude": (5016, 4984), "llama2": (5010, 4990)}
 COLLECTIVE = {"llama3": (40, 0), "llama31": (40, 0), "claude": (26, 14), "llama2": (36, 4)}
 P_TWO = {"llama3": "0.068", "llama31": "0.116", "claude": "0.757", "llama2": "0.849"}
@@ -58,23 +59,29 @@ def asked_alone(real: RealPopulations, model: str, words: str, memory_length: in
     """Answers of single agents of a model, as a table of choice counts; NotAtHandError if there are none."""
     assert real.answers is not None
     one, known = real.answers[real.answers["model"] == model], {*words.split()}
-    said = {str(file): {*some["choice"]} for file, some in one.groupby("file")}
-    # Answers of two words could also be answers of ten
-    files = [file for file, choices in said.items() if choices <= known and (len(choices) > 2) == (len(known) > 2)]
-    one = one[one["file"].isin(files)]
+    # Answers of two words could also be answers of ten, and some may be no word
+    share = {
+        str(file): [_share(some, words) for words in (known, {STRONG, WEAK})] for file, some in one.groupby("file")
+    }
+    files = [file for file, (these, two) in share.items() if these >= MOSTLY and (two < MOSTLY or len(known) == 2)]
+    one = one[one["file"].isin(files) & one["choice"].isin(known)]
     if one.empty:
         raise NotAtHandError(f"no answers of single agents of {model} with {words} are at hand")
     return one.assign(options="_".join(sorted(words.split())), memory_length=max(memory_length, 1))
+
+
+def _share(answers: pd.DataFrame, words: set[str]) -> float:
+    return float(answers.loc[answers["choice"].isin(words), "count"].sum() / answers["count"].sum())
 
 
 def biases(study: Study) -> xr.Dataset:
     """Winners with ten words by model; shares of the two words {Q, M} before and after talking, with their tests."""
     real = real_populations(study)
     models = models_of(real)
-    ten = winners(runs_of(real, options=TEN, n_agents=24))
+    ten = winners_of(runs_of(real, options=TEN, n_agents=24))
     words = sorted(TEN.split())
     share = np.array([[_wins(ten, model, word) for word in words] for model in models])
-    two = winners(runs_of(real, options="Q M", memory_length=5, n_agents=24))
+    two = winners_of(runs_of(real, options="Q M", memory_length=5, n_agents=24))
     alone = [_alone(real, model) for model in models]
     columns = {
         "wins_of_ten": (("model", "word"), share, "runs that agree on the word"),
@@ -145,13 +152,14 @@ def _bars(axis: Axes, share: np.ndarray, words: xr.DataArray, names: list[str]) 
 def alphabet(study: Study) -> xr.Dataset:
     """First choices and winners of Llama 3 with all letters."""
     real = real_populations(study)
-    runs = runs_of(real, options=LETTERS)
+    runs = runs_of(real, model="llama3", options=LETTERS)
     if runs.empty:
         raise NotAtHandError("no run with all letters is at hand")
     words = LETTERS.split()
     counts = real.choice_counts
-    first = counts[(counts["state"] == "") & (counts["options"] == "_".join(words))].groupby("choice")["count"].sum()
-    won = winners(runs).groupby("word")["wins"].sum()
+    counts = counts[(counts["model"] == "llama3") & (counts["options"] == "_".join(words))]
+    first = counts[counts["state"] == ""].groupby("choice")["count"].sum()
+    won = winners_of(runs).groupby("word")["wins"].sum()
     columns = {
         "individual": ("word", first.reindex(words, fill_value=0).values, "first choices"),
         "collective": ("word", won.reindex(words, fill_value=0).values, "runs that agree on the word"),
@@ -178,7 +186,8 @@ def ten_words(study: Study) -> xr.Dataset:
     models, counts = [], []
     for model in models_of(real):
         try:
-            counts.append(asked_alone(real, model, TEN).set_index("choice")["count"].reindex(words, fill_value=0))
+            said = asked_alone(real, model, TEN).groupby("choice")["count"].sum()
+            counts.append(said.reindex(words, fill_value=0))
             models.append(model)
         except NotAtHandError:
             continue

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import xarray as xr
 from matplotlib.figure import Figure
 
@@ -19,7 +20,10 @@ def numbers(study: Study) -> xr.Dataset:
     if table is None or table.empty:
         raise NotAtHandError("no answers to questions about the prompt are at hand")
     table = table.assign(question=[question.replace("#_", "no_") for question in table["question"]])
-    return table.set_index(["model", "question"])[["accuracy", "number"]].to_xarray()
+    weight = table["number"].clip(lower=1)  # 0 where the file does not say it
+    columns = {"right": table["accuracy"] * weight, "weight": weight, "number": table["number"]}
+    summed = pd.DataFrame(columns).groupby([table["model"], table["question"]]).sum().to_xarray()
+    return summed.assign(accuracy=summed["right"] / summed["weight"])[["accuracy", "number"]]
 
 
 @styled

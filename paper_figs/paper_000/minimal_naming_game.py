@@ -20,7 +20,13 @@ N_AGENTS, RUNS, ROUNDS = 24, 10_000, 30
 
 def numbers(study: Study) -> xr.Dataset:
     """The mean probability to say the first word, by round and bias."""
-    settings = {"biases": BIASES.tolist(), "n_agents": N_AGENTS, "runs": study.runs(RUNS), "rounds": ROUNDS}
+    settings = {
+        "biases": BIASES.tolist(),
+        "n_agents": N_AGENTS,
+        "runs": study.runs(RUNS),
+        "rounds": ROUNDS,
+        "p_invented": "p",
+    }
     return study.kept("biased_minimal_naming_game", lambda: _simulated(study), None, **settings)
 
 
@@ -30,6 +36,7 @@ def _simulated(study: Study) -> xr.Dataset:
         one = validation.minimal_naming_game.simulate(
             N_AGENTS,
             p=float(p),
+            p_invented=float(p),
             runs=study.runs(RUNS),
             seed=study.seed,
             max_rounds=1000,
@@ -37,11 +44,8 @@ def _simulated(study: Study) -> xr.Dataset:
             progress=study.progress,
         )
         single = one["single_share"].mean("run")
-        # Who holds both words says the first with probability p; at the start lexicons are empty, and both are likely.
-        both = 1 - single.sum("word")
-        both[0] = 0.0
-        share = single.sel(word="A") + p * both
-        share[0] = 0.5
+        # Whoever holds both words or none says the first with probability p
+        share = single.sel(word="A") + p * (1 - single.sum("word"))
         said.append(share.values)
         won.append(float((one["consensus_word"] == "A").mean()))
     columns = {
@@ -74,9 +78,8 @@ ITEMS = [
         "to consensus on the favoured word.",
         numbers,
         draw,
-        "With p = 0.55 and 0.6, 61 and 70 % of the games end at the favoured word: for 24 agents a small bias makes it "
-        "likely, not inevitable. The share counts agents without a word, of whom some remain in the first rounds, as "
-        "if they held both.",
+        "Agents who invent a word have the same bias. With p = 0.55, 0.6 and 0.65, 70, 85 and 94 % of the games end at "
+        "the favoured word: for 24 agents a small bias makes it likely, not inevitable.",
     )
 ]
 ITEMS += as_in_001(ITEMS, {"SI3": "S3"})

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 
 from meanfield.toolbox import labelled
 from paper_figs._parts import together
-from paper_figs._study import Study
+from paper_figs._study import NotAtHandError, Study
 from theory import flag_game
 from theory.flag_game.mechanism1 import APPENDIX_E, ENDPOINTS
 from validation.flag_game import endpoints, simulate_gossip
@@ -49,6 +49,8 @@ def _replayed(seed: int) -> xr.Dataset:
     small, middle, large = (endpoints(game["final_report"], TRUTH)["endpoint"].values for game in games.values())
     rivals = (games[SIZES[-1]]["final_report"] == RIVAL).mean("agent").values
     alike = (small != CORRECT) & (middle == CORRECT) & (large == POLARIZED) & (rivals >= FACTION)
+    if not alike.any():
+        raise NotAtHandError(f"none of {SEEDS:,} seeds ends as the paper's")
     first = int(alike.argmax())
     columns = {"alike": ((), int(alike.sum()), "seeds that end so"), "first": ((), first, "the first of them")}
     parts = {f"N_{n}": _one(game, first, drawn[n][0][first]) for n, game in games.items()}

@@ -53,13 +53,15 @@ class Stock:
         For the answers; a second stock with the same seed finds them there.
     seed
         Of all answers.
+    item
+        What asks; the answers of another item are independent.
     """
 
-    def __init__(self, backend: Backend, folder: Path, seed: int) -> None:
+    def __init__(self, backend: Backend, folder: Path, seed: int, item: str) -> None:
         self.name, self.identity, self.provenance = backend.name, backend.identity, backend.provenance
-        self._backend, self._seed = backend, seed
+        self._backend, self._seed = backend, (seed, item)
         folder.mkdir(parents=True, exist_ok=True)
-        key = {"answers": 1, "model": backend.identity, "seed": seed, "first": ANSWERS, "more": MORE}
+        key = {"answers": 1, "model": backend.identity, "seed": seed, "item": item, "first": ANSWERS, "more": MORE}
         log_file = folder / f"answers_{_digest(key)}.jsonl"
         self._log = ResumableLog(log_file, key, "stock of answers")
         self._kept: dict[str, dict[str, int]] = {
@@ -116,7 +118,7 @@ class Stock:
 
     def _number(self, *names: str) -> int:
         """A seed for these draws."""
-        return int(_digest((self._seed, *names)), 16)
+        return int(_digest((*self._seed, *names)), 16)
 
 
 def _digest(value: object) -> str:

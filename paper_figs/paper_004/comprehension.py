@@ -19,7 +19,7 @@ from paper_figs.paper_004._smollm2 import model
 from policy_extraction.checks import KINDS, comprehension
 
 WORDS, MEMORY_LENGTH = ("his", "her"), 3
-PORTIONS, MEMORIES, PER_KIND = 4, 4, 1  # answers are kept after each portion
+PORTIONS, MEMORIES, PER_KIND = 3, 4, 1  # answers are kept after each portion
 
 
 def numbers(study: Study) -> xr.Dataset:

@@ -22,7 +22,7 @@ from policy_extraction.checks import live_population
 from validation.naming_game import CONVENTIONS
 
 PAIRS = ("woman/man", "more/less", "young/old")  # words of one token that are frequent answers
-SIZES, ROUNDS, MEMORY_LENGTH = (4, 6, 8, 12), 20, 2
+SIZES, ROUNDS, MEMORY_LENGTH = (4, 8, 12), 20, 2
 GENERATED, SIMULATED = 50, 10_000
 CONVENTION = "004"
 LEVEL = 0.95
@@ -47,7 +47,7 @@ def _agreed(study: Study, policy: xr.Dataset, words: list[str], runs: dict[str, 
     simulated = validation.simulate(
         short, n_agents=SIZES, runs=runs["simulated"], seed=study.seed, max_rounds=ROUNDS, convention=CONVENTION
     )["consensus_word"].transpose("n_agents", "run")
-    stock = Stock(model(), study.folder, study.seed)
+    stock = Stock(model(), study.folder, study.seed, "S2")
     options = {
         "memory_length": MEMORY_LENGTH,
         "rounds": ROUNDS,

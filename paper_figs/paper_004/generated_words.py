@@ -22,7 +22,7 @@ def numbers(study: Study) -> xr.Dataset:
     longest = 2 if study.quick else MEMORY_LENGTH  # the time goes into prompts, not into words
 
     def make() -> xr.Dataset:
-        stock = Stock(model(), study.folder, study.seed)
+        stock = Stock(model(), study.folder, study.seed, "S3")
         return generation_test(stock, policy, memory_length=longest, n=draws, seed=study.seed, max_tries=TRIES)
 
     return study.kept("generation_test", make, policy, memory_length=longest, draws=draws)

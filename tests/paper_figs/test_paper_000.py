@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
@@ -15,8 +16,9 @@ from paper_figs._item import items
 from paper_figs._published import equals_printed
 from paper_figs._study import NotAtHandError, Study
 from paper_figs.paper_000 import _real, bias, committed, comprehension, emergence, minimal_naming_game
+from validation.populations import winners
 
-COMMON = {"1": "1", "2": "2", "3": "3", "SI3": "S3", "SI1": "S4", "SI2": "S5", "SI4": "S6", "SI6": "S7"}
+COMMON = {"1": "1", "2": "2", "3": "3", "SI3": "S3", "SI1": "S4", "SI2": "S5", "SI4": "S6", "SI5": "S2", "SI6": "S7"}
 TABLES = {"Table 1": "Table 1", "Table SI4": "Table S1", "Table SI5": "Table S2", "Table SI6": "Table S3"}
 
 
@@ -24,7 +26,13 @@ def one_run(said: list[tuple[str, str]], **columns) -> tuple[dict, pd.DataFrame]
     """A run of two agents: its row, and its interactions."""
     success = float(np.mean([one == other for one, other in said[-6:]]))
     row = {"model": "llama3", "options": "Q M", "memory_length": 5, "n_agents": 2, "n_committed": 0}
-    row |= {"experiment": "from_empty", "initial_consensus": "", "committed_word": "", "interactions": len(said)}
+    row |= {
+        "converged": False,
+        "experiment": "from_empty",
+        "initial_consensus": "",
+        "committed_word": "",
+        "interactions": len(said),
+    }
     row |= {"success_last_3N": success, "majority_word_last_3N": said[-1][0], "majority_share_last_3N": 1.0}
     events = {"step": range(len(said)), "agent": 1, "partner": 2, "said": [one for one, _ in said]}
     return row | columns, pd.DataFrame(events | {"heard": [other for _, other in said]})
@@ -59,7 +67,14 @@ def test_rounds_are_n_interactions_and_a_run_that_agreed_keeps_its_end():
     np.testing.assert_array_equal(success, [[0.5, 1, 1, 1, 1], [0, 0, np.nan, np.nan, np.nan]])
     shares = _real.by_round(real, real.runs, 5, ["Q", "M"])
     np.testing.assert_array_equal(shares[0, :2], [[0.25, 0.75], [0, 1]])
-    np.testing.assert_array_equal(np.isnan(_real.mean_over_runs(success)), [False, False, True, True, True])
+
+
+def test_a_run_that_the_file_calls_converged_has_agreed():
+    said = [("Q", "M")] * 30 + [("M", "M")] * 72
+    (curve,) = _real.by_round(real := made_up(one_run(said, n_agents=60, converged=True)), real.runs, 3)
+    assert curve.tolist() == [0.5, 1, 1]
+    table = winners(real.runs.assign(success_last_3N=0.7))
+    assert table[["word", "wins", "undecided"]].values.tolist() == [["M", 1, 0]]
 
 
 def test_answers_of_two_words_are_told_from_those_of_ten():
@@ -89,16 +104,15 @@ def test_biased_minimal_naming_games(study, monkeypatch):
     assert np.abs(share + share[::-1] - 1).max() < 4.5 * np.sqrt(2 * 0.25 / 1000)
     assert (np.diff(found["won"].values) > 0).all()
     assert found["won"].values[[0, -1]] == pytest.approx([0, 1], abs=0.02)
-    assert found["share"].sel(p=1, round=0).item() == 0.5
+    np.testing.assert_allclose(found["share"].sel(round=0), found["p"])  # all are empty
 
 
 def test_without_runs_items_say_so(study, monkeypatch, tmp_path):
-    _real._read.cache_clear()
+    monkeypatch.setattr(_real, "_READ", {})
     monkeypatch.setenv("MEANFIELD_DATA", str(tmp_path / "none"))
     monkeypatch.setattr("meanfield.datasets._ai_norms.download", refuse)
     with pytest.raises(NotAtHandError, match="no network"):
         emergence.emergence(study)
-    _real._read.cache_clear()
 
 
 def refuse(*_: object) -> None:
@@ -106,11 +120,10 @@ def refuse(*_: object) -> None:
 
 
 @pytest.fixture(scope="module")
-def published(data_folder) -> None:
+def published(data_folder) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MEANFIELD_DATA", str(data_folder))
-        _real._read.cache_clear()
-        _real._read()
+        yield
 
 
 @pytest.mark.slow

@@ -58,7 +58,7 @@ def backend(monkeypatch: pytest.MonkeyPatch) -> FakeBackend:
 
 def test_a_stock_gives_each_answer_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(_smollm2, "ANSWERS", 100)
-    stock = Stock(FakeBackend(lambda prompt: SAYS), tmp_path, seed=1)
+    stock = Stock(FakeBackend(lambda prompt: SAYS), tmp_path, seed=1, item="S2")
     given = [stock.generate([ONE] * 50, max_tokens=1) for _ in range(2)]
     assert Counter(given[0] + given[1]) == next(iter(stock._kept.values()))
     assert given[0] != given[1]
@@ -68,7 +68,7 @@ def test_a_stock_gives_each_answer_once(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_answers_of_a_stock_have_the_law_of_the_model(tmp_path: Path):
     """Also the first ones, which a sorted stock would not have."""
-    stock = Stock(FakeBackend(lambda prompt: SAYS), tmp_path, seed=1)
+    stock = Stock(FakeBackend(lambda prompt: SAYS), tmp_path, seed=1, item="S2")
     first = Counter(stock.generate([ONE] * 2000, max_tokens=1))
     for text, share in SAYS.items():
         assert first[text] / 2000 == pytest.approx(share, abs=4 * np.sqrt(share * (1 - share) / 2000))
@@ -77,19 +77,19 @@ def test_answers_of_a_stock_have_the_law_of_the_model(tmp_path: Path):
 def test_a_stock_is_found_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """An interrupted one goes on to the same answers; another seed or temperature has others."""
     monkeypatch.setattr(_smollm2, "ANSWERS", 50)
-    whole = Stock(FakeBackend(lambda prompt: SAYS), tmp_path / "whole", seed=1)
+    whole = Stock(FakeBackend(lambda prompt: SAYS), tmp_path / "whole", seed=1, item="S2")
     asked = [[ONE] * 40, [ONE, OTHER] * 30]
     expected = [whole.generate(some, max_tokens=1) for some in asked]
-    Stock(FakeBackend(lambda prompt: SAYS), tmp_path / "half", seed=1).generate(asked[0], max_tokens=1)
+    Stock(FakeBackend(lambda prompt: SAYS), tmp_path / "half", seed=1, item="S2").generate(asked[0], max_tokens=1)
     fake = FakeBackend(lambda prompt: SAYS)
-    again = Stock(fake, tmp_path / "half", seed=1)
+    again = Stock(fake, tmp_path / "half", seed=1, item="S2")
     assert again.generate(asked[0], max_tokens=1) == expected[0] and fake.calls == 0
     assert again.generate(asked[1], max_tokens=1) == expected[1] and fake.calls > 0
-    other = Stock(FakeBackend(lambda prompt: SAYS), tmp_path / "half", seed=2)
+    other = Stock(FakeBackend(lambda prompt: SAYS), tmp_path / "half", seed=2, item="S2")
     assert other.generate(asked[0], max_tokens=1) != expected[0]
     assert again.generate(asked[0], max_tokens=1, temperature=0.1).count("more") > expected[0].count("more")
     before = fake.asked
-    Stock(fake, tmp_path / "half", seed=1).generate([ONE, Prompt("new", "", "")], max_tokens=1)
+    Stock(fake, tmp_path / "half", seed=1, item="S2").generate([ONE, Prompt("new", "", "")], max_tokens=1)
     assert fake.asked == before + 50  # for the new prompt alone
 
 

@@ -61,7 +61,8 @@ def interactions(
     rule
         Who updates on success: 'both' (the papers) or 'listener'.
     stores_invented
-        Whether a speaker with an empty lexicon adds the word that it invents, even where the hearer lacks it.
+        Whether a speaker keeps the word that it invents; if not, its lexicon stays empty unless it collapses to this
+        word on success.
 
     Raises
     ------

@@ -22,12 +22,18 @@ class Game(NamedTuple):
     n_free: int  # agents who are not committed, the first of all
     lexicon: np.uint64  # all W words
     first_word: np.uint64  # threshold of 63 bits for the first of two words
+    first_invented: np.uint64  # the same, of an agent without words
     listener_only: bool
     stores_invented: bool
 
 
 def play_inventories(
-    singles: Sequence[int], zealots: Sequence[int], p: float, rule: str, stores_invented: bool, plan: Plan
+    singles: Sequence[int],
+    zealots: Sequence[int],
+    biases: tuple[float, float],
+    rule: str,
+    stores_invented: bool,
+    plan: Plan,
 ) -> Runs:
     """Runs of the minimal naming game.
 
@@ -38,9 +44,10 @@ def play_inventories(
     plan = plan.checked(len(singles), len(singles))
     agents = _start(singles, zealots, plan.n_agents)
     n_words = len(singles)
-    first_word = word_thresholds(np.array([[p, 1 - p]]))[0, 0]
+    first_word, first_invented = word_thresholds(np.array([[p, 1 - p] for p in biases]))[:, 0]
     lexicon = np.uint64(2**n_words - 1)
-    game = Game(plan.n_agents - sum(zealots), lexicon, first_word, rule == "listener", bool(stores_invented))
+    n_free = plan.n_agents - sum(zealots)
+    game = Game(n_free, lexicon, first_word, first_invented, rule == "listener", stores_invented)
     start = np.add(singles, zealots, dtype=np.int64)
     counts = np.append(start, plan.n_agents - start.sum())
 

@@ -65,16 +65,18 @@ def draw_word(inventory, s0, s1, s2, s3):
 
 
 @njit(cache=True)
-def utter(inventory, lexicon, first_word, s0, s1, s2, s3):
+def utter(inventory, lexicon, first_word, first_invented, s0, s1, s2, s3):
     """The speaker's word, and the stream after it; a speaker without words invents one of the `lexicon`.
 
-    `first_word` is the 63-bit threshold below which an agent with both of two words says the first.
+    `first_word` is the 63-bit threshold below which an agent with both of two words says the first, and
+    `first_invented` that of an agent without words.
     """
     if is_single(inventory):
         return inventory, s0, s1, s2, s3
-    if inventory == lexicon and lexicon == TWO_WORDS:
+    if lexicon == TWO_WORDS:  # it holds both or none
         bits, s0, s1, s2, s3 = next_bits(s0, s1, s2, s3)
-        return ONE << np.uint64((bits >> ONE) >= first_word), s0, s1, s2, s3
+        limit = first_invented if inventory == NO_WORD else first_word
+        return ONE << np.uint64((bits >> ONE) >= limit), s0, s1, s2, s3
     return draw_word(lexicon if inventory == NO_WORD else inventory, s0, s1, s2, s3)
 
 
@@ -94,6 +96,7 @@ def play_round(
     n_free,
     lexicon,
     first_word,
+    first_invented,
     listener_only,
     stores_invented,
     before,
@@ -117,7 +120,7 @@ def play_round(
         if speaker == hearer and is_single(speaker):
             successes += 1
             continue
-        word, s0, s1, s2, s3 = utter(speaker, lexicon, first_word, s0, s1, s2, s3)
+        word, s0, s1, s2, s3 = utter(speaker, lexicon, first_word, first_invented, s0, s1, s2, s3)
         success = (hearer & word) != NO_WORD
         successes += success
         said = word if success and not listener_only else speaker | (word if stores_invented else NO_WORD)
@@ -148,7 +151,9 @@ def write_consensus(absorbed, final, interaction, word, counts):
 
 
 @njit(cache=True, nogil=True)
-def advance(active, runs, agents, n_free, lexicon, first_word, listener_only, stores_invented, n_rounds, least):
+def advance(
+    active, runs, agents, n_free, lexicon, first_word, first_invented, listener_only, stores_invented, n_rounds, least
+):
     """Plays up to `n_rounds` more rounds of the runs with the numbers `active`, at least up to round `least`."""
     n_agents = agents.shape[1]
     for k in range(active.size):
@@ -163,7 +168,7 @@ def advance(active, runs, agents, n_free, lexicon, first_word, listener_only, st
         last = runs.played[run] + n_rounds
         while runs.played[run] < last and (absorbed[0] < 0 or runs.played[run] < least):
             before, goes_on = runs.played[run] * n_agents, runs.played[run] < least
-            rules = n_free, lexicon, first_word, listener_only, stores_invented
+            rules = n_free, lexicon, first_word, first_invented, listener_only, stores_invented
             successes = play_round(agents[run], counts, runs.streams[run], absorbed, final, *rules, before, goes_on)
             runs.played[run] += 1
             if runs.played[run] < runs.recorded.shape[1]:

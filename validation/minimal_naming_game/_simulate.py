@@ -44,6 +44,7 @@ def simulate(
     rule: str = "both",
     initial: str | Sequence[int] = "empty",
     stores_invented: bool = True,
+    p_invented: float = 0.5,
     runs: int,
     seed: int,
     max_rounds: int,
@@ -75,8 +76,10 @@ def simulate(
         Lexicons of the others at the start: 'empty'; 'even', an equal number of agents with each single word; or
         numbers of agents with each single word, shape (W,), the rest being empty.
     stores_invented
-        Whether a speaker keeps a word that it invents and the hearer lacks, as in the standard game; if not, it stays
-        empty, and more attempts fail at first.
+        Whether a speaker keeps the word that it invents, as in the standard game; if not, its lexicon stays empty
+        unless it collapses to this word on success.
+    p_invented
+        For W = 2 the probability that an agent with an empty lexicon invents the first word.
     runs, seed, max_rounds, record_rounds, method, progress
         As for `validation.reactions.simulate`.
 
@@ -102,15 +105,18 @@ def simulate(
     n_agents = whole_number("n_agents", n_agents, 2, LARGEST_IN_BATCHES)
     n_words = whole_number("n_words", n_words, 1, MOST_WORDS)
     check_rule(rule)
-    _check_bias(p, n_words)
+    _check_bias("p", p, n_words)
+    _check_bias("p_invented", p_invented, n_words)
+    if not isinstance(stores_invented, bool):
+        raise InputError(f"stores_invented = {stores_invented!r}: expected True or False")
     zealots = _committed(committed, n_words, n_agents)
     singles = _singles(initial, n_words, n_agents - sum(zealots))
     plan = Plan(n_agents, runs, seed, max_rounds, record_rounds, progress)
     counts = _start(n_agents, singles, zealots) if n_words <= MOST_WORDS_IN_BATCHES else {}
     if _takes_batches(method, n_agents, n_words, len(counts)):
-        played = _play_in_batches(counts, n_words, p, rule, stores_invented, plan)
+        played = _play_in_batches(counts, n_words, (p, p_invented), rule, stores_invented, plan)
     else:
-        played = play_inventories(singles, zealots, p, rule, stores_invented, plan)
+        played = play_inventories(singles, zealots, (p, p_invented), rule, stores_invented, plan)
     labels = word_labels(n_words)
     named = absorption(played, labels, n_agents)
     share = {"long_name": "share of agents who hold this word only", "units": "1"}
@@ -131,6 +137,7 @@ def simulate(
     options["initial"] = initial if isinstance(initial, str) else " ".join(map(str, singles))
     options |= {
         "stores_invented": stores_invented,
+        "p_invented": p_invented,
         "runs": runs,
         "seed": seed,
         "max_rounds": max_rounds,
@@ -160,11 +167,16 @@ def _takes_batches(method: str, n_agents: int, n_words: int, n_kinds: int) -> bo
 
 
 def _play_in_batches(
-    counts: Mapping[minimal_naming_game.Agent, int], n_words: int, p: float, rule: str, stores: bool, plan: Plan
+    counts: Mapping[minimal_naming_game.Agent, int],
+    n_words: int,
+    biases: tuple[float, float],
+    rule: str,
+    stores: bool,
+    plan: Plan,
 ) -> Runs:
     """The runs; `final` and `recorded` are numbers of agents who hold each word only."""
     agents = list(counts)
-    rows = _transitions(agents, _words_uttered(n_words, p), rule, stores)
+    rows = _transitions(agents, _words_uttered(n_words, *biases), rule, stores)
     single = np.array([[agent.lexicon == {word} for agent in agents] for word in range(n_words)]).astype(np.int64)
     outcomes = outcomes_of_rows(rows, {k: k for k in range(len(agents))}, groups=single, watched=single)
     start = np.array(list(counts.values()), dtype=np.int64)
@@ -186,12 +198,12 @@ def _start(n_agents: int, singles: list[int], zealots: list[int]) -> dict[minima
     }
 
 
-def _check_bias(p: float, n_words: int) -> None:
+def _check_bias(name: str, p: float, n_words: int) -> None:
     if not isinstance(p, (int, float)) or not 0 <= p <= 1 or (n_words != 2 and p != 0.5):
-        raise InputError(f"p = {p!r}: expected a probability, and 0.5 for n_words = {n_words} other than 2")
+        raise InputError(f"{name} = {p!r}: expected a probability, and 0.5 for n_words = {n_words} other than 2")
 
 
-def _words_uttered(n_words: int, p: float) -> dict[frozenset[int], dict[int, float]]:
+def _words_uttered(n_words: int, p: float, p_invented: float) -> dict[frozenset[int], dict[int, float]]:
     """{lexicon: {word: probability}}."""
     words = range(n_words)
     sizes = range(1, n_words + 1)
@@ -199,6 +211,7 @@ def _words_uttered(n_words: int, p: float) -> dict[frozenset[int], dict[int, flo
     uttered[frozenset()] = dict.fromkeys(words, 1 / n_words)
     if n_words == 2:
         uttered[frozenset(words)] = {0: p, 1: 1 - p}
+        uttered[frozenset()] = {0: p_invented, 1: 1 - p_invented}
     return uttered
 
 

@@ -15,7 +15,8 @@ CONDITION = ["model", "options", "memory_length", "n_agents"]
 def winners(runs: pd.DataFrame, *, level: float = 0.95) -> pd.DataFrame:
     """How many runs from empty memories agree on each word, by model, words, memory length and number of agents.
 
-    A run agrees on the word said most often in its last 3N interactions if 95 % of them succeed. Source: [001] Fig. 2A.
+    A run agrees on the word said most often in its last 3N interactions if 95 % of them succeed, or if the table says
+    that the run had `converged`. Source: [001] Fig. 2A.
 
     Parameters
     ----------
@@ -45,6 +46,8 @@ def winners(runs: pd.DataFrame, *, level: float = 0.95) -> pd.DataFrame:
     if table.empty:
         raise InputError("runs: expected some with the experiment 'from_empty'")
     agreed = table["success_last_3N"] >= PAPERS_SUCCESS_RATE
+    if "converged" in table:
+        agreed |= table["converged"].astype(bool)
     undecided = (~agreed).groupby([table[name] for name in CONDITION]).sum().rename("undecided")
     counted = table[agreed].groupby([*CONDITION, "majority_word_last_3N"]).size().rename("wins")
     found = counted.rename_axis([*CONDITION, "word"]).reset_index().join(undecided, on=CONDITION)

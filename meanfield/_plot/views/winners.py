@@ -20,10 +20,11 @@ WIDTH = 0.8
 def share(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The share of runs that agree on each word, with Wilson intervals; conditions side by side."""
     (dim,) = part["word"].dims
+    several = len({*part["options"].values}) > 1
     conditions = [
-        f"{model_name(str(model))}, H = {length}, N = {size}: {runs} runs"
-        for model, length, size, runs in zip(
-            *(part[name].values for name in ("model", "memory_length", "n_agents", "runs")), strict=True
+        f"{model_name(str(model))}, {_words(options) if several else ''}H = {length}, N = {size}: {runs} runs"
+        for model, options, length, size, runs in zip(
+            *(part[name].values for name in ("model", "options", "memory_length", "n_agents", "runs")), strict=True
         )
     ]
     names = list(dict.fromkeys(conditions))
@@ -37,3 +38,7 @@ def share(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -
     axes.set_xticks(range(len(words)), words)
     axes.set_xlabel("word")
     show_shares(axes, "share of runs that agree on the word")
+
+
+def _words(options: str) -> str:
+    return f"W = {options.count('_') + 1}, "

@@ -99,7 +99,8 @@ WRONG_HISTORY["simulation"][1]["my_history"][0] = "B"
         (run([(1, 2, "A", "C")]), "the word 'C' is none of A, B"),
         (run(tracker={"players": [[1, 9]], "answers": [["A", "B"]]}), "agent 9 is none of the population"),
         (WRONG_HISTORY, "the history of agent 1 differs from the list of interactions"),
-        (run([(1, 2, "A", "A"), (1, 2, "B", "A")], initial="A", committed=[1]), "committed agents say more than one"),
+        (run(initial="A", committed=[2]), "1 agents are tagged as committed: expected 0"),
+        (run(simulation=[]), "'list' object has no attribute 'items'"),
         ({"tracker": run()["tracker"]}, "'simulation'"),
         (3, "'int' object is not subscriptable"),
     ],
@@ -111,6 +112,39 @@ def test_what_is_no_run_is_named(content, reason, tmp_path):
     assert reason in found.skipped["reason"].item()
 
 
+SWAP = "m_swap_0_{}cmtd_A_B_-50_100_2mem_complete_3ps_0.5tmp.pkl"
+SHORT = run([(1, 2, "A", "A")])
+SHORT["simulation"][3] |= {"my_history": ["A"], "partner_history": ["A"]}
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "reason"),
+    [
+        (SWAP.format(1), {0: run(initial="A")}, "0 agents are tagged as committed: expected 1"),
+        (
+            SWAP.format(1),
+            {0: run([(1, 2, "A", "A"), (1, 2, "B", "A")], initial="A", committed=[1])},
+            "more than one word",
+        ),
+        (BASELINE, {0: SHORT}, "agent 3 begins with 1 interactions"),
+        (BASELINE.replace("-50_100", "-1_5"), {0: run()}, "payoffs = -1_5: expected -50_100"),
+        (BASELINE.replace("0.5tmp", "1.5tmp"), {0: run()}, "temperature = 1.5: expected 0.5"),
+        ("shared.pkl", [PLAYED[0], PLAYED[0]], "expected a pickle of plain data"),
+    ],
+)
+def test_other_settings_and_contradictions_are_named(file, content, reason, tmp_path):
+    found = meanfield.datasets.ai_norms(archive(tmp_path, {f"other_{BASELINE}": {0: run()}, file: content}))
+    assert found.skipped is not None and len(found.runs) == 1
+    assert reason in found.skipped["reason"].item()
+
+
+def test_a_committed_agent_may_begin_with_its_own_word(tmp_path):
+    played = run([(1, 2, "A", "B")], initial="A", committed=[2])
+    played["simulation"][2] |= {"my_history": ["B", "B", "B"], "partner_history": ["B", "B", "A"]}
+    (row,) = meanfield.datasets.ai_norms(archive(tmp_path, {SWAP.format(1): {0: played}})).runs.to_dict("records")
+    assert (row["initial_consensus"], row["committed_word"]) == ("A", "B")
+
+
 def test_files_without_runs_are_named_and_an_archive_of_them_is_refused(tmp_path):
     odd = {"notes.pkl": [1, 2], "bias.pkl": {"tracker": {"answers": [1]}, "simulation": {}}}
     found = meanfield.datasets.ai_norms(archive(tmp_path, odd | {BASELINE: {0: run()}}))
@@ -120,8 +154,9 @@ def test_files_without_runs_are_named_and_an_archive_of_them_is_refused(tmp_path
 
 
 def test_a_folder_has_tables_or_archives(tmp_path, monkeypatch):
-    with pytest.raises(InputError, match=r"expected choice_counts.csv.gz, runs.csv, or archives like llama31_data.zip"):
-        meanfield.datasets.ai_norms(tmp_path)
+    for nothing in (tmp_path, tmp_path / "llama3_data.zip"):
+        with pytest.raises(InputError, match=r"expected choice_counts.csv.gz, runs.csv, or archives like llama31_data"):
+            meanfield.datasets.ai_norms(nothing)
     (tmp_path / "ai_norms").mkdir()
     archive(tmp_path / "ai_norms", {BASELINE: {0: run()}}, "llama3_data.zip")
     monkeypatch.setenv("MEANFIELD_DATA", str(tmp_path))

@@ -213,6 +213,15 @@ def test_both_methods_agree_for_four_words() -> None:
 
 
 @pytest.mark.parametrize("method", ["agents", "batches"])
+def test_inventions_have_their_bias(method: str) -> None:
+    """Two agents agree on the first invention."""
+    options = {"runs": 20_000, "seed": 3, "max_rounds": 10, "method": method}
+    game = minimal_naming_game.simulate(2, p=0.1, p_invented=0.7, **options)
+    first = (game["consensus_word"] == "A").values.astype(float)
+    assert abs(z_of(first, 0.7)) < Z and abs(z_of(first, 0.5)) > Z and abs(z_of(first, 0.1)) > Z
+
+
+@pytest.mark.parametrize("method", ["agents", "batches"])
 def test_two_agents_who_do_not_keep_their_inventions(method: str) -> None:
     """The first word is invented in vain; the second meeting agrees if its hearer or its inventor has that word."""
     options = {"n_words": 4, "runs": 20_000, "seed": 2, "max_rounds": 1000, "method": method}
@@ -276,6 +285,8 @@ def test_one_word_from_single_words_is_consensus() -> None:
         ({"committed": [6, 5]}, "committed = [6, 5]: expected at most n_agents = 10"),
         ({"committed": {2: 1}}, "committed = {2: 1}: expected words from 0 to 1"),
         ({"committed": 3}, "committed = 3: expected 2 numbers of agents"),
+        ({"stores_invented": "no"}, "stores_invented = 'no': expected True or False"),
+        ({"p_invented": 1.5}, "p_invented = 1.5: expected a probability"),
         ({"rule": "speaker"}, "rule = 'speaker': expected one of 'both', 'listener'"),
         ({"initial": "full"}, "initial = 'full': expected 'empty' or 'even'"),
         ({"initial": "even", "committed": [1, 0]}, "initial = 'even': expected 9 agents to be a multiple of 2 words"),
