@@ -60,7 +60,8 @@ def models_of(real: RealPopulations) -> list[str]:
 def by_round(real: RealPopulations, runs: pd.DataFrame, rounds: int, words: Sequence[str] = ()) -> np.ndarray:
     """The success rate, or the shares of words said, in each N interactions: (run, round), or (run, round, word).
 
-    A run that agreed keeps what it had in its last interactions, 72 or 3N; NaN after one that was stopped for its length.
+    A run that agreed keeps what it had in its last 72 (or 3N) interactions; NaN after one that was stopped for its
+    length.
     """
     assert real.events is not None
     events = dict(iter(real.events[real.events["run"].isin(runs["run"])].groupby("run")))
