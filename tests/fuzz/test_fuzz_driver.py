@@ -89,6 +89,7 @@ def test_faults_are_found(case, what, options):
     assert fuzz(refuses, 3) == [], "the next case is not blamed"
 
 
+@pytest.mark.slow
 def test_what_is_allowed_is_no_fault():
     assert fuzz(computes, 3, allowed=()) == [], "compiled code runs in the worker"
     assert fuzz(raises, 3, allowed=(IndexError,)) == []

@@ -91,6 +91,7 @@ def test_accuracy_peaks_at_16_agents_and_failures_are_counted(study: Study):
     assert wrong[0] == 0.3 and wrong[1:].max() < 0.1 and (polarized[1:] > wrong[1:]).all()
 
 
+@pytest.mark.slow
 def test_the_broadcast_table_does_not_rise_to_the_printed_accuracy(study: Study):
     found = figure_4.teams(study)
     mean = found["measured"].mean("number").values
@@ -222,6 +223,7 @@ def test_figure_5_has_both_observers_and_the_fit(study: Study, monkeypatch: pyte
     assert (peaks > 0.14).all() and measured.attrs["rival"] == "Austria", "mass at both ends, as in the paper"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("draw", "rows", "columns"), [("draw_figure_6", 2, 2), ("draw_figure_8", 4, 3)])
 def test_the_memory_probe_has_a_panel_for_each_condition(draw: str, rows: int, columns: int):
     axes = np.reshape(getattr(memory_probe, draw)(made_up_probe()).axes, (rows, columns))

@@ -153,6 +153,7 @@ def test_the_questionnaire_has_what_the_society_did(study: Study):
     assert sorted(bar.get_width() for bar in bars) == sorted(found["pairs"].sum("agent").values)
 
 
+@pytest.mark.slow
 def test_items_are_drawn(study: Study, tmp_path: Path):
     entries = _publish.publish(chosen(["003"], ["1", "4", "C2", "E1"]), study, tmp_path, say=lambda line: None)
     assert [entry.item.number for entry in entries if entry.reason] == ["1"]

@@ -155,6 +155,7 @@ def test_many_rounds_and_long_names(command, policies, tmp_path):
     assert f"wrote {long / 'check.nc'}" in out
 
 
+@pytest.mark.slow
 def test_a_solution_of_several_models_gives_a_figure_for_each(command, tmp_path):
     stack = random_policy(1).expand_dims(model=["m", "n"]).assign_coords(model=["m", "n"])
     meanfield.save(stack, tmp_path / "two.nc")

@@ -45,6 +45,7 @@ def test_no_filter_acted_and_little_mass_is_captured(gallery):
     assert len(policy_warnings(found)) == (found["warning"] != "").sum()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("unchecked_types")
 def test_the_table_of_the_document(gallery):
     """Every number of it, to the digits shown."""

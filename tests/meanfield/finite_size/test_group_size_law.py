@@ -43,6 +43,7 @@ def test_kappa_of_a_published_policy_and_what_follows_from_it(published):
     assert ndtr(kappa * np.sqrt(law["n_critical"].item())) == pytest.approx(0.9, abs=1e-12)
 
 
+@pytest.mark.slow
 def test_relabelling_the_words_changes_nothing_but_their_order():
     ours, theirs = group_size_law(majority(0.6)), group_size_law(relabelled(majority(0.6), [1, 0]))
     assert ours["kappa"].item() == pytest.approx(theirs["kappa"].item(), rel=1e-6)

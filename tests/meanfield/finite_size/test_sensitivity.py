@@ -79,6 +79,7 @@ def test_derivatives_are_those_of_central_differences(length, dense, what, monke
         assert abs(along(result, direction, "direct") / difference - 1) > 0.1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 42])
 def test_complex_eigenvalues(seed):
     policy, what = random_policy(seed, 2, 3, 0.5), {"of": "eigenvalue", "fixed_point": 0}

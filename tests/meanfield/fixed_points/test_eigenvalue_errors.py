@@ -61,6 +61,7 @@ def errors_of_planted(number, seed):
     return true, reported
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("unchecked_types")
 def test_planted_eigenvalues_are_within_the_reported_error():
     true, reported = errors_of_planted(40, seed=1)
@@ -116,6 +117,7 @@ def test_eigenvalues_of_the_battery_agree_with_the_whole_matrix_in_2000_bits(num
         assert abs(found.values[0].real + 1 - exact) <= found.errors[0] + 1e-15, family
 
 
+@pytest.mark.slow
 def test_the_bound_covers_an_inexact_composition():
     """Fixed points are known to 1e-12: what that does to their eigenvalues is part of the error."""
     for _, policy in battery(14, 2, 3):

@@ -230,6 +230,7 @@ def test_solutions_and_fixed_points_read_back_from_files(tmp_path):
         xr.testing.assert_identical(meanfield.load(tmp_path / f"{name}.nc"), result)
 
 
+@pytest.mark.slow
 def test_simulated_protocol_follows_the_solution():
     """Infected among 20 runs of 20,000 agents. Linear noise has N·Var(I/N) = 1.03 at its largest, and 2,000 runs of
     2,000 agents 1.04, so the mean has σ ≤ 0.0016; the bias is of order 1/N. Accepted: 5.6σ at each of 12 times.
@@ -559,6 +560,7 @@ def test_what_the_error_covers_is_marginal():
     assert stability(1e-9, 1e-10, least=0.0) == "unstable"
 
 
+@pytest.mark.slow
 def test_error_of_an_eigenvalue_is_no_smaller_than_it_is():
     """Near the threshold eigenvalues are ±(β - γ), and a root is known to its residual over that."""
     for recovery in (2.0 + 1e-5, 2.0 - 1e-5):

@@ -128,6 +128,7 @@ def test_the_answer_to_a_prompt_depends_on_nothing_else(case):
     np.testing.assert_allclose(scored(case.backend, asked, case.words[::-1]), log_p[:, ::-1], atol=2e-5)
 
 
+@pytest.mark.slow
 def test_what_is_generated_has_the_probabilities_that_are_scored(case):
     asked = case.prompts()[:3]
     probability = np.exp(scored(case.backend, asked, case.words))

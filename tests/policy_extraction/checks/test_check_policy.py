@@ -68,6 +68,7 @@ def test_the_published_filter_is_found_and_only_that(published):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("memory_length", [3, 5])
 @pytest.mark.parametrize("top_p", [0.8, 0.9, 0.95])
 @pytest.mark.parametrize("floor", [0.0, FLOOR])

@@ -227,6 +227,7 @@ def test_another_law_of_one_presentation_order_is_found_out(policy):
     assert run(policy, first_option).attrs["agrees"] == 0
 
 
+@pytest.mark.slow
 def test_an_order_that_answers_seldom_weighs_as_much_as_the_other():
     """Discarded answers are generated again with the same presentation order."""
 

@@ -171,6 +171,7 @@ def test_models_of_their_own_uptake_are_told_apart_by_literal_uptake_only() -> N
     np.testing.assert_allclose(fit["uptake_interval"], [[0.81, 1], [0.45, 1]], atol=5e-3)
 
 
+@pytest.mark.slow
 def test_intervals_have_their_likelihood() -> None:
     """At the ends of an interval the best fit is worse by χ²/2, as found by a search of another kind."""
     table = table_of(GAMMAS, 0.9, 12, np.random.default_rng(1))

@@ -180,6 +180,7 @@ def test_both_norms_are_found_where_solutions_end(seed: int, behaviour: str) -> 
         assert float(abs(points["composition"] - end).max("state").min()) < 1e-6
 
 
+@pytest.mark.slow
 def test_a_norm_that_only_some_can_take_is_partial() -> None:
     """Unwilling agents refuse it; those who like the other standard have none, or the other one."""
     base = default_operations()

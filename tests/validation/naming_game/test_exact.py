@@ -327,6 +327,7 @@ def test_other_conventions_have_the_exact_law(convention: str) -> None:
     assert consensus_p(simulation, exact_consensus_round(exact, 12, CONVENTIONS["004"])) < ALPHA
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", [VOTER, STRONG_A, STUBBORN, THREE_WORDS, TWO_REMEMBERED])
 def test_simulated_runs_end_where_they_should(policy) -> None:
     n, runs = 4, 20_000

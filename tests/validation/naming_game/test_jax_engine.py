@@ -99,6 +99,7 @@ def test_pairs_are_uniform_and_never_the_same_agent() -> None:
     assert chisquare(different, skewed / skewed.sum() * different.sum()).pvalue < ALPHA
 
 
+@pytest.mark.slow
 def test_random_numbers_belong_to_run_and_interaction() -> None:
     runs = jnp.arange(6, dtype=jnp.uint32)
     agents, bits = DRAW(KEY, runs, jnp.uint64(2**32 - 3), 8, 24)

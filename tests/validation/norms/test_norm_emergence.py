@@ -368,6 +368,7 @@ def test_threshold_against_a_scan(tipping_threshold: xr.Dataset) -> None:
     assert late["fraction"][-1] == 0.9
 
 
+@pytest.mark.slow
 def test_threshold_by_symmetry() -> None:
     """Where ordinary agents are evenly split, entrepreneurs must outnumber their opponents, soon and late."""
     split = [agent for agent in AGENTS if agent.name.split()[0] in ("Sam", "Tom")]

@@ -361,6 +361,7 @@ def test_epochs_of_too_few_collisions_fail(hazard: float, monkeypatch: pytest.Mo
     assert chi_square_p(final_counts(start), law) < ALPHA
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("length", [2, pytest.param(3, marks=SLOW), 12])
 def test_absorption_between_epochs_has_the_exact_law(length: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Epochs of 2 and of 3 while 5 and 7 agents are outside the group, batches from then on; 12 are never safe."""
