@@ -1,1 +1,1 @@
-"""Figures and tables of the papers: each script reads results from files and computes nothing new."""
+"""Figures and tables of the papers: items of each paper, which simulate what they need, and scripts that read files."""
