@@ -51,16 +51,17 @@ def _minority(study: Study, real: RealPopulations, model: str, old: str) -> xr.D
     if runs.empty:
         return None
     numbers = sorted({*runs["n_committed"]})
-    # Runs of Llama 3 were cut before 30 rounds: their last whole round, or the one that was begun
-    rounds = min(ROUNDS, -(-int(runs["interactions"].max()) // size))
+    over = (runs["success_last_3N"] >= SUCCESS) & (runs["majority_word_last_3N"] == new)
+    # Runs of Llama 3 that did not flip were cut before 30 rounds
+    cut = max(runs["interactions"].to_numpy()[~over.to_numpy()], default=np.inf)
+    rounds = int(min(ROUNDS, np.ceil(cut / size)))
+    runs = runs.assign(flips=over & (runs["interactions"] <= rounds * size))
     share = np.full((size, ROUNDS), np.nan)
     flipped, tried = np.full(size, np.nan), np.zeros(size, dtype=int)
     for number in numbers:
         some = runs[runs["n_committed"] == number]
         share[number] = by_round(real, some, ROUNDS, [new])[..., 0].mean(0)
-        over = (some["success_last_3N"] >= SUCCESS) & (some["majority_word_last_3N"] == new)
-        over &= some["interactions"] <= rounds * size
-        flipped[number], tried[number] = float(over.mean()), len(some)
+        flipped[number], tried[number] = float(some["flips"].mean()), len(some)
     policy = estimated_policy(real, model, f"{STRONG} {WEAK}", memory)
     tested = study.kept(
         f"minority_{model}_{new}",

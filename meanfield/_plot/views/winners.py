@@ -14,26 +14,25 @@ from meanfield._plot.scales import show_shares
 from meanfield._plot.words import PALETTE, model_name
 
 WIDTH = 0.8
+MOST_NAMED = 3  # words in a label
 
 
 @draws("winners", view="share", by=())
 def share(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The share of runs that agree on each word, with Wilson intervals; conditions side by side."""
     (dim,) = part["word"].dims
-    several = len({*part["options"].values}) > 1
-    conditions = [
-        f"{model_name(str(model))}, {_words(options) if several else ''}H = {length}, N = {size}: {runs} runs"
-        for model, options, length, size, runs in zip(
-            *(part[name].values for name in ("model", "options", "memory_length", "n_agents", "runs")), strict=True
-        )
-    ]
+    columns = ("model", "options", "memory_length", "n_agents", "runs")
+    conditions = list(zip(*(part[name].values.tolist() for name in columns), strict=True))
     names = list(dict.fromkeys(conditions))
+    several = len({*part["options"].values}) > 1
     words = sorted({*part["word"].values.astype(str)})
     width = WIDTH / len(names)
     for place, name in enumerate(names):
-        one = part.isel({dim: np.array(conditions) == name})
+        one = part.isel({dim: [condition == name for condition in conditions]})
+        model, options, length, size, runs = name
+        label = f"{model_name(model)}, {_words(options) if several else ''}H = {length}, N = {size}: {runs} runs"
         x = np.array([words.index(str(word)) for word in one["word"].values]) + (place - (len(names) - 1) / 2) * width
-        axes.bar(x, one["share"], **{"width": width, "color": PALETTE[place % len(PALETTE)], "label": name, **style})
+        axes.bar(x, one["share"], **{"width": width, "color": PALETTE[place % len(PALETTE)], "label": label, **style})
         error_bars(axes, x, one["share"], one["low"], one["high"], fmt="none", ecolor="0.2", elinewidth=0.8)
     axes.set_xticks(range(len(words)), words)
     axes.set_xlabel("word")
@@ -41,4 +40,5 @@ def share(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -
 
 
 def _words(options: str) -> str:
-    return f"W = {options.count('_') + 1}, "
+    words = options.split("_")
+    return f"{{{', '.join(words)}}}, " if len(words) <= MOST_NAMED else f"W = {len(words)}, "

@@ -47,4 +47,9 @@ def test_winners_are_bars_with_intervals():
     (segments,) = [collection.get_segments() for collection in axes.collections]
     np.testing.assert_allclose([segment[:, 1] for segment in segments], table[["low", "high"]])
     assert axes.get_legend().get_texts()[0].get_text() == "Llama 3 70B, H = 5, N = 24: 3 runs"
+    pairs = pd.concat([runs(("M", 1.0)).assign(options=options) for options in ("M Q", "M Y")])
+    axes = meanfield.plot(winners(pairs), plt.figure().add_subplot())
+    labels = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert labels == [f"Llama 3 70B, {{{words}}}, H = 5, N = 24: 1 runs" for words in ("M, Q", "M, Y")]
+    assert len({round(bar.get_x(), 6) for bar in axes.patches}) == 2, "beside each other"
     plt.close("all")
