@@ -257,7 +257,7 @@ def draw_stability(found: xr.Dataset) -> Figure:
 CRITICAL = (
     "The models at hand. Measured is the smallest tried number from which on half or more of the real runs flip; the "
     "paper does not say what fraction it asks for. A flip counts within 30 rounds, as in [001] Methods; runs of Llama "
-    "3 were cut after 21. With Llama 3.1 five of ten runs flip so with 4 committed agents, three with 6, three with 8 "
+    "3 were cut after 21. With Llama 3.1 five of ten runs flip so with 4 committed agents, three with 6, two with 8 "
     f"and eight with 10. Simulated: {RUNS} populations of the estimated policy for each number, equally long. For "
     "large N the critical mass is the fold of the rate equation; the policy estimated for Llama 3.1 has one attractor "
     "(96 % M) and no fold."
