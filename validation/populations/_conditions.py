@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -48,6 +48,10 @@ class Condition:
     @property
     def committed(self) -> dict[str, int]:
         return {self.committed_word: self.n_committed} if self.committed_word else {}
+
+    def of(self, runs: np.ndarray) -> Condition:
+        """With those of its runs whose index is among `runs`."""
+        return replace(self, runs=self.runs[self.runs.index.isin(runs)])
 
     def stop(self, longest: int) -> Stop:
         return Stop(self.rule.window, self.rule.successes, longest)

@@ -65,21 +65,23 @@ def empirical_policy(counts: pd.DataFrame, *, words: Sequence[str] | None = None
     meanfield.make_policy : from known probabilities
     """
     one, options = single_table(counts, words)
-    length = int(one["memory_length"].iloc[0])
-    space = tabulable_space(len(options), length)
-    n = choice_table(one, options, space)
+    space = tabulable_space(len(options), int(one["memory_length"].iloc[0]))
+    return estimated_policy(choice_table(one, options, space), options, space, str(one["model"].iloc[0]))
+
+
+def estimated_policy(n: np.ndarray, words: Sequence[str], space: MemorySpace, model: str) -> xr.Dataset:
+    """The policy of `empirical_policy` from counts (state, word)."""
     alpha, recent, short = _posterior(n, space)
-    model = str(one["model"].iloc[0])
     attrs = {
         "estimator": "hierarchical Dirichlet back-off to memories without their oldest interaction",
         "concentrations": "maximum of the marginal likelihood times a log-normal prior (empirical Bayes)",
         "choices": int(n.sum()),
         "states_seen": int((n.sum(1) > 0).sum()),
     }
-    policy = make_policy(alpha / alpha.sum(1, keepdims=True), options, model=model, attrs=attrs)
+    policy = make_policy(alpha / alpha.sum(1, keepdims=True), words, model=model, attrs=attrs)
     policy["alpha"] = (("state", "word"), alpha, {"long_name": "posterior counts (Dirichlet)", "units": "1"})
     policy["observed"] = ("state", n.sum(1).astype(int), {"long_name": "choices seen in the state", "units": "1"})
-    policy = policy.assign_coords(length=np.arange(length + 1))
+    policy = policy.assign_coords(length=np.arange(space.memory_length + 1))
     for name, values in (("concentration_recent", recent), ("concentration_short", short)):
         policy[name] = ("length", values, {"long_name": "Dirichlet concentration", "units": "1"})
     return policy
@@ -117,11 +119,18 @@ def sample_policies(policy: xr.Dataset, n: int, seed: int) -> list[xr.Dataset]:
 
 def tabulable_space(n_words: int, memory_length: int) -> MemorySpace:
     """The memory space; InputError if it has more states than a table can hold."""
-    space = MemorySpace(n_words, memory_length)
-    if space.n_states > MOST_STATES:
-        have = f"{n_words} words with memory_length = {memory_length} have {space.n_states:,} memory states"
-        raise InputError(f"{have}: expected at most {MOST_STATES:,}, more cannot be tabulated")
-    return space
+    if reason := why_not_tabulable(n_words, memory_length):
+        raise InputError(reason)
+    return MemorySpace(n_words, memory_length)
+
+
+def why_not_tabulable(n_words: int, memory_length: int) -> str:
+    """'' if a table can hold all memory states."""
+    n_states = MemorySpace(n_words, memory_length).n_states
+    if n_states <= MOST_STATES:
+        return ""
+    have = f"{n_words} words with memory_length = {memory_length} have {n_states:,} memory states"
+    return f"{have}: expected at most {MOST_STATES:,}, more cannot be tabulated"
 
 
 def _draw(alpha: np.ndarray, random: np.random.Generator) -> np.ndarray:

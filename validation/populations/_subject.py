@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from meanfield import InputError, make_policy, words_of
+from meanfield import make_policy, words_of
 from meanfield.toolbox import LARGEST_SEED, wilson_interval
 from validation.naming_game._stopped_runs import Ends, play_real_runs
 from validation.populations._conditions import EXPERIMENTS, PAPERS_SUCCESS_RATE, Condition, conditions, with_lengths
-from validation.populations._empirical_policy import empirical_policy, sample_policies, tabulable_space
+from validation.populations._empirical_policy import sample_policies
 from validation.populations._statistics import distribution_test, outcome_test
 
 AGREES, DISAGREES, TOO_FEW = "agrees", "disagrees", "too few data"
@@ -46,27 +46,19 @@ class _Played(NamedTuple):
 class Subject:
     """A model with its options and memory length, which all its experiments share."""
 
-    def __init__(self, subject: tuple[str, str, int], choices: pd.DataFrame, options: Options) -> None:
+    def __init__(self, subject: tuple[str, str, int], policy: xr.Dataset | str, options: Options) -> None:
+        """`policy` is an empirical one, or the reason why there is none."""
         self.model, words, self.memory_length = subject
         self.words = tuple(words.split("_"))
         self.options = options
         # Policies of one folder have streams of their own, whatever else is in it.
         self.seed = (options.seed + zlib.crc32("\0".join(map(str, subject)).encode())) % (LARGEST_SEED + 1)
-        self.unknown = self._why_unknown(choices)
-        self.policies = [] if self.unknown else self._draw_policies(choices)
+        self.unknown = policy if isinstance(policy, str) else ""
+        drawn = [] if isinstance(policy, str) else sample_policies(policy, options.draws, self.seed)
+        self.policies = [_sharpened(one, options.sharpness) for one in drawn]
 
-    def _why_unknown(self, choices: pd.DataFrame) -> str:
-        try:
-            tabulable_space(len(self.words), self.memory_length)
-        except InputError as error:
-            return f"{error}"
-        return "" if len(choices) else "no choices were counted"
-
-    def _draw_policies(self, choices: pd.DataFrame) -> list[xr.Dataset]:
-        drawn = sample_policies(empirical_policy(choices), self.options.draws, self.seed)
-        return [_sharpened(policy, self.options.sharpness) for policy in drawn]
-
-    def rows(self, real: pd.DataFrame) -> list[Row]:
+    def rows(self, real: pd.DataFrame, tested: np.ndarray | None = None) -> list[Row]:
+        """Tests of the runs whose index is in `tested` (default: all); all of them tell when runs stop."""
         rows = []
         for experiment in (e for e in EXPERIMENTS if e in set(real["experiment"])):
             runs = with_lengths(real[real["experiment"] == experiment])
@@ -79,13 +71,16 @@ class Subject:
                     "n_agents": int(part["n_agents"].iloc[0]),
                     "initial_consensus": part["initial_consensus"].iloc[0],
                 }
-                rows += [where | row for row in self._tests(experiment, part)]
+                found = conditions(part, self.options.window)
+                if tested is not None:
+                    found = [kept for one in found if len((kept := one.of(tested)).runs)]
+                rows += [where | row for row in self._tests(experiment, found)] if found else []
         return rows
 
-    def _tests(self, experiment: str, real: pd.DataFrame) -> list[Row]:
+    def _tests(self, experiment: str, real: list[Condition]) -> list[Row]:
         if self.unknown:
-            return [_line("winner", len(real), TOO_FEW, note=self.unknown)]
-        played = [self._play(condition) for condition in conditions(real, self.options.window)]
+            return [_line("winner", sum(len(condition.runs) for condition in real), TOO_FEW, note=self.unknown)]
+        played = [self._play(condition) for condition in real]
         rules = " or ".join(sorted({p.condition.rule.text for p in played}))
         rows = []
         if experiment != "committed":

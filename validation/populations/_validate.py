@@ -6,6 +6,7 @@ import os
 
 import numpy as np
 import pandas as pd
+import xarray as xr
 from tqdm.auto import tqdm
 
 import meanfield
@@ -13,7 +14,7 @@ from meanfield import InputError
 from meanfield.datasets import RealPopulations
 from meanfield.toolbox import LARGEST_SEED, check_level, real_number, whole_number
 from validation.populations._conditions import SUBJECT, option_key, read_runs
-from validation.populations._empirical_policy import check_columns
+from validation.populations._empirical_policy import check_columns, empirical_policy, why_not_tabulable
 from validation.populations._subject import AGREES, DISAGREES, TOO_FEW, Options, Row, Subject
 
 
@@ -92,10 +93,19 @@ def validate(
     groups = list(table.groupby(SUBJECT, sort=True))
     for subject, real in tqdm(groups, desc="real populations", unit="policy", disable=not progress, leave=False):
         choices = counts[(counts[SUBJECT] == list(subject)).all(axis=1)]
-        rows += Subject(subject, choices, options).rows(real)
+        rows += Subject(subject, _policy(choices), options).rows(real)
     result = pd.DataFrame(rows)
     result.attrs = {"kind": "real_populations", **options._asdict()}
     return result
+
+
+def _policy(choices: pd.DataFrame) -> xr.Dataset | str:
+    """The policy that was estimated, or why there is none."""
+    if choices.empty:
+        return "no choices were counted"
+    if reason := why_not_tabulable(len(choices["options"].iloc[0].split("_")), int(choices["memory_length"].iloc[0])):
+        return reason
+    return empirical_policy(choices)
 
 
 def _read_counts(counts: pd.DataFrame) -> pd.DataFrame:
