@@ -35,9 +35,21 @@ def runs_table(runs: Sequence[RealRun]) -> pd.DataFrame:
                 "file": run.file,
                 "committed_agents": " ".join(map(str, run.committed)),
                 "converged": run.converged,
+                "agreed_at_end": _last_streak(run.said[:, 0] == run.said[:, 1]),
+                "agreed_at_most": _longest_streak((run.said[:, 0] == run.said[:, 1]) & (run.said[:, 0] != run.initial)),
             }
         )
     return pd.DataFrame(rows)
+
+
+def _last_streak(success: np.ndarray) -> int:
+    failures = np.flatnonzero(~success)
+    return len(success) - 1 - int(failures[-1]) if len(failures) else len(success)
+
+
+def _longest_streak(success: np.ndarray) -> int:
+    failures = np.flatnonzero(~success)
+    return int(np.diff(failures, prepend=-1, append=len(success)).max()) - 1
 
 
 def events_table(runs: Sequence[RealRun]) -> pd.DataFrame:

@@ -24,7 +24,7 @@ from validation.naming_game._kernel import draw_word
 from validation.naming_game._roster import make_cast, start_composition
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, order=True)
 class Stop:
     """When a run stops.
 

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 from meanfield.toolbox import lazy_door
 
 if TYPE_CHECKING:
+    from validation.populations._cross_validation import choice_scores as choice_scores
+    from validation.populations._cross_validation import cross_validate as cross_validate
     from validation.populations._empirical_policy import empirical_policy as empirical_policy
     from validation.populations._empirical_policy import sample_policies as sample_policies
     from validation.populations._microscopic_bias import individual_bias as individual_bias

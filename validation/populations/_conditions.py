@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -18,12 +18,14 @@ EXPERIMENTS = ("from_empty", "from_consensus", "committed")
 NUMBERS = ("memory_length", "n_agents", "n_committed", "interactions", "success_last_3N", "majority_share_last_3N")
 # More than any experiment has had, since all of it is simulated.
 RANGES = {"memory_length": (1, 1000), "n_agents": (2, 10**5), "n_committed": (0, 10**5), "interactions": (1, 10**8)}
+RANGES |= {"agreed_at_end": (0, 10**8), "agreed_at_most": (0, 10**8)}
 TEXTS = ("model", "experiment", "options", "initial_consensus", "committed_word", "majority_word_last_3N")
 SUBJECT = ["model", "options", "memory_length"]  # what has a policy of its own
 CONDITION = ["experiment", "n_agents", "initial_consensus", "committed_word", "n_committed"]
 STANDARD_WINDOW = 72  # interactions: the 3N of the papers' populations of N = 24
 PAPERS_SUCCESS_RATE = 0.95
 MOST_ROUNDS = 1000
+STREAK, MOST = "agreed_at_end", "agreed_at_most"  # columns that runs in order have
 
 
 class Rule(NamedTuple):
@@ -36,25 +38,30 @@ class Rule(NamedTuple):
 
 @dataclass(frozen=True)
 class Condition:
-    """Runs of one policy under equal conditions. `runs` has the columns of the table, `longest` and `stopped`."""
+    """Runs of one policy under equal conditions.
+
+    `runs` has the columns of the table, whether a run `stopped` by itself, its `longest` length, and its `rule`.
+    """
 
     n_agents: int
     initial: str | None
     committed_word: str | None
     n_committed: int
-    rule: Rule
     runs: pd.DataFrame
 
     @property
     def committed(self) -> dict[str, int]:
         return {self.committed_word: self.n_committed} if self.committed_word else {}
 
+    @property
+    def stops(self) -> list[Stop]:
+        """When each run stops."""
+        rules = zip(self.runs["rule"], self.runs["longest"], strict=True)
+        return [Stop(rule.window, rule.successes, int(longest)) for rule, longest in rules]
+
     def of(self, runs: np.ndarray) -> Condition:
         """With those of its runs whose index is among `runs`."""
         return replace(self, runs=self.runs[self.runs.index.isin(runs)])
-
-    def stop(self, longest: int) -> Stop:
-        return Stop(self.rule.window, self.rule.successes, longest)
 
 
 def read_runs(runs: pd.DataFrame) -> pd.DataFrame:
@@ -76,6 +83,8 @@ def read_runs(runs: pd.DataFrame) -> pd.DataFrame:
         table[column] = _numbers(table[column], column)
     for column in TEXTS:
         table[column] = table[column].fillna("").astype(str)
+    for column in {STREAK, MOST} & set(table.columns):
+        table[column] = _numbers(table[column], column)
     _check_words(table)
     table["options"] = [option_key(options, " ") for options in table["options"]]
     return table
@@ -89,39 +98,79 @@ def option_key(options: str, separator: str) -> str:
 def with_lengths(runs: pd.DataFrame) -> pd.DataFrame:
     """Runs of one experiment of one policy, with their greatest lengths (`longest`) and whether they `stopped` before.
 
-    Runs that end at a fixed length, or in the agreement they started from, did not stop by themselves. The others could
-    have gone on to the greatest fixed length, or to the 1,000 rounds of [004] if a run under the same condition was
-    longer.
+    Runs that end at a fixed length, or in the agreement they started from, did not stop by themselves. Runs in order
+    stopped by themselves if they ended after a number of successes in a row that is a usual one, or that of others.
+    The others could have gone on to the greatest length at which a run under the same condition, or else of the same
+    N, did not stop; or to the 1,000 rounds of [004] if a run under the same condition was longer.
     """
-    fixed = _fixed_lengths(runs)
-    censored = runs["interactions"].isin(fixed) | (runs["majority_word_last_3N"] == runs["initial_consensus"])
-    cut = max(fixed, default=0)
-    uncut = runs.groupby(CONDITION)["interactions"].transform("max").to_numpy() > cut
-    possible = np.where(uncut, np.maximum(MOST_ROUNDS * runs["n_agents"], runs["interactions"]), cut)
-    return runs.assign(stopped=~censored, longest=np.where(censored, runs["interactions"], possible))
+    # Where several ended without agreement at one length, the runs did not choose it
+    failed = (runs["success_last_3N"] < 1).groupby([runs["n_agents"], runs["interactions"]]).transform("sum")
+    censored = (failed > 1) | (runs["majority_word_last_3N"] == runs["initial_consensus"])
+    by_streak = ~censored & _after_a_usual_streak(runs, ~censored)
+    if by_streak.any():
+        censored = ~by_streak
+    cut = runs["interactions"].where(censored)
+    possible = cut.groupby([runs[name] for name in CONDITION]).transform("max")
+    possible = possible.fillna(cut.groupby(runs["n_agents"]).transform("max")).fillna(0)
+    uncut = runs.groupby(CONDITION)["interactions"].transform("max") > possible
+    possible = possible.where(~uncut, np.maximum(MOST_ROUNDS * runs["n_agents"], runs["interactions"]))
+    longest = np.where(censored, runs["interactions"], possible).astype(int)
+    return runs.assign(stopped=~censored, longest=longest, by_streak=by_streak)
 
 
-def _fixed_lengths(runs: pd.DataFrame) -> list[int]:
-    """Lengths at which more than one run ended without agreement, so the runs did not choose them."""
-    lengths = runs.loc[runs["success_last_3N"] < 1, "interactions"].value_counts()
-    return [int(length) for length in lengths.index[lengths > 1]]
+def _after_a_usual_streak(runs: pd.DataFrame, among: pd.Series) -> pd.Series:
+    """Whether each run ended after as many successes in a row as is usual, or as another one among these."""
+    if STREAK not in runs:
+        return pd.Series(False, index=runs.index)
+    streak = runs[STREAK]
+    shared = streak.where(among).duplicated(keep=False) & (streak >= runs["n_agents"])
+    return shared | (streak == STANDARD_WINDOW) | (streak == ROUNDS_AVERAGED * runs["n_agents"])
 
 
 def conditions(runs: pd.DataFrame, window: int | None) -> list[Condition]:
-    """The conditions in runs `with_lengths` of equal size and start, each with the rule that stopped its runs."""
+    """The conditions in runs `with_lengths` of equal size and start, with the rule by which each run stops."""
     n_agents = int(runs["n_agents"].iloc[0])
-    usual = _rule(runs, window) or _never(n_agents)
+    rules = _rules if STREAK in runs and window is None else _rule_of_all
+    usual = rules(runs, window, _never(n_agents))
     found = []
     for _, group in runs.groupby(CONDITION, sort=True):
         initial, word, number = (group[column].iloc[0] for column in CONDITION[2:])
-        rule = _rule(group, window) or usual
-        found.append(Condition(n_agents, initial or None, word or None, int(number), rule, group))
+        told = rules(group, window, usual.mode()[0])
+        found.append(Condition(n_agents, initial or None, word or None, int(number), group.assign(rule=told)))
     return found
+
+
+def _rules(runs: pd.DataFrame, window: int | None, usual: Rule) -> pd.Series:
+    """The rule of each run in order: its successes in a row, if these stopped it, else what stopped most others.
+
+    A run that went on after as many successes in a row as stopped others stops never.
+    """
+    if not runs["by_streak"].any():
+        return _rule_of_all(runs, window, usual)
+    n_agents = int(runs["n_agents"].iloc[0])
+    most = int(runs.loc[runs["by_streak"], STREAK].mode()[0])
+
+    def rule(row: Any) -> Rule:
+        if row.by_streak:
+            return _streak_rule(row.agreed_at_end)
+        return _never(n_agents) if row.agreed_at_most >= most else _streak_rule(most)
+
+    return pd.Series([rule(row) for row in runs.itertuples()], index=runs.index)
+
+
+def _streak_rule(window: int) -> Rule:
+    return Rule(int(window), int(window), f"all of the last {window}")
 
 
 def _never(n_agents: int) -> Rule:
     described = ROUNDS_AVERAGED * n_agents
     return Rule(described, described + 1, "never")
+
+
+def _rule_of_all(runs: pd.DataFrame, window: int | None, usual: Rule) -> pd.Series:
+    """The one rule of runs that are known by their ends alone."""
+    rule = _rule(runs, window) or usual
+    return pd.Series([rule] * len(runs), index=runs.index)
 
 
 def _rule(runs: pd.DataFrame, window: int | None) -> Rule | None:
@@ -138,13 +187,13 @@ def _rule(runs: pd.DataFrame, window: int | None) -> Rule | None:
         agreed = (runs["majority_word_last_3N"] != runs["initial_consensus"]) & (runs["success_last_3N"] == 1)
         return _never(n_agents) if agreed.to_numpy().any() else None
     if window is not None:
-        return Rule(window, window, f"all of the last {window}")
+        return _streak_rule(window)
     if success.min() == 1:
         return Rule(described, described, "all of the last 3N")
     needed = int(np.ceil(PAPERS_SUCCESS_RATE * described))
     if ((success * described > needed - 0.5) & (success * described < needed + 1.5)).all():
         return Rule(described, needed, "95 % of the last 3N")
-    return Rule(STANDARD_WINDOW, STANDARD_WINDOW, f"all of the last {STANDARD_WINDOW}")
+    return _streak_rule(STANDARD_WINDOW)
 
 
 def _numbers(column: pd.Series, name: str) -> pd.Series:

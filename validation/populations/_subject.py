@@ -81,7 +81,7 @@ class Subject:
         if self.unknown:
             return [_line("winner", sum(len(condition.runs) for condition in real), TOO_FEW, note=self.unknown)]
         played = [self._play(condition) for condition in real]
-        rules = " or ".join(sorted({p.condition.rule.text for p in played}))
+        rules = " or ".join(sorted({rule.text for p in played for rule in p.condition.runs["rule"]}))
         rows = []
         if experiment != "committed":
             rows.append(self._shares("winner", played, [_word_of(p) for p in played], len(self.words)))
@@ -98,16 +98,15 @@ class Subject:
         return rows
 
     def _play(self, condition: Condition) -> _Played:
-        """Each real run's greatest length is imitated as often as it occurs."""
+        """Each real run's rule and greatest length are imitated as often as they occur."""
         real = condition.runs
-        longest = np.resize(real["longest"].to_numpy(), self.options.runs)
+        stops = [condition.stops[k % len(real)] for k in range(self.options.runs)]
         parts: list[list[np.ndarray]] = []
         for k, policy in enumerate(self.policies):
             ends = []
-            for length in np.unique(longest):
-                number = k * self.options.runs + np.flatnonzero(longest == length)
+            for stop in sorted(set(stops)):
+                number = k * self.options.runs + np.flatnonzero([one == stop for one in stops])
                 seed = (self.seed + condition.n_committed) % (LARGEST_SEED + 1)
-                stop = condition.stop(int(length))
                 population = policy, condition.n_agents, condition.committed, condition.initial
                 ends.append(play_real_runs(*population, stop, seed, number))
             parts.append([np.concatenate(values) for values in zip(*ends, strict=True)])

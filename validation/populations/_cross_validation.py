@@ -1,0 +1,195 @@
+"""Real populations predicted from others: outcomes of runs, and single choices beside simple laws."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+from tqdm.auto import tqdm
+
+from meanfield import MemorySpace
+from meanfield.datasets import RealPopulations
+from meanfield.toolbox import LARGEST_SEED, check_level, whole_number
+from validation.populations._baselines import BASELINES, Law, tabulated_law
+from validation.populations._choices import Choices, choices_of, ordered_subjects
+from validation.populations._empirical_policy import estimated_policy, why_not_tabulable
+from validation.populations._folds import check_by, folds_of
+from validation.populations._subject import Options, Row, Subject
+
+POLICY = "policy"
+RESAMPLES = 4000
+
+
+def cross_validate(
+    populations: RealPopulations,
+    *,
+    by: str = "run",
+    folds: int = 2,
+    draws: int = 40,
+    runs: int = 100,
+    seed: int = 0,
+    level: float = 0.99,
+    window: int | None = None,
+    progress: bool = False,
+) -> pd.DataFrame:
+    """Predict real runs with policies estimated from the choices of other runs.
+
+    The runs of each model, options and memory length are dealt into folds. The policy that predicts a fold is estimated
+    (`empirical_policy`) from the choices in all other folds, and tested as in `validate`. Only what describes the
+    experiment comes from all runs: its conditions, and the rule and the lengths at which runs stop.
+
+    Parameters
+    ----------
+    populations
+        Runs in order, as from `meanfield.datasets.ai_norms(ordered=True)` or `meanfield.datasets.from_events`.
+    by
+        'run': the runs under each condition are dealt at random to `folds` folds. 'experiment': a fold is all runs of
+        an experiment (empty memories, a consensus or committed agents; their words and N), predicted from the others.
+    folds
+        ≥ 2.
+    draws, runs, seed, level, window, progress
+        As in `validate`.
+
+    Returns
+    -------
+    DataFrame as from `validate`, with `fold` and `known_choices`, the number of choices of which the policy was
+    estimated. The tests of a fold are valid on their own, so that a share 1 - level of all rows is expected to disagree
+    by chance; rows on the same runs depend on each other.
+
+    Raises
+    ------
+    InputError
+        If the runs are not in order, a table lacks a column or holds an impossible value, or a number is out of range.
+
+    See Also
+    --------
+    choice_scores : single choices instead of outcomes
+    report : a line a population
+    """
+    folds, seed = check_by(by, folds), whole_number("seed", seed, 0, LARGEST_SEED)
+    draws, runs = whole_number("draws", draws, 1), whole_number("runs", runs, 1)
+    window = None if window is None else whole_number("window", window, 1)
+    check_level(level)
+    options = Options(draws, runs, seed, level, window, 1.0)
+    rows: list[Row] = []
+    subjects = ordered_subjects(populations)
+    for subject, real, events in tqdm(subjects, desc="real populations", unit="policy", disable=not progress):
+        choices = choices_of(real, events)
+        for fold, tested in folds_of(real, by, folds, seed, "\0".join(map(str, subject))):
+            known = choices.of(~np.isin(choices.run, real["run"][tested]))
+            policy = _policy(known, subject[2], subject[0])
+            where = {"fold": fold, "known_choices": len(known.chosen)}
+            rows += [where | row for row in Subject(subject, policy, options).rows(real, real.index[tested].to_numpy())]
+    result = pd.DataFrame(rows)
+    result.attrs = {"kind": "real_populations", **options._asdict(), "by": by, "folds": folds}
+    return result
+
+
+def _policy(known: Choices, memory_length: int, model: str) -> xr.Dataset | str:
+    if reason := why_not_tabulable(len(known.words), memory_length):
+        return reason
+    if not len(known.chosen):
+        return "no choices were counted in other runs"
+    space = MemorySpace(len(known.words), memory_length)
+    return estimated_policy(known.counts(memory_length), known.words, space, model)
+
+
+def choice_scores(
+    populations: RealPopulations,
+    *,
+    by: str = "run",
+    folds: int = 2,
+    seed: int = 0,
+    level: float = 0.95,
+    progress: bool = False,
+) -> pd.DataFrame:
+    """Log-likelihood of single choices in runs that were held out, under the policy and under simpler laws.
+
+    Each law is estimated from the choices in all other folds: the policy (the mean of `empirical_policy`); constant
+    frequencies of the words; the policy with memories of the last interaction alone; the minimal naming game, whose
+    agents choose from their inventories; and the majority of the memory. The last two choose any word with a
+    probability that is estimated.
+
+    Parameters
+    ----------
+    populations, by, folds, progress
+        As in `cross_validate`.
+    seed
+        Of folds and intervals, 0 to 2^63 - 1.
+    level
+        Confidence of intervals.
+
+    Returns
+    -------
+    DataFrame with a row for each `model`, `pair`, `memory_length` and `law`: `runs` and `choices` held out;
+    `log_likelihood`, the mean of ln(probability of the choice made) in nats; `gain`, by which the policy's is greater;
+    and the intervals `low` to `high` and `gain_low` to `gain_high` of both, by bootstrap over runs. A law that the
+    space of memories is too large for has NaN.
+
+    Raises
+    ------
+    InputError
+        If the runs are not in order, a table lacks a column or holds an impossible value, or a number is out of range.
+
+    See Also
+    --------
+    cross_validate : outcomes of runs
+    """
+    folds, seed = check_by(by, folds), whole_number("seed", seed, 0, LARGEST_SEED)
+    check_level(level)
+    rows: list[Row] = []
+    subjects = ordered_subjects(populations)
+    for subject, real, events in tqdm(subjects, desc="choices", unit="policy", disable=not progress, leave=False):
+        choices = choices_of(real, events)
+        held_out = np.full((len(_laws(subject[2])), len(choices.chosen)), np.nan)
+        for _, tested in folds_of(real, by, folds, seed, "\0".join(map(str, subject))):
+            of_fold = np.isin(choices.run, real["run"][tested])
+            held_out[:, of_fold] = _scores(choices.of(~of_fold), choices.of(of_fold), subject[2])
+        where = {"model": subject[0], "pair": "/".join(choices.words), "memory_length": subject[2]}
+        rows += [where | row for row in _summaries(held_out, choices.run, list(_laws(subject[2])), level, seed)]
+    result = pd.DataFrame(rows)
+    result.attrs = {"kind": "choice_scores", "by": by, "folds": folds, "seed": seed, "level": level}
+    return result
+
+
+def _laws(memory_length: int) -> dict[str, Callable[[Choices], Law | None]]:
+    return {POLICY: tabulated_law(memory_length), **BASELINES}
+
+
+def _scores(known: Choices, held_out: Choices, memory_length: int) -> np.ndarray:
+    """Log-probabilities (law, choice); NaN where nothing is known or there is no such law."""
+    scores = np.full((len(_laws(memory_length)), len(held_out.chosen)), np.nan)
+    for k, law_of in enumerate(_laws(memory_length).values()):
+        if len(known.chosen) and (law := law_of(known)) is not None:
+            scores[k] = law(held_out)
+    return scores
+
+
+def _summaries(scores: np.ndarray, run: np.ndarray, laws: list[str], level: float, seed: int) -> list[Row]:
+    """Means over choices, with intervals over runs."""
+    scored = ~np.isnan(scores).all(0)
+    _, number = np.unique(run[scored], return_inverse=True)
+    n_runs = int(number.max(initial=-1)) + 1
+    sizes = np.bincount(number, minlength=n_runs)
+    sums = np.stack([np.bincount(number, weights=one[scored], minlength=n_runs) for one in scores])
+    weights = np.random.default_rng(seed).multinomial(n_runs, np.full(n_runs, 1 / max(n_runs, 1)), size=RESAMPLES)
+    with np.errstate(invalid="ignore"):
+        mean = sums.sum(1) / sizes.sum()
+        resampled = (weights @ sums.T / (weights @ sizes)[:, None]).T
+    rows: list[Row] = []
+    for k, law in enumerate(laws):
+        low, high = _interval(resampled[k], level)
+        gain_low, gain_high = _interval(resampled[0] - resampled[k], level)
+        counted = {"law": law, "runs": n_runs, "choices": int(scored.sum())}
+        values = {"log_likelihood": mean[k], "low": low, "high": high}
+        rows.append(counted | values | {"gain": mean[0] - mean[k], "gain_low": gain_low, "gain_high": gain_high})
+    return rows
+
+
+def _interval(values: np.ndarray, level: float) -> tuple[float, float]:
+    if np.isnan(values).any():
+        return np.nan, np.nan
+    low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2])
+    return float(low), float(high)
