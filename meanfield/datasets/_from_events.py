@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -25,15 +26,15 @@ def from_events(
     *,
     memory_length: int,
     words: Sequence[str] | None = None,
-    initial: str = "",
+    initial: str | Mapping[int, str] = "",
     committed: Mapping[int, str] | pd.DataFrame | None = None,
-    n_agents: int | None = None,
+    n_agents: int | Mapping[int, int] | None = None,
     model: str = "model",
 ) -> RealPopulations:
     """Runs in order from a table with a row for each interaction, of one model, words and memory length.
 
     Both players of an interaction say a word, and each remembers (own word, partner's word) of the last
-    `memory_length` of them. A table of several experiments is given in parts; `pandas.concat` joins their results.
+    `memory_length` of them.
 
     Parameters
     ----------
@@ -48,12 +49,12 @@ def from_events(
     words
         The options. Default: all words that were said, in alphabetical order.
     initial
-        The word in all memories at the start of each run; '' for empty memories.
+        The word in all memories at the start, '' for empty ones: in every run, or by run.
     committed
         Word by agent, for agents who say one word whatever they remember, in every run; or a DataFrame with the
         columns `run`, `agent` and `word`. All committed agents of a run have the same word.
     n_agents
-        N. Default: the number of agents who met anyone in the run or are committed.
+        N of every run, or by run. Default: the number of agents who met anyone in the run or are committed.
     model
         The model's name in the tables.
 
@@ -87,23 +88,24 @@ def from_events(
     memory_length = whole_number("memory_length", memory_length, 1, 1000)
     table = _checked(events)
     options = _options(table, words)
-    if initial and initial not in options:
-        raise InputError(f"initial = {initial!r}: expected '' or one of {', '.join(options)}")
+    numbers = np.sort(table["run"].unique())
+    initials, sizes = _by_run("initial", initial, numbers, ""), _by_run("n_agents", n_agents, numbers, None)
+    if strange := [word for word in initials.values() if word and word not in options]:
+        raise InputError(f"initial = {strange[0]!r}: expected '' or one of {', '.join(options)}")
     minorities = _minorities(committed, table, options)
     runs = []
-    for run, part in table.groupby("run", sort=True):
-        minority = minorities.get(int(run), {})  # type: ignore[arg-type]
-        _check_committed(int(run), part, minority)  # type: ignore[arg-type]
+    for run in numbers.tolist():
+        part, minority = table[table["run"] == run], minorities.get(run, {})
+        _check_committed(run, part, minority)
         for name in ("memory", "partner_memory"):
             if name in part:
-                _check_memories(part, name, memory_length, initial)
-        agents = _agents(part, minority, n_agents)
+                _check_memories(part, name, memory_length, initials[run])
+        agents = _agents(part, minority, sizes[run])
         players, said = part[["agent", "partner"]].to_numpy(), part[["said", "heard"]].to_numpy(str)
-        word = next(iter(minority.values()), "")
+        word, begin = next(iter(minority.values()), ""), initials[run]
         runs.append(
-            RealRun("", model, options, memory_length, agents, initial, tuple(minority), word, players, said, False)
+            RealRun("", model, options, memory_length, agents, begin, tuple(minority), word, players, said, False)
         )
-    numbers = np.sort(table["run"].unique())
     ends, ordered = runs_table(runs), events_table(runs)
     ends["run"] = numbers[ends["run"].to_numpy()]
     ordered["run"] = numbers[ordered["run"].to_numpy()]
@@ -154,6 +156,15 @@ def _options(table: pd.DataFrame, words: Sequence[str] | None) -> tuple[str, ...
     if unknown := [word for word in said if word not in options]:
         raise InputError(f"said = {unknown[0]!r}: expected one of {', '.join(options)}")
     return options
+
+
+def _by_run(name: str, given: Any, numbers: np.ndarray, default: Any) -> dict[int, Any]:
+    """The value of each run, of one for all runs or a mapping."""
+    if not isinstance(given, Mapping):
+        return dict.fromkeys(numbers.tolist(), given)
+    if strange := [run for run in given if run not in numbers]:
+        raise InputError(f"{name}: run = {strange[0]!r}: expected a run of the events")
+    return {run: given.get(run, default) for run in numbers.tolist()}
 
 
 def _minorities(

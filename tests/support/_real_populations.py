@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from meanfield import MemorySpace
-from meanfield.datasets import RealPopulations
+from meanfield.datasets import RealPopulations, from_events
 
 WORDS = ("A", "B")
 
@@ -25,8 +25,11 @@ def truth(strength=1.6, bias=0.4) -> np.ndarray:
     return np.stack([first, 1 - first], axis=1)
 
 
-def play(q, random, counts, longest, committed=0, initial=None, window=3 * N):
-    """One run as a person would write it, its choices added to `counts`; a row of runs.csv. Committed ones say B."""
+def play(q, random, counts, longest, committed=0, initial=None, window=3 * N, log=None):
+    """One run as a person would write it, its choices added to `counts`; a row of runs.csv. Committed ones say B.
+
+    Its interactions are added to the list `log`: agent, partner, said, heard.
+    """
     space = MemorySpace(2, 2)
     successors = space.successors()
     states = np.full(N, 0 if initial is None else space.consensus_state(WORDS.index(initial)))
@@ -39,6 +42,8 @@ def play(q, random, counts, longest, committed=0, initial=None, window=3 * N):
                 counts[states[agent], own] += 1
             states[agent] = successors[states[agent]] + 2 * own + partner
         said.append(words)
+        if log is not None:
+            log.append((*map(int, pair), *(WORDS[word] for word in words)))
         last = said[-window:]
         agreed = len(last) == window and all(a == b for a, b in last)
         if agreed and (initial is None or WORDS[np.bincount(np.ravel(last)).argmax()] != initial):
@@ -79,3 +84,19 @@ def populations(seed=0) -> RealPopulations:
     rows += [play(q, random, n, 300, initial="B") for _ in range(8)]
     rows += [play(q, random, n, 300, committed=c, initial="A") for c in (1, 2, 3, 4) for _ in range(6)]
     return RealPopulations(as_table(n), pd.DataFrame(rows))
+
+
+def ordered_populations(seed=0, q=None, runs=20, committed=(1, 2, 3, 4)) -> RealPopulations:
+    """Runs from empty memories, and fewer from consensus on A with agents committed to B, in order."""
+    random, q = np.random.default_rng(seed), truth() if q is None else q
+    plan = [(0, None, 100_000)] * runs + [(c, "A", 300) for c in committed for _ in range(-(-runs // 5))]
+    rows, initial, minority = [], {}, []
+    for run, (c, begin, longest) in enumerate(plan):
+        log: list = []
+        play(q, random, np.zeros(q.shape), longest, c, begin, log=log)
+        rows += [(run, step, *one) for step, one in enumerate(log)]
+        initial[run] = begin or ""
+        minority += [(run, agent, "B") for agent in range(c)]
+    events = pd.DataFrame(rows, columns=["run", "step", "agent", "partner", "said", "heard"])
+    told = pd.DataFrame(minority, columns=["run", "agent", "word"])
+    return from_events(events, memory_length=2, words=WORDS, initial=initial, committed=told, n_agents=N)
