@@ -77,12 +77,13 @@ def _number(name: str, text: str) -> int | float:
     raise InputError(f"{name} = {text!r}: expected numbers, as in 24,100,400 or 0:60:0.5 for first:last:step")
 
 
-def _numbers(name: str, given: Sequence[str]) -> list[int | float]:
-    numbers = []
+def numbers(name: str, given: Sequence[str]) -> list[int | float]:
+    """Of texts with commas, or first:last:step."""
+    found = []
     for part in _parts(given):
         first, *rest = [_number(name, text) for text in part.split(":")]
-        numbers += _steps(name, part, first, *rest) if len(rest) == 2 else [_number(name, part)]
-    return numbers
+        found += _steps(name, part, first, *rest) if len(rest) == 2 else [_number(name, part)]
+    return found
 
 
 def _steps(name: str, text: str, first: int | float, last: int | float, step: int | float) -> list[int | float]:
@@ -94,7 +95,7 @@ def _steps(name: str, text: str, first: int | float, last: int | float, step: in
 
 
 def _floats(name: str, given: Sequence[str]) -> list[float]:
-    return [float(number) for number in _numbers(name, given)]
+    return [float(number) for number in numbers(name, given)]
 
 
 def _array(name: str, given: Sequence[str]) -> object:
@@ -148,7 +149,7 @@ KINDS = [
     ("^Mapping", _Kind(list[str], _of_words, "WORD=NUMBER,…")),
     *((name, _Kind(list[str], partial(_record, name), "NAME=NUMBER,…")) for name in RECORDS),
     (r"^Sequence\[str", _Kind(list[str], lambda name, given: _parts(given), "NAME,…")),
-    (r"(Sequence|Iterable)\[int", _Kind(list[str], _numbers, "NUMBER,…")),
+    (r"(Sequence|Iterable)\[int", _Kind(list[str], numbers, "NUMBER,…")),
     ("ndarray", _Kind(list[str], _array, "NUMBER,…")),
     ("Sequence", _Kind(list[str], _floats, "NUMBER,…")),
     ("^int", _Kind(int)),

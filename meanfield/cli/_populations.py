@@ -1,4 +1,4 @@
-"""Commands that compare theory with populations: validate."""
+"""Commands that compare theory with populations: validate, power."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import typer
 
 from meanfield import InputError
 from meanfield.cli._common import POLICIES, MaxRounds, Model, Pair, Seed, app, over_pairs, read_policies
+from meanfield.cli._options import numbers
 from meanfield.cli._output import DATASET, TABLE, Output, console, say
 
 if TYPE_CHECKING:
@@ -93,6 +94,40 @@ def _validate_real(folder: Path, out: Path | None, runs: int, seed: int) -> None
         say(line)
     output.write(None, lambda form: table_text(table, form, "Real populations against policies", "real-populations"))
     say(last)
+
+
+@app.command(epilog="Example: meanfield power published.nc --model gpt-4o --pair his/her -n 24,100 --runs 10,20,40,80")
+def power(
+    policies: Annotated[str | None, typer.Argument(metavar="POLICIES", help=POLICIES)] = None,
+    kappa: Annotated[
+        list[str] | None, typer.Option(metavar="NUMBER,…", help="κ of the group-size law, in place of POLICIES.")
+    ] = None,
+    n_agents: Annotated[
+        list[str] | None, typer.Option("--n-agents", "-n", metavar="NUMBER,…", help="Population sizes N.")
+    ] = None,
+    model: Model = None,
+    pair: Pair = None,
+    runs: Annotated[list[str] | None, typer.Option(metavar="NUMBER,…", help="Planned numbers of runs.")] = None,
+    against: Annotated[float, typer.Option(help="κ of the bias to exclude.")] = 0.0,
+    undecided: Annotated[float, typer.Option(help="Probability that a run agrees on no word.")] = 0.0,
+    level: Annotated[float, typer.Option(help="Confidence at which a bias is called.")] = 0.95,
+    wanted: Annotated[float, typer.Option(help="Power for which the number of runs is needed.")] = 0.8,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Table to write: .csv, .json or .tex.")] = None,
+) -> None:
+    """The probability that planned runs call a collective bias, and the number of runs needed."""
+    if (policies is None) == (kappa is None) or not n_agents:
+        raise InputError("power: expected POLICIES or --kappa, and --n-agents")
+    output = Output(out, forms=TABLE)
+    from meanfield._tables.result_table import table_text
+    from validation import populations
+
+    bias = numbers("kappa", kappa) if kappa else read_policies(str(policies), model, pair)
+    plan = {"runs": numbers("runs", runs)} if runs else {}
+    chances = {"against": against, "undecided": undecided, "level": level, "wanted": wanted}
+    table = populations.power(bias, n_agents=numbers("n_agents", n_agents), **plan, **chances)
+    for line in populations.report(table):
+        say(line)
+    output.write(None, lambda form: table_text(table, form, "Power of planned runs", "power"))
 
 
 def one_model(policies: xr.Dataset) -> list[xr.Dataset]:

@@ -144,6 +144,7 @@ INPUTS: dict[str, Callable[[str], Any]] = {
         "record": lambda space: measured(),
         "variants": variants,
         "report": lambda space: policy_extraction.check_policy(measured()),
+        "conformist": lambda space: conformist(),
         "mix": lambda space: xr.DataArray([0.7, 0.2, 0.1], {"state": list("SIR")}, ("state",)),
     }.items()
 }
@@ -229,6 +230,10 @@ CALLS: dict[str, Callable[[Given], Any]] = {
     ],
     "validation.populations.misalignment": lambda g: validation.populations.misalignment(g.stack, g.bias),
     "validation.populations.neutrality": lambda g: validation.populations.neutrality(g.stack),
+    "validation.populations.power": lambda g: validation.populations.power(g.bias.sel(n_agents=[6]), runs=[5, 20]),
+    "validation.populations.power for policies": lambda g: validation.populations.power(
+        g.conformist, n_agents=24, against=g.conformist
+    ),
     "validation.populations.sample_policies": lambda g: validation.populations.sample_policies(g.empirical, 2, seed=1),
     "validation.simulate": lambda g: [
         validation.simulate(g.policy, n_agents=6, runs=3, seed=1, initial=g.composition, record_rounds=3),
@@ -253,6 +258,7 @@ TWO_WORDS_ONLY = {
     "validation.naming_game.critical_size_from_simulation",
     "validation.populations.misalignment",
     "validation.naming_game.simulated_bias",
+    "validation.populations.power",
     *(name for name in CALLS if name.startswith("policy_extraction.")),
 }
 # Over several pairs, each with words of its own

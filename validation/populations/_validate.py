@@ -15,6 +15,7 @@ from meanfield.datasets import RealPopulations
 from meanfield.toolbox import LARGEST_SEED, check_level, real_number, whole_number
 from validation.populations._conditions import SUBJECT, option_key, read_runs
 from validation.populations._empirical_policy import check_columns, empirical_policy, why_not_tabulable
+from validation.populations._power import power_lines
 from validation.populations._subject import AGREES, DISAGREES, TOO_FEW, Options, Row, Subject
 
 
@@ -117,13 +118,15 @@ def report(table: pd.DataFrame) -> list[str]:
     """Lines of text: the verdict on each model, pair and experiment with its grounds, and last a summary.
 
     A line disagrees if one of its tests does after Holm's correction for their number. It has too few data if none of
-    its tests agrees either.
+    its tests agrees either. The table of `validation.populations.power` has a sentence for each row instead.
 
     Raises
     ------
     InputError
-        If `table` is not a result of `validation.populations.validate`.
+        If `table` is not a result of `validation.populations.validate` or `power`.
     """
+    if isinstance(table, pd.DataFrame) and table.attrs.get("kind") == "power":
+        return power_lines(table)
     if not isinstance(table, pd.DataFrame) or not {"verdict", "p_value", "n_committed"} <= set(table.columns):
         raise InputError("table: expected what validation.populations.validate returns")
     level = float(table.attrs["level"])

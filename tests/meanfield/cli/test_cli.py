@@ -285,6 +285,10 @@ REFUSED = {
     "validate --out o.nc": "validate: expected POLICIES, --out and --n-agents, or --real-populations",
     "validate policies.nc --real-populations .": "expected no POLICIES and no -n",
     "validate --real-populations absent": "absent",
+    "power --kappa 0.1": "power: expected POLICIES or --kappa, and --n-agents",
+    "power policies.nc --kappa 0.1 -n 24": "power: expected POLICIES or --kappa, and --n-agents",
+    "power --kappa 0.1 -n 24 --runs x": "runs = 'x': expected numbers",
+    "power --kappa 0.1 -n 24 --out o.nc": "out = o.nc: expected a name that ends with .csv or .json or .tex",
     "figures policies.nc --out new": "policies.nc: expected a file from solve, stability or validate",
     "figures policies.nc --out text.nc": "out = text.nc: text.nc is no folder",
     "data other --out o.nc": "name = 'other': expected llm-group-size",
@@ -370,6 +374,20 @@ def test_help_tells_what_docstrings_tell(command, monkeypatch):
 def test_the_page_of_commands_lists_all_of_them():
     page = (ROOT / "docs" / "commands.md").read_text()
     assert set(re.findall(r"^\| `([\w-]+)`", page, re.M)) == set(COMMANDS)
+
+
+def test_power_is_told_and_written(command, tmp_path):
+    code, out, _ = command("power", "--kappa", "0.09", "-n", "24,100", "--runs", "10,40", "--out", "table.csv")
+    table = pd.read_csv(tmp_path / "table.csv", keep_default_na=False)
+    expected = validation.populations.power(0.09, n_agents=[24, 100], runs=[10, 40])
+    assert code == 0 and out.splitlines() == [*validation.populations.report(expected), "wrote table.csv"]
+    assert table["power"].tolist() == expected["power"].tolist()
+    meanfield.save(conformist(), tmp_path / "conformist.nc")
+    code, out, _ = command("power", "conformist.nc", "-n", 24)
+    assert (code, out.splitlines()) == (
+        0,
+        validation.populations.report(validation.populations.power(conformist(), n_agents=24)),
+    )
 
 
 def test_real_populations_end_with_a_summary(command, monkeypatch, tmp_path):
