@@ -32,10 +32,11 @@ def power_by_runs(chance: float, excluded: float, level: float, undecided: float
 
 
 def fewest_runs(power: np.ndarray, wanted: float) -> float:
-    """The number of runs from which on all have the wanted power; infinite if MOST_RUNS have less."""
+    """The number of runs from which on all have the wanted power; infinite if MOST_RUNS have less.
+
+    No runs have the power 0.
+    """
     short = np.flatnonzero(power < wanted)
-    if not short.size:
-        return 0.0
     return float(short[-1] + 1) if short[-1] < MOST_RUNS else np.inf
 
 

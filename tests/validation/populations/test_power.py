@@ -127,7 +127,16 @@ def test_the_runs_needed_are_enough_from_there_on():
     assert np.flatnonzero(law >= 0.8)[0] < enough and (np.diff(law) < 0).any()
     assert needed(0.09, wanted=0.9) > enough and needed(0.09, level=0.99) > enough
     assert enough < needed(0.09, undecided=0.3) == pytest.approx(enough / 0.7, rel=0.05)
-    assert needed(0.001) == np.inf and fewest_runs(np.ones(3), 0.8) == 0
+    assert needed(0.001) == np.inf
+
+
+def test_small_biases_need_a_number_of_agents_in_all_runs():
+    """n δ² = (z_level + z_wanted)²/4 for the normal law, with δ = κ√(N/2π)."""
+    agents = np.pi / 2 * (norm.isf(0.025) + norm.isf(0.2)) ** 2 / 0.02**2
+    assert agents == pytest.approx(12.3 / 0.02**2, rel=0.01)
+    for n in (10, 24, 100):
+        (runs,) = power(0.02, n_agents=n, runs=1)["runs_needed"]
+        assert runs * n == pytest.approx(agents, rel=0.08)
 
 
 @pytest.mark.parametrize(("kappa", "against", "undecided"), [(0.09, 0.0, 0.0), (0.09, 0.0, 0.25), (0.09, 0.25, 0.1)])
