@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,7 +15,15 @@ from meanfield.cli._options import numbers
 from meanfield.cli._output import DATASET, TABLE, Output, console, say
 
 if TYPE_CHECKING:
+    import pandas as pd
     import xarray as xr
+
+
+class HeldOut(StrEnum):
+    """What is left out of the runs of which a policy is estimated."""
+
+    run = "run"
+    experiment = "experiment"
 
 
 @app.command(
@@ -36,15 +45,20 @@ def validate(
     rounds: Annotated[int, typer.Option(help="Rounds over which the word shares are compared.")] = 30,
     real_populations: Annotated[
         Path | None,
-        typer.Option(help="Folder with choice_counts.csv.gz and runs.csv of populations that were really run."),
+        typer.Option(help="Folder with choice_counts.csv.gz and runs.csv, or archives, of populations really run."),
+    ] = None,
+    held_out: Annotated[
+        HeldOut | None, typer.Option(help="With --real-populations and archives: what other runs predict.")
     ] = None,
 ) -> None:
     """Check the theory against simulation, or with --real-populations policies against populations that were run."""
     if real_populations is not None:
         if policies is not None or n_agents:
             raise InputError("--real-populations estimates policies from the folder: expected no POLICIES and no -n")
-        _validate_real(real_populations, out, 100 if runs is None else runs, seed)
+        _validate_real(real_populations, out, 100 if runs is None else runs, seed, held_out)
         return
+    if held_out is not None:
+        raise InputError("--held-out: expected --real-populations FOLDER")
     if policies is None or out is None or not n_agents:
         raise InputError("validate: expected POLICIES, --out and --n-agents, or --real-populations FOLDER")
     output = Output(out, forms=DATASET)
@@ -83,17 +97,43 @@ def compare_policies(
     return over_pairs(comparisons)
 
 
-def _validate_real(folder: Path, out: Path | None, runs: int, seed: int) -> None:
+def _validate_real(folder: Path, out: Path | None, runs: int, seed: int, held_out: HeldOut | None) -> None:
     output = Output(out, forms=TABLE)
     from meanfield._tables.result_table import table_text
+    from meanfield.datasets import ai_norms
     from validation import populations
 
-    table = populations.validate(folder, runs=runs, seed=seed, progress=sys.stderr.isatty())
+    progress = sys.stderr.isatty()
+    if held_out is None:
+        table = populations.validate(folder, runs=runs, seed=seed, progress=progress)
+    else:
+        real = ai_norms(folder, ordered=True, progress=progress)
+        table = populations.cross_validate(real, by=held_out.value, runs=runs, seed=seed, progress=progress)
+        _say_scores(populations.choice_scores(real, by=held_out.value, seed=seed, progress=progress))
     *lines, last = populations.report(table)
     for line in lines:
         say(line)
     output.write(None, lambda form: table_text(table, form, "Real populations against policies", "real-populations"))
     say(last)
+
+
+def _say_scores(scores: pd.DataFrame) -> None:
+    """A line a policy: how much better than the best simple law it foretells single choices."""
+    for _, rows in scores.groupby(["model", "pair", "memory_length"], sort=True):
+        policy, *others = rows.to_dict("records")
+        words = "{" + ", ".join(policy["pair"].split("/")) + "}"
+        known = [row for row in others if row["log_likelihood"] == row["log_likelihood"]]
+        best = max(known, key=lambda row: row["log_likelihood"], default=None)
+        where = f"{policy['model']} {words}, H = {policy['memory_length']}"
+        if best is None:
+            say(f"{where}: no other runs")
+        elif policy["log_likelihood"] != policy["log_likelihood"]:
+            say(f"{where}: ln q of a held-out choice {best['log_likelihood']:.3f} ({best['law']})")
+        else:
+            told = (
+                f"ln q of a held-out choice {policy['log_likelihood']:.3f}; {best['law']} {best['log_likelihood']:.3f}"
+            )
+            say(f"{where}: {told}, gain {best['gain']:.3f} ({best['gain_low']:.3f} to {best['gain_high']:.3f})")
 
 
 @app.command(epilog="Example: meanfield power published.nc --model gpt-4o --pair his/her -n 24,100 --runs 10,20,40,80")

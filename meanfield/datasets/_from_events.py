@@ -130,11 +130,11 @@ def _checked(events: pd.DataFrame) -> pd.DataFrame:
             advice = "; pandas.factorize numbers names" if name != "step" else ""
             raise InputError(f"{name} = {given!r}: expected a whole number{advice}")
         table[name] = values.astype(np.int64)
-    alone = table["agent"] == table["partner"]
+    alone = (table["agent"] == table["partner"]).to_numpy()
     if alone.any():
         row = table[alone].iloc[0]
         raise InputError(f"agent = {row['agent']} in run {row['run']}, step {row['step']}: expected another partner")
-    twice = table.duplicated(["run", "step"])
+    twice = table.duplicated(["run", "step"]).to_numpy()
     if twice.any():
         row = table[twice].iloc[0]
         raise InputError(

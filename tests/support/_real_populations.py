@@ -89,7 +89,7 @@ def populations(seed=0) -> RealPopulations:
 def ordered_populations(seed=0, q=None, runs=20, committed=(1, 2, 3, 4)) -> RealPopulations:
     """Runs from empty memories, and fewer from consensus on A with agents committed to B, in order."""
     random, q = np.random.default_rng(seed), truth() if q is None else q
-    plan = [(0, None, 100_000)] * runs + [(c, "A", 300) for c in committed for _ in range(-(-runs // 5))]
+    plan = [(0, None, 1500)] * runs + [(c, "A", 300) for c in committed for _ in range(-(-runs // 5))]
     rows, initial, minority = [], {}, []
     for run, (c, begin, longest) in enumerate(plan):
         log: list = []

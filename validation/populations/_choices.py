@@ -88,7 +88,8 @@ def choices_of(runs: pd.DataFrame, events: pd.DataFrame, length: int | None = No
     new[1:] = (run[1:] != run[:-1]) | (agent[1:] != agent[:-1])
     first = np.maximum.accumulate(np.where(new, np.arange(len(run)), 0))
     before = np.arange(len(run)) - first  # interactions of the agent before this one
-    beginning = {name: words.index(word) if word else NOTHING for name, word in started["initial_consensus"].items()}
+    initials = zip(started.index.tolist(), started["initial_consensus"].tolist(), strict=True)
+    beginning = {name: words.index(word) if word else NOTHING for name, word in initials}
     initial = pd.Series(run).map(beginning).to_numpy()
     memory = np.empty((len(run), length, 2), dtype=np.int16)
     for lag in range(1, length + 1):

@@ -104,27 +104,27 @@ def with_lengths(runs: pd.DataFrame) -> pd.DataFrame:
     N, did not stop; or to the 1,000 rounds of [004] if a run under the same condition was longer.
     """
     # Where several ended without agreement at one length, the runs did not choose it
-    failed = (runs["success_last_3N"] < 1).groupby([runs["n_agents"], runs["interactions"]]).transform("sum")
-    censored = (failed > 1) | (runs["majority_word_last_3N"] == runs["initial_consensus"])
+    failed = (runs["success_last_3N"] < 1).groupby([runs["n_agents"], runs["interactions"]]).transform("sum").to_numpy()
+    censored = (failed > 1) | (runs["majority_word_last_3N"] == runs["initial_consensus"]).to_numpy()
     by_streak = ~censored & _after_a_usual_streak(runs, ~censored)
     if by_streak.any():
         censored = ~by_streak
     cut = runs["interactions"].where(censored)
     possible = cut.groupby([runs[name] for name in CONDITION]).transform("max")
-    possible = possible.fillna(cut.groupby(runs["n_agents"]).transform("max")).fillna(0)
-    uncut = runs.groupby(CONDITION)["interactions"].transform("max") > possible
-    possible = possible.where(~uncut, np.maximum(MOST_ROUNDS * runs["n_agents"], runs["interactions"]))
-    longest = np.where(censored, runs["interactions"], possible).astype(int)
+    possible = possible.fillna(cut.groupby(runs["n_agents"]).transform("max")).fillna(0).to_numpy()
+    uncut = runs.groupby(CONDITION)["interactions"].transform("max").to_numpy() > possible
+    most = np.maximum(MOST_ROUNDS * runs["n_agents"], runs["interactions"])
+    longest = np.where(censored, runs["interactions"], np.where(uncut, most, possible)).astype(int)
     return runs.assign(stopped=~censored, longest=longest, by_streak=by_streak)
 
 
-def _after_a_usual_streak(runs: pd.DataFrame, among: pd.Series) -> pd.Series:
+def _after_a_usual_streak(runs: pd.DataFrame, among: np.ndarray) -> np.ndarray:
     """Whether each run ended after as many successes in a row as is usual, or as another one among these."""
     if STREAK not in runs:
-        return pd.Series(False, index=runs.index)
-    streak = runs[STREAK]
-    shared = streak.where(among).duplicated(keep=False) & (streak >= runs["n_agents"])
-    return shared | (streak == STANDARD_WINDOW) | (streak == ROUNDS_AVERAGED * runs["n_agents"])
+        return np.zeros(len(runs), dtype=bool)
+    streak, n_agents = runs[STREAK].to_numpy(), runs["n_agents"].to_numpy()
+    shared = runs[STREAK].where(among).duplicated(keep=False).to_numpy() & (streak >= n_agents)
+    return shared | (streak == STANDARD_WINDOW) | (streak == ROUNDS_AVERAGED * n_agents)
 
 
 def conditions(runs: pd.DataFrame, window: int | None) -> list[Condition]:
@@ -145,7 +145,7 @@ def _rules(runs: pd.DataFrame, window: int | None, usual: Rule) -> pd.Series:
 
     A run that went on after as many successes in a row as stopped others stops never.
     """
-    if not runs["by_streak"].any():
+    if not runs["by_streak"].to_numpy().any():
         return _rule_of_all(runs, window, usual)
     n_agents = int(runs["n_agents"].iloc[0])
     most = int(runs.loc[runs["by_streak"], STREAK].mode()[0])

@@ -172,12 +172,14 @@ def _summaries(scores: np.ndarray, run: np.ndarray, laws: list[str], level: floa
     scored = ~np.isnan(scores).all(0)
     _, number = np.unique(run[scored], return_inverse=True)
     n_runs = int(number.max(initial=-1)) + 1
+    if n_runs == 0:
+        unknown = ("log_likelihood", "low", "high", "gain", "gain_low", "gain_high")
+        return [{"law": law, "runs": 0, "choices": 0} | dict.fromkeys(unknown, np.nan) for law in laws]
     sizes = np.bincount(number, minlength=n_runs)
     sums = np.stack([np.bincount(number, weights=one[scored], minlength=n_runs) for one in scores])
-    weights = np.random.default_rng(seed).multinomial(n_runs, np.full(n_runs, 1 / max(n_runs, 1)), size=RESAMPLES)
-    with np.errstate(invalid="ignore"):
-        mean = sums.sum(1) / sizes.sum()
-        resampled = (weights @ sums.T / (weights @ sizes)[:, None]).T
+    weights = np.random.default_rng(seed).multinomial(n_runs, np.full(n_runs, 1 / n_runs), size=RESAMPLES)
+    mean = sums.sum(1) / sizes.sum()
+    resampled = (weights @ sums.T / (weights @ sizes)[:, None]).T
     rows: list[Row] = []
     for k, law in enumerate(laws):
         low, high = _interval(resampled[k], level)

@@ -35,8 +35,8 @@ def validate(
     For each model, options and memory length a policy is estimated (`empirical_policy`), and `draws` policies are
     drawn from its posterior. With each, `runs` runs are simulated under each condition of the real runs: number of
     agents, memories at the start, committed agents, the rule by which runs stop, and the length at which they are cut.
-    The table has no order of events, so the policies come from the same runs that they predict: agreement shows that
-    choices by memory suffice to explain the outcomes, not that other runs were foreseen.
+    The policies come from the same runs that they predict: agreement shows that choices by memory suffice to explain
+    the outcomes, not that other runs were foreseen. `cross_validate` predicts runs from others.
 
     Parameters
     ----------
@@ -51,7 +51,8 @@ def validate(
     level
         Confidence of a verdict: 'disagrees' where the p-value is below 1 - level.
     window
-        Interactions that all have to succeed for a run to stop. Default: inferred from how the real runs ended.
+        Interactions that all have to succeed for a run to stop. Default: inferred from how the real runs ended, for
+        each run if they are in order (`meanfield.datasets.ai_norms(ordered=True)`).
     sharpness
         Raise choice probabilities to this power, like a sampling temperature lower by this factor, to find the cause of
         a disagreement.
@@ -78,6 +79,7 @@ def validate(
 
     See Also
     --------
+    cross_validate : runs that were held out
     report : a line a population
     """
     if isinstance(populations, (str, os.PathLike)):
@@ -123,7 +125,7 @@ def report(table: pd.DataFrame) -> list[str]:
     Raises
     ------
     InputError
-        If `table` is not a result of `validation.populations.validate` or `power`.
+        If `table` is not a result of `validation.populations.validate`, `cross_validate` or `power`.
     """
     if isinstance(table, pd.DataFrame) and table.attrs.get("kind") == "power":
         return power_lines(table)
@@ -141,8 +143,12 @@ def report(table: pd.DataFrame) -> list[str]:
     number = {verdict: verdicts.count(verdict) for verdict in (AGREES, DISAGREES, TOO_FEW)}
     chance = (1 - level) * (len(verdicts) - number[TOO_FEW])
     listed = ", ".join(f"{times} {verdict}" for verdict, times in number.items())
+    tests = table[(table["n_committed"] < 0) & table["p_value"].notna()]
+    disagree = int((tests["verdict"] == DISAGREES).sum())
+    single = f"{disagree} of {len(tests)} single tests disagree, up to {(1 - level) * len(tests):.2g} by chance"
     summary = f"summary: {listed}, of {len(verdicts)} combinations of model, pair and experiment"
-    return [*lines, f"{summary} at {100 * level:g} % confidence each (by chance up to {chance:.2g} would disagree)"]
+    confidence = f"at {100 * level:g} % confidence each (by chance up to {chance:.2g} would disagree)"
+    return [*lines, f"{summary} {confidence}; {single}"]
 
 
 def _overall(tests: pd.DataFrame, level: float) -> str:
