@@ -77,6 +77,18 @@ def test_notebook_runs_and_shows_what_a_reader_wants(notebook, published_upstrea
     assert NOISE.findall(shown) == []
 
 
+def test_events_out_of_logs_are_what_the_page_shows(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT / "docs" / "events.md").read_text()
+    logs = re.findall(r"(?:^    \{.*\n)+", text, re.MULTILINE)
+    for name, log in zip(("log.jsonl", "messages.jsonl"), logs, strict=True):
+        Path(name).write_text(textwrap.dedent(log))
+    names: dict = {}
+    for code, shown in re.findall(r"```python\n(.+?)```\n\n((?:    [^\n]*\n)+)", text, re.DOTALL):
+        exec(code, names)
+        assert capsys.readouterr().out == textwrap.dedent(shown)
+
+
 def test_noise_is_found(tmp_path, capsys):
     notebook = tmp_path / "noisy.py"
     notebook.write_text("# %%\nimport numpy as np\n[np.str_('a'), 0.1 + 0.2]\n# %%\nnp.zeros(2, 'f4')\n")
