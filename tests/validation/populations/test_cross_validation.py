@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import matplotlib as mpl
+
+mpl.use("Agg")
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import binom, kstest
 
+import meanfield
 from _real_populations import WORDS, N, ordered_populations, truth
 from meanfield import InputError, MemorySpace
 from meanfield.datasets import RealPopulations, from_events
@@ -164,6 +169,17 @@ def test_scores_tell_what_the_agents_go_by():
     gain = forgetful.set_index("law").loc["last interaction"]
     assert gain["gain_low"] < 0.002
     assert abs(gain["gain"]) < 0.01
+
+
+def test_scores_are_drawn_a_row_a_policy():
+    one = choice_scores(ordered_populations(runs=6, committed=()))
+    table = pd.concat([one, one.assign(model="llama3", pair="a/b/c/d")], ignore_index=True)
+    table.attrs = one.attrs
+    axes = meanfield.plot(table)
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["model {A, B}, H = 2", "Llama 3 70B W = 4, H = 2"]
+    drawn = {line.get_label(): line.get_xdata().tolist() for line in axes.lines}
+    assert drawn == {law: 2 * [value] for law, value in zip(one["law"], one["log_likelihood"], strict=True)}
+    plt.close("all")
 
 
 def test_what_cannot_be_known_is_not_told(real):
