@@ -30,6 +30,10 @@ KINDS = {
     "memory_conflict": Kind("policy_extraction.flag_game.probe_memory_conflict"),
     "norm_curves": Kind("theory.norms.emergence", ("time", "behaviour", *NORM_CURVES)),
     "mechanism1_fit": Kind("theory.fit_mechanism1"),
+    "flag_run_fit": Kind("theory.flag_game.evidence.fit"),
+    "flag_run_forecast": Kind(
+        "theory.flag_game.evidence.forecast", ("probability", "log_score", "brier"), ("model", "run")
+    ),
     "simulation": Kind("validation.simulate", ("consensus_round", "consensus_word", "word", "n_agents")),
     "collective_bias": Kind("validation.collective_bias"),
     "norm_simulation": Kind(

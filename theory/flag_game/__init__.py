@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from meanfield.toolbox import lazy_door
 
 if TYPE_CHECKING:
+    from theory.flag_game import evidence as evidence
     from theory.flag_game import gossip as gossip
     from theory.flag_game import mechanism1 as mechanism1
     from theory.flag_game import mechanism2 as mechanism2

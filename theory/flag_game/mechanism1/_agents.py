@@ -20,6 +20,7 @@ from theory.streams import next_bits, seed_streams
 
 MANTISSA = np.uint64(11)
 INTERACTIONS_A_CALL = 2 * 10**7  # a call into compiled code can't be interrupted
+LEAST_FIELD = 1e-9
 INTERACTIONS_A_NUMBER = 64  # in the time in which a thread is taken to work on one number
 
 
@@ -53,6 +54,30 @@ def votes_of(points: Sequence[Mechanism1], n_agents: int, runs: int, seed: int) 
     """`truth_votes` of `play` under each of the parameters, shape (points, runs); random numbers are drawn once."""
     votes, unwanted = np.empty((len(points), runs), np.int64), np.empty((0, runs, 1))
     _play(points, n_agents, seed, Ends(votes, unwanted, unwanted), lambda done: None)
+    return votes
+
+
+def votes_of_fields(
+    fields: np.ndarray, rules: np.ndarray, interactions_per_agent: int, runs: int, seed: int
+) -> np.ndarray:
+    """Votes for the truth, shape (runs, points), if agents have these private fields (N,).
+
+    `rules` (3, points) are J, β and α; a run draws the same random numbers under all of them. A field of 0 favours
+    either side by a hair, at random: the vote of an agent who knows nothing would else be for the rival.
+    """
+    votes = np.empty((runs, rules.shape[1]), np.int64)
+    n_agents, rules = len(fields), np.ascontiguousarray(rules, dtype=float)
+    n_interactions = interactions_per_agent * n_agents
+    portion = max(1, INTERACTIONS_A_CALL // max(1, rules.shape[1] * n_interactions))
+    for first in range(0, runs, portion):
+        numbers = np.arange(first, min(first + portion, runs))
+        streams = seed_streams(seed, n_agents, numbers)
+
+        def play_some(some: slice, first: int = first, streams: np.ndarray = streams) -> None:
+            found = votes[first : first + len(streams)][some]
+            play_fields(streams[some], np.asarray(fields, dtype=float), n_interactions, rules, found)
+
+        in_threads(play_some, len(numbers), rules.shape[1] * n_interactions // INTERACTIONS_A_NUMBER)
     return votes
 
 
@@ -142,4 +167,19 @@ def play_runs(streams, n_agents, n_interactions, limits, means, sds, rules, trut
                 lean = np.tanh(rules[1, p] * belief[:, p])
                 m[run, p, time], q[run, p, time] = np.mean(lean), np.mean(lean * lean)
         for p in range(truth_votes.shape[1]):
+            truth_votes[run, p] = np.sum(belief[:, p] > 0.0)
+
+
+@njit(cache=True, nogil=True)
+def play_fields(streams, fields, n_interactions, rules, truth_votes):
+    """Writes the votes for the truth (runs, points) in the runs of `streams` (runs, 4)."""
+    for run in range(streams.shape[0]):
+        h = np.empty((len(fields), rules.shape[1]))
+        for i in range(len(fields)):
+            u, s0, s1, s2, s3 = next_uniform(streams[run, 0], streams[run, 1], streams[run, 2], streams[run, 3])
+            streams[run, 0], streams[run, 1], streams[run, 2], streams[run, 3] = s0, s1, s2, s3
+            h[i] = fields[i] if fields[i] != 0.0 else np.copysign(LEAST_FIELD, u - 0.5)
+        belief = h.copy()
+        interact(belief, h, streams[run], n_interactions, rules)
+        for p in range(rules.shape[1]):
             truth_votes[run, p] = np.sum(belief[:, p] > 0.0)

@@ -1,0 +1,137 @@
+"""Copying among agents some of whom never change: the exact chance of each endpoint after a number of interactions.
+
+Of N agents z_T hold the truth for good and z_R the rival. The other M = N - z_T - z_R copy, and k of them hold the
+truth. In an interaction one of N listens to one of the N - 1 others, so k goes up and down with the probabilities
+
+    (M - k)(k + z_T) q_T / (N (N - 1)),     k (M - k + z_R) q_R / (N (N - 1)).
+
+The evidence gives the start: S agents begin with the rival, N - S with the truth, and z of them, drawn at random, are
+anchored to what they begin with. So z_T given z is hypergeometric, and the law of the endpoints for each S and z does
+not depend on how many agents are anchored on average. Powers of the chain's matrix come from repeated squaring; all
+terms are positive, so nothing cancels.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+from scipy.special import expit, gammaln
+from scipy.stats import binom
+
+from meanfield import InputError
+from meanfield.toolbox import in_threads, real_number, whole_number
+from theory.flag_game.mechanism1 import ENDPOINTS, endpoints_of_votes
+
+MOST_AGENTS = 256  # a law takes a second at N = 128, and 2⁵ times as long at twice that
+KEPT = 512  # laws, of (N + 1)² · 4 numbers each
+INTERACTIONS_PER_AGENT = 20
+
+
+def copying_endpoints(
+    rival_share: np.ndarray,
+    *,
+    anchored: float,
+    bias: float | None = None,
+    interactions_per_agent: int = INTERACTIONS_PER_AGENT,
+) -> np.ndarray:
+    """The chance of each endpoint if agents with this evidence copy each other; shape (4,), in the order of ENDPOINTS.
+
+    Agent i begins with the rival with probability e_i, else with the truth. It keeps that for good with probability
+    a = a_T + a_R, so it is anchored to the rival with probability a e_i, and otherwise adopts what it hears.
+
+    Parameters
+    ----------
+    rival_share
+        e_i, from 0 to 1, shape (N,), 2 ≤ N ≤ 256.
+    anchored
+        a, from 0 to 1.
+    bias
+        h = ln(q_T/q_R): a heard truth is adopted with q_T = 1/(1 + e^-h), a heard rival with q_R = 1 - q_T. None adopts
+        everything: the voter model with zealots, of which h = 0 is a version half as fast.
+    interactions_per_agent
+        Interactions over N, ≥ 0; in each a random agent hears a random other one.
+
+    Raises
+    ------
+    InputError
+        If an argument is out of range.
+
+    See Also
+    --------
+    forecast : with anchored and bias fitted to runs
+    phase_boundaries : infinitely many agents
+    theory.flag_game.mechanism1.copying_law : zealots who don't vote
+    """
+    shares = np.asarray(rival_share, dtype=float)
+    if shares.ndim != 1 or not ((shares >= 0) & (shares <= 1)).all():
+        raise InputError(f"rival_share of shape {shares.shape}: expected a row of numbers from 0 to 1")
+    anchored = real_number("anchored", anchored, least=0, most=1)
+    bias = None if bias is None else real_number("bias", bias)
+    per_agent = whole_number("interactions_per_agent", interactions_per_agent, 0)
+    return anchored_mixture(by_anchored(shares, bias, per_agent), np.array([anchored]))[0]
+
+
+def by_anchored(shares: np.ndarray, bias: float | None, interactions_per_agent: int) -> np.ndarray:
+    """Chances of endpoints (N + 1, 4) given the number of anchored agents, from each agent's chance of the rival."""
+    law = np.ones(1)
+    for share in shares:
+        law = np.r_[law * (1 - share), 0.0] + np.r_[0.0, law * share]
+    return np.einsum("s,szc->zc", law, endpoint_laws(len(shares), bias, interactions_per_agent))
+
+
+def anchored_mixture(given: np.ndarray, anchored: np.ndarray) -> np.ndarray:
+    """Chances of endpoints (points, 4) if each agent is anchored with these probabilities (points,)."""
+    n_agents = len(given) - 1
+    return binom.pmf(np.arange(n_agents + 1), n_agents, anchored[:, None]) @ given
+
+
+@lru_cache(maxsize=KEPT)
+def endpoint_laws(n_agents: int, bias: float | None, interactions_per_agent: int) -> np.ndarray:
+    """Chances of endpoints (N + 1, N + 1, 4) given S agents who begin with the rival and z anchored ones."""
+    if not 2 <= n_agents <= MOST_AGENTS:
+        raise InputError(f"N = {n_agents}: expected from 2 to {MOST_AGENTS} agents for the exact law of copying")
+    up, down = (1.0, 1.0) if bias is None else (float(expit(bias)), float(expit(-bias)))
+    found = np.zeros((n_agents + 1, n_agents + 1, len(ENDPOINTS)))
+    choose = _log_binomials(n_agents)
+
+    def fill(some: slice) -> None:
+        for z in range(n_agents + 1)[some]:
+            ends = _after(n_agents, z, up, down, interactions_per_agent * n_agents)
+            for z_T in range(z + 1):
+                S = np.arange(z - z_T, n_agents - z_T + 1)  # N - S - z_T copying agents begin with the truth
+                log = choose[n_agents - S, z_T] + choose[S, z - z_T] - choose[n_agents, z]
+                found[S, z] += np.exp(log)[:, None] * ends[z_T, n_agents - S - z_T]
+
+    in_threads(fill, n_agents + 1, n_agents**4)
+    found.flags.writeable = False  # it is shared by all who ask again
+    return found
+
+
+def _log_binomials(n: int) -> np.ndarray:
+    """ln C(i, j), shape (n + 1, n + 1), for j ≤ i."""
+    log = gammaln(np.arange(n + 1) + 1.0)
+    i, j = np.ogrid[: n + 1, : n + 1]
+    return log[:, None] - log[None] - log[np.maximum(i - j, 0)]
+
+
+def _after(n_agents: int, anchored: int, up: float, down: float, interactions: int) -> np.ndarray:
+    """Chances of endpoints (z_T, k, 4) from each start k, for all ways to divide the anchored agents."""
+    copying = n_agents - anchored
+    z_T, k = np.ogrid[: anchored + 1, : copying + 1]
+    pairs = n_agents * (n_agents - 1)
+    rise = up * (copying - k) * (k + z_T) / pairs
+    fall = down * k * (copying - k + anchored - z_T) / pairs
+    step = np.zeros((anchored + 1, copying + 1, copying + 1))
+    here = np.arange(copying + 1)
+    step[:, here, here] = 1 - rise - fall
+    step[:, here[:-1], here[1:]] = rise[:, :-1]
+    step[:, here[1:], here[:-1]] = fall[:, 1:]
+    ends = (endpoints_of_votes(n_agents)[k + z_T][..., None] == np.arange(len(ENDPOINTS))).astype(float)
+    while interactions:
+        if interactions % 2:
+            ends = step @ ends
+        interactions //= 2
+        if interactions:
+            step = step @ step
+    return ends

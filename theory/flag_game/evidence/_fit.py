@@ -1,0 +1,109 @@
+"""Fits of the models to the ends of single runs, by likelihood on a grid."""
+
+from __future__ import annotations
+
+import numpy as np
+import xarray as xr
+from scipy.stats import chi2
+
+from meanfield import InputError
+from meanfield.toolbox import check_level, labelled, stamp
+from theory.flag_game.evidence._models import CONSTANT, Model, model_of
+from theory.flag_game.evidence._runs import UNKNOWN, Runs, Source, read_runs
+from theory.flag_game.mechanism1 import ENDPOINTS
+
+PSEUDO_RUNS = 2.0  # half a run of each endpoint, the prior of Krichevsky and Trofimov
+
+
+def fit(
+    runs: Source | Runs, model: str = "biased_copying", *, crops: str = "decided", level: float = 0.95
+) -> xr.Dataset:
+    """The likeliest parameters of a model of how single runs end.
+
+    A run that the model holds for impossible may happen all the same. So, like the constant forecast with its half run
+    of each endpoint, every model forecasts (1 - ε) P + ε/4 with ε = 2/(n + 2) after n runs. No endpoint has less than
+    1/(2n + 4), so no log score is infinite. The likelihood is of this mixture.
+
+    Parameters
+    ----------
+    runs
+        As for `read_runs`, with an outcome for every run.
+    model
+        One of `MODELS`:
+
+        - 'constant': the frequencies of endpoints, whatever the evidence;
+        - 'mechanism1': Mechanism 1 of [002] Appendix E with the measured fields h_i = ln (t_i + 1/2)/(r_i + 1/2) of
+          t_i answers for the truth and r_i for the rival, by simulation; `J` and `beta` are fitted, α = 0.45;
+        - 'zealots': the voter model, in which agents are `anchored` to their first belief with probability a;
+        - 'biased_copying': the same, and the others adopt the truth with a `bias` h, see `copying_endpoints`;
+        - 'mechanism1_published' and 'biased_copying_published': with the values of the authors, J = 2.302, β = 1.078,
+          and a = 0.45, h = 0.3; nothing is fitted.
+    crops
+        As for `read_runs`.
+    level
+        Confidence of the intervals, which are of the profile likelihood.
+
+    Returns
+    -------
+    Dataset over `parameter` with `estimate` and `interval` (bound), and `frequency` (endpoint) of the runs. attrs hold
+    `log_likelihood`, in nats, `n_runs` and `lapse`, ε. The likelihood is maximised over a grid: a from 0 to 1 by 0.01;
+    h from -3 to 3, by 0.1 up to ±1 and by 0.2 beyond; J from 0.5 to 128 by factors √2, and βJ from 0.25 to 20. Where
+    the runs bound a parameter no further, its interval ends with the grid.
+
+    Raises
+    ------
+    InputError
+        If a run has no outcome, or an argument is not as described.
+
+    See Also
+    --------
+    predict : other runs by this fit
+    forecast : fit, predict and score at once
+    """
+    chosen = model_of(model)
+    check_level(level)
+    given = with_ends(read_runs(runs, crops=crops), "runs")
+    likelihood = log_likelihoods(chosen, given, chosen.laws(given), lapse_of(len(given))).sum(axis=0)
+    best = likelihood.argmax()
+    inside = chosen.points[2 * (likelihood[best] - likelihood) <= chi2.ppf(level, 1)]
+    columns = {
+        "estimate": ("parameter", chosen.points[best], "likeliest value"),
+        "interval": (
+            ("parameter", "bound"),
+            np.stack([inside.min(axis=0), inside.max(axis=0)], axis=-1),
+            f"its {100 * level:g} % interval, profile likelihood",
+        ),
+        "frequency": ("endpoint", frequencies(given.endpoint), "fraction of runs"),
+    }
+    coords = {"parameter": list(chosen.parameters), "bound": ["low", "high"], "endpoint": list(ENDPOINTS)}
+    result = stamp(labelled(columns, coords), "flag_run_fit", None, model=model, crops=crops, level=level)
+    values = {"log_likelihood": float(likelihood[best]), "n_runs": len(given), "lapse": lapse_of(len(given))}
+    return result.assign_attrs(values)
+
+
+def with_ends(runs: Runs, name: str) -> Runs:
+    """`runs`; InputError unless all outcomes are known."""
+    if (runs.endpoint == UNKNOWN).any():
+        unknown = int((runs.endpoint == UNKNOWN).sum())
+        raise InputError(f"{name} has {unknown} runs without an outcome: expected one for each run that is fitted")
+    return runs
+
+
+def frequencies(endpoint: np.ndarray) -> np.ndarray:
+    return np.bincount(endpoint, minlength=len(ENDPOINTS)) / max(1, len(endpoint))
+
+
+def lapse_of(n_runs: int) -> float:
+    return PSEUDO_RUNS / (n_runs + PSEUDO_RUNS)
+
+
+def lapsing(law: np.ndarray, lapse: float) -> np.ndarray:
+    """Forecasts from chances of endpoints."""
+    return (1 - lapse) * law + lapse / len(ENDPOINTS)
+
+
+def log_likelihoods(model: Model, runs: Runs, laws: np.ndarray, lapse: float) -> np.ndarray:
+    """Of each run at each point, shape (R, P), from the laws (R, P, 4)."""
+    if model.name == CONSTANT:
+        laws = np.broadcast_to(frequencies(runs.endpoint), laws.shape)
+    return np.log(lapsing(laws[np.arange(len(runs)), :, runs.endpoint], lapse))
