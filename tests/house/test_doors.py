@@ -84,6 +84,7 @@ DOORS = [
     "theory.minimal_naming_game",
     "theory.norms",
     "theory.flag_game",
+    "theory.flag_game.evidence",
     "theory.flag_game.gossip",
     "theory.flag_game.mechanism1",
     "theory.flag_game.mechanism2",

@@ -69,20 +69,20 @@ def copying_endpoints(
     anchored = real_number("anchored", anchored, least=0, most=1)
     bias = None if bias is None else real_number("bias", bias)
     per_agent = whole_number("interactions_per_agent", interactions_per_agent, 0)
-    return anchored_mixture(by_anchored(shares, bias, per_agent), np.array([anchored]))[0]
+    return anchored_mixture(by_anchored(shares[None], bias, per_agent), np.array([anchored]))[0, 0]
 
 
 def by_anchored(shares: np.ndarray, bias: float | None, interactions_per_agent: int) -> np.ndarray:
-    """Chances of endpoints (N + 1, 4) given the number of anchored agents, from each agent's chance of the rival."""
-    law = np.ones(1)
-    for share in shares:
-        law = np.r_[law * (1 - share), 0.0] + np.r_[0.0, law * share]
-    return np.einsum("s,szc->zc", law, endpoint_laws(len(shares), bias, interactions_per_agent))
+    """Chances of endpoints (R, N + 1, 4) given the number of anchored agents, from chances (R, N) of the rival."""
+    starts = np.ones((len(shares), 1))
+    for share in shares.T[..., None]:
+        starts = np.pad(starts * (1 - share), ((0, 0), (0, 1))) + np.pad(starts * share, ((0, 0), (1, 0)))
+    return np.tensordot(starts, endpoint_laws(shares.shape[1], bias, interactions_per_agent), axes=1)
 
 
 def anchored_mixture(given: np.ndarray, anchored: np.ndarray) -> np.ndarray:
-    """Chances of endpoints (points, 4) if each agent is anchored with these probabilities (points,)."""
-    n_agents = len(given) - 1
+    """Chances of endpoints (R, points, 4) if each agent is anchored with these probabilities (points,)."""
+    n_agents = given.shape[1] - 1
     return binom.pmf(np.arange(n_agents + 1), n_agents, anchored[:, None]) @ given
 
 

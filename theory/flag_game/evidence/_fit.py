@@ -12,6 +12,7 @@ from theory.flag_game.evidence._models import CONSTANT, Model, model_of
 from theory.flag_game.evidence._runs import UNKNOWN, Runs, Source, read_runs
 from theory.flag_game.mechanism1 import ENDPOINTS
 
+TOGETHER = 64  # runs whose laws are in memory
 PSEUDO_RUNS = 2.0  # half a run of each endpoint, the prior of Krichevsky and Trofimov
 
 
@@ -63,7 +64,7 @@ def fit(
     chosen = model_of(model)
     check_level(level)
     given = with_ends(read_runs(runs, crops=crops), "runs")
-    likelihood = log_likelihoods(chosen, given, chosen.laws(given), lapse_of(len(given))).sum(axis=0)
+    likelihood = log_likelihoods(chosen, given, lapse_of(len(given))).sum(axis=0)
     best = likelihood.argmax()
     inside = chosen.points[2 * (likelihood[best] - likelihood) <= chi2.ppf(level, 1)]
     columns = {
@@ -102,8 +103,14 @@ def lapsing(law: np.ndarray, lapse: float) -> np.ndarray:
     return (1 - lapse) * law + lapse / len(ENDPOINTS)
 
 
-def log_likelihoods(model: Model, runs: Runs, laws: np.ndarray, lapse: float) -> np.ndarray:
-    """Of each run at each point, shape (R, P), from the laws (R, P, 4)."""
-    if model.name == CONSTANT:
-        laws = np.broadcast_to(frequencies(runs.endpoint), laws.shape)
-    return np.log(lapsing(laws[np.arange(len(runs)), :, runs.endpoint], lapse))
+def log_likelihoods(model: Model, runs: Runs, lapse: float) -> np.ndarray:
+    """Of each run at each point, shape (R, P)."""
+    found = np.empty((len(runs), len(model.points)))
+    for first in range(0, len(runs), TOGETHER):
+        some = np.arange(first, min(first + TOGETHER, len(runs)))
+        ends = runs.endpoint[some]
+        if model.name == CONSTANT:
+            found[some] = frequencies(runs.endpoint)[ends, None]
+        else:
+            found[some] = model.laws(runs.select(some))[np.arange(len(some)), :, ends]
+    return np.log(lapsing(found, lapse))

@@ -124,10 +124,12 @@ def _left_out(model: Model, runs: Runs) -> np.ndarray:
     if model.name == CONSTANT:
         others = np.array([frequencies(np.delete(runs.endpoint, run)) for run in each])
         return lapsing(others, lapse)
-    laws = model.laws(runs)
-    likelihood = log_likelihoods(model, runs, laws, lapse)
-    best = (likelihood.sum(axis=0) - likelihood).argmax(axis=1)
-    return lapsing(laws[each, best], lapse)
+    likelihood = log_likelihoods(model, runs, lapse)
+    best, found = (likelihood.sum(axis=0) - likelihood).argmax(axis=1), np.empty((len(runs), len(ENDPOINTS)))
+    for point in np.unique(best):
+        chosen = best == point
+        found[chosen] = model.at(model.points[point]).laws(runs.select(chosen))[:, 0]
+    return lapsing(found, lapse)
 
 
 def _law(model: Model, runs: Runs, shares: np.ndarray) -> np.ndarray:

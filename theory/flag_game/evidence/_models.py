@@ -34,41 +34,54 @@ class Model:
     name: str
     parameters: tuple[str, ...]
     points: np.ndarray
-    law: Callable[[Runs, int, np.ndarray], np.ndarray]  # of a run at some points: (points, 4)
+    law: Callable[[Runs, np.ndarray], np.ndarray]  # of runs with the same N, at some points: (R, points, 4)
 
     def laws(self, runs: Runs) -> np.ndarray:
         """The chances of endpoints (R, P, 4)."""
-        return np.stack([self.law(runs, run, self.points) for run in range(len(runs))])
+        found = np.empty((len(runs), len(self.points), len(ENDPOINTS)))
+        for n_agents in np.unique(runs.n_agents):
+            chosen = np.flatnonzero(runs.n_agents == n_agents)
+            found[chosen] = self.law(runs.select(chosen), self.points)
+        return found
 
     def at(self, point: np.ndarray) -> Model:
         """With this point only."""
         return replace(self, points=np.asarray(point, dtype=float).reshape(1, -1))
 
 
-def _zealots(runs: Runs, run: int, points: np.ndarray) -> np.ndarray:
-    return anchored_mixture(by_anchored(runs.rival_sided(run), None, INTERACTIONS_PER_AGENT), points[:, 0])
+def _zealots(runs: Runs, points: np.ndarray) -> np.ndarray:
+    return _copying(runs, points[:, 0], None)
 
 
-def _biased(runs: Runs, run: int, points: np.ndarray) -> np.ndarray:
-    found, shares = np.empty((len(points), len(ENDPOINTS))), runs.rival_sided(run)
+def _biased(runs: Runs, points: np.ndarray) -> np.ndarray:
+    found = np.empty((len(runs), len(points), len(ENDPOINTS)))
     for bias in np.unique(points[:, 1]):
         chosen = points[:, 1] == bias
-        found[chosen] = anchored_mixture(by_anchored(shares, float(bias), INTERACTIONS_PER_AGENT), points[chosen, 0])
+        found[:, chosen] = _copying(runs, points[chosen, 0], float(bias))
     return found
 
 
-def _mechanism1(runs: Runs, run: int, points: np.ndarray) -> np.ndarray:
+def _copying(runs: Runs, anchored: np.ndarray, bias: float | None) -> np.ndarray:
+    shares = np.array([runs.rival_sided(run) for run in range(len(runs))])
+    return anchored_mixture(by_anchored(shares, bias, INTERACTIONS_PER_AGENT), anchored)
+
+
+def _mechanism1(runs: Runs, points: np.ndarray) -> np.ndarray:
     """With the fields h_i = ln (t_i + 1/2)/(r_i + 1/2) of t_i answers for the truth and r_i for the rival."""
-    fields = np.log((runs.truth[run] + PRIOR) / (runs.rival[run] + PRIOR))
     rules = np.c_[points, np.full(len(points), APPENDIX_E.alpha)].T
-    votes = votes_of_fields(fields, rules, INTERACTIONS_PER_AGENT, PLAYED, seed=0)
-    classes = endpoints_of_votes(len(fields))[votes]
-    return np.stack([(classes == c).mean(axis=0) for c in range(len(ENDPOINTS))], axis=-1)
+    found = np.empty((len(runs), len(points), len(ENDPOINTS)))
+    for run, (truth, rival) in enumerate(zip(runs.truth, runs.rival, strict=True)):
+        fields = np.log((truth + PRIOR) / (rival + PRIOR))
+        classes = endpoints_of_votes(len(fields))[
+            votes_of_fields(fields, rules, INTERACTIONS_PER_AGENT, PLAYED, seed=0)
+        ]
+        found[run] = np.stack([(classes == c).mean(axis=0) for c in range(len(ENDPOINTS))], axis=-1)
+    return found
 
 
-def _nothing(runs: Runs, run: int, points: np.ndarray) -> np.ndarray:
+def _nothing(runs: Runs, points: np.ndarray) -> np.ndarray:
     """The constant forecast has no law of its own: the frequencies of the runs that it was fitted to take its place."""
-    return np.full((len(points), len(ENDPOINTS)), np.nan)
+    return np.full((len(runs), len(points), len(ENDPOINTS)), np.nan)
 
 
 CONSTANT = "constant"
