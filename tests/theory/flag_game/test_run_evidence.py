@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import textwrap
 from itertools import product
 
 import numpy as np
@@ -10,6 +12,7 @@ import pytest
 from scipy.stats import betabinom
 
 from _flag_runs import pooled, runs_with
+from _paths import ROOT
 from meanfield import InputError
 from theory.flag_game import evidence
 from theory.flag_game.evidence import _copying
@@ -361,3 +364,16 @@ def test_intervals_of_scores_are_calibrated():
             held[level] += low <= truth <= high
     assert held[0.95] >= 270
     assert held[0.5] < 200
+
+
+@pytest.mark.slow
+def test_the_page_prints_what_stands_below_its_code(data_folder, monkeypatch, capsys):
+    monkeypatch.chdir(data_folder / "flag_game")
+    page = (ROOT / "docs" / "flag_game_runs.md").read_text()
+    blocks = re.findall(r"```python\n(.*?)```\n\n((?:    [^\n]*\n)+)", page, re.DOTALL)
+    assert len(blocks) == page.count("```python") == 7
+    names: dict[str, object] = {}
+    for code, output in blocks:
+        exec(compile(code, "flag_game_runs.md", "exec"), names)
+        printed = capsys.readouterr().out
+        assert [line.rstrip() for line in printed.splitlines()] == textwrap.dedent(output).splitlines()

@@ -24,7 +24,7 @@ from meanfield.toolbox import in_threads, real_number, whole_number
 from theory.flag_game.mechanism1 import ENDPOINTS, endpoints_of_votes
 
 MOST_AGENTS = 256  # a law takes a second at N = 128, and 2⁵ times as long at twice that
-KEPT = 512  # laws, of (N + 1)² · 4 numbers each
+KEPT = 256  # laws, of (N + 1)² · 4 numbers each
 INTERACTIONS_PER_AGENT = 20
 
 
