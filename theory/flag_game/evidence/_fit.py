@@ -34,7 +34,7 @@ def fit(
 
         - 'constant': the frequencies of endpoints, whatever the evidence;
         - 'mechanism1': Mechanism 1 of [002] Appendix E with the measured fields h_i = ln (t_i + 1/2)/(r_i + 1/2) of
-          t_i answers for the truth and r_i for the rival, by simulation; `J` and `beta` are fitted, α = 0.45;
+          t_i answers for the truth and r_i for the rival, by 1,000 simulated runs; `J` and `beta` are fitted, α = 0.45;
         - 'zealots': the voter model, in which agents are `anchored` to their first belief with probability a;
         - 'biased_copying': the same, and the others adopt the truth with a `bias` h, see `copying_endpoints`;
         - 'mechanism1_published' and 'biased_copying_published': with the values of the authors, J = 2.302, β = 1.078,
@@ -66,12 +66,12 @@ def fit(
     given = with_ends(read_runs(runs, crops=crops), "runs")
     likelihood = log_likelihoods(chosen, given, lapse_of(len(given))).sum(axis=0)
     best = likelihood.argmax()
-    inside = chosen.points[2 * (likelihood[best] - likelihood) <= chi2.ppf(level, 1)]
+    lost = 2 * (likelihood[best] - likelihood) - chi2.ppf(level, 1)
     columns = {
         "estimate": ("parameter", chosen.points[best], "likeliest value"),
         "interval": (
             ("parameter", "bound"),
-            np.stack([inside.min(axis=0), inside.max(axis=0)], axis=-1),
+            np.array([_where_negative(values, lost) for values in chosen.points.T]).reshape(-1, 2),
             f"its {100 * level:g} % interval, profile likelihood",
         ),
         "frequency": ("endpoint", frequencies(given.endpoint), "fraction of runs"),
@@ -80,6 +80,19 @@ def fit(
     result = stamp(labelled(columns, coords), "flag_run_fit", None, model=model, crops=crops, level=level)
     values = {"log_likelihood": float(likelihood[best]), "n_runs": len(given), "lapse": lapse_of(len(given))}
     return result.assign_attrs(values)
+
+
+def _where_negative(values: np.ndarray, lost: np.ndarray) -> list[float]:
+    """The first and the last value at which the least loss is negative; losses are linear between values."""
+    at = np.unique(values)
+    least = np.array([lost[values == one].min() for one in at])
+    first, last = np.flatnonzero(least <= 0)[[0, -1]]
+    ends = []
+    for inside, outside in ((first, first - 1), (last, last + 1)):
+        beyond = 0 <= outside < len(at)
+        part = -least[inside] / (least[outside] - least[inside]) if beyond else 0.0
+        ends.append(at[inside] + part * (at[outside] - at[inside]) if beyond else at[inside])
+    return ends
 
 
 def with_ends(runs: Runs, name: str) -> Runs:
