@@ -201,6 +201,8 @@ def _why_no_attractor(policy: xr.Dataset, word: str) -> str:
     if leaves > CONSENSUS_RESIDUAL:
         return f"the consensus on {word!r} is no fixed point (its agents say something else with chance {leaves:.2g})"
     eigenvalue = spectrum(policy, state, k=1)["eigenvalue"].item()
+    if eigenvalue < 0:
+        return f"the consensus on {word!r} is only near an attractor (its agents err with chance {leaves:.2g})"
     return f"the consensus on {word!r} is unstable (leading eigenvalue {eigenvalue:.2g})"
 
 
@@ -218,10 +220,14 @@ def _reached(policy: xr.Dataset, points: xr.Dataset) -> int | None:
     start = np.zeros(space_of(policy).n_states)
     start[0] = 1.0
     tolerances = {"rtol": 1e-8, "atol": 1e-11}
-    end = solve_ivp(rate, (0.0, MAX_TIME), start, "DOP853", t_eval=[], events=moves, **tolerances)
-    away = np.abs(points["composition"].values - (end.y_events[0][-1] if end.status == 1 else np.nan)).sum(1)
-    nearest = int(np.argmin(away))
-    return nearest if points["stable"].values[nearest] and away[nearest] < NEAR else None
+    end = solve_ivp(rate, (0.0, MAX_TIME), start, "DOP853", t_eval=[MAX_TIME], events=moves, **tolerances)
+    x = end.y_events[0][-1] if end.status == 1 else end.y[:, -1]
+    away = x - points["composition"].values
+    nearest = int(np.argmin(np.abs(away).sum(1)))
+    if not points["stable"].values[nearest] or np.abs(away[nearest]).sum() > NEAR:
+        return None
+    # A slow attractor is not reached in this time, but it has to be approached.
+    return nearest if end.status == 1 or equations.drift(x) @ away[nearest] < 0 else None
 
 
 def _path_to_saddle(policy: xr.Dataset, points: xr.Dataset, strong: int) -> LawPath | NoPath:

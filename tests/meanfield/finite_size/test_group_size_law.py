@@ -7,8 +7,9 @@ import pytest
 from scipy.special import ndtr
 
 import meanfield
+import validation
 from _policies import linearised_drift, majority, relabelled
-from meanfield import group_size_law
+from meanfield import MemorySpace, group_size_law, make_policy
 from meanfield._finite_size import group_size_law as _group_size_law
 from meanfield._finite_size.least_noise_path import unstable_direction
 from meanfield._finite_size.path_equations import PathEquations
@@ -168,3 +169,19 @@ def test_kappa_is_the_limit_of_large_populations(published):
     words = simulate(published.sel(model="gpt-4o", pair="woman/man"), n_agents=1600, runs=300_000, seed=7)
     chance = (words["consensus_word"] == "woman").mean().item()
     assert ndtri(chance) / 40 == pytest.approx(KAPPA["woman/man"], abs=2e-4)
+
+
+@pytest.mark.slow
+def test_attractor_that_is_approached_slowly_is_reached():
+    """Agents who said B and twice heard A leave this memory once in 1,000 choices, so the end takes 10,000 units."""
+    space = MemorySpace(2, 2)
+    lead = np.array([sum(1 - own - partner for own, partner in space.memory(i)) for i in range(space.n_states)])
+    first = 1 / (1 + np.exp(-8.0 * lead - 2.5))
+    first[space.state([(1, 0), (1, 0)])] = 1e-3
+    policy = make_policy(np.stack([first, 1 - first], axis=1), ("A", "B"))
+    law = meanfield.group_size_law(policy, n_agents=[24])
+    assert law["strong_word"].item() == "A"
+    runs = validation.simulate(policy, n_agents=[24], runs=4000, seed=3, max_rounds=4000)
+    ends = runs["consensus_word"].sel(n_agents=24).values
+    # The law's error is of order 1/√N
+    assert law["probability"].item() == pytest.approx((ends == "A").sum() / (ends != "").sum(), abs=0.05)

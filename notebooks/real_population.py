@@ -1,0 +1,111 @@
+# ---
+# jupyter:
+#   jupytext:
+#     formats: py:percent
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # What will this population do?
+#
+# From a table of who said what to whom to forecasts of runs that nobody has paid for yet. The example is Llama 3 70B with
+# the words M and Q, run by the authors of [001]. A log of your own gives the same table:
+# [ten lines](../docs/events.md) do it.
+
+# %%
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+
+import meanfield
+from validation import populations
+
+published = meanfield.datasets.ai_norms(ordered=True)
+runs = published.runs.query("model == 'llama3' and options == 'Q M' and memory_length == 5 and experiment == 'from_empty'")
+events = published.events[published.events["run"].isin(runs["run"])]
+events.head(3)
+
+# %% [markdown]
+# ## The table becomes runs
+#
+# Memories are rebuilt from the events. There are 40 runs of 24 agents and 10 of 200.
+
+# %%
+real = meanfield.datasets.from_events(
+    events, memory_length=5, words=["Q", "M"], n_agents=dict(zip(runs["run"], runs["n_agents"])), model="llama3"
+)
+populations.winners(real.runs)[["n_agents", "word", "wins", "runs", "low", "high"]]
+
+# %% [markdown]
+# ## Their policy
+#
+# How often does an agent say each word in each memory state? States that were seen often have narrow intervals.
+
+# %%
+policy = populations.empirical_policy(real.choice_counts)
+figure, axes = plt.subplots(1, 2, figsize=(12, 3.8), layout="constrained")
+meanfield.plot(policy, axes[0], view="posterior")
+meanfield.plot(policy, axes[1], view="flow")
+
+# %% [markdown]
+# ## Does memory explain what they say?
+#
+# Half of the runs foretell single choices in the other half. The policy has to beat simple laws, or it is not needed.
+
+# %%
+scores = populations.choice_scores(real)
+meanfield.plot(scores)
+scores.set_index("law")[["log_likelihood", "gain", "gain_low", "gain_high"]].round(3)
+
+# %% [markdown]
+# ## Do some runs foretell the others?
+#
+# First half of the runs foretell the other half, then the small groups foretell the large ones and the reverse.
+
+# %%
+halves = populations.cross_validate(real, draws=20)
+sizes = populations.cross_validate(real, by="experiment", draws=20)
+columns = ["fold", "n_agents", "quantity", "runs", "observed", "predicted", "p_value", "verdict"]
+pd.concat([halves, sizes])[columns].round(3)
+
+# %% [markdown]
+# ## Large groups
+#
+# The rate equation of the policy says where a large population can rest. The group-size law adds the chance of each word
+# at every N. Twenty draws from the posterior of the policy say how sure that is.
+
+# %%
+draws = populations.sample_policies(policy, 20, seed=0)
+strong = [meanfield.group_size_law(draw, n_agents=[10, 24, 100, 1000]) for draw in draws]
+known = [law for law in strong if law.attrs["applies"]]
+words = sorted({str(law["strong_word"].item()) for law in known})
+kappa = np.array([law["kappa"].item() for law in known])
+f"{len(known)} of 20 draws have a law; strong word {words}; κ from {np.min(kappa):.2f} to {np.max(kappa):.2f}"
+
+# %%
+meanfield.plot(meanfield.group_size_law(policy, n_agents=[2, 4, 10, 24, 100, 1000]))
+
+# %% [markdown]
+# ## Committed agents
+#
+# How large a fraction of agents who only say Q turns a population that has settled on M?
+
+# %%
+masses = [meanfield.critical_mass(draw, word="Q")["critical_mass"].item() for draw in draws]
+f"critical mass of Q {np.median(masses):.3f}, 90 % of the draws from {np.quantile(masses, 0.05):.3f} to {np.quantile(masses, 0.95):.3f}"
+
+# %% [markdown]
+# ## The next experiment
+#
+# Before more runs are paid for: how likely do they call the bias, and how many does it take?
+
+# %%
+plan = populations.power(policy, n_agents=[6, 12, 24], runs=[5, 10, 20, 40])
+meanfield.plot(plan)
+print("\n".join(populations.report(plan[plan["runs"] == 10])))
