@@ -24,6 +24,7 @@ import numpy as np
 import pandas as pd
 
 import meanfield
+import validation
 from validation import populations
 
 published = meanfield.datasets.ai_norms(ordered=True)
@@ -75,21 +76,24 @@ columns = ["fold", "n_agents", "quantity", "runs", "observed", "predicted", "p_v
 pd.concat([halves, sizes])[columns].round(3)
 
 # %% [markdown]
-# ## Large groups
+# ## Groups that nobody has run
 #
-# The rate equation of the policy says where a large population can rest. The group-size law adds the chance of each word
-# at every N. Twenty draws from the posterior of the policy say how sure that is.
+# Twenty policies drawn from the posterior play groups of other sizes. Their spread is what the runs leave open. The
+# group-size law gives the chance of M at all sizes at once, from the mean policy.
 
 # %%
 draws = populations.sample_policies(policy, 20, seed=0)
-strong = [meanfield.group_size_law(draw, n_agents=[10, 24, 100, 1000]) for draw in draws]
-known = [law for law in strong if law.attrs["applies"]]
-words = sorted({str(law["strong_word"].item()) for law in known})
-kappa = np.array([law["kappa"].item() for law in known])
-f"{len(known)} of 20 draws have a law; strong word {words}; κ from {np.min(kappa):.2f} to {np.max(kappa):.2f}"
+sizes = [4, 6, 12, 50]
+wins = [
+    (validation.simulate(draw, n_agents=sizes, runs=400, seed=1)["consensus_word"] == "M").mean("run").values
+    for draw in draws
+]
+pd.DataFrame(np.quantile(wins, [0.05, 0.5, 0.95], axis=0), ["5 %", "median", "95 %"], sizes).round(3)
 
 # %%
-meanfield.plot(meanfield.group_size_law(policy, n_agents=[2, 4, 10, 24, 100, 1000]))
+law = meanfield.group_size_law(policy, n_agents=[2, 4, 6, 12, 24, 50, 100])
+print(f"strong word {law['strong_word'].item()}, κ = {law['kappa'].item():.2f}")
+meanfield.plot(law)
 
 # %% [markdown]
 # ## Committed agents
