@@ -13,7 +13,10 @@ if TYPE_CHECKING:
     from validation.populations._microscopic_bias import microscopic_bias as microscopic_bias
     from validation.populations._misalignment import misalignment as misalignment
     from validation.populations._misalignment import neutrality as neutrality
+    from validation.populations._mixture import mixture as mixture
+    from validation.populations._one_policy import one_policy as one_policy
     from validation.populations._power import power as power
+    from validation.populations._sharpness import sharpness as sharpness
     from validation.populations._validate import report as report
     from validation.populations._validate import validate as validate
     from validation.populations._winners import winners as winners

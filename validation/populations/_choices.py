@@ -97,7 +97,7 @@ def choices_of(runs: pd.DataFrame, events: pd.DataFrame, length: int | None = No
         filled = np.where(lag - before <= H, initial, NOTHING)
         for side, values in enumerate((own, partner)):
             memory[:, length - lag, side] = np.where(lag <= before, values[np.maximum(earlier, 0)], filled)
-    free = ~_is_committed(run, agent, started)
+    free = ~is_committed(run, agent, started)
     return Choices(run, step, agent, memory, own, words).of(free)
 
 
@@ -105,7 +105,8 @@ def _numbered(column: pd.Series, words: tuple[str, ...]) -> np.ndarray:
     return column.astype(str).map({word: k for k, word in enumerate(words)}).to_numpy().astype(np.int16)
 
 
-def _is_committed(run: np.ndarray, agent: np.ndarray, runs: pd.DataFrame) -> np.ndarray:
+def is_committed(run: np.ndarray, agent: np.ndarray, runs: pd.DataFrame) -> np.ndarray:
+    """Whether agents (agent,) of runs (agent,) are committed; `runs` has the names of runs as its index."""
     committed = {(name, int(one)) for name, listed in runs["committed_agents"].items() for one in listed.split()}
     if not committed:
         return np.zeros(len(run), dtype=bool)
