@@ -52,7 +52,7 @@ def play(
             for k, agent in enumerate(pair):
                 sharpness, bias = tilt(run, step, agent, k == 0)
                 odds = sharpness * log_odds(memories[agent]) + bias
-                words.append(1 if agent < committed else int(random.random() >= 1 / (1 + np.exp(-odds))))
+                words.append(1 if agent < committed else int(random.random() >= (1 + np.tanh(odds / 2)) / 2))
             for agent, own, partner in zip(pair, words, words[::-1], strict=True):
                 memories[agent] = [*memories[agent], (own, partner)][-remember:]
             rows.append((run, step, *pair, *(WORDS[word] for word in words)))

@@ -16,15 +16,15 @@ from validation.populations._tilts import Cells, Tilts, numbered
 
 # Differences of log-odds and of sharpness that tests of variance are most powerful for: large groups count like others
 TYPICAL = {"words": 0.3, "sharpness": 0.2}
-FEWEST = 2
+PLAYERS = 2
 
 
 class Departure(NamedTuple):
-    """Grows with the departure; the size of the departure, in log-odds or sharpness; what was compared, and how many."""
+    """How far choices depart from a policy in one way."""
 
-    statistic: float
-    effect: float
-    number: int
+    statistic: float  # grows with it
+    effect: float  # its size, in log-odds or sharpness
+    number: int  # of things that were compared
 
 
 NOTHING = Departure(np.nan, np.nan, 0)
@@ -52,9 +52,7 @@ class Residuals:
         """Residuals and their variances (choice,): one pair a word, or one for sharpness."""
         if direction == "sharpness":
             return [(self.sharpness, self.spread)]
-        # Of two words each residual is minus the other.
-        words = slice(1 if len(self.p) == FEWEST else None)
-        return list(zip(self.words[words], self.variance[words], strict=True))
+        return list(zip(self.words, self.variance, strict=True))
 
 
 def apart(residuals: Residuals, direction: str, group: np.ndarray, parent: np.ndarray) -> Departure:
@@ -73,7 +71,7 @@ def apart(residuals: Residuals, direction: str, group: np.ndarray, parent: np.nd
         top += (weight * (S**2 - V)).sum()
         bottom += (weight * V**2).sum()
         square += (weight**2 * V**2).sum()
-    several = np.bincount(above)[above] >= FEWEST
+    several = np.bincount(above)[above] > 1
     if not several.any() or square <= 0:
         return NOTHING
     return Departure(top / np.sqrt(2 * square), float(np.sqrt(max(0.0, top) / bottom)), int(several.sum()))
@@ -105,12 +103,12 @@ def alike(residuals: Residuals, first: np.ndarray, second: np.ndarray) -> Depart
     if not len(first):
         return NOTHING
     directions = residuals.directions("words")
-    shared = sum(float((e[first] * e[second]).sum()) for e, _ in directions)
-    information = sum(float((v[first] * v[second]).sum()) for _, v in directions)
+    shared = float(sum((e[first] * e[second]).sum() for e, _ in directions))
+    information = float(sum((v[first] * v[second]).sum() for _, v in directions))
     if information <= 0:
         return NOTHING
-    effect = np.sign(shared) * np.sqrt(abs(shared) / information)
-    return Departure(float(shared / np.sqrt(information)), float(effect), len(first))
+    effect = np.sqrt(max(0.0, shared) / information)
+    return Departure(shared / np.sqrt(information), float(effect), len(first))
 
 
 def trend(residuals: Residuals, direction: str, covariate: np.ndarray) -> Departure:
@@ -126,8 +124,7 @@ def trend(residuals: Residuals, direction: str, covariate: np.ndarray) -> Depart
             effects.append(U / information)
     if not effects:
         return NOTHING
-    effect = effects[0] if len(effects) == 1 else float(np.sqrt(np.mean(np.square(effects))))
-    return Departure(top, float(effect), len(run))
+    return Departure(top, float(np.sqrt(np.mean(np.square(effects)))), len(run))
 
 
 def echo(residuals: Residuals, lags: slice) -> Departure:
@@ -158,8 +155,8 @@ def next_in_memory(residuals: Residuals) -> tuple[np.ndarray, np.ndarray]:
 def next_elsewhere(residuals: Residuals) -> tuple[np.ndarray, np.ndarray]:
     """Pairs of choices of different agents in different memory states, in consecutive interactions of a run."""
     schedule = residuals.schedule
-    first = np.arange(len(schedule.free) - FEWEST)
-    second = first + FEWEST
+    first = np.arange(len(schedule.free) - PLAYERS)
+    second = first + PLAYERS
     pairs = (schedule.run_of[first] == schedule.run_of[second]) & (
         schedule.agent_of[first] != schedule.agent_of[second]
     )

@@ -54,26 +54,26 @@ class Held(NamedTuple):
 
 def fit_mixture(observed: Observed, n_components: int, random: np.random.Generator) -> tuple[Mixture, Held]:
     """The most probable mixture from one random start (EM)."""
-    shape = observed.runs, observed.periods, n_components
-    weights = random.dirichlet(np.full(n_components, CERTAINTY), shape[:2])
-    shares, change, before = np.full(n_components, 1 / n_components), FIRST_CHANGE, -np.inf
-    if observed.periods == 1:
-        change = 1.0
+    weights = random.dirichlet(np.full(n_components, CERTAINTY), (observed.runs, observed.periods))
+    mixture = Mixture(_policies(observed, weights), np.full(n_components, 1 / n_components), FIRST_CHANGE)
+    held = filtered(observed, mixture)
     for step in range(MOST_STEPS):
-        mixture = Mixture(_policies(observed, weights), shares, change)
+        before = held.log_likelihood.sum()
+        mixture = _improved(observed, held, mixture.change)
         held = filtered(observed, mixture)
-        weights = held.weights
-        now = held.log_likelihood.sum()
-        if step >= FEWEST_STEPS and now - before < GAIN:
+        if step >= FEWEST_STEPS and held.log_likelihood.sum() - before < GAIN:
             break
-        before = now
-        drawn = (held.drawn * observed.known[:, :, None]).sum((0, 1)) + 1
-        shares = drawn / drawn.sum()
-        later = observed.known[:, 1:]
-        if later.any():
-            changes = (held.drawn[:, 1:] * later[:, :, None]).sum()
-            change = float(np.clip((changes + 1) / (later.sum() + 1 / FIRST_CHANGE), *BOUNDS))
     return mixture, held
+
+
+def _improved(observed: Observed, held: Held, change: float) -> Mixture:
+    """Each with one more period, as a prior."""
+    drawn = (held.drawn * observed.known[:, :, None]).sum((0, 1)) + 1
+    later = observed.known[:, 1:]
+    if later.any():
+        changes = (held.drawn[:, 1:] * later[:, :, None]).sum()
+        change = float(np.clip((changes + 1) / (later.sum() + 1 / FIRST_CHANGE), *BOUNDS))
+    return Mixture(_policies(observed, held.weights), drawn / drawn.sum(), change)
 
 
 def filtered(observed: Observed, mixture: Mixture) -> Held:

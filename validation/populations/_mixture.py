@@ -20,21 +20,22 @@ from validation.populations._subject import Row
 from validation.populations._tilts import Cells, fit_tilts
 
 FOLDS = 5
-STARTS = 3
+STARTS = 2
 MOST = 20
 FROM = ["experiment", "n_agents", "initial_consensus", "committed_word", "n_committed", "run"]
 
 
 class Mixtures(NamedTuple):
-    """Result of `mixture`: three tables."""
+    """Result of `mixture`: four tables."""
 
     numbers: pd.DataFrame
     components: pd.DataFrame
     runs: pd.DataFrame
+    stretches: pd.DataFrame
 
 
 def mixture(
-    populations: RealPopulations, *, period: int | None = None, most: int = 5, seed: int = 0, progress: bool = False
+    populations: RealPopulations, *, period: int | None = None, most: int = 8, seed: int = 0, progress: bool = False
 ) -> Mixtures:
     """Describe the choices of each model, pair and memory length by several policies, of which one holds at a time.
 
@@ -51,7 +52,7 @@ def mixture(
     period
         Interactions after which a run may change its policy. Default: never.
     most
-        The largest K that is tried, 1 to 20.
+        The largest K that is tried, 1 to 20. None is tried beyond one that does worse than one policy less.
     seed
         0 to 2^63 - 1, of the folds and the starts of EM. The result of a model and pair does not depend on the others.
     progress
@@ -59,15 +60,17 @@ def mixture(
 
     Returns
     -------
-    Three tables. All begin with `model`, `pair` and `memory_length`; policies that cannot be tabulated are left out.
+    Four tables. All begin with `model`, `pair` and `memory_length`; policies that cannot be tabulated are left out.
 
     - `numbers`: a row for each K: `components`; `log_likelihood` per held-out choice; `gain`, the log-likelihood of all
       held-out choices less that of one policy, and its standard error `gain_error`; `chosen`.
-    - `components`: a row for each policy of the chosen K, the most frequent first: `component`, the `share` of choices,
-      its `sharpness` beside the policy of all choices (power of q), and `period_length`, the mean number of interactions
-      until the policy is drawn anew (infinite without a period).
+    - `components`: a row for each policy of the chosen K, the most frequent first: `component`; the `share` of choices;
+      its `sharpness`, beside a mean of 1; `length`, the mean number of interactions until a policy is
+      drawn anew, infinite without a period.
     - `runs`: a row for each run: its condition, `choices`, the `component` that held most, the `share` of its choices,
       and the expected number of `draws` of a policy.
+    - `stretches`: a row for each time that one policy probably held, from one change point to the next: `run`, the
+      steps `start` and `stop` (the first after it), `component`, and its mean `probability`.
 
     Raises
     ------
@@ -83,6 +86,7 @@ def mixture(
     numbers: list[Row] = []
     components: list[Row] = []
     runs: list[Row] = []
+    stretches: list[Row] = []
     reason = ""
     for subject, table, events in tqdm(
         ordered_subjects(populations), desc="mixture", unit="policy", disable=not progress, leave=False
@@ -102,11 +106,12 @@ def mixture(
         numbers += [where | row for row in judged]
         components += [where | row for row in _components(observed, best, held, order, period)]
         runs += [where | row for row in _runs(schedule, observed, held, order)]
+        stretches += [where | row for row in _stretches(schedule, observed, held, order, period)]
     if not numbers:
         raise InputError(f"populations: {reason}")
-    tables = [pd.DataFrame(rows) for rows in (numbers, components, runs)]
-    for table, kind in zip(tables, ("mixture_numbers", "mixture_components", "mixture_runs"), strict=True):
-        table.attrs = {"kind": kind, "period": period or 0, "seed": seed}
+    tables = [pd.DataFrame(rows) for rows in (numbers, components, runs, stretches)]
+    for table, kind in zip(tables, Mixtures._fields, strict=True):
+        table.attrs = {"kind": f"mixture_{kind}", "period": period or 0, "seed": seed}
     return Mixtures(*tables)
 
 
@@ -128,22 +133,26 @@ def _judged(observed: Observed, most: int, seed: int) -> list[Row]:
     choices = observed.cells.counts.sum()
     if observed.runs == 1:
         unknown = {"log_likelihood": np.nan, "gain": np.nan, "gain_error": np.nan}
-        return [{"components": 1} | unknown | {"chosen": True}]
+        row: Row = {"components": 1, **unknown, "chosen": True}
+        return [row]
     fold = np.random.default_rng((seed, 1)).permutation(observed.runs) % min(FOLDS, observed.runs)
-    scores = np.empty((most, observed.runs))
-    for k in range(most):
+    held_out: list[np.ndarray] = []
+    while len(held_out) < most and (len(held_out) < 2 or held_out[-1].sum() > held_out[-2].sum()):
+        k, score = len(held_out), np.empty(observed.runs)
         for number in range(fold.max() + 1):
             fitted = _best(observed.only(fold != number), k + 1, np.random.default_rng((seed, 2, k, number)))[0]
-            scores[k, fold == number] = filtered(observed, fitted).log_likelihood[fold == number]
+            score[fold == number] = filtered(observed, fitted).log_likelihood[fold == number]
+        held_out.append(score)
+    scores = np.array(held_out)
     gains = scores - scores[0]
     best = int(np.argmax(scores.sum(1)))
     close = scores[best].sum() - scores.sum(1) <= _error(scores[best] - scores)
     chosen = int(np.argmax(close))
-    rows = zip(scores.sum(1) / choices, gains.sum(1), _error(gains), strict=True)
-    return [
-        {"components": k + 1, "log_likelihood": score, "gain": gain, "gain_error": error, "chosen": k == chosen}
-        for k, (score, gain, error) in enumerate(rows)
-    ]
+    rows: list[Row] = []
+    for k, (score, gain, error) in enumerate(zip(scores.sum(1) / choices, gains.sum(1), _error(gains), strict=True)):
+        numbers = {"log_likelihood": score, "gain": gain, "gain_error": error, "chosen": k == chosen}
+        rows.append({"components": k + 1} | numbers)
+    return rows
 
 
 def _error(differences: np.ndarray) -> np.ndarray:
@@ -173,16 +182,20 @@ def _components(observed: Observed, fitted: Mixture, held: Held, order: np.ndarr
     n = np.stack(
         [[np.bincount(cells.state, w * one, minlength=n_states) for one in cells.counts] for w in weights.T[order]]
     )  # (component, word, state)
-    log_q = np.log(posterior_mean(n.sum(0).T, observed.space, observed.concentrations)[0])
+    every = n.sum(0).T
+    log_q = np.log(posterior_mean(every, observed.space, observed.concentrations)[0])
     unit, state = np.nonzero(n.sum(1))
-    tilts = fit_tilts(log_q, Cells(unit, state, np.zeros(0, dtype=np.int64), n[unit, :, state].T), len(order))
-    length = period / fitted.change if period else np.inf
+    cells = Cells(unit, state, np.zeros(0, dtype=np.int64), n[unit, :, state].T)
+    sharp = fit_tilts(log_q, cells, len(order)).sharpness
+    # Shrinkage alone makes the policy of all choices less sharp than these.
+    sharp /= np.average(sharp, weights=times[order])
+    length = period / fitted.change if period and len(order) > 1 else np.inf
     return [
         {
             "component": k,
             "share": times[place] / times.sum(),
-            "sharpness": tilts.sharpness[k],
-            "period_length": length,
+            "sharpness": sharp[k],
+            "length": length,
         }
         for k, place in enumerate(order)
     ]
@@ -196,4 +209,20 @@ def _runs(schedule: Schedule, observed: Observed, held: Held, order: np.ndarray)
         total, k = times[number].sum(), int(np.argmax(times[number]))
         share = times[number, k] / total if total else np.nan
         rows.append(row | {"choices": round(total), "component": k, "share": share, "draws": draws[number]})
+    return rows
+
+
+def _stretches(schedule: Schedule, observed: Observed, held: Held, order: np.ndarray, period: int | None) -> list[Row]:
+    rows: list[Row] = []
+    after = np.zeros(observed.runs, dtype=np.int64)
+    np.maximum.at(after, schedule.run, schedule.step + 1)
+    for number, name in enumerate(schedule.runs["run"].tolist()):
+        weights = held.weights[number, observed.known[number]][:, order]
+        components = weights.argmax(1)
+        starts = np.flatnonzero(np.diff(components, prepend=-1))
+        for start, stop in zip(starts, [*starts[1:], len(weights)], strict=True):
+            k = components[start]
+            end = int(after[number]) if stop == len(weights) else int(stop) * (period or 1)
+            told = {"run": name, "start": int(start) * (period or 1), "stop": end, "component": int(k)}
+            rows.append(told | {"probability": float(weights[start:stop, k].mean())})
     return rows

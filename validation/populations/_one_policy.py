@@ -16,6 +16,7 @@ from meanfield.toolbox import LARGEST_SEED, check_level, whole_number
 from validation.populations._choices import ordered_subjects
 from validation.populations._conditions import CONDITION
 from validation.populations._departures import (
+    NOTHING,
     Departure,
     Residuals,
     alike,
@@ -52,34 +53,33 @@ def one_policy(
     seed: int = 0,
     progress: bool = False,
 ) -> pd.DataFrame:
-    """Test whether all agents of each model, pair and memory length followed one policy, in all runs and at all times.
+    """Test whether all agents of each model, pair and memory length followed one policy, in all runs at all times.
 
     Under one policy q a choice depends on the agent's memory state only. Each test has a statistic that grows where
     choices depend on something else too:
 
-    - `experiments`, `runs` of an experiment and `order of runs` (in time, if the table of runs is in order): sharpness β
-      of q^β, or the policy in any memory state. Imitations follow one policy.
-    - `time in a run`, `round` (a common trend), `agents` of a run, `first or second` player, `next choice` in the same
-      memory state or in another one, `partners` who choose at once, and `interaction H + 1` and `H + 1 to 2H`, which
-      agents were no longer told: here runs may differ. Imitations follow q^β e^bias with one sharpness and one bias a
-      run (or a `period`), fitted as random effects.
+    - `experiments` (runs that began alike), `runs` of an experiment, and `order of runs` as in the table of runs: in
+      sharpness β, choices by q^β; or in the policy for any memory. Imitations follow one policy.
+    - `time in a run`; `round`, a trend that all runs share; `next choice` in the same memory or in another one, and
+      `partners`, who choose at once; `agents` of a run; the `first or second` player of an interaction; the words of
+      `interaction H + 1` and `H + 1 to 2H` ago, which agents were no longer told. Here runs may differ: imitations
+      follow q^β e^b with one β and one bias b a run (or a `period`), fitted as random effects.
 
-    The p-value is the share of imitations, and the real data, with a statistic as large: a parametric bootstrap. In an
-    imitation the same agents meet in the same order for as long, with the same memories at the start and the same
-    committed agents; only the words of the others are drawn anew, and everything is fitted again. The residuals that
-    the statistics are made of are martingale differences, so that runs which stop when they agree do no harm. The
-    p-values are not exact (the policy of the imitations is estimated), but uniform to the resolution of 200 made-up data
-    sets. A test against 'a tilt a run' assumes that nothing else differs; where time matters within runs, choose a
-    `period` that is shorter.
+    The p-value is the share of imitations, the real data among them, with a statistic at least as large: a parametric
+    bootstrap. In an imitation the same agents meet in the same order, with the same memories at the start and the same
+    committed agents; the words of the others are drawn anew, and all is fitted again. The p-values are not exact, since
+    the policy of the imitations is an estimate. Residuals are martingale differences under the hypothesis, so runs may
+    stop when they agree although imitations do not. Tests of the second kind assume that runs differ in β and b alone:
+    where the policy changes in a run, the others of them mean little, and a `period` shorter than the changes helps.
 
     Parameters
     ----------
     populations
         Runs in order: `meanfield.datasets.ai_norms(ordered=True)` or `meanfield.datasets.from_events`.
     imitations
-        Imitations of all runs for each null hypothesis, ≥ 1. The least p-value is 1 / (imitations + 1).
+        Imitations of all runs for each of the two hypotheses, ≥ 1. The least p-value is 1 / (imitations + 1).
     period
-        Interactions after which the tilt of a run may change. Default: never.
+        Interactions after which β and b of a run may change. Default: never.
     level
         Confidence of a verdict: 'disagrees' where the p-value is at most 1 - level.
     seed
@@ -89,11 +89,15 @@ def one_policy(
 
     Returns
     -------
-    DataFrame with a row for each test: `model`, `pair`, `memory_length`; `compared` and `direction` as above; `null`, the
-    hypothesis of the imitations; `number` of things compared (experiments, runs, agents, choices or pairs of choices);
-    `effect`, the size of the departure: a standard deviation of sharpness or of log-odds, or a coefficient (per round;
-    first less second player; per word remembered), NaN where there is none; `z`, the statistic less its mean over the
-    imitations, in their standard deviations; `p_value`, `verdict` ('agrees', 'disagrees', 'too few data') and `note`.
+    DataFrame with a row for each test:
+
+    - `model`, `pair`, `memory_length`; `compared` as above, and the `direction`: 'sharpness', 'policy' (words in each
+      memory state by itself) or 'words' (over all memory states);
+    - `null`, the hypothesis of the imitations; `number` of experiments, runs, agents, choices or pairs compared;
+    - `effect`, the size of the departure: a standard deviation of β or of log-odds, or a coefficient (per round; first
+      less second player; per word remembered), in absolute value where it is not of memory; NaN for a drift;
+    - `z`, the statistic less its mean over imitations, in their standard deviations; `p_value`; `verdict` ('agrees',
+      'disagrees', 'too few data'); `note`.
 
     Raises
     ------
@@ -132,7 +136,7 @@ def _rows(
     try:
         schedule = Schedule.read(runs, events)
     except InputError as error:
-        return [_row(_Test("experiments", "policy", lambda _: NO_DEPARTURE), ONE, NO_DEPARTURE, [], level, f"{error}")]
+        return [_row("experiments", "policy", ONE, NOTHING, [], level, f"{error}")]
     own = (seed + zlib.crc32("\0".join(map(str, subject)).encode())) % (LARGEST_SEED + 1)
     rows = []
     for null, tests, unit in (
@@ -144,7 +148,7 @@ def _rows(
         streams = np.random.default_rng((own, null == NEAR)).integers(LARGEST_SEED, size=imitations)
         imitated = [[test.measure(one).statistic for test in tests] for one in map(model.imitation, streams)]
         for k, (test, departure) in enumerate(zip(tests, real, strict=True)):
-            rows.append(_row(test, null, departure, [one[k] for one in imitated], level))
+            rows.append(_row(*test[:2], null, departure, [one[k] for one in imitated], level))
     return rows
 
 
@@ -217,18 +221,18 @@ def _within_runs(schedule: Schedule) -> list[_Test]:
     ]
 
 
-NO_DEPARTURE = Departure(np.nan, np.nan, 0)
-
-
-def _row(test: _Test, null: str, real: Departure, imitated: list[float], level: float, note: str = "") -> Row:
+def _row(
+    compared: str, direction: str, null: str, real: Departure, imitated: list[float], level: float, note: str = ""
+) -> Row:
     """`imitated` has statistics; one that is undefined is no departure."""
-    told = {"compared": test.compared, "direction": test.direction, "null": null, "number": real.number}
+    told: Row = {"compared": compared, "direction": direction, "null": null, "number": real.number}
     if np.isnan(real.statistic):
         unknown = dict.fromkeys(("effect", "z", "p_value"), np.nan)
         return told | unknown | {"verdict": TOO_FEW, "note": note or "nothing to compare"}
-    others = np.nan_to_num(np.array(imitated), nan=-np.inf)
-    p_value = (1 + (others >= real.statistic).sum()) / (1 + len(others))
-    spread = np.std(others[np.isfinite(others)])
-    z = (real.statistic - np.mean(others[np.isfinite(others)])) / spread if spread > 0 else np.nan
-    verdict = DISAGREES if p_value <= 1 - level else AGREES
-    return told | {"effect": real.effect, "z": float(z), "p_value": float(p_value), "verdict": verdict, "note": note}
+    others = np.array(imitated)
+    reached = (others >= real.statistic).sum()
+    p_value = (1 + reached) / (1 + len(others))
+    others = others[~np.isnan(others)]
+    z = (real.statistic - others.mean()) / others.std() if len(others) > 1 and others.std() > 0 else np.nan
+    numbers = {"effect": float(real.effect), "z": float(z), "p_value": float(p_value)}
+    return told | numbers | {"verdict": DISAGREES if p_value <= 1 - level else AGREES, "note": note}

@@ -6,31 +6,34 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy.special import logsumexp
+from scipy.special import ndtr
 
 from meanfield import InputError
 from meanfield.datasets import RealPopulations
 from meanfield.toolbox import real_number
 from validation.populations._choices import ordered_subjects
-from validation.populations._empirical_policy import posterior_mean
+from validation.populations._empirical_policy import posterior_counts
 from validation.populations._schedule import Schedule
 from validation.populations._subject import Row
-from validation.populations._tilts import Cells
+from validation.populations._tilts import Cells, Tilts, numbered
 
-LOGS = np.linspace(-3, 3, 121)  # log β; prior and likelihood vanish before the ends, or nothing is known
-SPREADS = np.geomspace(0.01, 1, 12)  # of log β, between experiments and between runs; all equally likely
-PIECES = 50  # of a run, between which its sharpness may change
-CONDITION = ["experiment", "n_agents", "initial_consensus", "committed_word"]
+SPREADS = np.geomspace(0.02, 0.8, 9)  # of log β, between experiments and between runs; all equally likely
+STEPS = 7  # of Newton's method
+LARGEST_STEP = 0.5
+POINTS = 400  # of a distribution, within WIDTH standard deviations
+WIDTH = 6.0
+ALIKE = ["experiment", "n_agents", "initial_consensus", "committed_word"]
 
 
 def sharpness(populations: RealPopulations, *, level: float = 0.95) -> pd.DataFrame:
-    """The sharpness β of each experiment and each run: its choices follow q^β, normalised, with q that of all runs.
+    """The sharpness β of each experiment and each run: its choices follow q^β, normalised.
 
-    β is a temperature factor: at β = 2 the agents choose as at half the temperature. A hierarchy of random effects keeps
-    few choices from looking like a difference: log β of a run is normal around that of its experiment, and those of
-    experiments are normal around 0. Both spreads have broad priors. The posterior is summed over a grid, without
-    approximation; q is the estimate from all runs (as in `empirical_policy`) and is held. Each run is also compared with
-    the possibility that its sharpness changed once, at any time, to another value of the same prior.
+    β is a temperature factor: at β = 2 agents choose as at half the temperature. Only ratios are known, so the mean of
+    log β over all choices is set to 0. Random effects keep few choices from looking like a difference. The log β of a
+    run is normal around that of its experiment, and those of experiments (runs that began alike) are normal around a
+    common one, both with spreads from 0.02 to 0.8 (uniform in the logarithm). The policy q has the prior of
+    `empirical_policy` and is unknown too, so a memory state that one run alone visits says nothing of its sharpness. The
+    posterior is Laplace's approximation for each pair of spreads, summed over these.
 
     Parameters
     ----------
@@ -41,11 +44,11 @@ def sharpness(populations: RealPopulations, *, level: float = 0.95) -> pd.DataFr
 
     Returns
     -------
-    DataFrame with a row for each experiment, then one for each run: `model`, `pair`, `memory_length`; `of`
-    ('experiment' or 'run'), `experiment`, `n_agents`, `initial_consensus`, `committed_word`, `n_committed` and `run` (-1
-    for an experiment); `choices`; `sharpness`, the posterior median of β, and its interval `low` to `high`; for a run
-    `p_change`, the posterior probability that it changed (even odds before), the most probable `change` (step of an
-    interaction), and the sharpness `before` and `after` it (means of the posterior).
+    DataFrame with a row for each experiment, then one for each run:
+
+    - `model`, `pair`, `memory_length`; `of`, 'experiment' or 'run'; `experiment`, `n_agents`, `initial_consensus`,
+      `committed_word`; `n_committed` and `run`, -1 for an experiment; `choices`;
+    - `sharpness`, the posterior median of β, and its interval `low` to `high`.
 
     Raises
     ------
@@ -75,116 +78,152 @@ def sharpness(populations: RealPopulations, *, level: float = 0.95) -> pd.DataFr
 
 
 def _rows(schedule: Schedule, level: float) -> list[Row]:
-    pieces = _log_likelihoods(schedule)
-    posterior = _posterior(pieces.sum(1), schedule.experiment)
-    runs, run_of = schedule.runs, schedule.run_of
-    choices = np.bincount(run_of, minlength=len(runs))
+    runs, experiment = schedule.runs, schedule.experiment
+    choices = np.bincount(schedule.run_of, minlength=len(runs))
+    posterior = sharpness_posterior(schedule)
+    tails = (0.5, (1 - level) / 2, (1 + level) / 2)
+    numbers = np.exp([posterior.quantile(tail) for tail in tails])
     rows: list[Row] = []
-    for number in range(len(posterior.experiments)):
-        here = schedule.experiment == number
-        row = runs[here].iloc[0]
-        told = {"of": "experiment"} | {name: row[name] for name in CONDITION} | {"n_committed": -1, "run": -1}
-        numbers = {"choices": int(choices[here].sum())} | _summary(posterior.experiments[number], level)
-        rows.append(told | numbers | dict.fromkeys(("p_change", "before", "after"), np.nan) | {"change": -1})
     for number, row in enumerate(runs.to_dict("records")):
-        told = {"of": "run"} | {name: row[name] for name in (*CONDITION, "n_committed", "run")}
-        numbers = {"choices": int(choices[number])} | _summary(posterior.runs[number], level)
-        steps = schedule.step_of[run_of == number]
-        rows.append(told | numbers | _change(pieces[number], posterior.priors[number], steps))
-    return rows
+        told = {name: row[name] for name in (*ALIKE, "n_committed", "run")}
+        rows.append({"of": "run"} | told | {"choices": int(choices[number])})
+    experiments: list[Row] = []
+    for number in range(experiment.max() + 1):
+        here = experiment == number
+        told = {name: runs.loc[here, name].iloc[0] for name in ALIKE}
+        everything = {"n_committed": -1, "run": -1, "choices": int(choices[here].sum())}
+        experiments.append({"of": "experiment"} | told | everything)
+    for row, (middle, low, high) in zip([*rows, *experiments], numbers.T, strict=True):
+        row |= {"sharpness": float(middle), "low": float(low), "high": float(high)}
+    return [*experiments, *rows]
 
 
-def _log_likelihoods(schedule: Schedule) -> np.ndarray:
-    """Of the choices in each piece of a run, (run, piece, log β)."""
+class Posterior(NamedTuple):
+    """Of log β of all runs, then of all experiments, less the mean over choices: a mixture of normal distributions."""
+
+    weight: np.ndarray  # (normal,)
+    mean: np.ndarray  # (normal, run or experiment)
+    deviation: np.ndarray  # (normal, run or experiment)
+
+    def quantile(self, tail: float) -> np.ndarray:
+        """(run or experiment,)"""
+        values = self._values()
+        p = self.probability(values)
+        return np.array([np.interp(tail, *pair) for pair in zip(p.T, values.T, strict=True)])
+
+    def probability(self, values: np.ndarray) -> np.ndarray:
+        """That log β is less than values (…, run or experiment)."""
+        below = ndtr((values[..., None, :] - self.mean) / self.deviation)
+        return np.einsum("m,...mr->...r", self.weight, below)
+
+    def _values(self) -> np.ndarray:
+        low, high = (self.mean - WIDTH * self.deviation).min(0), (self.mean + WIDTH * self.deviation).max(0)
+        return np.linspace(low, high, POINTS)
+
+
+def sharpness_posterior(schedule: Schedule) -> Posterior:
+    """Of all runs and experiments of a schedule's real choices."""
     states, n_words = schedule.states(), len(schedule.words)
     chosen = schedule.said.ravel()[schedule.free]
     n = np.bincount(states * n_words + chosen, minlength=schedule.space.n_states * n_words).reshape(-1, n_words)
-    log_q = np.log(posterior_mean(n.astype(float), schedule.space)[0])
-    unit = schedule.run_of * PIECES + _pieces(schedule.run_of)
-    cells = Cells.group(unit, states, chosen, n_words)
-    logs, total = log_q[cells.state].T.copy(), cells.counts.sum(0)
-    said = (cells.counts * logs).sum(0)
-    found = np.empty((len(schedule.runs) * PIECES, len(LOGS)))
-    for k, beta in enumerate(np.exp(LOGS)):
-        powers = beta * logs
-        most = powers.max(0)
-        normal = most + np.log(np.exp(powers - most).sum(0))
-        found[:, k] = np.bincount(cells.unit, beta * said - total * normal, minlength=len(found))
-    return found.reshape(-1, PIECES, len(LOGS))
+    alpha = posterior_counts(n.astype(float), schedule.space)[0]
+    state, _ = numbered(states)
+    visited = np.unique(states)
+    known = (alpha - n)[visited]
+    log_q = np.log(alpha[visited] / alpha[visited].sum(1, keepdims=True))
+    cells = Cells.group(schedule.run_of, state, chosen, n_words)
+    experiments = np.eye(schedule.experiment.max() + 1)[schedule.experiment]
+    log_beta = np.zeros(len(schedule.runs))
+    near = _quadratic(log_beta, log_q, cells, known)
+    effects = _effects(near, log_beta, experiments)
+    for _ in range(STEPS):
+        step = np.clip(effects.weight @ effects.mean[:, : len(log_beta)] - log_beta, -LARGEST_STEP, LARGEST_STEP)
+        log_q = log_q + near.answer(step)
+        log_beta = log_beta + step
+        near = _quadratic(log_beta, log_q, cells, known)
+        effects = _effects(near, log_beta, experiments)
+    share = np.bincount(schedule.run_of, minlength=len(log_beta)) / max(1, len(schedule.run_of))
+    return effects.relative_to(share)
 
 
-def _pieces(run_of: np.ndarray) -> np.ndarray:
-    """Number of the piece of its run, from 0, of each choice; pieces have equally many."""
-    length = np.bincount(run_of)
-    place = np.arange(len(run_of)) - (np.cumsum(length) - length)[run_of]
-    return place * PIECES // length[run_of]
+class _Quadratic(NamedTuple):
+    """The log-likelihood near some log β (run,), where q follows them as is best."""
+
+    slope: np.ndarray  # (run,)
+    information: np.ndarray  # (run, run)
+    free: np.ndarray  # (state, word), change of log q at fixed β
+    bound: np.ndarray  # (run, state, word), what a change of log β takes from it
+
+    def answer(self, step: np.ndarray) -> np.ndarray:
+        """The change of log q (state, word) for a step of log β."""
+        change = self.free - np.tensordot(step, self.bound, 1)
+        return np.clip(change, -LARGEST_STEP, LARGEST_STEP)
 
 
-class _Posterior(NamedTuple):
-    """Distributions over LOGS of each experiment and run, and of each run as the others foretell it."""
+def _quadratic(log_beta: np.ndarray, log_q: np.ndarray, cells: Cells, known: np.ndarray) -> _Quadratic:
+    """Slopes and Fisher's information of log β and log q jointly; log q is eliminated. `known` are prior counts."""
+    (n_states, n_words), n_runs = log_q.shape, len(log_beta)
+    beta, logs = np.exp(log_beta)[cells.unit], log_q[cells.state].T.copy()
+    p = Tilts(np.exp(log_beta), np.zeros((n_runs, n_words))).probabilities(cells.unit, logs)
+    total = cells.counts.sum(0)
+    centred = logs - (p * logs).sum(0)
+    slope = np.bincount(cells.unit, beta * (cells.counts * centred).sum(0), minlength=n_runs)
+    own = np.bincount(cells.unit, total * beta**2 * (p * centred**2).sum(0), minlength=n_runs)
 
-    experiments: np.ndarray
-    runs: np.ndarray
-    priors: np.ndarray
-
-
-def _posterior(log_likelihood: np.ndarray, experiment: np.ndarray) -> _Posterior:
-    """From log-likelihoods (run, log β) and the experiment (run,) of each run."""
-    likelihood = np.exp(log_likelihood - log_likelihood.max(1, keepdims=True))
-    kernels = [_normal(LOGS[:, None], LOGS, spread) for spread in SPREADS]  # (centre, log β)
-    tops = np.log([_normal(0, LOGS, spread) for spread in SPREADS])  # (spread, centre)
-    given, weights = [], []
-    for kernel in kernels:
-        known = likelihood @ kernel.T  # (run, centre)
-        joint = np.zeros((experiment.max() + 1, len(LOGS)))
-        np.add.at(joint, experiment, np.log(known))
-        each = joint + tops[:, None]  # (spread, experiment, centre)
-        evidence = logsumexp(each, axis=2)
-        given.append((known, np.exp(each - evidence[:, :, None])))
-        weights.append(evidence.sum(1))
-    weight = np.exp(np.array(weights) - logsumexp(weights))  # (spread between runs, spread between experiments)
-    experiments = np.zeros((experiment.max() + 1, len(LOGS)))
-    priors = np.zeros(likelihood.shape)
-    for kernel, (known, centres), w in zip(kernels, given, weight, strict=True):
-        mixed = np.tensordot(w, centres, 1)
-        experiments += mixed
-        # Without the run's own evidence on its experiment
-        priors += (mixed[experiment] / known) @ kernel
-    priors /= priors.sum(1, keepdims=True)
-    runs = likelihood * priors
-    return _Posterior(experiments, runs / runs.sum(1, keepdims=True), priors)
+    prior = np.exp(log_q)
+    prior /= prior.sum(1, keepdims=True)
+    strength = known.sum(1)
+    pull = known - strength[:, None] * prior
+    # What only adds a constant to log q is no information; it is kept from changing.
+    stiff = strength[:, None, None] * (prior[:, :, None] * (np.eye(n_words) - prior[:, None, :])) + 1 / n_words
+    cross = np.zeros((n_runs, n_states, n_words))
+    for word in range(n_words):
+        pull[:, word] += np.bincount(cells.state, beta * (cells.counts[word] - total * p[word]), minlength=n_states)
+        cross[cells.unit, cells.state, word] = total * beta**2 * p[word] * centred[word]
+        for other in range(n_words):
+            both = total * beta**2 * p[word] * ((word == other) - p[other])
+            stiff[:, word, other] += np.bincount(cells.state, both, minlength=n_states)
+    free = np.linalg.solve(stiff, pull[:, :, None])[:, :, 0]
+    bound = np.moveaxis(np.linalg.solve(stiff, np.moveaxis(cross, 0, 2)), 2, 0)
+    flat = cross.reshape(n_runs, -1)
+    information = np.diag(own) - flat @ bound.reshape(n_runs, -1).T
+    return _Quadratic(slope - flat @ free.ravel(), (information + information.T) / 2, free, bound)
 
 
-def _normal(mean: np.ndarray | float, values: np.ndarray, spread: float) -> np.ndarray:
-    """Normal probabilities on a grid, none of them 0."""
-    logs = np.maximum(-0.5 * ((values - mean) / spread) ** 2, -600.0)
-    p = np.exp(logs)
-    return p / p.sum(-1, keepdims=True)
+class _Effects(NamedTuple):
+    """Posterior of log β of runs and experiments, for each pair of spreads."""
+
+    weight: np.ndarray  # (pair,)
+    mean: np.ndarray  # (pair, run or experiment)
+    covariance: list[np.ndarray]  # (run or experiment, run or experiment)
+
+    def relative_to(self, share: np.ndarray) -> Posterior:
+        """Less the mean of runs with these shares (run,)."""
+        size = self.mean.shape[1]
+        less = np.eye(size) - np.append(share, np.zeros(size - len(share)))
+        deviation = [np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", less, C, less), 1e-12)) for C in self.covariance]
+        return Posterior(self.weight, self.mean @ less.T, np.array(deviation))
 
 
-def _summary(p: np.ndarray, level: float) -> Row:
-    tails = (0.5, (1 - level) / 2, (1 + level) / 2)
-    middle, low, high = (float(np.exp(quantile(p, tail))) for tail in tails)
-    return {"sharpness": middle, "low": low, "high": high}
-
-
-def quantile(p: np.ndarray, tail: float) -> float:
-    """Of a distribution over LOGS, each value spread evenly over its cell of the grid."""
-    edges = np.append(LOGS - (LOGS[1] - LOGS[0]) / 2, LOGS[-1] + (LOGS[1] - LOGS[0]) / 2)
-    return float(np.interp(tail, np.append(0, np.cumsum(p)), edges))
-
-
-def _change(pieces: np.ndarray, prior: np.ndarray, steps: np.ndarray) -> Row:
-    """One change between pieces (piece, log β) of a run against none, with even odds."""
-    if not len(steps):
-        return {"p_change": np.nan, "change": -1, "before": np.nan, "after": np.nan}
-    logs = np.log(np.maximum(prior, np.finfo(float).tiny))
-    until = np.cumsum(pieces, axis=0)
-    before, after = until[:-1] + logs, until[-1] - until[:-1] + logs
-    changed = logsumexp(before, axis=1) + logsumexp(after, axis=1)
-    without = logsumexp(until[-1] + logs)
-    best = int(np.argmax(changed))
-    odds = logsumexp(changed) - np.log(len(changed)) - without
-    means = [float(np.exp((np.exp(one - logsumexp(one)) * LOGS).sum())) for one in (before[best], after[best])]
-    at = min((best + 1) * len(steps) // PIECES, len(steps) - 1)
-    return {"p_change": float(1 / (1 + np.exp(-odds))), "change": int(steps[at]), "before": means[0], "after": means[1]}
+def _effects(near: _Quadratic, log_beta: np.ndarray, experiments: np.ndarray) -> _Effects:
+    """`experiments` (run, experiment) are indicators."""
+    M = near.information
+    h = near.slope + M @ log_beta
+    eye = np.eye(len(M))
+    evidences, means, covariances = [], [], []
+    for between_runs in SPREADS:
+        for between in SPREADS:
+            K = between_runs**2 * eye + between**2 * experiments @ experiments.T
+            # (M + 1/K)^-1, also where M is singular
+            both = eye + K @ M
+            C = np.linalg.solve(both, K)
+            mean = C @ h
+            evidences.append(0.5 * h @ mean - 0.5 * np.linalg.slogdet(both)[1])
+            # Of the experiments, given the runs
+            gain = between**2 * np.linalg.solve(K, experiments).T
+            rest = between**2 * (np.eye(len(gain)) - gain @ experiments)
+            up = gain @ C
+            means.append(np.append(mean, gain @ mean))
+            covariances.append(np.block([[C, up.T], [up, up @ gain.T + rest]]))
+    weight = np.exp(np.array(evidences) - max(evidences))
+    return _Effects(weight / weight.sum(), np.array(means), covariances)

@@ -1,0 +1,172 @@
+"""Tests of one policy: uniform p-values where there is one, small ones where choices depend on what they should not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import kstest
+
+import meanfield
+import validation
+from _ordered_populations import H, experiments, joined, play
+from meanfield import InputError
+from meanfield.datasets import RealPopulations
+from validation.populations import one_policy
+from validation.populations._choices import choices_of, ordered_subjects
+from validation.populations._schedule import Schedule
+
+TESTS = ["compared", "direction"]
+
+
+def p_values(populations: RealPopulations, seed: int = 0, **options) -> pd.Series:
+    return one_policy(populations, seed=seed, **{"imitations": 19} | options).set_index(TESTS)["p_value"]
+
+
+@pytest.fixture(scope="module")
+def real() -> RealPopulations:
+    return experiments(np.random.default_rng(1))
+
+
+def schedule_of(populations: RealPopulations) -> Schedule:
+    ((_, runs, events),) = ordered_subjects(populations)
+    return Schedule.read(runs, events)
+
+
+def test_choices_have_the_memories_of_the_events(real):
+    ((_, runs, events),) = ordered_subjects(real)
+    choices, schedule = choices_of(runs, events), schedule_of(real)
+    order = np.lexsort((choices.agent, choices.step, choices.run))
+    names = runs["run"].to_numpy()
+    mine = np.lexsort((schedule.agent_of, schedule.step_of, schedule.run_of))
+    np.testing.assert_array_equal(names[schedule.run_of][mine], choices.run[order])
+    np.testing.assert_array_equal(schedule.states()[mine], choices.states(H)[order])
+    np.testing.assert_array_equal(schedule.said.ravel()[schedule.free][mine], choices.chosen[order])
+
+
+def test_forgotten_interactions_are_those_before_memory(real):
+    ((_, runs, events),) = ordered_subjects(real)
+    longer, schedule = choices_of(runs, events, 2 * H), schedule_of(real)
+    order = np.lexsort((longer.agent, longer.step, longer.run))
+    mine = np.lexsort((schedule.agent_of, schedule.step_of, schedule.run_of))
+    said = schedule.said.ravel()
+    for lag in range(H):
+        slots = schedule.earlier[lag][mine]
+        theirs = longer.memory[order][:, H - 1 - lag]
+        # A consensus at the start is no interaction.
+        known = slots >= 0
+        np.testing.assert_array_equal(np.stack([said[slots], said[slots ^ 1]], axis=1)[known], theirs[known])
+        assert known.mean() > 0.5
+
+
+def test_imitations_keep_everything_but_the_words_of_free_agents(real):
+    schedule = schedule_of(real)
+    space = schedule.space
+    q = np.random.default_rng(0).dirichlet([1, 1], space.n_states)
+    one = np.ones(1), np.zeros((1, 2)), np.zeros(len(schedule.run), dtype=np.int64)
+    states, said = schedule.imitate(np.log(q), *one, 5)
+    fixed = np.setdiff1d(np.arange(len(said)), schedule.free)
+    np.testing.assert_array_equal(said[fixed], schedule.said.ravel()[fixed])
+    again = schedule.imitate(np.log(q), *one, 5)
+    np.testing.assert_array_equal(said, again[1])
+    n = np.bincount(states, minlength=space.n_states)
+    first = np.bincount(states, said[schedule.free] == 0, minlength=space.n_states)
+    z = (first - n * q[:, 0]) / np.sqrt(np.maximum(n * q[:, 0] * q[:, 1], 1e-9))
+    assert (z[n > 0] ** 2).sum() < (n > 0).sum() + 4 * np.sqrt(2 * (n > 0).sum()), "words follow the policy"
+
+
+def test_table(real):
+    table = one_policy(real, imitations=3)
+    assert table.attrs["kind"] == "one_policy"
+    assert len(table) == 19 and not table.duplicated(TESTS).any()
+    assert table["p_value"].isin([0.25, 0.5, 0.75, 1]).all()
+    assert set(table["verdict"]) == {"agrees"}, "p-values of three imitations can't be below 0.01"
+    pd.testing.assert_frame_equal(table, one_policy(real, imitations=3))
+    assert table.set_index(TESTS).loc[("runs", "sharpness"), "number"] == 12
+
+
+@pytest.mark.parametrize(
+    ("tilt", "found"),
+    [
+        (lambda run, step, agent, first: (1.6 if run < 4 else 0.7, 0.0), [("experiments", "sharpness")]),
+        (lambda run, step, agent, first: ([0.5, 1.8][run % 2], 0.0), [("runs", "sharpness")]),
+        (lambda run, step, agent, first: (1.8 if step > 60 else 0.5, 0.0), [("time in a run", "sharpness")]),
+        (lambda run, step, agent, first: (1.0, [-1.5, 1.5][agent % 2]), [("agents", "words")]),
+        (lambda run, step, agent, first: (1.0, 0.7 if first else -0.7), [("first or second", "words")]),
+    ],
+)
+def test_departures_are_found(tilt, found):
+    populations = experiments(np.random.default_rng(4), tilt)
+    seen = p_values(populations)
+    assert seen[found].tolist() == [0.05], seen
+    assert one_policy(populations, imitations=19, level=0.95).set_index(TESTS)["verdict"][found[0]] == "disagrees"
+
+
+def test_memories_that_are_too_short_are_found():
+    def longer(random):
+        parts = (play(random, 4, remember=H + 1, initial=word, first_run=4 * k) for k, word in enumerate(["", "B"]))
+        return joined(*parts)
+
+    seen = p_values(longer(np.random.default_rng(5)))
+    assert seen["interaction H + 1", "words"] == 0.05
+    assert seen["first or second", "sharpness"] > 0.05
+
+
+def test_time_can_be_given_a_tilt_for_each_period():
+    def halves(run, step, agent, first):
+        return (2.0 if step >= 60 else 0.5), 0.0
+
+    populations = experiments(np.random.default_rng(6), halves)
+    assert p_values(populations)["time in a run", "sharpness"] == 0.05
+    assert p_values(populations, period=60)["time in a run", "sharpness"] > 0.05
+
+
+@pytest.mark.parametrize("initial", ["", "B"])
+def test_few_data_are_no_failure(initial):
+    one = play(np.random.default_rng(0), 1, initial=initial)
+    table = one_policy(one, imitations=2).set_index(TESTS)
+    assert table.loc[("experiments", "sharpness"), "verdict"] == "too few data"
+    assert table.loc[("agents", "words"), "verdict"] == "agrees"
+    single = meanfield.datasets.from_events(one.events.head(1), memory_length=6, words=["A", "B"])
+    assert len(one_policy(single, imitations=2)) == 19
+
+
+def test_agents_without_choice_agree():
+    table = one_policy(play(np.random.default_rng(0), 3, lambda *_: (1e9, 0.0), initial="B"), imitations=9)
+    assert not (table["verdict"] == "disagrees").any()
+
+
+def test_what_cannot_be_tabulated_has_one_line():
+    rows = [(0, 0, 1, 2, "a", "b"), (0, 1, 1, 2, "c", "d")]
+    events = pd.DataFrame(rows, columns=["run", "step", "agent", "partner", "said", "heard"])
+    table = one_policy(meanfield.datasets.from_events(events, memory_length=9), imitations=1)
+    assert table["verdict"].tolist() == ["too few data"] and "memory states" in table["note"][0]
+
+
+def test_bad_arguments(real):
+    for options, message in [({"imitations": 0}, "imitations = 0"), ({"period": 0}, "period = 0")]:
+        with pytest.raises(InputError, match=message):
+            validation.populations.one_policy(real, **options)
+    with pytest.raises(InputError, match="populations has no events"):
+        one_policy(real._replace(events=None))
+
+
+@pytest.mark.slow
+def test_p_values_are_uniform_where_there_is_one_policy():
+    """200 data sets, stopped when they agree. Each of 19 tests passes with probability 1 - 5e-4: 1 % fail by chance."""
+    sets = (experiments(np.random.default_rng(k), runs=3) for k in range(200))
+    seen = pd.concat([p_values(one, k, imitations=39) for k, one in enumerate(sets)], axis=1)
+    # p-values are multiples of 1/40.
+    continuous = seen - np.random.default_rng(0).random(seen.shape) / 40
+    uniform = continuous.apply(lambda row: kstest(row, "uniform").pvalue, axis=1)
+    assert (uniform > 5e-4).all(), uniform.sort_values()
+
+
+@pytest.mark.slow
+def test_p_values_are_not_uniform_where_runs_differ():
+    def tilt(run, step, agent, first):
+        return [0.8, 1.25][run % 2], 0.0
+
+    seen = pd.concat([p_values(experiments(np.random.default_rng(k), tilt), k) for k in range(30)], axis=1)
+    assert kstest(seen.loc[("runs", "sharpness")], "uniform").pvalue < 1e-4
+    assert kstest(seen.loc[("first or second", "sharpness")], "uniform").pvalue > 1e-3, "runs may differ there"
