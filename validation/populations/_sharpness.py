@@ -18,6 +18,7 @@ from validation.populations._subject import Row
 from validation.populations._tilts import Cells, Tilts, numbered
 
 SPREADS = np.geomspace(0.02, 0.8, 9)  # of log β, between experiments and between runs; all equally likely
+COMMON = 3.0  # standard deviation of the common log β, of which nothing is known
 STEPS = 7  # of Newton's method
 LARGEST_STEP = 0.5
 POINTS = 400  # of a distribution, within WIDTH standard deviations
@@ -32,8 +33,8 @@ def sharpness(populations: RealPopulations, *, level: float = 0.95) -> pd.DataFr
     log β over all choices is set to 0. Random effects keep few choices from looking like a difference. The log β of a
     run is normal around that of its experiment, and those of experiments (runs that began alike) are normal around a
     common one, both with spreads from 0.02 to 0.8 (uniform in the logarithm). The policy q has the prior of
-    `empirical_policy` and is unknown too, so a memory state that one run alone visits says nothing of its sharpness. The
-    posterior is Laplace's approximation for each pair of spreads, summed over these.
+    `empirical_policy` and is unknown too, so a memory state that one run alone visits says nothing of its sharpness.
+    The posterior is Laplace's approximation for each pair of spreads, summed over these.
 
     Parameters
     ----------
@@ -213,15 +214,18 @@ def _effects(near: _Quadratic, log_beta: np.ndarray, experiments: np.ndarray) ->
     evidences, means, covariances = [], [], []
     for between_runs in SPREADS:
         for between in SPREADS:
-            K = between_runs**2 * eye + between**2 * experiments @ experiments.T
+            # Prior covariances of runs, of experiments with runs, and of experiments
+            across = between**2 * experiments.T + COMMON**2
+            top = between**2 * np.eye(len(across)) + COMMON**2
+            K = between_runs**2 * eye + experiments @ across
             # (M + 1/K)^-1, also where M is singular
             both = eye + K @ M
             C = np.linalg.solve(both, K)
             mean = C @ h
             evidences.append(0.5 * h @ mean - 0.5 * np.linalg.slogdet(both)[1])
             # Of the experiments, given the runs
-            gain = between**2 * np.linalg.solve(K, experiments).T
-            rest = between**2 * (np.eye(len(gain)) - gain @ experiments)
+            gain = np.linalg.solve(K, across.T).T
+            rest = top - gain @ across.T
             up = gain @ C
             means.append(np.append(mean, gain @ mean))
             covariances.append(np.block([[C, up.T], [up, up @ gain.T + rest]]))
