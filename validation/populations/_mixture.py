@@ -214,15 +214,14 @@ def _runs(schedule: Schedule, observed: Observed, held: Held, order: np.ndarray)
 
 def _stretches(schedule: Schedule, observed: Observed, held: Held, order: np.ndarray, period: int | None) -> list[Row]:
     rows: list[Row] = []
-    after = np.zeros(observed.runs, dtype=np.int64)
-    np.maximum.at(after, schedule.run, schedule.step + 1)
     for number, name in enumerate(schedule.runs["run"].tolist()):
+        steps = schedule.named[schedule.run == number]
         weights = held.weights[number, observed.known[number]][:, order]
         components = weights.argmax(1)
-        starts = np.flatnonzero(np.diff(components, prepend=-1))
-        for start, stop in zip(starts, [*starts[1:], len(weights)], strict=True):
+        changes = np.flatnonzero(np.diff(components, prepend=-1))
+        for start, stop in zip(changes, [*changes[1:], len(weights)], strict=True):
             k = components[start]
-            end = int(after[number]) if stop == len(weights) else int(stop) * (period or 1)
-            told = {"run": name, "start": int(start) * (period or 1), "stop": end, "component": int(k)}
+            end = steps[-1] + 1 if stop == len(weights) else steps[stop * (period or 1)]
+            told = {"run": name, "start": int(steps[start * (period or 1)]), "stop": int(end), "component": int(k)}
             rows.append(told | {"probability": float(weights[start:stop, k].mean())})
     return rows

@@ -27,7 +27,8 @@ class Schedule:
     words: tuple[str, ...]
     runs: pd.DataFrame  # a row a run
     run: np.ndarray  # (interaction,), rows of `runs`
-    step: np.ndarray  # (interaction,)
+    step: np.ndarray  # (interaction,), place in the run, from 0
+    named: np.ndarray  # (interaction,), step in the table of events
     players: np.ndarray  # (interaction, 2), agents of all runs numbered through
     start: np.ndarray  # (agent,), states at the start
     committed: np.ndarray  # (agent,), whether it is
@@ -54,6 +55,7 @@ class Schedule:
             words,
             runs.reset_index(drop=True),
             run,
+            np.arange(len(run)) - np.searchsorted(run, run),
             events["step"].to_numpy().astype(np.int64),
             players.reshape(-1, 2),
             np.array(first)[home],

@@ -87,6 +87,14 @@ def test_likelihood_is_the_sum_over_all_histories():
     np.testing.assert_allclose(held.weights.sum(2), 1)
 
 
+def test_steps_may_be_any_numbers_in_order():
+    real = play(np.random.default_rng(0), 3)
+    late = real._replace(events=real.events.assign(step=10**9 + 1000 * real.events["step"]))
+    found, again = mixture(late, period=10).stretches, mixture(real, period=10).stretches
+    np.testing.assert_array_equal(found["start"], 10**9 + 1000 * again["start"])
+    np.testing.assert_array_equal(found["component"], again["component"])
+
+
 def test_few_data_are_no_failure():
     found = mixture(play(np.random.default_rng(0), 1), period=10)
     assert found.numbers["components"].tolist() == [1] and found.numbers["gain"].isna().all()
