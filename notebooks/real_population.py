@@ -14,8 +14,8 @@
 # %% [markdown]
 # # What will this population do?
 #
-# From a table of who said what to whom to forecasts of runs that nobody has paid for yet. The example is Llama 3 70B with
-# the words M and Q, run by the authors of [001]. A log of your own gives the same table:
+# From a table of who said what to whom to forecasts of runs that nobody has paid for yet. The example is Llama 3 70B
+# with the words M and Q, run by the authors of [001]. A log of your own gives the same table:
 # [ten lines](../docs/events.md) do it.
 
 # %%
@@ -28,7 +28,9 @@ import validation
 from validation import populations
 
 published = meanfield.datasets.ai_norms(ordered=True)
-runs = published.runs.query("model == 'llama3' and options == 'Q M' and memory_length == 5 and experiment == 'from_empty'")
+runs = published.runs.query(
+    "model == 'llama3' and options == 'Q M' and memory_length == 5 and experiment == 'from_empty'"
+)
 events = published.events[published.events["run"].isin(runs["run"])]
 events.head(3)
 
@@ -38,9 +40,8 @@ events.head(3)
 # Memories are rebuilt from the events. There are 40 runs of 24 agents and 10 of 200.
 
 # %%
-real = meanfield.datasets.from_events(
-    events, memory_length=5, words=["Q", "M"], n_agents=dict(zip(runs["run"], runs["n_agents"])), model="llama3"
-)
+sizes = runs.set_index("run")["n_agents"].to_dict()
+real = meanfield.datasets.from_events(events, memory_length=5, words=["Q", "M"], n_agents=sizes, model="llama3")
 populations.winners(real.runs)[["n_agents", "word", "wins", "runs", "low", "high"]]
 
 # %% [markdown]
@@ -71,9 +72,9 @@ scores.set_index("law")[["log_likelihood", "gain", "gain_low", "gain_high"]].rou
 
 # %%
 halves = populations.cross_validate(real, draws=20)
-sizes = populations.cross_validate(real, by="experiment", draws=20)
+other_size = populations.cross_validate(real, by="experiment", draws=20)
 columns = ["fold", "n_agents", "quantity", "runs", "observed", "predicted", "p_value", "verdict"]
-pd.concat([halves, sizes])[columns].round(3)
+pd.concat([halves, other_size])[columns].round(3)
 
 # %% [markdown]
 # ## Groups that nobody has run
@@ -101,8 +102,10 @@ meanfield.plot(law)
 # How large a fraction of agents who only say Q turns a population that has settled on M?
 
 # %%
-masses = [meanfield.critical_mass(draw, word="Q")["critical_mass"].item() for draw in draws]
-f"critical mass of Q {np.median(masses):.3f}, 90 % of the draws from {np.quantile(masses, 0.05):.3f} to {np.quantile(masses, 0.95):.3f}"
+masses = np.array([meanfield.critical_mass(draw, word="Q", old="M")["critical_mass"].item() for draw in draws])
+found = masses[np.isfinite(masses)]
+low, middle, high = np.quantile(found, [0.05, 0.5, 0.95])
+f"{len(found)} of 20 draws have a critical mass of Q: {middle:.3f}, 90 % of them from {low:.3f} to {high:.3f}"
 
 # %% [markdown]
 # ## The next experiment

@@ -14,7 +14,7 @@ import pytest
 
 from _paths import ROOT
 from _upstream import nothing_local, put_flag_game, served
-from meanfield.datasets import _llm_group_size, flag_game
+from meanfield.datasets import _ai_norms, _llm_group_size, flag_game
 
 # What Python shows of objects, and digits that say nothing
 NOISE = re.compile(r"np\.\w+\(|dtype=|<Axes|<\w[\w.]* (?:object )?at 0x|<xarray|\d\.\d{12}")
@@ -30,6 +30,12 @@ def published_upstream(data_folder, tmp_path, monkeypatch):
     policies = data_folder / "llm_group_size" / _llm_group_size.NAME
     (upstream / policies.name).symlink_to(policies.resolve())
     monkeypatch.setattr(_llm_group_size, "SHA256", hashlib.sha256(policies.read_bytes()).hexdigest())
+    archives = {
+        name: sha256 for name, sha256 in _ai_norms.ARCHIVES.items() if (data_folder / "ai_norms" / name).exists()
+    }
+    for name in archives:
+        (upstream / name).symlink_to((data_folder / "ai_norms" / name).resolve())
+    monkeypatch.setattr(_ai_norms, "ARCHIVES", archives)
     monkeypatch.chdir(tmp_path)
     mpl.use("Agg")
     with served(upstream) as url:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from meanfield.datasets import _flag_game, _llm_group_size
+from meanfield.datasets import _ai_norms, _flag_game, _llm_group_size
 
 
 class _Quiet(SimpleHTTPRequestHandler):
@@ -49,4 +49,5 @@ def nothing_local(monkeypatch: pytest.MonkeyPatch, folder: Path, url: str) -> No
     monkeypatch.delenv("MEANFIELD_DATA", raising=False)
     monkeypatch.setenv("MEANFIELD_CACHE", str(folder / "cache"))
     monkeypatch.setattr(_flag_game, "REPOSITORY", url)
+    monkeypatch.setattr(_ai_norms, "URL", f"{url}/")
     monkeypatch.setattr(_llm_group_size, "URL", f"{url}/{_llm_group_size.NAME}")

@@ -174,7 +174,8 @@ def _summaries(scores: np.ndarray, run: np.ndarray, laws: list[str], level: floa
     n_runs = int(number.max(initial=-1)) + 1
     if n_runs == 0:
         unknown = ("log_likelihood", "low", "high", "gain", "gain_low", "gain_high")
-        return [{"law": law, "runs": 0, "choices": 0} | dict.fromkeys(unknown, np.nan) for law in laws]
+        nothing: Row = {"runs": 0, "choices": 0, **dict.fromkeys(unknown, np.nan)}
+        return [{"law": law} | nothing for law in laws]
     sizes = np.bincount(number, minlength=n_runs)
     sums = np.stack([np.bincount(number, weights=one[scored], minlength=n_runs) for one in scores])
     weights = np.random.default_rng(seed).multinomial(n_runs, np.full(n_runs, 1 / n_runs), size=RESAMPLES)

@@ -7,7 +7,7 @@ import pandas as pd
 from meanfield import InputError
 from meanfield.toolbox import real_number
 from validation.comparison import wilson_interval
-from validation.populations._conditions import PAPERS_SUCCESS_RATE, read_runs
+from validation.populations._conditions import PAPERS_SUCCESS_RATE, SUBJECT, read_runs, with_lengths
 
 CONDITION = ["model", "options", "memory_length", "n_agents"]
 
@@ -15,8 +15,9 @@ CONDITION = ["model", "options", "memory_length", "n_agents"]
 def winners(runs: pd.DataFrame, *, level: float = 0.95) -> pd.DataFrame:
     """How many runs from empty memories agree on each word, by model, words, memory length and number of agents.
 
-    A run agrees on the word said most often in its last 3N interactions if 95 % of them succeed, or if the table says
-    that the run had `converged`. Source: [001] Fig. 2A.
+    A run agrees on the word said most often in its last 3N interactions if 95 % of them succeed, if the table says that
+    the run had `converged`, or if its order shows that it stopped after a usual number of successes in a row. Source:
+    [001] Fig. 2A.
 
     Parameters
     ----------
@@ -48,6 +49,8 @@ def winners(runs: pd.DataFrame, *, level: float = 0.95) -> pd.DataFrame:
     agreed = table["success_last_3N"] >= PAPERS_SUCCESS_RATE
     if "converged" in table:
         agreed |= table["converged"].astype(bool)
+    for _, runs_of_one in table.groupby(SUBJECT):
+        agreed[runs_of_one.index] |= with_lengths(runs_of_one)["by_streak"]
     undecided = (~agreed).groupby([table[name] for name in CONDITION]).sum().rename("undecided")
     counted = table[agreed].groupby([*CONDITION, "majority_word_last_3N"]).size().rename("wins")
     found = counted.rename_axis([*CONDITION, "word"]).reset_index().join(undecided, on=CONDITION)

@@ -32,6 +32,13 @@ def test_runs_that_agree_are_counted():
     assert wider["low"][0] < winners(runs(("M", 1.0), ("Q", 1.0)))["low"][0]
 
 
+def test_runs_that_stopped_after_successes_in_a_row_agreed():
+    table = runs(("M", 0.9), ("M", 0.9), ("Q", 0.9)).assign(
+        n_agents=200, agreed_at_end=[72, 72, 5], interactions=[900, 800, 1000], agreed_at_most=72
+    )
+    assert winners(table)[["word", "wins", "undecided"]].values.tolist() == [["M", 2, 1]]
+
+
 def test_other_runs_are_not_counted():
     with pytest.raises(InputError, match="runs: expected some with the experiment 'from_empty'"):
         winners(runs(("M", 1.0), experiment="from_consensus").assign(initial_consensus="Q"))
