@@ -102,10 +102,9 @@ meanfield.plot(law)
 # How large a fraction of agents who only say Q turns a population that has settled on M?
 
 # %%
-masses = np.array([meanfield.critical_mass(draw, word="Q", old="M")["critical_mass"].item() for draw in draws])
-found = masses[np.isfinite(masses)]
-low, middle, high = np.quantile(found, [0.05, 0.5, 0.95])
-f"{len(found)} of 20 draws have a critical mass of Q: {middle:.3f}, 90 % of them from {low:.3f} to {high:.3f}"
+masses = [meanfield.critical_mass(draw, word="Q", old="M")["critical_mass"].item() for draw in draws]
+low, middle, high = np.quantile(masses, [0.05, 0.5, 0.95])
+f"critical mass of Q: {middle:.3f}, 90 % of the draws from {low:.3f} to {high:.3f}"
 
 # %% [markdown]
 # ## The next experiment

@@ -31,7 +31,8 @@ from meanfield.toolbox._errors import ConvergenceError, InputError
 
 # Policies have floors of 2e-16 ≈ expit(-36), and roots near such a floor; at ±46 a word share is 1e-20.
 LOGITS = np.array([-46.0, -23.0, -12.0, -6.0, -3.0, 0.0, 3.0, 6.0, 12.0, 23.0, 46.0])
-MAX_LOGIT = 300.0
+MAX_LOGIT = 600.0  # a share of 1e-261: products of smaller ones lose their digits
+LEAST_SLIP = np.exp(-MAX_LOGIT)
 MAX_SUPPORTS = 64  # faces of the simplex that are searched, some seconds each
 MAX_WORK = 10**7  # multiplications for a Jacobian at one of 400 starts
 FIRST_LOOK = 1e-6  # accuracy of g, which is enough where no two roots are about to merge
@@ -208,16 +209,23 @@ def _outer(mismatch: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
     """Breaks from 46 upwards, until g(ℓ) only moves away from zero or stays: there log(f_0/f_1) is n·ℓ + constant.
 
     n is 0 where the policy has a floor, so that g falls; n is an integer where each further minority choice needs n
-    partners of the minority, so that g is constant (n = 1) or rises.
+    partners of the minority, so that g is constant (n = 1) or rises. Even then a floor may follow far out, at which g
+    turns: it is no asymptote unless g still goes on in this way where a share is hardly a number.
     """
+
+    def lasts(end: float, last: float, slope: int) -> bool:
+        with np.errstate(divide="ignore"):
+            far = float(mismatch(np.array([MAX_LOGIT]))[0])
+        return not np.isfinite(far) or bool(abs(far - last - slope * (MAX_LOGIT - end)) < 1)
+
     end = LOGITS[-1]
     breaks = [end]
     while end < MAX_LOGIT:
         before, last = mismatch(np.array([end - 1, end]))
         slope = last - before
-        if abs(slope - round(slope)) < 1e-4 and slope * last >= 0:
+        if abs(slope - round(slope)) < 1e-4 and slope * last >= 0 and lasts(end, last, round(slope)):
             break
-        end *= 1.5
+        end = min(1.5 * end, MAX_LOGIT)
         breaks.append(end)
     return np.array(breaks)
 
@@ -228,11 +236,11 @@ def word_shares(logit: np.ndarray) -> np.ndarray:
 
 
 def exact_corners(population: Population) -> list[Root]:
-    """Consensus states in which nobody ever says the other word, so that Q is exactly 0 or 1."""
+    """Consensus states in which nobody ever says the other word, so that Q is exactly 0 or 1, up to 1e-261."""
     found = []
     for w, word in enumerate(population.words):
         others = np.delete(np.arange(population.space.n_words), w)
-        slips = population.mixture.q[:, population.space.consensus_state(w)][:, others].any(1)
+        slips = population.mixture.q[:, population.space.consensus_state(w)][:, others].max(1) > LEAST_SLIP
         if not (slips & (population.mixture.share > 0)).any() and not population.mixture.committed[others].any():
             x = consensus(population, word).values
             # Kinds of share 0 may slip: they follow the others, who don't notice.

@@ -7,6 +7,7 @@ from scipy.stats import dirichlet
 
 import meanfield
 from _policies import drift, loyal_policy, majority_policy, random_policy
+from meanfield import MemorySpace, make_policy
 from meanfield._fixed_points.closed_classes import closed_classes
 from meanfield._fixed_points.stationary_kernel import eliminate
 from meanfield._fixed_points.stationary_law import StationaryLaw
@@ -229,3 +230,22 @@ def test_three_words_have_symmetric_fixed_points():
     assert "does not point inwards" in points.attrs["completeness"]
     assert points["stable"].values.tolist() == [True, False, False, False, True, False, True]
     assert points["convention"].values.tolist() == ["a", "mixed", "mixed", "mixed", "b", "mixed", "c"]
+
+
+@pytest.mark.parametrize("slip", [1e-15, 1e-25, 1e-60, 1e-171, 1e-250])
+def test_consensus_that_is_hardly_ever_left_is_found(slip):
+    """The other word's share there is slip/(1 - a), with a the minority choices that one of them calls forth."""
+    space = MemorySpace(2, 2)
+    lead = np.array([sum(1 - own - partner for own, partner in space.memory(i)) for i in range(space.n_states)])
+    second = 1 / (1 + np.exp(3 * lead + 0.3))
+    shares = []
+    for least in (slip, 1e-12):
+        second[space.consensus_state(0)] = least
+        points = meanfield.fixed_points(make_policy(np.stack([1 - second, second], axis=1), ("A", "B")))
+        assert points["stability"].values.tolist() == ["stable", "unstable", "stable"]
+        shares.append(points["word_share"].sel(word="B").values)
+    assert shares[0][0] / slip == pytest.approx(shares[1][0] / 1e-12, rel=1e-6)
+    np.testing.assert_allclose(shares[0][1:], shares[1][1:], rtol=1e-8)
+    second[space.consensus_state(0)] = 1e-300
+    points = meanfield.fixed_points(make_policy(np.stack([1 - second, second], axis=1), ("A", "B")))
+    assert points["word_share"].sel(word="B").values[0] == pytest.approx(1e-300), "as if they never left it"
