@@ -81,7 +81,7 @@ NOTHING_LABELLED = {
     "rows of a table": """
         meanfield: write_stability_csv write_stability_latex describe_stability stability_report
         validation.populations: empirical_policy individual_bias microscopic_bias winners validate report
-        validation.populations: cross_validate choice_scores one_policy sharpness mixture
+        validation.populations: cross_validate choice_scores one_policy sharpness mixture back_off_policy success_curves
     """,
     "nothing but options": """
         validation.flag_game: simulate predict_composition sample_crops

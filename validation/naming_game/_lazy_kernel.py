@@ -111,27 +111,33 @@ def remember(states, rows, agent, own, partner, table, sizes):
 
 
 @njit(cache=True)
-def play_interactions(states, rows, stream, agreed, uttered, done, thresholds, table, sizes):
-    """Plays the rest of a round after `done` interactions; returns how many are played, N unless it stopped."""
+def speak(states, rows, stream, thresholds, table, sizes, pair):
+    """One interaction, its words written into `pair`; False, with nothing changed, if a speaker's state has no row."""
     s0, s1, s2, s3 = stream[0], stream[1], stream[2], stream[3]
     # Agents and words are drawn as in `_kernel.play_round`: the results have to be the same to the bit.
-    limits = pair_limits(states.size)
-    while done < states.size:
-        stream[0], stream[1], stream[2], stream[3] = s0, s1, s2, s3
-        i, j, s0, s1, s2, s3 = next_pair(limits, s0, s1, s2, s3)
-        if rows[i] < 0 or rows[j] < 0:
-            return done
-        bits, s0, s1, s2, s3 = next_bits(s0, s1, s2, s3)
-        word_i = draw_word(thresholds, np.uint64(rows[i]), bits)
-        bits, s0, s1, s2, s3 = next_bits(s0, s1, s2, s3)
-        word_j = draw_word(thresholds, np.uint64(rows[j]), bits)
-        remember(states, rows, i, word_i, word_j, table, sizes)
-        remember(states, rows, j, word_j, word_i, table, sizes)
-        agreed[word_i] += np.int64(word_i == word_j)
-        uttered[word_i] += 1
-        uttered[word_j] += 1
-        done += 1
+    i, j, s0, s1, s2, s3 = next_pair(pair_limits(states.size), s0, s1, s2, s3)
+    if rows[i] < 0 or rows[j] < 0:
+        return False
+    bits, s0, s1, s2, s3 = next_bits(s0, s1, s2, s3)
+    word_i = draw_word(thresholds, np.uint64(rows[i]), bits)
+    bits, s0, s1, s2, s3 = next_bits(s0, s1, s2, s3)
+    word_j = draw_word(thresholds, np.uint64(rows[j]), bits)
+    remember(states, rows, i, word_i, word_j, table, sizes)
+    remember(states, rows, j, word_j, word_i, table, sizes)
+    pair[0], pair[1] = np.int64(word_i), np.int64(word_j)
     stream[0], stream[1], stream[2], stream[3] = s0, s1, s2, s3
+    return True
+
+
+@njit(cache=True)
+def play_interactions(states, rows, stream, agreed, uttered, done, thresholds, table, sizes):
+    """Plays the rest of a round after `done` interactions; returns how many are played, N unless it stopped."""
+    pair = np.zeros(2, dtype=np.int64)
+    while done < states.size and speak(states, rows, stream, thresholds, table, sizes, pair):
+        agreed[pair[0]] += np.int64(pair[0] == pair[1])
+        uttered[pair[0]] += 1
+        uttered[pair[1]] += 1
+        done += 1
     return done
 
 

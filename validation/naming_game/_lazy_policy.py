@@ -128,6 +128,10 @@ class LazyPolicy:
             rows = rows_of(self.answers.table, states)
         return rows
 
+    def forget(self) -> None:
+        """Frees the memory that answers take; they are asked for again."""
+        self.answers = Answers(len(self.words))
+
     def _ask(self, states: np.ndarray) -> None:
         known = self.asked.memories
         if known + states.size > self.cache:
@@ -202,11 +206,11 @@ def _play_portion(
     uttered = np.zeros((runs, n_words), dtype=np.int64)
     progress = np.zeros((runs, 2), dtype=np.int64)
     stopped = np.zeros(runs, dtype=np.bool_)
-    played, answers, sizes = progress[:, 0], policy.answers, _sizes(policy.space)
+    played, answers, sizes = progress[:, 0], policy.answers, sizes_of(policy.space)
 
     def prepare(active: np.ndarray) -> None:
         if stopped[active].any():
-            _find_rows(policy, active, states, rows)
+            find_rows(policy, active, states, rows)
 
     def more(active: np.ndarray, n_rounds: int) -> None:
         records = streams, agreed, uttered, *ensemble, progress
@@ -220,7 +224,7 @@ def _play_portion(
     play_to_end(more, played, plan.max_rounds, start.size, ended, report, prepare)
 
 
-def _find_rows(policy: LazyPolicy, active: np.ndarray, states: np.ndarray, rows: np.ndarray) -> None:
+def find_rows(policy: LazyPolicy, active: np.ndarray, states: np.ndarray, rows: np.ndarray) -> None:
     """Asks about the memories of all agents of the `active` runs, not only of those at whom runs stopped.
 
     An agent keeps a memory until it speaks from it, so all of them will be needed unless the run ends first.
@@ -230,7 +234,8 @@ def _find_rows(policy: LazyPolicy, active: np.ndarray, states: np.ndarray, rows:
     rows[run, agent] = policy.rows(states[run, agent])
 
 
-def _sizes(space: MemorySpace) -> np.ndarray:
+def sizes_of(space: MemorySpace) -> np.ndarray:
+    """The memory space as `_lazy_kernel.advance` reads it."""
     h = space.memory_length
     shorter = space.offset(h - 1), space.n_digits ** (h - 1)
     return np.array([space.n_words, space.n_digits, space.offset(h), *shorter], dtype=np.uint64)

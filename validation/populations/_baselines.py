@@ -8,6 +8,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from meanfield import MemorySpace
+from validation.populations._back_off import back_off_or_why
 from validation.populations._choices import NOTHING, Choices
 from validation.populations._empirical_policy import estimated_policy, why_not_tabulable
 
@@ -23,15 +24,17 @@ def constant_law(known: Choices) -> Law:
     return lambda choices: logs[choices.chosen]
 
 
-def tabulated_law(memory_length: int) -> Callable[[Choices], Law | None]:
-    """The mean of `empirical_policy` with memories of this many interactions; None where they cannot be tabulated."""
+def policy_law(memory_length: int) -> Callable[[Choices], Law | None]:
+    """The mean of the estimated policy with memories of this many interactions; None where it cannot be estimated."""
 
     def law_of(known: Choices) -> Law | None:
         if why_not_tabulable(len(known.words), memory_length):
-            return None
+            policy = back_off_or_why(known._replace(memory=known.memory[:, -memory_length:]))
+            if isinstance(policy, str):
+                return None
+            return lambda choices: policy.log_probabilities(choices.memory[:, -memory_length:], choices.chosen)
         space = MemorySpace(len(known.words), memory_length)
-        policy = estimated_policy(known.counts(memory_length), known.words, space, "")
-        logs = np.log(policy["q"].values)
+        logs = np.log(estimated_policy(known.counts(memory_length), known.words, space, "")["q"].values)
         return lambda choices: logs[choices.states(memory_length), choices.chosen]
 
     return law_of
@@ -93,7 +96,7 @@ def _of_the_inventory(choices: Choices) -> np.ndarray:
 
 BASELINES: dict[str, Callable[[Choices], Law | None]] = {
     "constant frequencies": constant_law,
-    "last interaction": tabulated_law(1),
+    "last interaction": policy_law(1),
     "minimal naming game": minimal_naming_game_law,
     "majority": majority_law,
 }

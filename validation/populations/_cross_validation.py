@@ -12,7 +12,8 @@ from tqdm.auto import tqdm
 from meanfield import MemorySpace
 from meanfield.datasets import RealPopulations
 from meanfield.toolbox import LARGEST_SEED, check_level, whole_number
-from validation.populations._baselines import BASELINES, Law, tabulated_law
+from validation.populations._back_off import BackOffPolicy, back_off_or_why
+from validation.populations._baselines import BASELINES, Law, policy_law
 from validation.populations._choices import Choices, choices_of, ordered_subjects
 from validation.populations._empirical_policy import estimated_policy, why_not_tabulable
 from validation.populations._folds import check_by, folds_of
@@ -37,8 +38,8 @@ def cross_validate(
     """Predict real runs with policies estimated from the choices of other runs.
 
     The runs of each model, options and memory length are dealt into folds. The policy that predicts a fold is estimated
-    (`empirical_policy`) from the choices in all other folds, and tested as in `validate`. Only what describes the
-    experiment comes from all runs: its conditions, and the rule and the lengths at which runs stop.
+    from the choices in all other folds, and tested as in `validate`. Only what describes the experiment comes from all
+    runs: its conditions, and the rule and the lengths at which runs stop.
 
     Parameters
     ----------
@@ -87,11 +88,11 @@ def cross_validate(
     return result
 
 
-def _policy(known: Choices, memory_length: int, model: str) -> xr.Dataset | str:
-    if reason := why_not_tabulable(len(known.words), memory_length):
-        return reason
+def _policy(known: Choices, memory_length: int, model: str) -> xr.Dataset | BackOffPolicy | str:
     if not len(known.chosen):
         return "no choices were counted in other runs"
+    if why_not_tabulable(len(known.words), memory_length):
+        return back_off_or_why(known)
     space = MemorySpace(len(known.words), memory_length)
     return estimated_policy(known.counts(memory_length), known.words, space, model)
 
@@ -107,10 +108,10 @@ def choice_scores(
 ) -> pd.DataFrame:
     """Log-likelihood of single choices in runs that were held out, under the policy and under simpler laws.
 
-    Each law is estimated from the choices in all other folds: the policy (the mean of `empirical_policy`); constant
-    frequencies of the words; the policy with memories of the last interaction alone; the minimal naming game, whose
-    agents choose from their inventories; and the majority of the memory. The last two choose any word with a
-    probability that is estimated.
+    Each law is estimated from the choices in all other folds: the policy (the mean of the estimate that `validate`
+    uses); constant frequencies of the words; the policy with memories of the last interaction alone; the minimal naming
+    game, whose agents choose from their inventories; and the majority of the memory. The last two choose any word with
+    a probability that is estimated.
 
     Parameters
     ----------
@@ -125,8 +126,8 @@ def choice_scores(
     -------
     DataFrame with a row for each `model`, `pair`, `memory_length` and `law`: `runs` and `choices` held out;
     `log_likelihood`, the mean of ln(probability of the choice made) in nats; `gain`, by which the policy's is greater;
-    and the intervals `low` to `high` and `gain_low` to `gain_high` of both, by bootstrap over runs. A law that the
-    space of memories is too large for has NaN.
+    and the intervals `low` to `high` and `gain_low` to `gain_high` of both, by bootstrap over runs. A law that cannot
+    be estimated has NaN.
 
     Raises
     ------
@@ -155,7 +156,7 @@ def choice_scores(
 
 
 def _laws(memory_length: int) -> dict[str, Callable[[Choices], Law | None]]:
-    return {POLICY: tabulated_law(memory_length), **BASELINES}
+    return {POLICY: policy_law(memory_length), **BASELINES}
 
 
 def _scores(known: Choices, held_out: Choices, memory_length: int) -> np.ndarray:

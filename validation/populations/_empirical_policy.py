@@ -20,6 +20,7 @@ PASSES = 8  # of the alternation between centres and concentrations; it settles 
 # A level with few states says little of its concentration; without a prior it would run to 0 or to infinity.
 LOG_CONCENTRATION_MEAN, LOG_CONCENTRATION_SD = 1.0, 2.0
 LOG_CONCENTRATION_BOUNDS = (-6.0, 8.0)
+LEAST_COUNT = 1e-300  # of a prior, where the logarithm of its gamma function is finite
 
 
 def empirical_policy(counts: pd.DataFrame, *, words: Sequence[str] | None = None) -> xr.Dataset:
@@ -192,6 +193,16 @@ def single_table(counts: pd.DataFrame, words: Sequence[str] | None) -> tuple[pd.
 
 def choice_table(counts: pd.DataFrame, words: list[str], space: MemorySpace) -> np.ndarray:
     """Choice counts as an array (state, word)."""
+    memories, number = counted_memories(counts, words, space.memory_length)
+    table = np.zeros((space.n_states, len(words)))
+    np.add.at(table, [space.state(memory) for memory in memories], number)
+    return table
+
+
+def counted_memories(
+    counts: pd.DataFrame, words: list[str], memory_length: int
+) -> tuple[list[list[tuple[int, int]]], np.ndarray]:
+    """The memories in the table, and choice counts as an array (memory, word)."""
     number = column_numbers(counts["count"])
     wrong = ~((number >= 0) & (number <= MOST_CHOICES) & (number == np.floor(number)))
     if wrong.any():
@@ -200,22 +211,23 @@ def choice_table(counts: pd.DataFrame, words: list[str], space: MemorySpace) -> 
     index = {word: k for k, word in enumerate(words)}
     if unknown := [choice for choice in counts["choice"].unique() if choice not in index]:
         raise InputError(f"choice = {unknown[0]!r}: expected one of {', '.join(words)}")
-    table = np.zeros((space.n_states, len(words)))
-    states = {text: _state(text, index, space) for text in counts["state"].unique()}
-    np.add.at(table, (counts["state"].map(states).to_numpy(), counts["choice"].map(index).to_numpy()), number)
-    return table
+    row, texts = pd.factorize(counts["state"], use_na_sentinel=False)
+    table = np.zeros((len(texts), len(words)))
+    np.add.at(table, (row, counts["choice"].map(index).to_numpy()), number)
+    return [memory_of(text, index, memory_length) for text in texts], table
 
 
-def _state(text: object, index: dict[str, int], space: MemorySpace) -> int:
+def memory_of(text: object, index: dict[str, int], memory_length: int) -> list[tuple[int, int]]:
+    """Pairs of the numbers of own and partner's words, oldest first; InputError if the text is no memory."""
     if not isinstance(text, str):
         raise InputError(f"state = {text!r}: expected text such as 'A,B|B,B', '' for the empty memory")
     memory = [tuple(interaction.split(",")) for interaction in text.split("|")] if text else []
     for interaction in memory:
         if len(interaction) != 2 or not set(interaction) <= set(index):
             raise InputError(f"state = {text!r}: expected own,partner|own,partner|… of the words {', '.join(index)}")
-    if len(memory) > space.memory_length:
-        raise InputError(f"state = {text!r}: expected at most memory_length = {space.memory_length} interactions")
-    return space.state([(index[own], index[partner]) for own, partner in memory])
+    if len(memory) > memory_length:
+        raise InputError(f"state = {text!r}: expected at most memory_length = {memory_length} interactions")
+    return [(index[own], index[partner]) for own, partner in memory]
 
 
 def _posterior(n: np.ndarray, space: MemorySpace) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -231,11 +243,11 @@ def _posterior(n: np.ndarray, space: MemorySpace) -> tuple[np.ndarray, np.ndarra
         for h, level in enumerate(levels):
             parent = _parents_of(centre, levels, h, n.shape[1])
             if h > 0:
-                recent[h] = _concentration(pooled[level], parent)
+                recent[h] = concentration(pooled[level], parent)
             weight = pooled[level] + recent[h] * parent
             centre[level] = weight / weight.sum(1, keepdims=True)
             if h < H:
-                short[h] = _concentration(n[level], centre[level])
+                short[h] = concentration(n[level], centre[level])
     return _alpha(n, pooled, centre, levels, recent, short), recent, short
 
 
@@ -288,7 +300,7 @@ def _parents_of(centre: np.ndarray, levels: list[slice], h: int, n_words: int) -
     return np.tile(centre[levels[h - 1]], (n_words**2, 1))
 
 
-def _concentration(counts: np.ndarray, centre: np.ndarray) -> float:
+def concentration(counts: np.ndarray, centre: np.ndarray) -> float:
     """Maximum of the Dirichlet-multinomial likelihood times the prior, over the concentration."""
     seen = counts.sum(1) > 0
     counts, centre = counts[seen], centre[seen]
@@ -296,7 +308,7 @@ def _concentration(counts: np.ndarray, centre: np.ndarray) -> float:
 
     def cost(log_c: float) -> float:
         c = np.exp(log_c)
-        a = c * centre
+        a = np.maximum(c * centre, LEAST_COUNT)
         likelihood = (gammaln(c) - gammaln(total + c)).sum() + (gammaln(counts + a) - gammaln(a)).sum()
         return 0.5 * ((log_c - LOG_CONCENTRATION_MEAN) / LOG_CONCENTRATION_SD) ** 2 - likelihood
 

@@ -26,7 +26,7 @@ def distribution_test(real: Real, simulated: Simulated, imitations: int, seed: i
     order = np.argsort(pooled, kind="stable")
     reference = pooled[order], np.cumsum(weight[order]) / weight.sum()
     statistic = _distance(observed[None], *reference)[0]
-    return float(statistic), _p_value(statistic, _distance(_imitate(ranked, real, imitations, seed), *reference))
+    return float(statistic), p_value_of(statistic, _distance(_imitate(ranked, real, imitations, seed), *reference))
 
 
 def outcome_test(real: Real, simulated: Simulated, n_outcomes: int, imitations: int, seed: int) -> tuple[float, float]:
@@ -42,7 +42,7 @@ def outcome_test(real: Real, simulated: Simulated, n_outcomes: int, imitations: 
     ends = np.cumsum([len(runs) for runs in real])[:-1]
     statistic = _deviance([runs[None] for runs in real], shares)[0]
     imitated = _imitate(simulated, real, imitations, seed)
-    return float(statistic), _p_value(statistic, _deviance(np.split(imitated, ends, axis=1), shares))
+    return float(statistic), p_value_of(statistic, _deviance(np.split(imitated, ends, axis=1), shares))
 
 
 def _deviance(samples: list[np.ndarray], shares: list[np.ndarray]) -> np.ndarray:
@@ -88,5 +88,5 @@ def _distance(samples: np.ndarray, ordered: np.ndarray, cumulated: np.ndarray) -
     return np.maximum(np.abs(above).max(1), np.abs(under).max(1))
 
 
-def _p_value(statistic: float, imitated: np.ndarray) -> float:
+def p_value_of(statistic: float, imitated: np.ndarray) -> float:
     return float((1 + (imitated >= statistic - 1e-12).sum()) / (1 + imitated.size))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +12,10 @@ import xarray as xr
 
 from meanfield import make_policy, words_of
 from meanfield.toolbox import LARGEST_SEED, wilson_interval
+from validation.naming_game import LazyPolicy
+from validation.naming_game._lazy_policy import Memory
 from validation.naming_game._stopped_runs import Ends, play_real_runs
+from validation.populations._back_off import BackOffPolicy
 from validation.populations._conditions import EXPERIMENTS, PAPERS_SUCCESS_RATE, Condition, conditions, with_lengths
 from validation.populations._empirical_policy import sample_policies
 from validation.populations._statistics import distribution_test, outcome_test
@@ -19,6 +23,7 @@ from validation.populations._statistics import distribution_test, outcome_test
 AGREES, DISAGREES, TOO_FEW = "agrees", "disagrees", "too few data"
 FEWEST_RUNS = 5  # fewer can't contradict a prediction at 99 % unless it is all but certain
 IMITATIONS = 4000
+PATIENCE = 4  # times the longest real run
 
 Row = dict[str, object]
 
@@ -46,16 +51,17 @@ class _Played(NamedTuple):
 class Subject:
     """A model with its options and memory length, which all its experiments share."""
 
-    def __init__(self, subject: tuple[str, str, int], policy: xr.Dataset | str, options: Options) -> None:
-        """`policy` is an empirical one, or the reason why there is none."""
+    def __init__(
+        self, subject: tuple[str, str, int], policy: xr.Dataset | BackOffPolicy | str, options: Options
+    ) -> None:
+        """`policy` is an estimated one, or the reason why there is none."""
         self.model, words, self.memory_length = subject
         self.words = tuple(words.split("_"))
         self.options = options
         # Policies of one folder have streams of their own, whatever else is in it.
         self.seed = (options.seed + zlib.crc32("\0".join(map(str, subject)).encode())) % (LARGEST_SEED + 1)
         self.unknown = policy if isinstance(policy, str) else ""
-        drawn = [] if isinstance(policy, str) else sample_policies(policy, options.draws, self.seed)
-        self.policies = [_sharpened(one, options.sharpness) for one in drawn]
+        self.policies = [] if isinstance(policy, str) else _drawn(policy, options, self.seed)
 
     def rows(self, real: pd.DataFrame, tested: np.ndarray | None = None) -> list[Row]:
         """Tests of the runs whose index is in `tested` (default: all); all of them tell when runs stop."""
@@ -101,6 +107,10 @@ class Subject:
         """Each real run's rule and greatest length are imitated as often as they occur."""
         real = condition.runs
         stops = [condition.stops[k % len(real)] for k in range(self.options.runs)]
+        if isinstance(self.policies[0], LazyPolicy):
+            # Runs that never agree have new memories without end. Beyond all real runs it matters little by how much.
+            most = PATIENCE * int(real["interactions"].max())
+            stops = [replace(stop, longest=min(stop.longest, most)) for stop in stops]
         parts: list[list[np.ndarray]] = []
         for k, policy in enumerate(self.policies):
             ends = []
@@ -110,14 +120,15 @@ class Subject:
                 population = policy, condition.n_agents, condition.committed, condition.initial
                 ends.append(play_real_runs(*population, stop, seed, number))
             parts.append([np.concatenate(values) for values in zip(*ends, strict=True)])
-        words = words_of(self.policies[0])
-        majority = np.array([words.index(word) for word in real["majority_word_last_3N"]])
+            if isinstance(policy, LazyPolicy):
+                policy.forget()  # the answers of all draws take gigabytes
+        majority = np.array([self.words.index(word) for word in real["majority_word_last_3N"]])
         columns = ("interactions", "success_last_3N", "majority_share_last_3N", "stopped")
         interactions, success, share, stopped = (real[column].to_numpy() for column in columns)
         simulated = Ends(*(np.stack(values) for values in zip(*parts, strict=True)))
         # The tables are rounded to four digits: equal values have to be equal.
         simulated = simulated._replace(success_rate=simulated.success_rate.round(4))
-        return _Played(condition, Ends(interactions, success.round(4), majority, share, stopped), simulated, words)
+        return _Played(condition, Ends(interactions, success.round(4), majority, share, stopped), simulated, self.words)
 
     def _shares(
         self, quantity: str, played: list[_Played], outcomes: list[tuple[np.ndarray, np.ndarray]], n_outcomes: int
@@ -153,14 +164,30 @@ class Subject:
         return AGREES if n >= FEWEST_RUNS else TOO_FEW
 
 
-def _sharpened(policy: xr.Dataset, sharpness: float) -> xr.Dataset:
-    """The policy at a temperature lower by this factor: q^sharpness, normalised."""
+def _drawn(policy: xr.Dataset | BackOffPolicy, options: Options, seed: int) -> list[xr.Dataset] | list[LazyPolicy]:
+    """Policies drawn from the posterior, at a temperature lower by the sharpness."""
+    sharpness = options.sharpness
+    if isinstance(policy, BackOffPolicy):
+        return [_sharpened_lazily(one, sharpness) for one in policy.sample(options.draws, seed)]
+    drawn = sample_policies(policy, options.draws, seed)
+    return [make_policy(_sharpened(one["q"].values, sharpness), words_of(one)) for one in drawn]
+
+
+def _sharpened_lazily(policy: LazyPolicy, sharpness: float) -> LazyPolicy:
+    def function(memories: list[Memory]) -> np.ndarray:
+        return _sharpened(policy.function(memories), sharpness)
+
+    return LazyPolicy(function, policy.words, policy.space.memory_length, name=policy.name)
+
+
+def _sharpened(q: np.ndarray, sharpness: float) -> np.ndarray:
+    """q^sharpness, each row normalised."""
     if sharpness == 1:
-        return policy
+        return q
     with np.errstate(divide="ignore"):
-        logs = sharpness * np.log(policy["q"].values)
+        logs = sharpness * np.log(q)
     q = np.exp(logs - logs.max(1, keepdims=True))
-    return make_policy(q / q.sum(1, keepdims=True), words_of(policy))
+    return q / q.sum(1, keepdims=True)
 
 
 def _word_of(played: _Played) -> tuple[np.ndarray, np.ndarray]:

@@ -13,6 +13,7 @@ import meanfield
 from meanfield import InputError
 from meanfield.datasets import RealPopulations
 from meanfield.toolbox import LARGEST_SEED, check_level, real_number, whole_number
+from validation.populations._back_off import BackOffPolicy, back_off_or_why
 from validation.populations._conditions import SUBJECT, option_key, read_runs
 from validation.populations._empirical_policy import check_columns, empirical_policy, why_not_tabulable
 from validation.populations._power import power_lines
@@ -32,11 +33,12 @@ def validate(
 ) -> pd.DataFrame:
     """Compare real populations of language models with simulated ones of policies estimated from their agents' choices.
 
-    For each model, options and memory length a policy is estimated (`empirical_policy`), and `draws` policies are
-    drawn from its posterior. With each, `runs` runs are simulated under each condition of the real runs: number of
-    agents, memories at the start, committed agents, the rule by which runs stop, and the length at which they are cut.
-    The policies come from the same runs that they predict: agreement shows that choices by memory suffice to explain
-    the outcomes, not that other runs were foreseen. `cross_validate` predicts runs from others.
+    For each model, options and memory length a policy is estimated (`empirical_policy`, or `back_off_policy` where a
+    table of its memory states would be too large), and `draws` policies are drawn from its posterior. With each, `runs`
+    runs are simulated under each condition of the real runs: number of agents, memories at the start, committed agents,
+    the rule by which runs stop, and the length at which they are cut. The policies come from the same runs that they
+    predict: agreement shows that choices by memory suffice to explain the outcomes, not that other runs were foreseen.
+    `cross_validate` predicts runs from others.
 
     Parameters
     ----------
@@ -102,13 +104,13 @@ def validate(
     return result
 
 
-def _policy(choices: pd.DataFrame) -> xr.Dataset | str:
+def _policy(choices: pd.DataFrame) -> xr.Dataset | BackOffPolicy | str:
     """The policy that was estimated, or why there is none."""
     if choices.empty:
         return "no choices were counted"
-    if reason := why_not_tabulable(len(choices["options"].iloc[0].split("_")), int(choices["memory_length"].iloc[0])):
-        return reason
-    return empirical_policy(choices)
+    if not why_not_tabulable(len(choices["options"].iloc[0].split("_")), int(choices["memory_length"].iloc[0])):
+        return empirical_policy(choices)
+    return back_off_or_why(choices)
 
 
 def _read_counts(counts: pd.DataFrame) -> pd.DataFrame:

@@ -16,7 +16,7 @@ from _real_populations import WORDS, N, ordered_populations, truth
 from meanfield import InputError, MemorySpace
 from meanfield.datasets import RealPopulations, from_events
 from validation.populations import choice_scores, cross_validate, report
-from validation.populations._baselines import constant_law, majority_law, minimal_naming_game_law, tabulated_law
+from validation.populations._baselines import constant_law, majority_law, minimal_naming_game_law, policy_law
 from validation.populations._choices import Choices, choices_of, ordered_subjects
 from validation.populations._conditions import conditions, read_runs, with_lengths
 from validation.populations._folds import folds_of
@@ -119,7 +119,7 @@ def test_laws_are_those_that_a_person_would_write():
     share = (np.bincount(choices.chosen) + 0.5) / (len(choices.chosen) + 1)
     assert constant_law(choices)(choices) == pytest.approx(np.log(share[choices.chosen]))
     states = choices.states(2)
-    policy = tabulated_law(2)(choices)
+    policy = policy_law(2)(choices)
     assert policy is not None
     same = [policy(choices)[(states == s) & (choices.chosen == w)] for s in np.unique(states) for w in (0, 1)]
     assert max(np.ptp(one) for one in same if len(one)) == 0
@@ -252,7 +252,7 @@ def test_intervals_of_scores_hold_the_scores_of_other_runs():
         true = []
         for _, tested in folds_of(runs, "run", 2, seed, "model\0A_B\0002"):
             known = choices.of(~np.isin(choices.run, runs["run"][tested]))
-            policy, law = tabulated_law(2)(known), majority_law(known)
+            policy, law = policy_law(2)(known), majority_law(known)
             assert policy is not None
             true.append((policy(fresh) - law(fresh)).mean())
         inside.append(row["gain_low"] <= np.mean(true) <= row["gain_high"])

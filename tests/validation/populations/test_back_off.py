@@ -1,0 +1,309 @@
+"""Policies of many words: they recover laws that made the choices, whatever the words are called."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from meanfield import InputError, MemorySpace, make_policy
+from meanfield.datasets import from_events
+from validation.naming_game import simulate
+from validation.naming_game._stopped_runs import Stop, play_real_runs, play_success_curves
+from validation.populations import (
+    back_off_policy,
+    choice_scores,
+    cross_validate,
+    empirical_policy,
+    success_curves,
+    validate,
+)
+from validation.populations._choices import NOTHING, Choices
+
+WORDS = tuple("ABCDEF")
+
+
+def random_memories(random: np.random.Generator, n: int, n_words: int, length: int) -> np.ndarray:
+    """Some short, others full, with words that differ in frequency."""
+    memory = random.choice(n_words, size=(n, length, 2), p=random.dirichlet(np.full(n_words, 2.0)))
+    held = random.integers(length + 1, size=n)
+    memory[np.arange(length) < length - held[:, None]] = NOTHING
+    return memory
+
+
+def exchangeable(memory: np.ndarray, n_words: int) -> np.ndarray:
+    """A policy that knows no names: it prefers what was heard last, and what was said or heard often."""
+    weights = np.ones((len(memory), n_words))
+    for word in range(n_words):
+        times = (memory == word).sum((1, 2))
+        weights[:, word] = np.exp(0.6 * times + 1.5 * (memory[:, -1, 1] == word)) * np.where(times == 0, 0.3, 1)
+    return weights / weights.sum(1, keepdims=True)
+
+
+def choices_by(q: np.ndarray, memory: np.ndarray, random: np.random.Generator) -> Choices:
+    chosen = (q.cumsum(1) < random.random((len(q), 1))).sum(1).clip(max=q.shape[1] - 1)
+    number = np.zeros(len(q), dtype=int)
+    return Choices(number, number, number, memory, chosen, WORDS[: q.shape[1]])
+
+
+def few_choices(seed: int = 0, n: int = 400, n_words: int = 6, length: int = 5) -> Choices:
+    random = np.random.default_rng(seed)
+    memory = random_memories(random, n, n_words, length)
+    return choices_by(exchangeable(memory, n_words), memory, random)
+
+
+def as_table(choices: Choices) -> pd.DataFrame:
+    """The choices in the form of choice_counts.csv.gz."""
+    rows = []
+    for memory, chosen in zip(choices.memory, choices.chosen, strict=True):
+        held = [",".join(choices.words[w] for w in pair) for pair in memory if pair[0] != NOTHING]
+        rows.append(("m", "_".join(choices.words), len(memory), "|".join(held), choices.words[chosen], 1))
+    return pd.DataFrame(rows, columns=["model", "options", "memory_length", "state", "choice", "count"])
+
+
+def rms_error(n: int, seed: int, *, shuffled: bool = False) -> float:
+    random = np.random.default_rng(seed)
+    memory = random_memories(random, n, 5, 3)
+    choices = choices_by(exchangeable(memory, 5), memory, random)
+    if shuffled:
+        choices = choices._replace(chosen=random.permutation(choices.chosen))
+    new = random_memories(random, 2000, 5, 3)
+    return float(np.sqrt(np.mean((back_off_policy(choices).probabilities(new) - exchangeable(new, 5)) ** 2)))
+
+
+def test_recovers_an_exchangeable_law_with_an_error_like_one_over_the_root_of_the_choices():
+    few = np.mean([rms_error(250, seed) for seed in range(3)])
+    many = np.mean([rms_error(4000, seed) for seed in range(3)])
+    assert many < 0.03
+    assert 2.5 < few / many < 6.5  # 4, by the square root of 16; means of three vary by a fifth
+    # A control: choices that have nothing to do with their memories teach nothing.
+    assert rms_error(4000, 0, shuffled=True) > 0.1
+
+
+def test_renamed_words_give_the_same_policy():
+    choices, permutation = few_choices(), np.array([3, 0, 5, 1, 2, 4])
+
+    def renamed(words: np.ndarray) -> np.ndarray:
+        return np.where(words == NOTHING, NOTHING, permutation[words])
+
+    other = choices._replace(memory=renamed(choices.memory), chosen=renamed(choices.chosen))
+    new = random_memories(np.random.default_rng(5), 200, 6, 5)
+    expected = back_off_policy(choices).probabilities(new)
+    np.testing.assert_allclose(back_off_policy(other).probabilities(renamed(new))[:, permutation], expected, atol=1e-5)
+
+
+def test_names_of_words_matter_where_the_choices_say_so():
+    choices = few_choices(n=3000)
+    first = choices.memory[:, -1, 0] == NOTHING
+    policy = back_off_policy(choices._replace(chosen=np.where(first, 2, choices.chosen)))
+    empty = np.full((1, 5, 2), NOTHING)
+    assert policy.probabilities(empty)[0, 2] > 0.98
+
+
+def test_without_names_no_renaming_makes_a_difference():
+    choices, permutation = few_choices(n=1000), np.array([3, 0, 5, 1, 2, 4])
+    new = random_memories(np.random.default_rng(5), 100, 6, 5)
+    renamed = np.where(new == NOTHING, NOTHING, permutation[new])
+    nameless, named = back_off_policy(choices, names=False), back_off_policy(choices)
+    np.testing.assert_allclose(
+        nameless.probabilities(renamed)[:, permutation], nameless.probabilities(new), rtol=0, atol=1e-12
+    )
+    assert np.abs(named.probabilities(renamed)[:, permutation] - named.probabilities(new)).max() > 1e-3
+    asked = [[tuple((int(a), int(b)) for a, b in m if a != NOTHING) for m in memory] for memory in (renamed, new)]
+    drawn = nameless.sample(1, 3)[0].function
+    np.testing.assert_allclose(drawn(asked[0])[:, permutation], drawn(asked[1]), rtol=0, atol=1e-12)
+
+
+def test_with_much_data_it_is_the_tabulated_estimate():
+    random = np.random.default_rng(1)
+    memory = random_memories(random, 60_000, 2, 2)
+    space = MemorySpace(2, 2)
+    table = random.dirichlet([1.0, 1.0], size=space.n_states)
+    choices = choices_by(np.empty((60_000, 2)), memory, random)
+    states = choices.states(2)
+    choices = choices._replace(chosen=(random.random(60_000) > table[states, 0]).astype(int))
+    tabulated = empirical_policy(as_table(choices))
+    number = np.bincount(states, minlength=space.n_states)
+    every = np.array([[(NOTHING, NOTHING)] * (2 - len(m)) + list(m) for m in map(space.memory, range(space.n_states))])
+    found = back_off_policy(choices).probabilities(every)[:, 0]
+    often = number > 500
+    assert often.sum() > 10
+    np.testing.assert_allclose(found[often], tabulated["q"].values[often, 0], atol=0.01)
+
+
+def test_counts_and_choices_give_the_same_policy():
+    choices = few_choices()
+    new = random_memories(np.random.default_rng(5), 50, 6, 5)
+    from_table = back_off_policy(as_table(choices))
+    np.testing.assert_allclose(
+        from_table.probabilities(new), back_off_policy(choices).probabilities(new), rtol=0, atol=1e-9
+    )
+    assert from_table.name == "m"
+
+
+@pytest.mark.parametrize(("committed", "initial"), [({}, None), ({"B": 3}, "A")])
+def test_lazy_runs_are_those_of_a_table(committed, initial):
+    policy = back_off_policy(few_choices(n=3000, n_words=3, length=2))
+    space = MemorySpace(3, 2)
+    for lazy in (policy.lazy(), *policy.sample(2, 3)):
+        q = lazy.function([space.memory(state) for state in range(space.n_states)])
+        where = 12, committed, initial, Stop(36, 33, 700), 5, np.arange(8)
+        for found, expected in zip(
+            play_real_runs(lazy, *where), play_real_runs(make_policy(q, WORDS[:3]), *where), strict=True
+        ):
+            np.testing.assert_array_equal(found, expected)
+
+
+def test_success_curves_are_of_the_same_runs():
+    lazy = back_off_policy(few_choices()).lazy()
+    stop, runs = Stop(36, 36, 600), np.arange(10)
+    ends, curves = play_success_curves(lazy, 12, stop, 3, runs, 50)
+    np.testing.assert_array_equal(ends.interactions, play_real_runs(lazy, 12, {}, None, stop, 3, runs).interactions)
+    for run in range(10):
+        finished = ends.interactions[run] // 12
+        assert np.isfinite(curves[run, :finished]).all()
+        assert np.isnan(curves[run, finished:]).all()
+        if ends.interactions[run] % 12 == 0:
+            assert curves[run, finished - 3 : finished].mean() == pytest.approx(ends.success_rate[run])
+
+
+def test_draws_are_policies_that_remember_their_answers():
+    policy = back_off_policy(few_choices())
+    memories = [((0, 1),) * held for held in range(6)] + [((4, 2), (3, 3), (5, 1), (0, 2))]
+    first, second = policy.sample(2, 7)
+    together = first.function(memories)
+    np.testing.assert_allclose(together, [first.function([memory])[0] for memory in memories], rtol=0, atol=1e-12)
+    np.testing.assert_array_equal(together, policy.sample(1, 7)[0].function(memories))
+    assert np.abs(second.function(memories) - together).max() > 0.01
+    assert simulate(first, n_agents=6, runs=2, seed=1, max_rounds=20)["consensus_round"].shape == (1, 2)
+
+
+def test_draws_lie_around_the_truth_as_they_should():
+    inside = []
+    for seed in range(6):
+        random = np.random.default_rng(seed)
+        memory = random_memories(random, 600, 4, 3)
+        policy = back_off_policy(choices_by(exchangeable(memory, 4), memory, random))
+        new = random_memories(random, 200, 4, 3)
+        asked = [tuple((int(a), int(b)) for a, b in m if a != NOTHING) for m in new]
+        drawn = np.stack([one.function(asked)[:, 0] for one in policy.sample(19, seed)])
+        rank = (drawn < exchangeable(new, 4)[:, 0]).sum(0)
+        inside.append(np.mean((rank > 0) & (rank < 19)))
+    # 18 of 20 ranks. Memories share parameters, so that six sets are worth about 100 independent ones.
+    assert 0.8 < np.mean(inside) <= 1
+
+
+def test_one_choice_leaves_everything_open():
+    policy = back_off_policy(few_choices(n=1))
+    new = random_memories(np.random.default_rng(2), 40, 6, 5)
+    q = policy.probabilities(new)
+    np.testing.assert_allclose(q.sum(1), 1)
+    assert q.min() > 0.005
+    asked = [tuple((int(a), int(b)) for a, b in m if a != NOTHING) for m in new]
+    assert np.std([one.function(asked)[:, 0] for one in policy.sample(8, 0)], axis=0).mean() > 0.1
+
+
+@pytest.mark.parametrize("errors", [0, 3])
+def test_rare_choices_keep_the_probability_that_their_number_leaves_open(errors):
+    choices = few_choices(n=4000)
+    agreed = np.zeros((3000, 5, 2), dtype=choices.memory.dtype)
+    chosen = np.where(np.arange(3000) < errors, 1 + np.arange(3000) % 5, 0)
+    number = np.zeros(7000, dtype=int)
+    memory, chosen = np.concatenate([choices.memory, agreed]), np.concatenate([choices.chosen, chosen])
+    policy = back_off_policy(Choices(number, number, number, memory, chosen, WORDS))
+    drawn = [1 - one.function([((0, 0),) * 5])[0, 0] for one in policy.sample(40, 0)]
+    # 0 or 3 of 3,000: 99 % of Poisson's means are below 0.0018 or 0.0037.
+    assert 1e-7 < np.median(drawn) < 0.0037
+    assert errors == 0 or np.median(drawn) > 0.0002
+    assert 1e-5 < np.max(drawn) < 0.01
+
+
+def test_words_that_were_never_said_stay_possible():
+    choices = few_choices(n=2000)
+    policy = back_off_policy(choices.of(choices.chosen != 4))
+    empty = np.full((1, 5, 2), NOTHING)
+    assert 0 < policy.probabilities(empty)[0, 4] < 0.05
+    assert np.isfinite(policy.log_probabilities(empty, np.array([4]))).all()
+
+
+@pytest.mark.parametrize(("n_words", "length"), [(2, 1), (26, 6), (2, 31)])
+def test_any_space_that_can_be_numbered(n_words, length):
+    random = np.random.default_rng(0)
+    memory = random_memories(random, 300, n_words, length)
+    choices = choices_by(exchangeable(memory, n_words), memory, random)
+    choices = choices._replace(words=tuple(map(str, range(n_words))))
+    q = back_off_policy(choices).probabilities(memory)
+    np.testing.assert_allclose(q.sum(1), 1)
+    assert np.log(q[np.arange(300), choices.chosen]).mean() > -np.log(n_words)
+
+
+def test_refuses_what_it_cannot_do():
+    choices = few_choices()
+    with pytest.raises(InputError, match="at least one"):
+        back_off_policy(choices.of(np.zeros(400, dtype=bool)))
+    with pytest.raises(InputError, match="2\\^63"):
+        back_off_policy(choices._replace(words=tuple(map(str, range(100)))))
+    policy = back_off_policy(choices)
+    with pytest.raises(InputError, match="shape"):
+        policy.probabilities(np.zeros((3, 4, 2), dtype=int))
+    with pytest.raises(InputError, match="from 0 to 5"):
+        policy.probabilities(np.full((3, 5, 2), 6))
+    with pytest.raises(InputError, match="before the first"):
+        policy.probabilities(np.array([[(0, 0), (NOTHING, NOTHING), (0, 0), (0, 0), (0, 0)]]))
+
+
+def as_events(run: int, random: np.random.Generator, policy, n_agents: int, n_words: int, length: int) -> list[tuple]:
+    """One run until 3N interactions in a row succeed, as a person would write it."""
+    memory = np.full((n_agents, length, 2), NOTHING)
+    rows, streak = [], 0
+    while streak < 3 * n_agents and len(rows) < 2000:
+        pair = random.choice(n_agents, 2, replace=False)
+        said = [random.choice(n_words, p=q) for q in policy(memory[pair], n_words)]
+        for agent, own, partner in zip(pair, said, said[::-1], strict=True):
+            memory[agent] = [*memory[agent, 1:], (own, partner)]
+        rows.append((run, len(rows), *pair, *(WORDS_OF_TEN[w] for w in said)))
+        streak = streak + 1 if said[0] == said[1] else 0
+    return rows
+
+
+WORDS_OF_TEN = tuple("ABCDEFGHIJ")
+
+
+def strong(memory: np.ndarray, n_words: int) -> np.ndarray:
+    """Agents who agree soon."""
+    q = exchangeable(memory, n_words) ** 3
+    return q / q.sum(1, keepdims=True)
+
+
+@pytest.fixture(scope="module")
+def ten_words():
+    """Runs of 10 words and H = 3, which make 1,010,101 memory states."""
+    random = np.random.default_rng(4)
+    rows = [row for run in range(24) for row in as_events(run, random, strong, 8, 10, 3)]
+    table = pd.DataFrame(rows, columns=["run", "step", "agent", "partner", "said", "heard"])
+    return from_events(table, memory_length=3, words=WORDS_OF_TEN)
+
+
+def test_runs_of_many_words_are_foretold_from_other_runs(ten_words):
+    table = cross_validate(ten_words, draws=8, runs=40)
+    assert table["quantity"].tolist() == ["winner", "time"] * 2
+    assert set(table["verdict"]) == {"agrees"}
+    scores = choice_scores(ten_words).set_index("law")
+    assert (scores["gain_low"].drop("policy") > 0).all()
+
+
+def test_success_curves_are_foretold_from_other_runs(ten_words):
+    curves = success_curves(ten_words, rounds=6, draws=8, runs=40)
+    assert set(curves["fold"]) == {"1 of 2", "2 of 2"}
+    assert curves["p_value"].min() > 0.01
+    assert (curves["low"] <= curves["predicted"]).all()
+    assert (curves["predicted"] <= curves["high"]).all()
+
+
+def test_a_wrong_policy_of_many_words_is_noticed(ten_words):
+    counts = ten_words.choice_counts
+    planted = counts.assign(choice=np.where(counts["state"] == "", "A", counts["choice"]))
+    right, wrong = (
+        validate(ten_words._replace(choice_counts=one), draws=4, runs=20).set_index("quantity")["verdict"]
+        for one in (counts, planted)
+    )
+    assert right["winner"] == "agrees"
+    assert wrong["winner"] == "disagrees"
