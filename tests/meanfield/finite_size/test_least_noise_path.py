@@ -247,7 +247,9 @@ def test_a_finer_and_longer_path_of_least_action(monkeypatch, known_paths):
     assert group_size_law(strongly_coupled(115))["kappa"].item() == pytest.approx(kappa, rel=2e-5)
 
 
-@pytest.mark.parametrize(("number", "kappa"), [(18, np.inf), (29, 1.6132), (67, 0.8161), (130, np.inf)])
+@pytest.mark.parametrize(
+    ("number", "kappa"), [(18, np.inf), (29, 1.6132), pytest.param(67, 0.8161, marks=pytest.mark.slow), (130, np.inf)]
+)
 @UNCHECKED
 @pytest.mark.usefixtures("paths_known")
 def test_agents_who_hardly_ever_slip_have_a_kappa(number, kappa):

@@ -95,6 +95,7 @@ class Breaks(TableBackend):
 
 
 @posix
+@pytest.mark.slow
 def test_a_measurement_that_was_ended_twice_is_continued_with_the_same_bytes(tmp_path, monkeypatch, capsys):
     """By Ctrl-C, which also keeps what waits for the next write, and by SIGKILL, at which all handed over was kept."""
     pytest.importorskip("torch", reason="language models need the extra llm")
