@@ -223,6 +223,11 @@ def _outer(mismatch: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
     while end < MAX_LOGIT:
         before, last = mismatch(np.array([end - 1, end]))
         slope = last - before
+        if not np.isfinite(slope):
+            raise ConvergenceError(
+                f"a word's share cannot be told at logit Q = ±{end:g}: expected no choice probability between 0 and "
+                f"{LEAST_SLIP:.0g}, or larger ones beside it; 0 says the same"
+            )
         if abs(slope - round(slope)) < 1e-4 and slope * last >= 0 and lasts(end, last, round(slope)):
             break
         end = min(1.5 * end, MAX_LOGIT)

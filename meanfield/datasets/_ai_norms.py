@@ -131,7 +131,8 @@ def ai_norms(
     alone = given is not None and Path(given).is_file()
     archives = [Path(given)] if alone else [*_found(given, ARCHIVES).values()]  # type: ignore[arg-type]
     if path is not None and not archives:
-        raise InputError(f"path = {path}: expected {', '.join(COLUMNS)}, or archives like {next(iter(ARCHIVES))}")
+        tables_too = "" if ordered else f"{', '.join(COLUMNS)}, or "
+        raise InputError(f"path = {path}: expected {tables_too}archives like {next(iter(ARCHIVES))}")
     archives = archives or [download(name, URL + name, sha256) for name, sha256 in ARCHIVES.items()]
     return _tables([read_archive(archive) for archive in tqdm(archives, "archives", disable=not progress, leave=False)])
 

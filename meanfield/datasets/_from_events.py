@@ -17,7 +17,7 @@ from meanfield.toolbox._csv import column_numbers
 from meanfield.toolbox._errors import InputError
 
 COLUMNS = ("run", "step", "agent", "partner", "said", "heard")
-LARGEST = 2**31
+LARGEST = 2**53  # the least whole number that a float may not hold
 SEPARATORS = " _,|"  # between words in the tables of runs, options and memories
 
 
@@ -31,7 +31,7 @@ def from_events(
     n_agents: int | Mapping[int, int] | None = None,
     model: str = "model",
 ) -> RealPopulations:
-    """Runs in order from a table with a row for each interaction, of one model, words and memory length.
+    """Runs in order, of one model, words and memory length, from a table with a row for each interaction.
 
     Both players of an interaction say a word, and each remembers (own word, partner's word) of the last
     `memory_length` of them.
@@ -174,10 +174,12 @@ def _minorities(
     if isinstance(committed, pd.DataFrame):
         if missing := [name for name in ("run", "agent", "word") if name not in committed.columns]:
             raise InputError(f"committed lacks the column {', '.join(missing)}; expected run, agent, word")
-        rows = [(int(run), int(agent), word) for run, agent, word in committed[["run", "agent", "word"]].to_numpy()]
+        rows = committed[["run", "agent", "word"]].to_numpy().tolist()
+    elif committed is None or isinstance(committed, Mapping):
+        rows = [(run, agent, word) for run in table["run"].unique() for agent, word in (committed or {}).items()]
     else:
-        given = dict(committed or {})
-        rows = [(int(run), int(agent), word) for run in table["run"].unique() for agent, word in given.items()]
+        raise InputError(f"committed is a {type(committed).__name__}: expected words by agent, or a pandas.DataFrame")
+    rows = [(_whole("run", run), _whole("agent", agent), word) for run, agent, word in rows]
     found: dict[int, dict[int, str]] = defaultdict(dict)
     for run, agent, word in rows:
         if word not in options:
@@ -188,6 +190,13 @@ def _minorities(
     if strange := [run for run in found if run not in set(table["run"])]:
         raise InputError(f"committed: run = {strange[0]}: expected a run of the events")
     return found
+
+
+def _whole(name: str, value: Any) -> int:
+    number = column_numbers(pd.Series([value]))[0]
+    if not (np.abs(number) <= LARGEST and number == np.round(number)):
+        raise InputError(f"committed: {name} = {value!r}: expected a whole number")
+    return int(number)
 
 
 def _check_committed(run: int, part: pd.DataFrame, minority: dict[int, str]) -> None:
@@ -213,7 +222,9 @@ def _check_memories(part: pd.DataFrame, name: str, memory_length: int, initial: 
     memory: dict[int, deque[str]] = defaultdict(lambda: deque(begin, memory_length))
     owner = "agent" if name == "memory" else "partner"
     columns = ["agent", "partner", "said", "heard"]
-    for row, told, step, whose in zip(part[columns].to_numpy(), part[name], part["step"], part[owner], strict=True):
+    # In files an empty memory is often a missing value
+    memories = part[name].fillna("")
+    for row, told, step, whose in zip(part[columns].to_numpy(), memories, part["step"], part[owner], strict=True):
         agent, partner, said, heard = row
         if told != (expected := "|".join(memory[whose])):
             raise InputError(

@@ -56,6 +56,13 @@ def ordered_subjects(populations: RealPopulations) -> list[tuple[tuple[str, str,
             "meanfield.datasets.from_events"
         )
     table = read_runs(runs)
+    if table["run"].duplicated().any() or events.duplicated(["run", "step"]).any():
+        raise InputError(
+            "run: a number occurs twice in runs, or a step of it in events: expected other numbers in each part of "
+            "populations that were put together, as in runs.assign(run=runs['run'] + 1000)"
+        )
+    if absent := sorted({*table["run"]} - {*events["run"]}):
+        raise InputError(f"run = {absent[0]} has no events: expected some of each run")
     groups = {name: part for name, part in events.groupby("run", sort=False)}
     return [
         (subject, part, pd.concat([groups[run] for run in part["run"]]))  # type: ignore[misc]

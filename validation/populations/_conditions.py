@@ -25,6 +25,7 @@ CONDITION = ["experiment", "n_agents", "initial_consensus", "committed_word", "n
 STANDARD_WINDOW = 72  # interactions: the 3N of the papers' populations of N = 24
 PAPERS_SUCCESS_RATE = 0.95
 MOST_ROUNDS = 1000
+LISTED = "committed_agents"
 STREAK, MOST = "agreed_at_end", "agreed_at_most"  # columns that runs in order have
 
 
@@ -85,9 +86,23 @@ def read_runs(runs: pd.DataFrame) -> pd.DataFrame:
         table[column] = table[column].fillna("").astype(str)
     for column in {STREAK, MOST} & set(table.columns):
         table[column] = _numbers(table[column], column)
+    if LISTED in table:
+        table[LISTED] = _listed(table)
     _check_words(table)
     table["options"] = [option_key(options, " ") for options in table["options"]]
     return table
+
+
+def _listed(table: pd.DataFrame) -> pd.Series:
+    """Numbers of committed agents as text, also where a file of one number a row made numbers of them."""
+    listed = table[LISTED].fillna("").astype(str).str.replace(r"\.0$", "", regex=True)
+    wrong = (listed.str.split().str.len() != table["n_committed"]).to_numpy()
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise InputError(
+            f"committed_agents = {listed[row]!r}: expected n_committed = {table['n_committed'][row]} numbers"
+        )
+    return listed
 
 
 def option_key(options: str, separator: str) -> str:
@@ -106,6 +121,7 @@ def with_lengths(runs: pd.DataFrame) -> pd.DataFrame:
     # Where several ended without agreement at one length, the runs did not choose it
     failed = (runs["success_last_3N"] < 1).groupby([runs["n_agents"], runs["interactions"]]).transform("sum").to_numpy()
     censored = (failed > 1) | (runs["majority_word_last_3N"] == runs["initial_consensus"]).to_numpy()
+    censored |= _at_the_usual_length(runs)
     by_streak = ~censored & _after_a_usual_streak(runs, ~censored)
     if by_streak.any():
         censored = ~by_streak
@@ -118,13 +134,24 @@ def with_lengths(runs: pd.DataFrame) -> pd.DataFrame:
     return runs.assign(stopped=~censored, longest=longest, by_streak=by_streak)
 
 
+def _at_the_usual_length(runs: pd.DataFrame) -> np.ndarray:
+    """Whether each run is as long as most of the same N, although they had agreed for different times."""
+    if STREAK not in runs:
+        return np.zeros(len(runs), dtype=bool)
+    alike = runs.groupby(["n_agents", "interactions"])[STREAK]
+    of_size = runs.groupby("n_agents")[STREAK].transform("size").to_numpy()
+    return (alike.transform("nunique").to_numpy() > 1) & (2 * alike.transform("size").to_numpy() > of_size)
+
+
 def _after_a_usual_streak(runs: pd.DataFrame, among: np.ndarray) -> np.ndarray:
     """Whether each run ended after as many successes in a row as is usual, or as another one among these."""
     if STREAK not in runs:
         return np.zeros(len(runs), dtype=bool)
     streak, n_agents = runs[STREAK].to_numpy(), runs["n_agents"].to_numpy()
     shared = runs[STREAK].where(among).duplicated(keep=False).to_numpy() & (streak >= n_agents)
-    return shared | (streak == STANDARD_WINDOW) | (streak == ROUNDS_AVERAGED * n_agents)
+    usual = shared | (streak == STANDARD_WINDOW) | (streak == ROUNDS_AVERAGED * n_agents)
+    # A run that had agreed for longer before was not stopped by so many successes.
+    return usual & (runs[MOST].to_numpy() <= streak)
 
 
 def conditions(runs: pd.DataFrame, window: int | None) -> list[Condition]:
@@ -188,6 +215,8 @@ def _rule(runs: pd.DataFrame, window: int | None) -> Rule | None:
         return _never(n_agents) if agreed.to_numpy().any() else None
     if window is not None:
         return _streak_rule(window)
+    if MOST in runs and (runs.loc[runs["stopped"], MOST] > described).any():
+        return _never(n_agents)
     if success.min() == 1:
         return Rule(described, described, "all of the last 3N")
     needed = int(np.ceil(PAPERS_SUCCESS_RATE * described))
@@ -220,6 +249,6 @@ def _check_words(table: pd.DataFrame) -> None:
         if row.n_committed >= row.n_agents or (row.n_committed > 0) != bool(row.committed_word):
             given = f"{row.n_committed} with n_agents = {row.n_agents} and committed_word = {row.committed_word!r}"
             raise InputError(f"n_committed = {given}: expected fewer than all, and a word if and only if there are any")
-        if (row.experiment == "from_empty") == bool(row.initial_consensus):
+        if row.experiment != "committed" and (row.experiment == "from_empty") == bool(row.initial_consensus):
             given = f"{row.initial_consensus!r} in an experiment {row.experiment}"
             raise InputError(f"initial_consensus = {given}: expected a word, and none in from_empty")

@@ -184,16 +184,16 @@ def _summaries(scores: np.ndarray, run: np.ndarray, laws: list[str], level: floa
     resampled = (weights @ sums.T / (weights @ sizes)[:, None]).T
     rows: list[Row] = []
     for k, law in enumerate(laws):
-        low, high = _interval(resampled[k], level)
-        gain_low, gain_high = _interval(resampled[0] - resampled[k], level)
+        low, high = _interval(resampled[k], level, n_runs)
+        gain_low, gain_high = _interval(resampled[0] - resampled[k], level, n_runs)
         counted = {"law": law, "runs": n_runs, "choices": int(scored.sum())}
         values = {"log_likelihood": mean[k], "low": low, "high": high}
         rows.append(counted | values | {"gain": mean[0] - mean[k], "gain_low": gain_low, "gain_high": gain_high})
     return rows
 
 
-def _interval(values: np.ndarray, level: float) -> tuple[float, float]:
-    if np.isnan(values).any():
+def _interval(values: np.ndarray, level: float, n_runs: int) -> tuple[float, float]:
+    if n_runs < 2 or np.isnan(values).any():
         return np.nan, np.nan
     low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)

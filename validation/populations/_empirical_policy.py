@@ -16,6 +16,7 @@ from meanfield.toolbox import LARGEST_SEED, column_numbers, expect, single_polic
 COLUMNS = ("model", "options", "memory_length", "state", "choice", "count")
 MOST_CHOICES = 10**9  # in a row of the table, so that sums are exact
 MOST_STATES = 1_000_000
+MOST_PRINTED = 10**15
 PASSES = 8  # of the alternation between centres and concentrations; it settles to a percent within five
 # A level with few states says little of its concentration; without a prior it would run to 0 or to infinity.
 LOG_CONCENTRATION_MEAN, LOG_CONCENTRATION_SD = 1.0, 2.0
@@ -130,7 +131,8 @@ def why_not_tabulable(n_words: int, memory_length: int) -> str:
     n_states = MemorySpace(n_words, memory_length).n_states
     if n_states <= MOST_STATES:
         return ""
-    have = f"{n_words} words with memory_length = {memory_length} have {n_states:,} memory states"
+    number = f"{n_states:,}" if n_states < MOST_PRINTED else f"more than 10^{len(str(n_states)) - 1}"
+    have = f"{n_words} words with memory_length = {memory_length} have {number} memory states"
     return f"{have}: expected at most {MOST_STATES:,}, more cannot be tabulated"
 
 

@@ -64,7 +64,8 @@ def biases(bias: object, n_agents: int | Sequence[int] | None, undecided: float)
             raise InputError("bias was simulated: expected neither n_agents nor undecided, which it has itself")
         return _simulated(bias)
     sizes = population_sizes(n_agents)  # type: ignore[arg-type]
-    given = [bias] if isinstance(bias, (xr.Dataset, str)) or not isinstance(bias, Iterable) else list(bias)
+    single = isinstance(bias, (xr.Dataset, str)) or not isinstance(bias, Iterable) or not np.ndim(bias)  # type: ignore[arg-type]
+    given = [bias.item() if isinstance(bias, (np.ndarray, xr.DataArray)) else bias] if single else list(bias)  # type: ignore[call-overload]
     if not given:
         raise InputError("bias is empty: expected a number κ, or policies")
     if any(isinstance(one, xr.Dataset) for one in given):

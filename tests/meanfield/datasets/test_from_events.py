@@ -72,6 +72,7 @@ def test_memories_in_the_table_are_compared():
     wrong = [*told[:2], "A,B|A,B", ""]
     table = events().assign(memory=["", "B,A", "A,B", ""])
     from_events(table, memory_length=2)
+    from_events(table.assign(memory=[None, "B,A", "A,B", None]), memory_length=2)
     from_events(table.assign(partner_memory=["", "", "A,A", ""]), memory_length=2)
     with pytest.raises(InputError, match=re.escape("memory = 'A,B|A,B' of agent 1 in run 7, step 15: expected 'A,B'")):
         from_events(table.assign(memory=wrong), memory_length=2)
@@ -82,6 +83,7 @@ def test_memories_in_the_table_are_compared():
 TWICE = [*EVENTS, (7, 10, 2, 1, "B", "A")]
 
 
+@pytest.mark.usefixtures("unchecked_types")
 @pytest.mark.parametrize(
     ("table", "options", "named"),
     [
@@ -104,6 +106,8 @@ TWICE = [*EVENTS, (7, 10, 2, 1, "B", "A")]
         (events(), {"committed": {2: "B"}}, "committed: agent 2 says 'A' in run 7: expected 'B' alone"),
         (events(), {"committed": {2: "B", 3: "A"}}, "committed: run 4 has agents committed to 'A' and another word"),
         (events(), {"committed": pd.DataFrame({"run": [7]})}, "committed lacks the column agent, word"),
+        (events(), {"committed": {"x": "A"}}, "committed: agent = 'x': expected a whole number"),
+        (events(), {"committed": {1.5: "A"}}, "committed: agent = 1.5: expected a whole number"),
         (
             events(),
             {"committed": pd.DataFrame({"run": [9], "agent": [1], "word": ["A"]})},

@@ -12,7 +12,7 @@ import pytest
 from scipy.stats import binom, kstest
 
 import meanfield
-from _real_populations import WORDS, N, ordered_populations, truth
+from _real_populations import WORDS, N, ordered_populations, play, truth
 from meanfield import InputError, MemorySpace
 from meanfield.datasets import RealPopulations, from_events
 from validation.populations import choice_scores, cross_validate, report
@@ -103,10 +103,60 @@ def test_each_run_has_the_rule_that_its_end_shows(real):
     (condition,) = conditions(with_lengths(runs), None)
     assert condition.runs["rule"].map(lambda rule: rule.window).tolist() == [36] * 20 + [30] * 20
     assert condition.runs["stopped"].all()
-    late = runs.assign(agreed_at_end=[7, *runs["agreed_at_end"][1:]], agreed_at_most=40)
+    late = runs.assign(agreed_at_end=[7, *runs["agreed_at_end"][1:]], agreed_at_most=[40, *runs["agreed_at_most"][1:]])
     (condition,) = conditions(with_lengths(late), None)
     assert condition.runs["rule"].iloc[0].text == "never"
     assert not condition.runs["stopped"].iloc[0]
+
+
+@pytest.mark.parametrize("n_runs", [10, 30])
+@pytest.mark.parametrize("seed", range(3))
+def test_runs_of_a_fixed_length_have_no_rule(n_runs, seed):
+    """They end when they end, long after all agreed, so that some streaks are equal by chance."""
+    random = np.random.default_rng(seed)
+    rows = []
+    for run in range(n_runs):
+        agreed = random.integers(20, 60)
+        for step in range(400):
+            pair = random.choice(10, 2, replace=False)
+            words = random.choice(["A", "B"], 2) if step < agreed or random.random() < 1e-3 else ["A", "A"]
+            rows.append((run, step, *map(int, pair), *map(str, words)))
+    table = pd.DataFrame(rows, columns=["run", "step", "agent", "partner", "said", "heard"])
+    runs = read_runs(from_events(table, memory_length=2, words=WORDS).runs)
+    (condition,) = conditions(with_lengths(runs), None)
+    assert not condition.runs["stopped"].any()
+    assert {rule.text for rule in condition.runs["rule"]} == {"never"}
+
+
+def test_parts_that_share_numbers_of_runs_are_refused(real):
+    twice = real._replace(runs=pd.concat([real.runs, real.runs.assign(model="b")], ignore_index=True))
+    with pytest.raises(InputError, match="run: a number occurs twice in runs"):
+        choice_scores(twice)
+    with pytest.raises(InputError, match="run = 3 has no events"):
+        choice_scores(real._replace(events=real.events[real.events["run"] < 3]))
+    with pytest.raises(InputError, match="committed_agents = '': expected n_committed = 1 numbers"):
+        choice_scores(real._replace(runs=real.runs.assign(committed_agents="")))
+
+
+def test_runs_out_of_a_file_are_the_same(real, tmp_path):
+    real.runs.to_csv(tmp_path / "runs.csv", index=False)
+    again = real._replace(runs=pd.read_csv(tmp_path / "runs.csv"))
+    pd.testing.assert_frame_equal(choice_scores(again), choice_scores(real))
+
+
+def test_committed_agents_among_empty_memories_can_be_held_out():
+    log: list = []
+    random = np.random.default_rng(0)
+    rows = []
+    for run in range(6):
+        log = []
+        play(truth(), random, np.zeros(truth().shape), 200, 2, log=log)
+        rows += [(run, step, *one) for step, one in enumerate(log)]
+    events = pd.DataFrame(rows, columns=["run", "step", "agent", "partner", "said", "heard"])
+    told = from_events(events, memory_length=2, words=WORDS, committed={0: "B", 1: "B"}, n_agents=N)
+    table = cross_validate(told, **QUICK)
+    assert set(table["experiment"]) == {"committed"}
+    assert set(table["initial_consensus"]) == {""}
 
 
 def known_choices(q=None, runs=30, seed=1) -> Choices:

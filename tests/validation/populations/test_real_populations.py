@@ -223,7 +223,7 @@ def test_runs_cut_at_a_fixed_length_did_not_stop():
         ({"committed_word": "C"}, "committed_word = 'C'"),
         ({"n_committed": N}, f"n_committed = {N} with n_agents = {N}"),
         ({"n_committed": 2}, "committed_word = ''"),
-        ({"experiment": "committed"}, "initial_consensus = ''"),
+        ({"experiment": "from_consensus"}, "initial_consensus = ''"),
     ],
 )
 def test_wrong_runs_are_refused_by_name(real, change, named):

@@ -157,6 +157,8 @@ def _by_agent(table: pd.DataFrame, agent: str, rows: Runs) -> Runs:
     if "run_id" not in table.columns and "seed" not in table.columns:
         raise InputError("table has rows of agents and no seed or run_id: expected one of them, to tell runs apart")
     key = ["N", "run_id" if "run_id" in table.columns else "seed"]
+    if table[key].isna().to_numpy().any():
+        raise InputError(f"table has rows without {key[1]} or N: expected both in each row of an agent")
     groups = table.reset_index(drop=True).groupby(key, sort=False).indices
     found = []
     for places in groups.values():

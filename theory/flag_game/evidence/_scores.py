@@ -59,6 +59,9 @@ def score(forecasts: xr.Dataset, *, level: float = 0.95, replicates: int = 2000,
         unit = forecasts[name].attrs["units"]
         again = drawn @ each.T  # (replicates, model)
         mean, gap = each.mean(axis=1), again[:, :, None] - again[:, None]
+        if n_runs == 1:  # whose luck nothing tells
+            again = np.full_like(again, np.nan)
+            gap = again[:, :, None] - again[:, None]
         interval, gap_interval = (np.moveaxis(np.quantile(x, ends, axis=0), 0, -1) for x in (again, gap))
         words = f"{100 * level:g} % interval, bootstrap over runs"
         columns |= {
