@@ -54,6 +54,7 @@ policy = populations.empirical_policy(real.choice_counts)
 figure, axes = plt.subplots(1, 2, figsize=(12, 3.8), layout="constrained")
 meanfield.plot(policy, axes[0], view="posterior")
 meanfield.plot(policy, axes[1], view="flow")
+plt.show()
 
 # %% [markdown]
 # ## Does memory explain what they say?
@@ -93,8 +94,8 @@ pd.DataFrame(np.quantile(wins, [0.05, 0.5, 0.95], axis=0), ["5 %", "median", "95
 
 # %%
 law = meanfield.group_size_law(policy, n_agents=[2, 4, 6, 12, 24, 50, 100])
-print(f"strong word {law['strong_word'].item()}, κ = {law['kappa'].item():.2f}")
 meanfield.plot(law)
+print(f"strong word {law['strong_word'].item()}, κ = {law['kappa'].item():.2f}")
 
 # %% [markdown]
 # ## Committed agents
