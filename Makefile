@@ -1,20 +1,22 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.installed
+SITE := .venv/.documentation
 # Threads that spin while they wait make two busy processes on two cores many times slower than one.
 export OMP_WAIT_POLICY ?= PASSIVE
-test tests test-slow coverage notebooks: export OPENBLAS_NUM_THREADS ?= 1
+test tests test-slow coverage notebooks docs: export OPENBLAS_NUM_THREADS ?= 1
 
 SPLIT := -n 2 --dist loadfile --no-loadscope-reorder
 ROOMS := meanfield policy_extraction theory validation paper_figs
 
-.PHONY: help demo figures notebooks test tests check coverage test-slow bench clean
+.PHONY: help demo figures notebooks docs test tests check coverage test-slow bench clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo       the main job on an embedded language model; results and figures in results/"
 	@echo "make figures    the figures of the papers from the published data, into figures/"
 	@echo "make notebooks  the notebooks with their outputs, into results/notebooks/"
+	@echo "make docs       the documentation with its examples run, into docs/_build/html/"
 	@echo "make test       lint, types, import rules, tests"
 	@echo "make check      the first three of these"
 	@echo "make coverage   the same tests, and which lines they run"
@@ -50,6 +52,15 @@ notebooks: $(READY)
 	done; \
 	test -z "$$failed" || { echo "failed:$$failed"; exit 1; }
 
+$(SITE): $(READY)
+	@echo "installing what the documentation needs into .venv"
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[docs]'
+	@touch $@
+
+docs: $(SITE)
+	$(BIN)/sphinx-build --fail-on-warning --keep-going --builder html docs docs/_build/html
+	$(BIN)/sphinx-build --fail-on-warning --keep-going --builder doctest docs docs/_build/doctest
+
 check: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -73,4 +84,4 @@ bench: $(READY)
 	$(BIN)/pytest -o addopts= -m bench -s tests/bench
 
 clean:
-	rm -rf .venv results figures .pytest_cache .ruff_cache .import_linter_cache .hypothesis .coverage
+	rm -rf .venv results figures docs/_build docs/reference .pytest_cache .ruff_cache .import_linter_cache .hypothesis .coverage

@@ -1,7 +1,7 @@
 """Mean-field theory of populations of language models.
 
 A policy gives what an agent says in every memory state. This package turns it into a rate equation, its fixed points,
-their eigenvalues and a stability table. Results are labelled `xarray.Dataset`s.
+their eigenvalues and a stability table. Results are datasets of xarray with labels.
 
 - Agents: `make_policy`, `load_policy`, `validate_policy`, `each_policy`, `words_of`, `MemorySpace`, `Population`.
 - Initial compositions: `empty_memories`, `consensus`.
@@ -28,6 +28,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from meanfield.toolbox._lazy_door import lazy_door
+from meanfield.toolbox._rooms import warn_of_hidden_rooms
 
 # JAX reads the variable when it is imported, which takes a second: who needs no JAX does not wait for it. Programs that
 # are started from here have the variable too.
@@ -36,6 +37,7 @@ if "jax" in sys.modules:
     sys.modules["jax"].config.update("jax_enable_x64", True)
 
 __version__ = version("meanfield-llm")
+warn_of_hidden_rooms("policy_extraction", "theory", "validation")
 
 if TYPE_CHECKING:
     from meanfield import datasets as datasets

@@ -16,7 +16,7 @@
 #
 # From a table of who said what to whom to forecasts of runs that nobody has paid for yet. The example is Llama 3 70B
 # with the words M and Q, run by the authors of [001]. A log of your own gives the same table:
-# [ten lines](../docs/events.md) do it.
+# [ten lines](../docs/how_to/events.md) do it.
 
 # %%
 import matplotlib.pyplot as plt

@@ -6,7 +6,9 @@ Rooms: `naming_game`, `minimal_naming_game`, `flag_game`, `norms`, `reactions` (
 
 from typing import TYPE_CHECKING
 
-from meanfield.toolbox import lazy_door
+from meanfield.toolbox import lazy_door, require_rooms
+
+require_rooms("theory")
 
 if TYPE_CHECKING:
     from validation import comparison as comparison

@@ -124,8 +124,9 @@ def fixed_points(
         If an argument is not as described, or the search would take too long: too many words, too long a memory, or too
         many faces to which agents can keep.
     ConvergenceError
-        If a stationary law was not found, which can happen from H = 8 on, or a root is no fixed point: then its `best`
-        holds all roots.
+        If a stationary law was not found, which can happen from H = 8 on; if a root is no fixed point: then its `best`
+        holds all roots; or if g vanishes up to rounding wherever it may be zero, as for agents who repeat what they
+        heard last but for errors of 1e-15.
 
     See Also
     --------
@@ -158,6 +159,10 @@ def _all_roots(population: Population) -> tuple[list[Root], str]:
     roots += exact_corners(population)
     if len(searched) > 1:
         searched.append("mixtures of the classes that have the same Q are fixed points too")
+    if not roots:
+        raise ConvergenceError(
+            f"{population.name}: there is a fixed point, but rounding hides at which share: {'; '.join(searched)}"
+        )
     return roots, "; ".join([*searched, "exact corners decided from the policy's zeros"])
 
 

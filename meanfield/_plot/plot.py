@@ -29,8 +29,8 @@ def plot(
     ax
         Axes to draw into, as many as the result has panels. The default makes a new figure.
     view
-        Which drawing, where a kind of result has several; docs/plots.md lists them. The default is the first one for
-        which the result has the numbers.
+        Which drawing, where a kind of result has several; docs/how_to/plots.md lists them. The default is the first one
+        for which the result has the numbers.
     **style
         Passed to matplotlib for the main lines, points or cells, as in ``linewidth=2``.
 

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from meanfield.toolbox._lazy_door import lazy_door as lazy_door
+from meanfield.toolbox._rooms import require_rooms as require_rooms
 
 if TYPE_CHECKING:
     from meanfield._dynamics.population_rounds import PopulationRuns as PopulationRuns

@@ -65,7 +65,7 @@ def check_policy(policies: xr.Dataset | Iterable[xr.Dataset], *, least_mass: flo
     See Also
     --------
     policy_warnings : the sentences
-    comprehension, generation_test : checks that ask the model again
+    policy_extraction.checks.comprehension, policy_extraction.checks.generation_test : checks that ask the model again
     """
     real_number("least_mass", least_mass, least=0, most=1)
     checked = list(_each(policies))

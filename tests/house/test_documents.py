@@ -85,7 +85,7 @@ def test_notebook_runs_and_shows_what_a_reader_wants(notebook, published_upstrea
 
 def test_events_out_of_logs_are_what_the_page_shows(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    text = (ROOT / "docs" / "events.md").read_text()
+    text = (ROOT / "docs" / "how_to" / "events.md").read_text()
     logs = re.findall(r"(?:^    \{.*\n)+", text, re.MULTILINE)
     for name, log in zip(("log.jsonl", "messages.jsonl"), logs, strict=True):
         Path(name).write_text(textwrap.dedent(log))
@@ -109,5 +109,5 @@ def test_notebooks_are_notebooks():
 
 
 def test_every_notebook_is_listed():
-    text = (ROOT / "README.md").read_text()
-    assert [path.name for path in NOTEBOOKS if f"(notebooks/{path.name})" not in text] == []
+    listed = (ROOT / "docs" / "notebooks" / "index.md").read_text().split()
+    assert [path.stem for path in NOTEBOOKS if path.stem not in listed] == []

@@ -100,3 +100,21 @@ def ordered_populations(seed=0, q=None, runs=20, committed=(1, 2, 3, 4)) -> Real
     events = pd.DataFrame(rows, columns=["run", "step", "agent", "partner", "said", "heard"])
     told = pd.DataFrame(minority, columns=["run", "agent", "word"])
     return from_events(events, memory_length=2, words=WORDS, initial=initial, committed=told, n_agents=N)
+
+
+def as_events(run, random, policy, n_agents, words, length, longest=2000) -> list[tuple]:
+    """One run of any number of words until 3N interactions in a row succeed.
+
+    Its rows are run, step, agent, partner, said, heard. `policy(memory, n_words)` gives the probabilities (n, word) for
+    memories (n, length, 2) of numbers of words, -1 before the first.
+    """
+    memory = np.full((n_agents, length, 2), -1)
+    rows, streak = [], 0
+    while streak < 3 * n_agents and len(rows) < longest:
+        pair = random.choice(n_agents, 2, replace=False)
+        said = [random.choice(len(words), p=q) for q in policy(memory[pair], len(words))]
+        for agent, own, partner in zip(pair, said, said[::-1], strict=True):
+            memory[agent] = [*memory[agent, 1:], (own, partner)]
+        rows.append((run, len(rows), *map(int, pair), *(words[w] for w in said)))
+        streak = streak + 1 if said[0] == said[1] else 0
+    return rows

@@ -73,8 +73,8 @@ def compare(
 
     See Also
     --------
-    comparison_table : the verdicts in words
-    compare_ensembles : two simulations
+    validation.comparison.comparison_table : the verdicts in words
+    validation.comparison.compare_ensembles : two simulations
     """
     solution, simulation = _validate(solution, simulation, time_per_round, level, theory_error)
     theory = _word_share_at(solution, time_per_round * simulation["round"].values)

@@ -76,7 +76,7 @@ def collective_bias(
 
     See Also
     --------
-    simulated_bias : from runs at hand
+    validation.naming_game.simulated_bias : from runs at hand
     meanfield.group_size_law : the prediction alone
     validation.populations.misalignment : its departure from individual bias
     """

@@ -121,7 +121,7 @@ def simulate(
     See Also
     --------
     sweep : many policies and sizes, resumable
-    exact_population : the whole law of a small group
+    validation.naming_game.exact_population : the whole law of a small group
     validation.compare : beside the rate equation
     """
     lazy = policy if isinstance(policy, LazyPolicy) else None

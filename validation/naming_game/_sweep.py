@@ -108,7 +108,7 @@ def sweep(
 
     See Also
     --------
-    open_sweep : reads the finished combinations
+    validation.naming_game.open_sweep : reads the finished combinations
     simulate : one policy
     """
     plan = _plan(policies, n_agents, runs, seeds, committed)

@@ -47,7 +47,7 @@ class TableOperations:
     operations
         Operation probabilities; by default `default_operations()`.
     behaviours
-        Names of `BEHAVIOURS`, or `Behaviour`s; by default all.
+        Names of `BEHAVIOURS`, or objects `Behaviour`; by default all.
     rates
         Rates of the society unless it is given others. Their other utilities belong to norms outside the table.
 

@@ -68,7 +68,7 @@ def simulate(
     Parameters
     ----------
     transitions
-        `Transition`s (before, after, probability, marked), any number for a pair of states; with the rest of the
+        Objects `Transition` (before, after, probability, marked), any number for a pair of states; with the rest of the
         probability nothing changes, and immutable states (zealots) have none. Or an array P[i, j, i', j'] of shape
         (K, K, K, K), each P[i, j] summing to 1.
     counts

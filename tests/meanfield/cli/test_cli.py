@@ -372,7 +372,7 @@ def test_help_tells_what_docstrings_tell(command, monkeypatch):
 
 
 def test_the_page_of_commands_lists_all_of_them():
-    page = (ROOT / "docs" / "commands.md").read_text()
+    page = (ROOT / "docs" / "how_to" / "commands.md").read_text()
     assert set(re.findall(r"^\| `([\w-]+)`", page, re.M)) == set(COMMANDS)
 
 

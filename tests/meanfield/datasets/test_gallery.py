@@ -50,7 +50,7 @@ def test_no_filter_acted_and_little_mass_is_captured(gallery):
 def test_the_table_of_the_document(gallery):
     """Every number of it, to the digits shown."""
     table = meanfield.stability_table(gallery).to_dataframe().set_index(["pair", "row"])
-    text = (ROOT / "docs" / "small_model.md").read_text().partition("## Sensitivity")[0]
+    text = (ROOT / "docs" / "results" / "small_model.md").read_text().partition("## Sensitivity")[0]
     lines = re.findall(r"^\| (\w+/\w+) \|(.*)\|$", text, flags=re.MULTILINE)
     assert [pair for pair, _ in lines] == gallery["pair"].values.tolist()
     for pair, cells in lines:

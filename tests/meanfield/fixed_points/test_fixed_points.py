@@ -1,5 +1,7 @@
 """Fixed points against closed forms, an independent search over the simplex, and published landscapes."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from scipy.optimize import root
@@ -151,6 +153,15 @@ def with_floor(first, floor):
     """A policy whose zeros and ones are replaced by a floor and what is left, each to full relative accuracy."""
     q = np.stack([np.maximum(first, floor), np.maximum(1 - first, floor)], axis=1)
     return meanfield.make_policy(q, ["a", "b"])
+
+
+@pytest.mark.parametrize("error", [1e-14, 1e-16, 1e-20])
+@pytest.mark.parametrize(
+    "find", [meanfield.fixed_points, partial(meanfield.critical_mass, word="a"), meanfield.stability_table]
+)
+def test_a_fixed_point_that_rounding_hides_is_not_denied(find, error):
+    with pytest.raises(meanfield.ConvergenceError, match=r"rounding hides at which share: .* is a fixed point"):
+        find(with_floor(np.array([0.5, 1.0, 0.0, 1.0, 0.0]), error))
 
 
 @pytest.mark.parametrize("floor", [1e-12, 1e-16, 1e-21, 1e-40])

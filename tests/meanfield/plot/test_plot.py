@@ -139,7 +139,7 @@ def test_a_result_without_numbers_is_refused(solutions: xr.Dataset):
 
 
 def test_the_page_of_plots_lists_all_views():
-    page = (ROOT / "docs" / "plots.md").read_text()
+    page = (ROOT / "docs" / "how_to" / "plots.md").read_text()
     with pytest.raises(InputError):
         registry.view_of(xr.Dataset(), None)  # imports them
     rows = {

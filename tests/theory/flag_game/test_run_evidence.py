@@ -369,7 +369,7 @@ def test_intervals_of_scores_are_calibrated():
 @pytest.mark.slow
 def test_the_page_prints_what_stands_below_its_code(data_folder, monkeypatch, capsys):
     monkeypatch.chdir(data_folder / "flag_game")
-    page = (ROOT / "docs" / "flag_game_runs.md").read_text()
+    page = (ROOT / "docs" / "results" / "flag_game_runs.md").read_text()
     blocks = re.findall(r"```python\n(.*?)```\n\n((?:    [^\n]*\n)+)", page, re.DOTALL)
     assert len(blocks) == page.count("```python") == 7
     names: dict[str, object] = {}

@@ -107,7 +107,7 @@ def end_of_compliance(
 
 def assert_in_the_document(points: xr.Dataset, label: str) -> None:
     """The row with this label and those below it without one."""
-    lines = iter((ROOT / "docs" / "norms.md").read_text().splitlines())
+    lines = iter((ROOT / "docs" / "results" / "norms.md").read_text().splitlines())
     rows = [next(line for line in lines if line.startswith(f"| {label} | ")).removeprefix(f"| {label} ")]
     rows += [line.removeprefix("| ") for line in takewhile(lambda line: line.startswith("| | "), lines)]
     expected = {

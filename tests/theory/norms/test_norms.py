@@ -461,7 +461,7 @@ def test_curves_are_saved_and_loaded(curves: xr.Dataset, tmp_path) -> None:
     assert other.attrs["option_operations_sha256"] != curves.attrs["option_operations_sha256"]
 
 
-DOCUMENT = ROOT / "docs" / "norms.md"
+DOCUMENT = ROOT / "docs" / "results" / "norms.md"
 
 
 def test_the_document_has_the_numbers_of_the_model(curves: xr.Dataset) -> None:

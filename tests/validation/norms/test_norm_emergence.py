@@ -40,7 +40,7 @@ from theory.norms._threshold import entrepreneur_threshold
 from validation.norms import _emergence as _norm_emergence
 from validation.reactions._events import interaction_rate, reaction_outcomes
 
-DOCUMENT = ROOT / "docs" / "norms.md"
+DOCUMENT = ROOT / "docs" / "results" / "norms.md"
 NAMES = tuple(BEHAVIOURS)
 EVENTS = ("conflicts", "thoughts", "chats")
 LEVEL = 1 - 1e-4

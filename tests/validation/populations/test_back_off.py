@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from _real_populations import as_events
 from meanfield import InputError, MemorySpace, make_policy
 from meanfield.datasets import from_events
 from validation.naming_game import simulate
@@ -250,20 +251,6 @@ def test_refuses_what_it_cannot_do():
         policy.probabilities(np.array([[(0, 0), (NOTHING, NOTHING), (0, 0), (0, 0), (0, 0)]]))
 
 
-def as_events(run: int, random: np.random.Generator, policy, n_agents: int, n_words: int, length: int) -> list[tuple]:
-    """One run until 3N interactions in a row succeed, as a person would write it."""
-    memory = np.full((n_agents, length, 2), NOTHING)
-    rows, streak = [], 0
-    while streak < 3 * n_agents and len(rows) < 2000:
-        pair = random.choice(n_agents, 2, replace=False)
-        said = [random.choice(n_words, p=q) for q in policy(memory[pair], n_words)]
-        for agent, own, partner in zip(pair, said, said[::-1], strict=True):
-            memory[agent] = [*memory[agent, 1:], (own, partner)]
-        rows.append((run, len(rows), *pair, *(WORDS_OF_TEN[w] for w in said)))
-        streak = streak + 1 if said[0] == said[1] else 0
-    return rows
-
-
 WORDS_OF_TEN = tuple("ABCDEFGHIJ")
 
 
@@ -277,7 +264,7 @@ def strong(memory: np.ndarray, n_words: int) -> np.ndarray:
 def ten_words():
     """Runs of 10 words and H = 3, which make 1,010,101 memory states."""
     random = np.random.default_rng(4)
-    rows = [row for run in range(24) for row in as_events(run, random, strong, 8, 10, 3)]
+    rows = [row for run in range(24) for row in as_events(run, random, strong, 8, WORDS_OF_TEN, 3)]
     table = pd.DataFrame(rows, columns=["run", "step", "agent", "partner", "said", "heard"])
     return from_events(table, memory_length=3, words=WORDS_OF_TEN)
 

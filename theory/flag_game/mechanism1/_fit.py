@@ -131,7 +131,7 @@ def fit(
 
     See Also
     --------
-    compare_models : comparison with simpler models
+    theory.flag_game.mechanism1.compare_models : comparison with simpler models
     validation.flag_game.simulate : runs with the result
     """
     measured = read_counts(counts)

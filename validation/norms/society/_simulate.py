@@ -68,7 +68,7 @@ def simulate_society(
     agents
         N ≥ 2 agents with different names.
     behaviours
-        Names of `theory.norms.BEHAVIOURS`, or `Behaviour`s, different ones.
+        Names of `theory.norms.BEHAVIOURS`, or objects `Behaviour`, different ones.
     encounters
         Encounters in the run, ≥ 1; the last one ends it.
     seed

@@ -1,0 +1,28 @@
+"""Brings what is kept elsewhere into the site: notebooks, changes, how to work on the project."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from sphinx.application import Sphinx
+from sphinx.config import Config
+
+from reference import keep
+
+PAGES = {"CHANGELOG.md": "changes.md", "CONTRIBUTING.md": "develop/contributing.md"}
+LINK = re.compile(r"\]\((?:\.\./)?docs/")
+
+
+def copy(app: Sphinx, config: Config) -> None:
+    docs = Path(app.srcdir)
+    pages = {docs.parent / source: docs / target for source, target in PAGES.items()}
+    pages |= {notebook: docs / "notebooks" / notebook.name for notebook in (docs.parent / "notebooks").glob("*.py")}
+    for source, target in pages.items():
+        here = "" if target.parent == docs else "../"
+        keep(target, LINK.sub(f"]({here}", source.read_text(encoding="utf-8")))
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    app.connect("config-inited", copy)
+    return {"parallel_read_safe": True}

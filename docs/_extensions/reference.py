@@ -1,0 +1,86 @@
+"""Writes the reference: a page for each public door, which lists its names, each with a page of its own."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from pathlib import Path
+from types import ModuleType
+
+from sphinx.application import Sphinx
+from sphinx.config import Config
+
+ROOMS = ("meanfield", "policy_extraction", "theory", "validation")
+NOT_FOR_USERS = {"meanfield.cli", "meanfield.toolbox"}
+WHAT_IT_IS = {
+    "meanfield": "The engine: policies, rate equations, fixed points, spectra, tables, finite groups",
+    "policy_extraction": "From a language model to a policy",
+    "theory": "The papers' own models",
+    "validation": "Exact simulation, comparison with theory, real populations",
+}
+
+
+def doors(name: str) -> list[str]:
+    """The public packages in this one, itself first."""
+    package = importlib.import_module(name)
+    inner = [f"{name}.{found.name}" for found in pkgutil.iter_modules(package.__path__) if found.ispkg]
+    inner = [one for one in inner if not one.rpartition(".")[2].startswith("_") and one not in NOT_FOR_USERS]
+    return [name, *(door for one in inner for door in doors(one))]
+
+
+def public_names(door: ModuleType) -> list[str]:
+    """Functions, classes and constants of a door, without the rooms behind it."""
+    names = [name for name in getattr(door, "__all__", dir(door)) if not name.startswith("_")]
+    return sorted(name for name in names if is_ours(getattr(door, name)) and not is_shown_above(door, name))
+
+
+def is_ours(thing: object) -> bool:
+    """Whether it was made here, or is a number: doors without a list of names also hold what they import."""
+    return not inspect.ismodule(thing) and getattr(thing, "__module__", ROOMS[0]).partition(".")[0] in ROOMS
+
+
+def is_shown_above(door: ModuleType, name: str) -> bool:
+    """Whether a class is also at an outer door: Sphinx describes each class once."""
+    thing, outer = getattr(door, name), door.__name__
+    while inspect.isclass(thing) and (outer := outer.rpartition(".")[0]):
+        if getattr(importlib.import_module(outer), name, None) is thing:
+            return True
+    return False
+
+
+def page(name: str) -> str:
+    names = public_names(importlib.import_module(name))
+    listed = "".join(f"   {one}\n" for one in names)
+    table = f".. currentmodule:: {name}\n\n.. autosummary::\n   :toctree: names\n\n{listed}\n" if names else ""
+    return f"{name}\n{'=' * len(name)}\n\n.. automodule:: {name}\n   :no-members:\n\n{table}"
+
+
+def write(app: Sphinx, config: Config) -> None:
+    folder = Path(app.srcdir) / "reference"
+    folder.mkdir(exist_ok=True)
+    pages = set()
+    lines = ["# Reference", "", "Every public name, by room. Names in `code` link to their pages.", ""]
+    for room in ROOMS:
+        found = [door for door in doors(room) if public_names(importlib.import_module(door))]
+        for door in found:
+            keep(folder / f"{door}.rst", page(door))
+            pages |= {f"{door}.{name}.rst" for name in public_names(importlib.import_module(door))}
+        entries = "\n".join(found)
+        lines += [f"## {WHAT_IT_IS[room]}", "", f"```{{toctree}}\n:maxdepth: 1\n\n{entries}\n```", ""]
+    lines += ["## Bibliography", "", "```{bibliography}\n:all:\n```", ""]
+    keep(folder / "index.md", "\n".join(lines))
+    for left_over in folder.glob("names/*.rst"):
+        if left_over.name not in pages:
+            left_over.unlink()
+
+
+def keep(path: Path, text: str) -> None:
+    """Writes what has changed only, so that unchanged pages are not built again."""
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+        path.write_text(text, encoding="utf-8")
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    app.connect("config-inited", write)
+    return {"parallel_read_safe": True}

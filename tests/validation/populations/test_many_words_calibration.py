@@ -1,0 +1,127 @@
+"""Policies of many words are as uncertain as they say: ranks of true policies, and p-values of blind tests."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import kstest
+
+from _real_populations import as_events
+from meanfield import MemorySpace
+from meanfield.datasets import RealPopulations, from_events
+from validation.populations import back_off_policy, cross_validate, success_curves
+from validation.populations._choices import choices_of, ordered_subjects
+from validation.populations._folds import folds_of
+
+DATA_SETS = 200
+WORDS = tuple("ABCD")
+LENGTH, N, RUNS = 2, 8, 24
+SPACE = MemorySpace(len(WORDS), LENGTH)
+MEMORIES = [SPACE.memory(state) for state in range(SPACE.n_states)]
+STATES = {memory: state for state, memory in enumerate(MEMORIES)}
+
+
+def true_table(random: np.random.Generator) -> np.ndarray:
+    """A policy of a random kind: by counts, last words and names, and every memory a little on its own."""
+    frequent, heard, own, unseen = random.normal([0.8, 1.0, 0.3, -1.0], 0.5)
+    names = random.normal(0, 0.4, len(WORDS))
+    logs = np.tile(names, (SPACE.n_states, 1))
+    for state, memory in enumerate(MEMORIES):
+        times = np.bincount([word for pair in memory for word in pair], minlength=len(WORDS))
+        logs[state] += frequent * times + unseen * (times == 0)
+        if memory:
+            logs[state, memory[-1][0]] += own
+            logs[state, memory[-1][1]] += heard
+    centre = np.exp(logs - logs.max(1, keepdims=True))
+    centre /= centre.sum(1, keepdims=True)
+    concentration = np.exp(random.uniform(np.log(10), np.log(300)))
+    q = random.standard_gamma(concentration * centre + 1e-9) + 1e-12
+    return q / q.sum(1, keepdims=True)
+
+
+def events_of(q: np.ndarray, random: np.random.Generator, runs: int) -> pd.DataFrame:
+    def policy(memory: np.ndarray, n_words: int) -> np.ndarray:
+        return q[[STATES[tuple((a, b) for a, b in one if a >= 0)] for one in memory.tolist()]]
+
+    rows = [row for run in range(runs) for row in as_events(run, random, policy, N, WORDS, LENGTH, 400)]
+    return pd.DataFrame(rows, columns=["run", "step", "agent", "partner", "said", "heard"])
+
+
+def populations(events: pd.DataFrame) -> RealPopulations:
+    return from_events(events, memory_length=LENGTH, words=WORDS, n_agents=N)
+
+
+@pytest.mark.slow
+def test_true_policies_rank_anywhere_among_the_draws():
+    """Error budget: a uniform rank fails with a probability of 0.0001 for each of three questions."""
+    ranks = {"first choice": [], "memory of a new run": [], "memory seen once or never": []}
+    too_sure = []
+    for seed in range(DATA_SETS):
+        random = np.random.default_rng((1, seed))
+        q = true_table(random)
+        ((_, runs, events),) = ordered_subjects(populations(events_of(q, random, RUNS)))
+        choices = choices_of(runs, events)
+        ((_, runs, events),) = ordered_subjects(populations(events_of(q, random, 1)))
+        met = choices_of(runs, events).states(len(WORDS))
+        often = np.bincount(choices.states(len(WORDS)), minlength=SPACE.n_states)
+        asked = [0, int(random.choice(met)), int(random.choice(np.flatnonzero(often <= 1)))]
+        word = random.integers(len(WORDS), size=3)
+        policy = back_off_policy(choices)
+        drawn = np.stack([one.function([MEMORIES[s] for s in asked]) for one in policy.sample(99, seed)])
+        drawn, true = drawn[:, np.arange(3), word], q[asked, word]
+        rank = (drawn < true).sum(0)
+        for name, one in zip(ranks, rank, strict=True):
+            ranks[name].append((one + random.random()) / 100)
+        # Control: the same draws at a third of their width
+        narrow = drawn.mean(0) + (drawn - drawn.mean(0)) / 3
+        too_sure.append(((narrow < true).sum(0)[1] + random.random()) / 100)
+    for name, values in ranks.items():
+        inside = np.mean((np.array(values) > 0.05) & (np.array(values) < 0.95))
+        print(name, "5 to 95 % hold", inside, kstest(values, "uniform"))
+    print("control", kstest(too_sure, "uniform"))
+    for values in ranks.values():
+        assert kstest(values, "uniform").pvalue > 1e-4
+    assert kstest(too_sure, "uniform").pvalue < 1e-4
+
+
+def other_policy_noticed(events: pd.DataFrame, random: np.random.Generator, seed: int) -> float:
+    """The p-value of the curve of runs that another policy played, foretold from those of the first."""
+    ((subject, runs, _),) = ordered_subjects(populations(events))
+    _, tested = next(iter(folds_of(runs, "run", 2, seed, "\0".join(map(str, subject)))))
+    others = runs["run"][tested]
+    played = events_of(true_table(random), random, RUNS)
+    mixed = pd.concat([events[~events["run"].isin(others)], played[played["run"].isin(others)]])
+    curve = success_curves(populations(mixed), rounds=8, draws=20, runs=40, seed=seed)
+    return curve.loc[curve["fold"] == "1 of 2", "p_value"].iloc[0]
+
+
+@pytest.mark.slow
+def test_blind_tests_of_many_words_reject_as_rarely_as_they_say():
+    """Error budget: a uniform p-value fails with a probability of 0.0001 for each of the quantities."""
+    p_values: dict[str, list[float]] = {"curve": [], "winner": [], "time": []}
+    control = []
+    for seed in range(DATA_SETS):
+        random = np.random.default_rng((2, seed))
+        q = true_table(random)
+        events = events_of(q, random, RUNS)
+        real = populations(events)
+        curve = success_curves(real, rounds=8, draws=20, runs=40, seed=seed)
+        fold = f"{1 + seed % 2} of 2"  # one of both, since they test each other
+        p_values["curve"].append(curve.loc[curve["fold"] == fold, "p_value"].iloc[0])
+        table = cross_validate(real, draws=20, runs=40, seed=seed)
+        table = table[table["fold"] == fold].set_index("quantity")
+        for name in ("winner", "time"):
+            p_values[name].append(table.loc[name, "p_value"] if name in table.index else np.nan)
+        if seed < DATA_SETS // 4:
+            control.append(other_policy_noticed(events, random, seed))
+    for name, values in p_values.items():
+        known = np.array(values)[np.isfinite(values)]
+        print(name, len(known), np.quantile(known, [0.01, 0.05, 0.25, 0.5, 0.75]).round(3), kstest(known, "uniform"))
+    print("control", np.mean(np.array(control) < 0.01), kstest(control, "uniform"))
+    for values in p_values.values():
+        known = np.array(values)[np.isfinite(values)]
+        assert len(known) > 0.9 * DATA_SETS
+        assert kstest(known, "uniform", alternative="greater").pvalue > 1e-4  # small values are not too many
+    assert kstest(p_values["curve"], "uniform").pvalue > 1e-4
+    assert kstest(control, "uniform", alternative="greater").pvalue < 1e-4
