@@ -55,15 +55,15 @@ def _longest_streak(success: np.ndarray) -> int:
 def events_table(runs: Sequence[RealRun]) -> pd.DataFrame:
     """A row for each interaction, in the order in which they happened."""
     players, said = (np.concatenate([getattr(run, name) for run in runs]) for name in ("players", "said"))
-    lengths = [len(run.players) for run in runs]
+    lengths, words = [len(run.players) for run in runs], np.unique(said)  # both columns can be compared
     return pd.DataFrame(
         {
             "run": np.repeat(np.arange(len(runs)), lengths),
             "step": np.concatenate([np.arange(length) for length in lengths]),
             "agent": players[:, 0],
             "partner": players[:, 1],
-            "said": pd.Categorical(said[:, 0]),
-            "heard": pd.Categorical(said[:, 1]),
+            "said": pd.Categorical(said[:, 0], words),
+            "heard": pd.Categorical(said[:, 1], words),
         }
     )
 

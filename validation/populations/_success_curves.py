@@ -120,7 +120,7 @@ def _real_curves(events: pd.DataFrame, runs: pd.Series, n_agents: int, rounds: i
     curves = np.full((len(runs), rounds), np.nan)
     for row, run in enumerate(runs):
         played = events[events["run"] == run].sort_values("step")
-        success = (played["said"] == played["heard"]).to_numpy()
+        success = (played["said"].astype(str) == played["heard"].astype(str)).to_numpy()
         finished = min(rounds, len(success) // n_agents)
         curves[row, :finished] = success[: finished * n_agents].reshape(finished, n_agents).mean(1)
     return curves

@@ -37,6 +37,12 @@ def test_runs_choices_and_events_are_told():
     assert set(real.choice_counts["model"]) == {"mine"}
 
 
+def test_words_said_and_heard_can_be_compared():
+    """B was heard and never said."""
+    real = from_events(events(EVENTS[:3]), memory_length=1)
+    assert (real.events["said"] == real.events["heard"]).tolist() == [False, True, True]
+
+
 def test_order_of_rows_says_nothing_and_the_given_table_stays():
     table = events().sample(frac=1, random_state=1)
     before = table.copy()
