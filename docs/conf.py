@@ -30,6 +30,7 @@ extensions = [
     "reference",
     "gallery",
     "copies",
+    "checks",
     "names",
     "returns",
 ]
