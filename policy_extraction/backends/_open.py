@@ -37,6 +37,20 @@ def open_backend(
     See Also
     --------
     policy_extraction.extract : opens the back end itself
+
+    Examples
+    --------
+    The model is loaded when it is first asked. A back end of your own is taken as it is.
+
+    >>> from policy_extraction import open_backend
+    >>> from policy_extraction.backends import TableBackend
+    >>> from policy_extraction.prompts import Prompt
+    >>> smollm2 = open_backend()  # doctest: +SKIP
+    >>> smollm2.generate([Prompt("", "Name a colour.", "A colour is")], max_tokens=4, temperature=0)  # doctest: +SKIP
+    [' a fundamental concept in']
+    >>> table = TableBackend(lambda memory, order: {"his": 0.6, "her": 0.3}, ("his", "her"), memory_length=1)
+    >>> open_backend(table) is table
+    True
     """
     if isinstance(model, (str, os.PathLike)):
         source = find(model if isinstance(model, str) else Path(model), gguf_file)

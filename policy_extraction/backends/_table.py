@@ -45,6 +45,16 @@ class TableBackend:
     InputError
         If words or memory length are wrong, or two memories have the same prompt. The methods raise it if a prompt is
         unknown, or `law` returns no probabilities.
+
+    Examples
+    --------
+    >>> from policy_extraction import extract
+    >>> from policy_extraction.backends import TableBackend
+    >>> def law(memory, order):
+    ...     return {"his": 0.1, "her": 0.3} if ("her", "her") in memory else {"his": 0.4, "her": 0.4}
+    >>> table = TableBackend(law, ("his", "her"), memory_length=1)
+    >>> extract(table, words=("his", "her"), memory_length=1, temperature=1.0)["q"].sel(word="her").values.round(2)
+    array([0.5 , 0.5 , 0.5 , 0.5 , 0.75])
     """
 
     def __init__(

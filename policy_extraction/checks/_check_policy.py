@@ -66,6 +66,17 @@ def check_policy(policies: xr.Dataset | Iterable[xr.Dataset], *, least_mass: flo
     --------
     policy_warnings : the sentences
     policy_extraction.checks.comprehension, policy_extraction.checks.generation_test : checks that ask the model again
+
+    Examples
+    --------
+    The words are improbable answers, and their order matters almost as much as words and memory.
+
+    >>> from policy_extraction import check_policy
+    >>> report = check_policy(meanfield.datasets.smollm2().sel(pair="his/her")).squeeze("policy")
+    >>> [check for check in report["check"].values.tolist() if report["warning"].sel(check=check).item()]
+    ['captured_mass']
+    >>> round(report["median_mass"].item(), 3), round(report["order_effect"].item() / report["word_effect"].item(), 1)
+    (0.057, 0.9)
     """
     real_number("least_mass", least_mass, least=0, most=1)
     checked = list(_each(policies))
@@ -96,7 +107,29 @@ def check_policy(policies: xr.Dataset | Iterable[xr.Dataset], *, least_mass: flo
 
 
 def policy_warnings(report: xr.Dataset | Iterable[xr.Dataset]) -> list[str]:
-    """The warnings of `check_policy` as sentences, each after a name; takes its result, or policies."""
+    """The warnings of `check_policy` as sentences, each after the name of its policy.
+
+    Parameters
+    ----------
+    report
+        Result of `check_policy`, or policies as it takes them.
+
+    Raises
+    ------
+    InputError
+        If it is neither.
+
+    See Also
+    --------
+    check_policy : the numbers behind them
+
+    Examples
+    --------
+    >>> from policy_extraction import policy_warnings
+    >>> for warning in policy_warnings(meanfield.datasets.smollm2().sel(pair="his/her")):
+    ...     print(warning)
+    SmolLM2-135M-Instruct his/her: in 2730 of 2730 prompts the words together have a probability below ...
+    """
     if not isinstance(report, xr.Dataset) or {"q", "log_probability"} & set(report.variables):
         report = check_policy(report)
     found = []

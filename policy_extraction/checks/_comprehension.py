@@ -78,6 +78,18 @@ def comprehension(
     See Also
     --------
     check_policy : checks without asking the model
+
+    Examples
+    --------
+    A model that always answers 1 is right about some counts of words, and never about the rules.
+
+    >>> from types import SimpleNamespace
+    >>> from policy_extraction.checks import comprehension
+    >>> one = SimpleNamespace(name="one", check=lambda prompts, words: None)
+    >>> one.generate = lambda prompts, **options: ["1;"] * len(prompts)
+    >>> found = comprehension(one, ("his", "her"), memory_length=2, n=50)
+    >>> found["accuracy"].sel(question=["payoff", "#actions"]).values.round(1)
+    array([0. , 0.5])
     """
     words = one_game(words)
     check_games([words], memory_length)

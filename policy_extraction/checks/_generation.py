@@ -92,6 +92,18 @@ def generation_test(
     See Also
     --------
     check_policy : checks without asking the model
+
+    Examples
+    --------
+    What is said at temperature 0.5 agrees with the policy of this temperature; what is said at 2 does not.
+
+    >>> from policy_extraction import extract
+    >>> from policy_extraction.backends import TableBackend
+    >>> from policy_extraction.checks import generation_test
+    >>> table = TableBackend(lambda memory, order: {"his": 0.6, "her": 0.3}, ("his", "her"), memory_length=1)
+    >>> policy = extract(table, words=("his", "her"), memory_length=1, temperature=0.5)
+    >>> [generation_test(table, policy, n=200, seed=1, temperature=T).attrs["agrees"] for T in (0.5, 2.0)]
+    [1, 0]
     """
     policy = single_policy(policy)
     words, space = words_of(policy), _space(policy, memory_length)

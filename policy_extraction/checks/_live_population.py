@@ -98,6 +98,19 @@ def live_population(
     See Also
     --------
     validation.simulate : agents with the measured policy
+
+    Examples
+    --------
+    Agents who repeat the word that they agreed on last, and else say either, agree in the end.
+
+    >>> from policy_extraction.backends import TableBackend
+    >>> from policy_extraction.checks import live_population
+    >>> def law(memory, order):
+    ...     return {memory[0][0]: 1.0} if memory and memory[0][0] == memory[0][1] else {"his": 0.5, "her": 0.5}
+    >>> agent = TableBackend(law, ("his", "her"), memory_length=1)
+    >>> game = live_population(agent, ("his", "her"), n_agents=4, memory_length=1, rounds=20, seed=1)
+    >>> game["success_rate"].isel(run=0, round=[0, -1]).values
+    array([0.5, 1. ])
     """
     words = one_game(words)
     check_games([words], memory_length)

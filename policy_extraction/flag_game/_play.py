@@ -130,6 +130,17 @@ def play(
     --------
     validation.flag_game.simulate_gossip : agents with known parameters
     validation.flag_game.accuracy : endpoints and accuracies
+
+    Examples
+    --------
+    Two agents see a crop of France alone, and two a crop that is in doubt.
+
+    >>> from policy_extraction.flag_game import StandIn, play
+    >>> clear, doubtful = (theory.flag_game.png(np.full((1, 1, 3), shade, np.uint8)) for shade in (0, 255))
+    >>> agent = StandIn({clear: [1.0, 0.0], doubtful: [0.4, 0.6]}, ("France", "Peru"), uptake=0.5)
+    >>> game = play([agent] * 4, [clear, clear, doubtful, doubtful], agent.countries, seed=1)
+    >>> game["initial_report"].values[0].tolist(), game["final_report"].values[0].tolist()
+    (['France', 'France', 'Peru', 'Peru'], ['France', 'France', 'France', 'France'])
     """
     countries, agents, crops = tuple(countries), tuple(agents), tuple(crops)
     check_team(agents, crops, countries, protocol, manager)

@@ -44,6 +44,13 @@ def load_prompts(path: str | os.PathLike[str]) -> FlagGamePrompts:
     See Also
     --------
     play : a game with the prompts
+
+    Examples
+    --------
+    >>> from importlib.resources import files
+    >>> from policy_extraction.flag_game import FLAG_GAME_002, load_prompts
+    >>> load_prompts(files("policy_extraction.prompts") / "templates" / "flag_game_002.toml") == FLAG_GAME_002
+    True
     """
     return _checked(read_toml(path, "the prompts"), str(path))
 

@@ -94,6 +94,21 @@ class FlagGamePrompts:
     ------
     InputError
         If a slot is missing or unknown, a schema has other keys than the game reads, or lines do not fit bounds.
+
+    Examples
+    --------
+    >>> from dataclasses import replace
+    >>> from policy_extraction.flag_game import FLAG_GAME_002
+    >>> milder = replace(FLAG_GAME_002, name="milder", retry="Please try again: $problem.")
+    >>> print(milder.message.text(("France", "Peru"), m=1, memory='{"country": "Peru"}'))
+    All players are identifying the same underlying flag.
+    You always see the same private crop.
+    Transcript memory shows messages you observed from previous interactions with other players.
+    Allowed countries: ["France", "Peru"]
+    Transcript memory (oldest -> newest):
+    {"country": "Peru"}
+    Output JSON exactly:
+    {"country": "<one allowed country>"}
     """
 
     name: str

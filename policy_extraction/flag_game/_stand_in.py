@@ -51,6 +51,18 @@ class StandIn:
     ------
     InputError
         If an argument is out of range.
+
+    Examples
+    --------
+    It sees France, and a report of Peru changes its mind.
+
+    >>> from policy_extraction.flag_game import FLAG_GAME_002, StandIn
+    >>> crop = theory.flag_game.png(np.zeros((1, 1, 3), np.uint8))
+    >>> agent = StandIn({crop: [0.8, 0.2]}, ("France", "Peru"), uptake=0.9)
+    >>> for memory in ("", '{"country": "Peru"}'):
+    ...     print(agent.complete("", FLAG_GAME_002.message.text(agent.countries, 1, memory=memory), image_png=crop))
+    {"country": "France"}
+    {"country": "Peru"}
     """
 
     def __init__(

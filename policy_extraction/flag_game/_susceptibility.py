@@ -30,6 +30,14 @@ def susceptibility_line(alpha: float, protocol: str = "pairwise", prompts: FlagG
     See Also
     --------
     play : a game with the line
+
+    Examples
+    --------
+    >>> from policy_extraction.flag_game import susceptibility_line
+    >>> for alpha in (0.2, 0.21):
+    ...     print(susceptibility_line(alpha))
+    Rely mostly on your own crop and treat transcript memory as weak evidence.
+    Give somewhat more weight to your own crop than to transcript memory.
     """
     check_alpha(alpha, protocol)
     task = prompts.message if protocol == "pairwise" else prompts.decision

@@ -105,6 +105,18 @@ def extract(
     lazy_policy : for state spaces that are too large to measure whole
     policy_from_record : another temperature or filter, without asking again
     policy_extraction.check_policy : warnings about the result
+
+    Examples
+    --------
+    A table stands in for a model. It says "his" more often if this is listed first, and q is the mean over the orders.
+
+    >>> from policy_extraction import extract
+    >>> from policy_extraction.backends import TableBackend
+    >>> def law(memory, order):
+    ...     return {"his": 0.6, "her": 0.2} if order[0] == "his" else {"his": 0.4, "her": 0.4}
+    >>> policy = extract(TableBackend(law, ("his", "her"), 1), words=("his", "her"), memory_length=1, temperature=1.0)
+    >>> policy["q"].sel(word="his").values, policy["captured_mass"].isel(state=0).values.round(3)
+    (array([0.625, 0.625, 0.625, 0.625, 0.625]), array([0.8, 0.8]))
     """
     games, stacked = games_of(words)
     check_games(games, memory_length)

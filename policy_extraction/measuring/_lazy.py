@@ -94,6 +94,18 @@ def lazy_policy(
     See Also
     --------
     extract : the whole policy
+
+    Examples
+    --------
+    Two memories are asked about, in both orders of the words.
+
+    >>> from policy_extraction import lazy_policy
+    >>> from policy_extraction.backends import TableBackend
+    >>> def law(memory, order):
+    ...     return {"his": 0.3, "her": 0.1} if ("his", "his") in memory else {"his": 0.4, "her": 0.4}
+    >>> f = lazy_policy(TableBackend(law, ("his", "her"), 3), ("his", "her"), 3, temperature=1.0)
+    >>> f([(), ((0, 0), (1, 1)), ()]).round(2).tolist(), f.prompts_asked
+    ([[0.5, 0.5], [0.75, 0.25], [0.5, 0.5]], 4)
     """
     words = one_game(words)
     presented = _presented(words, memory_length, orders, seed)

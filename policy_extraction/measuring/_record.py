@@ -116,6 +116,18 @@ def policy_from_record(
     See Also
     --------
     extract : measures the record
+
+    Examples
+    --------
+    An agent that has agreed on "his" says it again, the more surely the lower the temperature.
+
+    >>> from policy_extraction import policy_from_record
+    >>> record = meanfield.datasets.smollm2().sel(pair="his/her")
+    >>> for options in ({"temperature": 1.0}, {"temperature": 0.5}, {"top_k": 1}):
+    ...     print(policy_from_record(record, **options)["q"].sel(word="his").values[1].round(3))
+    0.824
+    0.907
+    1.0
     """
     sampling = Sampling(temperature, top_k, top_p, over, floor, order, undecided)
     expect(record, "record", "record")

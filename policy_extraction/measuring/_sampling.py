@@ -55,6 +55,12 @@ class Sampling:
     ------
     InputError
         If a parameter is out of range.
+
+    Examples
+    --------
+    >>> from policy_extraction.measuring import Sampling
+    >>> print(Sampling(0.7, top_p=0.9, floor=2.2e-16))
+    softmax over the words at T = 0.7; top-p 0.9 over the words; floor 2.2e-16; mean over orders
     """
 
     temperature: float = 0.5

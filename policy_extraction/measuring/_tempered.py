@@ -35,6 +35,17 @@ def tempered(model: Any, temperature: float) -> Iterator[Any]:
     See Also
     --------
     policy_from_record : another temperature without asking again
+
+    Examples
+    --------
+    >>> from policy_extraction import extract
+    >>> from policy_extraction.measuring import tempered
+    >>> from transformers import AutoModelForCausalLM, AutoTokenizer  # doctest: +SKIP
+    >>> name = "HuggingFaceTB/SmolLM2-360M-Instruct"
+    >>> model = AutoModelForCausalLM.from_pretrained(name)  # doctest: +SKIP
+    >>> tokenizer = AutoTokenizer.from_pretrained(name)  # doctest: +SKIP
+    >>> with tempered(model, 0.5):  # doctest: +SKIP
+    ...     policy = extract((model, tokenizer), words=("woman", "craftsman"), temperature=1.0)
     """
     check_temperature(temperature)
 

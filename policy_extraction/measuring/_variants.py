@@ -19,14 +19,53 @@ Variant: TypeAlias = Template | Payoffs | tuple[Template, Payoffs]
 
 
 def newest_first(template: Template) -> Template:
-    """The template with its remembered rounds listed from the latest to the oldest."""
+    """The template with its remembered rounds listed from the latest to the oldest.
+
+    Parameters
+    ----------
+    template
+        Any template.
+
+    See Also
+    --------
+    prompt_variants : measures its effect
+
+    Examples
+    --------
+    >>> from policy_extraction.measuring import newest_first
+    >>> from policy_extraction.prompts import NAMING_GAME, Payoffs
+    >>> prompt = newest_first(NAMING_GAME).prompt(("his", "her"), [("his", "his"), ("his", "her")], Payoffs())
+    >>> [line[:10] for line in prompt.system.splitlines() if line.startswith("{'round'")]
+    ["{'round':2", "{'round':1"]
+    """
     return replace(template, name=f"{template.name} newest first", newest_first=True)
 
 
 def unquoted(template: Template) -> Template:
-    """The template with words without quotation marks, as the papers print them; InputError if it has none.
+    """The template with words without quotation marks, as the papers print them.
 
     The answer prefix loses its quotation mark too.
+
+    Parameters
+    ----------
+    template
+        A template with words in quotation marks.
+
+    Raises
+    ------
+    InputError
+        If it has none.
+
+    See Also
+    --------
+    prompt_variants : measures its effect
+
+    Examples
+    --------
+    >>> from policy_extraction.measuring import unquoted
+    >>> from policy_extraction.prompts import NAMING_GAME
+    >>> NAMING_GAME.option, unquoted(NAMING_GAME).option, unquoted(NAMING_GAME).answer_prefix
+    ("'$word'", '$word', "{'value': ")
     """
     bare = template
     for field, slots in (("option", ("word",)), ("line", ("own", "partner"))):
@@ -45,6 +84,37 @@ def standard_variants(template: Template = NAMING_GAME) -> dict[str, Variant]:
     """Variants that the papers leave open: wording, payoffs, order of lines and quotation marks.
 
     The first is the template itself, with the payoffs of the papers.
+
+    Parameters
+    ----------
+    template
+        The template to vary, with words in quotation marks.
+
+    Returns
+    -------
+    {name: template, or a pair of template and payoffs}
+
+    Raises
+    ------
+    InputError
+        If the template has no quotation marks.
+
+    See Also
+    --------
+    prompt_variants : measures them
+
+    Examples
+    --------
+    >>> from policy_extraction.measuring import standard_variants
+    >>> for name in standard_variants():
+    ...     print(name)
+    naming-game-004/1
+    naming-game-000/1
+    payoffs 10, -5
+    payoffs 100, 0
+    payoffs 50, -100
+    newest round first
+    words unquoted
     """
     other = next(published for published in TEMPLATES.values() if published.name != template.name)
     return {
@@ -89,6 +159,25 @@ def prompt_variants(
     --------
     standard_variants : variants that the papers leave open
     variant_table : their effect on the theory
+
+    Examples
+    --------
+    A model that leans to "his" where a failure costs 100 points.
+
+    >>> from policy_extraction.backends import Scores
+    >>> from policy_extraction.measuring import prompt_variants
+    >>> from policy_extraction.prompts import Payoffs
+    >>> class Cautious:
+    ...     name, identity, provenance = "cautious", "", {}
+    ...     check = generate = lambda self, *asked, **options: None
+    ...     tokens = lambda self, words: [""] * len(words)
+    ...     def score(self, prompts, words):
+    ...         p = np.array([[0.8, 0.2] if "-100" in prompt.system else [0.6, 0.4] for prompt in prompts])
+    ...         yield Scores(np.arange(len(prompts)), np.log(p), np.zeros(p.shape, bool))
+    >>> variants = {"usual": Payoffs(), "harder": Payoffs(50, -100)}
+    >>> policies = prompt_variants(Cautious(), ("his", "her"), 1, variants, temperature=1.0)
+    >>> policies["q"].isel(state=0).sel(word="his").to_series().round(2).to_dict()
+    {'usual': 0.6, 'harder': 0.8}
     """
     variants = standard_variants() if variants is None else variants
     if not isinstance(variants, Mapping) or not variants:
@@ -160,6 +249,17 @@ def variant_table(policies: xr.Dataset, *, progress: bool = False) -> xr.Dataset
     See Also
     --------
     prompt_variants : the policies
+
+    Examples
+    --------
+    Without quotation marks the agents are less sure of themselves, and "his" no longer takes over.
+
+    >>> from policy_extraction.measuring import variant_table
+    >>> sure, unsure = (np.array(q) for q in ([0.6, 1.0, 0.7, 0.6, 0.0], [0.6, 0.9, 0.7, 0.6, 0.2]))
+    >>> policies = [meanfield.make_policy(q, ["his", "her"]) for q in (sure, unsure)]
+    >>> table = variant_table(xr.concat(policies, pd.Index(["quoted", "unquoted"], name="variant")))
+    >>> table["strong_word"].values.tolist(), table["policy_distance"].values.round(2).tolist()
+    (['his', 'mixed'], [0.0, 0.06])
     """
     expect(policies, "variants", "policies")
     names = [str(name) for name in policies["variant"].values]

@@ -17,6 +17,12 @@ class Information:
         The conversation or thought.
     source
         'chat' or 'thought'.
+
+    Examples
+    --------
+    >>> from policy_extraction.norms import Information
+    >>> Information("No smoking indoors.", "injunctive", 90, "Bob: Please smoke outside.", "chat").source
+    'chat'
     """
 
     content: str
@@ -28,7 +34,14 @@ class Information:
 
 @dataclass(frozen=True)
 class Plan:
-    """A plan, and the contents of the norms that it follows."""
+    """A plan, and the contents of the norms that it follows.
+
+    Examples
+    --------
+    >>> from policy_extraction.norms import Plan
+    >>> Plan("I smoke in the garden.", frozenset({"No smoking indoors."})).follows
+    frozenset({'No smoking indoors.'})
+    """
 
     text: str
     follows: frozenset[str]
@@ -46,6 +59,12 @@ class Action:
         The standard of the action, 'for' or 'against'.
     normative
         Whether a norm of the agent's plan asks for the action.
+
+    Examples
+    --------
+    >>> from policy_extraction.norms import Action
+    >>> Action("Sam steps outside to smoke.", "for", normative=True).shows
+    'for'
     """
 
     text: str

@@ -78,6 +78,26 @@ class NormOperations:
     UnparsedError
         Raised by the methods if no text of the model is usable, or a back end that lists only its most probable answers
         lists neither word of a question.
+
+    Examples
+    --------
+    A model that says yes four times in five is asked whether Bob finds a smoker in conflict with his norm.
+
+    >>> from policy_extraction.backends import Scores
+    >>> from policy_extraction.norms import NormOperations
+    >>> from theory.norms import AGENTS, Observation, behaviour_of
+    >>> class YesMan:
+    ...     name, identity, provenance = "yes-man", "", {}
+    ...     check = generate = tokens = lambda self, *asked, **options: None
+    ...     def score(self, prompts, words):
+    ...         n = len(prompts)
+    ...         yield Scores(np.arange(n), np.log([[0.8, 0.2]] * n), np.zeros((n, 2), bool))
+    >>> operations, bob, norms = NormOperations(YesMan()), AGENTS[7], [behaviour_of("smoking").norm("for")]
+    >>> seen = Observation("Sam Moore lights a cigarette.", "Sam Moore", "smoking", "against", normative=False)
+    >>> operations.detect_conflict(bob, seen, norms, np.random.default_rng(1))
+    True
+    >>> operations.exchanges[0]["answer"], round(operations.exchanges[0]["p_yes"], 3)
+    ('yes', 0.8)
     """
 
     def __init__(

@@ -99,6 +99,23 @@ def probe_operations(
     See Also
     --------
     operation_probabilities : the table for `theory.norms`
+
+    Examples
+    --------
+    A model that says yes four times in five, whatever it is asked, has no contrast.
+
+    >>> from policy_extraction.backends import Scores
+    >>> from policy_extraction.norms import probe_operations
+    >>> from theory.norms import AGENTS, BEHAVIOURS
+    >>> class YesMan:
+    ...     name, identity, provenance = "yes-man", "", {}
+    ...     check = generate = tokens = lambda self, *asked, **options: None
+    ...     def score(self, prompts, words):
+    ...         n = len(prompts)
+    ...         yield Scores(np.arange(n), np.log([[0.8, 0.2]] * n), np.zeros((n, 2), bool))
+    >>> probes = probe_operations(YesMan(), AGENTS[6:8], BEHAVIOURS).sel(operation="detect_conflict")
+    >>> round(probes["agreement"].item(), 2), abs(round(probes["contrast"].item(), 2))
+    (0.6, 0.0)
     """
     check_arguments(backend, prompts, temperature)
     kept = RecordCache(cache)

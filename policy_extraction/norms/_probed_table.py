@@ -82,6 +82,23 @@ def operation_probabilities(probes: xr.Dataset, unprobed: xr.Dataset | None = No
     See Also
     --------
     theory.norms.emergence : the emergence that follows
+
+    Examples
+    --------
+    A model that says yes four times in five. An operation without a probe takes the given value.
+
+    >>> from policy_extraction.backends import Scores
+    >>> from policy_extraction.norms import operation_probabilities, probe_operations
+    >>> from theory.norms import AGENTS, BEHAVIOURS, default_operations
+    >>> class YesMan:
+    ...     name, identity, provenance = "yes-man", "", {}
+    ...     check = generate = tokens = lambda self, *asked, **options: None
+    ...     def score(self, prompts, words):
+    ...         n = len(prompts)
+    ...         yield Scores(np.arange(n), np.log([[0.8, 0.2]] * n), np.zeros((n, 2), bool))
+    >>> found = operation_probabilities(probe_operations(YesMan(), AGENTS[6:8], BEHAVIOURS), default_operations())
+    >>> [(round(found[name].item(), 2), found[name].attrs["source"]) for name in ("consistent", "abstract")]
+    [(0.8, 'probed'), (0.6, 'given')]
     """
     expect(probes, "norm_probes", "probes")
     table = {name: _probabilities(name, source, probes, unprobed) for name, source in SOURCES.items()}

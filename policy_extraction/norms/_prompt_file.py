@@ -44,6 +44,13 @@ def load_prompts(path: str | os.PathLike[str]) -> NormPrompts:
     See Also
     --------
     probe_operations : probabilities with the prompts
+
+    Examples
+    --------
+    >>> from importlib.resources import files
+    >>> from policy_extraction.norms import NORMS_003, load_prompts
+    >>> load_prompts(files("policy_extraction.prompts") / "templates" / "norms_003.toml") == NORMS_003
+    True
     """
     return _checked(read_toml(path, "the prompts"), str(path))
 

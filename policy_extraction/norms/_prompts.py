@@ -106,6 +106,17 @@ class NormPrompts:
     ------
     InputError
         If a slot or a prompt is missing or unknown, or `true_if` is neither yes nor no.
+
+    Examples
+    --------
+    >>> from policy_extraction.norms import NORMS_003
+    >>> norms = NORMS_003.listed([theory.norms.behaviour_of("smoking").norm("for")])
+    >>> asked = NORMS_003.question("detect_conflict", theory.norms.AGENTS[7], norms=norms, observation="Sam smokes.")
+    >>> print(asked.yes_first.user)
+    Your norms:
+    1. No smoking indoors.
+    You see this: Sam smokes.
+    Does what you see break one of your norms? Answer with one word, Yes or No.
     """
 
     name: str

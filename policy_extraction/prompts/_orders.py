@@ -49,6 +49,16 @@ def orders(words: Sequence[str], number: int | None = None, seed: int = 0) -> li
     See Also
     --------
     policy_extraction.extract : averages over them
+
+    Examples
+    --------
+    All orders of two words, and a balanced sample of the orders of five.
+
+    >>> from policy_extraction.prompts import orders
+    >>> orders(("his", "her"))
+    [('his', 'her'), ('her', 'his')]
+    >>> len(orders("ABCDE")), ["".join(order) for order in orders("ABCD", 4)]
+    (30, ['ADCB', 'DBAC', 'BCDA', 'CABD'])
     """
     words = tuple(words)
     n_words = len(words)

@@ -22,7 +22,26 @@ MOST_POINTS = 1e12
 
 @dataclass(frozen=True)
 class Payoffs:
-    """Points that both players get in a round: `success` for equal words, `failure` for different ones."""
+    """Points that both players get in a round.
+
+    Parameters
+    ----------
+    success
+        For equal words.
+    failure
+        For different ones.
+
+    Raises
+    ------
+    InputError
+        If one is no finite number, or larger than 10^12.
+
+    Examples
+    --------
+    >>> from policy_extraction.prompts import Payoffs
+    >>> Payoffs(10, -5).of("his", "her")
+    -5
+    """
 
     success: float = 100
     failure: float = -50
@@ -44,7 +63,20 @@ class Payoffs:
 
 @dataclass(frozen=True)
 class Prompt:
-    """The messages that a model reads; its answer continues `answer_prefix`."""
+    """The messages that a model reads; its answer continues `answer_prefix`.
+
+    See Also
+    --------
+    Template : makes them from memories
+
+    Examples
+    --------
+    >>> from policy_extraction.prompts import NAMING_GAME, Payoffs, Prompt
+    >>> Prompt("You play a game.", "Choose.", "I choose '").answer_prefix
+    "I choose '"
+    >>> NAMING_GAME.prompt(("his", "her"), [], Payoffs()).answer_prefix
+    "{'value': '"
+    """
 
     system: str
     user: str
@@ -83,6 +115,14 @@ class Template:
     ------
     InputError
         If a slot is unknown, or a needed slot is missing.
+
+    Examples
+    --------
+    >>> from policy_extraction.prompts import Payoffs, Template
+    >>> asked = "${history}Round $round, score $score. Choose $options."
+    >>> template = Template("mine/1", "You play a game.", asked, "I choose '", "'$word'", "$round: $own and $partner")
+    >>> template.prompt(("his", "her"), [("his", "her")], Payoffs()).user.splitlines()
+    ['1: his and her', '', "Round 2, score -50. Choose 'his', 'her'."]
     """
 
     name: str
@@ -142,10 +182,26 @@ def load_template(path: str | os.PathLike[str]) -> Template:
 
     `newest_first` may be left out. Examples are the files in `policy_extraction/prompts/templates`.
 
+    Parameters
+    ----------
+    path
+        The file.
+
     Raises
     ------
     InputError
         If the file can't be read; if a key is missing, unknown or of a wrong type; or if slots are wrong.
+
+    See Also
+    --------
+    policy_extraction.extract : takes the template
+
+    Examples
+    --------
+    >>> from importlib.resources import files
+    >>> from policy_extraction.prompts import NAMING_GAME, load_template
+    >>> load_template(files("policy_extraction.prompts") / "templates" / "naming_game_004.toml") == NAMING_GAME
+    True
     """
     return _checked(read_toml(path, "the template"), str(path))
 

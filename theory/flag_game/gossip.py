@@ -66,6 +66,15 @@ def heterozygosity(
     See Also
     --------
     validation.flag_game.simulate_gossip : runs
+
+    Examples
+    --------
+    Voters (α = m = 1) hold a single label once they have listened, and the group loses its diversity slowly.
+
+    >>> from theory.flag_game import gossip
+    >>> found = gossip.heterozygosity([0, 10, 100], n_agents=10, uptake=1, bandwidth=1, group=0.5)
+    >>> found["group"].values.round(3).tolist(), found["agent"].values.round(3).tolist()
+    ([0.5, 0.435, 0.061], [0.5, 0.174, 0.0])
     """
     step = _moments_step(n_agents, uptake, bandwidth)
     times = np.asarray(interactions)
@@ -94,10 +103,29 @@ def drift(*, n_agents: int, uptake: float, bandwidth: float, n_labels: int) -> f
 
     It is α²(1 - 1/K)/(m N²) if every agent believes 1/K in each of K labels. Source: Tanaka 2026.
 
+    Parameters
+    ----------
+    n_agents, uptake, bandwidth
+        N, α and m, as for `heterozygosity`.
+    n_labels
+        K ≥ 2.
+
     Raises
     ------
     InputError
         If an argument is out of range.
+
+    See Also
+    --------
+    heterozygosity : later interactions
+
+    Examples
+    --------
+    α²/(2mN²) for two labels.
+
+    >>> from theory.flag_game import gossip
+    >>> round(gossip.drift(n_agents=10, uptake=0.5, bandwidth=2, n_labels=2), 9)
+    0.000625
     """
     step = _moments_step(n_agents, uptake, bandwidth)
     even = 1 - 1 / whole_number("n_labels", n_labels, 2)
@@ -109,10 +137,27 @@ def decay_rate(*, n_agents: int, uptake: float, bandwidth: float) -> float:
 
     For large N it is 2α²/(N²(2m(1 - α) + α)): 2/N² for the voter model (α = m = 1), α²/(mN²) for small α.
 
+    Parameters
+    ----------
+    n_agents, uptake, bandwidth
+        N, α and m, as for `heterozygosity`.
+
     Raises
     ------
     InputError
         If an argument is out of range.
+
+    See Also
+    --------
+    heterozygosity : what decays
+
+    Examples
+    --------
+    For 100 voters it is close to 2/N².
+
+    >>> from theory.flag_game import gossip
+    >>> round(gossip.decay_rate(n_agents=100, uptake=1, bandwidth=1) * 100**2, 3)
+    2.02
     """
     return float(1 - np.linalg.eigvals(_moments_step(n_agents, uptake, bandwidth)).real.max())
 
@@ -155,6 +200,14 @@ def fixation(
     See Also
     --------
     heterozygosity : how fast labels are lost
+
+    Examples
+    --------
+    A bias too weak for ten agents decides in a group of a thousand.
+
+    >>> from theory.flag_game import gossip
+    >>> [round(gossip.fixation(0.001, n_agents=n, uptake=0.1, bandwidth=1), 3) for n in (10, 100, 1000)]
+    [0.522, 0.711, 1.0]
     """
     _moments_step(n_agents, uptake, bandwidth)
     if biased not in BIASES:

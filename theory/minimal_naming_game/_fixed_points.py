@@ -54,6 +54,14 @@ def drift(x: np.ndarray, p: Number, committed: tuple[Number, Number] = (0, 0), r
     See Also
     --------
     fixed_points : its roots
+
+    Examples
+    --------
+    Ten agents in a hundred commit themselves to A, and of the others all hold B: B loses ground.
+
+    >>> from theory.minimal_naming_game import drift
+    >>> drift([0, 0.9, 0], p=0.5, committed=(0.1, 0)).round(4)
+    array([ 0.   , -0.045,  0.045])
     """
     x = np.asarray(x, dtype=float)
     if x.shape[-1:] != (len(SPECIES),):
@@ -99,6 +107,17 @@ def fixed_points(p: Number, committed: tuple[Number, Number] = (0, 0), rule: str
     --------
     critical_fraction : where one of them vanishes
     validation.minimal_naming_game.simulate : N agents
+
+    Examples
+    --------
+    With 5 % committed to A, the other word survives; with 10 % it does not.
+
+    >>> from theory.minimal_naming_game import fixed_points
+    >>> for committed in (0.05, 0.1):
+    ...     points = fixed_points(0.5, committed=(committed, 0))
+    ...     print(points["stability"].values.tolist(), points["word_share"].sel(word="A").values.round(3).tolist())
+    ['stable', 'unstable', 'stable'] [1.0, 0.436, 0.086]
+    ['stable'] [1.0]
     """
     bias, minorities = _exact_parameters(p, committed, rule)
     equation = rate_equation(rule)
@@ -145,6 +164,12 @@ def critical_fraction(p: Number, rule: str = "both", committed_b: Number = 0) ->
     --------
     critical_polynomial : exactly
     fixed_points : on both sides of it
+
+    Examples
+    --------
+    >>> from theory.minimal_naming_game import critical_fraction
+    >>> round(critical_fraction(0.5), 6), round(critical_fraction(0.5, rule="listener"), 6)
+    (0.097889, 0.071797)
     """
     fold = _fold(p, rule, committed_b)
     return float("nan") if fold is None else float(fold[0])
@@ -153,12 +178,27 @@ def critical_fraction(p: Number, rule: str = "both", committed_b: Number = 0) ->
 def critical_polynomial(p: Number, rule: str = "both", committed_b: Number = 0) -> sp.Poly | None:
     """The irreducible polynomial in c_A over the rationals whose root is `critical_fraction`; None for NaN.
 
-    At p = ½ and committed_b = 0 it is 2c³ + 3c² + 204c - 20 for 'both' and c² - 14c + 1 for 'listener'. It takes and
-    refuses the same arguments as `critical_fraction`.
+    At p = ½ and committed_b = 0 it is 2c³ + 3c² + 204c - 20 for 'both' and c² - 14c + 1 for 'listener'.
+
+    Parameters
+    ----------
+    p, rule, committed_b
+        As for `critical_fraction`.
+
+    Raises
+    ------
+    InputError
+        If one is out of range.
 
     See Also
     --------
     critical_fraction : its root
+
+    Examples
+    --------
+    >>> from theory.minimal_naming_game import critical_polynomial
+    >>> critical_polynomial(0.5).as_expr()
+    2*c_A**3 + 3*c_A**2 + 204*c_A - 20
     """
     fold = _fold(p, rule, committed_b)
     return None if fold is None else fold[1]

@@ -26,14 +26,26 @@ LETTERS = "ABCDEF"
 
 
 class Agent(NamedTuple):
-    """The words that an agent holds; a committed agent keeps them whatever it hears."""
+    """The words that an agent holds; a committed agent keeps them whatever it hears.
+
+    Examples
+    --------
+    >>> from theory.minimal_naming_game import Agent, two_word_agents
+    >>> Agent(frozenset({0}), committed=True) in two_word_agents()
+    True
+    """
 
     lexicon: frozenset[int]
     committed: bool = False
 
 
 class Interaction(NamedTuple):
-    """One outcome of a meeting: kinds of agents before (speaker, hearer) and after, and its probability."""
+    """One outcome of a meeting: kinds of agents before (speaker, hearer) and after, and its probability.
+
+    See Also
+    --------
+    interactions : all of them
+    """
 
     before: tuple[int, int]
     after: tuple[int, int]
@@ -64,6 +76,10 @@ def interactions(
         Whether a speaker keeps the word that it invents; if not, its lexicon stays empty unless it collapses to this
         word on success.
 
+    Yields
+    ------
+    Interaction, with kinds as places in `agents`.
+
     Raises
     ------
     InputError
@@ -72,6 +88,15 @@ def interactions(
     See Also
     --------
     reaction_model : the same meetings as a reaction model
+
+    Examples
+    --------
+    An agent with the word 0 says it to one with both words: both keep this word only, and now hold the lexicon A.
+
+    >>> from theory.minimal_naming_game import interactions, two_word_agents
+    >>> events = list(interactions(two_word_agents(), lambda lexicon: {min(lexicon): 1}))
+    >>> events[2]
+    Interaction(before=(0, 2), after=(0, 0), probability=1)
     """
     check_rule(rule)
     place = {agent: k for k, agent in enumerate(agents)}
@@ -107,7 +132,18 @@ def check_rule(rule: str) -> None:
 
 
 def two_word_agents() -> list[Agent]:
-    """Lexicons A, B and AB, then the agents committed to A and to B."""
+    """Lexicons A, B and AB, then the agents committed to A and to B.
+
+    See Also
+    --------
+    interactions : their meetings
+
+    Examples
+    --------
+    >>> from theory.minimal_naming_game import two_word_agents
+    >>> [(sorted(agent.lexicon), agent.committed) for agent in two_word_agents()]
+    [([0], False), ([1], False), ([0, 1], False), ([0], True), ([1], True)]
+    """
     lexicons = [frozenset({0}), frozenset({1}), frozenset({0, 1})]
     return [*map(Agent, lexicons), *(Agent(lexicon, committed=True) for lexicon in lexicons[:2])]
 
@@ -130,6 +166,18 @@ class RateEquation:
         (dx_A/dt, dx_B/dt) with x_AB eliminated, shape (2, 1).
     jacobian
         ∂reduced/∂(x_A, x_B), shape (2, 2).
+
+    Examples
+    --------
+    Consensus on A is a fixed point, and stable for p > 0.
+
+    >>> from theory.minimal_naming_game import rate_equation
+    >>> equation = rate_equation()
+    >>> values = dict(zip((*equation.x, *equation.committed), (1, 0, 0, 0, 0)))
+    >>> equation.rhs.subs(values).T
+    Matrix([[0, 0, 0]])
+    >>> sorted(map(str, equation.jacobian.subs(values).eigenvals()))
+    ['-1/2', '-p']
     """
 
     x: tuple[sp.Symbol, ...]
@@ -152,10 +200,28 @@ def rate_equation(rule: str = "both") -> RateEquation:
     rule
         'both' or 'listener', as for `interactions`.
 
+    Returns
+    -------
+    RateEquation
+
     Raises
     ------
     InputError
         If the rule is unknown.
+
+    See Also
+    --------
+    drift : its numbers
+    reaction_model : more words
+
+    Examples
+    --------
+    Without committed agents, where only the hearer updates.
+
+    >>> from theory.minimal_naming_game import rate_equation
+    >>> equation = rate_equation("listener")
+    >>> equation.rhs[0].subs(dict.fromkeys(equation.committed, 0)).factor()
+    (p*x_A*x_AB + p*x_AB**2 - x_A*x_B)/2
     """
     x = sp.symbols("x_A x_B x_AB", real=True)
     committed = sp.symbols("c_A c_B", real=True)
@@ -211,7 +277,10 @@ def reaction_model(n_words: int = 2, rule: str = "both", *, p: float = 0.5, star
 
     Examples
     --------
-    >>> import meanfield, theory
+    Ten per cent of the agents are committed to A, more than the critical fraction 0.098.
+
+    >>> import meanfield
+    >>> from theory.minimal_naming_game import reaction_model
     >>> points = meanfield.fixed_points(reaction_model(), masses=[0.9, 0.1, 0.0])
     >>> points["stability"].values.tolist()
     ['stable']

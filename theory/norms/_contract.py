@@ -35,6 +35,12 @@ class Observation:
         The standard that the actor follows, 'for' or 'against'.
     normative
         Whether the actor follows a norm, not a habit.
+
+    Examples
+    --------
+    >>> from theory.norms import Observation
+    >>> Observation("Sam Moore lights a cigarette.", "Sam Moore", "smoking", "against", normative=False).shows
+    'against'
     """
 
     text: str
@@ -56,6 +62,12 @@ class Information:
         Its origin: a conversation, a thought, or the theme and contents of the norms that it is to replace.
     source
         The kind of origin: 'chat', 'thought' or 'synthesis'.
+
+    Examples
+    --------
+    >>> from theory.norms import Information
+    >>> Information("No smoking indoors.", "injunctive", 90, "Bob: Please smoke outside.", "chat").source
+    'chat'
     """
 
     content: str
@@ -67,7 +79,18 @@ class Information:
 
 @dataclass(frozen=True)
 class Plan:
-    """What an agent plans to do, and the contents of the norms that the plan follows."""
+    """What an agent plans to do, and the contents of the norms that the plan follows.
+
+    See Also
+    --------
+    SocietyOperations : its method `plan` returns one
+
+    Examples
+    --------
+    >>> from theory.norms import Plan
+    >>> Plan("I smoke in the garden.", frozenset({"No smoking indoors."})).follows
+    frozenset({'No smoking indoors.'})
+    """
 
     text: str
     follows: frozenset[str]
@@ -75,7 +98,18 @@ class Plan:
 
 @dataclass(frozen=True)
 class Action:
-    """What an agent does about a behaviour: in words, by which standard, and whether by a norm."""
+    """What an agent does about a behaviour: in words, by which standard, and whether by a norm.
+
+    See Also
+    --------
+    SocietyOperations : its method `act` returns one
+
+    Examples
+    --------
+    >>> from theory.norms import Action
+    >>> Action("Sam steps outside to smoke.", "for", normative=True).shows
+    'for'
+    """
 
     text: str
     shows: str

@@ -61,6 +61,16 @@ def emergence(
     emergence_measures : times and sizes in one table
     fixed_points : where curves end
     validation.norms.simulate : N agents
+
+    Examples
+    --------
+    The share that accepts each norm at the start, after a quarter of a day, and after one day and two.
+
+    >>> from theory.norms import emergence
+    >>> curves = emergence(["smoking", "tipping"], times=np.array([0, 0.25, 1, 2]))
+    >>> curves["accepted"].sel(standard="for").values.round(2)
+    array([[0.3 , 0.9 , 0.89, 0.91],
+           [0.2 , 0.71, 0.93, 0.96]])
     """
     chosen = behaviours_of(BEHAVIOURS if behaviours is None else behaviours)
     operations = default_operations() if operations is None else operations
@@ -113,6 +123,13 @@ def emergence_measures(curves: xr.Dataset, *, level: float = 0.7) -> xr.Dataset:
     See Also
     --------
     emergence : the curves
+
+    Examples
+    --------
+    >>> from theory.norms import emergence, emergence_measures
+    >>> measures = emergence_measures(emergence(["smoking"])).sel(behaviour="smoking", standard="for")
+    >>> {name: round(float(measures[name]), 2) for name in ("accepted_day", "complying_day", "conflicts_surge")}
+    {'accepted_day': 0.05, 'complying_day': 0.62, 'conflicts_surge': 2.72}
     """
     if not isinstance(curves, xr.Dataset):
         raise InputError(f"curves is a {type(curves).__name__}: expected what emergence returns")

@@ -63,6 +63,15 @@ def fixed_points(
     --------
     emergence : how they are reached
     entrepreneur_threshold : which is reached
+
+    Examples
+    --------
+    The only one that is found for the ten agents of the paper: the norm against smoking holds.
+
+    >>> from theory.norms import fixed_points
+    >>> points = fixed_points("smoking", starts=1)
+    >>> points["regime"].values.tolist(), points["stability"].values.tolist()
+    (['for'], ['stable'])
     """
     real_number("level", level, above=0.5, most=1)
     one = behaviour_of(behaviour)

@@ -83,6 +83,13 @@ def reaction_model(operations: xr.Dataset, behaviour: str | Behaviour, rates: No
     --------
     emergence : its solution
     fixed_points : its fixed points
+
+    Examples
+    --------
+    >>> from theory.norms import default_operations, reaction_model
+    >>> model = reaction_model(default_operations(), "smoking")
+    >>> len(model.states), model.states[0], model.time_unit
+    (36, 'entrepreneur/for/none', 'day')
     """
     return _Builder(Chances(operations), behaviour_of(behaviour), rates_of(rates)).model()
 

@@ -50,6 +50,16 @@ def observables(model: ReactionModel, composition: xr.DataArray | np.ndarray) ->
     See Also
     --------
     emergence : observables over time
+
+    Examples
+    --------
+    At the start only the entrepreneurs comply, three agents in ten. Each agent finds 14 conflicts a day.
+
+    >>> from theory import norms
+    >>> model = norms.reaction_model(norms.default_operations(), "smoking")
+    >>> seen = norms.observables(model, norms.initial_composition(norms.starting_fractions("smoking")))
+    >>> float(seen["complying"].sel(standard="for")), round(float(seen["conflicts"]))
+    (0.3, 14)
     """
     labels = [state.label for state in NORM_STATES]
     if not isinstance(model, ReactionModel) or list(model.states) != labels or len(model.alpha) != len(CHANNELS):

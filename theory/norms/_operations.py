@@ -86,6 +86,13 @@ def default_operations() -> xr.Dataset:
     See Also
     --------
     policy_extraction.norms.operation_probabilities : probabilities of a language model
+
+    Examples
+    --------
+    >>> from theory.norms import default_operations
+    >>> talk = default_operations()["decide_to_talk"]
+    >>> float(talk.sel(type="entrepreneur", willing="willing")), float(talk.sel(type="ordinary", willing="willing"))
+    (1.0, 0.4)
     """
     return validate_operations(
         xr.Dataset(
@@ -98,10 +105,30 @@ def default_operations() -> xr.Dataset:
 def validate_operations(operations: xr.Dataset) -> xr.Dataset:
     """The table with dims and labels in the order of `default_operations`, after a check that it is complete.
 
+    Parameters
+    ----------
+    operations
+        A variable for each operation of `OPERATIONS`, over its dims.
+
+    Returns
+    -------
+    Dataset as from `default_operations`.
+
     Raises
     ------
     InputError
         If an operation is missing or unknown, has other dims or labels, or a value is no probability.
+
+    See Also
+    --------
+    default_operations : a table that is complete
+
+    Examples
+    --------
+    >>> from theory.norms import default_operations, validate_operations
+    >>> cautious = validate_operations(default_operations().assign(false_conflict=0.0))
+    >>> float(cautious["false_conflict"])
+    0.0
     """
     if not isinstance(operations, xr.Dataset):
         kind = type(operations).__name__

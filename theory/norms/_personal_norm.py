@@ -34,6 +34,13 @@ class PersonalNorm:
     ------
     InputError
         If a part is out of range, or the norm is activated but not valid.
+
+    Examples
+    --------
+    >>> from theory.norms import PersonalNorm
+    >>> heard = PersonalNorm("No smoking indoors.", 95, "injunctive", activated=False, valid=False)
+    >>> heard.state, heard.qualified
+    ('informed', False)
     """
 
     content: str
@@ -77,6 +84,19 @@ class NormDatabase:
     ------
     InputError
         If two norms have the same content.
+
+    Examples
+    --------
+    Information counts as a norm once it is accepted, and norms of one theme may give way to an abstract one.
+
+    >>> from theory.norms import NormDatabase, PersonalNorm
+    >>> smoking, noise = PersonalNorm("No smoking.", 95, "injunctive"), PersonalNorm("Be quiet.", 85, "injunctive")
+    >>> norms = NormDatabase((smoking,)).informed_of(noise)
+    >>> norms.total_utility, norms.accepted("Be quiet.").total_utility
+    (95.0, 180.0)
+    >>> both = norms.accepted("Be quiet.").synthesised(["No smoking.", "Be quiet."], "Do not disturb.", "injunctive")
+    >>> both.qualified
+    (PersonalNorm(content='Do not disturb.', utility=90.0, kind='injunctive', activated=True, valid=True),)
     """
 
     norms: tuple[PersonalNorm, ...] = ()

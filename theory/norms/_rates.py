@@ -36,6 +36,13 @@ class NormRates:
     ------
     InputError
         If a value is negative or not finite, or there are no encounters.
+
+    Examples
+    --------
+    >>> from theory.norms import NormRates
+    >>> rates = NormRates(other_utility_ordinary=200.0)
+    >>> rates.synthesises("entrepreneur", utility=95), rates.synthesises("ordinary", utility=95)
+    (True, False)
     """
 
     encounters_per_day: float = 160.0

@@ -59,6 +59,15 @@ def sensitivity(
     See Also
     --------
     emergence_measures : the measures
+
+    Examples
+    --------
+    The surer agents are to plan by a norm, the sooner most of them comply: a negative derivative, in days.
+
+    >>> from theory.norms import sensitivity
+    >>> effect = sensitivity(["smoking"], names=["comply_in_plan"]).sel(behaviour="smoking")
+    >>> effect["complying_day"].to_series().round(1).to_dict()
+    {'comply_in_plan[willing]': -0.2, 'comply_in_plan[unwilling]': -0.2}
     """
     real_number("step", step, above=0, most=1 / 3)
     table = validate_operations(default_operations() if operations is None else operations)

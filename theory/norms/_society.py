@@ -36,6 +36,19 @@ class Behaviour:
         {standard: what an agent is seen to do who acts by it}.
     mentions
         A regular expression, of any case, that finds the behaviour in the text of a norm; '' for its name.
+
+    Raises
+    ------
+    InputError
+        If a value is not as described.
+
+    Examples
+    --------
+    >>> from theory.norms import Behaviour
+    >>> standards = {"for": "Stand in line.", "against": "Nobody needs to queue."}
+    >>> queueing = Behaviour("queueing", "injunctive", 90, standards, {"for": "queues", "against": "jumps the queue"})
+    >>> queueing.norm("for")
+    PersonalNorm(content='Stand in line.', utility=90, kind='injunctive', activated=True, valid=True)
     """
 
     name: str
@@ -81,6 +94,19 @@ class NormAgent:
         The agent's description of itself in prompts.
     prefers
         {behaviour: 'for' or 'against'}, the standard that it likes.
+
+    Raises
+    ------
+    InputError
+        If a value is not as described.
+
+    Examples
+    --------
+    >>> from theory.norms import NormAgent, starting_fractions
+    >>> eva = NormAgent("Eva", "entrepreneur", "Eva runs the café.", {"smoking": "for"})
+    >>> tim = NormAgent("Tim", "ordinary", "Tim smokes.", {"smoking": "against"})
+    >>> starting_fractions("smoking", [eva, tim])["ordinary", "against"]
+    0.5
     """
 
     name: str
@@ -106,7 +132,28 @@ class NormAgent:
 
 
 def behaviour_of(behaviour: str | Behaviour) -> Behaviour:
-    """The behaviour of this name; InputError if there is none."""
+    """The behaviour of this name.
+
+    Parameters
+    ----------
+    behaviour
+        A name of `BEHAVIOURS`; a `Behaviour` is returned as it is.
+
+    Raises
+    ------
+    InputError
+        If there is none.
+
+    See Also
+    --------
+    starting_fractions : who likes which of its standards
+
+    Examples
+    --------
+    >>> from theory.norms import behaviour_of
+    >>> behaviour_of("tipping").standards["for"]
+    'People leave a tip after a meal.'
+    """
     if isinstance(behaviour, Behaviour):
         return behaviour
     if not isinstance(behaviour, str) or behaviour not in BEHAVIOURS:
@@ -142,7 +189,28 @@ def agents_of(agents: Iterable[NormAgent]) -> tuple[NormAgent, ...]:
 
 
 def as_ordinary(agents: Iterable[NormAgent]) -> tuple[NormAgent, ...]:
-    """The same agents, all of them ordinary."""
+    """The same agents, all of them ordinary: a society without entrepreneurs.
+
+    Parameters
+    ----------
+    agents
+        One or more agents with different names.
+
+    Raises
+    ------
+    InputError
+        If `agents` holds anything else.
+
+    See Also
+    --------
+    emergence : takes agents
+
+    Examples
+    --------
+    >>> from theory.norms import AGENTS, as_ordinary
+    >>> [sum(agent.type == "entrepreneur" for agent in agents) for agents in (AGENTS, as_ordinary(AGENTS))]
+    [3, 0]
+    """
     return tuple(replace(agent, type="ordinary") for agent in agents_of(agents))
 
 

@@ -20,10 +20,27 @@ def starting_fractions(
 ) -> dict[tuple[str, str], float]:
     """{(type, preference): fraction of the agents}, for all four combinations.
 
+    Parameters
+    ----------
+    behaviour
+        A name of `BEHAVIOURS`, or a `Behaviour`.
+    agents
+        Agents with different names; by default the ten of [003].
+
     Raises
     ------
     InputError
         If there are no agents, or one has no preference for the behaviour.
+
+    See Also
+    --------
+    initial_composition : the composition that follows
+
+    Examples
+    --------
+    >>> from theory.norms import starting_fractions
+    >>> {"/".join(key): fraction for key, fraction in starting_fractions("tipping").items()}
+    {'entrepreneur/for': 0.2, 'entrepreneur/against': 0.1, 'ordinary/for': 0.3, 'ordinary/against': 0.4}
     """
     name, agents = behaviour_of(behaviour).name, agents_of(agents)
     fractions = {(kind, preference): 0 for kind in TYPES for preference in STANDARDS}
@@ -73,6 +90,13 @@ def initial_composition(fractions: Mapping[tuple[str, str], float]) -> xr.DataAr
     See Also
     --------
     starting_fractions : the fractions of agents
+
+    Examples
+    --------
+    >>> from theory.norms import initial_composition
+    >>> start = initial_composition({("entrepreneur", "for"): 0.3, ("ordinary", "against"): 0.7}).to_series()
+    >>> start[start > 0].to_dict()
+    {'entrepreneur/for/complying/for': 0.3, 'ordinary/against/none': 0.7}
     """
     if not isinstance(fractions, Mapping):
         raise InputError(f"fractions = {fractions!r}: expected {{(type, preference): fraction}}")

@@ -24,6 +24,13 @@ class NormState(NamedTuple):
         norm that it plans by; 'superseded', a norm that is now part of an abstract one.
     standard
         The standard of this norm or information, 'for' or 'against'; '' at level 'none'.
+
+    Examples
+    --------
+    >>> from theory.norms import NormState
+    >>> state = NormState("ordinary", "against", "complying", "for")
+    >>> state.label, state.holds("for"), state.willing("for")
+    ('ordinary/against/complying/for', 'same', 'unwilling')
     """
 
     type: str

@@ -78,6 +78,15 @@ def entrepreneur_threshold(
     See Also
     --------
     fixed_points : the states on both sides of it
+
+    Examples
+    --------
+    One agent in five is an entrepreneur against it. About as many for it make the standard win within two days.
+
+    >>> from theory.norms import entrepreneur_threshold
+    >>> found = entrepreneur_threshold("smoking", opposing=0.2, times=[2.0], points=11)
+    >>> found["threshold"].values.round(3)
+    array([0.193])
     """
     one = behaviour_of(behaviour)
     real_number("opposing", opposing, least=0, below=1)

@@ -13,7 +13,14 @@ LONGEST_MESSAGE = 300  # characters of a server's own words
 
 
 class ServerError(ModelError, ConnectionError):
-    """A server that can be reached keeps failing."""
+    """A server that can be reached keeps failing: all attempts of a request were in vain.
+
+    `extract` keeps the answers so far, and the same call goes on from there.
+
+    See Also
+    --------
+    OpenAIBackend : `max_retries`, `backoff` and `timeout` say how long it tries
+    """
 
 
 def message_of(error: BaseException) -> str:

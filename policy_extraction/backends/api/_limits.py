@@ -16,7 +16,28 @@ PRICED_TOKENS = 1_000_000
 
 
 class CostLimitError(ModelError):
-    """The next request could cost more than is left."""
+    """The next request could cost more than is left of `max_cost`.
+
+    `extract` keeps the answers so far, and the same call with a larger limit goes on from there.
+
+    See Also
+    --------
+    Limits : sets the limit
+
+    Examples
+    --------
+    The most that the request can cost is known before it is sent.
+
+    >>> from policy_extraction import Limits
+    >>> from policy_extraction.backends.api import CostLimitError, OpenAIBackend
+    >>> limits = Limits(max_cost=0.001, input_price=2.5, output_price=10.0)
+    >>> server = OpenAIBackend("llama", base_url="http://127.0.0.1:8000/v1", limits=limits)
+    >>> try:
+    ...     server.complete("", "Tell me a story.")
+    ... except CostLimitError as error:
+    ...     print(error)
+    max_cost = 0.001: 0 is spent on 0 requests, and the next one can cost 0.0052
+    """
 
 
 @dataclass(frozen=True)
@@ -37,6 +58,15 @@ class Limits:
     ------
     InputError
         If a number is not positive (a price may be 0), or `max_cost` is given without prices.
+
+    Examples
+    --------
+    A thousand tokens read and twenty written, at 2.50 and 10 for a million.
+
+    >>> from policy_extraction import Limits
+    >>> limits = Limits(requests_per_minute=500, max_cost=5.0, input_price=2.5, output_price=10.0)
+    >>> round(limits.cost(1000, 20), 6)
+    0.0027
     """
 
     requests_per_minute: float | None = None

@@ -94,6 +94,15 @@ class OpenAIBackend:
     ------
     InputError
         If there is no key, the library `openai` is not installed, or an argument is out of range.
+
+    Examples
+    --------
+    >>> from policy_extraction import extract
+    >>> from policy_extraction.backends.api import OpenAIBackend
+    >>> server = OpenAIBackend("llama", base_url="http://127.0.0.1:8000/v1", prefill="assistant", top_logprobs=100)
+    >>> server.name
+    'llama'
+    >>> policy = extract(server, words=("his", "her"), memory_length=3)  # doctest: +SKIP
     """
 
     def __init__(

@@ -53,6 +53,22 @@ class TransformersBackend:
         Key of kept answers; it changes with weights, tokenizer and number format. Empty to keep none.
     memory_budget
         Bytes for key-value caches and activations, besides the weights; None for 1 GiB.
+
+    Raises
+    ------
+    InputError
+        If `memory_budget` is no whole number above 0. The methods raise it if the tokenizer can't tell the words apart
+        or a prompt is too long.
+
+    See Also
+    --------
+    policy_extraction.open_backend : makes one from a model's name
+
+    Examples
+    --------
+    >>> from policy_extraction import extract, open_backend
+    >>> backend = open_backend("HuggingFaceTB/SmolLM2-360M-Instruct", dtype="bfloat16")  # doctest: +SKIP
+    >>> policy = extract(backend, words=("his", "her"), memory_length=1)  # doctest: +SKIP
     """
 
     def __init__(

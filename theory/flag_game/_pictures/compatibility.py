@@ -73,6 +73,15 @@ def crop_compatibility(
     --------
     measured_compatibility : from answers instead
     crop_fields : the fields that follow from it
+
+    Examples
+    --------
+    A blue crop of France's flag is more likely to be Ukraine's, which has more of them, and can't be Italy's.
+
+    >>> from theory.flag_game import crop_compatibility
+    >>> p = crop_compatibility("France", scale=1)
+    >>> p.isel(crop=0).sel(country=["France", "Ukraine", "Italy"]).values.round(2)
+    array([0.09, 0.21, 0.  ])
     """
     pool = check_pool(flags)
     layout = check_layout(canvas, crop, scale)

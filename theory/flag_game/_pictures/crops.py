@@ -132,6 +132,13 @@ def render_crop(
     --------
     render : the whole flag
     png : as a file
+
+    Examples
+    --------
+    >>> from theory.flag_game import flag_of, render_crop
+    >>> picture = render_crop(flag_of("France"), left=6, top=0)
+    >>> picture.shape, picture[0, 0].tolist(), picture[0, -1].tolist()
+    ((100, 150, 3), [0, 56, 147], [255, 255, 255])
     """
     layout = check_layout(canvas, crop, scale)
     left, top = whole_number("left", left, 0), whole_number("top", top, 0)

@@ -46,6 +46,13 @@ def draw(flag: Flag, width: int = WIDTH, height: int = HEIGHT) -> np.ndarray:
     See Also
     --------
     render : as a picture
+
+    Examples
+    --------
+    >>> from theory.flag_game import draw, flag_of
+    >>> draw(flag_of("France"), 6, 2)
+    array([[1, 1, 3, 3, 0, 0],
+           [1, 1, 3, 3, 0, 0]], dtype=uint8)
     """
     if not isinstance(flag, Flag):
         raise InputError(f"flag = {flag!r}: expected a Flag")
@@ -100,6 +107,12 @@ def render(flag: Flag, scale: int = SCALE, width: int = WIDTH, height: int = HEI
     --------
     render_crop : one crop
     png : as a file
+
+    Examples
+    --------
+    >>> from theory.flag_game import flag_of, render
+    >>> render(flag_of("France"), scale=2).shape
+    (32, 48, 3)
     """
     scale = whole_number("scale", scale, 1)
     width, height = whole_number("width", width, 1), whole_number("height", height, 1)
@@ -129,6 +142,13 @@ def png(picture: np.ndarray) -> bytes:
     See Also
     --------
     render, render_crop : the pictures
+
+    Examples
+    --------
+    >>> from theory.flag_game import flag_of, png, render_crop
+    >>> file = png(render_crop(flag_of("France"), 0, 0))
+    >>> file[1:4]
+    b'PNG'
     """
     picture = np.asarray(picture)
     if picture.dtype != np.uint8 or picture.ndim != 3 or picture.shape[2] != 3 or 0 in picture.shape:

@@ -29,6 +29,10 @@ class Rival(NamedTuple):
         The mean of p_i(country) over the crops.
     tied
         The other equally strong countries.
+
+    See Also
+    --------
+    strongest_rival : finds it
     """
 
     country: str
@@ -48,6 +52,10 @@ def strongest_rival(compatibility: xr.DataArray, truth: str) -> Rival:
     truth
         T.
 
+    Returns
+    -------
+    Rival
+
     Raises
     ------
     InputError
@@ -56,6 +64,12 @@ def strongest_rival(compatibility: xr.DataArray, truth: str) -> Rival:
     See Also
     --------
     signed_field : the field against it
+
+    Examples
+    --------
+    >>> from theory.flag_game import crop_compatibility, strongest_rival
+    >>> strongest_rival(crop_compatibility("France", scale=1), "France").country
+    'Peru'
     """
     compatibility = check_compatibility(compatibility)
     check_country("truth", truth, compatibility)
@@ -90,6 +104,15 @@ def signed_field(compatibility: xr.DataArray, truth: str, rival: str) -> xr.Data
     See Also
     --------
     crop_fields : place by place
+
+    Examples
+    --------
+    Blue speaks for France against Peru, white for neither, and red a little for Peru, which has more of it.
+
+    >>> from theory.flag_game import crop_compatibility, signed_field
+    >>> h = signed_field(crop_compatibility("France", scale=1, noise=0.01), "France", "Peru")
+    >>> h.isel(crop=[0, 9, 18]).values.round(1).tolist()
+    [155.1, 0.0, -0.7]
     """
     compatibility = check_compatibility(compatibility)
     check_country("truth", truth, compatibility)
@@ -148,6 +171,13 @@ def crop_fields(
     See Also
     --------
     signed_field : crop by crop
+
+    Examples
+    --------
+    >>> from theory.flag_game import crop_compatibility, crop_fields
+    >>> fields = crop_fields(crop_compatibility("France", scale=1), "France", "Peru", bins=3)
+    >>> fields["field"].shape, float(fields["surely_truth"].round(3)), fields["probability"].values.round(3)
+    ((13, 19), 0.421, array([0.158, 0.421, 0.   ]))
     """
     field = signed_field(compatibility, truth, rival)
     values = field.values

@@ -45,6 +45,15 @@ class Flag:
     ------
     InputError
         If a value is not as described.
+
+    Examples
+    --------
+    >>> from theory.flag_game import Flag, draw
+    >>> draw(Flag("Nowhere", "horizontal", ("red", "white"), triangle="blue"), width=6, height=4)
+    array([[1, 0, 0, 0, 0, 0],
+           [1, 1, 0, 0, 0, 0],
+           [1, 1, 3, 3, 3, 3],
+           [1, 3, 3, 3, 3, 3]], dtype=uint8)
     """
 
     country: str
@@ -100,6 +109,12 @@ def flag_of(country: str, flags: Sequence[Flag] | None = None) -> Flag:
     See Also
     --------
     draw : its colours
+
+    Examples
+    --------
+    >>> from theory.flag_game import flag_of
+    >>> flag_of("France").stripes
+    ('blue', 'white', 'red')
     """
     pool = check_pool(FLAGS if flags is None else flags)
     for flag in pool:

@@ -38,6 +38,15 @@ def probe_counts(table: pd.DataFrame, truth: str, rival: str) -> xr.DataArray:
     See Also
     --------
     measured_compatibility : compatibilities from these counts
+
+    Examples
+    --------
+    >>> from theory.flag_game import probe_counts
+    >>> sizes = {"width": 6, "height": 4}
+    >>> answers = {"truth_count": [50, 20], "rival_count": [0, 30], "B_valid": 50}
+    >>> counts = probe_counts(pd.DataFrame({"left": [0, 9], "top": [0, 0]} | sizes | answers), "France", "Peru")
+    >>> counts.sel(country="Peru").values
+    array([ 0, 30])
     """
     missing = [column for column in COLUMNS if column not in table.columns]
     if missing:
@@ -106,6 +115,16 @@ def measured_compatibility(counts: xr.DataArray, pseudo_count: float = PSEUDO_CO
     --------
     crop_compatibility : of an ideal observer
     probe_counts : the counts
+
+    Examples
+    --------
+    Fifty answers to each of two crops.
+
+    >>> from theory.flag_game import measured_compatibility
+    >>> counts = xr.DataArray([[50, 0], [20, 30]], dims=("crop", "country"), coords={"country": ["France", "Peru"]})
+    >>> measured_compatibility(counts).values.round(3)
+    array([[0.99 , 0.01 ],
+           [0.402, 0.598]])
     """
     counts = check_counts(counts)
     real_number("pseudo_count", pseudo_count, least=0)

@@ -69,6 +69,17 @@ def compare_with_probe(
     See Also
     --------
     crop_compatibility : the ideal observer
+
+    Examples
+    --------
+    An agent calls a blue crop French, as an ideal observer does, but is too sure of a white one.
+
+    >>> from theory.flag_game import compare_with_probe, probe_counts
+    >>> crops = {"left": [0, 9], "top": [0, 0], "width": 6, "height": 4}
+    >>> answers = {"truth_count": [50, 48], "rival_count": [0, 2], "B_valid": 50}
+    >>> found = compare_with_probe(probe_counts(pd.DataFrame(crops | answers), "France", "Peru"), "France", scale=1)
+    >>> found["measured"].values, found["ideal"].values, found["departs"].values
+    (array([1.  , 0.96]), array([1. , 0.5]), array([False,  True]))
     """
     counts = check_counts(counts)
     check_country("truth", truth, counts)

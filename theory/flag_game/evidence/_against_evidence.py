@@ -56,6 +56,18 @@ def against_evidence(
     See Also
     --------
     forecast : measured runs
+
+    Examples
+    --------
+    The chance of a correct consensus among 4 and 8 agents, where a quarter or half of the evidence is for the rival.
+
+    >>> from theory.flag_game.evidence import against_evidence
+    >>> ends = ["correct_consensus", "correct_consensus", "polarization", "wrong_consensus"]
+    >>> runs = pd.DataFrame({"N": 4, "rival_count": [0, 100, 100, 200], "valid_count": 200, "outcome": ends})
+    >>> chances = against_evidence(runs, n_agents=[4, 8], evidence=[0.25, 0.5], models=["zealots"])
+    >>> chances["probability"].sel(model="zealots", endpoint="correct_consensus").values.round(2)
+    array([[0.4 , 0.23],
+           [0.39, 0.17]])
     """
     sizes = [whole_number("N", n, 2) for n in n_agents]
     shares = [real_number("evidence", e, least=0, most=1) for e in evidence]

@@ -62,6 +62,16 @@ def copying_endpoints(
     forecast : with anchored and bias fitted to runs
     phase_boundaries : infinitely many agents
     theory.flag_game.mechanism1.copying_law : zealots who don't vote
+
+    Examples
+    --------
+    Half of eight agents see the rival. If two in five never change, the group seldom agrees.
+
+    >>> from theory.flag_game.evidence import copying_endpoints
+    >>> copying_endpoints([1, 1, 1, 1, 0, 0, 0, 0], anchored=0.4).round(3)
+    array([0.198, 0.198, 0.604, 0.   ])
+    >>> copying_endpoints([1, 1, 1, 1, 0, 0, 0, 0], anchored=0.4, bias=1.0).round(3)
+    array([0.36 , 0.033, 0.607, 0.   ])
     """
     shares = np.asarray(rival_share, dtype=float)
     if shares.ndim != 1 or not ((shares >= 0) & (shares <= 1)).all():

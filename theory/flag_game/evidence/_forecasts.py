@@ -39,6 +39,16 @@ def predict(fitted: xr.Dataset, runs: Source | Runs, *, crops: str = "decided") 
     See Also
     --------
     forecast : several models at once
+
+    Examples
+    --------
+    >>> from theory.flag_game.evidence import fit, predict
+    >>> ends = ["correct_consensus", "correct_consensus", "polarization", "wrong_consensus"]
+    >>> runs = pd.DataFrame({"N": 4, "rival_count": [0, 100, 100, 200], "valid_count": 200, "outcome": ends})
+    >>> planned = pd.DataFrame({"N": [8], "rival_count": [100], "valid_count": [400]})
+    >>> found = predict(fit(runs, "zealots"), planned)["probability"].isel(model=0, run=0)
+    >>> found.to_series().round(2).to_dict()
+    {'correct_consensus': 0.39, 'wrong_consensus': 0.1, 'polarization': 0.43, 'fragmentation': 0.08}
     """
     expect(fitted, "flag_run_fit", "fitted")
     name = str(fitted.attrs["option_model"])
@@ -80,6 +90,15 @@ def forecast(
     --------
     cross_validate : each run by all others
     score : means with intervals
+
+    Examples
+    --------
+    >>> from theory.flag_game.evidence import forecast
+    >>> ends = ["correct_consensus", "correct_consensus", "polarization", "wrong_consensus"]
+    >>> runs = pd.DataFrame({"N": 4, "rival_count": [0, 100, 100, 200], "valid_count": 200, "outcome": ends})
+    >>> later = pd.DataFrame({"N": [4], "rival_count": [0], "valid_count": [200], "outcome": ["correct_consensus"]})
+    >>> forecast(runs, later, ["constant", "zealots"])["log_score"].isel(run=0).to_series().round(2).to_dict()
+    {'constant': -0.88, 'zealots': -0.31}
     """
     chosen, given = models_of(models), with_ends(read_runs(train, crops=crops), "train")
     tested = read_runs(test, crops=crops)
@@ -110,6 +129,15 @@ def cross_validate(runs: Source | Runs, models: Sequence[str] = MODELS, *, crops
     --------
     forecast : other runs
     score : means with intervals
+
+    Examples
+    --------
+    >>> from theory.flag_game.evidence import cross_validate
+    >>> ends = ["correct_consensus", "correct_consensus", "polarization", "wrong_consensus"]
+    >>> runs = pd.DataFrame({"N": 4, "rival_count": [0, 100, 100, 200], "valid_count": 200, "outcome": ends})
+    >>> cross_validate(runs, ["constant", "zealots"])["brier"].values.round(2)
+    array([[0.68, 0.68, 1.16, 1.16],
+           [0.13, 1.32, 1.14, 0.13]])
     """
     given = with_ends(read_runs(runs, crops=crops), "runs")
     if len(given) < 2:

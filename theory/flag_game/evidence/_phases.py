@@ -43,6 +43,16 @@ def phase_boundaries(anchored: float, bias: float = 0.0) -> xr.Dataset:
     --------
     copying_endpoints : a finite population
     against_evidence : with fitted parameters
+
+    Examples
+    --------
+    A bias towards the truth moves every boundary to more evidence for the rival.
+
+    >>> from theory.flag_game.evidence import phase_boundaries
+    >>> for bias in (0.0, 0.3):
+    ...     print(phase_boundaries(0.45, bias)["evidence"].values.round(2).tolist())
+    [0.15, 0.25, 0.75, 0.85]
+    [0.19, 0.31, 0.82, 0.9]
     """
     a, h = real_number("anchored", anchored, above=0, most=1), real_number("bias", bias)
     q_T, q_R = float(expit(h)), float(expit(-h))

@@ -30,6 +30,15 @@ class Runs:
         Shape (R,): N; the seed, -1 where there is none; the place in `ENDPOINTS`, -1 where it is not known.
     truth, rival
         For each run the numbers of answers (N,) of each agent; fractions of answers where pooled counts were split.
+
+    Examples
+    --------
+    Two runs of four agents, with 50 and 150 of 200 answers for the rival.
+
+    >>> from theory.flag_game.evidence import read_runs
+    >>> runs = read_runs(pd.DataFrame({"N": [4, 4], "rival_count": [50, 150], "valid_count": 200}))
+    >>> len(runs), runs.evidence.tolist(), runs.rival_sided(0).round(2).tolist()
+    (2, [0.25, 0.75], [0.99, 0.01, 0.01, 0.01])
     """
 
     n_agents: np.ndarray
@@ -87,6 +96,17 @@ def read_runs(table: Source | Runs, *, crops: str = "decided") -> Runs:
     See Also
     --------
     forecast : takes such a table
+
+    Examples
+    --------
+    Of 200 answers about the crops of four agents 75 name the rival.
+
+    >>> from theory.flag_game.evidence import read_runs
+    >>> table = pd.DataFrame({"N": [4], "rival_count": [75], "valid_count": [200]})
+    >>> for crops in ("decided", "alike"):
+    ...     print(read_runs(table, crops=crops).rival[0].tolist())
+    [50.0, 25.0, 0.0, 0.0]
+    [18.75, 18.75, 18.75, 18.75]
     """
     if isinstance(table, Runs):
         return table

@@ -42,6 +42,15 @@ def score(forecasts: xr.Dataset, *, level: float = 0.95, replicates: int = 2000,
     See Also
     --------
     cross_validate : leave one run out
+
+    Examples
+    --------
+    >>> from theory.flag_game.evidence import cross_validate, score
+    >>> ends = ["correct_consensus", "correct_consensus", "polarization", "wrong_consensus"]
+    >>> runs = pd.DataFrame({"N": 4, "rival_count": [0, 100, 100, 200], "valid_count": 200, "outcome": ends})
+    >>> scores = score(cross_validate(runs, ["constant", "zealots"]))
+    >>> scores["log_score"].to_series().round(2).to_dict()
+    {'constant': -1.75, 'zealots': -1.34}
     """
     expect(forecasts, "flag_run_forecast", "forecasts")
     check_level(level)

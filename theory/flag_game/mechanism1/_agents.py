@@ -25,7 +25,12 @@ INTERACTIONS_A_NUMBER = 64  # in the time in which a thread is taken to work on 
 
 
 class Ends(NamedTuple):
-    """How runs of one population size end; m and q at the end alone, or at the start and after every N interactions."""
+    """How runs of one population size end; m and q at the end alone, or at the start and after every N interactions.
+
+    See Also
+    --------
+    play : runs that end so
+    """
 
     truth_votes: np.ndarray  # (runs,), agents who vote for the truth; the others vote for the rival
     m: np.ndarray  # (runs, times), mean of s_i = tanh(β ℓ_i), [002] Eq. 8
@@ -42,7 +47,37 @@ def play(
 ) -> Ends:
     """`runs` runs among N agents; a run depends on (parameters, seed, N, its number) only, not on threads.
 
-    `report` is called with the number of runs done since its last call.
+    Arguments are not checked; `validation.flag_game.simulate` checks them and labels the result.
+
+    Parameters
+    ----------
+    parameters
+        Of the fields and of the coupling.
+    n_agents, runs
+        N ≥ 2, and the number of runs.
+    seed
+        Seed of all random numbers.
+    report
+        Called with the number of runs done since its last call.
+    trajectories
+        Whether `m` and `q` are kept at the start and after every N interactions.
+
+    Returns
+    -------
+    Ends
+
+    See Also
+    --------
+    validation.flag_game.simulate : the same runs, labelled
+
+    Examples
+    --------
+    The share of votes for the truth at the end, with the parameters of Appendix E.
+
+    >>> from theory.flag_game.mechanism1 import APPENDIX_E, play
+    >>> ends = play(APPENDIX_E, n_agents=16, runs=1000, seed=1)
+    >>> ends.truth_votes.shape, round(ends.truth_votes.mean().item() / 16, 1)
+    ((1000,), 0.6)
     """
     times = parameters.interactions_per_agent + 1 if trajectories else 1
     ends = Ends(np.empty((1, runs), np.int64), np.empty((1, runs, times)), np.empty((1, runs, times)))

@@ -36,6 +36,10 @@ class EndpointCounts(NamedTuple):
         Mean share of agents with the truth at the end, shape (K,); NaN where it was not measured.
     accuracy_interval
         Ends of its 95 % interval, shape (K, 2), if the source has them.
+
+    See Also
+    --------
+    read_counts : reads them
     """
 
     n_agents: np.ndarray
@@ -63,17 +67,39 @@ class EndpointCounts(NamedTuple):
 def read_counts(source: Source) -> EndpointCounts:
     """Measurements from a CSV file, a table or a Dataset with the same columns.
 
-    - `N` (in a Dataset also the coordinate `n_agents`), `seeds`, `correct_consensus_count`, `wrong_consensus_count`,
-      `polarization_count`, `fragmentation_count`. A Dataset may hold `endpoint_count` (n_agents, endpoint) instead of
-      the four counts, for one N or several, as from `accuracy` and `simulate` of `validation.flag_game`.
-    - Optional: `final_mean` with `final_standard_error`, or with the ends `final_ci_low` and `final_ci_high` of its
-      95 % interval; or `collective_accuracy` with `collective_accuracy_se`. An accuracy of NaN was not measured. It has
-      to be NaN if its error is 0 or NaN, as when all games end alike.
+    Parameters
+    ----------
+    source
+        The path of a CSV file, a DataFrame or a Dataset, with one row for each population size and the columns
+
+        - `N` (in a Dataset also the coordinate `n_agents`), `seeds`, `correct_consensus_count`,
+          `wrong_consensus_count`, `polarization_count`, `fragmentation_count`. A Dataset may hold `endpoint_count`
+          (n_agents, endpoint) instead of the four counts, for one N or several, as from `accuracy` and `simulate` of
+          `validation.flag_game`;
+        - optional: `final_mean` with `final_standard_error`, or with the ends `final_ci_low` and `final_ci_high` of its
+          95 % interval; or `collective_accuracy` with `collective_accuracy_se`. An accuracy of NaN was not measured. It
+          has to be NaN if its error is 0 or NaN, as when all games end alike.
+
+    Returns
+    -------
+    EndpointCounts
 
     Raises
     ------
     InputError
         If a column is missing, counts are above the trials, or a value is out of range.
+
+    See Also
+    --------
+    fit : takes the same tables
+
+    Examples
+    --------
+    >>> from theory.flag_game.mechanism1 import ENDPOINTS, read_counts
+    >>> ends = {f"{name}_count": [count] for name, count in zip(ENDPOINTS, (17, 12, 11, 0))}
+    >>> counts = read_counts(pd.DataFrame({"N": [4], "seeds": [40]} | ends))
+    >>> counts.sizes, counts.counts, counts.possible
+    ((4,), array([[17, 12, 11,  0]]), array([[ True,  True,  True, False]]))
     """
     table = _table(source)
     missing = [name for name in ("N", "seeds", *COUNT_COLUMNS) if name not in table.columns]

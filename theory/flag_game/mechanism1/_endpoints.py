@@ -31,7 +31,26 @@ def vote_bands(n_agents: int) -> VoteBands:
 
 
 def endpoints_of_votes(n_agents: int) -> np.ndarray:
-    """The class of each number of votes for the truth, 0 to N, as its place in ENDPOINTS; shape (N + 1,)."""
+    """The class of each number of votes for the truth, 0 to N, as its place in ENDPOINTS; shape (N + 1,).
+
+    A consensus has at least 85 % of the votes. A run without one is polarised if both labels have at least 25 %, else
+    fragmented: [002] §2.3.
+
+    Parameters
+    ----------
+    n_agents
+        N ≥ 2.
+
+    See Also
+    --------
+    read_counts : measured numbers of runs in these classes
+
+    Examples
+    --------
+    >>> from theory.flag_game.mechanism1 import ENDPOINTS, endpoints_of_votes
+    >>> [ENDPOINTS[place] for place in endpoints_of_votes(4)]
+    ['wrong_consensus', 'polarization', 'polarization', 'polarization', 'correct_consensus']
+    """
     votes = np.arange(n_agents + 1)
     bands = vote_bands(n_agents)
     classes = np.full(n_agents + 1, ENDPOINTS.index(FRAGMENTED))

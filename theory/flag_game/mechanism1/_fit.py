@@ -133,6 +133,17 @@ def fit(
     --------
     theory.flag_game.mechanism1.compare_models : comparison with simpler models
     validation.flag_game.simulate : runs with the result
+
+    Examples
+    --------
+    J alone, from the ends of 40 runs; the other parameters stay at those of Appendix E.
+
+    >>> from theory.flag_game.mechanism1 import ENDPOINTS, fit
+    >>> ends = {f"{name}_count": [count] for name, count in zip(ENDPOINTS, (17, 12, 11, 0))}
+    >>> counts = pd.DataFrame({"N": [4], "seeds": [40]} | ends)
+    >>> fitted = fit(counts, free=["J"], starts=0, runs=1000, bootstrap=0).sel(parameter="J")
+    >>> round(fitted["estimate"].item(), 1), fitted.attrs["determined"]
+    (1.9, '1.00 ln J')
     """
     measured = read_counts(counts)
     if not isinstance(start, Mechanism1):

@@ -64,6 +64,23 @@ def compare_models(
     See Also
     --------
     fit : all parameters
+
+    Examples
+    --------
+    The models and their numbers of free parameters. Without refits it is quick, and `aic` is NaN for most of them.
+
+    >>> from theory.flag_game.mechanism1 import ENDPOINTS, compare_models
+    >>> ends = {f"{name}_count": [count] for name, count in zip(ENDPOINTS, (17, 12, 11, 0))}
+    >>> table = compare_models(pd.DataFrame({"N": [4], "seeds": [40]} | ends), starts=0, runs=1000, bootstrap=0)
+    >>> for free, model in sorted(zip(table["free"], table["model"])):
+    ...     print(free, model)
+    0 Appendix E
+    3 J, beta, alpha; constant weights
+    3 J, beta, alpha; fields of Appendix E
+    3 copying with zealots
+    4 copying with zealots, 16 N
+    11 constant weights
+    14 all parameters
     """
     rows = []
     for name, (free, start) in tqdm(NESTED.items(), desc="models", disable=not progress, leave=False):

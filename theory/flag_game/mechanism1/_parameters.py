@@ -48,6 +48,23 @@ class Mechanism1:
         α, uptake, above 0 and at most 1.
     interactions_per_agent
         Interactions over N, a whole number.
+
+    Raises
+    ------
+    InputError
+        If a value is out of range.
+
+    Examples
+    --------
+    The rival's component has little weight in groups of four and most of it in large ones.
+
+    >>> from dataclasses import replace
+    >>> from theory.flag_game.mechanism1 import APPENDIX_E
+    >>> APPENDIX_E.weights([4, 128]).round(2)
+    array([[0.16, 0.02, 0.83],
+           [0.33, 0.59, 0.08]])
+    >>> replace(APPENDIX_E, scale_R=0.0).weights(4).round(2)
+    array([0.16, 0.59, 0.25])
     """
 
     weight_T: float

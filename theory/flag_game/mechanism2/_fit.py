@@ -107,6 +107,21 @@ def fit(
     --------
     memory_conflict_table : the table from probes
     memory_conflict_response : the fitted law
+
+    Examples
+    --------
+    Counts that the mechanism would give with α(1 - γ) = 0.6 give it back.
+
+    >>> from theory.flag_game.mechanism2 import fit, memory_conflict_response
+    >>> entries, law = np.arange(9), {"evidence": "strong", "relation": "incompatible", "leak": 0.05}
+    >>> counts = (1000 * memory_conflict_response(entries / 8, uptake=0.6, rewrite=0, **law)).round().astype(int)
+    >>> answers = ["private_evidence", "social_evidence", "other_private_compatible", "other_incompatible"]
+    >>> table = pd.DataFrame(counts, columns=[f"{answer}_count" for answer in answers]).assign(
+    ...     model="a model", m=1, private_evidence_strength="strong_private_evidence", n_trials=counts.sum(1),
+    ...     social_evidence_relation="incompatible", social_memory_entries=entries, target_memory_entries=8 - entries,
+    ... )
+    >>> fit(table)["literal"].values.round(2).tolist()
+    [[[0.6]]]
     """
     for name, value, least, most in (("similarity", similarity, 0, 1), ("compatible", compatible, 2, N_COUNTRIES - 1)):
         if value is not None:

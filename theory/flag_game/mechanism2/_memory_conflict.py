@@ -82,6 +82,17 @@ def memory_conflict_response(
     See Also
     --------
     fit : the parameters from a probe
+
+    Examples
+    --------
+    An agent takes up half of what it is told. It rewrites nothing, or it fits every report to what it sees.
+
+    >>> from theory.flag_game.mechanism2 import memory_conflict_response
+    >>> given = {"evidence": "strong", "relation": "incompatible", "uptake": 0.5, "leak": 0.1}
+    >>> memory_conflict_response(1.0, rewrite=0.0, **given).round(2)
+    array([0.61, 0.23, 0.  , 0.16])
+    >>> memory_conflict_response(1.0, rewrite=1.0, **given).round(2)
+    array([0.79, 0.01, 0.  , 0.2 ])
     """
     shares = {"social_share": social_share, "uptake": uptake, "rewrite": rewrite, "similarity": similarity}
     for name, value in (shares | {"leak": leak, "compatible": compatible}).items():

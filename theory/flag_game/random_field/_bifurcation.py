@@ -51,6 +51,15 @@ def bifurcation(fields: FieldLaw | ArrayLike, *, beta: float, max_J: float = 10.
     --------
     fixed_points : at one coupling
     pitchfork : where m = 0 becomes unstable
+
+    Examples
+    --------
+    Solutions on either side appear in folds, at couplings far below the pitchfork of m = 0.
+
+    >>> from theory.flag_game.random_field import bifurcation, bimodal_fields
+    >>> found = bifurcation(bimodal_fields(0.9), beta=2.0)
+    >>> found["fold_J"].values.round(3), float(found["pitchfork_J"].round(3)), found["pitchfork_kind"].item()
+    (array([1.559, 1.559]), 4.828, 'subcritical')
     """
     law = field_law(fields)
     real_number("beta", beta, above=0)
@@ -105,9 +114,31 @@ def pitchfork(fields: FieldLaw | ArrayLike, *, beta: float) -> tuple[float, str]
     symmetric, and J is inf if f'(0) underflows. β may be infinite for a law without single values: J = 1/(2 p(0)) with
     the density p of h.
 
+    Parameters
+    ----------
+    fields
+        Sampled fields, shape (N,), or a law of fields.
+    beta
+        β > 0.
+
+    Raises
+    ------
+    InputError
+        If an argument is out of range.
+
     See Also
     --------
     bifurcation : folds too
+
+    Examples
+    --------
+    Without fields it is the critical point of Curie and Weiss, βJ = 1.
+
+    >>> from theory.flag_game.random_field import bimodal_fields, pitchfork
+    >>> pitchfork(bimodal_fields(0.0), beta=2.0)
+    (0.5, 'supercritical')
+    >>> pitchfork(bimodal_fields(0.9), beta=2.0)[1]
+    'subcritical'
     """
     law = field_law(fields)
     check_beta(beta)

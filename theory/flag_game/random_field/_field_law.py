@@ -25,6 +25,20 @@ class FieldLaw:
     ----------
     weights, means, sds
         Shape (components,), array-like. Weights sum to 1; a component of sd 0 is a single value.
+
+    Raises
+    ------
+    InputError
+        If the shapes differ, the weights are no probabilities, or a number is out of range.
+
+    Examples
+    --------
+    Three agents in four favour the truth by a field near 1, the others the rival.
+
+    >>> from theory.flag_game.random_field import FieldLaw
+    >>> law = FieldLaw([0.75, 0.25], [1.0, -1.0], [0.2, 0.2])
+    >>> law.symmetric, law.response([0.0, 1.0], beta=2.0).round(3)
+    (False, array([0.476, 0.749]))
     """
 
     weights: np.ndarray
@@ -94,12 +108,59 @@ def numbers(name: str, values: object) -> np.ndarray:
 
 
 def normal_fields(mean: float, sd: float) -> FieldLaw:
-    """The law of normally distributed fields."""
+    """The law of normally distributed fields.
+
+    Parameters
+    ----------
+    mean, sd
+        Mean and standard deviation of h, in nats; sd ≥ 0.
+
+    Raises
+    ------
+    InputError
+        If a number is not finite, or sd is negative.
+
+    See Also
+    --------
+    fixed_points : agents with such fields
+
+    Examples
+    --------
+    The pitchfork at β → ∞ is at J = σ √(π/2).
+
+    >>> from theory.flag_game.random_field import normal_fields, pitchfork
+    >>> round(pitchfork(normal_fields(0.0, sd=1.0), beta=np.inf)[0], 6)
+    1.253314
+    """
     return FieldLaw(np.ones(1), numbers("mean", [mean]), numbers("sd", [sd]))
 
 
 def bimodal_fields(strength: float, truth_share: float = 0.5) -> FieldLaw:
-    """The law of fields +strength, with probability `truth_share`, or -strength."""
+    """The law of fields +strength, with probability `truth_share`, or -strength.
+
+    Parameters
+    ----------
+    strength
+        |h|, in nats.
+    truth_share
+        From 0 to 1.
+
+    Raises
+    ------
+    InputError
+        If the strength is not finite, or the share is no probability.
+
+    See Also
+    --------
+    fixed_points : agents with such fields
+
+    Examples
+    --------
+    >>> from theory.flag_game.random_field import bimodal_fields
+    >>> law = bimodal_fields(0.5, truth_share=0.8)
+    >>> law.means, law.weights.round(1)
+    (array([ 0.5, -0.5]), array([0.8, 0.2]))
+    """
     if not 0 <= truth_share <= 1:
         raise InputError(f"truth_share = {truth_share}: expected a probability")
     return FieldLaw(np.array([truth_share, 1 - truth_share]), strength * np.array([1.0, -1.0]), np.zeros(2))

@@ -43,6 +43,15 @@ def fixed_points(fields: FieldLaw | ArrayLike, *, J: float, beta: float) -> xr.D
     --------
     bifurcation : for all couplings
     phase_diagram : for samples of fields
+
+    Examples
+    --------
+    Without fields these are the solutions of m = tanh(βJ m).
+
+    >>> from theory.flag_game.random_field import bimodal_fields, fixed_points
+    >>> points = fixed_points(bimodal_fields(0.0), J=1.5, beta=1.0)
+    >>> points["stability"].values.tolist(), points["m"].values[[0, 2]].round(6)
+    (['stable', 'unstable', 'stable'], array([-0.85856,  0.85856]))
     """
     law = field_law(fields)
     check_coupling(J, beta)
