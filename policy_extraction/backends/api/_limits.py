@@ -22,7 +22,7 @@ class CostLimitError(ModelError):
 
     See Also
     --------
-    Limits : sets the limit
+    policy_extraction.Limits : sets the limit
 
     Examples
     --------

@@ -141,7 +141,7 @@ def bimodal_fields(strength: float, truth_share: float = 0.5) -> FieldLaw:
     Parameters
     ----------
     strength
-        |h|, in nats.
+        Size of h, in nats.
     truth_share
         From 0 to 1.
 

@@ -32,7 +32,7 @@ def fixed_points(fields: FieldLaw | ArrayLike, *, J: float, beta: float) -> xr.D
     Returns
     -------
     Dataset over `fixed_point`, by rising m: `m`, `q` = E tanh²(β(h + J m)) ([002] Eq. 8), `slope` = J f'(Jm) - 1,
-    `stability` (stable, unstable, marginal), `residual` = |f(Jm) - m|. attrs["completeness"] describes the search.
+    `stability` (stable, unstable, marginal), `residual` = ``|f(Jm) - m|``. attrs["completeness"] describes the search.
 
     Raises
     ------
