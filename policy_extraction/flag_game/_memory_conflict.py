@@ -80,14 +80,14 @@ def probe_memory_conflict(
 
     Examples
     --------
-    An agent that repeats the report that it read last, with 0 to 8 memories of the lure.
+    An agent that repeats the report that it read last, without and with 8 memories of the lure.
 
     >>> from policy_extraction.flag_game import StandIn, probe_memory_conflict
     >>> crop = theory.flag_game.png(np.zeros((1, 1, 3), np.uint8))
     >>> parrot = StandIn({crop: [0.9, 0.1]}, ("France", "Peru"), uptake=1.0, grounded=False)
     >>> found = probe_memory_conflict(parrot, crop, parrot.countries, target="France", lure="Peru", trials=20, seed=1)
-    >>> found["lure_count"].values
-    array([ 0,  1,  4, 11,  5, 16, 18, 19, 20])
+    >>> found["lure_count"].values[[0, -1]]
+    array([ 0, 20])
     """
     countries = tuple(countries)
     check_agent("agent", agent)

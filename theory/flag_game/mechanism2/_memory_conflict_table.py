@@ -46,17 +46,17 @@ def memory_conflict_table(probes: Sequence[xr.Dataset], compatibility: Sequence[
 
     Examples
     --------
-    An agent that answers as its last memory says, with 0 to 2 of 2 memories for the lure. Only France fits its crop.
+    An agent that answers as its last memory says, which names the target or the lure. Only France fits its crop.
 
     >>> from policy_extraction.flag_game import StandIn, probe_memory_conflict
     >>> from theory.flag_game.mechanism2 import memory_conflict_table
     >>> crop, p = theory.flag_game.png(np.zeros((1, 1, 3), np.uint8)), [1.0, 0.0]
     >>> agent = StandIn({crop: p}, ("France", "Peru"), uptake=1.0, grounded=False)
-    >>> options = {"target": "France", "lure": "Peru", "entries": 2, "trials": 10, "seed": 1}
+    >>> options = {"target": "France", "lure": "Peru", "entries": 1, "trials": 10, "seed": 1}
     >>> probe = probe_memory_conflict(agent, crop, agent.countries, **options)
     >>> table = memory_conflict_table([probe], [xr.DataArray(p, coords={"country": list(agent.countries)})])
     >>> table[["social_memory_entries", "private_evidence_count", "social_evidence_count"]].values.tolist()
-    [[0, 10, 0], [1, 4, 6], [2, 0, 10]]
+    [[0, 10, 0], [1, 0, 10]]
     """
     if not probes or len(probes) != len(compatibility):
         raise InputError(f"compatibility has {len(compatibility)} rows: expected {len(probes)}, one for each probe")
