@@ -2,6 +2,7 @@
 
 import os
 import sys
+from importlib.metadata import files
 from pathlib import Path
 
 import meanfield
@@ -10,6 +11,7 @@ DOCS = Path(__file__).parent
 sys.path.insert(0, str(DOCS / "_extensions"))
 # Pages and notebooks take published measurements from the folder beside the project, as the tests do.
 os.environ.setdefault("MEANFIELD_DATA", str(DOCS.parents[1] / "shared" / "data"))
+os.environ["PYTHONWARNINGS"] = "ignore:IProgress not found"  # tqdm would rather draw its bars with ipywidgets
 # Cells are run in other folders.
 os.environ["PYTHONPATH"] = os.pathsep.join([str(DOCS.parent), os.environ.get("PYTHONPATH", "")])
 
@@ -71,7 +73,10 @@ bibtex_reference_style = "author_year"
 
 html_theme = "pydata_sphinx_theme"
 html_title = "meanfield"
-html_static_path = ["_static"]
+# MathJax out of a package, so that pages show mathematics without a network
+MATHJAX = next(one for one in files("sphinx-mathjax-offline") if one.name == "tex-svg-full.js")
+html_static_path = ["_static", str(MATHJAX.locate())]
+mathjax_path = MATHJAX.name
 html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_theme_options = {
