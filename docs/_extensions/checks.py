@@ -45,13 +45,14 @@ def function_part(path: str, name: str) -> str:
 
 
 class Test(XRefRole):
-    """A reference whose target is a test as pytest names it."""
+    """A reference whose target is a test as pytest names it, and whose title is the name of its function."""
 
     def process_link(
         self, env: BuildEnvironment, refnode: nodes.Element, has_explicit_title: bool, title: str, target: str
     ) -> tuple[str, str]:
-        refnode["refdomain"], refnode["reftype"], refnode["refexplicit"] = "std", "ref", True
-        return title, label(*target.split("::"))
+        path, name = target.split("::")
+        refnode["refdomain"], refnode["reftype"] = "std", "keyword"  # a label whose title stays as it is
+        return name, label(path, name)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
