@@ -9,7 +9,7 @@ and κ² = ∫ pᵀD(x)p dt. Half of it is the action of Freidlin and Wentzell (
 these equations may have no solution. The path of least action then replaces it (`least_action_path`).
 
 The boundary-value problem is solved on [0, T], with p(T) ∝ the left eigenvector of the saddle's unstable direction and
-the dynamics after T linearised at the saddle. F has degree one, J(x)x = F(x), so a solution has d(p·x)/dt = -pᵀDp. From
+the dynamics after T linearised at the saddle. F has degree one, J(x)x = F(x), so a solution has d(p·x)/dt = pᵀDp. From
 p along any course near x follows the share p·x(t) = -∫_t pᵀDp of the unstable direction, and -p·x(0) = ∫ pᵀDp sets the
 strength. A sweep goes backwards for p, and forwards for x with p·x held at these values by a push along D(x)p, which
 vanishes as sweeps converge. It is stable however fast the saddle repels. Anderson's mixing finds its fixed point.

@@ -1,7 +1,7 @@
 """Mean and variance of the word share among N agents, to order 1/N.
 
 The composition of N agents has mean x + V/N and covariance C/N, up to 1/N² (Gast and Van Houdt, Proc. ACM Meas. Anal.
-Comput. Syst. 1, 17 (2017); van Kampen, ch. X):
+Comput. Syst. 1, 33 (2017); van Kampen, ch. X):
 
     dx/dt = F(x),   dC/dt = JC + CJᵀ + D - 2FFᵀ,   dV/dt = JV + ½F''[C] + b - JF.
 

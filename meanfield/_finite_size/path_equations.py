@@ -74,5 +74,5 @@ class PathEquations:
         return kernel.noise_slope(x, v, w, *self._policy)
 
     def work(self, x: Vector, p: Vector) -> float:
-        """pᵀDp, which is -(p·x)' of a solution."""
+        """pᵀDp, which is (p·x)' of a solution."""
         return float(p @ self.noise(x, p))
