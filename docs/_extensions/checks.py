@@ -35,13 +35,17 @@ def write(app: Sphinx, config: Config) -> None:
 
 
 def file_part(path: str, names: list[str]) -> str:
-    return "\n".join([f"## {path}", "", *(function_part(path, name) for name in names)])
+    head = [f"## {title(Path(path).stem)}", "", f"In `{path}`.", ""]
+    return "\n".join([*head, *(function_part(path, name) for name in names)])
 
 
 def function_part(path: str, name: str) -> str:
-    title = name.removeprefix("test_").replace("_", " ").capitalize()
     source = f"```{{literalinclude}} ../../{path}\n:pyobject: {name}\n```"
-    return f"({label(path, name)})=\n### {title}\n\n{source}\n"
+    return f"({label(path, name)})=\n### {title(name)}\n\n{source}\n"
+
+
+def title(name: str) -> str:
+    return name.removeprefix("test_").replace("_", " ").capitalize()
 
 
 class Test(XRefRole):
