@@ -152,6 +152,18 @@ def basins(
     --------
     fixed_points : the attractors themselves, and what separates them
     group_size_law : which of two attractors a finite group reaches
+
+    Examples
+    --------
+    >>> def follow(memory):  # says the word that it remembers most
+    ...     lead = sum(pair.count("A") - 1 for pair in memory)
+    ...     return 0.52 if lead == 0 else 0.995 if lead > 0 else 0.005
+    >>> policy = meanfield.make_policy(follow, ["A", "B"], memory_length=2)
+    >>> basins = meanfield.basins(policy)
+    >>> basins["convention"].values.tolist(), basins["fraction"].values.round(3)
+    (['A', 'B'], array([0.521, 0.479]))
+    >>> basins["separatrix"].values.round(3)  # with fewer agents than this who remember A only, B wins
+    array([0.479])
     """
     population = as_population(policy)
     if family not in FAMILIES:

@@ -94,6 +94,22 @@ def solve(
     finite_size : corrections for N agents
     validation.simulate : exact runs
     validation.compare : both, side by side
+
+    Examples
+    --------
+    >>> policy = meanfield.datasets.smollm2().sel(pair="his/her")
+    >>> solution = meanfield.solve(policy, times=[0, 2, 60])  # at the start, after 1 and after 30 rounds
+    >>> solution["word_share"].sel(word="his").values.round(3)
+    array([0.523, 0.539, 0.526])
+    >>> solution["outcome"].item(), solution["attractor"].item()
+    ('steady', 'mixed')
+
+    Other starts are a dim of the result:
+
+    >>> starts = xr.concat([meanfield.consensus(policy, word) for word in ("his", "her")], "start")
+    >>> meanfield.solve(policy, initial=starts, times=[0, 60])["word_share"].sel(word="his").values.round(3)
+    array([[0.825, 0.526],
+           [0.158, 0.526]])
     """
     for name, tolerance in (("rtol", rtol), ("atol", atol)):
         real_number(name, tolerance, above=0, below=1)

@@ -87,6 +87,20 @@ def group_size_law(
     validation.collective_bias : the law beside simulated runs
     finite_size : mean and variance over time
     sensitivity : which memories κ hangs on
+
+    Examples
+    --------
+    >>> def follow(memory):  # says the word that it remembers most
+    ...     lead = sum(pair.count("A") - 1 for pair in memory)
+    ...     return 0.52 if lead == 0 else 0.995 if lead > 0 else 0.005
+    >>> policy = meanfield.make_policy(follow, ["A", "B"], memory_length=2)
+    >>> law = meanfield.group_size_law(policy, n_agents=[10, 100, 1000])
+    >>> law["strong_word"].item(), law["kappa"].round(3).item()
+    ('A', 0.069)
+    >>> law["probability"].values.round(3)
+    array([0.587, 0.755, 0.986])
+    >>> law["n_critical"].round().item()
+    1131.0
     """
     policy = single_policy(policy)
     sizes = validate_sizes(n_agents)

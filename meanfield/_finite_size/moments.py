@@ -101,6 +101,15 @@ def finite_size(
     group_size_law : the chance that N agents end at the strong word
     validation.simulate : exact runs of N agents
     solve : the limit of many agents
+
+    Examples
+    --------
+    >>> policy = meanfield.datasets.smollm2().sel(pair="his/her")
+    >>> law = meanfield.finite_size(policy, n_agents=[10, 1000], times=[10.0]).sel(word="his", time=10)
+    >>> law["mean"].values.round(3)
+    array([0.528, 0.529])
+    >>> (law["variance"] ** 0.5).values.round(3)  # after five rounds
+    array([0.067, 0.007])
     """
     policy = single_policy(policy)
     equations, space = PathEquations(policy["q"].values, space_of(policy)), space_of(policy)

@@ -73,6 +73,16 @@ def sensitivity(policy: xr.Dataset, *, of: str, fixed_point: int | None = None, 
     See Also
     --------
     group_size_law, fixed_points, critical_mass : the quantities themselves
+
+    Examples
+    --------
+    >>> policy = meanfield.datasets.smollm2().sel(pair="his/her")
+    >>> change = meanfield.sensitivity(policy, of="word_share", fixed_point=0)
+    >>> round(change.attrs["value"], 3)
+    0.526
+    >>> top = change.isel(state=change["derivative"].argmax("state"))
+    >>> top["memory"].item(), top["derivative"].round(4).item()  # more "his" here makes most of it everywhere
+    ('his/his his/his his/his his/his his/his', 0.0028)
     """
     policy = single_policy(policy)
     space = space_of(policy)

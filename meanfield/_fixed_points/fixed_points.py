@@ -133,6 +133,28 @@ def fixed_points(
     spectrum : more eigenvalues, at any composition
     stability_table : fixed points and candidates of many policies
     basins : how much of the simplex leads to each
+
+    Examples
+    --------
+    >>> policy = meanfield.datasets.smollm2().sel(pair="his/her")
+    >>> points = meanfield.fixed_points(policy)
+    >>> points["word_share"].sel(word="his").values.round(3)
+    array([0.526])
+    >>> points["eigenvalue"].values.round(3), points["stability"].values.tolist()
+    (array([-0.183]), ['stable'])
+
+    With two conventions there is a saddle between them:
+
+    >>> def follow(memory):  # says the word that it remembers most
+    ...     lead = sum(pair.count("A") - 1 for pair in memory)
+    ...     return 0.52 if lead == 0 else 0.995 if lead > 0 else 0.005
+    >>> points = meanfield.fixed_points(meanfield.make_policy(follow, ["A", "B"], memory_length=2))
+    >>> points[["convention", "stability"]].to_dataframe()
+                convention stability pair
+    fixed_point
+    0                    A    stable  A/B
+    1                mixed  unstable  A/B
+    2                    B    stable  A/B
     """
     options = {"masses": masses, "initial": initial, "starts": starts, "seed": seed, "progress": progress or None}
     given = {name: value for name, value in options.items() if value is not None}

@@ -70,6 +70,13 @@ def spectrum(
     See Also
     --------
     fixed_points : with the leading eigenvalue of each
+
+    Examples
+    --------
+    >>> policy = meanfield.datasets.smollm2().sel(pair="his/her")
+    >>> composition = meanfield.fixed_points(policy)["composition"].isel(fixed_point=0)
+    >>> meanfield.spectrum(policy, composition, k=3)["eigenvalue"].values.round(3)
+    array([-0.183, -0.284, -0.302])
     """
     if isinstance(policy, ReactionModel):
         x = validate_composition(composition, policy)

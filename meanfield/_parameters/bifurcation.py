@@ -83,6 +83,17 @@ def bifurcation(
     --------
     critical_mass : the fold at which an old convention vanishes
     fixed_points : the equilibria of one population
+
+    Examples
+    --------
+    >>> def follow(memory):  # says the word that it remembers most
+    ...     lead = sum(pair.count("A") - 1 for pair in memory)
+    ...     return 0.52 if lead == 0 else 0.995 if lead > 0 else 0.005
+    >>> policy = meanfield.make_policy(follow, ["A", "B"], memory_length=2)
+    >>> diagram = meanfield.bifurcation(policy, word="B")
+    >>> folds = diagram.isel(point=diagram["fold"].values)
+    >>> folds["parameter"].values.round(3), folds["word_share"].sel(word="B").values.round(3)
+    (array([0.174]), array([0.308]))
     """
     given, population = population, as_population(population)
     real_number("spacing", spacing, above=0, below=1)

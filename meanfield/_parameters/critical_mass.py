@@ -90,6 +90,16 @@ def critical_mass(
     validation.naming_game.committed_minority : the same for N agents, by simulation
     bifurcation : all equilibria along the way
     theory.minimal_naming_game.critical_fraction : closed forms of the minimal naming game
+
+    Examples
+    --------
+    >>> def follow(memory):  # says the word that it remembers most
+    ...     lead = sum(pair.count("A") - 1 for pair in memory)
+    ...     return 0.52 if lead == 0 else 0.995 if lead > 0 else 0.005
+    >>> policy = meanfield.make_policy(follow, ["A", "B"], memory_length=2)
+    >>> mass = meanfield.critical_mass(policy, word="B")  # who say B whatever they remember, and end the habit of A
+    >>> mass["critical_mass"].round(3).item(), mass.attrs["transition"]
+    (0.174, 'fold')
     """
     given, population = population, as_population(population)
     word, line = parameter_line(population, parameter, word)

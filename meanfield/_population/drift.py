@@ -51,6 +51,15 @@ def drift(policy: xr.Dataset | Population, composition: xr.DataArray | np.ndarra
     --------
     solve : integrates it
     dense_tensor : the tensor behind it
+
+    Examples
+    --------
+    >>> policy = meanfield.make_policy(np.array([0.6, 0.9, 0.5, 0.5, 0.1]), ["A", "B"])
+    >>> meanfield.drift(policy, meanfield.empty_memories(policy)).values.round(2)  # empty, A/A, A/B, B/A, B/B
+    array([-1.  ,  0.36,  0.24,  0.24,  0.16])
+    >>> composition = meanfield.fixed_points(policy)["composition"].isel(fixed_point=0)
+    >>> abs(meanfield.drift(policy, composition)).max().item() < 1e-12
+    True
     """
     population = as_population(policy)
     slope = mixture_drift(validate_composition(composition, population), population.mixture, population.space)

@@ -35,6 +35,16 @@ class MemorySpace:
     ------
     InputError
         If a number is not whole or too small, or the space has 10^1000 states or more.
+
+    Examples
+    --------
+    >>> space = meanfield.MemorySpace(n_words=2, memory_length=5)
+    >>> space.n_states
+    1365
+    >>> space.memory(12)  # heard word 1 and then said it, too
+    ((0, 1), (1, 1))
+    >>> space.state([(0, 1), (1, 1)])
+    12
     """
 
     n_words: int

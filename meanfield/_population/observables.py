@@ -16,17 +16,39 @@ MIXED = "mixed"
 
 
 def success_rate(word_share: np.ndarray | xr.DataArray) -> np.ndarray | np.float64:
-    """Σ_w Q_w², the chance that two random agents say the same word; words on the last axis, or on the dim `word`."""
+    """Σ_w Q_w², the chance that two random agents say the same word; words on the last axis, or on the dim `word`.
+
+    Examples
+    --------
+    >>> meanfield.success_rate(np.array([[0.5, 0.5], [0.9, 0.1], [1.0, 0.0]])).round(3)
+    array([0.5 , 0.82, 1.  ])
+    """
     return (_words_last(word_share) ** 2).sum(-1)
 
 
 def entropy(word_share: np.ndarray | xr.DataArray) -> np.ndarray | np.float64:
-    """Entropy of what a random agent says, -Σ_w Q_w ln Q_w in nats; words on the last axis, or on the dim `word`."""
+    """Entropy of what a random agent says, -Σ_w Q_w ln Q_w in nats; words on the last axis, or on the dim `word`.
+
+    Examples
+    --------
+    >>> meanfield.entropy(np.array([[0.5, 0.5], [0.9, 0.1], [1.0, 0.0]])).round(3)
+    array([0.693, 0.325, 0.   ])
+    """
     return special.entr(np.clip(_words_last(word_share), 0.0, None)).sum(-1)
 
 
 def convention(word_share: np.ndarray | xr.DataArray, words: Sequence[str]) -> str:
-    """The word on which a population with this word share agrees (success rate at least 0.98), or 'mixed'."""
+    """The word on which a population with this word share agrees (success rate at least 0.98), or 'mixed'.
+
+    `word_share` has the shape (W,), in the order of `words`.
+
+    Examples
+    --------
+    >>> meanfield.convention(np.array([0.995, 0.005]), ["his", "her"])
+    'his'
+    >>> meanfield.convention(np.array([0.9, 0.1]), ["his", "her"])
+    'mixed'
+    """
     Q = _words_last(word_share)
     return words[int(np.argmax(Q))] if success_rate(Q) >= CONSENSUS_SUCCESS_RATE else MIXED
 

@@ -122,6 +122,10 @@ def _choice_probabilities(q: Any, words: Sequence[str]) -> np.ndarray:
 def load_policy(path: str | os.PathLike[str]) -> xr.Dataset:
     """Read and check a policy, or a stack of policies over (model, pair), from a NetCDF file.
 
+    Returns
+    -------
+    What `validate_policy` returns.
+
     Raises
     ------
     InputError
@@ -132,5 +136,14 @@ def load_policy(path: str | os.PathLike[str]) -> xr.Dataset:
     make_policy : from numbers
     datasets : published policies
     load : any result
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> policy = meanfield.datasets.smollm2().sel(pair="his/her")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = meanfield.save(policy, f"{folder}/policy.nc")
+    ...     meanfield.load_policy(path)["q"].sel(state=0).values.round(3)
+    array([0.523, 0.477])
     """
     return validate_policy(load(path), name=str(path))

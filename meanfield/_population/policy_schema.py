@@ -35,6 +35,13 @@ def validate_policy(policy: xr.Dataset, name: str = "policy") -> xr.Dataset:
     `xr.concat(policies, "pair", join="outer")` lays the words of all pairs side by side, each pair NaN at the words of
     the others; such a stack is accepted and returned with numbers along `word`.
 
+    Parameters
+    ----------
+    policy
+        One policy, or a stack over model and pair.
+    name
+        What error messages call it.
+
     Returns
     -------
     The policy with dims (model, pair, state, word), states and words in the order of their numbers.
@@ -47,6 +54,17 @@ def validate_policy(policy: xr.Dataset, name: str = "policy") -> xr.Dataset:
     See Also
     --------
     policy_extraction.check_policy : doubts about the measurement behind it
+
+    Examples
+    --------
+    >>> policy = meanfield.datasets.smollm2().sel(pair="his/her")
+    >>> meanfield.validate_policy(policy.isel(word=[1, 0])).equals(meanfield.validate_policy(policy))
+    True
+    >>> try:
+    ...     meanfield.validate_policy(policy.assign(q=0.5 * policy["q"]))
+    ... except meanfield.InputError as error:
+    ...     print(error)
+    policy.q[state=0] sums to 0.5 over the words: expected 1
     """
     if isinstance(policy, ReactionModel):
         raise InputError(f"{name} is a ReactionModel: only solve, fixed_points and spectrum take reaction models")

@@ -42,6 +42,22 @@ class Population:
     ------
     InputError
         If policies differ in words or memory length, or fractions are out of range or do not sum to 1.
+
+    Examples
+    --------
+    >>> policy = meanfield.datasets.smollm2().sel(pair="his/her")
+    >>> population = meanfield.Population(policy, committed={"her": 0.1})
+    >>> meanfield.fixed_points(population)["word_share"].sel(word="her").values.round(3)
+    array([0.523])
+
+    Two models in one population, the second of which prefers "her":
+
+    >>> other = meanfield.make_policy(lambda memory: 0.2, ["his", "her"], memory_length=5, model="other")
+    >>> mixed = meanfield.Population([policy, other], fractions=[0.7, 0.3])
+    >>> mixed
+    Population(0.7 SmolLM2-135M-Instruct + 0.3 other {his, her})
+    >>> meanfield.fixed_points(mixed)["word_share"].sel(word="her").values.round(3)
+    array([0.566])
     """
 
     def __init__(

@@ -80,6 +80,20 @@ class ReactionModel:
     ------
     InputError
         If an argument is not as described.
+
+    Examples
+    --------
+    An epidemic: a susceptible agent that meets an infected one becomes infected, and infected ones recover at the rate
+    0.5.
+
+    >>> infect, recover = np.array([[0.0, 1], [0, 1]]), np.array([[0.0, 0], [0.5, 0]])
+    >>> model = meanfield.ReactionModel(["S", "I"], [[1, 0]], [[0, 1]], [infect], None, recover)
+    >>> model.drift([0.9, 0.1]).round(3)
+    array([-0.04,  0.04])
+    >>> points = meanfield.fixed_points(model)
+    >>> points["composition"].values.round(3), points["stability"].values.tolist()
+    (array([[1. , 0. ],
+           [0.5, 0.5]]), ['unstable', 'stable'])
     """
 
     def __init__(
@@ -238,6 +252,17 @@ def reaction_protocol(model: ReactionModel) -> tuple[Float[np.ndarray, "states s
     See Also
     --------
     validation.reactions.simulate : plays it
+
+    Examples
+    --------
+    >>> infect, recover = np.array([[0.0, 1], [0, 1]]), np.array([[0.0, 0], [0.5, 0]])
+    >>> model = meanfield.ReactionModel(["S", "I"], [[1, 0]], [[0, 1]], [infect], None, recover)
+    >>> P, interactions = meanfield.reaction_protocol(model)
+    >>> interactions  # that an agent initiates per unit of time: one encounter, half a recovery
+    1.5
+    >>> P[0, 1].round(3)  # a susceptible agent meets an infected one
+    array([[0.   , 0.333],
+           [0.   , 0.667]])
     """
     P = model.tensor()
     total = model.spontaneous.sum(axis=1)

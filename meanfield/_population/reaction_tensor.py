@@ -69,6 +69,13 @@ def dense_tensor(policy: xr.Dataset) -> Float[np.ndarray, "states states states"
     ------
     InputError
         If the space has more than 400 states.
+
+    Examples
+    --------
+    >>> policy = meanfield.make_policy(np.array([0.6, 0.9, 0.5, 0.5, 0.1]), ["A", "B"])
+    >>> P = meanfield.dense_tensor(policy)
+    >>> P[:, 0, 0].round(2)  # two agents without memories meet: one then remembers nothing, A/A, A/B, B/A, B/B
+    array([0.  , 0.36, 0.24, 0.24, 0.16])
     """
     policy = single_policy(policy)
     space = space_of(policy)

@@ -32,6 +32,19 @@ def each_policy(policies: xr.Dataset | Iterable[xr.Dataset]) -> Iterator[xr.Data
 
     Each is a policy as `validate_policy` returns it, without the dims model and pair. Combinations of model and pair
     that are NaN throughout were never measured and are skipped.
+
+    Raises
+    ------
+    InputError
+        If a stack is not valid.
+
+    Examples
+    --------
+    >>> policies = meanfield.datasets.smollm2()
+    >>> for policy in meanfield.each_policy(policies.sel(pair=["his/her", "woman/man"])):
+    ...     print(policy["pair"].item(), policy["q"].sel(state=0).values.round(2))
+    his/her [0.52 0.48]
+    woman/man [0.03 0.97]
     """
     if isinstance(policies, Iterable) and not isinstance(policies, (str, xr.Dataset)):
         for stack in policies:
@@ -64,7 +77,13 @@ def name_of(policy: xr.Dataset) -> str:
 
 
 def words_of(policy: xr.Dataset) -> tuple[str, ...]:
-    """The words of a single policy, number 0 first."""
+    """The words of a single policy, number 0 first.
+
+    Examples
+    --------
+    >>> meanfield.words_of(meanfield.datasets.smollm2().sel(pair="his/her"))
+    ('his', 'her')
+    """
     labels = canonical_order(policy["word_label" if "word_label" in policy.coords else "word"], "policy")
     return tuple(str(w) for w in labels.values.ravel())
 

@@ -39,6 +39,18 @@ def write_stability_csv(table: xr.Dataset, path: str | os.PathLike[str]) -> Path
     See Also
     --------
     write_stability_latex : for a paper
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> table = meanfield.stability_table(meanfield.datasets.smollm2().sel(pair="his/her"))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = meanfield.write_stability_csv(table, f"{folder}/stability.csv")
+    ...     pd.read_csv(path)[["pair", "row", "word", "eigenvalue", "strong"]].round(3)
+          pair          row word  eigenvalue strong
+    0  his/her    candidate  his      -0.095  mixed
+    1  his/her    candidate  her      -0.044  mixed
+    2  his/her  fixed_point  his      -0.183  mixed
     """
     with whole_file(path) as temporary:
         stability_frame(table).to_csv(temporary, index=False)
@@ -46,7 +58,7 @@ def write_stability_csv(table: xr.Dataset, path: str | os.PathLike[str]) -> Path
 
 
 def write_stability_latex(table: xr.Dataset, path: str | os.PathLike[str]) -> Path:
-    """Write a stability table for LaTeX, with a caption and the label tab:stability, and return the path.
+    r"""Write a stability table for LaTeX, with a caption and the label tab:stability, and return the path.
 
     It needs the packages booktabs and, if it is longer than a page, longtable. As in [004] Table S1, eigenvalues have
     three decimals and the strong word is bold.
@@ -59,6 +71,16 @@ def write_stability_latex(table: xr.Dataset, path: str | os.PathLike[str]) -> Pa
     See Also
     --------
     write_stability_csv : for a program
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> table = meanfield.stability_table(meanfield.datasets.smollm2().sel(pair="his/her"))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     rows = meanfield.write_stability_latex(table, f"{folder}/stability.tex").read_text().splitlines()
+    >>> print(*(row for row in rows if row.startswith("candidate")), sep="\n")
+    candidate & his & $0.8255$ & $-0.095$ & $2 \cdot 10^{-1}$ & not fixed \\
+    candidate & her & $0.8420$ & $-0.044$ & $2 \cdot 10^{-1}$ & not fixed \\
     """
     with whole_file(path) as temporary:
         temporary.write_text(stability_latex(table), encoding="utf-8")

@@ -21,6 +21,20 @@ def stability_report(table: xr.Dataset) -> Table:
     --------
     stability_table : makes the table
     write_stability_csv, write_stability_latex : as files
+
+    Examples
+    --------
+    >>> from rich.console import Console
+    >>> table = meanfield.stability_table(meanfield.datasets.smollm2().sel(pair="his/her"))
+    >>> Console(width=80).print(meanfield.stability_report(table))
+                       Candidates [π]^2H and true fixed points
+                                          share         λ   residual
+     ────────────────────────────────────────────────────────────────────────────
+      SmolLM2-135M-Instruct {his, her}                                 → mixed
+       candidate       his               0.8255   -0.0952      2e-01   not fixed
+       candidate       her               0.8420    -0.044      2e-01   not fixed
+       mixed point     his               0.5256    -0.183      ...   stable
+           λ per unit of time, half a round; residual: 1 - q of a candidate
     """
     report = Table(
         title="Candidates \\[π]^2H and true fixed points",
@@ -75,6 +89,14 @@ def describe_stability(table: xr.Dataset) -> list[str]:
     See Also
     --------
     stability_report : all numbers
+
+    Examples
+    --------
+    >>> table = meanfield.stability_table(meanfield.datasets.smollm2().sel(pair="his/her"))
+    >>> for part in meanfield.describe_stability(table)[0].split("; "):
+    ...     print(part)
+    SmolLM2-135M-Instruct {his, her}: a large population ends in a mixed state, without a convention
+    the only fixed point has 'his' at a share of 0.526.
     """
     frame = table.to_dataframe()
     return [_sentence(rows) for _, rows in frame.groupby("policy")]

@@ -84,6 +84,20 @@ def stability_table(
     stability_report : on a terminal
     describe_stability : in sentences
     write_stability_csv, write_stability_latex : as files
+
+    Examples
+    --------
+    >>> policies = meanfield.datasets.smollm2().sel(pair=["his/her", "woman/man"])
+    >>> table = meanfield.stability_table(policies).to_dataframe()
+    >>> table[["pair", "row", "word", "word_share", "eigenvalue", "residual", "strong"]].round(3)
+                pair          row   word  word_share  eigenvalue  residual strong
+    entry
+    0        his/her    candidate    his       0.825      -0.095     0.175  mixed
+    1        his/her    candidate    her       0.842      -0.044     0.158  mixed
+    2        his/her  fixed_point    his       0.526      -0.183     0.000  mixed
+    3      woman/man    candidate  woman       0.149      -0.332     0.851    man
+    4      woman/man    candidate    man       1.000      -0.311     0.000    man
+    5      woman/man  fixed_point    man       1.000      -0.311     0.000    man
     """
     unknown = [name for name in criteria if name not in CRITERIA]
     if unknown or isinstance(criteria, str):

@@ -9,6 +9,12 @@ from platformdirs import user_cache_path
 
 
 def cache_folder() -> Path:
-    """The folder in the environment variable MEANFIELD_CACHE, else the user's cache folder for meanfield."""
+    """The folder in the environment variable MEANFIELD_CACHE, else the user's cache folder for meanfield.
+
+    Examples
+    --------
+    >>> meanfield.cache_folder()  # doctest: +SKIP
+    PosixPath('/home/ada/.cache/meanfield')
+    """
     chosen = os.environ.get("MEANFIELD_CACHE")
     return Path(chosen).expanduser() if chosen else user_cache_path("meanfield")

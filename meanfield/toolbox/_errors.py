@@ -6,7 +6,16 @@ LONGEST_MESSAGE = 1500  # characters; a value that came from a file can be of an
 
 
 class MeanfieldError(Exception):
-    """What this package raises on purpose; the message is one line."""
+    """What this package raises on purpose; the message is one line.
+
+    Examples
+    --------
+    >>> try:
+    ...     meanfield.load("no such file.nc")
+    ... except meanfield.MeanfieldError as error:
+    ...     print(f"{type(error).__name__}: {error}")
+    InputError: path = no such file.nc: there is no such file
+    """
 
     def __init__(self, message: object = "") -> None:
         line = " ".join(str(message).splitlines())
@@ -15,7 +24,16 @@ class MeanfieldError(Exception):
 
 
 class InputError(MeanfieldError, ValueError):
-    """Change the call: the message names the argument, its value and what was expected."""
+    """Change the call: the message names the argument, its value and what was expected.
+
+    Examples
+    --------
+    >>> try:
+    ...     meanfield.MemorySpace(n_words=1, memory_length=5)
+    ... except meanfield.InputError as error:
+    ...     print(error)
+    n_words = 1: expected a whole number of at least 2
+    """
 
 
 class ModelError(MeanfieldError, RuntimeError):
@@ -37,6 +55,14 @@ class ConvergenceError(MeanfieldError, RuntimeError):
     ----------
     best
         The best result so far, of the kind that the call returns, or what it was being computed from; None without one.
+
+    Examples
+    --------
+    >>> try:
+    ...     raise meanfield.ConvergenceError("the law is known up to 1e-3 only", best=0.526)
+    ... except meanfield.ConvergenceError as error:
+    ...     print(f"{error}: {error.best}")
+    the law is known up to 1e-3 only: 0.526
     """
 
     def __init__(self, message: object = "", best: object = None) -> None:

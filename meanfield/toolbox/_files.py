@@ -60,6 +60,15 @@ def save(dataset: xr.Dataset, path: str | os.PathLike[str], encoding: dict[str, 
     See Also
     --------
     load : the other way
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> solution = meanfield.solve(meanfield.datasets.smollm2().sel(pair="his/her"))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = meanfield.save(solution, f"{folder}/solution.nc")
+    ...     meanfield.load(path).attrs["kind"]
+    'solution'
     """
     with whole_file(path) as temporary:
         # An encoding that came from another file would cut longer strings to the length that they had there.
@@ -90,6 +99,15 @@ def load(path: str | os.PathLike[str]) -> xr.Dataset:
     --------
     load_policy : with the checks of a policy
     save : the other way
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> solution = meanfield.solve(meanfield.datasets.smollm2().sel(pair="his/her"))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = meanfield.save(solution, f"{folder}/solution.nc")
+    ...     meanfield.load(path).equals(solution)
+    True
     """
     path = Path(path)
     if not path.is_file():

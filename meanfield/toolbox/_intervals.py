@@ -21,6 +21,12 @@ def wilson_interval(successes: Numbers, trials: Numbers, level: float) -> tuple[
     ------
     InputError
         If there are more successes than trials or fewer than 0, or `level` is out of range.
+
+    Examples
+    --------
+    >>> low, high = validation.comparison.wilson_interval(np.array([0, 30, 60]), 60, 0.95)
+    >>> low.round(3), high.round(3)
+    (array([0.   , 0.377, 0.94 ]), array([0.06 , 0.623, 1.   ]))
     """
     if ((np.asarray(successes) < 0) | (np.asarray(successes) > np.asarray(trials))).any():  # NaN is unknown
         raise InputError(f"successes = {successes}: expected numbers from 0 to trials = {trials}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 import re
 import subprocess
 import sys
@@ -15,7 +14,6 @@ import pytest
 import xarray as xr
 
 import meanfield
-import theory
 from _paths import ROOT
 from _policies import random_policy
 from meanfield import InputError
@@ -151,26 +149,6 @@ def test_the_page_of_plots_lists_all_views():
 
 
 EXAMPLES = meanfield.plot.__doc__.partition("Examples\n")[2]
-
-
-@pytest.fixture
-def slow_results(monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
-    """Small ones of the results that the examples take as known; figures may be many."""
-    monkeypatch.setitem(plt.rcParams, "figure.max_open_warning", 0)
-    ends = {"correct_consensus": 6, "wrong_consensus": 4, "polarization": 10, "fragmentation": 0}
-    counts = pd.DataFrame({"N": [4, 8], "seeds": 20} | {f"{end}_count": number for end, number in ends.items()})
-    test = {"quantity": "winner", "verdict": "agrees", "observed": 0.9, "predicted": 0.8, "low": 0.7, "high": 1.0}
-    table = pd.DataFrame([test])
-    table.attrs |= {"kind": "real_populations", "level": 0.99}
-    fit = theory.fit_mechanism1(counts, free=["J"], starts=0, runs=1000, bootstrap=0)
-    return {"fit": fit, "table": table}
-
-
-@pytest.mark.slow
-def test_the_examples_run(slow_results: dict[str, object]):
-    finder, runner = doctest.DocTestFinder(recurse=False), doctest.DocTestRunner()
-    (found,) = finder.find(meanfield.plot, "plot", module=False, globs=slow_results)
-    assert runner.run(found).failed == 0
 
 
 def test_the_examples_have_functions_that_exist_and_a_line_for_each_family():

@@ -1,8 +1,6 @@
 """The policy schema: what it refuses, and that files keep everything."""
 
-import doctest
 import hashlib
-import importlib
 
 import h5py
 import numpy as np
@@ -245,10 +243,6 @@ def test_functions_of_three_words_return_all_probabilities():
     )
     full = policy["q"][meanfield.MemorySpace(3, 2).state([(0, 1), (1, 2)])]
     assert full.sel(word="c") == 1 and full.sum() == 1
-
-
-def test_the_example_of_the_docstring_runs():
-    assert doctest.testmod(importlib.import_module("meanfield._population.policy")) == (0, 7)
 
 
 def test_rows_of_float32_are_divided_by_their_sums():
