@@ -77,6 +77,11 @@ class RealPopulations(NamedTuple):
         file does not say it.
     skipped
         What was not read: `file`, `run` ('' for all of the file) and `reason`.
+
+    See Also
+    --------
+    from_events : makes it from a log, with an example
+    ai_norms : reads the published runs
     """
 
     choice_counts: pd.DataFrame

@@ -128,6 +128,16 @@ def flag_game(table: str, path: str | os.PathLike[str] | None = None) -> pd.Data
     See Also
     --------
     theory.fit_mechanism1 : takes the tables of endpoints
+
+    Examples
+    --------
+    >>> flags = meanfield.datasets.flag_game("flag_pool")
+    >>> flags[flags["triangle"] != ""]
+               country orientation                       stripes triangle
+    24         Bahamas  horizontal  light_blue yellow light_blue    black
+    25  Czech Republic  horizontal                     white red     blue
+    26       Palestine  horizontal             black white green      red
+    27           Sudan  horizontal               red white black    green
     """
     if table not in TABLES:
         raise InputError(f"table = {table!r}: expected one of {', '.join(TABLES)}")

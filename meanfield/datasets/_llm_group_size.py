@@ -67,6 +67,12 @@ def llm_group_size(path: str | os.PathLike[str] | None = None) -> xr.Dataset:
     See Also
     --------
     smollm2 : policies that need no download
+
+    Examples
+    --------
+    >>> policies = meanfield.datasets.llm_group_size()  # doctest: +SKIP
+    >>> policies["q"].sel(model="gpt-4o", pair="woman/man", state=0).values.round(3)  # doctest: +SKIP
+    array([0.501, 0.499])
     """
     found = find_local("llm_group_size", NAME, path) or download(NAME, URL, SHA256)
     tables = _read(found)

@@ -28,6 +28,15 @@ def smollm2() -> xr.Dataset:
     See Also
     --------
     llm_group_size : published policies of larger models
+
+    Examples
+    --------
+    >>> policies = meanfield.datasets.smollm2()
+    >>> dict(policies["q"].sizes)
+    {'pair': 11, 'state': 1365, 'word': 2}
+    >>> policy = policies.sel(pair="his/her").set_index(word="word_label")
+    >>> policy["q"].sel(word="his", state=0).round(3).item()
+    0.523
     """
     with as_file(files("meanfield.datasets") / FILE) as path:
         gallery = load(path)
