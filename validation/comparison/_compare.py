@@ -75,6 +75,19 @@ def compare(
     --------
     validation.comparison.comparison_table : the verdicts in words
     validation.comparison.compare_ensembles : two simulations
+
+    Examples
+    --------
+    >>> def follow(memory):  # says the word that it remembers most
+    ...     lead = sum(pair.count("A") - 1 for pair in memory)
+    ...     return 0.6 if lead == 0 else 0.995 if lead > 0 else 0.005
+    >>> policy = meanfield.make_policy(follow, ["A", "B"], memory_length=2)
+    >>> runs = validation.simulate(policy, n_agents=[10, 1000], runs=200, seed=1, max_rounds=15, record_rounds=15)
+    >>> comparison = validation.compare(meanfield.solve(policy), runs)
+    >>> comparison["error"].values.round(3)
+    array([0.125, 0.   ])
+    >>> comparison["trajectory_agrees"].values  # ten agents are no large population: some groups agree on B
+    array([False,  True])
     """
     solution, simulation = _validate(solution, simulation, time_per_round, level, theory_error)
     theory = _word_share_at(solution, time_per_round * simulation["round"].values)

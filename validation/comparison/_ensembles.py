@@ -46,6 +46,20 @@ def compare_ensembles(first: xr.Dataset, second: xr.Dataset, *, level: float = 0
     See Also
     --------
     compare : a simulation and the rate equation
+
+    Examples
+    --------
+    >>> def follow(memory):  # says the word that it remembers most
+    ...     lead = sum(pair.count("A") - 1 for pair in memory)
+    ...     return 0.52 if lead == 0 else 0.995 if lead > 0 else 0.005
+    >>> policy = meanfield.make_policy(follow, ["A", "B"], memory_length=2)
+    >>> other = meanfield.make_policy(lambda memory: 0.7 if not memory else follow(memory), ["A", "B"], memory_length=2)
+    >>> first, again = (validation.simulate(policy, n_agents=[10, 50], runs=500, seed=seed) for seed in (1, 2))
+    >>> validation.comparison.compare_ensembles(first, again)["agrees"].values
+    array([ True,  True])
+    >>> second = validation.simulate(other, n_agents=[10, 50], runs=500, seed=3)
+    >>> validation.comparison.compare_ensembles(first, second)["agrees"].values
+    array([False, False])
     """
     first, second = ensembles("first", first), ensembles("second", second)
     words = [str(word) for word in first["word_label"].values]

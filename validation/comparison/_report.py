@@ -19,6 +19,25 @@ def comparison_table(comparison: xr.Dataset) -> Table:
     ------
     InputError
         If `comparison` is not a result of `compare`.
+
+    Examples
+    --------
+    >>> from rich.console import Console
+    >>> policy = meanfield.datasets.smollm2().sel(pair="his/her")
+    >>> runs = validation.simulate(policy, n_agents=[20, 2000], runs=200, seed=1, max_rounds=15, record_rounds=15)
+    >>> table = validation.comparison.comparison_table(validation.compare(meanfield.solve(policy), runs))
+    >>> Console(width=80).print(table)
+       Simulation against mean field: SmolLM2-135M-Instruct {his, her}, 200 runs
+    ┏━━━━━━━┳━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━┳━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━┓
+    ┃       ┃                                  ┃ runs that end as predicted: no    ┃
+    ┃     N ┃ word share (99 % band)           ┃ consensus                         ┃
+    ┡━━━━━━━╇━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━╇━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━┩
+    │    20 │ follows theory over 15 rounds    │ most: 1.000 (0.968 to 1.000)      │
+    │       │ (off by at most 0.009)           │                                   │
+    │ 2,000 │ follows theory over 15 rounds    │ most: 1.000 (0.968 to 1.000)      │
+    │       │ (off by at most 0.00092)         │                                   │
+    └───────┴──────────────────────────────────┴───────────────────────────────────┘
+     for N → ∞ simulation agrees with theory (off by at most 0.00084, band ±0.0022)
     """
     expect(comparison, "comparison", "comparison")
     comparison = canonical_order(comparison, "comparison").transpose(..., "n_agents", "word", "bound")

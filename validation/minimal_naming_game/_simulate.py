@@ -101,6 +101,21 @@ def simulate(
     See Also
     --------
     theory.minimal_naming_game.fixed_points : the limit of many agents
+
+    Examples
+    --------
+    >>> from validation.minimal_naming_game import simulate
+    >>> runs = simulate(1000, runs=20, seed=1, max_rounds=100)
+    >>> runs["consensus_word"].to_series().value_counts().to_dict(), runs["consensus_round"].mean().round(1).item()
+    ({'A': 12, 'B': 8}, 24.7)
+
+    Committed agents against a consensus on B; in an infinite population it takes 9.8 %:
+
+    >>> for number in (80, 120):
+    ...     runs = simulate(1000, committed={0: number}, initial=[0, 1000 - number], runs=20, seed=1, max_rounds=300)
+    ...     print((runs["consensus_word"] == "A").mean().item())
+    0.0
+    1.0
     """
     n_agents = whole_number("n_agents", n_agents, 2, LARGEST_IN_BATCHES)
     n_words = whole_number("n_words", n_words, 1, MOST_WORDS)

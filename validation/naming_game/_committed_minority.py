@@ -96,6 +96,20 @@ def committed_minority(
     --------
     meanfield.critical_mass : the limit of many agents
     consensus_stability : without committed agents
+
+    Examples
+    --------
+    >>> def follow(memory):  # says the word that it remembers most
+    ...     lead = sum(pair.count("A") - 1 for pair in memory)
+    ...     return 0.52 if lead == 0 else 0.995 if lead > 0 else 0.005
+    >>> policy = meanfield.make_policy(follow, ["A", "B"], memory_length=2)
+    >>> flips = validation.naming_game.committed_minority(
+    ...     policy, n_agents=30, committed_word="B", numbers=[0, 2, 4, 6], runs=100, seed=1, rounds=60
+    ... )
+    >>> flips["flipped"].values
+    array([0.  , 0.  , 0.09, 0.98])
+    >>> flips["smallest"].item(), flips["mean_field"].round(1).item()
+    (6.0, 5.2)
     """
     policy = single_policy(policy)
     word = word_index(policy, committed_word)
@@ -163,6 +177,15 @@ def consensus_stability(
     See Also
     --------
     committed_minority : with committed agents
+
+    Examples
+    --------
+    >>> policy = meanfield.datasets.smollm2().sel(pair="woman/man")
+    >>> for word in ("man", "woman"):
+    ...     kept = validation.naming_game.consensus_stability(policy, word, n_agents=20, runs=100, rounds=15, seed=1)
+    ...     print(word, kept["held"].values, kept["moved"].values)
+    man [1.] [0.]
+    woman [0.] [1.]
     """
     policy = single_policy(policy)
     word_index(policy, word)

@@ -26,6 +26,18 @@ class Convention:
     ------
     InputError
         If a number is out of range.
+
+    Examples
+    --------
+    >>> nearly = validation.naming_game.Convention(0.9)
+    >>> nearly.successes_needed(24)  # of 72
+    65
+    >>> policy = meanfield.make_policy(lambda memory: 0.97, ["A", "B"], memory_length=1)
+    >>> for convention in ("004", nearly):
+    ...     runs = validation.simulate(policy, n_agents=24, runs=100, seed=1, max_rounds=20, convention=convention)
+    ...     print(runs["consensus_word"].notnull().mean().item())
+    0.57
+    1.0
     """
 
     success_rate: float

@@ -44,6 +44,21 @@ class ExactPopulation:
         Q[word], shape (configurations, W): the word of a random agent, committed agents included.
     transition, success
         Sparse (from, to): probabilities of one interaction, and their part in which both say the same word.
+
+    Examples
+    --------
+    Four agents who keep to a convention once all remember it:
+
+    >>> policy = meanfield.make_policy(np.array([0.6, 1, 0.5, 0.5, 0]), ["A", "B"])
+    >>> exact = validation.naming_game.exact_population(policy, 4)
+    >>> len(exact.counts)  # configurations
+    43
+    >>> ends = exact.absorption()
+    >>> ends[["word", "probability", "mean_rounds_given"]].to_dataframe().round(3)
+                 word  probability  mean_rounds_given
+    closed_class
+    0               B          0.4              3.941
+    1               A          0.6              3.085
     """
 
     population: Population
@@ -190,6 +205,16 @@ def exact_population(
     See Also
     --------
     simulate : groups too large for the chain
+
+    Examples
+    --------
+    >>> policy = meanfield.make_policy(np.array([0.6, 0.9, 0.5, 0.5, 0.1]), ["A", "B"])
+    >>> exact = validation.naming_game.exact_population(policy, 6)
+    >>> exact.moments(rounds=[1, 10])["mean"].sel(word="A").values.round(3)
+    array([0.566, 0.502])
+    >>> runs = validation.simulate(policy, n_agents=6, runs=10_000, seed=1, max_rounds=10, record_rounds=10)
+    >>> runs["word_share"].sel(word="A", round=[1, 10]).mean("run").values.round(3)
+    array([[0.566, 0.501]])
     """
     population, n_agents = as_population(policy), whole_number("n_agents", n_agents, 2, LARGEST_COUNT)
     most = whole_number("max_configurations", max_configurations, 1)

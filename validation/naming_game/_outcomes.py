@@ -75,6 +75,23 @@ def consensus_times(
     See Also
     --------
     simulate : the runs
+
+    Examples
+    --------
+    >>> def follow(memory):  # says the word that it remembers most
+    ...     lead = sum(pair.count("A") - 1 for pair in memory)
+    ...     return 0.52 if lead == 0 else 0.995 if lead > 0 else 0.005
+    >>> policy = meanfield.make_policy(follow, ["A", "B"], memory_length=2)
+    >>> runs = validation.simulate(policy, n_agents=[10, 100], runs=1000, seed=1)
+    >>> times = validation.naming_game.consensus_times(runs, quantiles=[0.5])
+    >>> times["wins"].to_dataframe()["wins"].unstack()
+    word        A    B
+    n_agents
+    10        600  400
+    100       741  259
+    >>> times["quantiles"].squeeze().values  # the median round
+    array([[ 7.,  7.],
+           [11., 13.]])
     """
     simulation = ensembles("simulation", simulation)
     bin_width = whole_number("bin_width", bin_width, 1)
@@ -137,6 +154,14 @@ def simulated_bias(simulation: xr.Dataset, *, level: float = 0.99) -> xr.Dataset
     See Also
     --------
     collective_bias : for a set of policies, with the prediction
+
+    Examples
+    --------
+    >>> policy = meanfield.datasets.smollm2().sel(pair="woman/man")
+    >>> runs = validation.simulate(policy, n_agents=[10, 50], runs=200, seed=1)
+    >>> bias = validation.naming_game.simulated_bias(runs)
+    >>> bias["strong_word"].item(), bias["simulated"].values
+    ('man', array([[1., 1.]]))
     """
     simulation = ensembles("simulation", simulation)
     words = [str(word) for word in simulation["word_label"].values]
@@ -206,6 +231,17 @@ def critical_size_from_simulation(bias: xr.Dataset, *, level: float = 0.99) -> x
     See Also
     --------
     meanfield.group_size_law : N_c from theory
+
+    Examples
+    --------
+    >>> def follow(memory):  # says the word that it remembers most
+    ...     lead = sum(pair.count("A") - 1 for pair in memory)
+    ...     return 0.6 if lead == 0 else 0.995 if lead > 0 else 0.005
+    >>> policy = meanfield.make_policy(follow, ["A", "B"], memory_length=2)
+    >>> bias = validation.collective_bias(policy, n_agents=[10, 20, 40, 80], runs=2000, seed=1)
+    >>> size = validation.naming_game.critical_size_from_simulation(bias, level=0.95)
+    >>> size["n_below"].item(), size["n_critical"].item(), size["n_predicted"].round().item()
+    (20.0, 40.0, 22.0)
     """
     expect(bias, "collective_bias", "bias")
     real_number("level", level, above=0.5, below=1)

@@ -123,6 +123,14 @@ def simulate(
     sweep : many policies and sizes, resumable
     validation.naming_game.exact_population : the whole law of a small group
     validation.compare : beside the rate equation
+
+    Examples
+    --------
+    >>> policy = meanfield.datasets.smollm2().sel(pair="his/her")
+    >>> runs = validation.simulate(policy, n_agents=[10, 1000], runs=100, seed=1, max_rounds=30, record_rounds=30)
+    >>> his = runs["word_share"].sel(word="his", round=30)
+    >>> his.mean("run").values.round(2), his.std("run").values.round(2)  # large groups are alike
+    (array([0.53, 0.53]), array([0.06, 0.01]))
     """
     lazy = policy if isinstance(policy, LazyPolicy) else None
     population = lazy or as_population(policy)

@@ -110,6 +110,16 @@ def sweep(
     --------
     validation.naming_game.open_sweep : reads the finished combinations
     simulate : one policy
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> policies = meanfield.datasets.smollm2().sel(pair=["his/her", "woman/man"])
+    >>> with tempfile.TemporaryDirectory() as store:
+    ...     found = validation.sweep(policies, store, n_agents=[10, 20], runs=50, max_rounds=20)
+    ...     found["consensus_word"].notnull().mean("run").squeeze().values.round(2)  # by pair and size
+    array([[0., 0.],
+           [1., 1.]])
     """
     plan = _plan(policies, n_agents, runs, seeds, committed)
     plan = plan._replace(options={"initial": initial, "convention": convention, "max_rounds": max_rounds})
@@ -145,6 +155,16 @@ def open_sweep(store: str | os.PathLike[str]) -> xr.Dataset:
     See Also
     --------
     sweep : writes it
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> policies = meanfield.datasets.smollm2().sel(pair=["his/her", "woman/man"])
+    >>> with tempfile.TemporaryDirectory() as store:
+    ...     swept = validation.sweep(policies, store, n_agents=10, runs=50, max_rounds=20)
+    ...     found = validation.naming_game.open_sweep(store)
+    ...     found["pair"].values.tolist(), bool(found["done"].all())
+    (['his/her', 'woman/man'], True)
     """
     if not (Path(store) / "zarr.json").exists():
         raise InputError(f"store = {os.fspath(store)}: expected a folder that a sweep has written")

@@ -37,6 +37,13 @@ class Transition(NamedTuple):
 
     `marked` interactions are counted by round. A plain tuple of the first two, three or four fields does as well, and
     so does an `Interaction` from `theory.minimal_naming_game.interactions`.
+
+    Examples
+    --------
+    >>> spread = validation.reactions.Transition(("S", "I"), ("I", "I"), probability=0.5)
+    >>> runs = validation.reactions.simulate([spread], {"S": 99, "I": 1}, runs=5, seed=1, max_rounds=50)
+    >>> runs["final_count"].sel(state="I").values
+    array([100, 100, 100, 100, 100])
     """
 
     before: tuple[Hashable, Hashable]
@@ -110,6 +117,16 @@ def simulate(
     --------
     meanfield.reaction_protocol : the protocol of a reaction model
     validation.simulate : the naming game, faster
+
+    Examples
+    --------
+    An approximate majority: opponents become undecided, the undecided follow whom they meet.
+
+    >>> rules = [(("A", "B"), ("A", "-")), (("B", "A"), ("B", "-")), (("A", "-"), ("A", "A")), (("B", "-"), ("B", "B"))]
+    >>> options = {"runs": 200, "seed": 1, "max_rounds": 100, "absorbing": {"A wins": ["A"], "B wins": ["B"]}}
+    >>> runs = validation.reactions.simulate(rules, {"A": 55, "B": 45, "-": 0}, **options)
+    >>> (runs["absorbed_group"] == "A wins").mean().item(), runs["absorbed_round"].median().round(1).item()
+    (0.865, 12.6)
     """
     states, start = _start(counts)
     groups = _groups(absorbing, states)
