@@ -37,6 +37,15 @@ def sample_crops(
     ------
     InputError
         If an argument is out of range.
+
+    Examples
+    --------
+    >>> crops, truth = validation.flag_game.sample_crops(100, 8, seed=1)
+    >>> dict(crops.sizes), truth[0]
+    ({'run': 100, 'agent': 8, 'country': 28}, 'Italy')
+    >>> own = crops.sel(country=xr.DataArray(truth, dims="run"))
+    >>> own.mean().round(2).item()  # what one crop says for the truth
+    0.46
     """
     runs, n_agents = whole_number("runs", runs, 1), whole_number("n_agents", n_agents, 2)
     rng = np.random.default_rng(whole_number("seed", seed, 0, LARGEST_SEED))
@@ -105,6 +114,13 @@ def predict_composition(
     See Also
     --------
     compare_composition : beside the measured sweep
+
+    Examples
+    --------
+    >>> models = {"GPT-4o": 0.02, "GPT-5.4": 0.22}
+    >>> teams = validation.flag_game.predict_composition(models, uptake=[0.9], n_agents=2, runs=300, seed=1)
+    >>> teams["collective_accuracy"].values.round(2)  # with none, one and two agents that are GPT-5.4
+    array([[0.74, 0.71, 0.68]])
     """
     if len(rewrite) != 2:
         raise InputError(f"rewrite = {rewrite!r}: expected two models and their γ")
@@ -158,6 +174,17 @@ def compare_composition(prediction: xr.Dataset, measured: str | os.PathLike[str]
     See Also
     --------
     predict_composition : the prediction
+
+    Examples
+    --------
+    >>> from validation.flag_game import compare_composition, predict_composition
+    >>> models = {"GPT-4o": 0.02, "GPT-5.4": 0.22}
+    >>> prediction = predict_composition(models, uptake=[0.5], n_agents=2, runs=100, seed=1)
+    >>> measured = pd.DataFrame({"alpha": 0.5, "gpt54_count": [0, 1, 2], "n_trials": 10})
+    >>> measured = measured.assign(initial_accuracy_mean=0.4, final_accuracy_mean=[0.55, 0.6, 0.2])
+    >>> comparison = compare_composition(prediction, measured)
+    >>> comparison["z"].values.round(1)  # the made-up team of two GPT-5.4 does worse than predicted
+    array([[-0.5, -0.1, -2.7]])
     """
     expect(prediction, "team_composition", "prediction")
     second = list(prediction.attrs["models"])[1]

@@ -62,6 +62,15 @@ def endpoints(
     See Also
     --------
     accuracy : of a whole ensemble
+
+    Examples
+    --------
+    >>> answers = [["Peru"] * 5, ["Peru", "Peru", "Chad", "Chad", "Mali"], ["Peru", "Chad", "Mali", "Italy", "Austria"]]
+    >>> ends = validation.flag_game.endpoints(np.array(answers), "Peru")
+    >>> ends["endpoint"].values.tolist()
+    ['correct_consensus', 'polarization', 'fragmentation']
+    >>> ends["correct"].values  # of the vote, with even chances where answers are level
+    array([1. , 0.5, 0.2])
     """
     if not 0.5 < consensus <= 1:
         raise InputError(f"consensus = {consensus}: expected a share above 0.5, at most 1")
@@ -138,6 +147,16 @@ def accuracy(
     See Also
     --------
     endpoints : run by run
+
+    Examples
+    --------
+    >>> answers = np.array([["Peru"] * 4, ["Peru", "Peru", "Austria", "Austria"]])  # of four agents in two runs
+    >>> final = np.array([["Peru"] * 4, ["Austria"] * 4])
+    >>> found = validation.flag_game.accuracy(answers, final, "Peru")
+    >>> found[["initial_accuracy", "collective_accuracy", "social_uplift"]].to_array().values
+    array([ 0.75,  0.5 , -0.25])
+    >>> found["endpoint_count"].to_series().to_dict()
+    {'correct_consensus': 1, 'wrong_consensus': 1, 'polarization': 0, 'fragmentation': 0}
     """
     check_level(level)
     if isinstance(initial, xr.Dataset):

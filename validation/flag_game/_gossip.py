@@ -123,6 +123,16 @@ def simulate_gossip(
     --------
     accuracy : endpoints and accuracies of these runs
     policy_extraction.flag_game.play : by language models
+
+    Examples
+    --------
+    In each of 200 games eight agents see a crop of a flag each, and exchange what they believe:
+
+    >>> crops, truth = validation.flag_game.sample_crops(200, 8, seed=1)
+    >>> game = validation.flag_game.simulate_gossip(crops, runs=200, seed=1, uptake=0.5, truth=truth)
+    >>> found = validation.flag_game.accuracy(game)
+    >>> found["initial_accuracy"].round(2).item(), found["collective_accuracy"].round(2).item()
+    (0.5, 0.84)
     """
     rows, countries = compatibility_rows("compatibility", compatibility)
     runs = whole_number("runs", runs, 1)

@@ -72,6 +72,15 @@ def simulate(
     --------
     compare : beside measured endpoints
     theory.fit_mechanism1 : parameters from endpoints
+
+    Examples
+    --------
+    >>> runs = validation.flag_game.simulate(n_agents=[4, 64], runs=1000, seed=1)
+    >>> runs["endpoint_fraction"].to_series().unstack().round(2)
+    endpoint  correct_consensus  wrong_consensus  polarization  fragmentation
+    n_agents
+    4                      0.43             0.37          0.20            0.0
+    64                     0.19             0.16          0.45            0.2
     """
     if not isinstance(parameters, Mechanism1):
         raise InputError(f"parameters = {parameters!r}: expected a Mechanism1")
@@ -157,6 +166,22 @@ def compare(
     --------
     simulate : the runs
     theory.fit_mechanism1 : parameters from the measurement
+
+    Examples
+    --------
+    Forty published runs of eight agents, beside the parameters of the paper:
+
+    >>> measured = pd.DataFrame({"N": [8], "seeds": 40, "correct_consensus_count": 17, "wrong_consensus_count": 3})
+    >>> measured = measured.assign(polarization_count=20, fragmentation_count=0)
+    >>> comparison = validation.flag_game.compare(measured, runs=1000, seed=1).sel(n_agents=8, drop=True)
+    >>> comparison[["measured", "simulated", "inside"]].to_dataframe().round(2)
+                       measured  simulated  inside
+    quantity
+    correct_consensus      0.42       0.42     1.0
+    wrong_consensus        0.08       0.31     0.0
+    polarization           0.50       0.28     0.0
+    fragmentation          0.00       0.00     1.0
+    accuracy                NaN       0.55     NaN
     """
     data = read_counts(measured)
     simulated = simulate(parameters, n_agents=data.sizes, runs=runs, seed=seed, level=level, progress=progress)

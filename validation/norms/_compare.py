@@ -66,6 +66,16 @@ def compare(
     See Also
     --------
     theory.norms.emergence : the theory
+
+    Examples
+    --------
+    >>> runs = validation.norms.simulate("smoking", n_agents=[10, 100], runs=50, seed=1, days=0.2)
+    >>> curves = theory.norms.emergence(["smoking"], times=runs["time"].values)
+    >>> comparison = validation.norms.compare(curves, runs)
+    >>> comparison["trajectory_agrees"].values
+    array([False,  True])
+    >>> comparison["error"].values.round(4)
+    array([0.0115, 0.    ])
     """
     simulation = norm_simulation("simulation", simulation)
     check_level(level)

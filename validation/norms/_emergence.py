@@ -81,6 +81,13 @@ def simulate(
     --------
     simulate_society : agents who decide for themselves
     theory.norms.emergence : the limit of many agents
+
+    Examples
+    --------
+    >>> runs = validation.norms.simulate("tipping", n_agents=[10, 1000], runs=50, seed=1, days=1)
+    >>> accepted = runs["accepted"].sel(standard="for").isel(time=-1)  # shares that hold the norm after a day
+    >>> accepted.mean("run").values.round(2), accepted.std("run").values.round(2)
+    (array([0.7 , 0.93]), array([0.42, 0.01]))
     """
     one = behaviour_of(behaviour)
     operations = default_operations() if operations is None else operations
@@ -124,6 +131,15 @@ def average(simulation: xr.Dataset) -> xr.Dataset:
     See Also
     --------
     simulate : the runs
+
+    Examples
+    --------
+    >>> runs = validation.norms.simulate("tipping", n_agents=100, runs=50, seed=1, days=0.5)
+    >>> mean = validation.norms.average(runs)
+    >>> mean["accepted"].sel(standard="for").isel(time=-1).values.round(2)
+    array([0.81])
+    >>> mean["accepted_standard_error"].sel(standard="for").isel(time=-1).values.round(2)
+    array([0.02])
     """
     simulation = norm_simulation("simulation", simulation)
     if simulation.sizes["run"] < 2:

@@ -60,6 +60,14 @@ class TableOperations:
     ------
     InputError
         If the table is incomplete or out of range, there is no such behaviour, or two standards have the same text.
+
+    Examples
+    --------
+    >>> rates = theory.norms.NormRates(encounters_per_day=20, plans_per_day=6)
+    >>> decide = validation.norms.TableOperations(behaviours=["tipping"], rates=rates)
+    >>> society = validation.norms.simulate_society(decide, behaviours=["tipping"], encounters=100, seed=1)
+    >>> society["accepted"].isel(event=[0, -1]).sel(behaviour="tipping", standard="for").values
+    array([0.2, 0.6])
     """
 
     def __init__(

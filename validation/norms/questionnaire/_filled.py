@@ -16,6 +16,10 @@ BEST = 7
 def read_evaluation(path: str | os.PathLike[str]) -> Form:
     """Read a form that was filled in, and check it as a whole.
 
+    Returns
+    -------
+    The form, as `evaluation_form` describes it, with a score for each item.
+
     Raises
     ------
     InputError
@@ -25,6 +29,17 @@ def read_evaluation(path: str | os.PathLike[str]) -> Form:
     See Also
     --------
     questionnaire_scores : the scores
+
+    Examples
+    --------
+    >>> import json, pathlib, tempfile
+    >>> records = [{"operation": "decide_to_talk", "agent": "Sam Moore", "inputs": "loud guests", "output": "yes"}]
+    >>> form = json.dumps(validation.norms.evaluation_form(records, "Sam Moore", seed=1))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "sam.json")
+    ...     _ = path.write_text(form.replace("null", "6"))  # a person gives 6 of 7
+    ...     validation.norms.read_evaluation(path)["tasks"][1]["questions"][1]["items"]
+    [{'input': 'loud guests', 'output': 'yes', 'score': 6}]
     """
     try:
         form = json.loads(Path(path).read_text(encoding="utf-8"))

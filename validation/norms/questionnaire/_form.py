@@ -68,6 +68,16 @@ def evaluation_form(
     See Also
     --------
     read_evaluation : reads it when it is filled in
+
+    Examples
+    --------
+    >>> records = [{"operation": "decide_to_talk", "agent": "Sam Moore", "inputs": "loud guests", "output": "yes"}]
+    >>> form = validation.norms.evaluation_form(records, "Sam Moore", seed=1)
+    >>> question = form["tasks"][1]["questions"][1]
+    >>> print(question["text"].partition("?")[0])
+    Is it right to talk, or not to talk, to whom it finds in conflict with its norms
+    >>> question["items"]
+    [{'input': 'loud guests', 'output': 'yes', 'score': None}]
     """
     per_question = whole_number("per_question", per_question, 1)
     rng = np.random.default_rng(whole_number("seed", seed, 0, LARGEST_SEED))

@@ -41,6 +41,16 @@ def questionnaire_scores(forms: Iterable[Form]) -> xr.Dataset:
     See Also
     --------
     read_evaluation : reads the forms
+
+    Examples
+    --------
+    >>> records = [{"operation": "decide_to_talk", "agent": "Sam Moore", "inputs": "loud guests", "output": "yes"}]
+    >>> forms = [validation.norms.evaluation_form(records, "Sam Moore", seed=1) for person in range(2)]
+    >>> for form, score in zip(forms, (6, 7)):
+    ...     form["tasks"][1]["questions"][1]["items"][0]["score"] = score
+    >>> scores = validation.norms.questionnaire_scores(forms).sel(task="Sender")
+    >>> scores["score"].item(), scores["standard_error"].item()
+    (6.5, 0.5)
     """
     each = [filled_scores(form, f"forms[{k}]") for k, form in enumerate(forms)]
     if not each:

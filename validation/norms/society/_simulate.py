@@ -111,6 +111,17 @@ def simulate_society(
     --------
     simulate : with given operation probabilities
     policy_extraction.norms.NormOperations : decisions by a language model
+
+    Examples
+    --------
+    >>> decide = validation.norms.TableOperations()
+    >>> society = validation.norms.simulate_society(decide, encounters=300, seed=1)
+    >>> accepted = society["accepted"].sel(standard="for").isel(event=[0, -1])
+    >>> accepted.to_series().unstack("behaviour")
+    behaviour  smoking  noise  tipping
+    event
+    0              0.3    0.3      0.2
+    301            0.8    0.9      0.7
     """
     agents = agents_of(agents)
     chosen, rates, key = _society(operations, agents, behaviours, rates, n_created)
