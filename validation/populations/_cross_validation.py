@@ -68,6 +68,21 @@ def cross_validate(
     --------
     choice_scores : single choices instead of outcomes
     report : a line a population
+
+    Examples
+    --------
+    Twenty runs of six agents who say A in four of five cases, whatever they remember:
+
+    >>> rng = np.random.default_rng(1)
+    >>> table = pd.DataFrame({"run": np.repeat(range(20), 40), "step": np.tile(range(40), 20)})
+    >>> table[["agent", "partner"]] = [rng.permutation(6)[:2] for _ in range(800)]
+    >>> table[["said", "heard"]] = np.where(rng.random((800, 2)) < 0.8, "A", "B")
+    >>> real = meanfield.datasets.from_events(table, memory_length=1)
+    >>> tests = validation.populations.cross_validate(real, draws=5, runs=40)
+    >>> tests[["fold", "known_choices", "quantity", "observed", "predicted", "verdict"]].round(2)
+         fold  known_choices quantity  observed  predicted verdict
+    0  1 of 2            800   winner       1.0        1.0  agrees
+    1  2 of 2            800   winner       1.0        1.0  agrees
     """
     folds, seed = check_by(by, folds), whole_number("seed", seed, 0, LARGEST_SEED)
     draws, runs = whole_number("draws", draws, 1), whole_number("runs", runs, 1)
@@ -137,6 +152,24 @@ def choice_scores(
     See Also
     --------
     cross_validate : outcomes of runs
+
+    Examples
+    --------
+    Eight runs of six agents who say A in seven of ten cases, whatever they remember:
+
+    >>> rng = np.random.default_rng(1)
+    >>> table = pd.DataFrame({"run": np.repeat(range(8), 40), "step": np.tile(range(40), 8)})
+    >>> table[["agent", "partner"]] = [rng.permutation(6)[:2] for _ in range(320)]
+    >>> table[["said", "heard"]] = np.where(rng.random((320, 2)) < 0.7, "A", "B")
+    >>> real = meanfield.datasets.from_events(table, memory_length=1)
+    >>> scores = validation.populations.choice_scores(real)
+    >>> scores[["law", "choices", "log_likelihood"]].round(2)  # memories of words tell nothing here
+                        law  choices  log_likelihood
+    0                policy      640           -0.60
+    1  constant frequencies      640           -0.60
+    2      last interaction      640           -0.60
+    3   minimal naming game      640           -0.67
+    4              majority      640           -0.67
     """
     folds, seed = check_by(by, folds), whole_number("seed", seed, 0, LARGEST_SEED)
     check_level(level)

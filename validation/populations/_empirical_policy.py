@@ -65,6 +65,16 @@ def empirical_policy(counts: pd.DataFrame, *, words: Sequence[str] | None = None
     --------
     sample_policies : its posterior
     meanfield.make_policy : from known probabilities
+
+    Examples
+    --------
+    Choices of agents who remember one interaction:
+
+    >>> counts = pd.DataFrame({"state": ["", "", "A,A", "B,B"], "choice": list("ABAB"), "count": [12, 8, 30, 5]})
+    >>> counts = counts.assign(model="m", options="A_B", memory_length=1)
+    >>> policy = validation.populations.empirical_policy(counts)
+    >>> [policy["q"].sel(word="A").values.round(2), policy["observed"].values]  # nothing, A,A, A,B, B,A, B,B
+    [array([0.59, 1.  , 0.57, 0.57, 0.02]), array([20, 30,  0,  0,  5])]
     """
     one, options = single_table(counts, words)
     space = tabulable_space(len(options), int(one["memory_length"].iloc[0]))
@@ -101,6 +111,10 @@ def sample_policies(policy: xr.Dataset, n: int, seed: int) -> list[xr.Dataset]:
     seed
         0 to 2^63 - 1. The first 10 of 100 are the 10.
 
+    Returns
+    -------
+    `n` policies with `q` (state, word), each row drawn from Dir(alpha).
+
     Raises
     ------
     InputError
@@ -109,6 +123,14 @@ def sample_policies(policy: xr.Dataset, n: int, seed: int) -> list[xr.Dataset]:
     See Also
     --------
     empirical_policy : makes the posterior
+
+    Examples
+    --------
+    >>> counts = pd.DataFrame({"state": ["", "", "A,A", "B,B"], "choice": list("ABAB"), "count": [12, 8, 30, 5]})
+    >>> policy = validation.populations.empirical_policy(counts.assign(model="m", options="A_B", memory_length=1))
+    >>> draws = xr.concat(validation.populations.sample_policies(policy, 50, seed=1), "draw")
+    >>> (draws["q"].sel(word="A").std("draw") > 0.2).values  # unknown: memories that nobody had
+    array([False, False,  True,  True, False])
     """
     policy = single_policy(expect(policy, "empirical_policy", "policy"))
     n, seed = whole_number("n", n, 1), whole_number("seed", seed, 0, LARGEST_SEED)

@@ -45,6 +45,15 @@ def individual_bias(counts: pd.DataFrame) -> pd.DataFrame:
     See Also
     --------
     microscopic_bias : the first interactions
+
+    Examples
+    --------
+    >>> counts = pd.DataFrame({"options": ["A_B"] * 2 + ["C_D"] * 2, "choice": list("ABCD"), "count": [65, 35, 52, 48]})
+    >>> bias = validation.populations.individual_bias(counts.assign(model="m", memory_length=5, state=""))
+    >>> bias[["options", "favourite", "share", "p_value", "unbiased"]].round(3)
+      options favourite  share  p_value  unbiased
+    0     A_B         A   0.65    0.004     False
+    1     C_D         C   0.52    0.764      True
     """
     check_columns("counts", counts)
     rows = []
@@ -101,6 +110,20 @@ def microscopic_bias(counts: pd.DataFrame, strong: str, *, interactions: int = 3
     See Also
     --------
     individual_bias : before any interaction
+
+    Examples
+    --------
+    >>> counts = pd.DataFrame({"state": ["", "", "A,A", "A,B", "A,B", "B,A", "B,B"], "choice": list("ABAABAB")})
+    >>> counts = counts.assign(model="m", options="A_B", memory_length=1, count=[60, 40, 30, 10, 14, 24, 16])
+    >>> table = validation.populations.microscopic_bias(counts, "A", interactions=2)
+    >>> table[["interaction", "memory", "choices", "share"]].round(2)
+       interaction memory  choices  share
+    0            1             100   0.60
+    1            2    A,A       30   1.00
+    2            2    A,B       24   0.42
+    3            2    B,A       24   1.00
+    4            2    B,B       16   0.00
+    5            2    all       94   0.70
     """
     policy = empirical_policy(counts)
     words = words_of(policy)

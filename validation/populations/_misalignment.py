@@ -43,6 +43,15 @@ def neutrality(policies: xr.Dataset | Iterable[xr.Dataset]) -> xr.Dataset:
     See Also
     --------
     misalignment : beside collective bias
+
+    Examples
+    --------
+    >>> first = validation.populations.neutrality(meanfield.datasets.smollm2().sel(pair=["gay/straight", "woman/man"]))
+    >>> first[["distance", "neutral"]].to_dataframe().round(3)
+                  distance  neutral                  model
+    pair
+    gay/straight     0.040    False  SmolLM2-135M-Instruct
+    woman/man        0.409    False  SmolLM2-135M-Instruct
     """
     singles = list(each_policy(policies))
     if not singles:
@@ -105,6 +114,19 @@ def misalignment(policies: xr.Dataset | Iterable[xr.Dataset], bias: xr.Dataset) 
     --------
     neutrality : individual bias alone
     validation.collective_bias : collective bias alone
+
+    Examples
+    --------
+    Agents say either word at first, and tend to A when they are torn:
+
+    >>> def follow(memory):
+    ...     lead = sum(pair.count("A") - 1 for pair in memory)
+    ...     return 0.5 if not memory else 0.6 if lead == 0 else 0.995 if lead > 0 else 0.005
+    >>> policy = meanfield.make_policy(follow, ["A", "B"], memory_length=2)
+    >>> bias = validation.collective_bias(policy, n_agents=[10, 100], runs=500, seed=1)
+    >>> found = validation.populations.misalignment(policy, bias)
+    >>> found["individual"].values, found["collective"].values.round(2), found["type"].values.tolist()
+    (array([0.5]), array([[0.74, 0.98]]), [['induced', 'induced']])
     """
     expect(bias, "collective_bias", "bias")
     bias = canonical_order(bias, "bias").transpose("pair", "n_agents", ..., "word")

@@ -80,6 +80,24 @@ def mixture(
     See Also
     --------
     one_policy : whether one suffices
+
+    Examples
+    --------
+    Twelve runs of agents who say A in nine of ten cases, and eight of agents who say B as often:
+
+    >>> rng = np.random.default_rng(1)
+    >>> table = pd.DataFrame({"run": np.repeat(range(20), 40), "step": np.tile(range(40), 20)})
+    >>> table[["agent", "partner"]] = [rng.permutation(6)[:2] for _ in range(800)]
+    >>> chance = np.where(table[["run"]] < 12, 0.9, 0.1)
+    >>> table[["said", "heard"]] = np.where(rng.random((800, 2)) < chance, "A", "B")
+    >>> found = validation.populations.mixture(meanfield.datasets.from_events(table, memory_length=1))
+    >>> found.numbers[["components", "gain", "chosen"]].round()
+       components   gain  chosen
+    0           1    0.0   False
+    1           2  179.0    True
+    2           3  175.0   False
+    >>> found.runs["component"].tolist()
+    [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1]
     """
     period = None if period is None else whole_number("period", period, 1)
     most, seed = whole_number("most", most, 1, MOST), whole_number("seed", seed, 0, LARGEST_SEED)

@@ -108,6 +108,22 @@ def one_policy(
     --------
     sharpness : of each run and experiment, with intervals
     mixture : several policies, where one is rejected
+
+    Examples
+    --------
+    Four runs of agents who say A in nine of ten cases, and four of agents who say B as often:
+
+    >>> rng = np.random.default_rng(1)
+    >>> table = pd.DataFrame({"run": np.repeat(range(8), 40), "step": np.tile(range(40), 8)})
+    >>> table[["agent", "partner"]] = [rng.permutation(6)[:2] for _ in range(320)]
+    >>> chance = np.where(table[["run"]] < 4, 0.9, 0.1)
+    >>> table[["said", "heard"]] = np.where(rng.random((320, 2)) < chance, "A", "B")
+    >>> real = meanfield.datasets.from_events(table, memory_length=1)
+    >>> tests = validation.populations.one_policy(real, imitations=99)
+    >>> tests.loc[tests["compared"] == "runs", ["compared", "direction", "number", "p_value", "verdict"]]
+      compared  direction  number  p_value    verdict
+    2     runs  sharpness       8     0.04     agrees
+    3     runs     policy      36     0.01  disagrees
     """
     imitations, seed = whole_number("imitations", imitations, 1), whole_number("seed", seed, 0, LARGEST_SEED)
     period = None if period is None else whole_number("period", period, 1)

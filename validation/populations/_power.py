@@ -77,6 +77,16 @@ def power(
     report : the table as sentences
     winners : the same of runs that were played
     validation.comparison.compare_ensembles : two populations, both played
+
+    Examples
+    --------
+    The bias of {A, B} is κ = 0.1. Do 40 runs show it, with 24 or with 100 agents?
+
+    >>> table = validation.populations.power(0.1, n_agents=[24, 100], runs=40)
+    >>> table[["n_agents", "chance", "at_least", "power", "runs_needed"]].round(2)
+       n_agents  chance  at_least  power  runs_needed
+    0        24    0.69        27   0.64         61.0
+    1       100    0.84        27   1.00         17.0
     """
     level, wanted = real_number("level", level, above=0, below=1), real_number("wanted", wanted, above=0, below=1)
     planned = _planned(runs)

@@ -59,6 +59,28 @@ def sharpness(populations: RealPopulations, *, level: float = 0.95) -> pd.DataFr
     See Also
     --------
     one_policy : tests whether they differ
+
+    Examples
+    --------
+    In the last four runs agents choose at half the temperature:
+
+    >>> rng = np.random.default_rng(1)
+    >>> table = pd.DataFrame({"run": np.repeat(range(8), 40), "step": np.tile(range(40), 8)})
+    >>> table[["agent", "partner"]] = [rng.permutation(6)[:2] for _ in range(320)]
+    >>> chance = np.where(table[["run"]] < 4, 0.7, 0.7**2 / (0.7**2 + 0.3**2))
+    >>> table[["said", "heard"]] = np.where(rng.random((320, 2)) < chance, "A", "B")
+    >>> found = validation.populations.sharpness(meanfield.datasets.from_events(table, memory_length=1))
+    >>> found[["of", "run", "sharpness", "low", "high"]].round(1)
+               of  run  sharpness  low  high
+    0  experiment   -1        1.0  0.7   1.4
+    1         run    0        0.8  0.5   1.1
+    2         run    1        0.7  0.4   1.0
+    3         run    2        0.7  0.4   1.0
+    4         run    3        0.7  0.5   1.1
+    5         run    4        1.7  1.2   2.5
+    6         run    5        1.3  1.0   1.9
+    7         run    6        1.5  1.0   2.1
+    8         run    7        1.2  0.9   1.7
     """
     level = real_number("level", level, above=0, below=1)
     rows: list[Row] = []

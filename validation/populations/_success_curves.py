@@ -67,6 +67,23 @@ def success_curves(
     --------
     back_off_policy : the estimate
     cross_validate : winners, times and flips
+
+    Examples
+    --------
+    Eight runs of six agents who say A in seven of ten cases, whatever they remember:
+
+    >>> rng = np.random.default_rng(1)
+    >>> table = pd.DataFrame({"run": np.repeat(range(8), 40), "step": np.tile(range(40), 8)})
+    >>> table[["agent", "partner"]] = [rng.permutation(6)[:2] for _ in range(320)]
+    >>> table[["said", "heard"]] = np.where(rng.random((320, 2)) < 0.7, "A", "B")
+    >>> real = meanfield.datasets.from_events(table, memory_length=1)
+    >>> curves = validation.populations.success_curves(real, rounds=2, draws=5, runs=20)
+    >>> curves[["fold", "round", "runs", "observed", "predicted"]].round(2)
+         fold  round  runs  observed  predicted
+    0  1 of 2      1     4      0.54       0.57
+    1  1 of 2      2     4      0.58       0.57
+    2  2 of 2      1     4      0.58       0.60
+    3  2 of 2      2     4      0.54       0.60
     """
     rounds, draws, runs = (
         whole_number(name, number, 1) for name, number in (("rounds", rounds), ("draws", draws), ("runs", runs))

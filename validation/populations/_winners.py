@@ -40,6 +40,19 @@ def winners(runs: pd.DataFrame, *, level: float = 0.95) -> pd.DataFrame:
     See Also
     --------
     individual_bias : before any interaction
+
+    Examples
+    --------
+    Ten runs of 24 agents, of which nine end with agreement, eight of them on M:
+
+    >>> runs = pd.DataFrame({"success_last_3N": [0.97] * 9 + [0.6], "majority_word_last_3N": list("MMMMMMMMQM")})
+    >>> runs = runs.assign(model="m", experiment="from_empty", options="M Q", memory_length=5, n_agents=24)
+    >>> runs = runs.assign(n_committed=0, initial_consensus="", committed_word="", interactions=500)
+    >>> found = validation.populations.winners(runs.assign(majority_share_last_3N=0.9))
+    >>> found[["word", "wins", "runs", "share", "low", "high", "undecided"]].round(2)
+      word  wins  runs  share   low  high  undecided
+    0    M     8     9   0.89  0.57  0.98          1
+    1    Q     1     9   0.11  0.02  0.43          1
     """
     level = real_number("level", level, above=0, below=1)
     table = read_runs(runs)
