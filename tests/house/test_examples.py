@@ -1,0 +1,135 @@
+"""Examples in docstrings: every public function and class has one, and what it shows is true."""
+
+from __future__ import annotations
+
+import doctest
+import inspect
+import pkgutil
+from collections.abc import Iterator
+from importlib import import_module
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+
+import meanfield
+import policy_extraction
+import theory
+import validation
+
+ROOMS = ("meanfield", "policy_extraction", "theory", "validation")
+NOT_FOR_USERS = {"meanfield.cli", "meanfield.toolbox"}
+KNOWN = {
+    "np": np,
+    "pd": pd,
+    "xr": xr,
+    "meanfield": meanfield,
+    "policy_extraction": policy_extraction,
+    "theory": theory,
+    "validation": validation,
+}
+FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+WITHOUT_EXAMPLE = {
+    "meanfield.ModelError": "needs a language model or a server that fails",
+    "meanfield.UnparsedError": "needs a language model that answers beside the question",
+    "meanfield.StorageError": "needs a full disk, or one that can't be written",
+}
+
+
+def doors(name: str) -> Iterator[str]:
+    """The public packages in this one, itself first, and the modules that it names."""
+    package = import_module(name)
+    yield name
+    for found in pkgutil.iter_modules(getattr(package, "__path__", ())):
+        inner = f"{name}.{found.name}"
+        is_door = found.ispkg or found.name in getattr(package, "__all__", ())
+        if is_door and not found.name.startswith("_") and inner not in NOT_FOR_USERS:
+            yield from doors(inner)
+
+
+DOORS = [door for room in ROOMS for door in doors(room)]
+
+
+def things(door: str) -> Iterator[tuple[str, Any]]:
+    """The functions and classes of this project at a door, in the order of their names."""
+    module = import_module(door)
+    for name in sorted(getattr(module, "__all__", dir(module))):
+        thing = getattr(module, name)
+        ours = str(getattr(thing, "__module__", "")).partition(".")[0] in ROOMS
+        if not name.startswith("_") and callable(thing) and ours:
+            yield name, thing
+
+
+def is_shown_elsewhere(thing: Any) -> bool:
+    """Whether it is a contract that others fulfil, or a tuple of results whose docstring names the function."""
+    if not inspect.isclass(thing):
+        return False
+    contract = inspect.isabstract(thing) or getattr(thing, "_is_protocol", False)
+    result = issubclass(thing, tuple) and "\nSee Also\n--------\n" in (inspect.getdoc(thing) or "")
+    return contract or result
+
+
+def lacking(found: Iterator[tuple[str, Any]]) -> list[str]:
+    return [
+        name for name, thing in found if ">>> " not in (inspect.getdoc(thing) or "") and not is_shown_elsewhere(thing)
+    ]
+
+
+def untrue(name: str, thing: Any) -> list[str]:
+    """What its examples, and those of its methods, show and don't do."""
+    report: list[str] = []
+    for found in doctest.DocTestFinder().find(thing, name, module=False, globs=dict(KNOWN)):  # type: ignore[arg-type]
+        doctest.DocTestRunner(optionflags=FLAGS).run(found, out=report.append)
+    return report
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_every_function_and_class_has_an_example(door: str) -> None:
+    assert [name for name in lacking(things(door)) if f"{door}.{name}" not in WITHOUT_EXAMPLE] == []
+
+
+def test_what_needs_no_example_is_there_and_has_none() -> None:
+    for path in WITHOUT_EXAMPLE:
+        door, _, name = path.rpartition(".")
+        assert lacking(iter([(name, getattr(import_module(door), name))])) == [name]
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("unchecked_types")
+@pytest.mark.parametrize("door", DOORS)
+def test_the_examples_are_true(door: str, tmp_path, monkeypatch) -> None:
+    """With nothing but the package: no published measurements, and nothing kept from earlier."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("MEANFIELD_DATA", "MEANFIELD_CACHE"):
+        monkeypatch.setenv(name, str(tmp_path))
+    monkeypatch.setitem(plt.rcParams, "backend", "Agg")
+    monkeypatch.setitem(plt.rcParams, "figure.max_open_warning", 0)
+    report = [line for name, thing in things(door) for line in untrue(name, thing)]
+    plt.close("all")
+    assert not report, "".join(report)
+
+
+def test_an_example_that_is_not_true_is_found() -> None:
+    def wrong() -> None:
+        """Adds.
+
+        >>> 1 + 1
+        3
+        """
+
+    def right() -> None:
+        """Adds.
+
+        >>> 1 + 1
+        2
+        """
+
+    def silent() -> None:
+        """Adds."""
+
+    assert "Expected:\n    3\nGot:\n    2\n" in "".join(untrue("wrong", wrong))
+    assert untrue("right", right) == []
+    assert lacking(iter([("right", right), ("silent", silent)])) == ["silent"]
