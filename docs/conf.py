@@ -1,5 +1,6 @@
 """The documentation site: `make docs` builds it."""
 
+import doctest
 import os
 import sys
 from importlib.metadata import files
@@ -56,6 +57,7 @@ python_maximum_signature_line_length = 100
 autodoc_member_order = "bysource"
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
+doctest_default_flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE  # as in tests/house/test_examples.py
 doctest_global_setup = (
     "import numpy as np, pandas as pd, xarray as xr, meanfield, theory, validation, policy_extraction"
 )
