@@ -64,9 +64,9 @@ def fixed_points(
     agents: qᵀp(Q) for one policy, the sum over kinds of agents and committed agents for a population.
 
     Two words give one equation, g(ℓ) = log(F_0/F_1) - ℓ = 0 with ℓ = log(Q_0/Q_1). A piecewise Chebyshev interpolant of
-    g, accurate to 1e-10, yields every sign change for -46 ≤ ℓ ≤ 46, and further out until g has reached its asymptote; the
-    corners Q = 0 and 1 are decided exactly. If an agent's chain has several closed classes of memories, each has its
-    own branch of fixed points, with all agents of a kind in that class; mixtures of classes with equal Q are fixed
+    g, accurate to 1e-10, yields every sign change for -46 ≤ ℓ ≤ 46, and further out until g has reached its asymptote;
+    the corners Q = 0 and 1 are decided exactly. If an agent's chain has several closed classes of memories, each has
+    its own branch of fixed points, with all agents of a kind in that class; mixtures of classes with equal Q are fixed
     points too but are not listed.
 
     For more words, Newton iteration from a grid of starts solves Q = F(Q) on the simplex of word shares and on those of

@@ -58,11 +58,14 @@ class ConvergenceError(MeanfieldError, RuntimeError):
 
     Examples
     --------
+    Agents who repeat what they heard last keep any share of the words, but for errors of 1e-15:
+
+    >>> policy = meanfield.make_policy(np.array([0.5, 1, 0, 1, 0]).clip(1e-15, 1 - 1e-15), ["A", "B"])
     >>> try:
-    ...     raise meanfield.ConvergenceError("the law is known up to 1e-3 only", best=0.526)
+    ...     meanfield.fixed_points(policy)
     ... except meanfield.ConvergenceError as error:
-    ...     print(f"{error}: {error.best}")
-    the law is known up to 1e-3 only: 0.526
+    ...     print(error)
+    {A, B}: there is a fixed point, but rounding hides at which share: ...
     """
 
     def __init__(self, message: object = "", best: object = None) -> None:
