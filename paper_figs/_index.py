@@ -36,7 +36,7 @@ def write_index(entries: Sequence[Entry], out: Path, quick: bool) -> Path:
     )
     out.mkdir(parents=True, exist_ok=True)
     with whole_file(out / "index.html") as path:
-        path.write_text(page, encoding="utf-8")
+        path.write_text(page, encoding="utf-8", newline="\n")
     return out / "index.html"
 
 

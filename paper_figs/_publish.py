@@ -59,9 +59,9 @@ def _drawn(item: Item, numbers: xr.Dataset, folder: Path) -> list[str]:
     drawing = item.draw(numbers)
     if isinstance(drawing, pd.DataFrame):
         with whole_file(folder / f"{item.name}.csv") as path:
-            drawing.to_csv(path)
+            drawing.to_csv(path, lineterminator="\n")
         with whole_file(folder / f"{item.name}.html") as path:
-            path.write_text(drawing.to_html(na_rep=""), encoding="utf-8")
+            path.write_text(drawing.to_html(na_rep=""), encoding="utf-8", newline="\n")
         return [f"{item.name}.html", f"{item.name}.csv"]
     names = [f"{item.name}.png", f"{item.name}.pdf"]
     for name in names:

@@ -29,5 +29,5 @@ def equals_printed(value: float, printed: str) -> bool:
 
 
 def _read(name: str) -> pd.DataFrame:
-    with (files("paper_figs") / "published" / name).open() as file:
+    with (files("paper_figs") / "published" / name).open(encoding="utf-8") as file:
         return pd.read_csv(file, dtype={"printed": str, "corrected": str})

@@ -134,4 +134,4 @@ class Study:
 
 def digest(table: pd.DataFrame) -> str:
     """A hash of what a table holds, for `Study.kept`."""
-    return hashlib.sha256(table.to_csv(index=False).encode()).hexdigest()
+    return hashlib.sha256(table.to_csv(index=False, lineterminator="\n").encode()).hexdigest()

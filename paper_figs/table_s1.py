@@ -65,7 +65,7 @@ def draw(table: xr.Dataset, path: str | Path) -> Path:
     """Write the comparison as CSV and print it; returns the path."""
     comparison = published_against_computed(table)
     with whole_file(path) as temporary:
-        comparison.to_csv(temporary, index=False)
+        comparison.to_csv(temporary, index=False, lineterminator="\n")
     Console().print(render(comparison))
     return Path(path)
 

@@ -49,7 +49,7 @@ def result_table(result: xr.Dataset, rows: Sequence[str]) -> pd.DataFrame:
 def table_text(table: pd.DataFrame, form: str, caption: str = "", label: str = "") -> str:
     """The table in the form csv, json or tex; JSON is a list of objects, with null for NaN."""
     if form == "csv":
-        return table.to_csv(index=False)
+        return table.to_csv(index=False, lineterminator="\n")
     if form == "json":
         rows = [{name: _plain(cell) for name, cell in row.items()} for row in table.to_dict("records")]
         return json.dumps(rows, ensure_ascii=False, indent=1) + "\n"

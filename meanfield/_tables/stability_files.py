@@ -53,7 +53,7 @@ def write_stability_csv(table: xr.Dataset, path: str | os.PathLike[str]) -> Path
     2  his/her  fixed_point  his      -0.183  mixed
     """
     with whole_file(path) as temporary:
-        stability_frame(table).to_csv(temporary, index=False)
+        stability_frame(table).to_csv(temporary, index=False, lineterminator="\n")
     return Path(path)
 
 
@@ -83,7 +83,7 @@ def write_stability_latex(table: xr.Dataset, path: str | os.PathLike[str]) -> Pa
     candidate & her & $0.8420$ & $-0.044$ & $2 \cdot 10^{-1}$ & not fixed \\
     """
     with whole_file(path) as temporary:
-        temporary.write_text(stability_latex(table), encoding="utf-8")
+        temporary.write_text(stability_latex(table), encoding="utf-8", newline="\n")
     return Path(path)
 
 

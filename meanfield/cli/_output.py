@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 import tempfile
@@ -68,7 +69,7 @@ def _to_file(result: xr.Dataset | None, text: Callable[[str], str], form: str, p
         meanfield.save(result, path)
         return
     with whole_file(path) as temporary:
-        temporary.write_text(text(form), encoding="utf-8")
+        temporary.write_text(text(form), encoding="utf-8", newline="\n")
 
 
 def _to_stdout(result: xr.Dataset | None, text: Callable[[str], str], form: str) -> None:
@@ -84,11 +85,19 @@ def check_place(path: Path, folder: bool = False) -> None:
     """InputError unless a file, or a folder, can be written or made there."""
     if path.is_dir() and not folder:
         raise InputError(f"out = {path}: it is a folder, expected the name of a file")
-    nearest = next(parent for parent in (*([path] if folder else []), *path.parents) if parent.exists())
+    above = (*([path] if folder else []), *path.parents)
+    nearest = next((parent for parent in above if parent.exists()), Path(path.anchor))  # a drive may not exist
     if not nearest.is_dir():
         raise InputError(f"out = {path}: {nearest} is no folder")
     if not os.access(nearest, os.W_OK):
         raise InputError(f"out = {path}: the folder {nearest} can't be written to")
+
+
+def write_utf8() -> None:
+    """Make stdout and stderr take every letter: a pipe of Windows has a code page, in which there is no κ."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding=stream.encoding if stream.isatty() else "utf-8", errors="backslashreplace")
 
 
 def say(text: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import tempfile
 from pathlib import Path
@@ -114,4 +115,9 @@ def _by_model(name: str, result: xr.Dataset) -> list[tuple[str, xr.Dataset]]:
     """The result split by model, with a name for each."""
     if "model" not in result.dims:
         return [(name, result)]
-    return [(f"{name}_{model}", result.sel(model=model)) for model in result["model"].values]
+    return [(f"{name}_{_in_a_file_name(model)}", result.sel(model=model)) for model in result["model"].values]
+
+
+def _in_a_file_name(model: str) -> str:
+    """Names on a hub have a slash, those of a server a colon."""
+    return re.sub(r'[<>:"/\\|?*]', "_", model)

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,6 +23,7 @@ from meanfield.toolbox._netcdf_trial import check_declared_size, may_hold_more
 CHECKSUM = b"\nmeanfield: SHA-256 of the bytes before this line: %s\n"
 PATIENCE, READ_A_SECOND = 20.0, 1e7  # seconds to read any file, and bytes
 CHECKSUM_LENGTH = len(CHECKSUM % bytes(64))
+HELD = 0.0 if os.name == "posix" else 2.0  # seconds for which a file that another process reads can't be replaced
 
 
 def check_writable(path: str | os.PathLike[str]) -> Path:
@@ -43,7 +45,20 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
         temporary = Path(folder) / path.name
         yield temporary
-        temporary.replace(path)
+        _replace(path, temporary)
+
+
+def _replace(path: Path, temporary: Path) -> None:
+    """Windows refuses while the file is open elsewhere, as in a virus scanner, which closes it soon."""
+    end = time.monotonic() + HELD
+    while True:
+        try:
+            temporary.replace(path)
+            return
+        except PermissionError:
+            if time.monotonic() >= end:
+                raise
+        time.sleep(0.05)
 
 
 def save(dataset: xr.Dataset, path: str | os.PathLike[str], encoding: dict[str, dict[str, Any]] | None = None) -> Path:

@@ -10,6 +10,7 @@ import json
 import os
 import shutil
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 import xarray as xr
@@ -81,7 +82,8 @@ class RecordCache:
             if path.is_dir():
                 shutil.rmtree(path, ignore_errors=True)
             elif path != record:
-                path.unlink(missing_ok=True)
+                with suppress(PermissionError):  # Windows keeps what another process has open; a later call removes it
+                    path.unlink(missing_ok=True)
 
     def _path(self, key: dict[str, object], ending: str = ".nc") -> Path:
         assert self.folder is not None

@@ -128,6 +128,8 @@ class _Worker:
         return self._stop(what) if peak > memory else what
 
     def _start(self) -> None:
+        if "forkserver" not in multiprocessing.get_all_start_methods():
+            pytest.skip("this system can't start a process for every few inputs")
         context = multiprocessing.get_context("forkserver")
         context.set_forkserver_preload([__name__, "validation"])
         self.connection, other = context.Pipe()

@@ -6,10 +6,11 @@ import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import suppress
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+LOOK = 0.2  # seconds
 Job = Callable[[Any], Awaitable[T]]
 
 
@@ -25,7 +26,7 @@ def each(open_client: Callable[[], Any], jobs: Iterable[Job[T]], concurrency: in
     thread = threading.Thread(target=_run, args=(loop, work, results), name="requests", daemon=True)
     thread.start()
     try:
-        while (message := results.get())[0] == "result":
+        while (message := _next(results))[0] == "result":
             yield message[1]
         if message[0] == "error":
             raise message[1]
@@ -33,6 +34,13 @@ def each(open_client: Callable[[], Any], jobs: Iterable[Job[T]], concurrency: in
         with suppress(RuntimeError):  # the loop is closed once the work is done
             loop.call_soon_threadsafe(work.cancel)
         thread.join()
+
+
+def _next(results: SimpleQueue[tuple[str, Any]]) -> tuple[str, Any]:
+    """The next message, looked for now and then: on Windows an endless wait does not hear Ctrl-C."""
+    while True:
+        with suppress(Empty):
+            return results.get(timeout=LOOK)
 
 
 def _run(loop: asyncio.AbstractEventLoop, work: asyncio.Task[None], results: SimpleQueue[tuple[str, Any]]) -> None:

@@ -1,6 +1,7 @@
 """The `meanfield` command as a person runs it: files from step to step, and errors of one line."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -157,12 +158,13 @@ def test_many_rounds_and_long_names(command, policies, tmp_path):
 
 @pytest.mark.slow
 def test_a_solution_of_several_models_gives_a_figure_for_each(command, tmp_path):
-    stack = random_policy(1).expand_dims(model=["m", "n"]).assign_coords(model=["m", "n"])
+    models = ["m", "a hub/n:1"]
+    stack = random_policy(1).expand_dims(model=models).assign_coords(model=models)
     meanfield.save(stack, tmp_path / "two.nc")
     assert command("solve", "two.nc", "--out", "solution.nc")[0] == 0
     assert command("figures", "solution.nc", "--out", ".")[0] == 0
     assert (tmp_path / "solution_m.png").exists()
-    assert (tmp_path / "solution_n.png").exists()
+    assert (tmp_path / "solution_a hub_n_1.png").exists()
 
 
 def test_published_policies_from_the_archive_to_table_s1(command, data_folder, tmp_path):
@@ -226,6 +228,17 @@ def test_nothing_but_the_result_is_on_stdout(command, two_attractors):
     code, out, told = command("simulate", two_attractors, "-n", 6, "--runs", 3, "-o", "-")
     assert code == 0 and len(out.splitlines()) == 4
     assert told.startswith("conformist {a, b}, N = 6: ")
+
+
+def test_a_pipe_of_another_code_page_takes_all_letters(tmp_path):
+    """As on Windows, where a pipe has no Greek letters and a file of ours has."""
+    meanfield.save(meanfield.make_policy([[0.3, 0.7]] * 5, ["όχι", "ναι"]), tmp_path / "greek.nc")
+    code = "import sys; from meanfield import cli; sys.argv = ['meanfield', *sys.argv[1:]]; cli.main()"
+    arguments = ("simulate", "greek.nc", "-n", "6", "--runs", "3", "-o", "-")
+    environment = {**os.environ, "PYTHONIOENCODING": "cp1252", "PYTHONUTF8": "0"}
+    run = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, cwd=tmp_path, env=environment)
+    assert run.returncode == 0, run.stderr.decode()
+    assert "ναι" in run.stdout.decode("utf-8") and "{όχι, ναι}" in run.stderr.decode("utf-8")
 
 
 def test_several_policies_in_one_file(command, tmp_path):

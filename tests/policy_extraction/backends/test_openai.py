@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -616,6 +617,7 @@ except KeyboardInterrupt:
 """
 
 
+@pytest.mark.skipif(os.name != "posix", reason="this system has other signals")
 def test_control_c_ends_the_process_at_once():
     behaviour = Behaviour(KnownModel.of(FIRST_WORDS), failures=["works"], always="slow")
     with serving(behaviour) as url:
