@@ -1,0 +1,43 @@
+"""What an install takes: seconds and megabytes, by Python, by the age of the dependencies, and with extras."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from rich.table import Table
+
+from _installs import LOWEST, NEWEST, PYTHONS, build, check, install, interpreter
+
+HERE = f"{sys.version_info.major}.{sys.version_info.minor}"
+EXTRAS = ((), ("api",), ("cluster",), ("llm",), ("llm", "quantized", "api", "cluster"))
+
+
+@pytest.mark.bench
+def test_installs() -> None:
+    table = Table(title="installed with uv, bytecode compiled; the check goes the whole way once")
+    for column in ("Python", "dependencies", "extras", "s", "MB", "check, s"):
+        table.add_column(column)
+    cases = [(version, age, ()) for version in PYTHONS for age in (LOWEST, NEWEST)]
+    cases += [(HERE, NEWEST, extras) for extras in EXTRAS[1:]]
+    with tempfile.TemporaryDirectory() as name:
+        wheel, _ = build(Path(name))
+        for version, age, extras in cases:
+            table.add_row(version, age.partition("-")[0], ", ".join(extras), *taken(version, wheel, age, extras))
+    Console().print(table)
+
+
+def taken(version: str, wheel: Path, age: str, extras: tuple[str, ...]) -> tuple[str, ...]:
+    python = interpreter(version)
+    if python is None:
+        return "not on this machine", "", ""
+    with tempfile.TemporaryDirectory() as name:
+        installed = install(Path(name) / "environment", python, wheel, age, extras)
+        begin = time.monotonic()
+        done = check(installed.python, Path(name), *extras)
+        told = f"{time.monotonic() - begin:.0f}" if done.returncode == 0 else done.stderr.strip().splitlines()[-1]
+        return f"{installed.seconds:.0f}", f"{installed.megabytes:,.0f}", told
