@@ -72,7 +72,7 @@ def check(python: Path, folder: Path, *arguments: str) -> subprocess.CompletedPr
 
 
 def _uv(*arguments: str | Path, check: bool = True) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "uv", "--quiet", *map(str, arguments)]
+    command = [sys.executable, "-m", "uv", *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True)
     if check and done.returncode:
         raise RuntimeError(f"uv {' '.join(map(str, arguments))}: {done.stderr}")
