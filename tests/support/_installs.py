@@ -45,6 +45,14 @@ def interpreter(version: str) -> Path | None:
     return next(iter(sorted(builds.glob(f"{version}.*/bin/python"))), None)
 
 
+def releases_for(version: str, system: str, resolution: str) -> dict[str, str]:
+    """Name and release of all that the package needs there; RuntimeError if something has no wheel."""
+    where = ("--python-version", version, "--python-platform", system, "--only-binary", ":all:")
+    options = ("--no-header", "--no-annotate", "--resolution", resolution)
+    told = _uv("pip", "compile", *where, *options, ROOT / "pyproject.toml").stdout
+    return dict(line.partition(";")[0].strip().split("==") for line in told.splitlines() if "==" in line)
+
+
 def install(folder: Path, python: Path, wheel: Path, resolution: str = NEWEST, extras: Sequence[str] = ()) -> Installed:
     """Make an environment in `folder` with the wheel, and the lowest or the newest releases of what it needs.
 
@@ -55,6 +63,8 @@ def install(folder: Path, python: Path, wheel: Path, resolution: str = NEWEST, e
     begin = time.monotonic()
     options = ("--python", inside, "--compile-bytecode", "--only-binary", ":all:", "--resolution", resolution)
     wanted = [argument for extra in extras for argument in ("--extra", extra)]
+    if "llm" in extras:  # one release of PyTorch: each that an index has for Linux brings gigabytes for GPUs
+        wanted += ["--constraints", str(ROOT / "constraints.txt")]
     _uv("pip", "install", *options, "--requirements", ROOT / "pyproject.toml", *wanted)
     _uv("pip", "install", "--python", inside, "--compile-bytecode", "--no-deps", wheel)
     seconds = time.monotonic() - begin

@@ -22,7 +22,7 @@ def gguf_path() -> Path:
     for folder in (spec and spec.submodule_search_locations) or ():
         for path in sorted(Path(folder).glob(f"{NAME}*.gguf")):
             return path
-    raise InputError(f"model = {NAME}: it comes with a package that is not installed; {INSTALL}")
+    raise InputError(f"model = {NAME}: its weights are not installed (95 MB); get them by: {INSTALL}")
 
 
 def sha256(path: Path) -> str:
