@@ -12,7 +12,10 @@ from sphinx.application import Sphinx
 from sphinx.config import Config
 
 ROOMS = ("meanfield", "policy_extraction", "theory", "validation")
-NOT_FOR_USERS = {"meanfield.cli", "meanfield.toolbox"}
+NOT_FOR_USERS = {
+    *("meanfield.cli", "meanfield.toolbox", "policy_extraction.rebuild_gallery"),
+    *("theory.pairs", "theory.streams", "theory.toolbox"),
+}
 WHAT_IT_IS = {
     "meanfield": "The engine: policies, rate equations, fixed points, spectra, tables, finite groups",
     "policy_extraction": "From a language model to a policy",
@@ -22,9 +25,9 @@ WHAT_IT_IS = {
 
 
 def doors(name: str) -> list[str]:
-    """The public packages in this one, itself first."""
-    package = importlib.import_module(name)
-    inner = [f"{name}.{found.name}" for found in pkgutil.iter_modules(package.__path__) if found.ispkg]
+    """The public packages and modules in this one, itself first."""
+    folders = getattr(importlib.import_module(name), "__path__", ())
+    inner = [f"{name}.{found.name}" for found in pkgutil.iter_modules(folders)]
     inner = [one for one in inner if not one.rpartition(".")[2].startswith("_") and one not in NOT_FOR_USERS]
     return [name, *(door for one in inner for door in doors(one))]
 
