@@ -35,6 +35,8 @@ def doors(name: str) -> list[str]:
 def public_names(door: ModuleType) -> list[str]:
     """Functions, classes and constants of a door, without the rooms behind it."""
     names = [name for name in getattr(door, "__all__", dir(door)) if not name.startswith("_")]
+    if not hasattr(door, "__path__"):  # a module is no door: what it imports is not its own
+        return sorted(name for name in names if getattr(getattr(door, name), "__module__", "") == door.__name__)
     return sorted(name for name in names if is_ours(getattr(door, name)) and not is_shown_above(door, name))
 
 
