@@ -13,7 +13,7 @@ their eigenvalues and a stability table. Results are datasets of xarray with lab
 - Observables of a word share: `convention`, `success_rate`, `entropy`.
 - Other games: `ReactionModel`, which `solve`, `fixed_points` and `spectrum` also accept, `reaction_model`,
   `reaction_protocol`.
-- Drawings: `plot`, of any result.
+- Drawings: `plot`, of any result, and `explore`, a page for a browser.
 - Tables and files: `stability_report`, `describe_stability`, `write_stability_csv`, `write_stability_latex`, `load`,
   `save`, `cache_folder`, `datasets`.
 - Errors, all of them `MeanfieldError`: `InputError`, `ModelError`, its special case `UnparsedError`, `StorageError`,
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from meanfield import toolbox as toolbox
     from meanfield._dynamics.basins import basins as basins
     from meanfield._dynamics.solve import solve as solve
+    from meanfield._explore.explore import explore as explore
     from meanfield._finite_size.group_size_law import group_size_law as group_size_law
     from meanfield._finite_size.moments import finite_size as finite_size
     from meanfield._finite_size.sensitivity import sensitivity as sensitivity

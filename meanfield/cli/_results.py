@@ -1,4 +1,4 @@
-"""Commands that draw: figures, and demo, the whole chain."""
+"""Commands that draw: figures, explore, a page for a browser, and demo, the whole chain."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from meanfield import InputError
-from meanfield.cli._common import POLICIES, Model, Seed, app, captured
+from meanfield.cli._common import POLICIES, Model, Pair, PolicyFile, Seed, app, captured, read_policies
 from meanfield.cli._output import Output, check_place, console, say
 from meanfield.cli._papers import publish_papers
 from meanfield.cli._populations import compare_policies
@@ -70,6 +70,23 @@ def _draw_results(results: list[Path], out: Path) -> None:
                 drawn.append(draw(one, Path(folder) / f"{name}{ending}"))
         for path in drawn:
             say(f"wrote {path.replace(out / path.name)}")
+
+
+@app.command(epilog="Example: meanfield explore smollm2 --out explorer.html")
+def explore(
+    policies: PolicyFile,
+    out: Annotated[Path, typer.Option("--out", "-o", help="HTML file to write; - is stdout.")] = Path("explorer.html"),
+    model: Model = None,
+    pair: Pair = None,
+) -> None:
+    """Write a page for a browser in which anybody can explore policies: one file, no server, no network."""
+    output = Output(out, forms=("html",))
+    from meanfield._explore.entries import entries_of
+    from meanfield._explore.page import page_of
+
+    entries = entries_of(read_policies(policies, model, pair))
+    number = "1 policy" if len(entries) == 1 else f"{len(entries)} policies"
+    output.write(None, lambda form: page_of(entries), note=f"{number}, to open in a browser")
 
 
 @app.command(epilog="Example: meanfield demo --out results")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Callable
 from functools import cache
@@ -174,6 +175,7 @@ CALLS: dict[str, Callable[[Given], Any]] = {
     "meanfield.each_policy": lambda g: list(meanfield.each_policy([g.stack, g.policy])),
     "meanfield.empty_memories": lambda g: meanfield.empty_memories(g.policy),
     "meanfield.entropy": lambda g: meanfield.entropy(g.solution["word_share"]),
+    "meanfield.explore": lambda g: page_entries(g.stack, g.policy),
     "meanfield.finite_size": lambda g: meanfield.finite_size(g.policy, n_agents=24, times=np.arange(3.0)),
     "meanfield.fixed_points": lambda g: [meanfield.fixed_points(g.policy), meanfield.fixed_points(g.population)],
     "meanfield.group_size_law": lambda g: meanfield.group_size_law(g.policy),
@@ -252,6 +254,7 @@ CALLS: dict[str, Callable[[Given], Any]] = {
 TWO_WORDS_ONLY = {
     "meanfield.bifurcation",
     "meanfield.critical_mass",
+    "meanfield.explore",
     "meanfield.group_size_law",
     "meanfield.sensitivity",
     "validation.collective_bias",
@@ -303,6 +306,13 @@ LOOKED_AT = {
 def saved_and_loaded(policies: xr.Dataset) -> xr.Dataset:
     with tempfile.TemporaryDirectory() as folder:
         return meanfield.load_policy(meanfield.save(policies, Path(folder) / "policies.nc"))
+
+
+def page_entries(*policies: xr.Dataset) -> list[str]:
+    """What a page for a browser holds of these policies."""
+    with tempfile.TemporaryDirectory() as folder:
+        page = meanfield.explore(policies, Path(folder) / "explorer.html").read_text()
+    return re.findall(r'"(?:name|words|q|log_odds|hash)":[^:]*', page)
 
 
 def swept(policies: xr.Dataset) -> xr.Dataset:

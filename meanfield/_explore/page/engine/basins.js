@@ -1,0 +1,48 @@
+// Which start leads where, if a share s of agents remembers only word 0 and all others only word 1.
+
+import { fixedPoints } from "./fixed_points.js";
+import { solution, startComposition } from "./solution.js";
+
+const SECTIONS = 16; // even, so that no start of a symmetric family lies on the separatrix in its middle
+const REFINEMENT = 6; // starts within an interval that holds a separatrix
+const TOLERANCE = 1e-7;
+const SAME_ATTRACTOR = 1e-3; // Σ|x - y| / 2
+const MAX_TIME = 2000;
+const SADDLE = -1;
+const MOVING = -2;
+
+/** The shares s at which the attractor changes, in rising order, each known to 1e-7. */
+export function separatrices(population) {
+  const points = fixedPoints(population);
+  const reached = (s) => ({ s, end: attractorFrom(population, points, s) });
+  let starts = evenly(0, 1, SECTIONS).map(reached);
+  for (;;) {
+    const open = starts.findIndex(
+      ({ s, end }, i) => i + 1 < starts.length && starts[i + 1].end !== end && starts[i + 1].s - s > TOLERANCE,
+    );
+    if (open < 0) break;
+    const inner = evenly(starts[open].s, starts[open + 1].s, REFINEMENT + 2).slice(1, -1);
+    starts = [...starts.slice(0, open + 1), ...inner.map(reached), ...starts.slice(open + 1)];
+  }
+  const kept = starts.filter(({ end }) => end !== SADDLE);
+  return kept.slice(1).flatMap(({ s, end }, i) => (end === kept[i].end ? [] : [(kept[i].s + s) / 2]));
+}
+
+function evenly(from, to, number) {
+  const step = (to - from) / (number - 1);
+  return Array.from({ length: number }, (_, i) => (i === number - 1 ? to : i * step + from));
+}
+
+/** The number of the fixed point at which a start ends, SADDLE for an unstable one, MOVING if it comes to no rest. */
+function attractorFrom(population, points, s) {
+  const end = solution(population, startComposition(population.space, s), [0], { until: MAX_TIME });
+  if (!end.atRest) return MOVING;
+  const place = points.findIndex(({ composition }) => distance(composition, end.composition) < SAME_ATTRACTOR);
+  return place >= 0 && points[place].status === "unstable" ? SADDLE : place;
+}
+
+function distance(x, y) {
+  let sum = 0;
+  for (let i = 0; i < x.length; i++) sum += Math.abs(x[i] - y[i]);
+  return sum / 2;
+}

@@ -1,0 +1,100 @@
+// Fixed points of the rate equation, as roots of Q = F(Q).
+
+import { consensusState } from "./memory.js";
+import { responses, wordShares } from "./response.js";
+import { allRoots } from "./roots.js";
+import { stabilityOf } from "./stability.js";
+
+// Policies have floors of 2e-16 ≈ Q at logit -36; at ±46 a word share is 1e-20.
+export const LOGITS = [-46, -23, -12, -6, -3, 0, 3, 6, 12, 23, 46];
+const MAX_LOGIT = 600; // a share of 1e-261: products of smaller ones lose their digits
+const LEAST_SLIP = Math.exp(-MAX_LOGIT);
+const FIRST_LOOK = 1e-6; // accuracy of g, which is enough where no two roots are about to merge
+const CLOSE = 1e-10;
+const LAW_TOLERANCE = 1e-13;
+const CONSENSUS_SUCCESS_RATE = 0.98;
+
+/**
+ * All fixed points by falling share of word 0: {Q, composition, convention, status, eigenvalue}. The convention is the
+ * word on which the uncommitted agents agree, or null if they are mixed.
+ */
+export function fixedPoints(population) {
+  const points = responses(population).flatMap((response, branch) =>
+    interiorRoots(response).map((logit) => {
+      const Q = wordShares(logit);
+      return { Q, branch, composition: response.composition(Q) };
+    }),
+  );
+  points.push(...exactCorners(population));
+  points.sort((a, b) => b.Q[0] - a.Q[0]);
+  return points.map((point) => ({
+    ...point,
+    convention: conventionOf(population, point.Q),
+    ...stabilityOf(population, point.composition, point.Q),
+  }));
+}
+
+/** logit Q of the roots with 0 < Q < 1, where g(ℓ) = log(F_0/F_1) - ℓ vanishes. */
+function interiorRoots(response) {
+  const g = (logit, tolerance) => {
+    const share = response.said(wordShares(logit), tolerance);
+    return Math.log(share[0]) - Math.log(share[1]) - logit;
+  };
+  if (response.said(wordShares(0)).some((share) => share === 0)) return [];
+  const right = outerBreaks((logit) => g(logit));
+  const left = outerBreaks((logit) => -g(-logit));
+  const breaks = [...left.map((logit) => -logit).reverse(), ...LOGITS.slice(1, -1), ...right];
+  const rough = allRoots((logit) => g(logit, FIRST_LOOK / 100), breaks, FIRST_LOOK, g);
+  const near = rough.closest < 100 * FIRST_LOOK || rough.flat;
+  return (near ? allRoots((logit) => g(logit, LAW_TOLERANCE), breaks, CLOSE, g) : rough).roots;
+}
+
+/** Breaks from 46 upwards, until g only moves away from zero or stays: there log(F_0/F_1) is n·ℓ + constant. */
+function outerBreaks(g) {
+  let end = LOGITS.at(-1);
+  const breaks = [end];
+  while (end < MAX_LOGIT) {
+    const last = g(end);
+    const slope = last - g(end - 1);
+    const whole = Math.round(slope);
+    if (!Number.isFinite(slope)) throw new Error(`a word's share cannot be told at logit Q = ${end}`);
+    if (Math.abs(slope - whole) < 1e-4 && slope * last >= 0 && lasts(g, end, last, whole)) break;
+    end = Math.min(1.5 * end, MAX_LOGIT);
+    breaks.push(end);
+  }
+  return breaks;
+}
+
+/** Whether g goes on in this way where a share is hardly a number; a floor may follow far out. */
+function lasts(g, end, last, slope) {
+  const far = g(MAX_LOGIT);
+  return !Number.isFinite(far) || Math.abs(far - last - slope * (MAX_LOGIT - end)) < 1;
+}
+
+/** Consensus states in which nobody ever says the other word. */
+export function exactCorners({ q, space, committed }) {
+  return [0, 1].flatMap((word) => {
+    const state = consensusState(space, word);
+    const slips = q[2 * state + 1 - word] > LEAST_SLIP;
+    if (slips || committed[1 - word] > 0) return [];
+    const composition = new Float64Array(space.nStates);
+    composition[state] = 1;
+    return [{ Q: word === 0 ? [1, 0] : [0, 1], branch: -1, composition }];
+  });
+}
+
+/** The word on which the uncommitted agents agree if all together say Q, or null. */
+export function conventionOf({ committed, share }, Q) {
+  const free = Q.map((one, word) => (one - committed[word]) / share);
+  if (free[0] ** 2 + free[1] ** 2 < CONSENSUS_SUCCESS_RATE) return null;
+  return free[0] > free[1] ? 0 : 1;
+}
+
+/** F(Q) - Q for word 0 at each share of word 0: where agents who have long heard Q would move it. */
+export function driftOnLine(population, shares) {
+  const [response] = responses(population);
+  return shares.map((share) => {
+    const inside = Math.min(Math.max(share, 1e-9), 1 - 1e-9);
+    return response.said([inside, 1 - inside])[0] - inside;
+  });
+}

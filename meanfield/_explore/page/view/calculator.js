@@ -1,0 +1,71 @@
+// Questions to the engine, answered in workers so that the page stays responsive.
+
+import { answer } from "../engine/answers.js";
+
+const WORKER = 'onmessage = ({ data }) => postMessage(modules["engine/answers.js"].answer(data));';
+
+/**
+ * A calculator for one kind of question. `tell` gets the answer to the latest question; answers to older ones are left
+ * out, and an impatient calculator does not even finish them.
+ */
+export class Calculator {
+  constructor(tell, { impatient = false } = {}) {
+    this.tell = tell;
+    this.impatient = impatient;
+    this.asked = null; // the question being answered
+    this.next = null;
+    this.known = new Map();
+  }
+
+  ask(question, key) {
+    this.next = null;
+    if (this.known.has(key)) {
+      this.stop();
+      this.tell(this.known.get(key));
+    } else if (this.asked && !this.impatient) {
+      if (this.asked.key !== key) this.next = { question, key };
+    } else if (this.asked?.key !== key) {
+      this.stop();
+      this.start({ question, key });
+    }
+  }
+
+  start(asked) {
+    this.asked = asked;
+    this.worker ??= newWorker((found) => this.receive(found));
+    if (this.worker) this.worker.postMessage(asked.question);
+    else setTimeout(() => this.asked === asked && this.receive(answer(asked.question)));
+  }
+
+  stop() {
+    if (!this.asked) return;
+    this.worker?.terminate();
+    this.worker = undefined;
+    this.asked = null;
+  }
+
+  receive(found) {
+    this.known.set(this.asked.key, found);
+    this.asked = null;
+    if (this.next) {
+      const next = this.next;
+      this.next = null;
+      this.start(next);
+    }
+    this.tell(found);
+  }
+}
+
+/** A worker, or null where the browser allows none to a page from a file. */
+function newWorker(receive) {
+  try {
+    const source = new Blob([document.getElementById("engine").textContent, WORKER], { type: "text/javascript" });
+    const address = URL.createObjectURL(source);
+    const worker = new Worker(address);
+    URL.revokeObjectURL(address);
+    worker.onmessage = ({ data }) => receive(data);
+    return worker;
+  } catch {
+    return null;
+  }
+}

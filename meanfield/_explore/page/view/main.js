@@ -1,0 +1,232 @@
+// The page: settings, what follows from them, and who shows it.
+
+import { decodedPolicy } from "../engine/policy.js";
+import { Calculator } from "./calculator.js";
+import { Courses, timesFor } from "./courses.js";
+import { Dots } from "./dots.js";
+import { Landscape } from "./landscape.js";
+import { Law } from "./law.js";
+import { Masses } from "./masses.js";
+import { MemoryCard } from "./memory_card.js";
+import { Player } from "./player.js";
+import {
+  hashOf,
+  populationOf,
+  ROUNDS,
+  settingsFrom,
+  SIZES,
+  SPEEDS,
+  startOf,
+  temperatureOf,
+  validSeed,
+} from "./settings.js";
+import { digits, percent, quoted, say, shown, whole, word } from "./text.js";
+
+const ADDRESS_EVERY = 250; // milliseconds
+
+const get = (id) => document.getElementById(id);
+const entries = JSON.parse(get("policies").textContent);
+const policies = entries.map(decodedPolicy);
+
+let settings = settingsFrom(location.hash, policies);
+const address = { written: -Infinity, timer: 0 };
+let played = ""; // the settings of the run being played
+
+const landscape = new Landscape(get("landscape"), get("landscape-says"));
+const courses = new Courses(get("courses"), get("courses-says"), get("basins"));
+const law = new Law(get("law"), get("law-says"));
+const masses = new Masses(get("masses"), get("masses-says"));
+const dots = new Dots(get("dots"));
+const player = new Player(showRun);
+const card = new MemoryCard(
+  {
+    slider: get("meetings"),
+    count: get("meetings-shown"),
+    list: get("meetings-list"),
+    sentence: get("memory-says"),
+    bar: get("memory-bar").firstElementChild,
+  },
+  (memory) => change({ memory }),
+);
+
+const words = () => policies[settings.policy].words;
+const calculators = {
+  landscape: new Calculator((found) => arrived("landscape", () => landscape.show(words(), found))),
+  courses: new Calculator((found) =>
+    arrived("courses", () => courses.show(words(), settings.rounds, startText(), found)),
+  ),
+  basins: new Calculator((found) => arrived("basins", () => courses.showBasins(words(), found)), { impatient: true }),
+  masses: new Calculator((found) => arrived("masses", () => masses.show(words(), found, settings))),
+  law: new Calculator((found) => arrived("law", () => law.show(words(), found, settings)), { impatient: true }),
+};
+
+function arrived(kind, show) {
+  get(kind).classList.remove("waiting");
+  show();
+}
+
+/** Asks a calculator; the settings that matter to it are its key. */
+function ask(kind, question, matter) {
+  get(kind).classList.add("waiting");
+  calculators[kind].ask({ kind, ...question }, JSON.stringify(matter.map((name) => settings[name])));
+}
+
+/** Takes changed settings: into the address, the controls and all that follows from them. */
+function change(some) {
+  settings = settingsFrom(hashOf({ ...settings, ...some }), policies);
+  writeAddress();
+  refresh();
+}
+
+/** Browsers refuse an address that changes with every move of a slider. */
+function writeAddress() {
+  clearTimeout(address.timer);
+  const wait = address.written + ADDRESS_EVERY - performance.now();
+  if (wait > 0) address.timer = setTimeout(writeAddress, wait);
+  else {
+    history.replaceState(null, "", hashOf(settings));
+    address.written = performance.now();
+  }
+}
+
+function refresh() {
+  const policy = policies[settings.policy];
+  const population = populationOf(settings, policy);
+  const { q, committed, space } = population;
+  const question = { q, committed, length: space.length };
+  const who = ["policy", "temperature", "committed0", "committed1"];
+  showControls(policy);
+  ask("landscape", question, who);
+  ask("basins", question, who);
+  const times = timesFor(settings.rounds);
+  ask("courses", { ...question, start: startOf(settings), times }, [...who, "start", "rounds"]);
+  ask("masses", { ...question, word: settings.picture }, [...who, "picture"]);
+  ask("law", question, ["policy", "temperature"]);
+  card.show(policy, q, settings.memory);
+  refreshRun(population, who);
+}
+
+/** A run goes on unless what it depends on has changed. */
+function refreshRun(population, who) {
+  const { agents: nAgents, seed, speed, rounds } = settings;
+  const matter = JSON.stringify([...who, "agents", "start", "seed"].map((name) => settings[name]));
+  if (matter === played) player.pace(speed, rounds);
+  else {
+    played = matter;
+    player.restart({ population, nAgents, start: startOf(settings), seed }, speed, rounds);
+  }
+  showRun(player.run, true);
+}
+
+function showRun(run, roundEnded) {
+  dots.show(run, run.nAgents * settings.speed);
+  get("play").textContent = player.playing ? "Pause" : "Play";
+  get("play").setAttribute("aria-pressed", String(player.playing));
+  if (!roundEnded) return;
+  courses.showRun(run.history);
+  const share = run.history.at(-1);
+  const ending = run.consensus
+    ? [" They agreed on ", word(words(), run.consensus.word), ` after ${run.consensus.round} rounds.`]
+    : [];
+  say(
+    get("agents-says"),
+    `Of ${whole(run.nAgents)} agents, after `,
+    shown("round", run.played, whole(run.played)),
+    " rounds, a random one says ",
+    word(words(), 0),
+    " with a chance of ",
+    shown("run-share", share, percent(share)),
+    ".",
+    ...ending,
+  );
+}
+
+function startText() {
+  if (settings.start < 0) return "empty memories";
+  const [first, second] = words().map(quoted);
+  if (settings.start === 100) return `memories of ${first} only`;
+  if (settings.start === 0) return `memories of ${second} only`;
+  return `${settings.start} % with memories of ${first} only and the others of ${second} only`;
+}
+
+function showControls(policy) {
+  const text = (id, value) => (get(id).textContent = value);
+  const temperature = temperatureOf(settings, policy);
+  const measured = policy.logOdds.length > 0;
+  get("policy").value = String(settings.policy);
+  setRange("agents", SIZES.indexOf(settings.agents), whole(settings.agents));
+  setRange("temperature", settings.temperature, `${measured ? "" : "× "}${digits(temperature, 3)}`);
+  text("temperature-note", settings.temperature ? "" : measured ? "(as measured)" : "(of the measured one)");
+  for (const w of [0, 1]) setRange(`committed-${w}`, settings[`committed${w}`], percent(settings[`committed${w}`] / 1000));
+  setRange("start", settings.start, settings.start < 0 ? "no memories" : `${settings.start} % ${quoted(policy.words[0])}`);
+  setRange("speed", SPEEDS.indexOf(settings.speed), `${settings.speed} rounds/s`);
+  get("seed").value = String(settings.seed);
+  get("rounds").value = String(settings.rounds);
+  document.querySelectorAll("[name=picture]").forEach((one) => (one.checked = Number(one.value) === settings.picture));
+  for (const w of [0, 1]) {
+    document.querySelectorAll(`span.word-${w}:empty, span.word-${w}[data-w]`).forEach((span) => {
+      span.dataset.w = String(w);
+      span.textContent = quoted(policy.words[w]);
+    });
+  }
+  get("committed-key").hidden = settings.committed0 + settings.committed1 === 0;
+  text("memory-length", whole(policy.space.length));
+  text(
+    "temperature-method",
+    measured
+      ? "from the measured log-probabilities, averaged over the orders in which the prompt names the words"
+      : "from the given ones, q to the power measured temperature / temperature, normalised again",
+  );
+  text("provenance", `${entries[settings.policy].name}, SHA-256 of words and chances ${entries[settings.policy].hash}`);
+}
+
+function setRange(id, value, shownText) {
+  get(id).value = String(value);
+  get(id).setAttribute("aria-valuetext", shownText);
+  get(`${id}-shown`).textContent = shownText;
+}
+
+function listen(id, name, read) {
+  get(id).addEventListener("input", () => change({ [name]: read(Number(get(id).value)) }));
+}
+
+function prepare() {
+  get("policy").append(...entries.map((entry, i) => new Option(entry.name, String(i))));
+  get("rounds").append(...ROUNDS.map((rounds) => new Option(whole(rounds), String(rounds))));
+  get("agents").max = String(SIZES.length - 1);
+  get("speed").max = String(SPEEDS.length - 1);
+  get("policy").addEventListener("change", () => change({ policy: Number(get("policy").value), memory: 0 }));
+  listen("agents", "agents", (place) => SIZES[place]);
+  listen("temperature", "temperature", (step) => step);
+  listen("committed-0", "committed0", (part) => part);
+  listen("committed-1", "committed1", (part) => part);
+  listen("start", "start", (part) => part);
+  listen("speed", "speed", (place) => SPEEDS[place]);
+  listen("rounds", "rounds", (rounds) => rounds);
+  get("seed").addEventListener("change", () => {
+    const seed = validSeed(get("seed").value);
+    change(seed === null ? {} : { seed });
+  });
+  document.querySelectorAll("[name=picture]").forEach((one) =>
+    one.addEventListener("change", () => change({ picture: Number(one.value) })),
+  );
+  get("play").addEventListener("click", () => {
+    if (player.over) restart();
+    player.toggle(!player.playing);
+  });
+  get("step").addEventListener("click", () => player.step());
+  get("restart").addEventListener("click", restart);
+  get("reseed").addEventListener("click", () => change({ seed: (settings.seed + 1) % Number.MAX_SAFE_INTEGER }));
+  addEventListener("hashchange", () => {
+    settings = settingsFrom(location.hash, policies);
+    refresh();
+  });
+}
+
+function restart() {
+  played = "";
+  refresh();
+}
+
+prepare();
+refresh();
