@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlencode
@@ -37,8 +37,17 @@ class Explorer:
         return self.settled()
 
     def settled(self) -> Explorer:
-        self.page.wait_for_function("document.querySelector('#law-says').textContent && !document.querySelector('.waiting')")
+        self.page.wait_for_selector("#law-says:not(:empty)", state="attached")
+        self.page.wait_for_selector(".waiting", state="detached")
         return self
+
+    def waits(self, condition: Callable[[], bool]) -> None:
+        """Wait for it; the page's own rules forbid to evaluate texts, as Playwright would."""
+        for _ in range(PATIENCE // 50):
+            if condition():
+                return
+            self.page.wait_for_timeout(50)
+        pytest.fail("what was waited for did not come")
 
     def number(self, name: str) -> float:
         """A number of the sentences, with all its digits."""

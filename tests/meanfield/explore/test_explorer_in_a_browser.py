@@ -51,7 +51,9 @@ def test_every_control_has_a_name_and_is_reached_by_tab(opened, small):
     unnamed = """() => [...document.querySelectorAll("input, select, button")]
       .filter((one) => !one.labels?.length && !one.textContent.trim() && !one.ariaLabel).map((one) => one.outerHTML)"""
     assert page.evaluate(unnamed) == []
-    wanted = set(page.evaluate("[...document.querySelectorAll('input:not([type=radio]), select, button')].map((e) => e.id)"))
+    wanted = set(
+        page.evaluate("[...document.querySelectorAll('input:not([type=radio]), select, button')].map((e) => e.id)")
+    )
     reached = set()
     for _ in range(60):
         page.keyboard.press("Tab")
@@ -59,7 +61,7 @@ def test_every_control_has_a_name_and_is_reached_by_tab(opened, small):
     assert wanted <= reached
 
 
-@pytest.mark.parametrize(("width", "dark"), itertools.product([390, 1440], [False, True]))
+@pytest.mark.parametrize(("width", "dark"), [*itertools.product([390, 1440], [False, True])])
 def test_narrow_and_wide_light_and_dark(opened, gallery_page, width, dark):
     page = opened(gallery_page, width=width, dark=dark).show(agents=500, committed1=40).page
     page.click("#step")
@@ -123,7 +125,7 @@ def test_play_and_pause(opened, small):
     shown = opened(small).show(rounds=50, speed=10)
     shown.page.click("#play")
     assert (shown.text("play"), shown.page.get_attribute("#play", "aria-pressed")) == ("Pause", "true")
-    shown.page.wait_for_function("document.querySelector('[data-name=round]').value >= 3")
+    shown.waits(lambda: shown.number("round") >= 3)
     shown.page.click("#play")
     played = shown.number("round")
     shown.page.wait_for_timeout(300)
@@ -135,10 +137,10 @@ def test_play_and_pause(opened, small):
 def test_it_plays_to_the_last_round_and_starts_again(opened, small):
     shown = opened(small).show(rounds=20, speed=100)
     shown.page.click("#play")
-    shown.page.wait_for_function("document.querySelector('[data-name=round]').value == 20")
+    shown.waits(lambda: shown.number("round") == 20)
     assert shown.text("play") == "Play"
     shown.page.click("#play")
-    shown.page.wait_for_function("document.querySelector('[data-name=round]').value < 20")
+    shown.waits(lambda: shown.number("round") < 20)
 
 
 def test_a_new_run_has_the_next_seed(opened, small):

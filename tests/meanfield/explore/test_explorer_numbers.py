@@ -63,7 +63,9 @@ def assert_fixed_points(shown, expected: meanfield.Population) -> None:
 def assert_courses(shown, expected: meanfield.Population, start: np.ndarray, rounds: int) -> None:
     times = np.linspace(0, 2 * rounds, 401)
     solution = meanfield.solve(expected, initial=start, times=times)["word_share"].values[:, 0]
-    np.testing.assert_allclose([shown.number(f"course-{step}") for step in COURSE_STEPS], solution[list(COURSE_STEPS)], **CLOSE)
+    np.testing.assert_allclose(
+        [shown.number(f"course-{step}") for step in COURSE_STEPS], solution[list(COURSE_STEPS)], **CLOSE
+    )
 
 
 def assert_basins(shown, expected: meanfield.Population) -> None:
@@ -125,7 +127,9 @@ def assert_page(shown, policy: xr.Dataset, tempered: xr.Dataset, settings: dict[
 
 
 @pytest.mark.parametrize("name", POLICIES)
-@pytest.mark.parametrize("settings", [{}, {"committed0": 20, "committed1": 65, "start": 37, "agents": 24, "seed": 7, "memory": 3}])
+@pytest.mark.parametrize(
+    "settings", [{}, {"committed0": 20, "committed1": 65, "start": 37, "agents": 24, "seed": 7, "memory": 3}]
+)
 def test_policies_of_all_kinds(opened, tmp_path, name, settings):
     policy = POLICIES[name]()
     shown = opened(meanfield.explore(policy, tmp_path / "explorer.html"))
@@ -202,7 +206,9 @@ def test_whole_courses_and_runs_are_the_same(opened, gallery, gallery_page):
         initial = composition(policy, start)
         solution = meanfield.solve(expected, initial=initial, times=times)["word_share"].values[:, 0]
         np.testing.assert_allclose(found["shares"], solution, **CLOSE)
-        runs = validation.simulate(expected, n_agents=777, runs=1, seed=5, initial=initial, max_rounds=60, record_rounds=60)
+        runs = validation.simulate(
+            expected, n_agents=777, runs=1, seed=5, initial=initial, max_rounds=60, record_rounds=60
+        )
         np.testing.assert_allclose(found["history"], runs["word_share"].values[0, 0, :, 0], rtol=0, atol=1e-15)
 
 

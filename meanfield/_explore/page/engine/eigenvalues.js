@@ -157,9 +157,10 @@ function doubleShift(a, start, end, { x, y, w }) {
 
 /**
  * The `count` eigenvalues with the largest real parts, [real, imaginary], and the eigenvector of the first if it is
- * real: Arnoldi iteration in growing subspaces. `product` maps a Float64Array to its image.
+ * real: Arnoldi iteration in subspaces that grow until `settled(now, before)` holds for each. `product` maps a
+ * Float64Array to its image.
  */
-export function leadingEigenvalues(product, size, count = 1) {
+export function leadingEigenvalues(product, size, count = 1, settled = agree) {
   let before = [];
   for (const most of SUBSPACES) {
     const { basis, h } = krylov(product, size, Math.min(most, size));
@@ -167,12 +168,16 @@ export function leadingEigenvalues(product, size, count = 1) {
     const values = hessenbergEigenvalues(h.map((row) => row.slice()));
     values.sort((a, b) => b[0] - a[0] || b[1] - a[1]);
     const found = values.slice(0, count);
-    const same = found.every(([re, im], k) => before[k] && Math.hypot(re - before[k][0], im - before[k][1]) < SAME);
+    const same = found.every((value, k) => before[k] && settled(value, before[k]));
     if (same || n < most || most === SUBSPACES.at(-1)) {
       return { values: found, vector: found[0][1] === 0 ? combined(basis, eigenvector(h, found[0][0])) : null };
     }
     before = found;
   }
+}
+
+function agree(now, before) {
+  return Math.hypot(now[0] - before[0], now[1] - before[1]) < SAME;
 }
 
 /** An orthonormal basis of the Krylov space, and the matrix in it. */

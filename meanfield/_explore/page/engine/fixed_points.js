@@ -90,11 +90,11 @@ export function conventionOf({ committed, share }, Q) {
   return free[0] > free[1] ? 0 : 1;
 }
 
-/** F(Q) - Q for word 0 at each share of word 0: where agents who have long heard Q would move it. */
+/**
+ * F(Q) - Q for word 0 at each share of word 0, where agents who have long heard Q would move it; a list for each closed
+ * class of memories.
+ */
 export function driftOnLine(population, shares) {
-  const [response] = responses(population);
-  return shares.map((share) => {
-    const inside = Math.min(Math.max(share, 1e-9), 1 - 1e-9);
-    return response.said([inside, 1 - inside])[0] - inside;
-  });
+  const inside = shares.map((share) => Math.min(Math.max(share, 1e-9), 1 - 1e-9));
+  return responses(population).map((response) => inside.map((Q) => response.said([Q, 1 - Q])[0] - Q));
 }

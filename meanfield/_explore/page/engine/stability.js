@@ -8,14 +8,18 @@ const MARGINAL = 1e-7;
 
 /**
  * 'stable', 'unstable' or 'marginal', and the real part of the leading eigenvalue, per unit of time, of a composition x
- * of full memories at which all agents say Q. Below zero the eigenvalue is only as good as double precision, in which
- * eigenvalues near -1 have few digits.
+ * of full memories at which all agents say Q. The eigenvalue is known to a thousandth: enough to tell its sign.
  */
 export function stabilityOf(population, x, Q) {
-  const { values } = leadingEigenvalues(flowJacobian(population, x, Q), population.space.nFlows);
+  const { values } = leadingEigenvalues(flowJacobian(population, x, Q), population.space.nFlows, 1, tells);
   const eigenvalue = values[0][0] - 1;
   const status = Math.abs(eigenvalue) <= MARGINAL ? "marginal" : eigenvalue < 0 ? "stable" : "unstable";
   return { status, eigenvalue };
+}
+
+/** Whether an eigenvalue is known well enough to tell on which side of 1 it is. */
+function tells([now], [before]) {
+  return Math.abs(now - before) < Math.max(1e-10, 1e-3 * Math.abs(now - 1));
 }
 
 /**

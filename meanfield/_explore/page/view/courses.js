@@ -22,7 +22,7 @@ export class Courses {
       x: { range: () => [0, this.rounds] },
       y: { range: () => [-0.02, 1.02], format: (share) => `${Math.round(100 * share)} %` },
       lines: [...fan, { colour: "run", width: 1.75 }, { colour: "ink", width: 2.75 }],
-      height: 340,
+      height: 420,
     });
   }
 

@@ -6,12 +6,12 @@ import { listed, percent, quoted, say, shown, word } from "./text.js";
 const ARROWS = 19;
 
 export class Landscape {
-  constructor(element, sentence) {
-    this.sentence = sentence;
+  constructor(element, sentence, key) {
+    Object.assign(this, { sentence, key });
     this.chart = new Chart(element, {
       x: { range: () => [0, 1], format: percent0 },
-      y: { range: (_, low, high) => padded(low, high), format: signedPercent },
-      lines: [{ colour: "ink", width: 2.5 }],
+      y: { range: () => padded(this.found?.drift.flat() ?? []), format: signedPercent },
+      lines: [{ colour: "ink" }],
       draw: (plot) => this.paint(plot),
       height: 280,
     });
@@ -20,19 +20,22 @@ export class Landscape {
   show(words, { points, shares, drift }) {
     this.found = { points, shares, drift };
     this.chart.label(`share of ${quoted(words[0])} that agents hear`, "they say less they hear");
-    this.chart.show([shares, drift]);
+    this.chart.show([shares, shares.map(() => null)]);
     say(this.sentence, ...sentences(words, points));
   }
 
   paint(plot) {
     if (!this.found) return;
-    const { points, drift } = this.found;
+    const { points, shares, drift } = this.found;
     const paint = brush(plot);
     paint.line([[0, 0], [1, 0]], "soft", 1);
     for (const { from, to, towards } of basinsOf(points)) paint.band(from, to, `wash-${towards}`, `word-${towards}`);
-    for (let k = 0; k < ARROWS; k++) {
+    this.key.hidden = points.every((point) => point.status !== "unstable");
+    for (const line of drift) paint.line(shares.map((share, i) => [share, line[i]]), "ink", 2.5);
+    // Agents who cannot leave one class of memories for another move differently in each.
+    for (let k = 0; k < ARROWS && drift.length === 1; k++) {
       const share = (k + 0.5) / ARROWS;
-      const speed = drift[Math.round(share * (drift.length - 1))];
+      const speed = drift[0][Math.round(share * (shares.length - 1))];
       const length = Math.sign(speed) * (9 + 16 * Math.min(1, Math.abs(speed) / 0.1));
       if (Math.abs(speed) > 1e-4) paint.arrow(share, 0, length, "soft");
     }
@@ -49,22 +52,24 @@ function signedPercent(value) {
   return `${value > 0 ? "+" : ""}${text.replace("-", "−")} %`;
 }
 
-function padded(low, high) {
-  const reach = Math.max(Math.abs(low ?? 0), Math.abs(high ?? 0), 0.01);
+function padded(values) {
+  const [low, high] = [Math.min(0, ...values), Math.max(0, ...values)];
+  const reach = Math.max(-low, high, 0.01);
   return [Math.min(low, -0.25 * reach) * 1.1, Math.max(high, 0.25 * reach) * 1.1];
 }
 
-/** Stretches between unstable points: of several the highest leads to word 0, the lowest to word 1. */
+/** The stretches between tipping points, none if there is no such point: the highest leads to word 0, the lowest to word 1. */
 function basinsOf(points) {
-  const rising = points.slice().reverse();
-  const edges = [0, ...rising.filter((point) => point.status === "unstable").map((point) => point.Q[0]), 1];
-  const basins = edges.slice(1).map((to, i) => {
-    const inside = rising.find((point) => point.status === "stable" && point.Q[0] >= edges[i] && point.Q[0] <= to);
-    const leaning = inside && inside.Q[0] >= 0.5 ? 0 : 1;
-    const towards = edges.length === 2 ? leaning : i === 0 ? 1 : to === 1 ? 0 : leaning;
-    return { from: edges[i], to, towards };
-  });
-  return basins.filter(({ from, to }) => to > from);
+  const tipping = points.filter((point) => point.status === "unstable").map((point) => point.Q[0]);
+  const edges = [0, ...tipping.reverse(), 1];
+  return edges.length === 2 ? [] : edges.slice(1).map((to, i) => ({ from: edges[i], to, towards: leadsTo(points, edges, i) }));
+}
+
+function leadsTo(points, edges, i) {
+  if (i === 0) return 1;
+  if (i === edges.length - 2) return 0;
+  const inside = points.find(({ Q, status }) => status === "stable" && Q[0] >= edges[i] && Q[0] <= edges[i + 1]);
+  return inside && inside.Q[0] >= 0.5 ? 0 : 1;
 }
 
 function sentences(words, points) {

@@ -2,7 +2,7 @@
 
 import { normalCdf } from "../engine/normal.js";
 import { brush, Chart } from "./chart.js";
-import { digits, percent, quoted, say, shown, whole, word } from "./text.js";
+import { digits, percent, quoted, say, shown, subscript, whole, word } from "./text.js";
 
 const SIZES = Array.from({ length: 120 }, (_, i) => 2 * 50_000 ** (i / 119));
 const WHY_NOT = {
@@ -68,8 +68,10 @@ function sentence(words, { kappa, critical, strong, leadingOrder }, { agents }) 
     shown("chance", chance, percent(chance)),
     ", as the bias is κ = ",
     shown("kappa", kappa, digits(kappa, leadingOrder ? 4 : 3)),
-    "; from about ",
-    shown("critical-size", critical, `N_c = ${whole(Math.max(critical, 2))}`),
+    ". From N",
+    subscript("c"),
+    " = ",
+    shown("critical-size", critical, whole(Math.max(critical, 2))),
     " agents on the chance is 99 % or more.",
   ];
 }

@@ -32,7 +32,7 @@ let settings = settingsFrom(location.hash, policies);
 const address = { written: -Infinity, timer: 0 };
 let played = ""; // the settings of the run being played
 
-const landscape = new Landscape(get("landscape"), get("landscape-says"));
+const landscape = new Landscape(get("landscape"), get("landscape-says"), get("basins-key"));
 const courses = new Courses(get("courses"), get("courses-says"), get("basins"));
 const law = new Law(get("law"), get("law-says"));
 const masses = new Masses(get("masses"), get("masses-says"));

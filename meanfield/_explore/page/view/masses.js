@@ -21,7 +21,7 @@ export class Masses {
     this.chart.label(`fraction who always say ${quoted(words[settings.picture])}`, `share of ${quoted(words[0])}`);
     this.now = [settings.committed0, settings.committed1][settings.picture] / 1000;
     const mass = masses[settings.picture].mass;
-    this.largest = Math.min(1, Math.max(0.1, 2 * (mass || 0.25), 1.25 * this.now));
+    this.largest = Math.min(1, Math.max(0.1, 1.6 * (mass || 0.3), 1.25 * this.now));
     this.chart.show([[0, this.largest], [null, null]]);
     say(this.sentence, ...masses.flatMap((found, w) => sentence(words, found, w)));
   }
@@ -42,16 +42,8 @@ function fraction(value) {
 }
 
 function sentence(words, { mass, transition }, w) {
-  const other = word(words, 1 - w);
-  const firm = ["who always say ", word(words, w)];
-  if (transition === "none") return ["Agents ", ...firm, " end no convention at once, however many they are. "];
-  const verb = transition === "continuous" ? "has faded away" : "breaks down";
-  return [
-    shown(`mass-${w}`, mass, percent(mass)),
-    " of all agents, ",
-    ...firm,
-    ", are enough: beyond, the state with most ",
-    other,
-    ` ${verb}. `,
-  ];
+  const firm = ["always say ", word(words, w)];
+  if (transition === "none") return ["No number of agents who ", ...firm, " ends a convention at once. "];
+  const end = transition === "continuous" ? " has faded away. " : " breaks down. ";
+  return ["If more than ", shown(`mass-${w}`, mass, percent(mass)), " of all agents ", ...firm, ", the convention ", word(words, 1 - w), end];
 }

@@ -14,6 +14,12 @@ export function shown(name, value, text) {
   return data;
 }
 
+export function subscript(text) {
+  const sub = document.createElement("sub");
+  sub.textContent = text;
+  return sub;
+}
+
 /** A word of the policy, in quotes and in its colour. */
 export function word(words, number) {
   const span = document.createElement("span");
