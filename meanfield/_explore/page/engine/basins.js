@@ -1,7 +1,9 @@
 // Which start leads where, if a share s of agents remembers only word 0 and all others only word 1.
 
-import { fixedPoints } from "./fixed_points.js";
+import { saidIn } from "./drift.js";
+import { conventionOf, fixedPoints } from "./fixed_points.js";
 import { solution, startComposition } from "./solution.js";
+import { stabilityOf } from "./stability.js";
 
 const SECTIONS = 16; // even, so that no start of a symmetric family lies on the separatrix in its middle
 const REFINEMENT = 6; // starts within an interval that holds a separatrix
@@ -33,12 +35,19 @@ function evenly(from, to, number) {
   return Array.from({ length: number }, (_, i) => (i === number - 1 ? to : i * step + from));
 }
 
-/** The number of the fixed point at which a start ends, SADDLE for an unstable one, MOVING if it comes to no rest. */
+/**
+ * The end of a start: the number of a fixed point, SADDLE for an unstable one, MOVING if it comes to no rest. Marginal
+ * points may be a continuum, and count by their convention.
+ */
 function attractorFrom(population, points, s) {
-  const end = solution(population, startComposition(population.space, s), [0], { until: MAX_TIME });
-  if (!end.atRest) return MOVING;
-  const place = points.findIndex(({ composition }) => distance(composition, end.composition) < SAME_ATTRACTOR);
-  return place >= 0 && points[place].status === "unstable" ? SADDLE : place;
+  const { composition, atRest } = solution(population, startComposition(population.space, s), [0], { until: MAX_TIME });
+  if (!atRest) return MOVING;
+  const said = saidIn(population.q, composition);
+  const Q = said.map((free, word) => population.share * free + population.committed[word]);
+  const place = points.findIndex((point) => distance(point.composition, composition) < SAME_ATTRACTOR);
+  const { status } = place < 0 ? stabilityOf(population, composition, Q) : points[place];
+  if (status === "unstable") return SADDLE;
+  return status === "marginal" ? `marginal ${conventionOf(population, Q)}` : place;
 }
 
 function distance(x, y) {
