@@ -52,7 +52,8 @@ def _measured(policy: xr.Dataset) -> tuple[float, np.ndarray]:
     Without a record the temperature is the unit, and there are no log-odds. A filter also makes a policy that the
     log-odds alone do not give.
     """
-    temperature, none = policy.attrs.get("option_temperature"), np.empty((0, 0))
+    temperature: Any = policy.attrs.get("option_temperature")
+    none = np.empty((0, 0))
     if "log_probability" not in policy or not is_number(temperature) or temperature <= 0:
         return 1.0, none
     if "censored" in policy and policy["censored"].values.any():

@@ -19,7 +19,7 @@ export class Landscape {
 
   show(words, { points, shares, drift }) {
     this.found = { points, shares, drift };
-    this.chart.label(`share of ${quoted(words[0])} that agents hear`, "they say less they hear");
+    this.chart.label(`share of ${quoted(words[0])} that agents hear`, "said − heard");
     this.chart.show([shares, shares.map(() => null)]);
     say(this.sentence, ...sentences(words, points));
   }
