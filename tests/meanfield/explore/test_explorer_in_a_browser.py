@@ -179,6 +179,26 @@ def test_words_of_users_are_shown_as_they_are(opened, tmp_path):
     assert shown.page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
+NO_WORKERS = "globalThis.Worker = class { constructor() { throw new Error('none'); } };"
+
+
+def test_what_cannot_be_computed_is_told(opened, small):
+    shown = opened(small)
+    shown.context.add_init_script(NO_WORKERS + "Math.log = () => { throw new Error('no logarithms'); };")
+    shown.show()
+    for identity in ("landscape-says", "law-says", "masses-says", "basins"):
+        assert shown.text(identity) == "This could not be computed: no logarithms."
+    assert shown.number("course-40") > 0.5, "the control, which takes none"
+
+
+def test_without_workers_the_page_computes_by_itself(opened, tmp_path):
+    file = meanfield.explore(majority(0.52, 0.9), tmp_path / "explorer.html")
+    shown = opened(file)
+    shown.context.add_init_script(NO_WORKERS)
+    with_workers = opened(file).show(agents=24).number("chance")
+    assert shown.show(agents=24).number("chance") == with_workers
+
+
 def test_nothing_is_asked_of_a_network(opened, gallery_page):
     shown = opened(gallery_page).show()
     assert [url for url in shown.requests if not url.startswith(("file:", "data:", "blob:", "about:"))] == []

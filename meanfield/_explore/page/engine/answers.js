@@ -39,7 +39,11 @@ const ANSWERS = {
   law: ({ q, length }) => groupSizeLaw(q, memorySpace(length)),
 };
 
-/** The answer to a question {kind, …}. */
+/** The answer to a question {kind, …}, or {error} with the reason why there is none. */
 export function answer(question) {
-  return ANSWERS[question.kind](question);
+  try {
+    return ANSWERS[question.kind](question);
+  } catch (error) {
+    return { error: error.message };
+  }
 }

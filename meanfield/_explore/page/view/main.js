@@ -51,18 +51,20 @@ const card = new MemoryCard(
 
 const words = () => policies[settings.policy].words;
 const calculators = {
-  landscape: new Calculator((found) => arrived("landscape", () => landscape.show(words(), found))),
-  courses: new Calculator((found) =>
-    arrived("courses", () => courses.show(words(), settings.rounds, startText(), found)),
-  ),
-  basins: new Calculator((found) => arrived("basins", () => courses.showBasins(words(), found)), { impatient: true }),
-  masses: new Calculator((found) => arrived("masses", () => masses.show(words(), found, settings))),
-  law: new Calculator((found) => arrived("law", () => law.show(words(), found, settings)), { impatient: true }),
+  landscape: calculator("landscape", (found) => landscape.show(words(), found)),
+  courses: calculator("courses", (found) => courses.show(words(), settings.rounds, startText(), found)),
+  basins: calculator("basins", (found) => courses.showBasins(words(), found), { impatient: true }),
+  masses: calculator("masses", (found) => masses.show(words(), found, settings)),
+  law: calculator("law", (found) => law.show(words(), found, settings), { impatient: true }),
 };
 
-function arrived(kind, show) {
-  get(kind).classList.remove("waiting");
-  show();
+/** A calculator whose answers are shown in the place of its kind. */
+function calculator(kind, show, options) {
+  return new Calculator((found) => {
+    get(kind).classList.remove("waiting");
+    if (found.error) say(get(`${kind}-says`) ?? get(kind), `This could not be computed: ${found.error}.`);
+    else show(found);
+  }, options);
 }
 
 /** Asks a calculator; the settings that matter to it are its key. */
