@@ -25,6 +25,7 @@ export class Chart {
       {
         width: this.width(),
         height: this.height,
+        pxAlign: 0, // whole pixels would make steps of slopes
         legend: { show: false },
         cursor: { show: false },
         select: { show: false },
@@ -79,7 +80,7 @@ function axisOf({ label = " ", format }, size) {
 }
 
 function seriesOf({ colour: name, width = 2, dash }) {
-  return { stroke: colour(name), width, dash, points: { show: false }, spanGaps: true };
+  return { stroke: colour(name), width, dash, points: { show: false }, spanGaps: true, pxAlign: 0 };
 }
 
 /** Paints on a chart, in units of its axes: {line, circle, band}. */

@@ -72,6 +72,12 @@ function leadsTo(points, edges, i) {
   return inside && inside.Q[0] >= 0.5 ? 0 : 1;
 }
 
+/** The share of the word that most say. */
+function mostly(words, { Q }, number) {
+  const most = Q[0] >= 0.5 ? 0 : 1;
+  return [shown(`fixed-point-${number}`, Q[most], percent(Q[most])), " ", word(words, most)];
+}
+
 function sentences(words, points) {
   const lasting = points.filter((point) => point.status === "stable");
   const tipping = points.filter((point) => point.status === "unstable");
@@ -81,7 +87,7 @@ function sentences(words, points) {
   if (lasting.length === 0) parts.push("No state of a very large population lasts.");
   else {
     parts.push(lasting.length === 1 ? "A very large population rests at " : "A very large population can rest at ");
-    parts.push(...listed(lasting.map((point) => [share(point), " ", word(words, 0)])), ".");
+    parts.push(...listed(lasting.map((point) => mostly(words, point, points.indexOf(point)))), ".");
   }
   if (tipping.length) {
     parts.push(tipping.length === 1 ? " The tipping point is at " : " Tipping points are at ");

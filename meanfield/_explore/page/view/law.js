@@ -66,11 +66,11 @@ function sentence(words, { kappa, critical, strong, leadingOrder }, { agents }) 
     end,
     " with a chance of ",
     shown("chance", chance, percent(chance)),
-    ", as the bias is κ = ",
+    ", as the bias is κ\u00a0=\u00a0",
     shown("kappa", kappa, digits(kappa, leadingOrder ? 4 : 3)),
     ". From N",
     subscript("c"),
-    " = ",
+    "\u00a0=\u00a0",
     shown("critical-size", critical, whole(Math.max(critical, 2))),
     " agents on the chance is 99 % or more.",
   ];
