@@ -3,8 +3,8 @@
 Agents hold beliefs x on the simplex of K labels. At an interaction a random speaker i sends M, the mean of m labels
 drawn from x_i, and a random listener j ≠ i moves to (1 - α)x_j + αM: [002] Eqs. 4 and 5, after Tanaka 2026.
 
-E|M|² = (1 - 1/m)|x_i|² + 1/m and E[M] = x_i close the second moments. Heterozygosity is the chance that two labels
-differ: a = 1 - |mean x|² in the group, b = mean of 1 - |x_i|² in single agents, d = (N·a - b)/(N - 1) in pairs. Its
+E‖M‖² = (1 - 1/m)‖x_i‖² + 1/m and E[M] = x_i close the second moments. Heterozygosity is the chance that two labels
+differ: a = 1 - ‖mean x‖² in the group, b = mean of 1 - ‖x_i‖² in single agents, d = (N·a - b)/(N - 1) in pairs. Its
 expected changes at an interaction are, exactly and from any start,
 
     Δa = (α/N)² [(2 - 1/m) b - 2d]        Δb = [2α(1 - α) d - (2α(1 - α) + α²/m) b] / N
