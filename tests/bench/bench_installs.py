@@ -14,7 +14,7 @@ from rich.table import Table
 from _installs import LOWEST, NEWEST, PYTHONS, build, check, install, interpreter
 
 HERE = f"{sys.version_info.major}.{sys.version_info.minor}"
-EXTRAS = ((), ("api",), ("cluster",), ("llm",), ("llm", "quantized", "api", "cluster"))
+EXTRAS = (("api",), ("cluster",), ("llm",))
 
 
 @pytest.mark.bench
@@ -23,7 +23,7 @@ def test_installs() -> None:
     for column in ("Python", "dependencies", "extras", "s", "MB", "check, s"):
         table.add_column(column)
     cases = [(version, age, ()) for version in PYTHONS for age in (LOWEST, NEWEST)]
-    cases += [(HERE, NEWEST, extras) for extras in EXTRAS[1:]]
+    cases += [(HERE, NEWEST, extras) for extras in EXTRAS]
     with tempfile.TemporaryDirectory() as name:
         wheel, _ = build(Path(name))
         for version, age, extras in cases:

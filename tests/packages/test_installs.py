@@ -55,10 +55,10 @@ def assert_lowest(used: dict[str, str]) -> None:
 
 @pytest.mark.parametrize("resolution", [LOWEST, NEWEST])
 def test_with_extras(resolution: str, built: tuple[Path, Path], folder: Path) -> None:
-    """Language models that run here too, without weights: the default model says how to fetch them."""
+    """Without `llm`, which may bring gigabytes for GPUs; bench_installs.py has it."""
     python = interpreter(HERE)
     assert python is not None
-    extras = ("llm", "api", "cluster")
+    extras = ("api", "cluster")
     installed = install(folder / "environment", python, built[0], resolution, extras)
     done = check(installed.python, folder, *extras)
     assert done.returncode == 0, done.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -74,6 +75,9 @@ def test_the_file_gives_back_what_was_written(gallery, tmp_path):
     assert (tmp_path / "gallery.nc").stat().st_size < 10**6
 
 
+needs_torch = pytest.mark.skipif(find_spec("torch") is None, reason="language models need the extra llm")
+
+
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("MEANFIELD_CACHE", str(tmp_path / "cache"))
@@ -89,6 +93,7 @@ def pretend(monkeypatch, result):
     monkeypatch.setattr(rebuild_gallery, "extract", extracted)
 
 
+@needs_torch
 def test_each_rebuilding_measures(monkeypatch, capsys, tmp_path):
     """A model that has changed under the same name is found out, also after its predecessor was measured."""
     first, second = (
@@ -106,6 +111,7 @@ def test_each_rebuilding_measures(monkeypatch, capsys, tmp_path):
     assert "largest difference of a probability: 4.9e-01" in capsys.readouterr().out
 
 
+@needs_torch
 def test_rebuilding_says_where_it_differs(gallery, monkeypatch, capsys):
     pretend(monkeypatch, gallery)
     assert rebuild_gallery.main([]) == 0
@@ -118,6 +124,7 @@ def test_rebuilding_says_where_it_differs(gallery, monkeypatch, capsys):
     assert largest_difference(bundled(changed), gallery.isel(pair=slice(None, None, -1))) > 1e-5
 
 
+@needs_torch
 def test_rebuilding_replaces_the_file_only_when_told(gallery, monkeypatch, tmp_path):
     pretend(monkeypatch, gallery)
     monkeypatch.setattr(rebuild_gallery, "FILE", tmp_path / "gallery.nc")
