@@ -61,5 +61,5 @@ def explore(policies: xr.Dataset | Iterable[xr.Dataset], path: str | os.PathLike
     if not entries:
         raise InputError("policies is empty: expected at least one policy")
     with whole_file(path) as temporary:
-        temporary.write_text(page_of(entries), encoding="utf-8")
+        temporary.write_text(page_of(entries), encoding="utf-8", newline="\n")
     return path

@@ -84,6 +84,8 @@ def go_the_whole_way() -> None:
     for result in (table, law, runs):
         axes = meanfield.plot(result)
         np.ravel(axes)[0].figure.savefig("drawing.png")
+    page = meanfield.explore(policy, "page.html").read_text(encoding="utf-8")
+    assert "</html>" in page and "uPlot" in page
     store = validation.sweep(policy, "sweep.zarr", n_agents=[10], runs=5, seeds=[1, 2])
     assert store["done"].all()
 

@@ -19,8 +19,8 @@ from _paths import ROOT
 pytestmark = pytest.mark.slow
 
 ROOMS = ("meanfield", "policy_extraction", "theory", "validation", "paper_figs")
-TEXT = {".py", ".toml", ".csv", ".html", ".js", ".css", ".txt"}
-DATA = {".nc"}
+KINDS = {".py", ".toml", ".csv", ".html", ".js", ".css", ".nc"}
+LIBRARY = "meanfield/_explore/page/uplot"
 LARGEST = 3_000_000  # bytes: only small policies are bundled
 
 
@@ -52,7 +52,8 @@ def of_the_rooms() -> set[str]:
 def test_the_wheel_holds_the_rooms_and_nothing_else(in_wheel: set[str]) -> None:
     about = {name for name in in_wheel if ".dist-info/" in name}
     assert in_wheel - about == of_the_rooms()
-    assert {PurePosixPath(name).suffix for name in in_wheel - about} <= TEXT | DATA
+    others = {name for name in in_wheel - about if PurePosixPath(name).suffix not in KINDS}
+    assert {str(PurePosixPath(name).parent) for name in others} == {LIBRARY}, "what comes with another's licence"
     names = {PurePosixPath(name).name for name in about}
     assert names == {"METADATA", "WHEEL", "RECORD", "entry_points.txt", "LICENSE"}
 
@@ -62,6 +63,7 @@ def test_the_wheel_holds_the_rooms_and_nothing_else(in_wheel: set[str]) -> None:
     [
         *("meanfield/datasets/smollm2.nc", "policy_extraction/prompts/templates", "theory/norms/society.toml"),
         *("validation/norms/questionnaire/questionnaire.toml", "paper_figs/published/table_s1.csv"),
+        *("meanfield/_explore/page/page.html", "meanfield/_explore/page/engine/drift.js", f"{LIBRARY}/uPlot.min.css"),
     ],
 )
 def test_what_is_read_at_run_time_is_in_it(in_wheel: set[str], needed: str) -> None:
@@ -93,6 +95,7 @@ def test_the_page_on_an_index_has_no_dead_links(metadata: Message) -> None:
 def test_the_metadata_is_that_of_the_project(metadata: Message) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert (metadata["Name"], metadata["Version"]) == ("meanfield-llm", project["version"])
-    assert metadata["License-Expression"] == "MIT" and metadata["License-File"] == "LICENSE"
+    assert metadata["License-Expression"] == "MIT"
+    assert metadata.get_all("License-File") == ["LICENSE", f"{LIBRARY}/LICENSE"]
     assert metadata["Requires-Python"] == ">=3.11"
     assert metadata.get_all("Provides-Extra") == sorted(project["optional-dependencies"])
