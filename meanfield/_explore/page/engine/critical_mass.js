@@ -10,6 +10,8 @@ const EDGE = 45.9; // |logit Q| beyond which an equilibrium is taken for the con
 const NOTHING = 1e-9;
 const SAME_SHARE = 1e-6;
 const SAMPLES = 80; // points of a stretch
+const BISECTIONS = 50;
+const NOWHERE = { mass: NaN, transition: "none", turn: NaN };
 const SEEN = 9; // |logit Q| beyond which shares cannot be told from 0 and 1 in a picture
 
 /** The population without agents committed to `word`, and its equilibria as their fraction grows. */
@@ -20,19 +22,19 @@ export function equilibriaTowards(population, word) {
 }
 
 /**
- * The critical mass of the word: {mass, transition}, with the mass NaN if the old state never vanishes. The old state is
- * the stable fixed point without agents committed to the word at which the word is rarest.
+ * The critical mass of the word: {mass, transition, turn, said}, with the mass NaN if the old state never vanishes. `turn`
+ * then is the fraction from which most others say another word than at first, `said`; NaN if there is none. The old
+ * state is the stable fixed point without agents committed to the word at which the word is rarest.
  */
 export function criticalMass({ rest, word, curves }) {
   const old = fixedPoints(rest)
     .filter((point) => point.status !== "unstable")
     .reduce((found, point) => (!found || point.Q[word] < found.Q[word] ? point : found), null);
-  return old ? followed(old.branch < 0 ? curves : [curves[old.branch]], old) : { mass: NaN, transition: "none" };
+  return old ? followed(old.branch < 0 ? curves : [curves[old.branch]], old) : NOWHERE;
 }
 
 /** The fate of the old state with rising c. */
 function followed(curves, old) {
-  const none = { mass: NaN, transition: "none" };
   const away = (stop) => Math.abs(wordShares(stop.logit)[0] - old.Q[0]);
   let [curve, path] = [null, null];
   for (const one of curves) {
@@ -40,13 +42,29 @@ function followed(curves, old) {
       if (arc[0].c <= NOTHING && (!path || away(arc[0]) < away(path[0]))) [curve, path] = [one, arc];
     }
   }
-  if (!path || away(path[0]) > SAME_SHARE) return none;
+  if (!path || away(path[0]) > SAME_SHARE) return NOWHERE;
   const end = path[1];
-  if (end.fold) return { mass: end.c, transition: "fold" };
+  if (end.fold) return { ...NOWHERE, mass: end.c, transition: "fold" };
   const inwards = end.logit - 2 * Math.sign(end.logit);
   const merges = end.c < curve.end * (1 - SAME_SHARE) && Math.abs(end.logit) > EDGE;
-  if (merges && Math.abs(end.c - curve.c(inwards)) < NOTHING) return { mass: end.c, transition: "continuous" };
-  return none;
+  if (merges && Math.abs(end.c - curve.c(inwards)) < NOTHING) return { ...NOWHERE, mass: end.c, transition: "continuous" };
+  return { ...NOWHERE, ...turnOf(curve, path[0].logit, end.logit) };
+}
+
+/** The fraction between two logits of the curve from which most others no longer say what most of them said at first. */
+function turnOf(curve, from, to) {
+  const first = curve.others(from);
+  const old = first[0] >= first[1] ? 0 : 1;
+  const logits = Array.from({ length: SAMPLES }, (_, k) => from + ((to - from) * (k + 1)) / SAMPLES);
+  const after = logits.findIndex((logit) => curve.others(logit)[old] < 0.5);
+  if (after < 0) return {};
+  let [near, far] = [after === 0 ? from : logits[after - 1], logits[after]];
+  for (let step = 0; step < BISECTIONS; step++) {
+    const middle = (near + far) / 2;
+    if (curve.others(middle)[old] < 0.5) far = middle;
+    else near = middle;
+  }
+  return { turn: curve.c(far), said: 1 - old };
 }
 
 /**

@@ -14,7 +14,7 @@ const SMALLEST_FOLD = 1e-8; // between two folds c changes by more than its inte
 
 /**
  * The curve of a population without agents committed to `word`, on one closed class of memories: c(logit Q), the largest
- * fraction, and the arcs with 0 ≤ c ≤ end, each a list of stops {logit, c, fold}.
+ * fraction, the arcs with 0 ≤ c ≤ end, each a list of stops {logit, c, fold}, and what the others say at a logit.
  */
 export function equilibriumCurve(rest, response, word) {
   const end = 1 - rest.committed[1 - word];
@@ -23,7 +23,8 @@ export function equilibriumCurve(rest, response, word) {
     const [top, bottom] = sides(logit);
     return top / bottom;
   };
-  return { c, end, arcs: findArcs(sides, c, end).map(withoutRipples) };
+  const others = (logit) => response.uncommitted(wordShares(logit));
+  return { c, end, arcs: findArcs(sides, c, end).map(withoutRipples), others };
 }
 
 /** Q - F(Q; 0) and B(Q) of the rarer word, where both have full relative accuracy. */

@@ -41,8 +41,12 @@ function fraction(value) {
   return `${Number((100 * value).toFixed(1))} %`;
 }
 
-function sentence(words, { mass, transition }, w) {
+function sentence(words, { mass, transition, turn, said }, w) {
   const firm = ["always say ", word(words, w)];
+  if (!Number.isNaN(turn)) {
+    const share = shown(`turn-${w}`, turn, percent(turn));
+    return ["From ", share, " of agents who ", ...firm, " on, most of the others say ", word(words, said), ". "];
+  }
   if (transition === "none") return ["No number of agents who ", ...firm, " ends a convention at once. "];
   const end = transition === "continuous" ? " has faded away. " : " breaks down. ";
   return ["If more than ", shown(`mass-${w}`, mass, percent(mass)), " of all agents ", ...firm, ", the convention ", word(words, 1 - w), end];
