@@ -311,7 +311,7 @@ def saved_and_loaded(policies: xr.Dataset) -> xr.Dataset:
 def page_entries(*policies: xr.Dataset) -> list[str]:
     """What a page for a browser holds of these policies."""
     with tempfile.TemporaryDirectory() as folder:
-        page = meanfield.explore(policies, Path(folder) / "explorer.html").read_text()
+        page = meanfield.explore(policies, Path(folder) / "explorer.html").read_text(encoding="utf-8")
     return re.findall(r'"(?:name|words|q|log_odds|hash)":[^:]*', page)
 
 

@@ -131,7 +131,7 @@ def test_the_command_writes_the_same_page(monkeypatch, tmp_path, capsys):
     meanfield.save(policy, "policy.nc")
     assert run(monkeypatch, "explore", "policy.nc") == 0
     assert capsys.readouterr().out.startswith("wrote explorer.html: 1 policy")
-    assert Path("explorer.html").read_text() == written(policy, tmp_path)
+    assert Path("explorer.html").read_text(encoding="utf-8") == written(policy, tmp_path)
     assert run(monkeypatch, "explore", "policy.nc", "--out", "new/page.html") == 0
     assert Path("new/page.html").exists()
     assert run(monkeypatch, "explore", "policy.nc", "--out", "page.pdf") == 2
