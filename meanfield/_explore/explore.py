@@ -10,7 +10,6 @@ import xarray as xr
 
 from meanfield._explore.entries import entries_of
 from meanfield._explore.page import page_of
-from meanfield.toolbox._errors import InputError
 from meanfield.toolbox._files import check_writable, whole_file
 
 
@@ -36,7 +35,7 @@ def explore(policies: xr.Dataset | Iterable[xr.Dataset], path: str | os.PathLike
 
     Returns
     -------
-    Path of the file, 0.1 MB plus 0.06 MB for each policy with H = 5.
+    Path of the file, 0.22 MB plus 0.06 MB for each policy with H = 5.
 
     Raises
     ------
@@ -58,8 +57,6 @@ def explore(policies: xr.Dataset | Iterable[xr.Dataset], path: str | os.PathLike
     """
     path = check_writable(path)
     entries = entries_of(policies)
-    if not entries:
-        raise InputError("policies is empty: expected at least one policy")
     with whole_file(path) as temporary:
         temporary.write_text(page_of(entries), encoding="utf-8", newline="\n")
     return path

@@ -24,7 +24,7 @@ export function equilibriaTowards(population, word) {
 /**
  * The critical mass of the word: {mass, transition, turn, said}, with the mass NaN if the old state never vanishes. `turn`
  * then is the fraction from which most others say another word than at first, `said`; NaN if there is none. The old
- * state is the stable fixed point without agents committed to the word at which the word is rarest.
+ * state is the fixed point that is not unstable without agents committed to the word at which the word is rarest.
  */
 export function criticalMass({ rest, word, curves }) {
   const old = fixedPoints(rest)

@@ -84,8 +84,8 @@ function sentences(words, points) {
   const marginal = points.filter((point) => point.status === "marginal");
   const share = (point) => shown(`fixed-point-${points.indexOf(point)}`, point.Q[0], percent(point.Q[0]));
   const parts = [];
-  if (lasting.length === 0) parts.push("No state of a very large population lasts.");
-  else {
+  if (lasting.length === 0 && marginal.length === 0) parts.push("No state of a very large population lasts.");
+  if (lasting.length) {
     parts.push(lasting.length === 1 ? "A very large population rests at " : "A very large population can rest at ");
     parts.push(...listed(lasting.map((point) => mostly(words, point, points.indexOf(point)))), ".");
   }
@@ -93,7 +93,7 @@ function sentences(words, points) {
     parts.push(tipping.length === 1 ? " The tipping point is at " : " Tipping points are at ");
     parts.push(...listed(tipping.map(share)), ": who hears more of ", word(words, 0), " than that goes on towards it.");
   }
-  if (marginal.length) parts.push(" It leaves ", ...listed(marginal.map(share)), " so slowly that no slope tells.");
+  if (marginal.length) parts.push(" Whether it returns to ", ...listed(marginal.map(share)), " no slope tells.");
   parts.push(" Arrows show where agents move who have long heard the share below.");
   return parts;
 }

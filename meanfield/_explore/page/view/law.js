@@ -7,7 +7,7 @@ import { digits, percent, quoted, say, shown, subscript, whole, word } from "./t
 const SIZES = Array.from({ length: 120 }, (_, i) => 2 * 50_000 ** (i / 119));
 const WHY_NOT = {
   marginal: "A resting point neither attracts nor repels, so that no law of group size is known here.",
-  "one attractor": "There is only one state in which a population can rest: groups of every size drift to it, and small ones stray further from it.",
+  "one attractor": "Only one state attracts: groups of every size drift to it.",
   "no attractor": "No state of the population lasts, so that there is no convention to end at.",
   "many attractors": "There are more than two states in which a population can rest, for which no such law is known.",
   nowhere: "From empty memories a population is led to neither of the two conventions, so that noise decides alone.",
