@@ -205,6 +205,7 @@ def test_neutral_voter() -> None:
         for rule, transitions in rules:
             answer = attempt(peer, {**VOTER, "transitions": transitions})
             if isinstance(answer, str):
+                assert peer is not OWN, answer
                 table.add_row(f"{peer.name}: {answer}")
                 continue
             held = np.array(answer["final"])[:, 0]

@@ -11,7 +11,7 @@ def play(runs, rounds):
     options = {"runs": runs, "seed": TASK["seed"], "max_rounds": rounds}
     if "transitions" in TASK:
         rows = [((i, j), (new_i, new_j), chance) for i, j, new_i, new_j, chance in TASK["transitions"]]
-        return validation.simulate_protocol(rows, TASK["counts"], **options)["final_count"].values.tolist()
+        return validation.reactions.simulate(rows, TASK["counts"], **options)["final_count"].values.tolist()
     policy = meanfield.make_policy(TASK["q"], ["A", "B"])
     validation.simulate(policy, n_agents=sum(TASK["counts"]), **options)
     return []
