@@ -1,5 +1,10 @@
 """python -m meanfield"""
 
-from meanfield.cli import main
+import sys
+
+try:
+    from meanfield.cli import main
+except ImportError as error:
+    sys.exit(f"meanfield: {error}")
 
 main()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
@@ -20,11 +21,17 @@ SAME = 1e-9  # of probabilities: what rounded log-probabilities may leave betwee
 def entries_of(policies: xr.Dataset | Iterable[xr.Dataset]) -> list[dict[str, Any]]:
     """An entry for each policy, of what JSON can hold: names, words, H, probabilities, temperature and log-odds.
 
-    InputError if there is no policy.
+    Policies of the same name are numbered. InputError if there is no policy.
     """
     entries = [_entry(policy) for policy in each_policy(policies)]
     if not entries:
         raise InputError("policies is empty: expected at least one policy")
+    names = Counter(entry["name"] for entry in entries)
+    met: Counter[str] = Counter()
+    for entry in entries:
+        name = entry["name"]
+        met[name] += 1
+        entry["name"] = f"{name} ({met[name]})" if names[name] > 1 else name
     return entries
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 import xarray as xr
@@ -12,6 +12,8 @@ from meanfield._population.memory import MemorySpace
 from meanfield._population.policy_schema import STACKED_DIMS, transposed, validate_policy
 from meanfield.toolbox._errors import InputError
 from meanfield.toolbox._labels import canonical_order
+
+NOT_SEVERAL = (str, bytes, xr.Dataset, xr.DataArray, np.ndarray, Mapping)
 
 
 def single_policy(policy: xr.Dataset, name: str = "policy") -> xr.Dataset:
@@ -46,7 +48,7 @@ def each_policy(policies: xr.Dataset | Iterable[xr.Dataset]) -> Iterator[xr.Data
     his/her [0.52 0.48]
     woman/man [0.03 0.97]
     """
-    if isinstance(policies, Iterable) and not isinstance(policies, (str, xr.Dataset)):
+    if isinstance(policies, Iterable) and not isinstance(policies, NOT_SEVERAL):
         for stack in policies:
             yield from each_policy(stack)
         return

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from meanfield import InputError
+from meanfield.toolbox import require_rooms
 
 if TYPE_CHECKING:
     import xarray as xr
 
+require_rooms("policy_extraction", "theory", "validation", "paper_figs")
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode="rich")
 DATASETS = ("llm-group-size", "smollm2")
 EMPTY = {"U": "", "O": "", "b": False}  # what pads text and truth values, by the kind of a dtype

@@ -28,7 +28,10 @@ HELD = 0.0 if os.name == "posix" else 2.0  # seconds for which a file that anoth
 
 def check_writable(path: str | os.PathLike[str]) -> Path:
     """`path` as a Path if a file can be written there, else InputError: a check before long work."""
-    path = Path(path)
+    name = os.fspath(path) if isinstance(path, os.PathLike) else path
+    if not isinstance(name, str) or "\0" in name:
+        raise InputError(f"path = {path!r}: expected the name of a file, a text or a pathlib.Path")
+    path = Path(name)
     if not path.parent.is_dir():
         raise InputError(f"path = {path}: the folder {path.parent} does not exist")
     if path.is_dir():

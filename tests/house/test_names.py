@@ -40,6 +40,9 @@ def test_a_folder_of_the_user_that_hides_a_package_is_named(tmp_path, layout, fi
     needed = ran("import validation")
     assert needed.returncode == 1
     assert needed.stderr.splitlines()[-1].startswith(f"ImportError: {hiding} hides the package 'theory'")
+    command = subprocess.run([sys.executable, "-m", "meanfield"], cwd=tmp_path, capture_output=True, text=True)
+    assert command.returncode == 1 and "Traceback" not in command.stderr
+    assert command.stderr.splitlines()[-1].startswith(f"meanfield: {hiding} hides the package 'theory'")
 
 
 def test_a_folder_that_hides_nothing_is_not_named(tmp_path):

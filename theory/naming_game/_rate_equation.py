@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 import sympy as sp
 
+from meanfield.toolbox import whole_number
+
 # Memories of at most one interaction (own word, partner's word), in the order of meanfield.MemorySpace(2, 1).
 MEMORIES = ((), (0, 0), (0, 1), (1, 0), (1, 1))
 SPECIES = range(len(MEMORIES))
@@ -131,7 +133,12 @@ def reduced_jacobian(equation: RateEquation, eliminated: int) -> sp.Matrix:
     equation
         From `rate_equation`.
     eliminated
-        n, the species that x_n = 1 - Σ_{j≠n} x_j eliminates.
+        n, from 0 to 4, the species that x_n = 1 - Σ_{j≠n} x_j eliminates.
+
+    Raises
+    ------
+    InputError
+        If there is no such species.
 
     See Also
     --------
@@ -148,6 +155,7 @@ def reduced_jacobian(equation: RateEquation, eliminated: int) -> sp.Matrix:
     >>> sorted(J.subs(voters).eigenvals().items())
     [(-1, 3), (0, 1)]
     """
+    eliminated = whole_number("eliminated", eliminated, 0, 4)
     kept = [i for i in SPECIES if i != eliminated]
     jacobian = equation.rhs.jacobian(sp.Matrix(equation.x))
     return sp.Matrix(4, 4, lambda i, j: jacobian[kept[i], kept[j]] - jacobian[kept[i], eliminated])
@@ -168,6 +176,11 @@ def consensus_eigenvalues(word: int) -> tuple[dict[sp.Expr, int], tuple[sp.Symbo
     -------
     {eigenvalue: its multiplicity}, four in all, per unit of time; and the symbols q_0 to q_4.
 
+    Raises
+    ------
+    InputError
+        If `word` is neither 0 nor 1.
+
     See Also
     --------
     meanfield.stability_table : numbers, for any policy
@@ -183,6 +196,7 @@ def consensus_eigenvalues(word: int) -> tuple[dict[sp.Expr, int], tuple[sp.Symbo
     >>> min(eigenvalues, key=eigenvalues.get).subs(q[1], 1)
     -q2 - q3 + 1
     """
+    word = whole_number("word", word, 0, 1)
     equation = rate_equation()
     n = MEMORIES.index((word, word))
     at_consensus = {x: sp.Integer(i == n) for i, x in enumerate(equation.x)}

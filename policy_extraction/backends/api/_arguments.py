@@ -29,7 +29,7 @@ SET_HERE = (
 def check_model(model: str, prefill: str) -> None:
     """InputError unless the library `openai` is installed, and name and prefill are possible ones."""
     if importlib.util.find_spec("openai") is None:
-        raise InputError('an API needs the library openai, not installed here: pip install "meanfield-llm[api]"')
+        raise InputError("an API needs the library openai, not installed here: pip install openai")
     check_name("model", model)
     if prefill not in get_args(Prefill):
         raise InputError(f"prefill = {prefill!r}: expected one of {', '.join(get_args(Prefill))}")

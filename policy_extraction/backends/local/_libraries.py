@@ -16,7 +16,7 @@ def require_libraries() -> None:
     missing = [name for name in LIBRARIES if importlib.util.find_spec(name) is None]
     if missing:
         raise InputError(
-            f'a language model needs {" and ".join(missing)}, not installed here: pip install "meanfield-llm[llm]"'
+            f"a language model needs {' and '.join(missing)}, not installed here: pip install {' '.join(missing)}"
         )
 
 

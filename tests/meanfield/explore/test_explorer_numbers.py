@@ -52,6 +52,22 @@ def composition(policy: xr.Dataset, start: int) -> np.ndarray:
     return start / 100 * first + (1 - start / 100) * second
 
 
+def test_voters_rest_anywhere_and_rounding_is_not_hidden(opened, tmp_path):
+    """Agents who repeat what they heard rest at every share; with tiny errors none can be told from the others."""
+    first = np.array([0.5, 1.0, 0.0, 1.0, 0.0])
+    exact = np.stack([first, 1 - first], axis=1)
+    voters = meanfield.make_policy(exact, ["a", "b"], model="exact")
+    unsure = meanfield.make_policy(np.maximum(exact, 1e-16), ["a", "b"], model="erring")
+    with pytest.raises(meanfield.ConvergenceError, match="rounding hides at which share"):
+        meanfield.fixed_points(unsure)
+    shown = opened(meanfield.explore([voters, unsure], tmp_path / "explorer.html")).show(policy=0)
+    assert "Every share between almost 0 % and 100 % is one at which it can rest" in shown.text("landscape-says")
+    assert "each may have an end of its own" in shown.text("basins")
+    assert shown.text("memory-length") == "meeting"
+    shown.show(policy=1)
+    assert "rounding hides at which share" in shown.text("landscape-says")
+
+
 def assert_fixed_points(shown, expected: meanfield.Population) -> None:
     points = meanfield.fixed_points(expected)
     share, status = points["word_share"].values, points["stability"].values

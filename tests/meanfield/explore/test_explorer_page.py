@@ -105,12 +105,26 @@ def test_temperatures_are_those_of_a_record_that_gives_the_policy(gallery, tmp_p
         (lambda: majority_policy(7, 0.9), r"policies has \{a, b\} with H = 7: expected at most 6"),
         (lambda: [], "policies is empty"),
         (lambda: xr.Dataset(), "policies"),
+        (lambda: random_policy(1)["q"], "policies: expected the result of .*, but it is a DataArray"),
     ],
 )
 def test_what_the_page_cannot_show_is_refused(policies, message, tmp_path):
     with pytest.raises(InputError, match=message):
         meanfield.explore(policies(), tmp_path / "explorer.html")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("path", [None, 3, b"page.html", "a\0b.html"])
+def test_what_names_no_file_is_refused(path):
+    with pytest.raises(InputError, match=r"path = .*: expected the name of a file"):
+        meanfield.explore(random_policy(1), path)
+
+
+def test_policies_of_the_same_name_are_numbered(tmp_path):
+    page = written([random_policy(1), majority_policy(2, 0.9), random_policy(2)], tmp_path)
+    first, other, second = [one["name"] for one in entries(page)]
+    assert first.removesuffix(" (1)") == second.removesuffix(" (2)") != other
+    assert (first[-4:], second[-4:]) == (" (1)", " (2)")
 
 
 def test_a_folder_that_is_not_there_is_told_before_anything_is_computed(tmp_path):

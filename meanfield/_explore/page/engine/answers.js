@@ -2,7 +2,7 @@
 
 import { separatrices } from "./basins.js";
 import { criticalMass, equilibriaTowards, equilibriumDiagram } from "./critical_mass.js";
-import { driftOnLine, fixedPoints } from "./fixed_points.js";
+import { driftOnLine, restingStates } from "./fixed_points.js";
 import { groupSizeLaw } from "./group_size.js";
 import { memorySpace } from "./memory.js";
 import { makePopulation } from "./population.js";
@@ -12,10 +12,10 @@ const LINE = Array.from({ length: 201 }, (_, i) => i / 200);
 const FAN = [0, 1 / 8, 2 / 8, 3 / 8, 4 / 8, 5 / 8, 6 / 8, 7 / 8, 1]; // starts beside the chosen one
 
 const ANSWERS = {
-  /** Fixed points, and the drift along the line of word shares. */
+  /** Fixed points, stretches of them, and the drift along the line of word shares. */
   landscape({ q, length, committed }) {
     const population = makePopulation(memorySpace(length), q, committed);
-    return { points: fixedPoints(population), shares: LINE, drift: driftOnLine(population, LINE) };
+    return { ...restingStates(population), shares: LINE, drift: driftOnLine(population, LINE) };
   },
 
   /** The share of word 0 over time from the chosen start and from others. */
@@ -25,7 +25,7 @@ const ANSWERS = {
     return { times, chosen: from(start), fan: FAN.map(from) };
   },
 
-  /** The starts at which the attractor changes. */
+  /** The starts at which the attractor changes, and whether some end at states that neither attract nor repel. */
   basins: ({ q, length, committed }) => separatrices(makePopulation(memorySpace(length), q, committed)),
 
   /** The critical masses of both words, each beside the present agents committed to the other. */

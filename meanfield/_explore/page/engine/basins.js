@@ -13,7 +13,10 @@ const MAX_TIME = 2000;
 const SADDLE = -1;
 const MOVING = -2;
 
-/** The shares s at which the attractor changes, in rising order, each known to 1e-7. */
+/**
+ * {boundaries, marginal}: the shares s at which the attractor changes, in rising order, each known to 1e-7, and whether
+ * some starts end at marginal points.
+ */
 export function separatrices(population) {
   const points = fixedPoints(population);
   const reached = (s) => ({ s, end: attractorFrom(population, points, s) });
@@ -27,7 +30,8 @@ export function separatrices(population) {
     starts = [...starts.slice(0, open + 1), ...inner.map(reached), ...starts.slice(open + 1)];
   }
   const kept = starts.filter(({ end }) => end !== SADDLE);
-  return kept.slice(1).flatMap(({ s, end }, i) => (end === kept[i].end ? [] : [(kept[i].s + s) / 2]));
+  const boundaries = kept.slice(1).flatMap(({ s, end }, i) => (end === kept[i].end ? [] : [(kept[i].s + s) / 2]));
+  return { boundaries, marginal: kept.some(({ end }) => typeof end === "string") };
 }
 
 function evenly(from, to, number) {

@@ -16,37 +16,47 @@ const CONSENSUS_SUCCESS_RATE = 0.98;
 
 /**
  * All fixed points by falling share of word 0: {Q, composition, convention, status, eigenvalue}. The convention is the
- * word on which the uncommitted agents agree, or null if they are mixed.
+ * word on which the uncommitted agents agree, or null if they are mixed. An error where rounding hides every one.
  */
 export function fixedPoints(population) {
-  const points = responses(population).flatMap((response, branch) =>
-    interiorRoots(response).map((logit) => {
+  return restingStates(population).points;
+}
+
+/** The fixed points, and stretches [low, high] of shares of word 0 that all are fixed points up to rounding. */
+export function restingStates(population) {
+  const points = exactCorners(population);
+  const stretches = [];
+  responses(population).forEach((response, branch) => {
+    const { roots, flat } = interiorRoots(response);
+    for (const logit of roots) {
       const Q = wordShares(logit);
-      return { Q, branch, composition: response.composition(Q) };
-    }),
-  );
-  points.push(...exactCorners(population));
+      points.push({ Q, branch, composition: response.composition(Q) });
+    }
+    stretches.push(...flat.map((stretch) => stretch.map((logit) => wordShares(logit)[0])));
+  });
+  if (!points.length) throw new Error("there is a resting point, but rounding hides at which share");
   points.sort((a, b) => b.Q[0] - a.Q[0]);
-  return points.map((point) => ({
+  const described = points.map((point) => ({
     ...point,
     convention: conventionOf(population, point.Q),
     ...stabilityOf(population, point.composition, point.Q),
   }));
+  return { points: described, stretches };
 }
 
-/** logit Q of the roots with 0 < Q < 1, where g(ℓ) = log(F_0/F_1) - ℓ vanishes. */
+/** logit Q of the roots with 0 < Q < 1, where g(ℓ) = log(F_0/F_1) - ℓ vanishes, and the stretches where g is zero throughout. */
 function interiorRoots(response) {
   const g = (logit, tolerance) => {
     const share = response.said(wordShares(logit), tolerance);
     return Math.log(share[0]) - Math.log(share[1]) - logit;
   };
-  if (response.said(wordShares(0)).some((share) => share === 0)) return [];
+  if (response.said(wordShares(0)).some((share) => share === 0)) return { roots: [], flat: [] };
   const right = outerBreaks((logit) => g(logit));
   const left = outerBreaks((logit) => -g(-logit));
   const breaks = [...left.map((logit) => -logit).reverse(), ...LOGITS.slice(1, -1), ...right];
   const rough = allRoots((logit) => g(logit, FIRST_LOOK / 100), breaks, FIRST_LOOK, g);
-  const near = rough.closest < 100 * FIRST_LOOK || rough.flat;
-  return (near ? allRoots((logit) => g(logit, LAW_TOLERANCE), breaks, CLOSE, g) : rough).roots;
+  const near = rough.closest < 100 * FIRST_LOOK || rough.flat.length > 0;
+  return near ? allRoots((logit) => g(logit, LAW_TOLERANCE), breaks, CLOSE, g) : rough;
 }
 
 /** Breaks from 46 upwards, until g only moves away from zero or stays: there log(F_0/F_1) is n·ℓ + constant. */

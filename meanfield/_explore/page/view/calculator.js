@@ -5,9 +5,12 @@ import { answer } from "../engine/answers.js";
 const WORKER = 'onmessage = ({ data }) => postMessage(modules["engine/answers.js"].answer(data));';
 const MOST_KNOWN = 60; // answers kept
 
+let code; // the address of the workers' code, the same for all of them
+
 /**
- * A calculator for one kind of question. `tell` gets the answer to the latest question; answers to older ones are left
- * out, and an impatient calculator does not even finish them.
+ * A calculator for one kind of question. `tell` gets each answer with the settings it was asked under, and whether
+ * another question waits. Of the questions asked meanwhile only the latest waits; an impatient calculator drops the one
+ * it works on for it.
  */
 export class Calculator {
   constructor(tell, { impatient = false } = {}) {
@@ -18,16 +21,19 @@ export class Calculator {
     this.known = new Map();
   }
 
-  ask(question, key) {
+  ask(question, key, settings) {
+    const asked = { question, key, settings };
     this.next = null;
     if (this.known.has(key)) {
       this.stop();
-      this.tell(this.known.get(key));
+      this.tell(this.known.get(key), settings, false);
+    } else if (this.asked?.key === key) {
+      this.asked.settings = settings;
     } else if (this.asked && !this.impatient) {
-      if (this.asked.key !== key) this.next = { question, key };
-    } else if (this.asked?.key !== key) {
+      this.next = asked;
+    } else {
       this.stop();
-      this.start({ question, key });
+      this.start(asked);
     }
   }
 
@@ -48,14 +54,11 @@ export class Calculator {
 
   receive(found) {
     if (this.known.size === MOST_KNOWN) this.known.delete(this.known.keys().next().value);
-    this.known.set(this.asked.key, found);
-    this.asked = null;
-    if (this.next) {
-      const { next } = this;
-      this.next = null;
-      this.start(next);
-    }
-    this.tell(found);
+    const { asked, next } = this;
+    this.known.set(asked.key, found);
+    this.asked = this.next = null;
+    if (next) this.start(next);
+    this.tell(found, asked.settings, next !== null);
   }
 
   /** A worker, or null where the browser allows none to a page from a file: then the page computes by itself. */
@@ -65,8 +68,9 @@ export class Calculator {
       if (this.asked) this.start(this.asked);
     };
     try {
-      const source = new Blob([document.getElementById("engine").textContent, WORKER], { type: "text/javascript" });
-      const worker = new Worker(URL.createObjectURL(source));
+      const source = [document.getElementById("engine").textContent, WORKER];
+      code ??= URL.createObjectURL(new Blob(source, { type: "text/javascript" }));
+      const worker = new Worker(code);
       worker.onmessage = ({ data }) => this.receive(data);
       worker.onerror = alone;
       return worker;

@@ -48,11 +48,13 @@ export class Courses {
   }
 
   /** Takes the shares of agents with memories of word 0 at which the end changes. */
-  showBasins(words, separatrices) {
-    const shares = separatrices.map((share, i) => shown(`separatrix-${i}`, share, percent(share)));
+  showBasins(words, { boundaries, marginal }) {
+    const shares = boundaries.map((share, i) => shown(`separatrix-${i}`, share, percent(share)));
     const rest = [" with memories of ", word(words, 0), " only, and the others of ", word(words, 1), " only."];
-    if (!shares.length) say(this.basins, "Whatever the mixture of memories at the start, the end is the same.");
-    else say(this.basins, "The end changes where a population starts with ", ...listed(shares), ...rest);
+    const many = "Some starts end among states that neither attract nor repel, where each may have an end of its own.";
+    const where = ` ${marginal ? "The convention" : "The end"} changes where a population starts with `;
+    const same = marginal ? [] : ["Whatever the mixture of memories at the start, the end is the same."];
+    say(this.basins, ...(marginal ? [many] : []), ...(shares.length ? [where, ...listed(shares), ...rest] : same));
   }
 
   /** Takes the share of word 0 of the run at the end of each round. */

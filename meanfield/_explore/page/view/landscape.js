@@ -17,11 +17,11 @@ export class Landscape {
     });
   }
 
-  show(words, { points, shares, drift }) {
+  show(words, { points, stretches, shares, drift }) {
     this.found = { points, shares, drift };
     this.chart.label(`share of ${quoted(words[0])} that agents hear`, "said − heard");
     this.chart.show([shares, shares.map(() => null)]);
-    say(this.sentence, ...sentences(words, points));
+    say(this.sentence, ...sentences(words, points, stretches));
   }
 
   paint(plot) {
@@ -78,7 +78,7 @@ function mostly(words, { Q }, number) {
   return [shown(`fixed-point-${number}`, Q[most], percent(Q[most])), " ", word(words, most)];
 }
 
-function sentences(words, points) {
+function sentences(words, points, stretches) {
   const lasting = points.filter((point) => point.status === "stable");
   const tipping = points.filter((point) => point.status === "unstable");
   const marginal = points.filter((point) => point.status === "marginal");
@@ -94,6 +94,9 @@ function sentences(words, points) {
     parts.push(...listed(tipping.map(share)), ": who hears more of ", word(words, 0), " than that goes on towards it.");
   }
   if (marginal.length) parts.push(" Whether it returns to ", ...listed(marginal.map(share)), " no slope tells.");
+  for (const [low, high] of stretches) {
+    parts.push(` Every share between ${percent(low)} and ${percent(high)} is one at which it can rest.`);
+  }
   parts.push(" Arrows show where agents move who have long heard the share below.");
   return parts;
 }

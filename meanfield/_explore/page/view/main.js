@@ -52,25 +52,26 @@ const card = new MemoryCard(
 const words = () => policies[settings.policy].words;
 const calculators = {
   landscape: calculator("landscape", (found) => landscape.show(words(), found)),
-  courses: calculator("courses", (found) => courses.show(words(), settings.rounds, startText(), found)),
+  courses: calculator("courses", (found, under) => courses.show(words(), under.rounds, startText(under.start), found)),
   basins: calculator("basins", (found) => courses.showBasins(words(), found), { impatient: true }),
-  masses: calculator("masses", (found) => masses.show(words(), found, settings)),
-  law: calculator("law", (found) => law.show(words(), found, settings), { impatient: true }),
+  masses: calculator("masses", (found, under) => masses.show(words(), found, under)),
+  law: calculator("law", (found, under) => law.show(words(), found, under), { impatient: true }),
 };
 
-/** A calculator whose answers are shown in the place of its kind. */
+/** A calculator whose answers are shown in the place of its kind, those about another policy left out. */
 function calculator(kind, show, options) {
-  return new Calculator((found) => {
-    get(kind).classList.remove("waiting");
+  return new Calculator((found, under, another) => {
+    if (!another) get(kind).classList.remove("waiting");
+    if (under.policy !== settings.policy) return;
     if (found.error) say(get(`${kind}-says`) ?? get(kind), `This could not be computed: ${found.error}.`);
-    else show(found);
+    else show(found, under);
   }, options);
 }
 
 /** Asks a calculator; the settings that matter to it are its key. */
 function ask(kind, question, matter) {
   get(kind).classList.add("waiting");
-  calculators[kind].ask({ kind, ...question }, JSON.stringify(matter.map((name) => settings[name])));
+  calculators[kind].ask({ kind, ...question }, JSON.stringify(matter.map((name) => settings[name])), settings);
 }
 
 /** Takes changed settings: into the address, the controls and all that follows from them. */
@@ -143,12 +144,12 @@ function showRun(run, roundEnded) {
   );
 }
 
-function startText() {
-  if (settings.start < 0) return "empty memories";
+function startText(start) {
+  if (start < 0) return "empty memories";
   const [first, second] = words().map(quoted);
-  if (settings.start === 100) return `memories of ${first} only`;
-  if (settings.start === 0) return `memories of ${second} only`;
-  return `${settings.start} % with memories of ${first} only and the others of ${second} only`;
+  if (start === 100) return `memories of ${first} only`;
+  if (start === 0) return `memories of ${second} only`;
+  return `${start} % with memories of ${first} only and the others of ${second} only`;
 }
 
 function showControls(policy) {
@@ -172,7 +173,7 @@ function showControls(policy) {
     });
   }
   get("committed-key").hidden = settings.committed0 + settings.committed1 === 0;
-  text("memory-length", whole(policy.space.length));
+  text("memory-length", policy.space.length === 1 ? "meeting" : `${whole(policy.space.length)} meetings`);
   text(
     "temperature-method",
     measured
