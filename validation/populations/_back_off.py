@@ -7,13 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy.special import gammaincinv
 
 from meanfield import InputError, MemorySpace
 from meanfield.toolbox import LARGEST_SEED, whole_number
-from theory.streams import splitmix
 from validation.naming_game import LazyPolicy
-from validation.populations._back_off_levels import NO_MEMBER, Groups, Level, levels, totals
+from validation.populations._back_off_chain import Chain, Place, as_array, tilt_of
+from validation.populations._back_off_levels import Groups, levels
 from validation.populations._choices import NOTHING, Choices
 from validation.populations._empirical_policy import concentration, counted_memories, single_table
 from validation.populations._law_of_choice import Law, fit_law
@@ -21,10 +20,7 @@ from validation.populations._memory_relations import Relations
 
 PASSES = 3  # of the alternation between the law and the levels below it
 FIRST_CONCENTRATION = 10.0
-LEAST_SHAPE = 0.5  # of a factor on a probability, so that what is rare does not become impossible where it is unseen
-LEAST_PROBABILITY = 1e-15
 MOST_NUMBERS = 10**7  # memories · words
-UNIFORM_BITS = 2.0**-53
 
 
 class _Seen(NamedTuple):
@@ -81,13 +77,13 @@ class BackOffPolicy:
 
     def _fit(self) -> None:
         relations = self._seen.relations
-        self._places = [_Place.of(level, relations, len(self.words), self.memory_length) for level in self.levels]
+        self._places = [Place.of(level, relations, len(self.words), self.memory_length) for level in self.levels]
         self._mean = self._estimate(np.full(len(self.levels), FIRST_CONCENTRATION), None)
         for _ in range(PASSES - 1):
             found = np.array([groups.concentration for groups in self._mean.groups])
             self._mean = self._estimate(found, self._mean.law)
 
-    def _estimate(self, concentrations: np.ndarray, start: Law | None) -> _Chain:
+    def _estimate(self, concentrations: np.ndarray, start: Law | None) -> Chain:
         """Law and levels, from the most general on, with the weights that these concentrations give to choices."""
         relations, counts = self._seen
         of_law, *weights = self._weights(counts, concentrations)
@@ -97,9 +93,9 @@ class BackOffPolicy:
             observed, centre = place.totals(counts * weight[:, None], q)
             c = concentration(observed, centre)
             groups.append(Groups(place.keys, observed, c))
-            tilts.append(_tilt(groups[-1], centre, None))
+            tilts.append(tilt_of(groups[-1], centre, None))
             q = place.tilted(q, tilts[-1])
-        return _Chain(law, self.levels, groups, tilts, None)
+        return Chain(law, self.levels, groups, tilts, None)
 
     def _weights(self, counts: np.ndarray, concentrations: np.ndarray) -> list[np.ndarray]:
         """How many independent choices one choice with each memory is worth to the law and to each level.
@@ -120,88 +116,17 @@ class BackOffPolicy:
                     whole = np.minimum(whole, weight)
         return [whole, *weights]
 
-    def _drawn(self, seed: int, number: int) -> _Chain:
+    def _drawn(self, seed: int, number: int) -> Chain:
         random = np.random.default_rng((seed, number))
         law = self._mean.law.drawn(random)
         q, chain = law.probabilities(self._seen.relations), []
         for place, groups in zip(self._places, self._mean.groups, strict=True):
             _, centre = place.totals(self._seen.counts, q)
-            chain.append(_tilt(groups, centre, random))
+            chain.append(tilt_of(groups, centre, random))
             q = place.tilted(q, chain[-1])
         # Random departures of single words would break the symmetry of a law without names.
         key = int(random.integers(2**63)) if self._names else None
-        return _Chain(law, self.levels, self._mean.groups, chain, key)
-
-
-class _Place(NamedTuple):
-    """Where the seen memories are in a level."""
-
-    keys: np.ndarray
-    group: np.ndarray  # (memory,)
-    outcomes: np.ndarray  # (memory, word)
-    n_outcomes: int
-
-    @classmethod
-    def of(cls, level: Level, relations: Relations, n_words: int, memory_length: int) -> _Place:
-        keys = level.keys(relations)
-        found, group = np.unique(keys, return_inverse=True)
-        if len(found) and found[0] == NO_MEMBER:
-            found, group = found[1:], np.where(group == 0, len(found) - 1, group - 1)
-        return cls(found, group, level.outcomes(relations), level.n_outcomes(n_words, memory_length))
-
-    def totals(self, counts: np.ndarray, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Choices in each group, and the mean of the probabilities `q` over them, (group, outcome)."""
-        where = self.group, self.outcomes
-        sizes = len(self.keys), self.n_outcomes
-        expected = totals(*where, counts.sum(1, keepdims=True) * q, *sizes)
-        return totals(*where, counts, *sizes), expected / expected.sum(1, keepdims=True)
-
-    def tilted(self, q: np.ndarray, tilt: np.ndarray) -> np.ndarray:
-        return _tilted(q, tilt[self.group[:, None], self.outcomes])
-
-
-class _Chain(NamedTuple):
-    """A policy: a law, and by which factors each group of each level departs from the one above."""
-
-    law: Law
-    levels: list[Level]
-    groups: list[Groups]
-    tilts: list[np.ndarray]  # (group + 1, outcome), the last row 1
-    key: int | None  # of the random departures of memories that were never seen; None: the mean, without
-
-    def probabilities(self, relations: Relations) -> np.ndarray:
-        q = self.law.probabilities(relations)
-        certain = np.ones(len(q))
-        for level, groups, tilt in zip(self.levels, self.groups, self.tilts, strict=True):
-            keys = level.keys(relations)
-            group = groups.of(keys)
-            q = _tilted(q, tilt[group[:, None], level.outcomes(relations)])
-            unknown = (group == len(groups.keys)) & (keys != NO_MEMBER)
-            certain[unknown] *= groups.concentration / (groups.concentration + 1)
-        return q if self.key is None else self._scattered(q, certain, relations)
-
-    def _scattered(self, q: np.ndarray, certain: np.ndarray, relations: Relations) -> np.ndarray:
-        """Memories in groups that were not seen have policies around the centre, the same whenever they occur."""
-        rows = np.flatnonzero(certain < 1)
-        if not rows.size:
-            return q
-        named = self.levels[-2], self.levels[-1]
-        key = np.where(relations.held[rows] == named[0].length, *(one.keys(relations)[rows] for one in named))
-        streams = splitmix(key.astype(np.uint64) + splitmix(np.array([self.key], dtype=np.uint64)))
-        streams = splitmix(streams + relations.held[rows].astype(np.uint64))
-        numbers = np.arange(q.shape[1], dtype=np.uint64)
-        uniform = (splitmix(streams[:, None] + numbers) >> np.uint64(11)) * UNIFORM_BITS + UNIFORM_BITS / 2
-        shape = np.maximum(certain[rows, None] / (1 - certain[rows, None]) * q[rows], LEAST_SHAPE)
-        weights = q[rows] * gammaincinv(shape, uniform) / shape
-        q = q.copy()
-        q[rows] = weights / weights.sum(1, keepdims=True)
-        return q
-
-    def lazy(self, words: tuple[str, ...], memory_length: int, name: str) -> LazyPolicy:
-        def function(memories: list[tuple[tuple[int, int], ...]]) -> np.ndarray:
-            return self.probabilities(Relations.of(_as_array(memories, memory_length), len(words)))
-
-        return LazyPolicy(function, words, memory_length, name=name)
+        return Chain(law, self.levels, self._mean.groups, chain, key)
 
 
 def back_off_policy(
@@ -312,7 +237,7 @@ def _read(
     one, options = single_table(choices, words)
     length = int(one["memory_length"].iloc[0])
     memories, number = counted_memories(one, options, length)
-    return _as_array([tuple(memory) for memory in memories], length), number, options, str(one["model"].iloc[0])
+    return as_array([tuple(memory) for memory in memories], length), number, options, str(one["model"].iloc[0])
 
 
 def _checked(memory: np.ndarray, n_words: int, memory_length: int) -> np.ndarray:
@@ -329,23 +254,3 @@ def _checked(memory: np.ndarray, n_words: int, memory_length: int) -> np.ndarray
     ):
         raise InputError(f"memory: expected words from 0 to {n_words - 1}, and -1 before the first interactions only")
     return memory
-
-
-def _tilt(groups: Groups, centre: np.ndarray, random: np.random.Generator | None) -> np.ndarray:
-    """Factors on the centre (group, outcome), the mean or drawn, and a last row for no group."""
-    shape = np.maximum(groups.concentration * centre, LEAST_SHAPE)
-    seen = groups.counts + shape
-    if random is not None:
-        seen = random.standard_gamma(seen)
-    tilt = seen / (groups.counts.sum(1, keepdims=True) * centre + shape)
-    return np.concatenate([tilt, np.ones((1, tilt.shape[1]))])
-
-
-def _tilted(q: np.ndarray, factors: np.ndarray) -> np.ndarray:
-    weights = np.maximum(q * factors, LEAST_PROBABILITY)
-    return weights / weights.sum(1, keepdims=True)
-
-
-def _as_array(memories: list[tuple[tuple[int, int], ...]], memory_length: int) -> np.ndarray:
-    missing = ((NOTHING, NOTHING),)
-    return np.array([missing * (memory_length - len(memory)) + memory for memory in memories])
