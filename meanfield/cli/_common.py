@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,7 +14,10 @@ from meanfield.toolbox import require_rooms
 if TYPE_CHECKING:
     import xarray as xr
 
-require_rooms("policy_extraction", "theory", "validation", "paper_figs")
+try:
+    require_rooms("policy_extraction", "theory", "validation", "paper_figs")
+except ImportError as error:
+    sys.exit(f"meanfield: {error}")
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode="rich")
 DATASETS = ("llm-group-size", "smollm2")
 EMPTY = {"U": "", "O": "", "b": False}  # what pads text and truth values, by the kind of a dtype

@@ -32,9 +32,13 @@ def check_writable(path: str | os.PathLike[str]) -> Path:
     if not isinstance(name, str) or "\0" in name:
         raise InputError(f"path = {path!r}: expected the name of a file, a text or a pathlib.Path")
     path = Path(name)
-    if not path.parent.is_dir():
+    try:
+        parent, folder = path.parent.is_dir(), path.is_dir()
+    except OSError as error:
+        raise InputError(f"path = {path}: {error.strerror}") from None
+    if not parent:
         raise InputError(f"path = {path}: the folder {path.parent} does not exist")
-    if path.is_dir():
+    if folder:
         raise InputError(f"path = {path}: it is a folder, expected the name of a file")
     if not os.access(path.parent, os.W_OK):
         raise InputError(f"path = {path}: the folder {path.parent} can't be written to")

@@ -155,7 +155,7 @@ def reduced_jacobian(equation: RateEquation, eliminated: int) -> sp.Matrix:
     >>> sorted(J.subs(voters).eigenvals().items())
     [(-1, 3), (0, 1)]
     """
-    eliminated = whole_number("eliminated", eliminated, 0, 4)
+    eliminated = whole_number("eliminated", eliminated, 0, len(MEMORIES) - 1)
     kept = [i for i in SPECIES if i != eliminated]
     jacobian = equation.rhs.jacobian(sp.Matrix(equation.x))
     return sp.Matrix(4, 4, lambda i, j: jacobian[kept[i], kept[j]] - jacobian[kept[i], eliminated])

@@ -92,6 +92,21 @@ def contrast(one: str, other: str) -> float:
     return (light + 0.05) / (dark + 0.05)
 
 
+def test_no_answer_about_another_policy_looks_valid(opened, tmp_path):
+    other = meanfield.make_policy(majority(0.53, 0.995, 5)["q"].values, ["c", "d"], model="majority")
+    slow = [majority(0.52, 0.995, 5), other]
+    shown = opened(meanfield.explore(slow, tmp_path / "explorer.html")).show()
+    assert "“a”" in shown.text("law-says")
+    shown.page.select_option("#policy", "1")
+    stale = """() => [...document.querySelectorAll("[id$=-says], #basins")]
+      .filter((one) => /“[ab]”/.test(one.textContent) && !one.closest(".waiting")).map((one) => one.id)"""
+    assert shown.page.locator("#law-says.waiting").count() == 1
+    for _ in range(20):
+        assert shown.page.evaluate(stale) == []
+        shown.page.wait_for_timeout(50)
+    assert "“c”" in shown.settled().text("law-says")
+
+
 def test_a_shared_address_is_the_same_view_and_run(opened, gallery_page):
     first = opened(gallery_page).show()
     first.page.select_option("#policy", "4")

@@ -61,11 +61,24 @@ def test_voters_rest_anywhere_and_rounding_is_not_hidden(opened, tmp_path):
     with pytest.raises(meanfield.ConvergenceError, match="rounding hides at which share"):
         meanfield.fixed_points(unsure)
     shown = opened(meanfield.explore([voters, unsure], tmp_path / "explorer.html")).show(policy=0)
-    assert "Every share between almost 0 % and 100 % is one at which it can rest" in shown.text("landscape-says")
-    assert "each may have an end of its own" in shown.text("basins")
+    assert "it can rest at every share between 0 % and 100 %" in shown.text("landscape-says")
+    assert "nearby starts may end at different ones" in shown.text("basins")
     assert shown.text("memory-length") == "meeting"
-    shown.show(policy=1)
-    assert "rounding hides at which share" in shown.text("landscape-says")
+    boundaries = shown.numbers("separatrix-")
+    shown.page.select_option("#policy", "1")
+    shown.settled()
+    assert "rounding hides where" in shown.text("landscape-says")
+    np.testing.assert_allclose(shown.numbers("separatrix-"), boundaries, **CLOSE)
+    assert "rounding hides at which share" in shown.text("law-says")
+    assert not shown.page.is_visible("#law")
+
+
+@pytest.mark.parametrize("p", [5 / 6, 5 / 6 + 1e-9, 0.8333333])
+def test_every_fixed_point_near_a_pitchfork(opened, tmp_path, p):
+    policy = majority_policy(3, p)
+    shown = opened(meanfield.explore(policy, tmp_path / "explorer.html")).show()
+    expected = meanfield.fixed_points(policy)["word_share"].values[:, 0]
+    np.testing.assert_allclose(sorted(shown.numbers("fixed-point-")), sorted(expected), atol=1e-7)
 
 
 def assert_fixed_points(shown, expected: meanfield.Population) -> None:

@@ -260,3 +260,19 @@ def test_consensus_that_is_hardly_ever_left_is_found(slip):
     second[space.consensus_state(0)] = 1e-300
     points = meanfield.fixed_points(make_policy(np.stack([1 - second, second], axis=1), ("A", "B")))
     assert points["word_share"].sel(word="B").values[0] == pytest.approx(1e-300), "as if they never left it"
+
+
+@pytest.mark.parametrize("distance", [0.0, *(sign * 10.0**-k for k in (2, 6, 9, 12, 15) for sign in (1, -1))])
+def test_every_fixed_point_on_the_way_to_a_pitchfork(distance):
+    """Majority of three: 2F - 1 = (2p - 1)(3m - m³)/2 with m = 2Q - 1, so that m² = 3 - 1/(p - 1/2) beyond p = 5/6."""
+    p = 5 / 6 + distance
+    points = meanfield.fixed_points(majority_policy(3, p))
+    found = points["word_share"].values[:, 0]
+    if distance >= 1e-9:  # below, rounding does not tell the three points from one
+        m = np.sqrt(3 - 1 / (p - 0.5))
+        np.testing.assert_allclose(found, [(1 + m) / 2, 0.5, (1 - m) / 2], atol=1e-12 / distance**0.5 / m)
+    else:
+        assert found == pytest.approx([0.5] * len(found), abs=1e-4)
+        assert len(found) == 1 if distance <= 0 else len(found) in (1, 3)
+    # The mean age of a memory is 2 interactions, so that the growth rate is half of 3(p - 1/2) - 1
+    assert points["eigenvalue"].values[len(found) // 2] == pytest.approx(1.5 * distance, rel=0.1, abs=1e-14)

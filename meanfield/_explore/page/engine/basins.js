@@ -1,7 +1,7 @@
 // Which start leads where, if a share s of agents remembers only word 0 and all others only word 1.
 
 import { saidIn } from "./drift.js";
-import { conventionOf, fixedPoints } from "./fixed_points.js";
+import { conventionOf, restingStates } from "./fixed_points.js";
 import { solution, startComposition } from "./solution.js";
 import { stabilityOf } from "./stability.js";
 
@@ -18,7 +18,7 @@ const MOVING = -2;
  * some starts end at marginal points.
  */
 export function separatrices(population) {
-  const points = fixedPoints(population);
+  const { points } = restingStates(population);
   const reached = (s) => ({ s, end: attractorFrom(population, points, s) });
   let starts = evenly(0, 1, SECTIONS).map(reached);
   for (;;) {

@@ -19,10 +19,12 @@ const CONSENSUS_SUCCESS_RATE = 0.98;
  * word on which the uncommitted agents agree, or null if they are mixed. An error where rounding hides every one.
  */
 export function fixedPoints(population) {
-  return restingStates(population).points;
+  const { points } = restingStates(population);
+  if (!points.length) throw new Error("there is a resting point, but rounding hides at which share");
+  return points;
 }
 
-/** The fixed points, and stretches [low, high] of shares of word 0 that all are fixed points up to rounding. */
+/** The fixed points, none where rounding hides all, and stretches [low, high] of shares of word 0 that are all fixed points up to rounding. */
 export function restingStates(population) {
   const points = exactCorners(population);
   const stretches = [];
@@ -34,7 +36,6 @@ export function restingStates(population) {
     }
     stretches.push(...flat.map((stretch) => stretch.map((logit) => wordShares(logit)[0])));
   });
-  if (!points.length) throw new Error("there is a resting point, but rounding hides at which share");
   points.sort((a, b) => b.Q[0] - a.Q[0]);
   const described = points.map((point) => ({
     ...point,

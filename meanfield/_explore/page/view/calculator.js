@@ -9,8 +9,8 @@ let code; // the address of the workers' code, the same for all of them
 
 /**
  * A calculator for one kind of question. `tell` gets each answer with the settings it was asked under, and whether
- * another question waits. Of the questions asked meanwhile only the latest waits; an impatient calculator drops the one
- * it works on for it.
+ * another question waits. Of the questions asked meanwhile only the latest waits; an impatient calculator drops its
+ * present question for a new one.
  */
 export class Calculator {
   constructor(tell, { impatient = false } = {}) {
@@ -68,8 +68,9 @@ export class Calculator {
       if (this.asked) this.start(this.asked);
     };
     try {
-      const source = [document.getElementById("engine").textContent, WORKER];
-      code ??= URL.createObjectURL(new Blob(source, { type: "text/javascript" }));
+      code ??= URL.createObjectURL(
+        new Blob([document.getElementById("engine").textContent, WORKER], { type: "text/javascript" }),
+      );
       const worker = new Worker(code);
       worker.onmessage = ({ data }) => this.receive(data);
       worker.onerror = alone;

@@ -51,7 +51,7 @@ export class Courses {
   showBasins(words, { boundaries, marginal }) {
     const shares = boundaries.map((share, i) => shown(`separatrix-${i}`, share, percent(share)));
     const rest = [" with memories of ", word(words, 0), " only, and the others of ", word(words, 1), " only."];
-    const many = "Some starts end among states that neither attract nor repel, where each may have an end of its own.";
+    const many = "Some starts end among states that neither attract nor repel; nearby starts may end at different ones.";
     const where = ` ${marginal ? "The convention" : "The end"} changes where a population starts with `;
     const same = marginal ? [] : ["Whatever the mixture of memories at the start, the end is the same."];
     say(this.basins, ...(marginal ? [many] : []), ...(shares.length ? [where, ...listed(shares), ...rest] : same));

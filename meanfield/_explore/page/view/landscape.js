@@ -4,6 +4,7 @@ import { brush, Chart } from "./chart.js";
 import { listed, percent, quoted, say, shown, word } from "./text.js";
 
 const ARROWS = 19;
+const SEEN = 1e-6; // of shares, as sentences tell them
 
 export class Landscape {
   constructor(element, sentence, key) {
@@ -79,12 +80,16 @@ function mostly(words, { Q }, number) {
 }
 
 function sentences(words, points, stretches) {
+  const at = stretches.filter(([low, high]) => high > SEEN && low < 1 - SEEN);
   const lasting = points.filter((point) => point.status === "stable");
   const tipping = points.filter((point) => point.status === "unstable");
-  const marginal = points.filter((point) => point.status === "marginal");
+  const marginal = points.filter(
+    ({ status, Q }) => status === "marginal" && !at.some(([low, high]) => low - SEEN <= Q[0] && Q[0] <= high + SEEN),
+  );
   const share = (point) => shown(`fixed-point-${points.indexOf(point)}`, point.Q[0], percent(point.Q[0]));
   const parts = [];
-  if (lasting.length === 0 && marginal.length === 0) parts.push("No state of a very large population lasts.");
+  if (!points.length) parts.push("A very large population can rest somewhere, but rounding hides where.");
+  else if (!lasting.length && !marginal.length && !at.length) parts.push("No state of a very large population lasts.");
   if (lasting.length) {
     parts.push(lasting.length === 1 ? "A very large population rests at " : "A very large population can rest at ");
     parts.push(...listed(lasting.map((point) => mostly(words, point, points.indexOf(point)))), ".");
@@ -93,9 +98,12 @@ function sentences(words, points, stretches) {
     parts.push(tipping.length === 1 ? " The tipping point is at " : " Tipping points are at ");
     parts.push(...listed(tipping.map(share)), ": who hears more of ", word(words, 0), " than that goes on towards it.");
   }
-  if (marginal.length) parts.push(" Whether it returns to ", ...listed(marginal.map(share)), " no slope tells.");
-  for (const [low, high] of stretches) {
-    parts.push(` Every share between ${percent(low)} and ${percent(high)} is one at which it can rest.`);
+  if (marginal.length) {
+    parts.push(" Linear stability cannot tell whether the population returns to ", ...listed(marginal.map(share)), ".");
+  }
+  for (const [low, high] of at) {
+    const [least, most] = [low < SEEN ? 0 : low, high > 1 - SEEN ? 1 : high];
+    parts.push(` Up to rounding, it can rest at every share between ${percent(least)} and ${percent(most)}.`);
   }
   parts.push(" Arrows show where agents move who have long heard the share below.");
   return parts;

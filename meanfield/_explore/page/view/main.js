@@ -61,16 +61,24 @@ const calculators = {
 /** A calculator whose answers are shown in the place of its kind, those about another policy left out. */
 function calculator(kind, show, options) {
   return new Calculator((found, under, another) => {
-    if (!another) get(kind).classList.remove("waiting");
+    const [picture, sentence] = placesOf(kind);
+    if (!another) [picture, sentence].forEach((place) => place?.classList.remove("waiting"));
     if (under.policy !== settings.policy) return;
-    if (found.error) say(get(`${kind}-says`) ?? get(kind), `This could not be computed: ${found.error}.`);
+    if (picture) picture.hidden = Boolean(found.error);
+    if (found.error) say(sentence, `This could not be computed: ${found.error}.`);
     else show(found, under);
   }, options);
 }
 
+/** Where a kind of answers has its picture, if it has one, and its sentence. */
+function placesOf(kind) {
+  const sentence = get(`${kind}-says`);
+  return sentence ? [get(kind), sentence] : [null, get(kind)];
+}
+
 /** Asks a calculator; the settings that matter to it are its key. */
 function ask(kind, question, matter) {
-  get(kind).classList.add("waiting");
+  placesOf(kind).forEach((place) => place?.classList.add("waiting"));
   calculators[kind].ask({ kind, ...question }, JSON.stringify(matter.map((name) => settings[name])), settings);
 }
 
