@@ -19,6 +19,8 @@ from typing import Any
 
 import numpy as np
 
+from _token_server import about, spoiled, token_reply
+
 PREFIX = "{'value': '"
 OPENING = ("{'", "value", "': '")  # the tokens in which the model writes the prefix
 # Two of these spell 'his'; two 'her', unless a quotation mark stands before.
@@ -83,7 +85,13 @@ class Behaviour:
     failures: list[str] = field(default_factory=list)  # one for each request to come
     always: str = ""  # and this for those after them
     usage: bool = True
+    dialect: str = ""  # also the paths of 'vllm' or 'sglang'
+    filtered: bool = False  # log-probabilities are those after a filter
+    unknown: Sequence[str] = ()  # fields that are ignored
+    refused: Sequence[str] = ()  # fields that are refused
+    cached: float = 0.0  # change of the first token's log-probability after a prompt that was read before
     requests: list[dict[str, Any]] = field(default_factory=list)
+    paths: list[str] = field(default_factory=list)
     times: list[float] = field(default_factory=list)
     in_flight: int = 0
     most_in_flight: int = 0
@@ -121,11 +129,16 @@ class _Handler(BaseHTTPRequestHandler):
     def log_message(self, format: str, *args: Any) -> None:
         pass
 
+    def do_GET(self) -> None:
+        reply = about(self.server_behaviour, self.path)
+        self._send(404 if reply is None else 200, json.dumps(reply), {})
+
     def do_POST(self) -> None:
         seen = self.server_behaviour
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         with seen.lock:
             seen.requests.append(body)
+            seen.paths.append(self.path)
             seen.times.append(time.monotonic())
             seen.in_flight += 1
             seen.most_in_flight = max(seen.most_in_flight, seen.in_flight)
@@ -152,6 +165,15 @@ class _Handler(BaseHTTPRequestHandler):
         refused = _refusal(seen, body, failure, self.headers.get("Authorization", ""))
         if refused:
             self._send(refused[0], json.dumps({"error": refused[1]}), refused[2])
+            return
+        try:
+            reply = token_reply(seen, body, number, self.path) if seen.dialect else None
+        except ValueError as error:
+            self._send(400, json.dumps({"error": {"message": str(error)}}), {})
+            return
+        if reply is not None:
+            text = json.dumps(spoiled(reply, failure))
+            self._send(200, text[: len(text) // 2] if failure == "truncated" else text, {})
             return
         reply = _reply(seen, body, number, self.path)
         if failure == "no logprobs":
@@ -181,7 +203,9 @@ def _refusal(
     asked = body.get("top_logprobs", body.get("logprobs"))
     if seen.key and authorization != f"Bearer {seen.key}":
         return 401, {"message": "Incorrect API key provided", "code": "invalid_api_key"}, {}
-    if body["model"] != seen.name:
+    if field := next((name for name in seen.refused if name in body), None):
+        return 400, {"message": f"{field} is not supported"}, {}
+    if body.get("model", seen.name) != seen.name:
         return 404, {"message": f"The model `{body['model']}` does not exist", "code": "model_not_found"}, {}
     if seen.most_logprobs is not None and isinstance(asked, int) and asked > seen.most_logprobs:
         return (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -20,6 +21,7 @@ from policy_extraction.backends.api._arguments import (
     checked_fields,
     find_key,
 )
+from policy_extraction.backends.api._chosen import ChosenTokens
 from policy_extraction.backends.api._limits import Limits, Meter
 from policy_extraction.backends.api._pool import each
 from policy_extraction.backends.api._reply import text_after, text_of, top_tokens_after
@@ -81,6 +83,13 @@ class OpenAIBackend:
     extra_body
         Further fields of every request, such as ``{"cache_prompt": False}`` for llama.cpp's server. Fields that the
         back end sets, such as the temperature, are refused.
+    exact
+        Ask vLLM or SGLang for exactly the tokens of the words, as for local models: no word is censored, and other
+        spellings do not count. It needs `prefill` 'assistant' or 'text'. Any other server, or one that refuses, is
+        asked for listed tokens, with a warning; `provenance` says which.
+    tokenizer
+        The model's tokenizer for `exact`: an object of transformers, or a name or path as in `extract`. None to let the
+        server tokenise, with one more request for each prompt; old releases of SGLang do so for `prefill` 'text' only.
 
     Attributes
     ----------
@@ -119,6 +128,8 @@ class OpenAIBackend:
         backoff: float = 1.0,
         timeout: float = 120.0,
         extra_body: Mapping[str, Any] | None = None,
+        exact: bool = False,
+        tokenizer: Any = None,
     ) -> None:
         check_model(model, prefill)
         top_logprobs = whole_number("top_logprobs", top_logprobs, 1, MOST_LISTED)
@@ -132,16 +143,18 @@ class OpenAIBackend:
         key = find_key(api_key, address)
         self._server = Server(model, address, key, meter, max_retries, backoff, timeout, extra)
         self._prefill, self._top_logprobs, self._concurrency = prefill, top_logprobs, concurrency
+        self._chosen = ChosenTokens(self._server, prefill, top_logprobs, tokenizer) if exact else None
         self._measuring: tuple[str, ...] = ()
         self.name = model
         # The number counts the rules of censoring: records made by another rule are measured again.
         asked = f"{model}|{prefill}|{top_logprobs}|{json.dumps(extra, sort_keys=True)}"
+        asked += "" if self._chosen is None else f"|exact/1{self._chosen.tokenizer_name}"
         self.identity = self._server.secrets.hide(f"openai/2:{self._server.base_url}|{asked}")
         self.provenance: dict[str, str | int | float] = {}
         self._account()
 
     def check(self, prompts: Sequence[Prompt], words: Sequence[str]) -> None:
-        """Ask the longest prompt, at the cost of one request.
+        """Ask the longest prompt, at the cost of one request, and of a few more for `exact`.
 
         Raises
         ------
@@ -151,6 +164,8 @@ class OpenAIBackend:
         """
         asked = longest(prompts)
         self._measuring = ()
+        if self._exactly(asked, words, anew=True):
+            return
 
         async def job(client: Any) -> TopTokens:
             return await self._top_tokens(client, asked, "")
@@ -166,6 +181,9 @@ class OpenAIBackend:
     def score(self, prompts: Sequence[Prompt], words: Sequence[str]) -> Iterator[Scores]:
         """As in `Backend`; prompt by prompt, as the answers come.
 
+        Prompts are sent in the order of their texts, in which neighbours share the longest beginnings: a server that
+        keeps beginnings reads few of them twice.
+
         Raises
         ------
         InputError
@@ -180,9 +198,14 @@ class OpenAIBackend:
             self._measuring = tuple(words)
             self._server.begin_count()
 
+        exactly = self._exactly(prompts[0], words) if prompts else None
+
         def job(number: int) -> Any:
             async def measured(client: Any) -> Scores:
                 prompt = prompts[number]
+                if exactly is not None:
+                    log_p = await exactly.measure(client, prompt, words)
+                    return Scores(np.array([number]), log_p[None], np.zeros((1, len(words)), dtype=bool))
                 # An answer in a turn of its own may open the quotation again.
                 openings = openings_after("" if self._prefill == "user" else prompt.answer_prefix)
                 log_p, censored = await measure(
@@ -192,7 +215,8 @@ class OpenAIBackend:
 
             return measured
 
-        yield from self._each(map(job, range(len(prompts))))
+        texts = [(prompt.system, prompt.user) for prompt in prompts]
+        yield from self._each(map(job, sorted(range(len(prompts)), key=texts.__getitem__)))
 
     def generate(
         self, prompts: Sequence[Prompt], *, max_tokens: int, temperature: float = 1.0, seed: int = 0
@@ -249,8 +273,20 @@ class OpenAIBackend:
         return text
 
     def tokens(self, words: Sequence[str]) -> list[str]:
-        """'' for each word: an API does not say how it spells words."""
-        return [""] * len(words)
+        """'' for each word, as an API does not say how it spells words; the numbers of its tokens for `exact`."""
+        return [""] * len(words) if self._chosen is None else self._chosen.tokens(words)
+
+    def _exactly(self, prompt: Prompt, words: Sequence[str], anew: bool = False) -> ChosenTokens | None:
+        """What measures exactly the tokens of the words; None if listed tokens are asked for."""
+        chosen = self._chosen
+        if chosen is None:
+            return None
+        if anew or not chosen.asked:
+            for _ in self._each([lambda client: chosen.decide(client, prompt, words)]):
+                pass
+            if not chosen.usable:
+                warnings.warn(f"{self.name} is asked for {chosen.asked}", stacklevel=3)
+        return chosen if chosen.usable else None
 
     def _each(self, jobs: Any) -> Iterator[Any]:
         try:
@@ -277,6 +313,7 @@ class OpenAIBackend:
             "base_url": self._server.base_url,
             "prefill": self._prefill,
             "top_logprobs": self._top_logprobs,
+            **({} if self._chosen is None else {"asked": self._chosen.asked}),
             **self._server.count(),
         }
 

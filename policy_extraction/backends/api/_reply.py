@@ -18,6 +18,10 @@ SPARE = 100  # tokens that a server may list in excess, such as the drawn one
 MOST_TOKENS = 10**7  # in one request; no model reads more
 
 
+Position = tuple[bytes, float, list[tuple[bytes, float]]]
+"""A written token, its log-probability, and the tokens listed in its place with theirs."""
+
+
 class UnusableReplyError(Exception):
     """A reply lacks what was asked for; `may_differ` if another sample may have it."""
 
@@ -97,15 +101,20 @@ def top_tokens_after(reply: Mapping[str, Any], prefix: str, n_asked: int) -> Top
     raise UnusableReplyError(f"no token of the answer begins where {prefix} ends")
 
 
+def first_position(reply: Mapping[str, Any]) -> Position:
+    """The first token of the answer; UnusableReplyError if there is none."""
+    found = _positions(reply, 1)
+    if not found:
+        raise UnusableReplyError("the reply has no token")
+    return found[0]
+
+
 def _other_beginning(prefix: str) -> UnusableReplyError:
     return UnusableReplyError(f"the answer does not begin with {prefix}; try another prefill", may_differ=True)
 
 
-_Position = tuple[bytes, float, list[tuple[bytes, float]]]
-
-
-def _positions(reply: Mapping[str, Any], most: int) -> list[_Position]:
-    """For each of the first written tokens: its bytes, its log-probability, and the tokens listed in its place."""
+def _positions(reply: Mapping[str, Any], most: int) -> list[Position]:
+    """For each of the first written tokens."""
     logprobs = _choice(reply).get("logprobs")
     if not logprobs:
         raise UnusableReplyError("the reply has no logprobs")
@@ -115,7 +124,7 @@ def _positions(reply: Mapping[str, Any], most: int) -> list[_Position]:
             return [(*_entry(entry), [_entry(other) for other in entry["top_logprobs"]]) for entry in entries]
         columns = zip(*(logprobs[name][:most] for name in COLUMNS), strict=True)
         return [
-            (t.encode(), _number(p), [(other.encode(), _number(its)) for other, its in top.items()])
+            (t.encode(), log_probability(p), [(other.encode(), log_probability(its)) for other, its in top.items()])
             for t, p, top in columns
         ]
     except (KeyError, TypeError, ValueError, AttributeError):
@@ -126,10 +135,11 @@ def _entry(entry: Mapping[str, Any]) -> tuple[bytes, float]:
     written = entry.get("bytes")
     if written is not None and not isinstance(written, list):  # bytes(n) would make n zeros
         raise UnusableReplyError(f"bytes of a token in the reply are {shown(written)}, expected a list")
-    return entry["token"].encode() if written is None else bytes(written), _number(entry["logprob"])
+    return entry["token"].encode() if written is None else bytes(written), log_probability(entry["logprob"])
 
 
-def _number(value: object) -> float:
+def log_probability(value: object) -> float:
+    """The value as a float; UnusableReplyError unless it is a number, of any size."""
     try:
         number = float(value) if type(value) in (int, float) else math.nan
     except OverflowError:  # a whole number of hundreds of digits

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -15,19 +16,19 @@ CONTINUES = ("assistant", "text")  # the server continues a given beginning of a
 GO_ON = "Your answer has been begun for you. Go on exactly where it stops, and do not repeat it:"
 # Fields of vLLM and SGLang; llama.cpp's server needs none to continue a last message of the assistant.
 GO_ON_FIELDS = {"continue_final_message": True, "add_generation_prompt": False}
-
 MESSAGE_TOKENS = 32  # upper bound of what a chat template adds to a message
 IMAGE_TOKENS = 12_000  # upper bound for a small image; the dearest known price is 2,833 and 5,667 a tile
 
 
 @dataclass(frozen=True)
 class Request:
-    """A request for /chat/completions ('chat') or /completions ('text')."""
+    """A request for /chat/completions ('chat'), /completions ('text') or another path of the server ('native')."""
 
-    kind: Literal["chat", "text"]
+    kind: Literal["chat", "text", "native"]
     fields: dict[str, Any]  # the body without the model's name
     max_tokens: int  # to write
     most: Usage  # upper bounds; a token has at least one byte
+    path: str = ""  # of a native request, which asks by GET if it has no fields
 
 
 def request_for(prompt: Prompt, begun: str, prefill: Prefill, max_tokens: int, **fields: Any) -> Request:
@@ -59,6 +60,21 @@ def text_request(text: str, max_tokens: int, **fields: Any) -> Request:
     return Request(
         "text", {"prompt": text, **fields}, max_tokens, Usage(len(text.encode()) + MESSAGE_TOKENS, max_tokens)
     )
+
+
+def tokens_request(tokens: Sequence[int], **fields: Any) -> Request:
+    """A request for /completions of one token after these tokens, drawn without filters.
+
+    vLLM takes filters that a request leaves out from the model's files.
+    """
+    extra = {"top_k": -1, "min_p": 0.0, "repetition_penalty": 1.0} | fields.pop("extra_body", {})
+    asked = {"prompt": list(tokens), "temperature": 1, "top_p": 1, "extra_body": extra, **fields}
+    return Request("text", asked, 1, Usage(len(tokens), 1))
+
+
+def native_request(path: str, most: Usage = Usage(0, 0), **fields: Any) -> Request:  # noqa: B008  (frozen)
+    """A request for a path of the server that OpenAI's protocol does not know."""
+    return Request("native", fields, 0, most, path)
 
 
 def user_message(text: str, image_png: bytes | None) -> dict[str, Any]:

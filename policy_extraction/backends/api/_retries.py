@@ -162,6 +162,11 @@ class Server:
         return result
 
     async def _send(self, client: Any, request: Request, attempt: int) -> bytes:
+        if request.kind == "native":
+            address = self.address.removesuffix("/v1") + request.path
+            if not request.fields:
+                return await client.get(address, cast_to=bytes)
+            return await client.post(address, cast_to=bytes, body=request.fields | self.extra_body)
         fields = {"model": self.model, **request.fields}
         fields["extra_body"] = fields.get("extra_body", {}) | self.extra_body
         if "seed" in fields:

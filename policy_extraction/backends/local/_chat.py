@@ -34,7 +34,7 @@ def render(tokenizer: Tokenizer, prompt: Prompt) -> str:
         If the chat template accepts the messages in neither form.
     """
     if not getattr(tokenizer, "chat_template", None):
-        return _beginning(tokenizer) + "\n\n".join([prompt.system, prompt.user, prompt.answer_prefix])
+        return plain(tokenizer, prompt)
     system = {"role": "system", "content": prompt.system}
     user = {"role": "user", "content": prompt.user}
     folded = {"role": "user", "content": f"{prompt.system}\n\n{prompt.user}"}
@@ -44,6 +44,11 @@ def render(tokenizer: Tokenizer, prompt: Prompt) -> str:
         if text is not None and prompt.system.strip() in text:
             return _without_thoughts(text) + prompt.answer_prefix
     raise InputError(f"the chat template of {tokenizer.name_or_path or 'this tokenizer'} does not take a user message")
+
+
+def plain(tokenizer: Tokenizer, prompt: Prompt) -> str:
+    """The three parts, separated by empty lines, behind the token for the beginning of a text if there is one."""
+    return _beginning(tokenizer) + "\n\n".join([prompt.system, prompt.user, prompt.answer_prefix])
 
 
 def _apply(tokenizer: Tokenizer, messages: list[dict[str, str]]) -> str | None:

@@ -49,15 +49,35 @@ def load(source: Source, dtype: str, device_map: Any = None, quantization_config
     """
     require_libraries()
     _check_dtype(dtype)
-    if source.name == SMOLLM2 and source.identity.startswith(SMOLLM2):
+    if _is_embedded(source):
         source = _unpacked(source)
+    with _loading(source):
+        model, tokenizer = _from_pretrained(source, dtype, device_map, quantization_config)
+    return LanguageModel(model.eval(), tokenizer, source.name)
+
+
+def load_tokenizer(source: Source) -> Any:
+    """The tokenizer of the model at `source`, without its weights; InputError if transformers can't load it."""
+    require_libraries()
+    if _is_embedded(source) and (folder := _copy_of(source)).is_dir():
+        source = Source(source.name, source.identity, str(folder))
+    with _loading(source):
+        return _tokenizer(source)
+
+
+def _is_embedded(source: Source) -> bool:
+    return source.name == SMOLLM2 and source.identity.startswith(SMOLLM2)
+
+
+@contextmanager
+def _loading(source: Source) -> Iterator[None]:
+    """Load in this block, without progress bars and with errors in one line."""
     try:
         with _quiet():
-            model, tokenizer = _from_pretrained(source, dtype, device_map, quantization_config)
+            yield
     except (OSError, ValueError, KeyError, ImportError, RuntimeError) as error:
         reason = str(error).strip().partition("\n")[0]
         raise InputError(f"model = {source.location}: transformers can't load it ({reason})") from error
-    return LanguageModel(model.eval(), tokenizer, source.name)
 
 
 def _check_dtype(dtype: str) -> None:
@@ -70,26 +90,33 @@ def _check_dtype(dtype: str) -> None:
 
 def _from_pretrained(source: Source, dtype: str, device_map: Any, quantization_config: Any) -> tuple[Any, Any]:
     library = transformers()
-    where = {"revision": source.revision or "main", "local_files_only": source.offline}
     weights: dict[str, Any] = {"dtype": dtype, "device_map": device_map}
     if quantization_config is not None:
         weights["quantization_config"] = quantization_config
-    if source.gguf_file:
-        where["gguf_file"] = source.gguf_file
-        # Releases without GgufConfig always unpack the weights.
-        if quantization_config is None and hasattr(library, "GgufConfig"):
-            weights["quantization_config"] = library.GgufConfig(dequantize=True)
-    tokenizer = library.AutoTokenizer.from_pretrained(source.location, **where)
-    if source.gguf_file:
-        cached_file = transformers("utils.hub").cached_file
-        path = cached_file(source.location, source.gguf_file, revision=where["revision"], local_files_only=True)
-        tokenizer = mend_tokenizer(tokenizer, Path(str(path)))
-    return library.AutoModelForCausalLM.from_pretrained(source.location, **where, **weights), tokenizer
+    # Releases without GgufConfig always unpack the weights.
+    elif source.gguf_file and hasattr(library, "GgufConfig"):
+        weights["quantization_config"] = library.GgufConfig(dequantize=True)
+    tokenizer = _tokenizer(source)
+    return library.AutoModelForCausalLM.from_pretrained(source.location, **_where(source), **weights), tokenizer
+
+
+def _tokenizer(source: Source) -> Any:
+    tokenizer = transformers().AutoTokenizer.from_pretrained(source.location, **_where(source))
+    if not source.gguf_file:
+        return tokenizer
+    cached_file, revision = transformers("utils.hub").cached_file, _where(source)["revision"]
+    path = cached_file(source.location, source.gguf_file, revision=revision, local_files_only=True)
+    return mend_tokenizer(tokenizer, Path(str(path)))
+
+
+def _where(source: Source) -> dict[str, Any]:
+    where: dict[str, Any] = {"revision": source.revision or "main", "local_files_only": source.offline}
+    return where | ({"gguf_file": source.gguf_file} if source.gguf_file else {})
 
 
 def _unpacked(source: Source) -> Source:
     """The copy in safetensors format, made if it is missing; the GGUF file itself if no copy can be written."""
-    folder = cache_folder() / "models" / f"{source.identity.replace(' ', '-').replace(':', '-')}-{COPY}"
+    folder = _copy_of(source)
 
     def fill(temporary: Path) -> None:
         model, tokenizer = _from_pretrained(source, "float32", None, None)
@@ -100,6 +127,10 @@ def _unpacked(source: Source) -> Source:
         with suppress(OSError), _quiet():
             folder_once(folder, fill)
     return Source(source.name, source.identity, str(folder)) if folder.is_dir() else source
+
+
+def _copy_of(source: Source) -> Path:
+    return cache_folder() / "models" / f"{source.identity.replace(' ', '-').replace(':', '-')}-{COPY}"
 
 
 @contextmanager

@@ -29,7 +29,7 @@ def questions(tokenizer: Tokenizer, texts: Sequence[str], words: Sequence[str]) 
     result = _encoded(tokenizer, texts, words)
     # The answers depend only on the end of the text, which all memory states share.
     for answers in {question.answers for question in result}:
-        _check_answers(tokenizer, answers, words)
+        check_answers(answers, words, tokenizer.unk_token_id)
     return result
 
 
@@ -43,10 +43,14 @@ def _encoded(tokenizer: Tokenizer, texts: Sequence[str], words: Sequence[str]) -
     encoded = tokenizer([text + end for text in texts for end in endings], add_special_tokens=False)["input_ids"]
     result = []
     for i in range(0, len(encoded), len(endings)):
-        sequences = [tuple(tokens) for tokens in encoded[i : i + len(endings)]]
-        shared = shared_length(sequences)
-        result.append(Question(sequences[0][:shared], tuple(tokens[shared:] for tokens in sequences[1:])))
+        result.append(question_of([tuple(tokens) for tokens in encoded[i : i + len(endings)]]))
     return result
+
+
+def question_of(sequences: Sequence[Tokens]) -> Question:
+    """The question of the tokens of a text, and of the text with each word behind it."""
+    shared = shared_length(sequences)
+    return Question(sequences[0][:shared], tuple(tokens[shared:] for tokens in sequences[1:]))
 
 
 def shared_length(sequences: Iterable[Tokens]) -> int:
@@ -56,9 +60,10 @@ def shared_length(sequences: Iterable[Tokens]) -> int:
     return next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), min(len(first), len(last)))
 
 
-def _check_answers(tokenizer: Tokenizer, answers: Sequence[Tokens], words: Sequence[str]) -> None:
+def check_answers(answers: Sequence[Tokens], words: Sequence[str], unknown: int | None = None) -> None:
+    """InputError if a word has no tokens, the token `unknown`, or the same tokens as another."""
     for i, (word, tokens) in enumerate(zip(words, answers, strict=True)):
-        if not tokens or tokenizer.unk_token_id in tokens:
+        if not tokens or unknown in tokens:
             raise InputError(f"words: the tokenizer of this model does not know {word!r}")
         if tokens in answers[:i]:
             other = words[answers.index(tokens)]

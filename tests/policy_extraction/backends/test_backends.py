@@ -76,13 +76,26 @@ def _served(stack: ExitStack) -> Case:
     return Case(OpenAIBackend("known", base_url=url, prefill="assistant"), HIS_HER, NAMING_GAME, 150)
 
 
-@pytest.fixture(scope="module", params=["table", "tree", "batches", "openai"])
+def _own_server(stack: ExitStack, dialect: str) -> Case:
+    pytest.importorskip("openai", reason="APIs need the extra api")
+    from _openai_server import Behaviour, KnownModel, serving
+    from policy_extraction.backends.api._openai import OpenAIBackend
+
+    model = KnownModel.of(("his", "her", "the", "history", "x", "y", "z"))
+    url = stack.enter_context(serving(Behaviour(model, dialect=dialect)))
+    server = OpenAIBackend("known", base_url=url, prefill="assistant", top_logprobs=2, exact=True)
+    return Case(server, HIS_HER, NAMING_GAME, 150)
+
+
+@pytest.fixture(scope="module", params=["table", "tree", "batches", "openai", "vllm", "sglang"])
 def case(request):
     with ExitStack() as stack:
         if request.param == "table":
             yield Case(TableBackend(conformist, HIS_HER, 2), HIS_HER, NAMING_GAME)
         elif request.param == "openai":
             yield _served(stack)
+        elif request.param in ("vllm", "sglang"):
+            yield _own_server(stack, request.param)
         else:
             yield _local({"tree": "llama", "batches": "mamba"}[request.param])
 

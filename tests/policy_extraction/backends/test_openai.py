@@ -198,10 +198,11 @@ def test_absent_words_are_bounded(top, drawn):
     np.testing.assert_allclose(p[~censored], truth[~censored], atol=1e-6)
     assert (p[censored] >= truth[censored]).all()
     wrong = False
-    for i, request in enumerate(behaviour.requests):
+    in_order = sorted(range(len(MANY_PROMPTS)), key=lambda i: MANY_PROMPTS[i].system)
+    for number, (i, request) in enumerate(zip(in_order, behaviour.requests, strict=True), start=1):
         of_tokens = model.probabilities(conversation_of(request)[0], PREFIX.encode())
         listed = np.sort(of_tokens)[::-1][:top]
-        draw = of_tokens[int(np.random.default_rng([i + 1, 0]).choice(len(of_tokens), p=of_tokens))]
+        draw = of_tokens[int(np.random.default_rng([number, 0]).choice(len(of_tokens), p=of_tokens))]
         absent = (truth[i] < listed[-1]) & ~np.isclose(truth[i], draw)
         if not drawn:
             # Where the last of the list was drawn, the bound is that of the one before it: it may be a guest.

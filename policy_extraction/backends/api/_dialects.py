@@ -1,0 +1,251 @@
+"""Servers that give the log-probabilities of chosen tokens after given tokens: vLLM and SGLang."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from itertools import count, islice
+from typing import Any, Protocol
+
+import numpy as np
+
+from meanfield import InputError
+from policy_extraction.backends.api._limits import Usage
+from policy_extraction.backends.api._reply import (
+    NOT_KNOWN,
+    UnusableReplyError,
+    first_position,
+    log_probability,
+    top_tokens_after,
+)
+from policy_extraction.backends.api._request import GO_ON_FIELDS, Request, native_request, tokens_request
+from policy_extraction.backends.api._retries import Server
+from policy_extraction.backends.api._words import ROUNDING
+
+Tokens = tuple[int, ...]
+LARGEST_TOKEN = 2**31 - 1
+# Servers compute the same token in other batches with other rounding; a filter changes its probability to 1.
+SLACK = 0.3
+MOST_CHOSEN = 128  # tokens that vLLM takes at once
+AS_NUMBERS = {"return_tokens_as_token_ids": True}
+
+
+class Dialect(Protocol):
+    """How a server is asked; `go_on` are the fields by which it tokenises an answer that is to be continued."""
+
+    name: str
+    go_on: dict[str, bool]
+
+    async def check(self, client: Any, tokens: Tokens) -> None:
+        """Raise InputError if the server can't be asked for chosen tokens."""
+        ...
+
+    async def after(self, client: Any, tokens: Tokens, wanted: Sequence[int]) -> dict[int, float]:
+        """The log-probabilities of the wanted tokens right after these tokens, at temperature 1."""
+        ...
+
+
+async def recognised(server: Server, client: Any, listed: int) -> Dialect:
+    """The dialect of the server, by the owner of its models; InputError for any other server."""
+    owners = await server.ask(client, native_request("/v1/models"), _owners)
+    if "vllm" in owners:
+        return VLLM(server, listed, await _version(server, client, "/version"))
+    if "sglang" in owners:
+        return SGLang(server, await _version(server, client, "/server_info", "/get_server_info"))
+    raise InputError(f"exact = True: {server.base_url} is neither vLLM nor SGLang")
+
+
+async def tokenised(server: Server, client: Any, dialect: Dialect, request: Request) -> Tokens:
+    """The tokens in which the server reads this request; InputError if it does not tell."""
+    fields = {name: value for name, value in request.fields.items() if name != "extra_body"}
+    fields |= dialect.go_on if request.kind == "chat" else {}
+    try:
+        return await server.ask(client, native_request("/tokenize", model=server.model, **fields), _tokens)
+    except InputError as error:
+        raise InputError(f"tokenizer = None: expected the model's, as the server does not tokenise ({error})") from None
+
+
+class VLLM:
+    """vLLM, by its interface in OpenAI's format.
+
+    Recent releases give the log-probabilities of chosen tokens (`logprob_token_ids`; 0.11 has no such field, 0.32 has).
+    Others list the most probable tokens, by number (`return_tokens_as_token_ids`, since 0.6), and a wanted token that
+    is not listed becomes the only one allowed (`allowed_token_ids`), as log-probabilities are those before this filter:
+    since engine V1 of 0.8, unless `--logprobs-mode` says otherwise. Where they are those after it, the token ends the
+    prompt instead (`prompt_logprobs`, since 0.5.5), which is read anew without the prefix cache.
+    """
+
+    def __init__(self, server: Server, listed: int, version: str) -> None:
+        self.name, self.go_on = f"vLLM {version}".strip(), GO_ON_FIELDS
+        self._server, self._listed = server, listed
+        self._chosen = False  # whether it knows logprob_token_ids
+        self._one: Callable[[Any, Tokens, int, float], Awaitable[float]] = self._allowed
+
+    async def check(self, client: Any, tokens: Tokens) -> None:
+        """As in `Dialect`: find the way to ask for tokens that are not listed."""
+        _, listed = await self._list(client, tokens)
+        others = list(islice((token for token in count() if token not in listed), 2))  # one of them may be drawn
+        with suppress(InputError):
+            self._chosen = set(others) <= set(await self._choose(client, tokens, others))
+        if self._chosen:
+            return
+        possible = [item for item in listed.items() if np.isfinite(item[1])]
+        known, log_p = min(possible, key=lambda item: item[1], default=(others[0], 0.0))
+        for way in (self._allowed, self._ending):
+            with suppress(InputError):
+                if abs(await way(client, tokens, known, 0.0) - log_p) < SLACK:
+                    self._one = way
+                    return
+        raise InputError("exact = True: the server gives no log-probabilities of chosen tokens, or filtered ones")
+
+    async def after(self, client: Any, tokens: Tokens, wanted: Sequence[int]) -> dict[int, float]:
+        """As in `Dialect`."""
+        if self._chosen:
+            parts = [wanted[first : first + MOST_CHOSEN] for first in range(0, len(wanted), MOST_CHOSEN)]
+            return {t: p for part in parts for t, p in (await self._choose(client, tokens, part, every=True)).items()}
+        most, found = await self._list(client, tokens)
+        for token in wanted:
+            if token not in found:
+                found[token] = await self._one(client, tokens, token, most)
+        return found
+
+    async def _choose(
+        self, client: Any, tokens: Tokens, wanted: Sequence[int], every: bool = False
+    ) -> dict[int, float]:
+        """The listed tokens by number; with `every` the wanted ones, or UnusableReplyError."""
+        asked = AS_NUMBERS | {"logprob_token_ids": list(wanted)}
+        request = tokens_request(tokens, logprobs=self._listed, extra_body=asked)
+
+        def read(reply: Mapping[str, Any]) -> dict[int, float]:
+            found = {_number(token): _known(log_p) for token, log_p in first_position(reply)[2]}
+            return _all(found, wanted) if every else found
+
+        return await self._server.ask(client, request, read)
+
+    async def _list(self, client: Any, tokens: Tokens) -> tuple[float, dict[int, float]]:
+        """The log-probabilities of the most probable tokens by number, and an upper bound for any other."""
+        request = tokens_request(tokens, logprobs=self._listed, extra_body=AS_NUMBERS)
+
+        def read(reply: Mapping[str, Any]) -> tuple[float, dict[int, float]]:
+            listed = {_number(token): _known(log_p) for token, log_p in first_position(reply)[2]}
+            return top_tokens_after(reply, "", self._listed).unlisted, listed
+
+        return await self._server.ask(client, request, read)
+
+    async def _allowed(self, client: Any, tokens: Tokens, token: int, most: float) -> float:
+        request = tokens_request(tokens, logprobs=1, extra_body=AS_NUMBERS | {"allowed_token_ids": [token]})
+
+        def read(reply: Mapping[str, Any]) -> float:
+            written, log_p, _ = first_position(reply)
+            if _number(written) != token:
+                raise InputError("exact = True: the server does not know allowed_token_ids")
+            return _known(log_p, most)
+
+        return await self._server.ask(client, request, read)
+
+    async def _ending(self, client: Any, tokens: Tokens, token: int, most: float) -> float:
+        request = tokens_request((*tokens, token), extra_body={"prompt_logprobs": 1})
+
+        def read(reply: Mapping[str, Any]) -> float:
+            try:
+                told = reply["choices"][0]["prompt_logprobs"]
+                return _known(log_probability(told[-1][str(token)]["logprob"]), most)
+            except (KeyError, IndexError, TypeError):
+                raise UnusableReplyError(f"the reply has no log-probability of token {token}") from None
+
+        return await self._server.ask(client, request, read)
+
+
+class SGLang:
+    """SGLang, by its own `/generate` with `token_ids_logprob`, since 0.4.4.
+
+    Releases up to 0.5.3 or so tokenise plain text only, 0.5.23 also a conversation.
+    """
+
+    def __init__(self, server: Server, version: str) -> None:
+        # It refuses to be told that no turn is to be opened.
+        self.name, self.go_on = f"SGLang {version}".strip(), {"continue_final_message": True}
+        self._server = server
+
+    async def check(self, client: Any, tokens: Tokens) -> None:
+        """As in `Dialect`."""
+        await self.after(client, tokens, tokens[-1:])
+
+    async def after(self, client: Any, tokens: Tokens, wanted: Sequence[int]) -> dict[int, float]:
+        """As in `Dialect`."""
+        request = native_request(
+            "/generate",
+            Usage(len(tokens), 1),
+            input_ids=list(tokens),
+            # Where nothing is drawn, log-probabilities are a log-softmax of the logits, not the logarithm of a softmax.
+            sampling_params={"max_new_tokens": 1, "temperature": 0.0},
+            return_logprob=True,
+            token_ids_logprob=list(wanted),
+        )
+
+        def read(reply: Mapping[str, Any]) -> dict[int, float]:
+            told = reply.get("meta_info")
+            if not isinstance(told, dict) or "output_token_ids_logprobs" not in told:
+                raise InputError("exact = True: the server knows no token_ids_logprob, which SGLang has since 0.4.4")
+            try:
+                found = {token: _known(log_probability(p)) for p, token, *_ in told["output_token_ids_logprobs"][0]}
+            except (IndexError, TypeError, ValueError):
+                raise UnusableReplyError("the log-probabilities of the reply are not in SGLang's format") from None
+            return _all(found, wanted)
+
+        return await self._server.ask(client, request, read)
+
+
+def _owners(reply: Mapping[str, Any]) -> set[str]:
+    cards = reply.get("data")
+    return {str(card.get("owned_by")).lower() for card in cards if isinstance(card, dict)} if cards else set()
+
+
+async def _version(server: Server, client: Any, *paths: str) -> str:
+    """The version, or '' if the server does not tell it there."""
+
+    def read(reply: Mapping[str, Any]) -> str:
+        version = reply.get("version")
+        return version if isinstance(version, str) and re.fullmatch(r"[\w.+-]{1,50}", version) else ""
+
+    for path in paths:
+        with suppress(InputError):
+            return await server.ask(client, native_request(path), read)
+    return ""
+
+
+def _tokens(reply: Mapping[str, Any]) -> Tokens:
+    tokens = reply.get("tokens")
+    if not isinstance(tokens, list) or not tokens or not all(_is_token(token) for token in tokens):
+        raise UnusableReplyError("the reply has no tokens")
+    return tuple(tokens)
+
+
+def _is_token(token: object) -> bool:
+    return type(token) is int and 0 <= token <= LARGEST_TOKEN
+
+
+def _number(token: bytes) -> int:
+    found = re.fullmatch(rb"token_id:(\d{1,10})", token)
+    if found is None:
+        raise InputError("exact = True: the server does not tell tokens by number, which vLLM does since 0.6")
+    return int(found[1])
+
+
+def _known(log_p: float, most: float = 0.0) -> float:
+    """The log-probability, -inf for one that servers do not tell; `most` is what other answers leave for it."""
+    if log_p > min(most + SLACK, ROUNDING):
+        raise UnusableReplyError(f"a log-probability in the reply is {log_p:.4g}, expected at most {most:.4g}")
+    return log_p if log_p > NOT_KNOWN else -np.inf
+
+
+def _all(found: Mapping[int, float], wanted: Sequence[int]) -> dict[int, float]:
+    """The wanted tokens; UnusableReplyError if one is missing, or they are too probable together."""
+    missing = [token for token in wanted if token not in found]
+    if missing:
+        raise UnusableReplyError(f"the reply lacks the log-probability of token {missing[0]}")
+    total = float(np.exp([found[token] for token in wanted]).sum())
+    if total > 1 + ROUNDING:
+        raise UnusableReplyError(f"the probabilities in the reply sum to {total:.4g}")
+    return {token: found[token] for token in wanted}
