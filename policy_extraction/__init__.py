@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from policy_extraction.backends.local import SMOLLM2 as SMOLLM2
     from policy_extraction.checks import check_policy as check_policy
     from policy_extraction.checks import policy_warnings as policy_warnings
+    from policy_extraction.measuring import cost as cost
     from policy_extraction.measuring import extract as extract
     from policy_extraction.measuring import lazy_policy as lazy_policy
     from policy_extraction.measuring import policy_from_record as policy_from_record

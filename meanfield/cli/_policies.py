@@ -1,8 +1,9 @@
-"""Commands that make policies and their stability table: data, extract, stability."""
+"""Commands that make policies and their stability table: data, extract, cost, stability."""
 
 from __future__ import annotations
 
 import sys
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -68,6 +69,46 @@ def extract(
     output.write(policies, note=captured(policies))
     for warning in policy_warnings(check_policy(policies)):
         say(warning)
+
+
+@app.command(
+    epilog="Example: meanfield cost gpt-4o-2024-08-06 --words his/her --input-price 2.5 --output-price 10 "
+    "--answer-tokens 12 --requests-per-minute 500"
+)
+def cost(
+    model: Annotated[str, typer.Argument(help="As for `extract`; tokens are estimated for any other name.")],
+    words: Annotated[list[str], typer.Option(help="Word pair as first/second; may be given several times.")],
+    memory_length: Annotated[int, typer.Option("--memory-length", "-H", help="H, interactions remembered.")] = 5,
+    answer_tokens: Annotated[int, typer.Option(help="Tokens that a request writes.")] = 1,
+    input_price: Annotated[float | None, typer.Option(help="Price of a million tokens read.")] = None,
+    output_price: Annotated[float | None, typer.Option(help="Price of a million tokens written.")] = None,
+    requests_per_minute: Annotated[float | None, typer.Option(help="Limit of requests a minute.")] = None,
+    tokens_per_minute: Annotated[float | None, typer.Option(help="Limit of tokens a minute, read and written.")] = None,
+    prompts_per_second: Annotated[float | None, typer.Option(help="Measured rate.")] = None,
+) -> None:
+    """Prompts, tokens, price and time of a measurement by `extract`; no prompt is sent."""
+    pairs = [_pair(pair) for pair in words]
+    from policy_extraction import Limits
+    from policy_extraction import cost as cost_of
+
+    limits = Limits(requests_per_minute, tokens_per_minute, None, input_price, output_price)
+    found = cost_of(
+        model,
+        words=pairs,
+        memory_length=memory_length,
+        answer_tokens=answer_tokens,
+        limits=limits,
+        prompts_per_second=prompts_per_second,
+    )
+    total = found.sum("pair", skipna=False)
+    say(
+        f"{total['prompts']:,} prompts, {total['requests']:,} requests, {total['tokens_in']:,} tokens to read and "
+        f"{total['tokens_out']:,} to write ({found.attrs['counted']})"
+    )
+    if not total["price"].isnull():
+        say(f"{total['price']:.2f} in the currency of the prices")
+    if not total["seconds"].isnull():
+        say(f"{timedelta(seconds=round(total['seconds'].item()))} hours")
 
 
 @app.command(epilog="Example: meanfield stability published.nc --out stability.tex")

@@ -1,5 +1,6 @@
 """Measuring policies: records, their cache, sampling, and variants of the prompt."""
 
+from policy_extraction.measuring._cost import cost as cost
 from policy_extraction.measuring._extract import extract as extract
 from policy_extraction.measuring._lazy import lazy_policy as lazy_policy
 from policy_extraction.measuring._record import policy_from_record as policy_from_record

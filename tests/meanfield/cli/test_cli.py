@@ -308,6 +308,8 @@ REFUSED = {
     "data smollm2 --out o.csv": "out = o.csv: expected a name that ends with .nc",
     "extract /absent/model --words his/her --out o.nc": "/absent/model",
     "extract SmolLM2-135M-Instruct --words his --out o.nc": "words = 'his'",
+    "cost paid --words his/her --prompts-per-second 0": "prompts_per_second = 0.0: expected a number above 0",
+    "cost paid --words his/her --input-price=-1": "input_price = -1.0: expected",
     "other": "No such command 'other'.",
 }
 
@@ -387,6 +389,21 @@ def test_help_tells_what_docstrings_tell(command, monkeypatch):
 def test_the_page_of_commands_lists_all_of_them():
     page = (ROOT / "docs" / "how_to" / "commands.md").read_text()
     assert set(re.findall(r"^\| `([\w-]+)`", page, re.M)) == set(COMMANDS)
+
+
+def test_costs_are_told_before_anything_is_sent(command, monkeypatch):
+    def absent(model):
+        raise meanfield.InputError(f"model = {model}: not there")
+
+    monkeypatch.setattr("policy_extraction.measuring._cost.find", absent)
+    games = ("--words", "his/her", "--words", "woman/man")
+    code, out, _ = command("cost", "paid", *games, "-H", 1)
+    assert code == 0 and out.count("\n") == 1
+    assert out.startswith("20 prompts, 20 requests, ") and "estimated" in out and "paid: not there" in out
+    prices = ("--input-price", 2.5, "--output-price", 1e6, "--answer-tokens", 12, "--prompts-per-second", 4)
+    code, out, _ = command("cost", "paid", *games, "-H", 1, *prices)
+    _, price, seconds = out.splitlines()
+    assert price == "240.02 in the currency of the prices" and seconds == "0:00:05 hours"
 
 
 def test_power_is_told_and_written(command, tmp_path):

@@ -1,0 +1,191 @@
+"""What a measurement takes, before anything is asked."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import xarray as xr
+
+from meanfield import InputError
+from meanfield.toolbox import LARGEST_SEED, labelled, real_number, stamp, whole_number
+from policy_extraction._toolbox.texts import MANY
+from policy_extraction.backends.api._chosen import steps
+from policy_extraction.backends.api._limits import MINUTE, Limits
+from policy_extraction.backends.local._chat import render
+from policy_extraction.backends.local._load import load_tokenizer
+from policy_extraction.backends.local._source import SMOLLM2, find
+from policy_extraction.backends.local._tokens import questions
+from policy_extraction.prompts._games import Words, check_games, games_of
+from policy_extraction.prompts._orders import orders
+from policy_extraction.prompts._template import NAMING_GAME, Payoffs, Prompt, Template, prompt_options
+
+COUNTED = 256  # prompts of each memory length
+CHARACTERS = 3.3  # a token, as SmolLM2 reads a prompt with five remembered interactions
+
+
+def cost(
+    model: str | os.PathLike[str] | tuple[Any, Any] | None = SMOLLM2,
+    *,
+    words: Sequence[str] | Sequence[Sequence[str]],
+    memory_length: int = 5,
+    answer_tokens: int = 1,
+    limits: Limits = Limits(),  # noqa: B008  (frozen)
+    prompts_per_second: float | None = None,
+    template: Template = NAMING_GAME,
+    payoffs: Payoffs = Payoffs(),  # noqa: B008  (frozen)
+) -> xr.Dataset:
+    """Prompts, tokens, price and time of a measurement by `extract`; no prompt is sent.
+
+    Tokens are counted with the model's tokenizer and chat template, with a further request for each token of a word
+    that others follow. Without a tokenizer they are estimated as one for 3.3 characters, and a request for each prompt.
+    Of each memory length at most 256 prompts are counted, drawn evenly, and their mean stands for the others.
+
+    Parameters
+    ----------
+    model
+        Name, path or loaded pair (model, tokenizer) as in `extract`, of which only the tokenizer is used. A name that
+        is found nowhere, such as a paid service's, has none; None looks for none.
+    words
+        The words of one game, as in ``("his", "her")``, or a sequence of such sequences of equal length.
+    memory_length
+        H, in interactions.
+    answer_tokens
+        Tokens that a request writes: 1, or a dozen if the model writes the answer prefix itself (`prefill` 'none').
+    limits
+        Prices of a million tokens, and limits of requests and tokens a minute.
+    prompts_per_second
+        Rate, given or measured by `asked_again`; None if it is unknown.
+    template, payoffs
+        The prompt.
+
+    Returns
+    -------
+    Dataset with `prompts`, `requests`, `tokens_in`, `tokens_out`, `price` in the currency of the prices, and `seconds`,
+    the longest of what the rate and the limits ask for. Price and seconds are NaN if nothing tells them.
+    ``attrs["counted"]`` says how tokens were counted. Several sets of words add a dim `pair`.
+
+    Raises
+    ------
+    InputError
+        If an argument is wrong, or there are more than 2^63 tokens.
+
+    See Also
+    --------
+    extract : makes the measurement
+    policy_extraction.Limits : ends it before it costs more
+    policy_extraction.checks.asked_again : measures the rate
+
+    Examples
+    --------
+    >>> from policy_extraction import Limits, cost
+    >>> found = cost(None, words=("his", "her"), limits=Limits(input_price=2.5, output_price=10.0))
+    >>> print(f"{found['prompts']:,} prompts, {found['tokens_in']:,} tokens, {found['price']:.2f}")
+    2,730 prompts, 1,123,696 tokens, 2.84
+    """
+    games, stacked = games_of(words)
+    check_games(games, memory_length)
+    whole_number("answer_tokens", answer_tokens, 1, MANY)
+    if prompts_per_second is not None:
+        real_number("prompts_per_second", prompts_per_second, above=0)
+    tokenizer, missing = _tokenizer(model)
+    found = []
+    for game in games:
+        count = _count(tokenizer, game, memory_length, template, payoffs)
+        written = count.requests * answer_tokens
+        if max(count.tokens_in, written) > LARGEST_SEED:
+            raise InputError(f"memory_length = {memory_length}: {count.tokens_in:.1e} tokens, expected fewer than 2^63")
+        price = np.nan if limits.input_price is None or limits.output_price is None else 0.0
+        columns = {
+            "prompts": ((), count.prompts, "prompts"),
+            "requests": ((), count.requests, "requests"),
+            "tokens_in": ((), count.tokens_in, "tokens read"),
+            "tokens_out": ((), written, "tokens written"),
+            "price": ((), price + limits.cost(count.tokens_in, written), "price", "currency of the prices"),
+            "seconds": ((), _seconds(count, written, limits, prompts_per_second), "time", "s"),
+        }
+        found.append(labelled(columns, {"pair": "/".join(game)}))
+    result = xr.concat(found, "pair") if stacked else found[0]
+    how = "with the tokenizer" if tokenizer is not None else f"estimated, {CHARACTERS} characters a token{missing}"
+    options = {"answer_tokens": answer_tokens, "prompts_per_second": prompts_per_second}
+    prices = {"input_price": limits.input_price, "output_price": limits.output_price}
+    stamped = stamp(result, "cost", **options, **prices, **prompt_options(template, payoffs))
+    return stamped.assign_attrs(counted=how, memory_length=memory_length)
+
+
+class _Count(NamedTuple):
+    prompts: int
+    requests: int
+    tokens_in: int
+
+
+def _count(tokenizer: Any, words: Words, memory_length: int, template: Template, payoffs: Payoffs) -> _Count:
+    presented, total = orders(words), _Count(0, 0, 0)
+    for length in range(memory_length + 1):
+        n_memories = len(words) ** (2 * length)
+        n_prompts = n_memories * len(presented)
+        asked = []
+        for number in _spread(n_prompts):
+            place, memory = divmod(number, n_memories)
+            asked.append(template.prompt(presented[place], _memory(memory, length, words), payoffs))
+        requests, tokens = _sizes(tokenizer, asked, words)
+        more = n_prompts, n_prompts * requests, n_prompts * tokens // len(asked)
+        total = _Count(*(a + b for a, b in zip(total, more, strict=True)))
+    return total
+
+
+def _spread(total: int) -> list[int]:
+    """At most `COUNTED` of the first whole numbers, one in each of as many equal parts; the same each time."""
+    parts, draw = min(total, COUNTED), random.Random(0)
+    return [draw.randrange(i * total // parts, (i + 1) * total // parts) for i in range(parts)]
+
+
+def _memory(number: int, length: int, words: Words) -> list[tuple[str, str]]:
+    """The memory of this many interactions that has this number among them."""
+    pairs = []
+    for _ in range(length):
+        number, digit = divmod(number, len(words) ** 2)
+        pairs.append((words[digit // len(words)], words[digit % len(words)]))
+    return pairs[::-1]
+
+
+def _sizes(tokenizer: Any, prompts: Sequence[Prompt], words: Words) -> tuple[int, int]:
+    """Requests of each prompt, and tokens of all of their requests together."""
+    if tokenizer is None:
+        return 1, round(sum(len("".join(vars(prompt).values())) for prompt in prompts) / CHARACTERS)
+    texts = [render(tokenizer, prompt) for prompt in prompts]
+    read = tokenizer(texts, add_special_tokens=False)["input_ids"]
+    first = questions(tokenizer, texts[:1], words)[0]
+    begun = list(steps(first.answers))
+    # Answers depend on the end of the prompt only, which all memories share.
+    contexts = sum(map(len, read)) - len(read) * (len(read[0]) - len(first.context))
+    return len(begun), len(begun) * contexts + len(read) * sum(map(len, begun))
+
+
+def _seconds(count: _Count, written: int, limits: Limits, prompts_per_second: float | None) -> float:
+    takes = [
+        count.prompts / prompts_per_second if prompts_per_second else np.nan,
+        count.requests * MINUTE / limits.requests_per_minute if limits.requests_per_minute else np.nan,
+        (count.tokens_in + written) * MINUTE / limits.tokens_per_minute if limits.tokens_per_minute else np.nan,
+    ]
+    return max((seconds for seconds in takes if not np.isnan(seconds)), default=np.nan)
+
+
+def _tokenizer(model: str | os.PathLike[str] | tuple[Any, Any] | None) -> tuple[Any, str]:
+    """The tokenizer of a model, or None and why."""
+    if model is None:
+        return None, ""
+    if isinstance(model, tuple):
+        if len(model) != 2 or not callable(model[1]):
+            raise InputError("model: expected a name, a path, or a pair (model, tokenizer) of transformers")
+        return model[1], ""
+    if not isinstance(model, (str, os.PathLike)):
+        raise InputError(f"model = {model!r}: expected a name, a path, a pair (model, tokenizer) or None")
+    try:
+        return load_tokenizer(find(model if isinstance(model, str) else Path(model))), ""
+    except InputError as error:
+        return None, f" ({error})"
