@@ -16,7 +16,7 @@ import numpy as np
 
 TURN, SAYS = "\x01", "\x02"
 IMPOSSIBLE = {"vllm": -9999.0, "sglang": float(np.finfo(np.float32).min)}
-VERSIONS = {"vllm": ("/version", "0.11.0"), "sglang": ("/get_server_info", "0.5.3")}
+VERSIONS = {"vllm": ("/version", "0.32.0"), "sglang": ("/server_info", "0.5.23")}
 
 
 class KnownTokenizer:

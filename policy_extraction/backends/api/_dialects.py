@@ -19,7 +19,7 @@ from policy_extraction.backends.api._reply import (
     log_probability,
     top_tokens_after,
 )
-from policy_extraction.backends.api._request import GO_ON_FIELDS, Request, native_request, tokens_request
+from policy_extraction.backends.api._request import GO_ON_FIELDS, Request, native_request
 from policy_extraction.backends.api._retries import Server
 from policy_extraction.backends.api._words import ROUNDING
 
@@ -28,7 +28,9 @@ LARGEST_TOKEN = 2**31 - 1
 # Servers compute the same token in other batches with other rounding; a filter changes its probability to 1.
 SLACK = 0.3
 MOST_CHOSEN = 128  # tokens that vLLM takes at once
-AS_NUMBERS = {"return_tokens_as_token_ids": True}
+# vLLM takes filters that a request leaves out from the model's files.
+DRAWN = {"temperature": 1.0, "top_p": 1.0, "top_k": -1, "min_p": 0.0, "repetition_penalty": 1.0}
+DRAWN |= {"return_tokens_as_token_ids": True}
 
 
 class Dialect(Protocol):
@@ -114,8 +116,7 @@ class VLLM:
         self, client: Any, tokens: Tokens, wanted: Sequence[int], every: bool = False
     ) -> dict[int, float]:
         """The listed tokens by number; with `every` the wanted ones, or UnusableReplyError."""
-        asked = AS_NUMBERS | {"logprob_token_ids": list(wanted)}
-        request = tokens_request(tokens, logprobs=self._listed, extra_body=asked)
+        request = self._request(tokens, logprobs=self._listed, logprob_token_ids=list(wanted))
 
         def read(reply: Mapping[str, Any]) -> dict[int, float]:
             found = {_number(token): _known(log_p) for token, log_p in first_position(reply)[2]}
@@ -125,7 +126,7 @@ class VLLM:
 
     async def _list(self, client: Any, tokens: Tokens) -> tuple[float, dict[int, float]]:
         """The log-probabilities of the most probable tokens by number, and an upper bound for any other."""
-        request = tokens_request(tokens, logprobs=self._listed, extra_body=AS_NUMBERS)
+        request = self._request(tokens, logprobs=self._listed)
 
         def read(reply: Mapping[str, Any]) -> tuple[float, dict[int, float]]:
             listed = {_number(token): _known(log_p) for token, log_p in first_position(reply)[2]}
@@ -134,7 +135,7 @@ class VLLM:
         return await self._server.ask(client, request, read)
 
     async def _allowed(self, client: Any, tokens: Tokens, token: int, most: float) -> float:
-        request = tokens_request(tokens, logprobs=1, extra_body=AS_NUMBERS | {"allowed_token_ids": [token]})
+        request = self._request(tokens, logprobs=1, allowed_token_ids=[token])
 
         def read(reply: Mapping[str, Any]) -> float:
             written, log_p, _ = first_position(reply)
@@ -145,7 +146,7 @@ class VLLM:
         return await self._server.ask(client, request, read)
 
     async def _ending(self, client: Any, tokens: Tokens, token: int, most: float) -> float:
-        request = tokens_request((*tokens, token), extra_body={"prompt_logprobs": 1})
+        request = self._request((*tokens, token), prompt_logprobs=1)
 
         def read(reply: Mapping[str, Any]) -> float:
             try:
@@ -155,6 +156,11 @@ class VLLM:
                 raise UnusableReplyError(f"the reply has no log-probability of token {token}") from None
 
         return await self._server.ask(client, request, read)
+
+    def _request(self, tokens: Tokens, **fields: Any) -> Request:
+        """A request for one token after these, which the library `openai` would check token by token, for 10 ms."""
+        asked = {"model": self._server.model, "prompt": list(tokens), "max_tokens": 1, **DRAWN, **fields}
+        return native_request("/v1/completions", Usage(len(tokens), 1), **asked)
 
 
 class SGLang:

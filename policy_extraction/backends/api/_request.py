@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -62,18 +61,8 @@ def text_request(text: str, max_tokens: int, **fields: Any) -> Request:
     )
 
 
-def tokens_request(tokens: Sequence[int], **fields: Any) -> Request:
-    """A request for /completions of one token after these tokens, drawn without filters.
-
-    vLLM takes filters that a request leaves out from the model's files.
-    """
-    extra = {"top_k": -1, "min_p": 0.0, "repetition_penalty": 1.0} | fields.pop("extra_body", {})
-    asked = {"prompt": list(tokens), "temperature": 1, "top_p": 1, "extra_body": extra, **fields}
-    return Request("text", asked, 1, Usage(len(tokens), 1))
-
-
 def native_request(path: str, most: Usage = Usage(0, 0), **fields: Any) -> Request:  # noqa: B008  (frozen)
-    """A request for a path of the server that OpenAI's protocol does not know."""
+    """A request for a path below the server's address without /v1, with fields that OpenAI's protocol need not know."""
     return Request("native", fields, 0, most, path)
 
 
