@@ -196,7 +196,7 @@ class SGLang:
                 raise InputError("exact = True: the server knows no token_ids_logprob, which SGLang has since 0.4.4")
             try:
                 found = {token: _known(log_probability(p)) for p, token, *_ in told["output_token_ids_logprobs"][0]}
-            except (IndexError, TypeError, ValueError):
+            except (KeyError, IndexError, TypeError, ValueError):
                 raise UnusableReplyError("the log-probabilities of the reply are not in SGLang's format") from None
             return _all(found, wanted)
 
@@ -205,7 +205,8 @@ class SGLang:
 
 def _owners(reply: Mapping[str, Any]) -> set[str]:
     cards = reply.get("data")
-    return {str(card.get("owned_by")).lower() for card in cards if isinstance(card, dict)} if cards else set()
+    named = cards if isinstance(cards, list) else []
+    return {str(card.get("owned_by")).lower() for card in named if isinstance(card, dict)}
 
 
 async def _version(server: Server, client: Any, *paths: str) -> str:

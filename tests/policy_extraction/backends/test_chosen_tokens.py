@@ -5,6 +5,7 @@ The server on this machine answers from a known distribution in double precision
 
 from __future__ import annotations
 
+import asyncio
 import json
 from dataclasses import replace
 
@@ -18,9 +19,13 @@ pytest.importorskip("openai", reason="APIs need the extra api")
 from _known_server import HIS_HER, backend
 from _openai_server import FIRST_WORDS, Behaviour, KnownModel, serving
 from _token_server import KnownTokenizer
+from meanfield import InputError
 from policy_extraction import extract
 from policy_extraction.backends.api import ServerError
 from policy_extraction.backends.api._chosen import steps
+from policy_extraction.backends.api._dialects import VLLM, SGLang, recognised, tokenised
+from policy_extraction.backends.api._reply import UnusableReplyError
+from policy_extraction.backends.api._request import request_for
 from policy_extraction.prompts import NAMING_GAME, Payoffs
 from policy_extraction.prompts._questions import all_memories, prompts
 from policy_extraction.prompts._template import Prompt
@@ -215,6 +220,42 @@ def test_a_faulty_answer_is_asked_again_and_never_taken(dialect, fault):
         behaviour.always = fault
         with refused("failed 2 times in a row", ServerError):
             list(server.score(PROMPTS, HIS_HER))
+
+
+class Replying:
+    """A server that always gives this reply."""
+
+    model, base_url = "known", "http://127.0.0.1:1/v1"
+
+    def __init__(self, reply):
+        self.reply = reply
+
+    async def ask(self, client, request, read):
+        return read(self.reply)
+
+
+ODD = [None, 5, "x", [], {}, [5], [[]], [None], {"0": 1}, [["x"]], [[0.5]], [[[-1.0, [7], None]]], [[["x", 7, None]]]]
+
+
+@pytest.mark.parametrize("odd", ODD, ids=str)
+def test_odd_replies_are_unusable_or_refused(odd):
+    """No reply leads to another error, or to a number."""
+    unusable = pytest.raises((UnusableReplyError, InputError))
+    for reply in ({"meta_info": odd}, {"meta_info": {"output_token_ids_logprobs": odd}}):
+        with unusable:
+            asyncio.run(SGLang(Replying(reply), "").after(None, (1,), [7]))
+    columns = {"tokens": ["token_id:7"], "token_logprobs": [-1.0], "top_logprobs": odd}
+    for logprobs in (odd, {"content": odd}, columns, columns | {"top_logprobs": [{"token_id:8": odd}]}):
+        vllm = VLLM(Replying({"choices": [{"logprobs": logprobs, "prompt_logprobs": odd}]}), 20, "")
+        vllm._chosen = True
+        for asked in (vllm.after(None, (1,), [7]), vllm._list(None, (1,)), vllm._ending(None, (1,), 7, 0.0)):
+            with unusable:
+                asyncio.run(asked)
+    for reply in ({"data": odd}, {"data": [{"owned_by": odd}]}):
+        with pytest.raises(InputError, match="neither vLLM nor SGLang"):
+            asyncio.run(recognised(Replying(reply), None, 20))
+    with pytest.raises(UnusableReplyError, match="no tokens"):
+        asyncio.run(tokenised(Replying({"tokens": [odd, -1]}), None, vllm, request_for(PROMPTS[0], "", "text", 1)))
 
 
 def test_a_filter_that_comes_later_is_seen():
