@@ -1,7 +1,7 @@
 """Stochastic simulation of finite populations, and its comparison with mean-field theory.
 
 Rooms: `naming_game`, `minimal_naming_game`, `flag_game`, `norms`, `reactions` (any population protocol), `populations`
-(that were really run) and `comparison`. The naming game's four main functions are also here.
+(that were really run) and `comparison`. The naming game's five main functions are also here.
 """
 
 from typing import TYPE_CHECKING
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from validation import reactions as reactions
     from validation.comparison._compare import compare as compare
     from validation.naming_game._collective_bias import collective_bias as collective_bias
+    from validation.naming_game._rare_event import rare_event as rare_event
     from validation.naming_game._simulate import simulate as simulate
     from validation.naming_game._sweep import sweep as sweep
 else:

@@ -25,6 +25,7 @@ from meanfield.toolbox import (
     space_of,
     stamp,
     validate_composition,
+    weak_side,
     word_index,
 )
 from validation.comparison import compare_ensembles
@@ -210,6 +211,7 @@ CALLS: dict[str, Callable[[Given], Any]] = {
     "meanfield.success_rate": lambda g: meanfield.success_rate(g.solution["word_share"]),
     "meanfield.toolbox.validate_composition": lambda g: validate_composition(g.compositions, g.population),
     "meanfield.validate_policy": lambda g: [meanfield.validate_policy(g.policy), meanfield.validate_policy(g.stack)],
+    "meanfield.toolbox.weak_side": lambda g: list(weak_side(g.policy) or ()),
     "meanfield.toolbox.word_index": lambda g: word_index(g.policy, "b"),
     "meanfield.words_of": lambda g: meanfield.words_of(g.policy),
     "validation.collective_bias": lambda g: validation.collective_bias(g.stack, n_agents=[6, 12], runs=4, seed=1),
@@ -237,6 +239,15 @@ CALLS: dict[str, Callable[[Given], Any]] = {
         g.conformist, n_agents=24, against=g.conformist
     ),
     "validation.populations.sample_policies": lambda g: validation.populations.sample_policies(g.empirical, 2, seed=1),
+    "validation.rare_event": lambda g: [
+        validation.rare_event(g.policy, "b", n_agents=6, runs=4, replications=2, seed=1, max_rounds=40),
+        validation.rare_event(
+            *(g.policy, "b"),
+            **{"n_agents": 6, "runs": 4, "replications": 2, "seed": 1, "max_rounds": 40},
+            **{"initial": g.composition, "coordinate": g.composition},
+        ),
+        validation.rare_event(g.population, "b", n_agents=20, runs=4, replications=2, seed=1, max_rounds=20),
+    ],
     "validation.simulate": lambda g: [
         validation.simulate(g.policy, n_agents=6, runs=3, seed=1, initial=g.composition, record_rounds=3),
         validation.simulate(g.population, n_agents=20, runs=3, seed=1, initial=g.compositions, record_rounds=3),

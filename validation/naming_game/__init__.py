@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from validation.naming_game._outcomes import consensus_times as consensus_times
     from validation.naming_game._outcomes import critical_size_from_simulation as critical_size_from_simulation
     from validation.naming_game._outcomes import simulated_bias as simulated_bias
+    from validation.naming_game._rare_event import rare_event as rare_event
     from validation.naming_game._simulate import simulate as simulate
     from validation.naming_game._sweep import open_sweep as open_sweep
     from validation.naming_game._sweep import sweep as sweep

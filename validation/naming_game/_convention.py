@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
+from meanfield import InputError
 from meanfield.toolbox import real_number, whole_number
 
 ROUNDS_AVERAGED = 3
@@ -61,3 +62,12 @@ CONVENTIONS = {
     "001": Convention(0.95),
     "001 strict": Convention(1.0),
 }
+
+
+def convention_of(convention: str | Convention) -> Convention:
+    """The convention that an argument gives or names; InputError where it does neither."""
+    if isinstance(convention, Convention):
+        return convention
+    if not isinstance(convention, str) or convention not in CONVENTIONS:
+        raise InputError(f"convention = {convention!r}: expected one of {', '.join(CONVENTIONS)}, or a Convention")
+    return CONVENTIONS[convention]

@@ -26,12 +26,12 @@ def draw_word(thresholds, state, bits):
 
 
 @njit(cache=True)
-def play_round(states, stream, n_words, met, thresholds, successors):
-    """N interactions: updates the states (N,) and the stream (4,), and counts pairs of words in `met` (W²,)."""
+def play(n_interactions, states, stream, n_words, met, thresholds, successors):
+    """Interactions: updates the states (N,) and the stream (4,), and counts pairs of words in `met` (W²,)."""
     s0, s1, s2, s3 = stream[0], stream[1], stream[2], stream[3]
     n_words = np.uint64(n_words)
     limits = pair_limits(states.size)
-    for _ in range(states.size):
+    for _ in range(n_interactions):
         i, j, s0, s1, s2, s3 = next_pair(limits, s0, s1, s2, s3)
         state_i = np.uint64(states[i])
         state_j = np.uint64(states[j])
@@ -81,6 +81,14 @@ def agreed_word(agreements, states, q):
     return best
 
 
+@njit(cache=True)
+def note_consensus(consensus, played, test, agreed, states, q):
+    """Writes the round and the word into `consensus` (2,) if there is one for the first time; as in `advance`."""
+    if consensus[0] == 0 and played >= test[0] and agreed.sum() >= test[1]:
+        consensus[0] = played
+        consensus[1] = agreed_word(summed(agreed), states, q)
+
+
 @njit(cache=True, nogil=True)
 def advance(
     active,
@@ -115,7 +123,7 @@ def advance(
         while played[run] < last and (consensus[run, 0] == 0 or played[run] < min_rounds):
             latest = agreed[run, played[run] % ROUNDS_AVERAGED]
             met[:] = 0
-            play_round(states[run], streams[run], n_words, met, thresholds, successors)
+            play(n_agents, states[run], streams[run], n_words, met, thresholds, successors)
             for word in range(n_words):
                 latest[word] = met[(n_words + 1) * word]
             played[run] += 1
@@ -126,6 +134,4 @@ def advance(
                 share_of_said(met, said[run, now])
             if now < success_rate.shape[1]:
                 success_rate[run, now] = latest.sum() / n_agents
-            if consensus[run, 0] == 0 and now >= test[0] and agreed[run].sum() >= test[1]:
-                consensus[run, 0] = now
-                consensus[run, 1] = agreed_word(summed(agreed[run]), states[run], q)
+            note_consensus(consensus[run], now, test, agreed[run], states[run], q)

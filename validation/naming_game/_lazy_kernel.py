@@ -114,7 +114,7 @@ def remember(states, rows, agent, own, partner, table, sizes):
 def speak(states, rows, stream, thresholds, table, sizes, pair):
     """One interaction, its words written into `pair`; False, with nothing changed, if a speaker's state has no row."""
     s0, s1, s2, s3 = stream[0], stream[1], stream[2], stream[3]
-    # Agents and words are drawn as in `_kernel.play_round`: the results have to be the same to the bit.
+    # Agents and words are drawn as in `_kernel.play`: the results have to be the same to the bit.
     i, j, s0, s1, s2, s3 = next_pair(pair_limits(states.size), s0, s1, s2, s3)
     if rows[i] < 0 or rows[j] < 0:
         return False

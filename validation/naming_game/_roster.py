@@ -98,6 +98,15 @@ def start_composition(population: Population, initial: str | xr.DataArray | np.n
     return validate_composition(initial, population)
 
 
+def start_options(
+    initial: str | xr.DataArray | np.ndarray | None, committed: Mapping[str, int] | None
+) -> dict[str, str | None]:
+    """These arguments of `simulate` as options of a stamp."""
+    memories = initial if isinstance(initial, str) else "empty memories" if initial is None else "given"
+    bound = " ".join(f"{word}:{number}" for word, number in (committed or {}).items())
+    return {"initial": memories, "committed": bound or None}
+
+
 def kind_names(cast: Cast) -> list[str]:
     """Names of the kinds: models, and words that agents are committed to."""
     return [*cast.population.kinds, *(f"committed to {word}" for word in cast.words)]

@@ -13,10 +13,10 @@ from meanfield import InputError, Population
 from meanfield.toolbox import LARGEST_SEED, as_population, stamp, whole_number, word_coords
 from validation._engine.arguments import LARGEST_POPULATION, check_ensembles, names_of, population_sizes
 from validation.naming_game import _ensemble, _jax_engine
-from validation.naming_game._convention import CONVENTIONS, Convention
+from validation.naming_game._convention import Convention, convention_of
 from validation.naming_game._ensemble import OBSERVABLES, Ensemble, Plan, Recording, Rules
 from validation.naming_game._lazy_policy import LazyPolicy, lazy_start, play_lazy_ensemble
-from validation.naming_game._roster import Cast, kind_names, make_cast, start_composition
+from validation.naming_game._roster import Cast, kind_names, make_cast, start_composition, start_options
 
 # A second one is for GPUs only: on processors it is several times slower than the first.
 ENGINES = {"numba": _ensemble.play_ensemble, "jax": _jax_engine.play_ensemble}
@@ -145,12 +145,10 @@ def simulate(
     if record_rounds is not None:
         record_rounds = whole_number("record_rounds", record_rounds, 0, max_rounds)
     recording = _recording(record_rounds, record)
-    if not isinstance(convention, Convention) and (not isinstance(convention, str) or convention not in CONVENTIONS):
-        raise InputError(f"convention = {convention!r}: expected one of {', '.join(CONVENTIONS)}, or a Convention")
+    rule = convention_of(convention)
     allowed = ["numba"] if lazy else [*ENGINES]
     if engine not in allowed:
         raise InputError(f"engine = {engine!r}: expected one of {', '.join(allowed)}")
-    rule = CONVENTIONS[convention] if isinstance(convention, str) else convention
     cast = make_cast(population, committed, extra=committed_are_extra)
     agents = [int(cast.numbers(n).sum()) for n in sizes]
     if max(agents) > LARGEST_POPULATION:
@@ -177,9 +175,7 @@ def simulate(
     result = _labelled(ensembles, policy, cast, sizes, plan)
     options = {"n_agents": " ".join(map(str, sizes)), "runs": runs, "seed": seed, "max_rounds": max_rounds}
     options |= {"record_rounds": record_rounds, "record": " ".join(recording.observables) or None}
-    options["initial"] = initial if isinstance(initial, str) else "empty memories" if initial is None else "given"
-    options["convention"] = convention if isinstance(convention, str) else str(convention)
-    options["committed"] = " ".join(f"{word}:{number}" for word, number in (committed or {}).items()) or None
+    options |= {**start_options(initial, committed), "convention": str(convention)}
     options |= {"committed_are_extra": committed_are_extra, "engine": engine}
     result = stamp(result, "simulation", None if lazy else policy, **options)
     return result.assign_attrs(lazy.provenance(asked_before)) if lazy else result

@@ -1,0 +1,256 @@
+"""Splitting against exact chains, direct simulation and the group-size law.
+
+Error budget: a mean of estimates counts as right within four of its standard errors, which a true statement misses for
+one seed in 10,000. Controls must miss it. Exact chances are those of absorption: with `AT_LAST` runs are looked at when
+all but a share of 1e-9 agree for good.
+"""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+import pytest
+import xarray as xr
+from scipy.special import ndtr
+from scipy.stats import binom
+
+import meanfield
+import validation
+from _policies import loyal_policy, majority
+from meanfield import InputError, group_size_law
+from meanfield.toolbox import space_of, weak_side
+from validation import rare_event, simulate
+from validation.naming_game import Convention, exact_population
+from validation.naming_game._ensemble import Rules
+from validation.naming_game._splitting import PASSED, Draws, Game, choose_levels, next_level, replicate
+
+ROUNDS = 30
+AT_LAST = {"convention": Convention(1.0, first_test=ROUNDS), "max_rounds": ROUNDS}
+ERRING = {"initial": "a", "convention": Convention(0.8, first_test=20), "max_rounds": 22}
+BIASED = meanfield.make_policy(np.array([0.9, 1, 0.8, 0.8, 0]), ["A", "B"])
+
+
+def biased_to_a(start: float, mixed: float) -> xr.Dataset:
+    """H = 1, three words: A is said with chance `mixed` where two words are remembered."""
+    memories = [(a, b) for a in range(3) for b in range(3)]
+    rest = (1 - mixed) / 2
+    said = [np.eye(3)[a] if a == b else np.array([mixed, rest, rest]) for a, b in memories]
+    return meanfield.make_policy(np.array([[start, *[(1 - start) / 2] * 2], *said]), ["A", "B", "C"])
+
+
+def exact_chance(policy: xr.Dataset, word: str, n_agents: int) -> float:
+    ends = exact_population(policy, n_agents).absorption()
+    return ends["probability"].values[ends["word"].values == word].sum()
+
+
+def deviation(rare: xr.Dataset, chance: float) -> float:
+    """Of the mean from the chance, in standard errors."""
+    return abs(float((rare["probability"] - chance) / (rare["relative_error"] * rare["probability"])))
+
+
+# --- exact chains ---
+
+
+@pytest.mark.parametrize(
+    ("policy", "word", "n"),
+    [(BIASED, "B", 6), (BIASED, "B", 2), (BIASED, "A", 4), (biased_to_a(0.8, 0.9), "C", 4)],
+)
+def test_the_mean_is_exact(policy, word, n) -> None:
+    """Few runs in many replications, whose mean would show a bias."""
+    rare = rare_event(policy, word, n_agents=n, runs=20, replications=120, seed=1, **AT_LAST)
+    assert deviation(rare, exact_chance(policy, word, n)) < 4
+
+
+@pytest.mark.slow
+def test_the_mean_of_a_smaller_chance_is_exact() -> None:
+    chance = exact_chance(BIASED, "B", 8)
+    assert chance < 4e-7
+    rare = rare_event(BIASED, "B", n_agents=8, runs=100, replications=1000, seed=1, **AT_LAST)
+    assert deviation(rare, chance) < 4 and rare["relative_error"] < 0.1
+
+
+def test_levels_that_a_quarter_are_said_to_pass_give_another_mean() -> None:
+    """Control: where runs are equally far, fewer come above a level."""
+    runs, n, q, space = 20, 4, BIASED["q"].values, space_of(BIASED)
+    test = np.array([ROUNDS, 3 * n])
+    game = Game(Rules.of(q[None], space), np.zeros(n, dtype=int), test, ROUNDS, 1, q[:, 1][None].copy())
+    estimates = []
+    for seed in range(160):
+        levels = choose_levels(game, runs, seed, lambda: None).levels
+        found = replicate(game, levels, runs, Draws(seed, n, 1), lambda: None)
+        estimates.append(PASSED ** len(levels) * found.passed[-1])
+    error = np.std(estimates, ddof=1) / np.sqrt(len(estimates))
+    assert abs(np.mean(estimates) - exact_chance(BIASED, "B", n)) > 4 * error
+
+
+@pytest.mark.slow
+def test_intervals_cover() -> None:
+    """Of 200 intervals of 90 % as many hold the chance as should, and fewer of intervals half as long: p < 1e-4."""
+    chance, covered, halves = exact_chance(BIASED, "B", 4), 0, 0
+    for seed in range(200):
+        rare = rare_event(BIASED, "B", n_agents=4, runs=50, replications=10, seed=seed, level=0.9, **AT_LAST)
+        low, high = rare["interval"].values
+        covered += low < chance < high
+        middle = rare["probability"].item()
+        halves += (low * middle) ** 0.5 < chance < (high * middle) ** 0.5
+    assert binom.cdf(covered, 200, 0.9) > 1e-4 and binom.sf(covered - 1, 200, 0.9) > 1e-4
+    assert binom.cdf(halves, 200, 0.9) < 1e-4
+
+
+def test_a_voter_wins_with_its_share() -> None:
+    """Q is a martingale of agents who say what they said or heard, so one of N wins with the chance 1/N."""
+    voter, n = meanfield.make_policy(np.array([0.5, 1, 0.5, 0.5, 0]), ["A", "B"]), 10
+    start = np.zeros(5)
+    start[[1, 4]] = 1 - 1 / n, 1 / n
+    late = {"convention": Convention(1.0, first_test=100), "max_rounds": 100}
+    rare = rare_event(voter, "B", n_agents=n, runs=50, replications=40, seed=1, initial=start, **late)
+    assert deviation(rare, 1 / n) < 4
+    assert rare.attrs["option_coordinate"] == "word share"
+
+
+# --- the coordinate ---
+
+
+def test_the_coordinate_changes_the_error_only() -> None:
+    """A bad one looks at memories of two different words, which say little about the end."""
+    policy = majority(0.7)
+    space = space_of(policy)
+    bad = np.array([sum(own != partner for own, partner in space.memory(i)) for i in range(space.n_states)], float)
+    share = policy["q"].sel(word="b")
+    options = {"n_agents": 60, "runs": 100, "replications": 20, "seed": 1}
+    found = [rare_event(policy, "b", coordinate=one, **options) for one in (None, share, bad)]
+    assert [one.attrs["option_coordinate"] for one in found] == ["way to the saddle", "given", "given"]
+    for one in found[1:]:
+        joint = np.hypot(*[(each["relative_error"] * each["probability"]).item() for each in (found[0], one)])
+        assert abs(found[0]["probability"] - one["probability"]) < 4 * joint
+    work = [(one["relative_error"] ** 2 * one["rounds"]).item() for one in found]
+    assert work[0] < work[1] < work[2]
+
+
+def test_the_way_to_the_saddle_is_kappa_long() -> None:
+    policy = majority(0.53)
+    side, kappa = weak_side(policy), group_size_law(policy)["kappa"].item()
+    assert side is not None and side.word == "b"
+    assert side.times[0] == 0 and (np.diff(side.times) > 0).all()
+    np.testing.assert_allclose(side.weights[0, 0], -kappa, rtol=1e-6)
+
+
+def test_the_way_of_least_action_has_the_same_times() -> None:
+    """κ is too large here for the equations of leading order."""
+    policy = majority(0.999)
+    side, law = weak_side(policy), group_size_law(policy)
+    assert "least action" in law.attrs["reason"]
+    assert side is not None and side.times[0] == 0 and (np.diff(side.times) > 0).all()
+    np.testing.assert_allclose(side.weights[0, 0], -law["kappa"].item() / 2**0.5, rtol=1e-3)
+
+
+def test_without_a_law_there_is_no_way() -> None:
+    assert weak_side(majority(0.9, fidelity=0.7)) is None
+    assert weak_side(loyal_policy(1, 1)) is None
+
+
+# --- direct simulation and the law ---
+
+
+@pytest.mark.parametrize(
+    ("policy", "options"),
+    [
+        (majority(0.75), {"n_agents": 40}),
+        (biased_to_a(0.6, 0.6), {"n_agents": 5}),
+        (majority(0.5, fidelity=0.93), {"n_agents": 12, **ERRING}),
+        (majority(0.5, fidelity=0.95), {"n_agents": 24, **ERRING, "committed": {"b": 1}}),
+    ],
+)
+def test_simulation_sees_the_same(policy, options) -> None:
+    """From empty memories, and by mistake within a time, for which runs at a level have different times left."""
+    word = meanfield.words_of(policy)[1]
+    runs = 50_000
+    direct = (simulate(policy, runs=runs, seed=2, **options)["consensus_word"] == word).mean().item()
+    rare = rare_event(policy, word, runs=100, replications=20, seed=1, **options)
+    error = np.hypot(rare["relative_error"] * rare["probability"], np.sqrt(direct / runs))
+    assert 1e-4 < direct < 0.1
+    assert abs(rare["probability"] - direct) < 4 * error
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("start", "n"), [(0.6, 400), (0.6, 800), (0.7, 400)])
+def test_the_tail_of_the_law(start, n) -> None:
+    """Φ(-κ√N) is of leading order in κ: down to 6e-11 these chances differ from it by a few per cent."""
+    policy = majority(start)
+    rare = rare_event(policy, "b", n_agents=n, runs=300, replications=10, seed=1)
+    assert rare["relative_error"] < 0.2 and not rare.attrs["reason"]
+    ratio = rare["probability"].item() / ndtr(-group_size_law(policy)["kappa"].item() * n**0.5)
+    assert 0.7 < ratio < 1.5
+
+
+# --- edges ---
+
+
+def test_threads_and_further_replications_change_nothing() -> None:
+    options = {"n_agents": 100, "runs": 50, "seed": 3}
+    before = numba.get_num_threads()
+    numba.set_num_threads(1)
+    try:
+        alone = rare_event(majority(0.55), "b", replications=3, **options)
+    finally:
+        numba.set_num_threads(before)
+    together = rare_event(majority(0.55), "b", replications=5, **options)
+    np.testing.assert_array_equal(alone["passed"], together["passed"][:3])
+    assert len(np.unique(together["estimate"])) > 1
+
+
+def test_what_never_happens_is_told() -> None:
+    always = meanfield.make_policy(np.array([1.0, 1, 1, 1, 0.5]), ["A", "B"])
+    rare = rare_event(always, "B", n_agents=5, runs=50, replications=4, seed=1)
+    assert rare["probability"] == 0 and np.isnan(rare["relative_error"])
+    np.testing.assert_allclose(rare["interval"], validation.comparison.wilson_interval(0, 200, 0.99))
+    assert rare.attrs["reason"] == "no run ended at 'B'"
+    sure = rare_event(always, "A", n_agents=5, runs=50, replications=4, seed=1)
+    assert sure["probability"] == 1 and sure["interval"].values[0] > 0.9 and sure.attrs["reason"] == ""
+
+
+def test_an_end_out_of_reach_is_told() -> None:
+    """All say B at times, but nobody keeps to it."""
+    policy = meanfield.make_policy(np.array([0.6, 1, 0.6, 0.6, 0.6]), ["A", "B"])
+    rare = rare_event(policy, "B", n_agents=6, runs=20, replications=3, seed=1, convention="001 strict", max_rounds=10)
+    assert rare["probability"] < 1e-5
+
+
+def test_levels_are_quantiles_with_somebody_above() -> None:
+    assert next_level(np.arange(8.0)) == 5.0
+    assert next_level(np.array([0.0, 0, 0, 1, 1, 1, 1, 1])) == 0.0
+    assert next_level(np.ones(8)) is None
+    assert next_level(np.array([0.0, 1, 2, 3, 4, 5, np.inf, np.inf])) is None
+    assert next_level(np.array([0.0, 1, 2, 3, 4, 5, 6, np.inf])) == 5.0
+
+
+def test_saved_and_loaded(tmp_path) -> None:
+    rare = rare_event(BIASED, "B", n_agents=4, runs=10, replications=2, seed=1)
+    loaded = meanfield.load(meanfield.save(rare, tmp_path / "rare.nc"))
+    xr.testing.assert_equal(rare, loaded)
+    assert loaded.attrs["kind"] == "rare_event" and loaded["word"].item() == "B"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"word": "C"}, "word = 'C': expected one of A, B"),
+        ({"n_agents": 1}, "n_agents = 1: expected a whole number from 2"),
+        ({"n_agents": [2, 3]}, r"n_agents = \[2, 3\]"),
+        ({"runs": 1}, "runs = 1: expected a whole number of at least 2"),
+        ({"replications": 1}, "replications = 1: expected"),
+        ({"seed": -1}, "seed = -1"),
+        ({"level": 1}, "level = 1"),
+        ({"max_rounds": 0}, "max_rounds = 0"),
+        ({"convention": "005"}, "convention = '005'"),
+        ({"committed": {"A": 9}}, "committed = {'A': 9}: expected at most n_agents = 4"),
+        ({"coordinate": np.ones(4)}, "coordinate: expected 5 finite numbers"),
+        ({"coordinate": np.array([0, 1, 2, 3, np.nan])}, "coordinate: expected 5 finite numbers"),
+        ({"coordinate": xr.DataArray(np.ones(5), dims="memory")}, "coordinate has the dims memory: expected state"),
+        ({"n_agents": 10**6, "runs": 10**6}, "runs = 1000000, n_agents = 1000000: would take"),
+    ],
+)
+def test_wrong_input_is_named(arguments, message) -> None:
+    good = {"policy": BIASED, "word": "B", "n_agents": 4, "runs": 10, "seed": 1}
+    with pytest.raises(InputError, match=message):
+        rare_event(**(good | arguments))
