@@ -9,7 +9,7 @@ their eigenvalues and a stability table. Results are datasets of xarray with lab
   time.
 - Fixed points: `fixed_points`, `spectrum`, `stability_table`, `sensitivity`.
 - Committed minorities and mixtures: `bifurcation`, `critical_mass`.
-- Finite groups: `finite_size`, `group_size_law`.
+- Finite groups: `finite_size`, `group_size_law`, `intervention`.
 - Observables of a word share: `convention`, `success_rate`, `entropy`.
 - Other games: `ReactionModel`, which `solve`, `fixed_points` and `spectrum` also accept, `reaction_model`,
   `reaction_protocol`.
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from meanfield._dynamics.solve import solve as solve
     from meanfield._explore.explore import explore as explore
     from meanfield._finite_size.group_size_law import group_size_law as group_size_law
+    from meanfield._finite_size.intervention import intervention as intervention
     from meanfield._finite_size.moments import finite_size as finite_size
     from meanfield._finite_size.sensitivity import sensitivity as sensitivity
     from meanfield._fixed_points.fixed_points import fixed_points as fixed_points

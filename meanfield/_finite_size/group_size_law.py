@@ -145,7 +145,7 @@ def law_path(policy: xr.Dataset) -> LawPath | NoPath:
             f"below {FLOOR:g} aside"
         )
         return NoPath(reason, np.inf, said[0])
-    strong = _reached(policy, points)
+    strong = reached(policy, points)
     if strong is None:
         return NoPath("the rate equation leads from empty memories to neither of the two attractors")
     return _path_to_saddle(policy, points, strong)
@@ -220,7 +220,7 @@ def _why_no_attractor(policy: xr.Dataset, word: str) -> str:
     return f"the consensus on {word!r} is unstable (leading eigenvalue {eigenvalue:.2g})"
 
 
-def _reached(policy: xr.Dataset, points: xr.Dataset) -> int | None:
+def reached(policy: xr.Dataset, points: xr.Dataset) -> int | None:
     """The attractor that the rate equation reaches from empty memories, or None."""
     equations = PathEquations(policy["q"].values, space_of(policy))
 
@@ -244,14 +244,33 @@ def _reached(policy: xr.Dataset, points: xr.Dataset) -> int | None:
     return nearest if end.status == 1 or equations.drift(x) @ away[nearest] < 0 else None
 
 
-def _path_to_saddle(policy: xr.Dataset, points: xr.Dataset, strong: int) -> LawPath | NoPath:
+def signed_law_path(policy: xr.Dataset, strong: int, scale: float) -> LawPath | NoPath:
+    """The path to the saddle, with κ < 0 where empty memories lead to the other attractor than number `strong`.
+
+    Errors of κ are relative to `scale` where κ is smaller.
+    """
+    points = fixed_points(policy)
+    reason = _objection(policy, points)
+    return NoPath(reason) if reason else _path_to_saddle(policy, points, strong, scale)
+
+
+def signed_kappa(policy: xr.Dataset) -> tuple[float, str]:
+    """κ of a policy of two words, positive if the first word is strong; NaN and the reason if there is none."""
+    policy = single_policy(policy)
+    found = law_path(policy)
+    if isinstance(found, LawPath):
+        return (found.path.kappa if found.strong == 0 else -found.path.kappa), ""
+    return (found.kappa if found.word == words_of(policy)[0] else -found.kappa), found.reason
+
+
+def _path_to_saddle(policy: xr.Dataset, points: xr.Dataset, strong: int, scale: float = 0.0) -> LawPath | NoPath:
     q, space = policy["q"].values, space_of(policy)
     x = points["composition"].values
     growth, left = unstable_direction(PathEquations(q, space), x[1])
     if growth[1] > 1e-7:
         return NoPath(f"the saddle has two unstable directions (eigenvalues {growth[0]:.2g}, {growth[1]:.2g})")
     left = left * np.sign(left @ (x[2 - strong] - x[1]))
-    path = least_noise_path(q, space, x[1], left, float(growth[0]), MAX_NUMBERS)
+    path = least_noise_path(q, space, x[1], left, float(growth[0]), MAX_NUMBERS, scale)
     return NoPath(path) if isinstance(path, str) else LawPath(points, strong, path)
 
 

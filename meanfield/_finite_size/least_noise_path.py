@@ -48,7 +48,7 @@ class LeastNoisePath(NamedTuple):
     x: Course  # at intervals of `step`, from time 0
     p: Course
     step: float
-    kappa: float  # √(∫ pᵀDp dt)
+    kappa: float  # √(∫ pᵀDp dt); negative where noise acts backwards
     equations: PathEquations  # the policy
     growth: float  # positive eigenvalue of the saddle, with which p decays after the last node
 
@@ -76,7 +76,13 @@ def unstable_direction(equations: PathEquations, saddle: Vector) -> tuple[Float[
 
 
 def least_noise_path(
-    q: Float[np.ndarray, "states words"], space: MemorySpace, saddle: Vector, left: Vector, growth: float, limit: int
+    q: Float[np.ndarray, "states words"],
+    space: MemorySpace,
+    saddle: Vector,
+    left: Vector,
+    growth: float,
+    limit: int,
+    scale: float = 0.0,
 ) -> LeastNoisePath | LeastActionPath | str:
     """The path of leading order, else the path of least action, else the reason why neither is found.
 
@@ -84,8 +90,11 @@ def least_noise_path(
     another path has less noise is not checked. `left` is the left eigenvector of the saddle's unstable direction,
     positive towards the side that noise must reach, and `growth` its eigenvalue, per unit of time. The search is given
     up above `limit`, in nodes times states.
+
+    With a `scale` above 0 the rate equation may lead to either side: κ < 0 if it leads to the side of `left`, and noise
+    acts backwards. κ is smooth through 0; where it is smaller than `scale` its errors are relative to `scale`.
     """
-    ends = _Ends(PathEquations(q, space), saddle, left, growth)
+    ends = _Ends(PathEquations(q, space), saddle, left, growth, scale)
     with np.errstate(all="ignore"):  # iterates far from the path may leave all bounds: None
         first = _Iterate(_hearing(ends, round(APPROACH / COARSE), COARSE), 1.0, saddle, 0.0)
         path = _refined(ends, first, limit)
@@ -108,6 +117,7 @@ class _Ends(NamedTuple):
     saddle: Vector
     left: Vector
     growth: float
+    scale: float  # κ below which its errors are absolute
 
     def start(self) -> Vector:
         """Empty memories."""
@@ -115,7 +125,7 @@ class _Ends(NamedTuple):
 
 
 def _refined(ends: _Ends, first: _Iterate, limit: int) -> LeastNoisePath | str | None:
-    """The path on [0, T] and on a grid as large and as fine as needed."""
+    """The path on [0, T] and on a grid as large and as fine as needed; κ may be negative."""
     size = len(ends.saddle)
     n_steps = round(APPROACH / COARSE)
     if n_steps * size > limit:
@@ -138,8 +148,10 @@ def _refined(ends: _Ends, first: _Iterate, limit: int) -> LeastNoisePath | str |
         finer = np.empty((n_steps + 1, size))
         finer[::2], finer[1::2] = found.x, middles(found.x)
         previous, found = found.kappa, _solve(ends, found._replace(x=finer), step)
-        error = np.inf if found is None else abs(found.kappa - previous) / (16 * found.kappa)
-    if found is None or not found.kappa > 0:
+        if found is not None:
+            against = max(abs(found.kappa), ends.scale) if ends.scale else found.kappa
+            error = abs(found.kappa - previous) / (16 * against)
+    if found is None or not (found.kappa > 0 or ends.scale > 0):
         return None
     return LeastNoisePath(found.x, found.p, step, found.kappa, ends.equations, ends.growth)
 
@@ -156,7 +168,8 @@ def _solve(ends: _Ends, guess: _Iterate, step: float) -> _Iterate | None:
 
     def done(residual: np.ndarray) -> bool:
         change = abs(sweeps[-1].kappa - sweeps[-2].kappa)
-        return bool(np.abs(residual).max() < COURSE_TOLERANCE and change < KAPPA_TOLERANCE * abs(sweeps[-1].kappa))
+        small = KAPPA_TOLERANCE * max(abs(sweeps[-1].kappa), ends.scale)
+        return bool(np.abs(residual).max() < COURSE_TOLERANCE and change < small)
 
     found = anderson(advance, _state(guess), done, MAX_SWEEPS)
     return None if found is None else sweeps[-1]

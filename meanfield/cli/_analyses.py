@@ -114,6 +114,13 @@ ANALYSES = (
         "published.nc --model gpt-4o --pair woman/man --of kappa --out sensitivity.csv",
     ),
     Analysis(
+        "intervention",
+        "meanfield._finite_size.intervention",
+        "intervention",
+        ("state",),
+        "published.nc --model gpt-4o --pair woman/man --kappa 0.1 --out changed.nc",
+    ),
+    Analysis(
         "check",
         "policy_extraction.checks._check_policy",
         "check_policy",

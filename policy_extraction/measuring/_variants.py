@@ -249,6 +249,7 @@ def variant_table(policies: xr.Dataset, *, progress: bool = False) -> xr.Dataset
     See Also
     --------
     prompt_variants : the policies
+    flip_table : how far each goes towards the other word
 
     Examples
     --------
@@ -261,9 +262,8 @@ def variant_table(policies: xr.Dataset, *, progress: bool = False) -> xr.Dataset
     >>> table["strong_word"].values.tolist(), table["policy_distance"].values.round(2).tolist()
     (['his', 'mixed'], [0.0, 0.06])
     """
-    expect(policies, "variants", "policies")
-    names = [str(name) for name in policies["variant"].values]
-    stacks = [validate_policy(policies.isel(variant=i), f"policies.isel(variant={i})") for i in range(len(names))]
+    named = named_stacks(policies)
+    names, stacks = list(named), list(named.values())
     n_pairs = policies.sizes.get("pair", 1)
     rows = []
     with tqdm(total=len(names) * n_pairs, desc="variants", unit="policy", disable=not progress, leave=False) as bar:
@@ -287,6 +287,15 @@ def variant_table(policies: xr.Dataset, *, progress: bool = False) -> xr.Dataset
     table["strong_word_changes"] = table["strong_word"] != first["strong_word"].drop_vars("variant")
     table["eigenvalue"].attrs["units"] = "1/time, two units of time are a population round"
     return stamp(table, "variant_table", reference=names[0])
+
+
+def named_stacks(policies: xr.Dataset) -> dict[str, xr.Dataset]:
+    """The stack of policies of each variant, the reference first."""
+    expect(policies, "variants", "policies")
+    names = [str(name) for name in policies["variant"].values]
+    return {
+        name: validate_policy(policies.isel(variant=i), f"policies.isel(variant={i})") for i, name in enumerate(names)
+    }
 
 
 def _row(policy: xr.Dataset) -> xr.Dataset:

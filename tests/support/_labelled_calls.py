@@ -21,6 +21,7 @@ from meanfield.toolbox import (
     canonical_order,
     name_of,
     policy_hash,
+    signed_kappa,
     single_policy,
     space_of,
     stamp,
@@ -180,6 +181,7 @@ CALLS: dict[str, Callable[[Given], Any]] = {
     "meanfield.finite_size": lambda g: meanfield.finite_size(g.policy, n_agents=24, times=np.arange(3.0)),
     "meanfield.fixed_points": lambda g: [meanfield.fixed_points(g.policy), meanfield.fixed_points(g.population)],
     "meanfield.group_size_law": lambda g: meanfield.group_size_law(g.policy),
+    "meanfield.intervention": lambda g: meanfield.intervention(g.conformist),
     "meanfield.load_policy": lambda g: saved_and_loaded(g.stack),
     "meanfield.make_policy": lambda g: meanfield.make_policy(g.policy["q"], meanfield.words_of(g.policy)),
     "meanfield.toolbox.name_of": lambda g: name_of(g.policy),
@@ -194,6 +196,7 @@ CALLS: dict[str, Callable[[Given], Any]] = {
         for model in (meanfield.reaction_model(g.policy), meanfield.reaction_model(g.population))
     ],
     "meanfield.sensitivity": lambda g: meanfield.sensitivity(g.policy, of="word_share", fixed_point=0),
+    "meanfield.toolbox.signed_kappa": lambda g: signed_kappa(g.conformist),
     "meanfield.toolbox.single_policy": lambda g: single_policy(g.policy),
     "meanfield.solve": lambda g: [meanfield.solve(g.policy, initial=g.starts), meanfield.solve(g.lone)],
     "meanfield.solve for stacks": lambda g: meanfield.solve(g.stack, initial=g.starts),
@@ -260,6 +263,7 @@ CALLS: dict[str, Callable[[Given], Any]] = {
     ),
     "policy_extraction.policy_from_record": lambda g: policy_extraction.policy_from_record(g.record, order=1),
     "policy_extraction.policy_warnings": lambda g: policy_extraction.policy_warnings(g.report),
+    "policy_extraction.measuring.flip_table": lambda g: policy_extraction.measuring.flip_table(g.variants),
     "policy_extraction.measuring.variant_table": lambda g: policy_extraction.measuring.variant_table(g.variants),
 }
 TWO_WORDS_ONLY = {
@@ -267,7 +271,9 @@ TWO_WORDS_ONLY = {
     "meanfield.critical_mass",
     "meanfield.explore",
     "meanfield.group_size_law",
+    "meanfield.intervention",
     "meanfield.sensitivity",
+    "meanfield.toolbox.signed_kappa",
     "validation.collective_bias",
     "validation.naming_game.critical_size_from_simulation",
     "validation.populations.misalignment",

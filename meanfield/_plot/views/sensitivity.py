@@ -14,6 +14,7 @@ from meanfield._plot.words import words_in
 from meanfield._population.memory import MemorySpace
 from meanfield.toolbox._arguments import whole_number
 from meanfield.toolbox._errors import InputError
+from meanfield.toolbox._labels import canonical_order
 
 BARS = 12
 FEWEST_ROWS = 4
@@ -44,15 +45,25 @@ def contribution(axes: Axes, part: xr.Dataset, colours: dict[str, str], *, numbe
     axes.set_xlabel(f"contribution to κ = {part.attrs['value']:.3g}")
 
 
+@draws("intervention", view="change")
+def change(axes: Axes, part: xr.Dataset, colours: dict[str, str], *, number: int = BARS, **style: Any) -> None:
+    """The costliest changes of P(first word), by memory: above 0 it is said more often than before."""
+    part = canonical_order(part, "result")
+    _bars(axes, part, "change", number, np.argsort(-part["cost"].values, kind="stable"), **style)
+    axes.set_xlabel(f"change of P({words_in(part)[0]})")
+
+
 def _quantity(part: xr.Dataset) -> str:
     of = str(part.attrs["of"])
     return QUANTITIES.get(of, of).format(first=words_in(part)[0])
 
 
-def _bars(axes: Axes, part: xr.Dataset, column: str, number: int, **style: Any) -> None:
-    """Horizontal bars of the largest values, blue above zero and red below; the largest on top."""
+def _bars(
+    axes: Axes, part: xr.Dataset, column: str, number: int, ranked: np.ndarray | None = None, **style: Any
+) -> None:
+    """Horizontal bars of the largest values, or the first ranked, blue above zero and red below; the first on top."""
     values = part[column].values
-    ranked = np.argsort(-np.abs(values), kind="stable")
+    ranked = np.argsort(-np.abs(values), kind="stable") if ranked is None else ranked
     shown = ranked[: max(1, min(whole_number("number", number, 1), np.count_nonzero(values)))]
     sides = [RAISES if value > 0 else LOWERS for value in values[shown]]
     axes.barh(range(len(shown)), values[shown], **{"color": sides, **style})
@@ -62,7 +73,7 @@ def _bars(axes: Axes, part: xr.Dataset, column: str, number: int, **style: Any) 
     axes.set_ylabel("memory, oldest first")
     others = np.abs(values[ranked[len(shown) :]])
     if len(others):
-        text = f"{len(others)} others at most {others[0]:.2g}" if others[0] else f"{len(others)} others are 0"
+        text = f"{len(others)} others at most {others.max():.2g}" if others.any() else f"{len(others)} others are 0"
         axes.text(0.98, 0.02, text, transform=axes.transAxes, ha="right", va="bottom")
 
 

@@ -67,6 +67,7 @@ CALLS = {
     "group-size": ("-n 24,100 --level 0.9", {"n_agents": [24, 100], "level": 0.9}),
     "finite-size": ("-n 24 --times 0:2:0.5", {"n_agents": [24], "times": np.arange(0, 2.1, 0.5)}),
     "sensitivity": ("--of word_share --fixed-point 0", {"of": "word_share", "fixed_point": 0}),
+    "intervention": ("--kappa 0.1", {"kappa": 0.1}),
     "check": ("--least-mass 0.2", {"least_mass": 0.2}),
     "simulate": (
         "-n 6 -n 10 --runs 5 --seed 2 --committed b=1 --committed-are-extra --record-rounds 3 --record said,word_share",

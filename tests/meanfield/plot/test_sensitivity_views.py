@@ -56,6 +56,15 @@ def test_contributions_of_kappa_only():
         meanfield.plot(sensitivity([1, 2, 3, 4, 5], of="eigenvalue"), view="contribution")
 
 
+def test_changes_are_ranked_by_their_costs():
+    result = sensitivity([0.0] * 5, change=[0.1, 0, -0.3, 0, 0.2], cost=[3, 0, 1, 0, 2]).isel(state=[4, 0, 1, 3, 2])
+    axes = meanfield.plot(result.assign_attrs(kind="intervention"), number=2)
+    assert [bar.get_width() for bar in axes.patches] == [0.1, 0.2]
+    assert names(axes) == ["empty", "her/her"]
+    assert [text.get_text() for text in axes.texts] == ["3 others at most 0.3"]
+    assert axes.get_xlabel() == "change of P(his)"
+
+
 def test_a_number_of_bars_that_is_none_is_refused():
     with pytest.raises(InputError, match="number = 0"):
         meanfield.plot(sensitivity([1, 2, 3, 4, 5]), number=0)

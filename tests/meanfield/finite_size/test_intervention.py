@@ -1,0 +1,273 @@
+"""The smallest change against brute force, closed forms, symmetry and simulated groups, and where there is none."""
+
+import numpy as np
+import pytest
+import xarray as xr
+from scipy.optimize import minimize
+from scipy.special import expit, logit, ndtr, rel_entr
+
+import meanfield
+import validation
+from _labelled_calls import conformist
+from _policies import majority, random_policy, relabelled, relabelled_states
+from meanfield import InputError, intervention
+from meanfield._finite_size import least_change
+from meanfield._finite_size.group_size_law import signed_law_path
+from meanfield._finite_size.path_equations import PathEquations
+from meanfield.toolbox import canonical_order, space_of
+
+pytestmark = pytest.mark.usefixtures("unchecked_types")
+
+
+@pytest.fixture(scope="module")
+def policy():
+    return conformist()
+
+
+@pytest.fixture(scope="module")
+def to_the_boundary(policy):
+    return canonical_order(intervention(policy), "result")
+
+
+@pytest.fixture(scope="module")
+def beyond(policy):
+    """With κ = 0.1 for the other word."""
+    return intervention(policy, kappa=0.1)
+
+
+def following(empty, tie=0.5, slip=0.0):
+    """H = 2: say the word in memory more often, with a slip; P(first word) without memories and in a tie."""
+    space = meanfield.MemorySpace(2, 2)
+    lead = np.array([np.sign(sum(1 - a - b for a, b in space.memory(i))) for i in range(space.n_states)])
+    first = np.where(lead == 0, tie, 0.5 + (0.5 - slip) * lead)
+    first[0] = empty
+    return meanfield.make_policy(first, ["a", "b"])
+
+
+class Side:
+    """On which side of the saddle a population ends that starts with empty memories: its own integration.
+
+    Of two words and memories of one interaction there is no such saddle: an agent's share of the first word is then a
+    quotient of two linear functions of the share that it hears, so that there are two fixed points at most.
+    """
+
+    def __init__(self, policy: xr.Dataset, time: float, step: float = 0.1):
+        self.space, self.n_steps, self.step = space_of(policy), round(time / step), step
+        self.saddle = meanfield.fixed_points(policy)["composition"].values[1]
+
+    def __call__(self, first: np.ndarray) -> float:
+        """Distance from the saddle along its left unstable eigenvector, after the time."""
+        equations = PathEquations(np.stack([first, 1 - first], axis=1), self.space)
+        x, eye = self.saddle, np.eye(len(first))
+        for _ in range(6):  # Newton's method for the saddle
+            jacobian = np.array([equations.linearised(x, v) for v in eye]).T
+            x = x - np.linalg.solve(jacobian - 1, equations.drift(x) - (x.sum() - 1))
+        values, vectors = np.linalg.eig(np.array([equations.linearised(x, v) for v in eye]))
+        left = vectors[:, np.argmax(values.real)].real
+        left = left / (left[self.space.consensus_state(0)] - left[self.space.consensus_state(1)])
+        y, h = eye[0], self.step
+        for _ in range(self.n_steps):
+            k1 = equations.drift(y)
+            k2 = equations.drift(y + h / 2 * k1)
+            k3 = equations.drift(y + h / 2 * k2)
+            y = y + h / 6 * (k1 + 2 * k2 + 2 * k3 + equations.drift(y + h * k3))
+        return float(left @ (y - x))
+
+
+def cost(first, original, weight):
+    return float(weight @ (rel_entr(first, original) + rel_entr(1 - first, 1 - original)))
+
+
+@pytest.mark.slow
+def test_no_policy_on_the_boundary_is_nearer(policy, to_the_boundary):
+    """Sequential quadratic programming over all 21 memories from three starts, with a boundary of its own."""
+    original, weight = policy["q"].values[:, 0], to_the_boundary["weight"].values
+    side = Side(policy, 12.0, 0.2)
+    found = []
+    for seed in range(3):
+        start = logit(original) + (0.3 * np.random.default_rng(seed).standard_normal(21) if seed else 0)
+        best = minimize(
+            lambda s: 1e3 * cost(expit(s), original, weight),
+            start,
+            method="SLSQP",
+            constraints={"type": "eq", "fun": lambda s: side(expit(s))},
+            options={"maxiter": 300, "ftol": 1e-11},
+        )
+        assert abs(side(expit(best.x))) < 1e-6
+        found.append(best.fun / 1e3)
+    assert min(found) == pytest.approx(to_the_boundary["total_cost"].item(), rel=1e-4)
+    np.testing.assert_allclose(found, min(found), rtol=1e-3)
+
+
+def test_no_policy_nearby_costs_less(policy, to_the_boundary):
+    """Random changes along the boundary. The control: the direction of the derivative before the change costs more."""
+    original, weight = policy["q"].values[:, 0], to_the_boundary["weight"].values
+    changed = to_the_boundary["q"].values[:, 0]
+    least, side = to_the_boundary["total_cost"].item(), Side(policy, 12.0)
+    assert abs(side(changed)) < 1e-3
+    assert cost(changed, original, weight) == pytest.approx(least, rel=1e-9)
+
+    def on_the_boundary(log_odds, along):
+        """By the secant method, from `log_odds` along a direction."""
+        low, high = 0.0, 1e-3
+        f_low, f_high = side(expit(log_odds)), side(expit(log_odds + high * along))
+        for _ in range(12):
+            if abs(f_high) < 1e-10:
+                break
+            low, high, f_low = high, high - f_high * (high - low) / (f_high - f_low), f_high
+            f_high = side(expit(log_odds + high * along))
+        assert abs(f_high) < 1e-8
+        return expit(log_odds + high * along)
+
+    along = to_the_boundary["derivative_after"].values / weight
+    start = on_the_boundary(logit(changed), along)
+    assert cost(start, original, weight) == pytest.approx(least, rel=1e-4)
+    random = np.random.default_rng(0)
+    for size in (0.02, 0.1):
+        for _ in range(3):
+            moved = on_the_boundary(logit(changed) + size * random.standard_normal(21), along)
+            assert cost(moved, original, weight) > least
+    before = to_the_boundary["derivative"].values
+    part = to_the_boundary["kappa_before"].item() / (before**2 * original * (1 - original) / weight).sum()
+    control = on_the_boundary(logit(original) - part * before / weight, before / weight)
+    assert cost(control, original, weight) > 1.0001 * least
+
+
+def test_small_changes_cost_what_the_derivative_says():
+    """κ²/(2 Σ g²q(1 - q)/m) to lowest order. By symmetry the next one is smaller by κ²."""
+    errors = []
+    for bias in (0.04, 0.02):
+        policy = following(0.5 + bias, slip=0.005)
+        result = canonical_order(intervention(policy), "result")
+        q, g, m = policy["q"].values, result["derivative"].values, result["weight"].values
+        expected = result["kappa_before"].item() ** 2 / (2 * (g**2 * q.prod(1) / m).sum())
+        errors.append(abs(result["total_cost"].item() / expected - 1))
+    assert errors[0] < 0.02
+    assert errors[1] < errors[0] / 2
+
+
+def test_kappa_is_as_asked(policy, beyond):
+    result, law = beyond, meanfield.group_size_law(beyond, n_agents=[100])
+    assert law["strong_word"].item() == result["other_word"].item() == "b"
+    assert law["kappa"].item() == pytest.approx(0.1, rel=1e-4)
+    assert result["kappa_after"].item() == pytest.approx(-0.1, rel=1e-4)
+    assert result["kappa_before"].item() == meanfield.group_size_law(policy)["kappa"].item()
+    assert result.attrs["residual"] < 1e-4
+
+
+def test_kappa_is_smooth_through_the_boundary(policy, to_the_boundary):
+    """Signed, from both sides, against its derivative: differences of order two."""
+    q, random = to_the_boundary["q"].values[:, 0], np.random.default_rng(1)
+    direction = q * (1 - q) * random.standard_normal(21)
+
+    def kappa(step):
+        moved = meanfield.make_policy(q + step * direction, ["a", "b"])
+        return signed_law_path(moved, 0, 0.05).path.kappa
+
+    values = [kappa(step) for step in (-0.01, 0, 0.01)]
+    assert abs(values[1]) < 1e-5 and values[0] * values[2] < 0
+    slope = to_the_boundary["derivative_after"].values @ direction
+    assert (values[2] - values[0]) / 0.02 == pytest.approx(slope, rel=1e-3)
+
+
+def test_the_result_is_a_policy_that_lists_its_costs(policy, beyond, tmp_path):
+    result = beyond
+    assert (np.diff(result["cost"]) <= 0).all()
+    assert result["cost"].sum().item() == pytest.approx(result["total_cost"].item())
+    ours = meanfield.validate_policy(result)
+    np.testing.assert_allclose(ours["q"].values[:, 0] - policy["q"].values[:, 0], ours["change"], atol=1e-15)
+    before, after = (meanfield.sensitivity(one, of="kappa") for one in (policy, result))
+    for name in ("derivative", "memory"):
+        np.testing.assert_array_equal(ours[name], before[name])
+    np.testing.assert_allclose(ours["weight"], after["weight"], rtol=1e-3, atol=1e-9)
+    np.testing.assert_allclose(ours["derivative_after"], -after["derivative"], rtol=1e-3, atol=1e-6)
+    expected = rel_entr(ours["q"].values, policy["q"].values).sum(1)
+    np.testing.assert_allclose(ours["divergence"], expected, atol=1e-15)
+    assert ours["memory"].values[space_of(policy).state([(1, 0), (0, 1)])] == "b/a a/b"
+    assert meanfield.load(meanfield.save(result, tmp_path / "changed.nc")).identical(result)
+
+
+def test_exchanging_the_words_exchanges_the_change(policy, to_the_boundary):
+    theirs = canonical_order(intervention(relabelled(policy, [1, 0])), "result")
+    mirrored = relabelled_states(space_of(policy), [1, 0])
+    np.testing.assert_allclose(theirs["change"].values[mirrored], -to_the_boundary["change"], atol=1e-6)
+    np.testing.assert_allclose(theirs["cost"].values[mirrored], to_the_boundary["cost"], rtol=1e-4, atol=1e-9)
+    assert theirs["total_cost"].item() == pytest.approx(to_the_boundary["total_cost"].item(), rel=1e-5)
+
+
+def test_groups_of_a_hundred_end_at_the_other_word(policy, beyond):
+    """5,000 runs: five standard errors are 0.036 at most, and 0.01 is left for what is of order 1/√N. The control is
+    the policy itself."""
+    chances = []
+    for one in (policy, beyond):
+        runs = validation.simulate(one, n_agents=100, runs=5000, seed=1, max_rounds=40, record_rounds=40)
+        chances.append((runs["word_share"].sel(word="b").isel(round=-1) > 0.5).mean().item())
+    law = ndtr([-10 * beyond["kappa_before"].item(), 1.0])
+    np.testing.assert_allclose(chances, law, atol=0.046)
+    assert chances[0] < 0.4 and chances[1] > 0.8
+
+
+def test_zeros_stay(policy):
+    """And what can't change does not: agents without memories, and those in a tie, do all of it."""
+    result = canonical_order(intervention(following(0.6, 0.5)), "result")
+    fixed = (following(0.6)["q"].values == 0).any(1)
+    assert fixed.any() and (result["change"].values[fixed] == 0).all()
+    assert (result["q"].values[fixed].max(1) == 1).all()
+    assert result["kappa_after"].item() == pytest.approx(0, abs=1e-5)
+
+
+def test_what_is_not_found_says_why_and_hands_over_kappa(policy, monkeypatch):
+    known = meanfield.group_size_law(policy)["kappa"].item()
+    for name, value, message in (
+        ("MAX_TURNS", 1, "1 turns did not suffice"),
+        ("DOUBLINGS", 0, "no change of the answers that have a probability above 0"),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(least_change, name, value)
+            with pytest.raises(meanfield.ConvergenceError, match=message) as raised:
+                intervention(policy)
+            assert raised.value.best == known
+
+
+@pytest.mark.parametrize(
+    ("policy", "arguments", "message"),
+    [
+        (random_policy(0, 3), {}, "policy has 3 words: expected 2 for interventions"),
+        (conformist(), {"kappa": -0.1}, "kappa = -0.1: expected a number from 0 to 0.5"),
+        (conformist(), {"kappa": 0.7}, "kappa = 0.7: expected a number from 0 to 0.5"),
+        (random_policy(1), {}, "policy has no finite κ: .* is the only attractor"),
+        (majority(0.5), {}, "policy has no finite κ: the rate equation leads from empty memories to neither"),
+        (following(1.0), {}, "policy has no finite κ: agents who start with empty memories never say any other word"),
+    ],
+)
+def test_where_kappa_is_not_defined(policy, arguments, message):
+    with pytest.raises(InputError, match=message):
+        intervention(policy, **arguments)
+
+
+def test_marginal_policies_are_refused(published):
+    with pytest.raises(InputError, match=r"policy has no finite κ: the fixed point .* is marginal"):
+        intervention(published.sel(model="llama31_70B", pair="young/old"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("pair", ["woman/man", "more/less"])
+def test_published_policies(published, pair):
+    """One of the weakest and one of the strongest biases of GPT-4o. 10,000 groups: five standard errors are 0.02."""
+    policy = published.sel(model="gpt-4o", pair=pair).set_index(word="word_label")
+    changed = intervention(policy, kappa=0.1)
+    law = meanfield.group_size_law(changed, n_agents=[100])
+    assert law["kappa"].item() == pytest.approx(0.1, rel=1e-3)
+    assert law["strong_word"].item() == changed["other_word"].item() == {"woman/man": "man", "more/less": "more"}[pair]
+    runs = validation.simulate(changed, n_agents=100, runs=10_000, seed=1, max_rounds=60, record_rounds=60)
+    other = (runs["word_share"].sel(word=changed["other_word"].item()).isel(round=-1) > 0.5).mean().item()
+    assert other == pytest.approx(law["probability"].item(), abs=0.03)
+    exact = (policy["q"] == 0) | (policy["q"] == 1)
+    assert (meanfield.validate_policy(changed)["q"].where(exact) == policy["q"].where(exact)).where(exact, True).all()
+
+
+@pytest.mark.slow
+def test_policies_of_a_small_model_keep_both_words():
+    for policy in meanfield.each_policy(meanfield.datasets.smollm2()):
+        with pytest.raises(InputError, match="only attractor"):
+            intervention(policy)
