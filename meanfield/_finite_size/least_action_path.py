@@ -22,7 +22,8 @@ import numpy as np
 from jaxtyping import Float
 
 from meanfield._finite_size import message_kernel as kernel
-from meanfield._finite_size.messages import ROUGH, Ending, Found, MessageProblem, Messages, mesh_until, moved
+from meanfield._finite_size.message_newton import ROUGH
+from meanfield._finite_size.messages import Ending, Found, MessageProblem, Messages, mesh_until, moved
 from meanfield._finite_size.path_equations import PathEquations
 from meanfield._finite_size.path_kernel import over_heard
 from meanfield._numerics.course import Vector

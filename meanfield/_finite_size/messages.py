@@ -23,21 +23,15 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 from scipy.optimize import brentq
-from scipy.sparse.linalg import LinearOperator, gmres
 from scipy.special import wrightomega
 
 from meanfield._finite_size import message_kernel as kernel
+from meanfield._finite_size.message_newton import message_newton
 from meanfield._finite_size.path_equations import PathEquations
 from meanfield._numerics.course import Vector, halves
 
 LONG, GROWTH, FIRST = 0.8, 0.5, 1e-8  # steps: the longest, how fast they grow, and of which time they are at first
-ROUGH = 1e-3  # size of residuals below which the next may be larger
-SHORT_SEARCH, MAX_KRYLOV = 300, 150  # evaluations
-# Of GMRES: the second where paths that wait near an attractor, for any time, hardly differ, so that convergence is slow
-KRYLOV_TOLERANCES, SLOW = (1e-2, 1e-6), 0.3
-DIFFERENCE = 1e-6  # of logarithms of messages, for their derivatives
-FARTHEST = 3.0  # that logarithms may move in a step
-SMALLEST_PART = 0.03  # of a step
+SHORT_SEARCH = 300  # evaluations
 STRONGEST = 1e9  # of momenta
 
 Messages = Float[np.ndarray, "nodes own partner"]
@@ -160,39 +154,8 @@ class MessageProblem:
 
     def solve(self, start: Messages, at_random: float, tolerance: float, most: int = SHORT_SEARCH) -> Found | None:
         """The solution by Newton's method, or None if it does not converge within about so many evaluations."""
-        q, (krylov, exact) = self.policy(at_random), KRYLOV_TOLERANCES
-        found, before = self.evaluate(start, q), self.evaluations
-        while found is not None and found.size >= tolerance:
-            if self.evaluations >= before + most:
-                return None
-            nearer = self._nearer(found, self._step(found, q, krylov), q)
-            if nearer is None and krylov == exact:
-                return None
-            if nearer is None or nearer.size > SLOW * found.size:
-                krylov = exact
-            found = found if nearer is None else nearer
-        return found
-
-    def _step(self, found: Found, q: np.ndarray, tolerance: float) -> Messages:
-        shape, size = found.logarithms.shape, found.logarithms.size
-
-        def product(direction: np.ndarray) -> np.ndarray:
-            scale = DIFFERENCE / max(np.abs(direction).max(), 1e-300)
-            there = self.evaluate(found.logarithms + scale * direction.reshape(shape), q)
-            return direction * np.nan if there is None else (found.residual - there.residual).ravel() / scale
-
-        matrix = LinearOperator((size, size), matvec=product, dtype=float)
-        step = gmres(matrix, found.residual.ravel(), rtol=tolerance, restart=MAX_KRYLOV, maxiter=1)[0]
-        return step.reshape(shape)
-
-    def _nearer(self, found: Found, step: Messages, q: np.ndarray) -> Found | None:
-        part = min(1.0, FARTHEST / np.abs(step).max())
-        while part > SMALLEST_PART:
-            there = self.evaluate(found.logarithms + part * step, q)
-            if there is not None and there.size < max(ROUGH, (1 - part / 10) * found.size):
-                return there
-            part /= 2
-        return None
+        q = self.policy(at_random)
+        return message_newton(lambda logarithms: self.evaluate(logarithms, q), start, tolerance, most)
 
 
 def moved(logarithms: Messages, before: Mesh, after: Mesh, wait: float) -> Float[np.ndarray, "others own partner"]:

@@ -1,0 +1,150 @@
+"""The likeliest fluctuation that takes a population out of an attractor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import xarray as xr
+
+from meanfield._large_deviations.escape import Escape, Game, Landscape, escape, landscape
+from meanfield._large_deviations.exits import NoExit
+from meanfield._population.drift import TIME_PER_ROUND
+from meanfield._population.population import as_population, without_component
+from meanfield._population.provenance import stamp
+from meanfield._population.reaction_model import ReactionModel
+from meanfield._population.single_policy import names_of
+from meanfield._reactions.solve import state_coords
+from meanfield.toolbox._arguments import whole_number
+from meanfield.toolbox._columns import labelled
+from meanfield.toolbox._errors import InputError
+
+
+def escape_path(policy: Game, *, fixed_point: int, masses: Sequence[float] | np.ndarray | None = None) -> xr.Dataset:
+    """The likeliest way in which chance takes many agents from an attractor to the saddle beside it.
+
+    N agents follow a course x(t) with a chance of exp(-N S) to leading order. The course of least action S obeys
+    Hamilton's equations
+
+        dx/dt = ∂h/∂p,  dp/dt = -∂h/∂x,   h(x, p) = ½ [Σ_ab g_ab g_ba - 1],
+        g_ab = Σ_i x_i q_a(i) exp(p_Γ(i,a,b) - p_i),
+
+    from x = attractor to x = saddle with p = 0 at both ends, so h = 0. In it an agent's move from i to k is exp(p_k -
+    p_i) times as frequent as usual. Beyond the saddle the population needs no more luck.
+
+    Parameters
+    ----------
+    policy
+        One policy, a population, or a reaction model.
+    fixed_point
+        Number of the attractor, as in `fixed_points`.
+    masses
+        As for `lifetime`.
+
+    Returns
+    -------
+    Dataset over `time`, which starts next to the attractor and ends next to the saddle, with
+
+    - `composition` and `momentum` p (state), for a population (component, state); p is known up to a number for each
+      conserved class and NaN in states that agents at this attractor never reach;
+    - `word_share` (word) of all agents, for policies and populations;
+    - `action` so far, ∫ p·dx;
+    - `hamiltonian` h, which is 0 on the exact path.
+
+    attrs["barrier"] is the action up to the saddle, attrs["barrier_error"] an estimate of its error, attrs["saddle"]
+    the saddle's number.
+
+    Raises
+    ------
+    InputError
+        If there is no such attractor, or no single way out of it (`lifetime` lists the reasons).
+
+    See Also
+    --------
+    lifetime : how long it takes until this happens
+    group_size_law : fluctuations from empty memories
+
+    Examples
+    --------
+    >>> def follow(memory):  # says the word that it remembers most, and errs
+    ...     lead = sum(pair.count("A") - 1 for pair in memory)
+    ...     return 0.5 if lead == 0 else 0.98 if lead > 0 else 0.02
+    >>> policy = meanfield.make_policy(follow, ["A", "B"], memory_length=2)
+    >>> path = meanfield.escape_path(policy, fixed_point=0)
+    >>> path["word_share"].sel(word="A").values[[0, -1]].round(3)
+    >>> round(path.attrs["barrier"], 4)
+    """
+    ground = landscape(policy, masses)
+    number = whole_number("fixed_point", fixed_point, 0, ground.points.sizes["fixed_point"] - 1)
+    status = ground.points["stability"].values[number]
+    if status != "stable":
+        raise InputError(f"fixed_point = {number} is {status}: expected an attractor")
+    found = escape(ground, number, with_prefactor=False)
+    if isinstance(found, NoExit):
+        raise InputError(f"fixed_point = {number}: {found.reason}")
+    attrs = {
+        "barrier": found.path.barrier,
+        "barrier_error": found.path.error,
+        "saddle": found.way.saddle_number,
+    }
+    result = _of_reactions(policy, found) if isinstance(policy, ReactionModel) else _of_population(ground, found)
+    given = None if isinstance(policy, ReactionModel) else policy
+    return stamp(result.assign_attrs(attrs), "escape_path", given, fixed_point=number)
+
+
+def _columns(found: Escape) -> dict:
+    path = found.path
+    return {
+        "action": (("time",), path.action, "action from the attractor"),
+        "hamiltonian": (("time",), path.h, "Hamiltonian"),
+    }
+
+
+def _everywhere(found: Escape, values: np.ndarray, elsewhere: float) -> np.ndarray:
+    """Numbers for all states of the model."""
+    whole = np.full((len(values), len(found.way.face)), elsewhere)
+    whole[:, found.way.face] = values
+    return whole
+
+
+def _of_reactions(model: ReactionModel, found: Escape) -> xr.Dataset:
+    over = ("time", "state")
+    columns = {
+        "composition": (over, _everywhere(found, found.path.x, 0.0), "fraction of agents"),
+        "momentum": (over, _everywhere(found, found.path.p, np.nan), "momentum"),
+        **_columns(found),
+    }
+    time = ("time", found.path.time, {"long_name": "time", "units": model.time_unit})
+    return labelled(columns, {**state_coords(model), "time": time})
+
+
+def _each(x: np.ndarray, share: np.ndarray) -> np.ndarray:
+    """Fractions of each kind; 0 where there are no agents."""
+    return np.divide(x, share[:, None], out=np.zeros_like(x), where=share[:, None] > 0)
+
+
+def _of_population(ground: Landscape, found: Escape) -> xr.Dataset:
+    population = as_population(ground.game)
+    mixture = population.mixture
+    shape = mixture.q.shape[:2]
+
+    def of_kinds(values: np.ndarray) -> np.ndarray:
+        return values[:, : shape[0] * shape[1]].reshape(-1, *shape)
+
+    x, p = of_kinds(_everywhere(found, found.path.x, 0.0)), of_kinds(_everywhere(found, found.path.p, np.nan))
+    share = np.einsum("nmi,mia->na", x, mixture.q) + mixture.committed
+    over = ("time", "component", "state")
+    columns = {
+        "word_share": (("time", "word"), share, "word share"),
+        "composition": (over, _each(x, mixture.share), "fraction of agents of each kind"),
+        "momentum": (over, p, "momentum"),
+        **_columns(found),
+    }
+    time = found.path.time
+    coords = {
+        "time": ("time", time, {"long_name": "time", "units": "half rounds"}),
+        "round": ("time", time / TIME_PER_ROUND, {"long_name": "population round"}),
+        **population.coords,
+    }
+    result = without_component(labelled(columns, coords), ground.game)
+    return result.assign_coords(names_of(ground.game)).assign_attrs(policy=population.name)

@@ -1,0 +1,133 @@
+"""How long N agents stay at each attractor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import xarray as xr
+
+from meanfield._finite_size.group_size_law import DEFAULT_SIZES
+from meanfield._finite_size.moments import validate_sizes
+from meanfield._large_deviations.escape import MOST_POLISHED, Escape, Game, escape, landscape
+from meanfield._large_deviations.exits import NoExit
+from meanfield._population.drift import TIME_PER_ROUND
+from meanfield._population.provenance import stamp
+from meanfield._population.reaction_model import ReactionModel
+from meanfield.toolbox._columns import labelled
+
+KNOWN = {"word_share", "convention", "composition"}  # of the fixed points
+
+
+def lifetime(
+    policy: Game,
+    *,
+    n_agents: int | Sequence[int] | np.ndarray = DEFAULT_SIZES,
+    masses: Sequence[float] | np.ndarray | None = None,
+) -> xr.Dataset:
+    """The mean time for which N agents stay at each attractor before chance carries them over a saddle.
+
+    It grows as prefactor · exp(N · barrier). The barrier is the least action of a fluctuation that takes the population
+    from the attractor to the saddle (see `escape_path`). The prefactor counts how wide the ways are: it follows from
+    the second derivatives of the action along the path. Both hold for pairs of distinct agents that meet at random; the
+    error of a lifetime is of relative order 1/N, so it means little below N · barrier of about 2.
+
+    Parameters
+    ----------
+    policy
+        One policy, a population, or a reaction model.
+    n_agents
+        Distinct population sizes N ≥ 2. Fractions of committed agents are taken as they are, for every N. Default: 48
+        sizes from 2 to 100,000.
+    masses
+        For a reaction model of several conserved classes the fraction of agents in each, as for `fixed_points`.
+
+    Returns
+    -------
+    Dataset over `fixed_point`, the attractors by their numbers in `fixed_points`, with
+
+    - `barrier` Δ and `barrier_error`, an estimate of its error; infinite at an attractor that is never left;
+    - `prefactor` in rounds (for a reaction model in its unit of time) and `prefactor_error`, relative;
+    - `lifetime` (n_agents) = prefactor · exp(NΔ), in the same unit; infinite beyond 1e308;
+    - `saddle`, the number of the fixed point over which the population leaves, -1 if there is none;
+    - `reason`, why numbers are missing, or '';
+    - `word_share` and `convention`, or `composition`, of the attractor.
+
+    An attractor has no barrier if it is the only one, if the rate equation leads to it from several saddles, if a fixed
+    point is marginal, if some state is empty at the saddle (extinction), if no path is found, or if agents of a
+    reaction model have more than 64 states there. The prefactor is computed for up to 21 states that agents keep to, as for two words and
+    memories of two interactions. Longer memories have a barrier only, and no lifetime.
+
+    Raises
+    ------
+    InputError
+        If `n_agents` or `masses` is not as described, or `fixed_points` refuses the policy.
+    ConvergenceError
+        As `fixed_points`.
+
+    See Also
+    --------
+    escape_path : the fluctuation itself
+    critical_mass : committed agents at which an attractor vanishes for every N
+    group_size_law : at which attractor N agents end first
+
+    Examples
+    --------
+    >>> def follow(memory):  # says the word that it remembers most, and errs
+    ...     lead = sum(pair.count("A") - 1 for pair in memory)
+    ...     return 0.5 if lead == 0 else 0.98 if lead > 0 else 0.02
+    >>> policy = meanfield.make_policy(follow, ["A", "B"], memory_length=2)
+    >>> found = meanfield.lifetime(policy, n_agents=[10, 50]).sel(fixed_point=0)
+    >>> found["convention"].item(), found["barrier"].round(4).item()
+    """
+    sizes = validate_sizes(n_agents)
+    ground = landscape(policy, masses)
+    attractors = np.flatnonzero(ground.points["stability"].values == "stable")
+    found = [escape(ground, int(number), with_prefactor=True) for number in attractors]
+    per_unit = 1.0 if isinstance(policy, ReactionModel) else TIME_PER_ROUND
+    unit = policy.time_unit if isinstance(policy, ReactionModel) else "rounds"
+    numbers = np.array([_numbers(one) for one in found]).reshape(-1, 4)
+    barrier, error, logarithm, relative = numbers.T
+    logarithm = logarithm - np.log(per_unit)
+    with np.errstate(over="ignore"):
+        lifetimes = np.exp(logarithm[:, None] + barrier[:, None] * sizes)
+    lifetimes[np.isinf(barrier)] = np.inf
+    over = ("fixed_point",)
+    columns = {
+        "lifetime": ((*over, "n_agents"), lifetimes, "mean lifetime", unit),
+        "barrier": (over, barrier, "barrier: least action to leave"),
+        "barrier_error": (over, error, "error of the barrier"),
+        "prefactor": (over, np.exp(logarithm), "prefactor of the lifetime", unit),
+        "prefactor_error": (over, relative, "relative error of the prefactor"),
+        "saddle": (over, np.array([_saddle(one) for one in found], int), "number of the saddle"),
+    }
+    coords = {"n_agents": ("n_agents", sizes, {"long_name": "number of agents"})}
+    known = ground.points[[name for name in ground.points if name in KNOWN]].isel(fixed_point=attractors)
+    result = labelled(columns, coords).merge(known)
+    reasons = np.array([_reason(one) for one in found], dtype=str)
+    result["reason"] = (over, reasons, {"long_name": "why numbers are missing"})
+    if "policy" in ground.points.attrs:
+        result = result.assign_attrs(policy=ground.points.attrs["policy"])
+    return stamp(result, "lifetime", None if isinstance(policy, ReactionModel) else policy)
+
+
+def _numbers(found: Escape | NoExit) -> tuple[float, float, float, float]:
+    """Barrier, its error, logarithm of the prefactor, its error."""
+    if isinstance(found, NoExit):
+        return (np.inf if found.forever else np.nan), np.nan, np.nan, np.nan
+    if found.prefactor is None:
+        return found.path.barrier, found.path.error, np.nan, np.nan
+    return found.path.barrier, found.path.error, *found.prefactor
+
+
+def _saddle(found: Escape | NoExit) -> int:
+    return -1 if isinstance(found, NoExit) else found.way.saddle_number
+
+
+def _reason(found: Escape | NoExit) -> str:
+    if isinstance(found, NoExit):
+        return found.reason
+    if found.prefactor is not None:
+        return ""
+    few = found.path.x.shape[1] <= MOST_POLISHED + 1
+    return "no exact path was found" if few else f"the prefactor is computed for at most {MOST_POLISHED + 1} states"

@@ -1,0 +1,80 @@
+"""Lifetimes against exact chains of N agents."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+from scipy.sparse.linalg import eigs
+
+import meanfield
+import theory
+from _exact_chains import ExactChain
+from _metastable import counting_model, follower
+from meanfield import InputError, Population, lifetime
+
+COMMITTED = 0.05  # to A in the minimal naming game; from 0.0979 on B does not survive
+
+
+def naming_game():
+    return theory.minimal_naming_game.reaction_model(), [1 - COMMITTED, COMMITTED, 0.0]
+
+
+@cache
+def old_state():
+    """Of the naming game, in which most say B."""
+    game, masses = naming_game()
+    points = meanfield.fixed_points(game, masses=masses)
+    return points.isel(fixed_point=int(np.argmax(points["composition"].sel(state="B").values)))
+
+
+@cache
+def exact_lifetime(n_agents):
+    """From the old state until all others say A."""
+    game, _ = naming_game()
+    firm = round(n_agents * COMMITTED)
+    chain = ExactChain(game, [n_agents - firm, firm, 0])
+    return chain.first_passage(old_state()["composition"].values, chain.counts[:, 0] == n_agents - firm)
+
+
+def theirs(name="barrier", **options):
+    """A number of the old state of the naming game."""
+    game, masses = naming_game()
+    found = lifetime(game, masses=masses, **options)
+    return found[name].isel(fixed_point=int(np.argmax(found["composition"].sel(state="B").values)))
+
+
+@pytest.mark.usefixtures("unchecked_types")
+def test_barrier_is_the_growth_rate_of_exact_lifetimes():
+    """log(T(2N)/T(N))/N is Δ + O(1/N²); the control is the slope without extrapolation from small N."""
+    times = {n: exact_lifetime(n) for n in (40, 80, 160)}
+    slopes = [np.log(times[2 * n] / times[n]) / n for n in (40, 80)]
+    exact = (4 * slopes[1] - slopes[0]) / 3
+    barrier = theirs(n_agents=[40]).item()
+    assert barrier == pytest.approx(exact, abs=1e-4)
+    assert abs(slopes[0] - exact) > 1e-4
+
+
+@pytest.mark.usefixtures("unchecked_types")
+def test_lifetimes_approach_exact_ones_as_agents_double():
+    sizes = [40, 80, 160]
+    ratio = theirs("lifetime", n_agents=sizes).values / [exact_lifetime(n) for n in sizes]
+    off = np.abs(ratio - 1)
+    assert off[-1] < 0.01
+    assert (off[1:] < 0.7 * off[:-1]).all()
+
+
+@pytest.mark.usefixtures("unchecked_types")
+def test_policy_has_the_lifetime_of_its_exact_chain():
+    """Two words and H = 2: conventions that are alike are left at half the rate at which the chain forgets."""
+    model, sizes = counting_model(0.05), [4, 6, 8]
+    exact = []
+    for n in sizes:
+        generator = ExactChain(model, [n]).generator
+        start = np.random.default_rng(0).random(generator.shape[0])
+        values = eigs(generator, k=2, which="LR", return_eigenvectors=False, ncv=40, v0=start)
+        exact.append(-2 / values.real.min() / meanfield.TIME_PER_ROUND)
+    found = lifetime(follower(0.05), n_agents=sizes)
+    np.testing.assert_allclose(found["lifetime"].values[0], found["lifetime"].values[1], rtol=1e-4)
+    off = found["lifetime"].values[0] / exact - 1
+    assert 0 < off[-1] < 0.1
+    assert (np.diff(off) < 0).all()

@@ -1,0 +1,31 @@
+"""Conventions that chance ends: agents who say the word that they remember most, and err."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import meanfield
+
+
+def follower(errs: float, empty: float = 0.5, tie: float = 0.5):
+    """H = 2: the word that an agent has said and heard most in its last two interactions."""
+
+    def first(memory):
+        lead = sum(pair.count("A") - 1 for pair in memory)
+        return empty if not memory else tie if lead == 0 else 1 - errs if lead > 0 else errs
+
+    return meanfield.make_policy(first, ["A", "B"], memory_length=2)
+
+
+def counting_model(errs: float, tie: float = 0.5) -> meanfield.ReactionModel:
+    """The same agents, of whom only the number of A in each of two interactions counts: nine states."""
+    states = [(i, j) for i in range(3) for j in range(3)]
+    lead = np.array([i + j - 2 for i, j in states])
+    first = np.where(lead == 0, tie, np.where(lead > 0, 1 - errs, errs))
+    said = [first, 1 - first]
+    pairs = [(a, b) for a in range(2) for b in range(2)]
+    after = [np.eye(9)[[states.index((j, 2 - a - b)) for _, j in states]] for a, b in pairs]
+    names = [(f"{i}", j) for i, j in states]
+    return meanfield.ReactionModel(
+        names, [said[a] for a, _ in pairs], [said[b] for _, b in pairs], after, after, encounter_rate=0.5
+    )
