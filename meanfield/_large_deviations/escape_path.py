@@ -72,7 +72,9 @@ def escape_path(policy: Game, *, fixed_point: int, masses: Sequence[float] | np.
     >>> policy = meanfield.make_policy(follow, ["A", "B"], memory_length=2)
     >>> path = meanfield.escape_path(policy, fixed_point=0)
     >>> path["word_share"].sel(word="A").values[[0, -1]].round(3)
+    array([0.977, 0.5  ])
     >>> round(path.attrs["barrier"], 4)
+    0.5483
     """
     ground = landscape(policy, masses)
     number = whole_number("fixed_point", fixed_point, 0, ground.points.sizes["fixed_point"] - 1)

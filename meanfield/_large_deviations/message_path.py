@@ -151,7 +151,7 @@ def message_path(way: Exit, make: Make, ending: Ending, first: Any) -> Path | st
     return Path(problem.times, x, p, action, h, float(barrier), float(error))
 
 
-def _longer(found: Found, problem: Problem, way: Exit, extra: int) -> Logarithms:
+def _longer(found: Found, problem: Problem, way: Exit, extra: int) -> np.ndarray:
     """Messages that begin so many steps earlier."""
     messages, rest = at_nodes(found.logarithms, len(problem.times)), problem.guess(way.attractor[None])
     fading = np.exp(-way.decay * problem.times[1] * np.arange(extra, 0, -1))
@@ -163,7 +163,7 @@ def at_nodes(logarithms: Logarithms, n_nodes: int) -> Messages:
     return logarithms[:-1].reshape(n_nodes, -1)
 
 
-def _refined(logarithms: Logarithms, n_nodes: int) -> Logarithms:
+def _refined(logarithms: Logarithms, n_nodes: int) -> np.ndarray:
     return np.append(halves(at_nodes(logarithms, (n_nodes + 1) // 2)), logarithms[-1])
 
 

@@ -177,11 +177,16 @@ CALLS: dict[str, Callable[[Given], Any]] = {
     "meanfield.each_policy": lambda g: list(meanfield.each_policy([g.stack, g.policy])),
     "meanfield.empty_memories": lambda g: meanfield.empty_memories(g.policy),
     "meanfield.entropy": lambda g: meanfield.entropy(g.solution["word_share"]),
+    "meanfield.escape_path": lambda g: meanfield.escape_path(g.conformist, fixed_point=0),
     "meanfield.explore": lambda g: page_entries(g.stack, g.policy),
     "meanfield.finite_size": lambda g: meanfield.finite_size(g.policy, n_agents=24, times=np.arange(3.0)),
     "meanfield.fixed_points": lambda g: [meanfield.fixed_points(g.policy), meanfield.fixed_points(g.population)],
     "meanfield.group_size_law": lambda g: meanfield.group_size_law(g.policy),
     "meanfield.intervention": lambda g: meanfield.intervention(g.conformist),
+    "meanfield.lifetime": lambda g: [
+        meanfield.lifetime(g.policy),
+        meanfield.lifetime(g.population),
+    ],
     "meanfield.load_policy": lambda g: saved_and_loaded(g.stack),
     "meanfield.make_policy": lambda g: meanfield.make_policy(g.policy["q"], meanfield.words_of(g.policy)),
     "meanfield.toolbox.name_of": lambda g: name_of(g.policy),
@@ -269,6 +274,7 @@ CALLS: dict[str, Callable[[Given], Any]] = {
 TWO_WORDS_ONLY = {
     "meanfield.bifurcation",
     "meanfield.critical_mass",
+    "meanfield.escape_path",
     "meanfield.explore",
     "meanfield.group_size_law",
     "meanfield.intervention",
@@ -291,9 +297,10 @@ COLLECTIONS = {
 }
 # Means over runs, and over states, are sums in the order in which memory holds them.
 ROUNDED = {"validation.compare", "policy_extraction.check_policy", "policy_extraction.measuring.variant_table"}
-# What JAX compiles for seconds; their inputs are refused at the same doors as those of the others.
+# What JAX compiles for seconds, or takes as long; their inputs are refused at the same doors as those of the others.
 COMPILED = {
     "meanfield.basins",
+    "meanfield.escape_path",
     "meanfield.finite_size",
     "meanfield.fixed_points for models",
     "meanfield.solve for populations",

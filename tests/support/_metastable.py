@@ -29,3 +29,8 @@ def counting_model(errs: float, tie: float = 0.5) -> meanfield.ReactionModel:
     return meanfield.ReactionModel(
         names, [said[a] for a, _ in pairs], [said[b] for _, b in pairs], after, after, encounter_rate=0.5
     )
+
+
+def most(points, state: str) -> int:
+    """The number of the fixed point at which most agents are in this state."""
+    return int(np.argmax(points["composition"].sel(state=state).values))

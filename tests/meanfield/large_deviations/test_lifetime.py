@@ -9,9 +9,12 @@ from scipy.sparse.linalg import eigs
 import meanfield
 import theory
 from _exact_chains import ExactChain
-from _metastable import counting_model, follower
-from meanfield import InputError, Population, lifetime
+from _metastable import counting_model, follower, most
+from meanfield import InputError, lifetime
 
+pytestmark = pytest.mark.usefixtures("unchecked_types")
+
+SIZES = [40, 80, 160]
 COMMITTED = 0.05  # to A in the minimal naming game; from 0.0979 on B does not survive
 
 
@@ -20,50 +23,39 @@ def naming_game():
 
 
 @cache
-def old_state():
-    """Of the naming game, in which most say B."""
-    game, masses = naming_game()
-    points = meanfield.fixed_points(game, masses=masses)
-    return points.isel(fixed_point=int(np.argmax(points["composition"].sel(state="B").values)))
-
-
-@cache
 def exact_lifetime(n_agents):
-    """From the old state until all others say A."""
+    """From the old state, in which most say B, until all others say A."""
     game, _ = naming_game()
     firm = round(n_agents * COMMITTED)
     chain = ExactChain(game, [n_agents - firm, firm, 0])
-    return chain.first_passage(old_state()["composition"].values, chain.counts[:, 0] == n_agents - firm)
+    return chain.first_passage(theirs()["composition"].values, chain.counts[:, 0] == n_agents - firm)
 
 
-def theirs(name="barrier", **options):
-    """A number of the old state of the naming game."""
+@cache
+def theirs():
+    """The old state."""
     game, masses = naming_game()
-    found = lifetime(game, masses=masses, **options)
-    return found[name].isel(fixed_point=int(np.argmax(found["composition"].sel(state="B").values)))
+    found = lifetime(game, masses=masses, n_agents=SIZES)
+    return found.isel(fixed_point=most(found, "B"))
 
 
-@pytest.mark.usefixtures("unchecked_types")
 def test_barrier_is_the_growth_rate_of_exact_lifetimes():
     """log(T(2N)/T(N))/N is Δ + O(1/N²); the control is the slope without extrapolation from small N."""
-    times = {n: exact_lifetime(n) for n in (40, 80, 160)}
+    times = {n: exact_lifetime(n) for n in SIZES}
     slopes = [np.log(times[2 * n] / times[n]) / n for n in (40, 80)]
     exact = (4 * slopes[1] - slopes[0]) / 3
-    barrier = theirs(n_agents=[40]).item()
-    assert barrier == pytest.approx(exact, abs=1e-4)
+    assert theirs()["barrier"].item() == pytest.approx(exact, abs=1e-4)
     assert abs(slopes[0] - exact) > 1e-4
 
 
-@pytest.mark.usefixtures("unchecked_types")
 def test_lifetimes_approach_exact_ones_as_agents_double():
-    sizes = [40, 80, 160]
-    ratio = theirs("lifetime", n_agents=sizes).values / [exact_lifetime(n) for n in sizes]
+    ratio = theirs()["lifetime"].values / [exact_lifetime(n) for n in SIZES]
     off = np.abs(ratio - 1)
     assert off[-1] < 0.01
     assert (off[1:] < 0.7 * off[:-1]).all()
 
 
-@pytest.mark.usefixtures("unchecked_types")
+@pytest.mark.slow
 def test_policy_has_the_lifetime_of_its_exact_chain():
     """Two words and H = 2: conventions that are alike are left at half the rate at which the chain forgets."""
     model, sizes = counting_model(0.05), [4, 6, 8]
@@ -78,3 +70,15 @@ def test_policy_has_the_lifetime_of_its_exact_chain():
     off = found["lifetime"].values[0] / exact - 1
     assert 0 < off[-1] < 0.1
     assert (np.diff(off) < 0).all()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"n_agents": [1, 2]}, r"n_agents = \[1, 2\]: expected distinct whole numbers of at least 2"),
+        ({"masses": [0.5, 0.5]}, r"masses is given: expected only with a ReactionModel"),
+    ],
+)
+def test_wrong_input_is_named(arguments, message):
+    with pytest.raises(InputError, match=message):
+        lifetime(follower(0.05), **arguments)
