@@ -84,7 +84,9 @@ def escape(ground: Landscape, number: int, *, with_prefactor: bool) -> Escape | 
         path = f"agents of a reaction model have more than {MOST_DIRECTIONS + 1} states here"
     if isinstance(path, str):
         return NoExit(path)
-    exact = polished(path, ends, way.decay) if ends is not None and directions <= MOST_POLISHED else None
-    if exact is None or ends is None:
+    small = ends is not None and directions <= MOST_POLISHED
+    if not small or not (with_prefactor or isinstance(ground.game, ReactionModel)):
         return Escape(way, path, None)
-    return Escape(way, exact, prefactor(exact, ends, way.model.fastest) if with_prefactor else None)
+    exact = polished(path, ends, way.decay)
+    wanted = exact is not None and with_prefactor
+    return Escape(way, exact or path, prefactor(exact, ends, way.model.fastest) if wanted else None)

@@ -80,7 +80,8 @@ def lifetime(
     >>> found = meanfield.lifetime(policy, n_agents=[10, 50]).sel(fixed_point=0)
     >>> found["barrier"].round(4).item()
     0.5483
-    >>> found["lifetime"].values.tolist()
+    >>> [f"{rounds:.1e}" for rounds in found["lifetime"].values]
+    ['2.4e+04', '7.9e+13']
     """
     sizes = validate_sizes(n_agents)
     ground = landscape(policy, masses)
@@ -119,7 +120,8 @@ def _numbers(found: Escape | NoExit) -> tuple[float, float, float, float]:
         return (np.inf if found.forever else np.nan), np.nan, np.nan, np.nan
     if found.prefactor is None:
         return found.path.barrier, found.path.error, np.nan, np.nan
-    return found.path.barrier, found.path.error, *found.prefactor
+    logarithm, error = found.prefactor
+    return found.path.barrier, found.path.error, logarithm, error
 
 
 def _saddle(found: Escape | NoExit) -> int:
