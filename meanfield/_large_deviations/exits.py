@@ -65,7 +65,7 @@ def exit_of(
     if not any(status[k] == "stable" for k in inside):
         if _closed_elsewhere(model, face, points, status, number):
             return NoExit("agents at this attractor never reach the states of another one", True)
-        return NoExit("this is the only attractor")
+        return NoExit("this is the only attractor; extinctions are not covered")
     decay = -float(unstable(number)[0])
     found = [_approach(model, face, attractor, points[k], k, decay) for k in inside if status[k] == "unstable"]
     adjacent = [one for one in found if one is not None]

@@ -163,6 +163,11 @@ def at_nodes(logarithms: Logarithms, n_nodes: int) -> Messages:
     return logarithms[:-1].reshape(n_nodes, -1)
 
 
+def image_of(messages: np.ndarray, strength: float, before: Logarithms) -> np.ndarray:
+    """Logarithms of messages and of the strength, which may be negative far from the path: to first order."""
+    return np.append(np.log(messages), before[-1] + strength * np.exp(-before[-1]) - 1)
+
+
 def _refined(logarithms: Logarithms, n_nodes: int) -> np.ndarray:
     return np.append(halves(at_nodes(logarithms, (n_nodes + 1) // 2)), logarithms[-1])
 

@@ -22,7 +22,15 @@ from scipy.special import xlogy
 from meanfield._finite_size import message_kernel as kernel
 from meanfield._finite_size.path_equations import PathEquations
 from meanfield._large_deviations.exits import Exit
-from meanfield._large_deviations.message_path import Ending, Found, Logarithms, Messages, at_nodes, message_path
+from meanfield._large_deviations.message_path import (
+    Ending,
+    Found,
+    Logarithms,
+    Messages,
+    at_nodes,
+    image_of,
+    message_path,
+)
 from meanfield._large_deviations.path import Path
 from meanfield._numerics.course import halves, remaining
 from meanfield._population.population import Population
@@ -119,8 +127,10 @@ class PopulationProblem:
             new += kernel.messages_of(u, v, kind.q, kind.memory, kind.n_kept)
             courses.append((u, v))
         u, v = (np.stack(course, axis=1) for course in zip(*courses, strict=True))
-        again = np.append(new, self._strength or self._ending.strength(u[-1] * v[-1]))
-        return Found(logarithms, np.log(again), u, v) if 0 < again.min() <= again.max() < np.inf else None
+        if not 0 < new.min() <= new.max() < np.inf:
+            return None
+        strength = self._strength or self._ending.strength(u[-1] * v[-1])
+        return Found(logarithms, image_of(new, strength, logarithms), u, v)
 
     def guess(self, x: Float[np.ndarray, "nodes all"]) -> Messages:
         said = np.array([self._equations.said(one) for one in self._equations.of_kinds(x)])

@@ -18,7 +18,7 @@ from scipy.special import xlogy
 
 from meanfield._large_deviations.exits import Exit
 from meanfield._large_deviations.linearised import Ends
-from meanfield._large_deviations.message_path import Found, Logarithms, Messages, at_nodes, message_path
+from meanfield._large_deviations.message_path import Found, Logarithms, Messages, at_nodes, image_of, message_path
 from meanfield._large_deviations.path import Path
 from meanfield._numerics.course import halves, remaining
 
@@ -45,9 +45,10 @@ class ReactionProblem:
             u[n + 1] = u[n] @ step
         sums = np.einsum("ni,sik,nk->ns", u, self._h.sides, v, optimize=True)
         messages = np.hstack([sums, (u * v) @ self._h.takes_part.T])
+        if not 0 < messages.min() <= messages.max() < np.inf:
+            return None
         strength = self._strength or self._ending.strength(u[-1] * v[-1])
-        again = np.append(messages, strength)
-        return Found(logarithms, np.log(again), u, v) if 0 < again.min() <= again.max() < np.inf else None
+        return Found(logarithms, image_of(messages, strength, logarithms), u, v)
 
     def guess(self, x: Float[np.ndarray, "nodes all"]) -> Messages:
         fields = x[:, self._face] @ self._h.takes_part.T

@@ -87,6 +87,7 @@ def test_words_exchanged_give_the_mirror_image():
     assert ours[0] < 0.9 * ours[1], "the weak word is left sooner"
 
 
+@pytest.mark.slow
 def test_committed_agents_lower_the_barrier_of_the_other_word_to_nothing():
     """It falls like the distance from the fold to the power 3/2."""
     policy = follower(ERRS)
