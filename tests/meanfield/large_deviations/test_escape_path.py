@@ -137,10 +137,8 @@ def test_what_is_no_attractor_is_named(number, message):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("pair", "barriers"), [("African/White", [1.23193, 0.48026]), ("woman/man", [0.71294, 0.58433])]
-)
-def test_policy_of_gpt_4o_with_errors(published, pair, barriers):
+@pytest.mark.parametrize(("pair", "known"), [("African/White", [1.23193, 0.48026]), ("woman/man", [0.71294, 0.58433])])
+def test_policy_of_gpt_4o_with_errors(published, pair, known):
     """H = 5; two answers in a hundred are random. Halving the step changes nothing here."""
     policy = published.sel(model="gpt-4o", pair=pair)
     mixed = meanfield.make_policy(0.98 * policy["q"].values + 0.01, ["A", "B"])
