@@ -30,7 +30,9 @@ if TYPE_CHECKING:
     from policy_extraction.measuring import cost as cost
     from policy_extraction.measuring import extract as extract
     from policy_extraction.measuring import lazy_policy as lazy_policy
+    from policy_extraction.measuring import measure as measure
     from policy_extraction.measuring import policy_from_record as policy_from_record
+    from policy_extraction.measuring import sample_policies as sample_policies
     from policy_extraction.prompts import load_template as load_template
 else:
     __getattr__, __dir__, __all__ = lazy_door(__name__, __file__)

@@ -21,6 +21,7 @@ NORM_CURVES = ("accepted", "complying", "conflicts", "thoughts", "chats")
 KINDS = {
     "policy": Kind("meanfield.make_policy", ("q",)),
     "solution": Kind("meanfield.solve", ("word_share", "attractor", "time")),
+    "measured": Kind("policy_extraction.measure", ("q", "asked", "state")),
     "record": Kind("policy_extraction.extract", ("log_probability",)),
     "variants": Kind("policy_extraction.measuring.prompt_variants", ("q",), ("variant",)),
     "policy_check": Kind("policy_extraction.check_policy", ("warning",)),

@@ -145,6 +145,9 @@ INPUTS: dict[str, Callable[[str], Any]] = {
         "comparison": lambda space: validation.compare(INPUTS["solution"](space), INPUTS["simulation"](space)),
         "bias": lambda space: validation.naming_game.simulated_bias(INPUTS["simulation"](space)),
         "record": lambda space: measured(),
+        "partly": lambda space: policy_extraction.measure(
+            answers(), words=("his", "her"), memory_length=1, budget=10, cache=False
+        ),
         "variants": variants,
         "report": lambda space: policy_extraction.check_policy(measured()),
         "conformist": lambda space: conformist(),
@@ -269,6 +272,7 @@ CALLS: dict[str, Callable[[Given], Any]] = {
     "policy_extraction.policy_from_record": lambda g: policy_extraction.policy_from_record(g.record, order=1),
     "policy_extraction.policy_warnings": lambda g: policy_extraction.policy_warnings(g.report),
     "policy_extraction.measuring.flip_table": lambda g: policy_extraction.measuring.flip_table(g.variants),
+    "policy_extraction.sample_policies": lambda g: policy_extraction.sample_policies(g.partly, 2, seed=1),
     "policy_extraction.measuring.variant_table": lambda g: policy_extraction.measuring.variant_table(g.variants),
 }
 TWO_WORDS_ONLY = {

@@ -1,0 +1,273 @@
+"""A policy from a part of its prompts, chosen for a goal."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from tqdm.auto import tqdm
+
+from meanfield import InputError, MemorySpace, make_policy, words_of
+from meanfield.toolbox import (
+    LARGEST_SEED,
+    check_memory,
+    expect,
+    real_number,
+    single_policy,
+    space_of,
+    stamp,
+    whole_number,
+)
+from policy_extraction.backends._backend import Backend
+from policy_extraction.backends._open import open_backend
+from policy_extraction.backends.local._source import SMOLLM2
+from policy_extraction.measuring._active.explore import Exploration, choices
+from policy_extraction.measuring._active.features import features
+from policy_extraction.measuring._active.goals import GOALS, Goal
+from policy_extraction.measuring._active.known import Known
+from policy_extraction.measuring._active.marginal_likelihood import kernel_of
+from policy_extraction.measuring._active.posterior import Posterior, probits
+from policy_extraction.measuring._lazy import LazyExtraction, lazy_policy
+from policy_extraction.prompts._games import one_game
+from policy_extraction.prompts._template import NAMING_GAME, Payoffs, Template
+
+MOST_MEMORIES = 6000  # that the posterior takes; more would take minutes for each batch
+LONGEST = 7  # interactions
+
+
+def measure(
+    model: str | os.PathLike[str] | tuple[Any, Any] | Backend = SMOLLM2,
+    *,
+    words: Sequence[str],
+    memory_length: int = 5,
+    goal: str = "kappa",
+    word: str | None = None,
+    tolerance: float = 0.05,
+    budget: int | None = None,
+    temperature: float = 0.5,
+    template: Template = NAMING_GAME,
+    payoffs: Payoffs = Payoffs(),  # noqa: B008  (frozen)
+    seed: int = 0,
+    progress: bool = False,
+    cache: bool | str | os.PathLike[str] = True,
+) -> xr.Dataset:
+    """The policy of a language model from a part of its prompts, chosen to tell a collective quantity.
+
+    A Gaussian process models the probits Φ⁻¹(q) of all memories. Its parameters maximise the marginal likelihood of
+    what was measured. Each batch takes the memories that are expected to reduce the variance of the goal most, by the
+    derivatives of the goal (`meanfield.sensitivity`) and the covariance of the posterior. The measurement ends when the
+    interval of the goal is narrow enough or the budget is spent.
+
+    Each batch also tests the model: its answers were predicted before. If too many are outside their 95 % intervals,
+    the measurement goes on whatever the interval of the goal, up to the budget.
+
+    Parameters
+    ----------
+    model
+        As in `extract`.
+    words
+        The two words.
+    memory_length
+        H, in interactions, at most 7.
+    goal
+        - 'kappa': κ of the group-size law; the share of the first word where there is a single attractor, and no κ;
+        - 'strong word': the word to which κ or this attractor belongs, with a confidence of 99 %;
+        - 'eigenvalue', 'word_share': of the attractor that large populations with empty memories come to;
+        - 'critical_mass': of agents committed to `word`.
+    word
+        Word of the committed agents, for 'critical_mass'.
+    tolerance
+        Half the width of the goal's 95 % interval at the end, relative to its value, for word shares to the larger
+        share. Not used for 'strong word'.
+    budget
+        Largest number of prompts, those with kept answers included. None for all, at most 6,000 memories.
+    temperature, template, payoffs, progress, cache
+        As in `extract`. Kept answers are shared with `lazy_policy`.
+    seed
+        Seed of the first memories and of the posterior draws.
+
+    Returns
+    -------
+    Policy with `q` (state, word), the posterior median where it was not measured, and `asked` (state), whether it was.
+    Its attrs hold
+
+    - `goal_quantity`, the name of the quantity, `goal_value`, `goal_low` and `goal_high`, its 95 % interval, NaN if it
+      is not known; κ is negative if the second word is strong;
+    - `strong_word`, the word that is more frequent where large populations with empty memories come to, 'mixed' if
+      there is a single attractor without consensus, and `strong_word_confidence`;
+    - `reached`, 1 if the goal was reached, and `reason`, why the measurement ended;
+    - `memories_asked` and `prompts_used`;
+    - `held_out`, the number of the latest predictions, at most 60, `held_out_outside`, how many of the answers were
+      outside their intervals, and `model_holds`, 0 if these are too many;
+    - `posterior_parameters` and `posterior_inflation`, for `sample_policies`.
+
+    Raises
+    ------
+    InputError
+        If an argument is wrong, or the model can't be measured.
+    ModelError
+        If the model returns NaN or leaves prompts without an answer.
+    StorageError
+        If the cache can't be read and written.
+
+    See Also
+    --------
+    sample_policies : policies that agree with what was measured
+    extract : the whole table
+    lazy_policy : for state spaces that are too large to measure whole
+
+    Examples
+    --------
+    A table stands in for a model that says more often what it heard more often. Its populations come to one share.
+
+    >>> from policy_extraction import extract, measure
+    >>> from policy_extraction.backends import TableBackend
+    >>> def law(memory, order):
+    ...     lead = sum(1 if heard == "his" else -1 for said, heard in memory)
+    ...     his = 1 / (1 + np.exp(-0.2 - 0.5 * lead))
+    ...     return {"his": his, "her": 1 - his}
+    >>> table = TableBackend(law, ("his", "her"), memory_length=3)
+    >>> policy = measure(table, words=("his", "her"), memory_length=3, temperature=1.0)
+    >>> policy.attrs["goal_quantity"], policy.attrs["reached"], policy["asked"].sum().item() < 85
+    ('word_share', 1, True)
+    >>> true = meanfield.fixed_points(extract(table, words=("his", "her"), memory_length=3, temperature=1.0))
+    >>> policy.attrs["goal_low"] <= true["word_share"].sel(word="his").item() <= policy.attrs["goal_high"]
+    True
+    """
+    words = one_game(words)
+    chosen = _goal(goal, word, words)
+    real_number("tolerance", tolerance, above=0)
+    whole_number("seed", seed, 0, LARGEST_SEED)
+    memory_length = whole_number("memory_length", memory_length, 1)
+    if memory_length > LONGEST:
+        raise InputError(f"memory_length = {memory_length}: expected at most {LONGEST}; see lazy_policy")
+    backend = open_backend(model)
+    ask = lazy_policy(
+        backend,
+        words,
+        memory_length,
+        template=template,
+        payoffs=payoffs,
+        temperature=temperature,
+        cache=cache,
+    )
+    space, each = MemorySpace(2, memory_length), len(ask.presented)
+    most = min(space.n_states, MOST_MEMORIES)
+    if budget is not None:
+        most = min(most, whole_number("budget", budget, 5 * each) // each)
+    check_memory(24 * most * space.n_states, f"budget = {budget}", "a smaller budget")
+    exploration = Exploration(_asking(ask, space), space, ask.words, chosen, tolerance, seed)
+    known = None
+    with tqdm(total=most * each, desc=ask.name, unit="prompt", disable=not progress) as bar:
+        for known in exploration.run(most):
+            bar.set_postfix_str(_shown(known))
+            bar.update(len(exploration.order) * each - bar.n)
+    return _result(exploration, known, ask, tolerance)
+
+
+def _goal(goal: str, word: str | None, words: Sequence[str]) -> Goal:
+    if goal not in GOALS:
+        raise InputError(f"goal = {goal!r}: expected one of {', '.join(GOALS)}")
+    if len(words) != 2:
+        raise InputError(f"words: there are {len(words)}, expected 2; see lazy_policy")
+    if (word is not None) != (goal == "critical_mass") or (word is not None and word not in words):
+        expected = f"one of {', '.join(words)}" if goal == "critical_mass" else "None"
+        raise InputError(f"word = {word!r}: expected {expected} for goal = {goal!r}")
+    return Goal(goal, word)
+
+
+def _asking(ask: LazyExtraction, space: MemorySpace) -> Any:
+    def asked(states: np.ndarray) -> np.ndarray:
+        return ask([space.memory(int(state)) for state in states])
+
+    return asked
+
+
+def _shown(known: Known) -> str:
+    half = known.high - known.quantity.value
+    return f"{known.quantity.name or 'no quantity'} = {known.quantity.value:.3g} ± {half:.2g}"
+
+
+def _result(exploration: Exploration, known: Known, ask: LazyExtraction, tolerance: float) -> xr.Dataset:
+    held_out, n_asked = exploration.held_out, len(exploration.order)
+    whole = n_asked == exploration.space.n_states
+    reached = whole or exploration.enough(known)
+    reason = "every memory was asked" if whole else "the goal is known" if reached else "the budget is spent"
+    if not held_out.holds and not whole:
+        reason += ", and the model of the policy does not hold: too many answers were not as predicted"
+    attrs = {
+        "goal": exploration.goal.name,
+        "goal_quantity": known.quantity.name,
+        "goal_value": known.quantity.value,
+        "goal_low": known.low,
+        "goal_high": known.high,
+        "strong_word": known.quantity.strong,
+        "strong_word_confidence": known.confidence,
+        "reached": int(reached),
+        "reason": reason,
+        "memories_asked": n_asked,
+        "prompts_used": n_asked * len(ask.presented),
+        "held_out": held_out.recent,
+        "held_out_outside": held_out.outside(held_out.inflation),
+        "model_holds": int(held_out.holds),
+        "posterior_parameters": exploration.parameters.tolist(),
+        "posterior_inflation": held_out.inflation,
+    }
+    policy = make_policy(exploration.best(), ask.words, model=ask.name)
+    policy["asked"] = ("state", exploration.asked, {"long_name": "whether the memory was asked"})
+    return stamp(policy, "policy", policy, tolerance=tolerance, seed=exploration.seed).assign_attrs(attrs)
+
+
+def sample_policies(policy: xr.Dataset, n: int, seed: int) -> list[xr.Dataset]:
+    """Draw `n` policies that agree with what `measure` asked: intervals for every analysis.
+
+    Parameters
+    ----------
+    policy
+        Result of `measure`.
+    n
+        Number of policies, ≥ 1.
+    seed
+        0 to 2^63 - 1. The first 10 of 100 are the 10.
+
+    Returns
+    -------
+    `n` policies with `q` (state, word), drawn from the posterior. All have the measured probabilities where a memory
+    was asked.
+
+    Raises
+    ------
+    InputError
+        If `policy` is no result of `measure`, or a number is out of range.
+
+    See Also
+    --------
+    measure : the measurement
+
+    Examples
+    --------
+    >>> from policy_extraction import measure, sample_policies
+    >>> from policy_extraction.backends import TableBackend
+    >>> def law(memory, order):
+    ...     lead = sum(1 if heard == "his" else -1 for said, heard in memory)
+    ...     his = 1 / (1 + np.exp(-0.2 - 0.5 * lead))
+    ...     return {"his": his, "her": 1 - his}
+    >>> table = TableBackend(law, ("his", "her"), memory_length=3)
+    >>> policy = measure(table, words=("his", "her"), memory_length=3, temperature=1.0, budget=80)
+    >>> draws = xr.concat(sample_policies(policy, 4, seed=1), "draw")
+    >>> bool((draws["q"].std("draw").max("word") == 0).equals(policy["asked"]))
+    True
+    """
+    policy = single_policy(expect(policy, "measured", "policy"))
+    if "posterior_parameters" not in policy.attrs:
+        raise InputError("policy: expected the result of policy_extraction.measure, but its attrs are gone")
+    n, seed = whole_number("n", n, 1), whole_number("seed", seed, 0, LARGEST_SEED)
+    q, asked = policy["q"].values, np.flatnonzero(policy["asked"].values)
+    kernel = kernel_of(np.array(policy.attrs["posterior_parameters"], dtype=float))
+    posterior = Posterior(kernel, features(space_of(policy)), asked, probits(q[asked]))
+    model, inflation = str(policy["model"].item()), policy.attrs["posterior_inflation"]
+    drawn = (posterior.draw(np.random.default_rng((seed, k)), inflation) for k in range(n))
+    return [make_policy(choices(z, asked, q[asked]), words_of(policy), model=model) for z in drawn]
