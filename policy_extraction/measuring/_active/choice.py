@@ -10,19 +10,28 @@ linear in z_i. Memories are taken one after the other, each given the choice of 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from scipy.special import ndtr, owens_t
 
-from policy_extraction.measuring._active.posterior import Posterior
+from policy_extraction.measuring._active.posterior import NORMAL, Posterior
+from policy_extraction.measuring._active.tails import Tails
 
 MOST_COLUMNS = 2048  # memories whose derivatives count
 ABOUT = 0.1  # share of the criterion that goes to memories that are visited, whatever the derivatives
 
 
 def next_memories(
-    posterior: Posterior, derivatives: np.ndarray, visited: np.ndarray, asked: np.ndarray, number: int
+    posterior: Posterior,
+    derivatives: np.ndarray,
+    visited: np.ndarray,
+    asked: np.ndarray,
+    number: int,
+    given: Sequence[int] = (),
+    tails: Tails = NORMAL,
 ) -> np.ndarray:
-    """Numbers of the next memories.
+    """Numbers of the next memories, the given ones first.
 
     Parameters
     ----------
@@ -35,21 +44,26 @@ def next_memories(
     asked
         Whether a memory is measured, shape (S,).
     number
-        Number of memories to choose, at most those left.
+        Number of memories, with the given ones, at most those left.
+    given
+        Memories that are taken in any case.
+    tails
+        Those of the posterior.
     """
-    linear, bent = linearised(posterior, derivatives)
+    linear, bent, _ = linearised(posterior, derivatives, tails)
     pulls = np.array([posterior.times(d, MOST_COLUMNS) for d in linear]).reshape(linear.shape)
     # A goal counts by the share of its variance, so that several goals are comparable.
     total = (linear * pulls).sum(1) + bent.sum(1)
     weights = np.divide(1.0, total, out=np.zeros_like(total), where=total > 0)
     variance = posterior.variance
-    spread = visited**2 * variance_of_choice(posterior.mean, variance)
+    _, second, first = moments(posterior.mean, variance, tails)
+    spread = visited**2 * (second - first**2)
     alone = weights @ bent + ABOUT * spread / max(spread.sum(), np.finfo(float).tiny)
     free, chosen, taken = ~asked, [], np.empty((number, len(asked)))
     for n in range(number):
         left = variance / posterior.variance  # what is not linear falls with its square
         gain = alone * left**2 + (weights[:, None] * pulls**2).sum(0) / variance
-        chosen.append(int(np.argmax(np.where(free, gain, -1.0))))
+        chosen.append(int(given[n]) if n < len(given) else int(np.argmax(np.where(free, gain, -1.0))))
         free[chosen[-1]] = False
         column = posterior.columns(np.array(chosen[-1:]))[:, 0] - taken[:n].T @ taken[:n, chosen[-1]]
         taken[n] = column / np.sqrt(max(column[chosen[-1]], np.finfo(float).tiny))
@@ -58,22 +72,36 @@ def next_memories(
     return np.array(chosen, dtype=int)
 
 
-def linearised(posterior: Posterior, derivatives: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """d by which goals depend on z, and the variances of what of g_i q_i is not linear in z_i; shapes (k, S)."""
-    root = np.sqrt(1 + posterior.variance)
-    effect = np.exp(-((posterior.mean / root) ** 2) / 2) / np.sqrt(2 * np.pi) / root
-    spread = variance_of_choice(posterior.mean, posterior.variance)
-    return derivatives * effect, derivatives**2 * np.maximum(spread - effect**2 * posterior.variance, 0)
+def linearised(
+    posterior: Posterior, derivatives: np.ndarray, tails: Tails = NORMAL
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """How goals with derivatives g (…, S) depend on z.
+
+    Returns d; the variances of what of g_i q_i is not linear in z_i; and the mean of g_i q_i relative to its median.
+    """
+    effect, second, first = moments(posterior.mean, posterior.variance, tails)
+    bent = np.maximum(second - first**2 - effect**2 * posterior.variance, 0)
+    return derivatives * effect, derivatives**2 * bent, derivatives * (first - ndtr(posterior.mean))
 
 
-def goal_variance(posterior: Posterior, derivatives: np.ndarray) -> float:
-    """The variance of a goal with these derivatives (S,), to first order in q."""
-    linear, bent = linearised(posterior, derivatives)
-    return float(linear @ posterior.times(linear, MOST_COLUMNS) + bent.sum())
+def goal_variance(posterior: Posterior, derivatives: np.ndarray, tails: Tails = NORMAL) -> float:
+    """The mean square of a goal with these derivatives (S,) around its value at the median, to first order in q."""
+    linear, bent, shift = linearised(posterior, derivatives, tails)
+    return float(linear @ posterior.times(linear, MOST_COLUMNS) + bent.sum() + shift.sum() ** 2)
 
 
-def variance_of_choice(mean: np.ndarray, variance: np.ndarray) -> np.ndarray:
-    """Var Φ(z) of Gaussian z, from E Φ(z)² = Φ(a) - 2 T(a, 1/√(1 + 2σ²)) with a = m/√(1 + σ²) and Owen's T."""
-    at = mean / np.sqrt(1 + variance)
-    first = ndtr(at)
-    return np.maximum(first - 2 * owens_t(at, 1 / np.sqrt(1 + 2 * variance)) - first**2, 0)
+def moments(mean: np.ndarray, variance: np.ndarray, tails: Tails = NORMAL) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """E[dΦ/dz], E Φ(z)² and E Φ(z) for z of these means and variances (S,), averaged over the factors of the tails.
+
+    For Gaussian z, E Φ(z)² = Φ(a) - 2 T(a, 1/√(1 + 2σ²)) with a = m/√(1 + σ²) and Owen's T.
+    """
+    effect, second, first = np.zeros((3, len(mean)))
+    factors = tails.factors() if tails != NORMAL else np.ones(1)
+    for factor in factors:
+        spread = factor**2 * variance
+        root = np.sqrt(1 + spread)
+        at = mean / root
+        effect += factor * np.exp(-(at**2) / 2) / np.sqrt(2 * np.pi) / root
+        second += ndtr(at) - 2 * owens_t(at, 1 / np.sqrt(1 + 2 * spread))
+        first += ndtr(at)
+    return effect / len(factors), second / len(factors), first / len(factors)

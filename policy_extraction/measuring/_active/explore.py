@@ -22,6 +22,7 @@ from policy_extraction.measuring._active.visits import visits
 Ask = Callable[[np.ndarray], np.ndarray]  # choice probabilities (n, 2) in states (n,)
 FIRST = 32  # memories before the first fit
 FIRST_BATCH, GROWTH = 8, 6  # a batch has a sixth of what was asked
+TESTS = 2  # one of so many memories of a batch tests the model
 REFIT = 1.15  # growth of the number of measured memories between fits
 EXACT_DRAWS = 16
 LINEAR_DRAWS = 8  # what the variance to first order counts for beside them
@@ -82,8 +83,11 @@ class Exploration:
             if whole or len(self.order) >= budget or self.enough(known):
                 return
             number = min(max(FIRST_BATCH, len(self.order) // GROWTH), budget - len(self.order), (~self.asked).sum())
-            seen = visits(self.best(), self.space)
-            self._measure(next_memories(self.posterior, derivatives, seen, self.asked, number))
+            seen, asked = visits(self.best(), self.space), self.asked
+            weights = np.abs(derivatives).sum(0) if derivatives.any() else seen
+            tests = at_random(weights, asked, max(1, number // TESTS), self.random)
+            batch = next_memories(self.posterior, derivatives, seen, asked, number, tests.tolist(), self.held_out.tails)
+            self._measure(batch, len(tests))
 
     def enough(self, known: Known) -> bool:
         """Whether the goal is known as well as asked for, by a model that was tested."""
@@ -102,11 +106,13 @@ class Exploration:
     def _answers(self) -> tuple[np.ndarray, np.ndarray]:
         return self.order, self.q[self.order]
 
-    def _measure(self, states: np.ndarray) -> None:
+    def _measure(self, states: np.ndarray, n_tests: int = 0) -> None:
+        """Ask memories, of which the first are tests of the model."""
         measured = self.ask(states)
-        if len(self.order):  # the first memories were not predicted
-            covariance = self.posterior.columns(states)[states]
-            self.held_out.add(probits(measured) - self.posterior.mean[states], covariance)
+        if n_tests:
+            tests = states[:n_tests]
+            errors = probits(measured[:n_tests]) - self.posterior.mean[tests]
+            self.held_out.add(errors, self.posterior.columns(tests)[tests])
         self.q[states] = measured
         self.order = np.concatenate([self.order, states])
 
@@ -130,7 +136,7 @@ class Exploration:
         derivatives, variance = none, None
         if slopes is not None:
             derivatives = slopes[None]
-            variance = self.held_out.inflation**2 * goal_variance(self.posterior, slopes)
+            variance = goal_variance(self.posterior, slopes, self.held_out.tails)
             linear = known_of(quantity, np.sqrt(variance), np.inf, 1.0, False)
             if not self.enough(linear._replace(exact=True)):
                 return linear, derivatives
@@ -148,6 +154,7 @@ class Exploration:
         quantity, too.
         """
         most = SAME_DRAWS if self.goal.name == "strong word" and quantity.name != "kappa" else EXACT_DRAWS
+        tails = self.held_out.tails
         squares, same, before = (0.0, 0, 0) if variance is None else (LINEAR_DRAWS * variance, 0, LINEAR_DRAWS)
 
         def known(n: int, same: int) -> Known:
@@ -158,7 +165,7 @@ class Exploration:
         n = 0
         while True:
             n += 1
-            policy = self._policy(choices(self.posterior.draw(self.random, self.held_out.inflation), *self._answers()))
+            policy = self._policy(choices(self.posterior.draw(self.random, tails), *self._answers()))
             found = self.goal.of(policy, quantity.name)
             squares += (found.value - quantity.value) ** 2 if found.name == quantity.name else np.nan
             same += found.strong == quantity.strong
@@ -174,6 +181,13 @@ def choices(z: np.ndarray, asked: np.ndarray, q: np.ndarray) -> np.ndarray:
     every = np.stack([ndtr(z), ndtr(-z)], axis=1)
     every[asked] = q
     return every
+
+
+def at_random(weights: np.ndarray, asked: np.ndarray, number: int, random: np.random.Generator) -> np.ndarray:
+    """Numbers of memories that were not asked, drawn without replacement with chances in proportion to weights (S,)."""
+    left = np.flatnonzero(~asked)
+    chance = weights[left] + max(1e-9 * weights.max(), np.finfo(float).tiny)
+    return random.choice(left, number, replace=False, p=chance / chance.sum())
 
 
 def first_memories(space: MemorySpace, random: np.random.Generator) -> np.ndarray:

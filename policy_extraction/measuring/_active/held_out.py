@@ -1,4 +1,8 @@
-"""Whether the model of the policy holds: each measured memory was predicted before it was asked."""
+"""Whether the model of the policy holds: memories drawn at random were predicted before they were asked.
+
+The chosen memories are no test. They are those in which the model expects to be uncertain, not those of which it is
+sure and may be wrong.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +13,12 @@ from scipy.linalg import solve_triangular
 from scipy.stats import binom
 
 from policy_extraction.measuring._active.marginal_likelihood import NOISE
+from policy_extraction.measuring._active.tails import Tails, fitted_tails
 
 LEVEL = 0.95  # of the intervals that are counted
 RARE = 0.001  # chance at which so many memories outside their intervals count as a proof
 RECENT = 60  # predictions; earlier ones were made from fewer measurements
-LEAST = 24  # predictions that make a test
-PRIOR = 10.0  # predictions of spread 1 that the inflation starts with
-NORMAL = 1.959963984540054
+LEAST = 16  # predictions that make a test
 
 
 @dataclass
@@ -35,19 +38,19 @@ class HeldOut:
         return min(len(self.errors), RECENT)
 
     @property
-    def inflation(self) -> float:
-        """Factor ≥ 1 of standard deviations, from the recent errors."""
-        recent = np.array(self.errors[-RECENT:])
-        return float(np.sqrt(max(1.0, (PRIOR + (recent**2).sum()) / (PRIOR + len(recent)))))
+    def tails(self) -> Tails:
+        """The tails of the recent errors."""
+        return fitted_tails(np.array(self.errors[-RECENT:]))
 
-    def outside(self, inflation: float = 1.0) -> int:
+    @property
+    def outside(self) -> int:
         """Number of recent predictions that were outside their intervals."""
-        return int((np.abs(self.errors[-RECENT:]) > NORMAL * inflation).sum())
+        return int((np.abs(self.errors[-RECENT:]) > self.tails.quantile(LEVEL)).sum())
 
     @property
     def holds(self) -> bool:
-        """Whether so many outside their inflated intervals are no proof against the model."""
-        return bool(binom.sf(self.outside(self.inflation) - 1, self.recent, 1 - LEVEL) >= RARE)
+        """Whether so many outside their intervals are no proof against the model."""
+        return bool(binom.sf(self.outside - 1, self.recent, 1 - LEVEL) >= RARE)
 
     @property
     def passed(self) -> bool:

@@ -30,6 +30,7 @@ from policy_extraction.measuring._active.goals import GOALS, Goal
 from policy_extraction.measuring._active.known import Known
 from policy_extraction.measuring._active.marginal_likelihood import kernel_of
 from policy_extraction.measuring._active.posterior import Posterior, probits
+from policy_extraction.measuring._active.tails import Tails
 from policy_extraction.measuring._lazy import LazyExtraction, lazy_policy
 from policy_extraction.prompts._games import one_game
 from policy_extraction.prompts._template import NAMING_GAME, Payoffs, Template
@@ -102,7 +103,7 @@ def measure(
     - `memories_asked` and `prompts_used`;
     - `held_out`, the number of the latest predictions, at most 60, `held_out_outside`, how many of the answers were
       outside their intervals, and `model_holds`, 0 if these are too many;
-    - `posterior_parameters` and `posterior_inflation`, for `sample_policies`.
+    - `posterior_parameters`, `posterior_scale` and `posterior_freedom`, for `sample_policies`.
 
     Raises
     ------
@@ -211,10 +212,11 @@ def _result(exploration: Exploration, known: Known, ask: LazyExtraction, toleran
         "memories_asked": n_asked,
         "prompts_used": n_asked * len(ask.presented),
         "held_out": held_out.recent,
-        "held_out_outside": held_out.outside(held_out.inflation),
+        "held_out_outside": held_out.outside,
         "model_holds": int(held_out.holds),
         "posterior_parameters": exploration.parameters.tolist(),
-        "posterior_inflation": held_out.inflation,
+        "posterior_scale": held_out.tails.scale,
+        "posterior_freedom": held_out.tails.freedom,
     }
     policy = make_policy(exploration.best(), ask.words, model=ask.name)
     policy["asked"] = ("state", exploration.asked, {"long_name": "whether the memory was asked"})
@@ -268,6 +270,9 @@ def sample_policies(policy: xr.Dataset, n: int, seed: int) -> list[xr.Dataset]:
     q, asked = policy["q"].values, np.flatnonzero(policy["asked"].values)
     kernel = kernel_of(np.array(policy.attrs["posterior_parameters"], dtype=float))
     posterior = Posterior(kernel, features(space_of(policy)), asked, probits(q[asked]))
-    model, inflation = str(policy["model"].item()), policy.attrs["posterior_inflation"]
-    drawn = (posterior.draw(np.random.default_rng((seed, k)), inflation) for k in range(n))
+    model, tails = (
+        str(policy["model"].item()),
+        Tails(policy.attrs["posterior_scale"], policy.attrs["posterior_freedom"]),
+    )
+    drawn = (posterior.draw(np.random.default_rng((seed, k)), tails) for k in range(n))
     return [make_policy(choices(z, asked, q[asked]), words_of(policy), model=model) for z in drawn]

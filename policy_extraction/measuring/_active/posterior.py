@@ -13,8 +13,10 @@ from scipy.special import ndtri
 from policy_extraction.measuring._active.features import Features
 from policy_extraction.measuring._active.kernel import Kernel
 from policy_extraction.measuring._active.marginal_likelihood import NOISE
+from policy_extraction.measuring._active.tails import Tails
 
 LEAST = 1e-6  # probability of a word
+NORMAL = Tails()
 ROWS = 2048  # of a covariance that are computed at once
 
 
@@ -67,14 +69,13 @@ class Posterior:
             total += self.columns(some) @ vector[some]
         return total
 
-    def draw(self, random: np.random.Generator, inflation: float = 1.0) -> np.ndarray:
+    def draw(self, random: np.random.Generator, tails: Tails = NORMAL) -> np.ndarray:
         """Random probits (S,) that agree with the measured ones: a prior draw, corrected by its errors.
 
-        `inflation` is a factor of all standard deviations. Source: Wilson et al. 2020, Efficiently sampling functions
-        from Gaussian process posteriors.
+        Source: Wilson et al. 2020, Efficiently sampling functions from Gaussian process posteriors.
         """
         f = self.kernel.draw(self.every, random)
-        return self.mean + inflation * (f - self._weigh(f[self.asked]))
+        return self.mean + tails.draw(len(f), random) * (f - self._weigh(f[self.asked]))
 
     def _prior(self, states: np.ndarray) -> np.ndarray:
         covariance = self.kernel.between(self.every, self.every.at(states))

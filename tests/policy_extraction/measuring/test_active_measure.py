@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.special import expit
+from scipy.special import expit, logit
 
 import meanfield
 from _policies import majority, random_policy, relabelled, relabelled_states
@@ -45,7 +45,7 @@ def test_a_smooth_policy_is_known_from_a_part_of_its_memories():
     asked = policy["asked"].values
     share = meanfield.fixed_points(meanfield.make_policy(q, WORDS))["word_share"].values[0, 0]
     assert (policy.attrs["reached"], policy.attrs["goal_quantity"]) == (1, "word_share")
-    assert asked.sum() == policy.attrs["memories_asked"] < 60 < len(asked)
+    assert asked.sum() == policy.attrs["memories_asked"] < 80 < len(asked)
     assert policy.attrs["goal_low"] <= share <= policy.attrs["goal_high"]
     assert policy.attrs["goal_value"] == meanfield.fixed_points(policy)["word_share"].values[0, 0]
     np.testing.assert_allclose(policy["q"].values[asked, 0], q[asked], atol=1e-12)
@@ -64,7 +64,9 @@ def test_so_is_a_group_size_law():
     assert policy.attrs["goal_value"] == pytest.approx(meanfield.group_size_law(policy)["kappa"].item(), rel=1e-9)
 
 
-@pytest.mark.parametrize("strength", [3.0, 1.6])  # two conventions, and two mixed attractors
+@pytest.mark.parametrize(
+    "strength", [3.0, pytest.param(1.6, marks=pytest.mark.slow)]
+)  # two conventions, and two mixed attractors
 def test_the_order_of_the_words_is_a_matter_of_sign(strength):
     policy = meanfield.make_policy(leaning(2, 0.05, strength), WORDS)
     one, other = (Goal("kappa").of(each) for each in (policy, relabelled(policy, [1, 0])))
@@ -157,6 +159,35 @@ def test_draws_agree_with_what_was_asked_and_spread_elsewhere():
     assert inside.mean() > 0.8  # of 45 memories, whose errors are not independent
     narrow = np.quantile(draws, [0.45, 0.55], axis=0)  # the control
     assert ((narrow[0] <= q) & (q <= narrow[1]))[~asked].mean() < 0.8
+
+
+def family(seed: int) -> np.ndarray:
+    """Independent choices, a rule with independent errors, the parity of what was heard, or exact zeros and ones."""
+    random, space = np.random.default_rng(seed), MemorySpace(2, 3)
+    if seed % 4 == 0:
+        return random.random(space.n_states)
+    rule = leaning(3, 0.3 * random.standard_normal(), 0.6)
+    if seed % 4 == 1:
+        return expit(logit(rule) + 0.5 * random.standard_normal(space.n_states))
+    if seed % 4 == 2:
+        odd = [sum(partner for _, partner in space.memory(i)) % 2 for i in range(space.n_states)]
+        return np.where(odd, *random.uniform(0.1, 0.9, 2))
+    return np.where(rule < 0.2, 0.0, np.where(rule > 0.9, 1.0, rule))
+
+
+@pytest.mark.slow
+def test_intervals_cover_the_truth():
+    """Of 24 intervals of 95 % fewer than 19 hold the truth in 2e-4 of cases; the control are those a tenth as wide."""
+    held, narrow = 0, 0
+    for seed in range(24):
+        q = family(seed)
+        known = measured(q, goal="word_share", budget=130, tolerance=0.02).attrs
+        truth = Goal("word_share").of(meanfield.make_policy(q, WORDS)).value
+        held += known["goal_low"] - 1e-12 <= truth <= known["goal_high"] + 1e-12
+        error = abs(truth - known["goal_value"])
+        narrow += error <= 0.1 * max(known["goal_high"] - known["goal_value"], known["goal_value"] - known["goal_low"])
+    assert held >= 19
+    assert narrow < 19
 
 
 def test_draws_do_not_depend_on_positions():

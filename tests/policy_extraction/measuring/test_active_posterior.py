@@ -12,6 +12,7 @@ from policy_extraction.measuring._active.held_out import HeldOut
 from policy_extraction.measuring._active.kernel import Kernel
 from policy_extraction.measuring._active.marginal_likelihood import CENTRE, NOISE, SPREAD, fitted, kernel_of, loss
 from policy_extraction.measuring._active.posterior import LEAST, Posterior, probits
+from policy_extraction.measuring._active.tails import Tails, fitted_tails
 
 SPACE = MemorySpace(2, 3)
 EVERY = features(SPACE)
@@ -113,7 +114,7 @@ def test_posterior_draws_have_its_mean_and_variance():
     states, z = measured(one)
     posterior = Posterior(one, EVERY, states, z[states])
     random = np.random.default_rng(3)
-    drawn = np.array([posterior.draw(random, inflation=2.0) for _ in range(300)])
+    drawn = np.array([posterior.draw(random, Tails(2.0)) for _ in range(300)])
     others = np.setdiff1d(np.arange(SPACE.n_states), states)
     deviation = 2 * np.sqrt(posterior.variance[others])
     assert (np.abs(drawn.mean(0) - posterior.mean)[others] / deviation).max() < 5 / np.sqrt(300)
@@ -151,17 +152,30 @@ def test_fitted_parameters_predict_better_than_the_prior():
     assert errors[0] < 2 * errors[2]
 
 
-def test_held_out_errors_tell_a_wrong_model():
-    """Errors of the model itself are judged wrong in 0.1 % of cases, those three times as large nearly always."""
+def test_held_out_errors_are_independent_and_of_variance_one_if_the_model_holds():
     one = kernel()
     states, z = measured(one)
     posterior = Posterior(one, EVERY, states, z[states])
     others = np.setdiff1d(np.arange(SPACE.n_states), states)
-    covariance = posterior.columns(others)[others]
-    right, wrong = HeldOut(), HeldOut()
-    right.add(z[others] - posterior.mean[others], covariance)
-    wrong.errors = (3 * np.random.default_rng(1).standard_cauchy(60)).clip(-8, 8).tolist()
-    assert right.holds
-    assert right.inflation < 1.4
-    assert np.mean(np.square(right.errors)) == pytest.approx(1, abs=0.6)  # 65 errors: 3.4 standard errors
-    assert wrong.inflation > 2
+    held_out = HeldOut()
+    held_out.add(z[others] - posterior.mean[others], posterior.columns(others)[others])
+    assert np.mean(np.square(held_out.errors)) == pytest.approx(1, abs=0.6)  # 65 errors: 3.4 standard errors
+    assert held_out.holds
+
+
+@pytest.mark.parametrize(("scale", "freedom"), [(1.0, 1000.0), (2.0, 1000.0), (1.0, 3.0)])
+def test_tails_are_those_of_the_errors(scale, freedom):
+    """Of 2,000 errors 95 % are inside the interval, up to 1.5 %, three standard errors; the control is another law."""
+    random = np.random.default_rng(2)
+    errors = Tails(scale, freedom).draw(2000, random) * random.standard_normal(2000)
+    found = fitted_tails(errors)
+    assert np.mean(np.abs(errors) < found.quantile(0.95)) == pytest.approx(0.95, abs=0.015)
+    assert found.freedom == freedom or (freedom > 100 and found.freedom >= 30)
+    assert np.mean(np.abs(errors) < Tails(0.5 * scale, freedom).quantile(0.95)) < 0.9
+
+
+def test_errors_with_a_few_far_outliers_do_not_pass_for_gaussian():
+    held_out = HeldOut()
+    held_out.errors = [*np.random.default_rng(1).standard_normal(54), -6.0, 5.0, -7.0, 6.0, 8.0, -5.0]
+    assert held_out.tails.freedom < 10
+    assert held_out.passed
