@@ -62,8 +62,12 @@ def measure(
     derivatives of the goal (`meanfield.sensitivity`) and the covariance of the posterior. The measurement ends when the
     interval of the goal is narrow enough or the budget is spent.
 
-    Each batch also tests the model: its answers were predicted before. If too many are outside their 95 % intervals,
-    the measurement goes on whatever the interval of the goal, up to the budget.
+    Half of each batch is drawn at random and tests the model: its answers were predicted before. Their errors set the
+    width and the tails of the posterior. If too many are outside their 95 % intervals even so, the measurement goes on
+    whatever the interval of the goal, up to the budget.
+
+    Early intervals of κ are too narrow. On four policies of GPT-4o, with κ to first order, they held the true value
+    after 41 of 59 batches, and at the end of all four measurements. So a κ whose goal was not reached needs a margin.
 
     Parameters
     ----------
