@@ -40,7 +40,7 @@ def dense_reduced_jacobian(policy, x):
 
 
 @pytest.mark.usefixtures("unchecked_types")
-@pytest.mark.parametrize(("length", "seeds"), [(3, range(3)), (4, range(2))])
+@pytest.mark.parametrize(("length", "seeds"), [(3, range(3)), pytest.param(4, range(2), marks=pytest.mark.slow)])
 def test_arnoldi_finds_what_dense_finds_at_any_composition(length, seeds):
     policy = random_policy(3, 2, length, concentration=0.3)
     space = space_of(policy)

@@ -31,6 +31,7 @@ def test_variants_on_the_way_are_ranked_by_how_far_they_are():
     np.testing.assert_allclose(table["predicted_kappa"], table["kappa"], rtol=0.1)
 
 
+@pytest.mark.slow
 def test_a_change_that_does_not_move_kappa_goes_nowhere():
     policy = conformist()
     changed = meanfield.validate_policy(meanfield.intervention(policy))

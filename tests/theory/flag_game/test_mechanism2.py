@@ -202,7 +202,7 @@ def probe(data_folder: Path) -> Path:
     return data_folder / "flag_game" / "memory_conflict_probe.csv"
 
 
-@pytest.fixture(scope="module", params=[1, pytest.param(3, marks=pytest.mark.slow)])
+@pytest.fixture(scope="module", params=[pytest.param(n, marks=pytest.mark.slow) for n in (1, 3)])
 def measured(probe: Path, request, tmp_path_factory) -> xr.Dataset:
     """The fit of one bandwidth; conditions share nothing but the models."""
     table, path = pd.read_csv(probe), tmp_path_factory.mktemp("probe") / "probe.csv"

@@ -225,7 +225,7 @@ def test_words_that_were_never_said_stay_possible():
     assert np.isfinite(policy.log_probabilities(empty, np.array([4]))).all()
 
 
-@pytest.mark.parametrize(("n_words", "length"), [(2, 1), (26, 6), (2, 31)])
+@pytest.mark.parametrize(("n_words", "length"), [(2, 1), (26, 6), pytest.param(2, 31, marks=pytest.mark.slow)])
 def test_any_space_that_can_be_numbered(n_words, length):
     random = np.random.default_rng(0)
     memory = random_memories(random, 300, n_words, length)
@@ -269,6 +269,7 @@ def ten_words():
     return from_events(table, memory_length=3, words=WORDS_OF_TEN)
 
 
+@pytest.mark.slow
 def test_runs_of_many_words_are_foretold_from_other_runs(ten_words):
     table = cross_validate(ten_words, draws=8, runs=40)
     assert table["quantity"].tolist() == ["winner", "time"] * 2
@@ -277,6 +278,7 @@ def test_runs_of_many_words_are_foretold_from_other_runs(ten_words):
     assert (scores["gain_low"].drop("policy") > 0).all()
 
 
+@pytest.mark.slow
 def test_success_curves_are_foretold_from_other_runs(ten_words):
     curves = success_curves(ten_words, rounds=6, draws=8, runs=40)
     assert set(curves["fold"]) == {"1 of 2", "2 of 2"}
@@ -285,6 +287,7 @@ def test_success_curves_are_foretold_from_other_runs(ten_words):
     assert (curves["predicted"] <= curves["high"]).all()
 
 
+@pytest.mark.slow
 def test_a_wrong_policy_of_many_words_is_noticed(ten_words):
     counts = ten_words.choice_counts
     planted = counts.assign(choice=np.where(counts["state"] == "", "A", counts["choice"]))
