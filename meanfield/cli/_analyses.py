@@ -114,6 +114,22 @@ ANALYSES = (
         "published.nc --model gpt-4o --pair woman/man --of kappa --out sensitivity.csv",
     ),
     Analysis(
+        "lifetime",
+        "meanfield._large_deviations.lifetime",
+        "lifetime",
+        ("fixed_point", "n_agents"),
+        "policies.nc -n 24,100 --out lifetimes.csv",
+        skip=("masses",),
+    ),
+    Analysis(
+        "escape-path",
+        "meanfield._large_deviations.escape_path",
+        "escape_path",
+        ("time",),
+        "policies.nc --fixed-point 0 --out path.nc",
+        skip=("masses",),
+    ),
+    Analysis(
         "intervention",
         "meanfield._finite_size.intervention",
         "intervention",
@@ -136,6 +152,14 @@ ANALYSES = (
         ("n_agents", "run"),
         "published.nc --model gpt-4o --pair his/her -n 24 --out runs.nc",
         summary=_ends,
+    ),
+    Analysis(
+        "rare-event",
+        "validation.naming_game._rare_event",
+        "rare_event",
+        ("replication",),
+        "published.nc White --model gpt-4o --pair African/White -n 1000 --runs 200 --out rare.nc",
+        skip=("initial", "coordinate"),
     ),
     Analysis(
         "collective-bias",

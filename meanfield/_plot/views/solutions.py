@@ -15,6 +15,7 @@ from meanfield._plot.words import NEUTRAL, word_colours, words_in
 MOST_NAMED = 12
 
 
+@draws("escape_path", view="word_share", needs={"word_share": "a policy or a population"})
 @draws("solution", view="word_share")
 def word_share(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Word shares by population round; several starting compositions share the words' colours."""
@@ -37,6 +38,7 @@ def success_rate(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style:
     show_shares(axes, "success rate")
 
 
+@draws("escape_path", view="composition")
 @draws("reaction_solution", view="composition", by=())
 def composition(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The fraction of agents in each state by time; of many states only the largest are named."""

@@ -67,6 +67,8 @@ CALLS = {
     "group-size": ("-n 24,100 --level 0.9", {"n_agents": [24, 100], "level": 0.9}),
     "finite-size": ("-n 24 --times 0:2:0.5", {"n_agents": [24], "times": np.arange(0, 2.1, 0.5)}),
     "sensitivity": ("--of word_share --fixed-point 0", {"of": "word_share", "fixed_point": 0}),
+    "lifetime": ("-n 24,100", {"n_agents": [24, 100]}),
+    "escape-path": ("--fixed-point 0", {"fixed_point": 0}),
     "intervention": ("--kappa 0.1", {"kappa": 0.1}),
     "check": ("--least-mass 0.2", {"least_mass": 0.2}),
     "simulate": (
@@ -74,6 +76,10 @@ CALLS = {
         RUNS
         | {"committed": {"b": 1}, "committed_are_extra": True, "record_rounds": 3}
         | {"record": ["said", "word_share"]},
+    ),
+    "rare-event": (
+        "b -n 6 --runs 20 --seed 2 --replications 2 --committed b=1",
+        {"word": "b", "n_agents": 6, "runs": 20, "seed": 2, "replications": 2, "committed": {"b": 1}},
     ),
     "collective-bias": ("-n 6:10:4 --runs 5 --seed 2", RUNS),
     "norms": (

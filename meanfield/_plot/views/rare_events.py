@@ -1,0 +1,68 @@
+"""Rare events: how long conventions live, and chances that were found by splitting."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
+
+from meanfield._plot.registry import draws
+from meanfield._plot.words import NEUTRAL
+
+LONGEST = 1e15  # lifetime that is drawn; beyond, the barrier in the legend tells enough
+WIDTH = 36  # letters of a line in a legend
+WIDE = 5  # ratio of chances, from which on their axis is logarithmic
+
+
+@draws("lifetime", view="size")
+def lifetime_by_size(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
+    """The mean lifetime of each attractor against the number of agents, up to 1e15, and its barrier."""
+    sizes = part["n_agents"].values
+    for number in range(part.sizes["fixed_point"]):
+        one = part.isel(fixed_point=number)
+        place, word = _place(one)
+        lifetimes, barrier, why = one["lifetime"].values, one["barrier"].item(), str(one["reason"].item())
+        seen = lifetimes <= LONGEST
+        label = f"{place}, never left" if np.isinf(barrier) else f"{place}, barrier {barrier:.3g}"
+        label += f"\nnot drawn: {textwrap.fill(why, WIDTH)}" if why and not seen.any() else ""
+        look = {"color": colours.get(word, f"C{number}"), "marker": ".", "label": label, **style}
+        axes.plot(sizes[seen], lifetimes[seen], **look)
+    axes.set_yscale("log")
+    axes.set_xlabel("number of agents N")
+    units = part["lifetime"].attrs["units"]
+    axes.set_ylabel("mean lifetime" if units == "1" else f"mean lifetime ({units})")
+
+
+def _place(attractor: xr.Dataset) -> tuple[str, str]:
+    """Where the attractor is, in a few words, and the word that most say there."""
+    if "word_share" not in attractor:
+        state = str(attractor["state"].values[attractor["composition"].argmax("state").item()])
+        return f"most in {state}", ""
+    share = attractor["word_share"]
+    most = share.argmax("word").item()
+    word = str(share["word"].values[most])
+    return f"{word} {share.values[most]:.3g}", word
+
+
+@draws("rare_event", view="estimates")
+def estimates(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
+    """The chance in each replication, their mean, and its interval; replications without the event are told."""
+    found = part["estimate"].values
+    drawn, probability = found > 0, part["probability"].item()
+    axes.plot(
+        np.flatnonzero(drawn) + 1, found[drawn], **{"linestyle": "none", "marker": "o", "label": "replication", **style}
+    )
+    if probability > 0:
+        axes.axhline(probability, color=NEUTRAL, label=f"mean {probability:.3g}")
+        low, high = part["interval"].values
+        axes.axhspan(low, high, color=NEUTRAL, alpha=0.15, label=str(part["interval"].attrs["long_name"]))
+        if found[drawn].max() > WIDE * found[drawn].min():
+            axes.set_yscale("log")
+    if not drawn.all():
+        axes.plot([], [], " ", label=f"{np.count_nonzero(~drawn)} of {len(found)} without the event")
+    axes.set_xlabel("replication")
+    axes.set_ylabel(f"chance to end at {part['word'].item()}")
+    axes.legend()

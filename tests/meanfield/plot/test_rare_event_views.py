@@ -1,0 +1,64 @@
+"""Lifetimes against group size, ways out of conventions, and chances by splitting."""
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import meanfield
+from _labelled_calls import conformist
+
+
+@pytest.fixture(scope="module")
+def lifetimes():
+    return meanfield.lifetime(conformist(), n_agents=[5, 10, 500])
+
+
+def test_lifetimes_are_drawn_up_to_the_longest_with_their_barriers(lifetimes):
+    axes = meanfield.plot(lifetimes)
+    for line, number in zip(axes.lines, range(lifetimes.sizes["fixed_point"]), strict=True):
+        one = lifetimes.isel(fixed_point=number)
+        np.testing.assert_array_equal(line.get_xydata(), np.stack([[5, 10], one["lifetime"].values[:2]], axis=1))
+        assert line.get_label().endswith(f"barrier {one['barrier'].item():.3g}")
+    assert len({line.get_color() for line in axes.lines}) == 2
+    assert axes.get_yscale() == "log" and axes.get_ylabel() == "mean lifetime (rounds)"
+
+
+def test_attractors_without_a_lifetime_say_why(lifetimes):
+    reason = xr.full_like(lifetimes["reason"], "this is the only attractor", dtype=object)
+    empty = lifetimes.assign(
+        lifetime=lifetimes["lifetime"] * np.nan, barrier=lifetimes["barrier"] * np.nan, reason=reason
+    )
+    (first, _) = meanfield.plot(empty).lines
+    assert first.get_label().endswith("\nnot drawn: this is the only attractor")
+    forever = empty.assign(barrier=empty["barrier"].fillna(np.inf))
+    assert "never left" in meanfield.plot(forever).lines[0].get_label()
+
+
+def test_the_way_out_ends_at_the_saddle():
+    path = meanfield.escape_path(conformist(), fixed_point=0)
+    first = meanfield.plot(path).lines[0]
+    np.testing.assert_array_equal(
+        first.get_xydata(), np.stack([path["round"], path["word_share"].sel(word="a")], axis=1)
+    )
+    assert meanfield.plot(path, view="composition").get_ylabel() == "fraction of agents"
+
+
+@pytest.mark.parametrize(("spread", "scale"), [(2, "linear"), (10, "log")])
+def test_estimates_have_their_mean_and_interval(spread, scale):
+    found = xr.Dataset(
+        {
+            "estimate": ("replication", [1e-9, spread * 1e-9, 0.0]),
+            "probability": ((), 1e-9),
+            "interval": ("bound", [5e-10, 2e-9], {"long_name": "99 % interval"}),
+        },
+        coords={"word": "a", "pair": "a/b"},
+        attrs={"kind": "rare_event"},
+    )
+    axes = meanfield.plot(found)
+    np.testing.assert_array_equal(axes.lines[0].get_xydata(), [[1, 1e-9], [2, spread * 1e-9]])
+    assert [text.get_text() for text in axes.get_legend().get_texts()][1:] == [
+        "mean 1e-09",
+        "99 % interval",
+        "1 of 3 without the event",
+    ]
+    assert (axes.get_yscale(), axes.get_ylabel()) == (scale, "chance to end at a")
