@@ -99,6 +99,7 @@ def test_no_policy_on_the_boundary_is_nearer(policy, to_the_boundary):
     np.testing.assert_allclose(found, min(found), rtol=1e-3)
 
 
+@pytest.mark.slow
 def test_no_policy_nearby_costs_less(policy, to_the_boundary):
     """Random changes along the boundary. The control: the direction of the derivative before the change costs more."""
     original, weight = policy["q"].values[:, 0], to_the_boundary["weight"].values
@@ -133,6 +134,7 @@ def test_no_policy_nearby_costs_less(policy, to_the_boundary):
     assert cost(control, original, weight) > 1.0001 * least
 
 
+@pytest.mark.slow
 def test_small_changes_cost_what_the_derivative_says():
     """κ²/(2 Σ g²q(1 - q)/m) to lowest order. By symmetry the next one is smaller by κ²."""
     errors = []

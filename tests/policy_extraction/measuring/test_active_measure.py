@@ -39,6 +39,7 @@ def measured(q: np.ndarray, memory_length: int = 3, **options):
     return measure(table(q, memory_length), words=WORDS, memory_length=memory_length, **options)
 
 
+@pytest.mark.slow
 def test_a_smooth_policy_is_known_from_a_part_of_its_memories():
     q = leaning(3, strength=0.5)  # one attractor
     policy = measured(q)

@@ -43,6 +43,7 @@ def test_a_change_that_does_not_move_kappa_goes_nowhere():
     assert table["along"].values[1] == pytest.approx(0, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_pairs_have_columns_and_those_without_kappa_a_reason():
     def pairs(seed):
         one = [conformist().drop_vars("model"), random_policy(seed, memory_length=2).drop_vars("model")]

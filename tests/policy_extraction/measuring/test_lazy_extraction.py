@@ -109,6 +109,7 @@ def test_probabilities_are_those_of_the_whole_record(words, memory_length, sampl
     assert function([]).shape == (0, len(words))
 
 
+@pytest.mark.slow
 def test_runs_are_those_of_the_table():
     words = ("his", "her", "its")
     options = {"n_agents": [8, 5], "runs": 20, "seed": 1, "max_rounds": 50}
