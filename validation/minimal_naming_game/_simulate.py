@@ -19,17 +19,8 @@ from theory.toolbox import check_rule
 from validation._engine.arguments import LARGEST_POPULATION
 from validation.minimal_naming_game._inventories import MOST_WORDS, play_inventories
 from validation.reactions._kernel import Runs
-from validation.reactions._protocol import (
-    LARGEST_IN_BATCHES,
-    METHODS,
-    Plan,
-    Transition,
-    absorption,
-    marked_share,
-    outcomes_of_rows,
-    play_protocol,
-    takes_batches,
-)
+from validation.reactions._protocol import METHODS, Plan, absorption, marked_share, play_protocol, takes_batches
+from validation.reactions._transitions import LARGEST_IN_BATCHES, Transition, outcomes_of_rows
 
 MOST_WORDS_IN_BATCHES = 6  # as in theory: 64 lexicons, and four times as many pairs with each further word
 INITIAL = ("empty", "even")

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from meanfield.toolbox import lazy_door
 
 if TYPE_CHECKING:
-    from validation.reactions._protocol import Transition as Transition
     from validation.reactions._protocol import simulate as simulate
+    from validation.reactions._transitions import Transition as Transition
 else:
     __getattr__, __dir__, __all__ = lazy_door(__name__, __file__)

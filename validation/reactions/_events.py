@@ -13,7 +13,8 @@ from scipy.sparse import coo_array
 
 from meanfield import ReactionModel
 from validation.reactions._kernel import Outcomes, outcomes_of
-from validation.reactions._protocol import ROUNDING, Plan, play_protocol
+from validation.reactions._protocol import Plan, play_protocol
+from validation.reactions._transitions import ROUNDING
 
 COUNTER_BITS = 63
 

@@ -26,7 +26,7 @@ from validation import reactions
 from validation._engine import batches as _batches
 from validation.reactions import _epochs, _protocol
 from validation.reactions._kernel import safe_length
-from validation.reactions._protocol import Transition
+from validation.reactions._transitions import Transition
 
 ALPHA = 1e-5
 Z = 4.5  # two-sided 7e-6
