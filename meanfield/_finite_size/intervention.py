@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 from tqdm import tqdm
 
-from meanfield._finite_size.group_size_law import LawPath, NoPath, law_path, reached
+from meanfield._finite_size.law_path import LawPath, NoPath, law_path, reached
 from meanfield._finite_size.least_change import STATIONARY, Changed, LeastChange, divergence
 from meanfield._fixed_points.fixed_points import fixed_points
 from meanfield._population.provenance import stamp

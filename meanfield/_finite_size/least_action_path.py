@@ -23,7 +23,7 @@ from jaxtyping import Float
 
 from meanfield._finite_size import message_kernel as kernel
 from meanfield._finite_size.message_newton import ROUGH
-from meanfield._finite_size.messages import Ending, Found, MessageProblem, Messages, mesh_until, moved
+from meanfield._finite_size.messages import Ending, Found, Mesh, MessageProblem, Messages, mesh_until, moved
 from meanfield._finite_size.path_equations import PathEquations
 from meanfield._finite_size.path_kernel import over_heard
 from meanfield._numerics.course import Vector
@@ -54,7 +54,8 @@ class LeastActionPath(NamedTuple):
     kappa: float  # √(2 · action)
     error: float  # relative error of κ
     equations: PathEquations  # the policy, with 1e-14 for answers of probability 0
-    growth: float  # positive eigenvalue of the saddle, with which p decays after the last node
+    mesh: Mesh
+    ends: Ending  # p decays with the saddle's positive eigenvalue after the last node
 
     @property
     def x(self) -> Float[np.ndarray, "nodes states"]:
@@ -78,7 +79,7 @@ class LeastActionPath(NamedTuple):
     def slopes(self) -> Float[np.ndarray, "own states"]:
         """∫ ∂h/∂q_a(i) dt, up to a number for each i."""
         weights = self.weights.copy()
-        weights[-1] += 1 / self.growth  # p decays with this rate
+        weights[-1] += 1 / self.ends.growth
         total = np.zeros(self.equations.q.T.shape)
         for weight, u, v, g in zip(weights, self.u, self.v, self.messages, strict=True):
             met = over_heard(self.equations.rows(v), g.T)
@@ -137,7 +138,7 @@ def _settled(problem: MessageProblem, found: Found, until: float, least: float, 
     weights[[0, -1]] /= 2
     messages, error = np.exp(found.logarithms), max(found.end_error, change)
     solved = PathEquations(problem.policy(least), equations.space)
-    return LeastActionPath(found.u, found.v, messages, weights, found.kappa, error, solved, ends.growth)
+    return LeastActionPath(found.u, found.v, messages, weights, found.kappa, error, solved, problem.mesh, ends)
 
 
 def too_large(n_nodes: int, n_states: int, growth: float) -> str:

@@ -23,7 +23,7 @@ from scipy.optimize import root_scalar
 from scipy.special import expit, rel_entr
 from tqdm import tqdm
 
-from meanfield._finite_size.group_size_law import LawPath, NoPath, signed_law_path
+from meanfield._finite_size.law_path import LawPath, NoPath, signed_law_path
 from meanfield._finite_size.path_gradient import path_gradient
 from meanfield._numerics.anderson import anderson
 from meanfield._numerics.course import Vector

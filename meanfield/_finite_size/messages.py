@@ -48,15 +48,18 @@ class Mesh(NamedTuple):
         return (len(self.time) + 1) // 2
 
 
-def mesh_until(end: float, parts: int) -> Mesh:
-    """A mesh from 0 to `end`, with each step in as many parts."""
-    tau = end / LONG + np.log1p(end / FIRST) / GROWTH
+def mesh_until(end: float, parts: int, first_time: float = FIRST, longest: float = LONG) -> Mesh:
+    """A mesh from 0 to `end`, with each step in as many parts.
+
+    Steps grow from times of the order of `first_time` on, up to `longest`.
+    """
+    tau = end / longest + np.log1p(end / first_time) / GROWTH
     n_steps = parts * int(np.ceil(tau))
-    first = GROWTH / LONG * FIRST
-    # z + log z = known, for z = (t + FIRST)·GROWTH/LONG
+    first = GROWTH / longest * first_time
+    # z + log z = known, for z = (t + first_time)·GROWTH/longest
     z = wrightomega(GROWTH * tau * np.arange(2 * n_steps + 1) / (2 * n_steps) + first + np.log(first))
-    time = LONG / GROWTH * (z - first)
-    return Mesh(np.maximum(time, 0.0), tau / n_steps / (1 / LONG + 1 / (GROWTH * (time + FIRST))))
+    time = longest / GROWTH * (z - first)
+    return Mesh(np.maximum(time, 0.0), tau / n_steps / (1 / longest + 1 / (GROWTH * (time + first_time))))
 
 
 class Ending(NamedTuple):

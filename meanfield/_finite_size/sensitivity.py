@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 
-from meanfield._finite_size.group_size_law import NoPath, law_path
+from meanfield._finite_size.law_path import NoPath, law_path
 from meanfield._finite_size.path_gradient import path_gradient
 from meanfield._finite_size.poisson import PoissonEquation, eigenvalue_response, polished_fold, share_response
 from meanfield._fixed_points.fixed_points import fixed_points

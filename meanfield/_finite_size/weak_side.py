@@ -17,7 +17,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from meanfield._finite_size.group_size_law import LawPath, law_path
+from meanfield._finite_size.law_path import LawPath, law_path
 from meanfield._finite_size.least_action_path import LeastActionPath
 from meanfield._numerics.course import Vector
 from meanfield._population.single_policy import single_policy, words_of

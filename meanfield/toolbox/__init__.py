@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from meanfield._dynamics.population_rounds import SpeechRules as SpeechRules
     from meanfield._dynamics.population_rounds import play_rounds as play_rounds
     from meanfield._dynamics.population_rounds import select_runs as select_runs
-    from meanfield._finite_size.group_size_law import signed_kappa as signed_kappa
+    from meanfield._finite_size.law_path import signed_kappa as signed_kappa
     from meanfield._finite_size.weak_side import weak_side as weak_side
     from meanfield._numerics.compiled import copy_to as copy_to
     from meanfield._numerics.compiled import in_threads as in_threads

@@ -12,7 +12,7 @@ from _labelled_calls import conformist
 from _policies import majority, random_policy, relabelled, relabelled_states
 from meanfield import InputError, intervention
 from meanfield._finite_size import least_change
-from meanfield._finite_size.group_size_law import signed_law_path
+from meanfield._finite_size.law_path import signed_law_path
 from meanfield._finite_size.path_equations import PathEquations
 from meanfield.toolbox import canonical_order, space_of
 

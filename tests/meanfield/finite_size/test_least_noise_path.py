@@ -14,9 +14,10 @@ from meanfield._finite_size import least_action_path as _least_action
 from meanfield._finite_size import least_noise_path as _least_noise_path
 from meanfield._finite_size import message_kernel as _message_kernel
 from meanfield._finite_size import sensitivity as _sensitivity
-from meanfield._finite_size.group_size_law import NoPath, law_path
+from meanfield._finite_size.law_path import NoPath, law_path
 from meanfield._finite_size.least_action_path import LeastActionPath
 from meanfield._finite_size.least_noise_path import LeastNoisePath
+from meanfield._finite_size.messages import Ending, Mesh
 from meanfield._finite_size.path_equations import PathEquations
 from meanfield._numerics.anderson import anderson
 from meanfield.toolbox import policy_hash
@@ -92,7 +93,8 @@ def test_least_action_follows_its_hamiltonian(size):
     du, dv = _message_kernel.forwards(u, g, *policy, equations.n_kept), -_message_kernel.backwards(v, g, *policy)
     np.testing.assert_allclose(v * du + u * dv, by_p, atol=1e-13)
     np.testing.assert_allclose(dv / v, -by_x, atol=1e-13)
-    path = LeastActionPath(u[None], v[None], g[None], np.ones(1), np.nan, 0.0, equations, growth=np.inf)
+    mesh, ends = Mesh(np.zeros(1), np.ones(1)), Ending(p, np.inf, 0.0, np.ones(1))
+    path = LeastActionPath(u[None], v[None], g[None], np.ones(1), np.nan, 0.0, equations, mesh, ends)
     np.testing.assert_allclose(path.slopes(), gradient(lambda q: h(x, p, q), q).T, atol=1e-13)
     assert path.work()[0] == pytest.approx(float(p @ by_p - h(x, p, q)), rel=1e-12)
 

@@ -1,0 +1,162 @@
+"""The next order of the group-size law, from the fluctuations about the path of least action.
+
+N agents who meet in pairs are N independent agents in a random field. With normal numbers ξ_ab(t) of covariance
+<ξ_ab(t) ξ_ba(t')> = δ(t - t')/(N - 1), and an agent that moves at the rates q_a(i) ξ_ba(t) from i to Γ(i, a, b),
+
+    E exp(N θ l·x(T)) = exp(-NT/2) E_ξ z[ξ]^N,   z[ξ] = E exp(θ l(i(T))) of one agent,
+
+exactly: an encounter is the product of two agents' moves, and the rule of Itô leaves out that an agent meets itself.
+For large N the integral over ξ is that about its saddle point, the messages g of the path of least action. So
+
+    log E exp(N θ l·x(T)) = N Λ(θ) - ½ log det₂(1 - K) + O(1/N),   K = covariance of the messages of one agent,
+
+with det₂(1 - K) = det(1 - K) exp(tr K). Let l be the left eigenvector of the saddle's unstable direction. The
+population ends at the side that l·x(T) has for T → ∞. The saddle-point approximation that is uniform in θ
+(Barndorff-Nielsen) makes of both
+
+    P(strong) = Φ(√N κ - c/√N) + O(N^-3/2),   κ²/2 = -Λ at Λ' = 0,   c = -log(ω/κ)/κ,   ω² = θ² Λ'' det₂(1 - K).
+
+Λ'' det(1 - K) is one determinant, bordered by the covariances of messages and l. A trapezoidal rule makes it finite,
+with averages at t = t', where K jumps. What single nodes contribute beyond tr K² is taken out, so that det₂ = 1 at
+θ = 0, as it must be. Errors are even powers of the step, and are extrapolated from steps of one, two and four nodes.
+What T leaves out falls like exp(-λT), and is extrapolated from two T.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from meanfield._finite_size import message_kernel
+from meanfield._finite_size import response_kernel as kernel
+from meanfield._finite_size.least_action_path import LeastActionPath
+from meanfield._finite_size.messages import FIRST, LONG, Found, Mesh, MessageProblem, mesh_until, moved
+from meanfield._finite_size.path_equations import PathEquations
+from meanfield._numerics.course import halves
+
+ENDS = (2.5, 4.0)  # T, in units of the time in which a momentum fades
+FIRST_TIMES = (1.0, 1e-4, FIRST)  # of meshes: noise that is strong needs early times
+LONGEST, MOST_NODES = (LONG, 2 * LONG), 900  # steps of meshes: the second for slow saddles
+PARTS = 4  # of a step, so that half and a quarter of the nodes are meshes too
+SAME = 2e-3  # relative difference of κ, above which a mesh has too few early times
+SMALL, BESIDE = 0.01, 0.02  # κ: below the first, c is the mean of those of κ plus and minus the second
+UNKNOWN = 0.1  # error of c above which it is not given
+TOLERANCE = 1e-9  # of logarithms of messages
+SEARCH = 1000  # evaluations
+NEGLIGIBLE = 1e-8  # correlations
+
+Correlations = Float[np.ndarray, "nodes nodes pairs pairs"]
+
+
+class NextOrder(NamedTuple):
+    """c and its numerical error."""
+
+    correction: float
+    error: float
+
+
+def next_order(path: LeastActionPath) -> NextOrder | str:
+    """c of the path, or the reason why there is none."""
+    ends = [end / path.ends.growth for end in ENDS]
+    steps = [step for step in LONGEST if mesh_until(ends[-1], PARTS, FIRST_TIMES[0], step).n_nodes <= MOST_NODES]
+    if not steps:
+        return f"the saddle is slow (eigenvalue {path.ends.growth:.2g}), and the next order takes too many times"
+    for first_time in FIRST_TIMES:
+        meshes = [mesh_until(end, PARTS, first_time, steps[0]) for end in ends]
+        found = [_correction(path, mesh) for mesh in meshes]
+        known = [one for one in found if one is not None]
+        if len(known) == len(ENDS) and (result := _extrapolated(*known)).error < UNKNOWN:
+            return result
+    return f"it is not found with an error below {UNKNOWN:g}"
+
+
+def _extrapolated(early: NextOrder, late: NextOrder) -> NextOrder:
+    """To T = ∞."""
+    left = np.exp(ENDS[0] - ENDS[1])
+    value = (late.correction - left * early.correction) / (1 - left)
+    numerical = (late.error + left * early.error) / (1 - left)
+    return NextOrder(value, numerical + left * abs(value - late.correction))
+
+
+def _correction(path: LeastActionPath, mesh: Mesh) -> NextOrder | None:
+    """c for one T, or None if its path is not found or the mesh has too few early times."""
+    found = _solved(path, path.equations, mesh)
+    if found is None or not abs(found[1].kappa / path.kappa - 1) < SAME + path.error:
+        return None
+    if path.kappa > SMALL:
+        return _of_solution(*found)
+    both = [_solved(path, equations, mesh) for equations in _beside(path)]
+    values = [one and _of_solution(*one) for one in both]
+    known = [value for value in values if value is not None]
+    if len(known) < 2:
+        return _of_solution(*found)
+    (one, one_error), (two, two_error) = known
+    return NextOrder((one + two) / 2, (one_error + two_error) / 2 + BESIDE * abs(one - two))
+
+
+def _solved(path: LeastActionPath, equations: PathEquations, mesh: Mesh) -> tuple[MessageProblem, Found] | None:
+    problem = MessageProblem(equations, path.ends, mesh)
+    found = problem.solve(moved(np.log(path.messages), path.mesh, mesh, 1.0), 0.0, TOLERANCE, SEARCH)
+    return None if found is None else (problem, found)
+
+
+def _beside(path: LeastActionPath) -> list[PathEquations]:
+    """Agents who with empty memories lean a little more to either word, so that κ is not small."""
+    slope = (path.slopes()[1, 0] - path.slopes()[0, 0]) / path.kappa
+    shares = path.equations.q[0, 0] + np.array([-BESIDE, BESIDE]) / slope
+    if not (shares.min() > 0 and shares.max() < 1):
+        return []
+    return [
+        PathEquations(np.vstack([[share, 1 - share], path.equations.q[1:]]), path.equations.space) for share in shares
+    ]
+
+
+def _of_solution(problem: MessageProblem, found: Found) -> NextOrder | None:
+    """c, and the error of its extrapolation in the step; None if a determinant is not positive."""
+    equations, mesh, ends = problem.equations, problem.mesh, problem.ends
+    q, memory, n_kept = equations.q, equations.memory, equations.n_kept
+    W, strength = equations.n_words, ends.strength(found.u[-1])
+    if not strength:
+        return None
+    messages = np.exp(halves(found.logarithms.reshape(mesh.n_nodes, -1))).reshape(-1, W, W)
+    g = message_kernel.messages_of(found.u, found.v, q, memory, n_kept).reshape(-1, W * W)
+    course = messages, mesh.pace, found.u, found.v, g
+    covariance = kernel.correlations(*course, q, memory, n_kept, NEGLIGIBLE)
+    final = kernel.final_correlations(*course, ends.left, q, memory, n_kept)
+    x = found.u[-1] * found.v[-1]
+    alone = x @ ends.left**2 - (x @ ends.left) ** 2 + ends.spread / (2 * ends.growth)
+    pace, swapped = mesh.pace[::2], np.arange(W * W).reshape(W, W).T.ravel()
+    logarithms = [_log_determinant(covariance[::k, ::k], final[::k], k * pace[::k], alone, swapped) for k in (1, 2, 4)]
+    if not np.isfinite(logarithms).all():
+        return None
+    deviation = np.sign(strength) * found.kappa
+    one, two, four = (-(np.log(strength / deviation) + half / 2) / deviation for half in logarithms)
+    finer, coarser = (4 * one - two) / 3, (4 * two - four) / 3
+    return NextOrder(float((16 * finer - coarser) / 15), float(abs(finer - coarser) / 15))
+
+
+def _log_determinant(
+    covariance: Correlations, final: np.ndarray, weights: np.ndarray, alone: float, swapped: np.ndarray
+) -> float:
+    """log Λ'' det₂(1 - K), by a trapezoidal rule."""
+    n, _, C, _ = covariance.shape
+    weights = weights * np.where(np.isin(np.arange(n), (0, n - 1)), 0.5, 1.0)
+    lower = covariance.copy()
+    here = np.arange(n)
+    jump = lower[here, here]
+    lower[here, here] /= 2
+    # K as an operator: messages ab answer to the messages ba of others
+    response = (lower + lower.transpose(1, 0, 3, 2))[..., swapped] * weights[:, None, None]
+    single = np.eye(C) - response[here, here]
+    matrix = np.eye(n * C + 1)
+    matrix[:-1, :-1] -= response.transpose(0, 2, 1, 3).reshape(n * C, n * C)
+    matrix[:-1, -1] = -final.ravel()
+    matrix[-1, :-1] = (weights[:, None] * final[:, swapped]).ravel()
+    matrix[-1, -1] = alone
+    sign, logarithm = np.linalg.slogdet(matrix)
+    if sign <= 0:
+        return np.nan
+    squares = weights**2 * (jump * jump[:, swapped][:, :, swapped]).sum((1, 2))
+    return float(logarithm - np.linalg.slogdet(single)[1].sum() - squares.sum() / 2)
