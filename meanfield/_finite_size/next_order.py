@@ -38,7 +38,7 @@ from meanfield._numerics.course import halves
 
 ENDS = (2.5, 4.0)  # T, in units of the time in which a momentum fades
 FIRST_TIMES = (1.0, 1e-4, FIRST)  # of meshes: noise that is strong needs early times
-LONGEST, MOST_NODES = (LONG, 2 * LONG), 900  # steps of meshes: the second for slow saddles
+LONGEST, MOST_NODES = (LONG, 2 * LONG), 1400  # steps of meshes: the second for slow saddles
 PARTS = 4  # of a step, so that half and a quarter of the nodes are meshes too
 SAME = 2e-3  # relative difference of κ, above which a mesh has too few early times
 SMALL, BESIDE = 0.01, 0.02  # κ: below the first, c is the mean of those of κ plus and minus the second

@@ -30,6 +30,7 @@ def collective_bias(
     runs: int,
     seed: int,
     level: float = 0.99,
+    order: int = 1,
     progress: bool = False,
 ) -> xr.Dataset:
     """The fraction of simulated runs that end at the strong word, beside the prediction Φ(κ√N), for a set of policies.
@@ -52,6 +53,8 @@ def collective_bias(
         `simulate` with this seed.
     level
         Confidence of each single interval.
+    order
+        1 or 2, that of the prediction, as in `group_size_law`; 2 is Φ(κ√N - c/√N).
     progress
         Show a progress bar.
 
@@ -61,8 +64,8 @@ def collective_bias(
 
     - `simulated` (pair, n_agents), the fraction of runs that end at the strong word, `interval` (pair, n_agents,
       bound), its Wilson interval, and `no_consensus` (pair, n_agents), the fraction of runs that end at no word;
-    - `probability` (pair, n_agents) = Φ(κ√N), `kappa` (pair), `strong_word` (pair), `applies` (pair), whether there is
-      such a law, and `reason` (pair), why.
+    - `probability` (pair, n_agents) = Φ(κ√N), `kappa` (pair), `correction` (pair) = c, 0 unless `order` is 2,
+      `strong_word` (pair), `applies` (pair), whether there is such a law, and `reason` (pair), why.
 
     A policy without a law has κ = NaN and the strong word '', and nothing is simulated. Where the strong word is
     'mixed', nothing is simulated either, since runs without consensus don't tell their side: κ is given, and fractions
@@ -100,11 +103,11 @@ def collective_bias(
     singles = _different(policies)
     laws, ends = [], []
     for policy in tqdm(singles, desc="collective bias", unit="policy", disable=not progress, leave=False):
-        laws.append(group_size_law(policy, n_agents=sizes))
+        laws.append(group_size_law(policy, n_agents=sizes, order=order))
         ends.append(_ends(policy, str(laws[-1]["strong_word"].item()), sizes, runs, seed))
     result = _labelled(singles, laws, ends, runs, level)
     sizes_as_text = " ".join(map(str, sizes))
-    return stamp(result, "collective_bias", n_agents=sizes_as_text, runs=runs, seed=seed, level=level)
+    return stamp(result, "collective_bias", n_agents=sizes_as_text, runs=runs, seed=seed, level=level, order=order)
 
 
 def _different(policies: xr.Dataset | Iterable[xr.Dataset]) -> list[xr.Dataset]:
@@ -138,6 +141,7 @@ def _labelled(
         "no_consensus": (table, without / runs, "fraction of runs without consensus"),
         "probability": (table, _column(laws, "probability"), laws[0]["probability"].attrs["long_name"]),
         "kappa": ("pair", _column(laws, "kappa"), "κ of the group-size law"),
+        "correction": ("pair", _column(laws, "correction"), "c of the group-size law"),
     }
     result = labelled(
         columns,

@@ -34,6 +34,11 @@ class Bias(NamedTuple):
     colour: Any
     kappa: float
 
+    def deviations(self, sizes: np.ndarray) -> np.ndarray:
+        """κ√N - c/√N."""
+        correction = np.nan_to_num(self.numbers["correction"].item()) if "correction" in self.numbers else 0.0
+        return self.kappa * np.sqrt(sizes) - correction / np.sqrt(sizes)
+
 
 @draws("group_size_law", view="size")
 def law_by_size(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
@@ -62,7 +67,7 @@ def bias_by_size(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style:
     for one in _each(part):
         if np.isfinite(one.kappa):
             grid = np.geomspace(sizes.min(), sizes.max(), POINTS)
-            axes.plot(grid, ndtr(one.kappa * np.sqrt(grid)), color=one.colour, linewidth=0.9, zorder=1)
+            axes.plot(grid, ndtr(one.deviations(grid)), color=one.colour, linewidth=0.9, zorder=1)
         _points(axes, sizes, one, **style)
     show_sizes(axes, sizes)
     _finish(axes, part)
@@ -71,20 +76,21 @@ def bias_by_size(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style:
 @draws("collective_bias", view="collapse", by=())
 def bias_collapse(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The same fractions against κ√N, where all policies with a law share the line Φ."""
+    name = "κ√N - c/√N" if part.attrs.get("option_order") == 2 else "κ√N"
     places, apart = [], []
     for one in _each(part):
         if np.isfinite(one.kappa):
-            places.append(one.kappa * np.sqrt(part["n_agents"].values))
+            places.append(one.deviations(part["n_agents"].values))
             _points(axes, places[-1], one, **style)
         else:
             apart.append(one.label)
     if places:
         grid = np.geomspace(np.min(places) / 1.1, np.max(places) * 1.1, POINTS)
-        axes.plot(grid, ndtr(grid), color="black", linewidth=1.1, zorder=3, label="Φ(κ√N)")  # above the points
+        axes.plot(grid, ndtr(grid), color="black", linewidth=1.1, zorder=3, label=f"Φ({name})")  # above the points
         _logarithmic(axes, "x")
     for label in apart:
         axes.plot([], [], " ", label=f"not drawn: {label}")
-    axes.set_xlabel("κ√N")
+    axes.set_xlabel(name)
     _finish(axes, part)
 
 

@@ -10,7 +10,7 @@ import meanfield
 import validation
 from _policies import linearised_drift, majority, relabelled
 from meanfield import MemorySpace, group_size_law, make_policy
-from meanfield._finite_size import group_size_law as _group_size_law
+from meanfield._finite_size import law_path as _law_path
 from meanfield._finite_size.least_noise_path import unstable_direction
 from meanfield._finite_size.path_equations import PathEquations
 from meanfield.toolbox import space_of
@@ -131,7 +131,7 @@ def test_symmetric_policy_ends_at_the_saddle_and_has_no_law():
 
 
 def test_paths_that_take_too_much_memory_are_not_tried(monkeypatch):
-    monkeypatch.setattr(_group_size_law, "MAX_NUMBERS", 1000)
+    monkeypatch.setattr(_law_path, "MAX_NUMBERS", 1000)
     assert "more than are kept" in group_size_law(majority(0.53)).attrs["reason"]
 
 

@@ -1,0 +1,194 @@
+"""The group-size law of order 2: exact chains, simulation, convergence, and where it is left out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.sparse.linalg import expm_multiply
+from support._exact_chains import ExactChain
+from support._policies import majority, random_policy, relabelled
+
+import meanfield
+from meanfield import InputError, ReactionModel, group_size_law
+from meanfield._finite_size import message_kernel, next_order, response_kernel
+from meanfield._finite_size.messages import Ending, MessageProblem, mesh_until
+from meanfield._finite_size.path_equations import PathEquations
+from meanfield._numerics.course import halves
+from meanfield.toolbox import space_of
+from validation import rare_event, simulate
+
+pytestmark = pytest.mark.usefixtures("unchecked_types")
+
+
+KINDS = [38, 47, pytest.param(20, marks=pytest.mark.slow)]  # of `followers`
+
+
+class Tilted(Ending):
+    """An ending of a given strength, without anything after it."""
+
+    def strength(self, u):
+        return self.growth
+
+    def action(self, strength):
+        return 0.0
+
+
+def reaction_model(policy) -> ReactionModel:
+    """The same agents, memory by memory."""
+    q, successors = policy["q"].values, space_of(policy).successors()
+    pairs = [(a, b) for a in range(2) for b in range(2)]
+    after = {(a, b): np.eye(len(q))[successors + 2 * a + b] for a, b in pairs}
+    names, said = [str(k) for k in range(len(q))], ([q[:, a] for a, _ in pairs], [q[:, b] for _, b in pairs])
+    return ReactionModel(names, *said, [after[a, b] for a, b in pairs], [after[b, a] for a, b in pairs], None, 0.5)
+
+
+def test_mean_of_an_exponential_among_few_agents() -> None:
+    """log E exp(N θ l·x(T)) is N Λ - ½ log det₂ + O(1/N): of exact chains, what is left halves when N doubles."""
+    policy, strength, end = random_policy(3, memory_length=1), 0.8, 2.0
+    equations, left = PathEquations(policy["q"].values, space_of(policy)), np.random.default_rng(5).normal(size=5)
+    mesh = mesh_until(end, 8, 1.0)
+    ends = Tilted(left, strength, 0.0, np.ones(2))
+    start = np.full((mesh.n_nodes, 2, 2), np.log(0.5))
+    problem = MessageProblem(equations, ends, mesh)
+    found = problem.solve(start, 0.0, 1e-12)
+    assert found is not None
+    leading, fluctuations = np.log(found.v[0, 0]), -log_determinant(problem, found) / 2
+    model, rest = reaction_model(policy), []
+    for n in (6, 12, 24):
+        chain = ExactChain(model, [n])
+        exact = expm_multiply(end * chain.generator, np.exp(strength * chain.counts @ left))
+        empty = int(np.flatnonzero(chain.counts[:, 0] == n)[0])
+        rest.append(np.log(exact[empty]) - n * leading - fluctuations)
+    assert fluctuations > 5 * abs(rest[-1])  # without it nothing would halve
+    assert 1.9 < rest[1] / rest[2] < 2.4 < rest[0] / rest[1] < 3
+
+
+def log_determinant(problem, found) -> float:
+    """log det₂(1 - K), extrapolated."""
+    equations, pace, n = problem.equations, problem.mesh.pace, problem.mesh.n_nodes
+    agents = equations.q, equations.memory, equations.n_kept
+    messages = np.exp(halves(found.logarithms.reshape(n, 4))).reshape(-1, 2, 2)
+    g = message_kernel.messages_of(found.u, found.v, *agents).reshape(n, 4)
+    covariance = response_kernel.correlations(messages, pace, found.u, found.v, g, *agents, 0.0)
+    swapped, none = np.array([0, 2, 1, 3]), np.zeros((n, 4))
+    one, two, four = (
+        next_order._log_determinant(covariance[::k, ::k], none[::k], k * pace[::2][::k], 1.0, swapped)
+        for k in (1, 2, 4)
+    )
+    assert abs(one) < 1e-12 or 3.5 < (two - four) / (one - two) < 4.5  # of second order in the step
+    return (16 * (4 * one - two) / 3 - (4 * two - four) / 3) / 15
+
+
+def test_without_a_push_there_is_nothing_to_correct() -> None:
+    """The mean of 1 is 1, also on a mesh."""
+    policy = random_policy(3, memory_length=2)
+    ends = Tilted(np.zeros(21), 1.0, 0.0, np.ones(2))
+    problem = MessageProblem(PathEquations(policy["q"].values, space_of(policy)), ends, mesh_until(3.0, 4, 1.0))
+    found = problem.solve(np.full((problem.mesh.n_nodes, 2, 2), np.log(0.5)), 0.0, 1e-12)
+    assert log_determinant(problem, found) == pytest.approx(0, abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", KINDS)
+def test_chances_of_few_agents(seed) -> None:
+    """100,000 runs each: within four standard errors and N^-3/2/4, and order 1 is not."""
+    policy, sizes, runs = followers(seed), [24, 50], 100_000
+    first, law = group_size_law(policy, n_agents=sizes), group_size_law(policy, n_agents=sizes, order=2)
+    words = simulate(policy, n_agents=sizes, runs=runs, seed=2)["consensus_word"]
+    share = (words == law["strong_word"].item()).mean("run").values
+    allowed = 4 * np.sqrt(share * (1 - share) / runs) + np.array(sizes) ** -1.5 / 4
+    assert (abs(law["probability"].values - share) < allowed).all()
+    assert (abs(first["probability"].values - share) > 1.5 * allowed).all()
+
+
+@pytest.mark.parametrize("seed", KINDS)
+def test_the_error_of_the_correction(seed, monkeypatch) -> None:
+    """Steps of half the length and later ends change it by less than three times its error."""
+    law = group_size_law(followers(seed), order=2)
+    monkeypatch.setattr(next_order, "PARTS", 8)
+    monkeypatch.setattr(next_order, "ENDS", (3.5, 5.0))
+    better = group_size_law(followers(seed), order=2)
+    change = abs(better["correction"] - law["correction"]).item()
+    assert 1e-7 < change < 3 * law["correction_error"].item() < 0.02
+
+
+def test_where_kappa_is_next_to_nothing() -> None:
+    """Agents who treat words alike but for a small lean at the start have a correction proportional to it."""
+    laws = [group_size_law(majority(0.5 + lean), order=2) for lean in (1e-5, 1e-3, 2e-2, 5e-2)]
+    kappas, corrections, errors = (
+        np.array([law[name].item() for law in laws]) for name in ("kappa", "correction", "correction_error")
+    )
+    assert kappas[0] == pytest.approx(1e-2 * kappas[1], rel=1e-3)
+    assert (abs(corrections - corrections[-1] / kappas[-1] * kappas) < 3 * errors).all() and errors.max() < 0.005
+    assert abs(corrections[-1]) > 20 * errors[-1]
+
+
+def test_relabelling_the_words_changes_nothing() -> None:
+    policy = followers(38)
+    law, same = group_size_law(policy, order=2), group_size_law(relabelled(policy, [1, 0]), order=2)
+    assert same["correction"].item() == pytest.approx(law["correction"].item(), rel=1e-5)
+    assert same["strong_word"].item() == law["strong_word"].item()
+
+
+def test_critical_size_is_where_the_chance_is() -> None:
+    policy = followers(38)
+    critical = group_size_law(policy, level=0.9, order=2)["n_critical"].item()
+    around = group_size_law(policy, n_agents=[int(critical), int(critical) + 1], order=2)["probability"].values
+    assert around[0] < 0.9 < around[1]
+
+
+def test_tails_have_logarithms() -> None:
+    law = group_size_law(majority(0.6), n_agents=[10, 10**6], order=2)
+    deviations = law["kappa"].item() * 1e3 - law["correction"].item() / 1e3
+    assert law["log_weak_probability"].values[0] == pytest.approx(np.log1p(-law["probability"].values[0]), rel=1e-9)
+    assert law["log_weak_probability"].values[1] == pytest.approx(-(deviations**2) / 2, rel=1e-3)
+    assert deviations > 50
+
+
+def test_where_it_is_left_out_order_one_stays(monkeypatch) -> None:
+    policy = followers(56)
+    monkeypatch.setattr(next_order, "MOST_NODES", 900)
+    first, law = group_size_law(policy), group_size_law(policy, order=2)
+    assert np.isnan(law["correction"].item())
+    assert "the next order is left out: the saddle is slow (eigenvalue 0.0081)" in law.attrs["reason"]
+    np.testing.assert_allclose(law["probability"], first["probability"], atol=0.05)
+
+
+@pytest.mark.parametrize("order", [0, 3, 1.5, "two"])
+def test_wrong_order_is_named(order) -> None:
+    with pytest.raises(InputError, match="order"):
+        group_size_law(majority(0.6), order=order)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("start", "n", "runs"), [(0.9, 40, 1000), (0.9, 80, 1000), (0.6, 800, 1000), (0.6, 2000, 500)])
+def test_the_tail(start, n, runs) -> None:
+    """Down to 1e-12, within 10 % and three standard errors; order 1 is off by half to four fifths for the first two."""
+    policy = majority(start)
+    rare = rare_event(policy, "b", n_agents=n, runs=runs, seed=4)
+    ratio = np.exp(group_size_law(policy, n_agents=n, order=2)["log_weak_probability"].item()) / rare["probability"]
+    assert rare["relative_error"] < 0.15
+    assert abs(ratio - 1) < 0.1 + 3 * rare["relative_error"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [24, 100])
+def test_pairs_of_gpt_4o(published, n) -> None:
+    """2,000,000 runs each; order 1 misses by up to 0.025 and 0.009."""
+    for pair in published["pair"].values:
+        policy = published.sel(model="gpt-4o", pair=pair)
+        law = group_size_law(policy, n_agents=n, order=2)
+        words = simulate(policy, n_agents=n, runs=2_000_000, seed=11)["consensus_word"]
+        share = (words == law["strong_word"].item()).mean().item()
+        print(f"{pair:17} N = {n:3}: {law['probability'].item():.4f}, simulated {share:.4f}")
+        assert abs(law["probability"].item() - share) < (0.002 if n == 24 else 0.001)
+
+
+def followers(seed):
+    """Agents who follow the word that they have met most with random strength, now and then strictly."""
+    draw = np.random.default_rng(seed)
+    space = meanfield.MemorySpace(2, int(draw.integers(2, 4)))
+    lead = np.sign([sum(pair.count(0) - 1 for pair in space.memory(i)) for i in range(space.n_states)])
+    q = 1 / (1 + np.exp(-7 * lead - draw.choice([1, 2]) * draw.normal(size=len(lead))))
+    q = np.where(draw.random(len(q)) < 0.1, q.round(), q)
+    q[space.consensus_state(0)], q[space.consensus_state(1)] = 1 - 1e-6, 1e-6
+    return meanfield.make_policy(q, ["a", "b"])
