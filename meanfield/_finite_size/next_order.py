@@ -16,10 +16,8 @@ population ends at the side that l·x(T) has for T → ∞. The saddle-point app
 
     P(strong) = Φ(√N κ - c/√N) + O(N^-3/2),   κ²/2 = -Λ at Λ' = 0,   c = -log(ω/κ)/κ,   ω² = θ² Λ'' det₂(1 - K).
 
-Λ'' det(1 - K) is one determinant, bordered by the covariances of messages and l. A trapezoidal rule makes it finite,
-with averages at t = t', where K jumps. What single nodes contribute beyond tr K² is taken out, so that det₂ = 1 at
-θ = 0, as it must be. Errors are even powers of the step, and are extrapolated from steps of one, two and four nodes.
-What T leaves out falls like exp(-λT), and is extrapolated from two T.
+Λ'' det(1 - K) is one determinant, bordered by the covariances of messages and l (`fluctuations`). What T leaves out
+falls like exp(-λT), and is extrapolated from two T.
 """
 
 from __future__ import annotations
@@ -27,10 +25,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float
 
 from meanfield._finite_size import message_kernel
 from meanfield._finite_size import response_kernel as kernel
+from meanfield._finite_size.fluctuations import Border, log_determinants, without_step
 from meanfield._finite_size.least_action_path import LeastActionPath
 from meanfield._finite_size.messages import FIRST, LONG, Found, Mesh, MessageProblem, mesh_until, moved
 from meanfield._finite_size.path_equations import PathEquations
@@ -46,8 +44,6 @@ UNKNOWN = 0.1  # error of c above which it is not given
 TOLERANCE = 1e-9  # of logarithms of messages
 SEARCH = 1000  # evaluations
 NEGLIGIBLE = 1e-8  # correlations
-
-Correlations = Float[np.ndarray, "nodes nodes pairs pairs"]
 
 
 class NextOrder(NamedTuple):
@@ -127,36 +123,9 @@ def _of_solution(problem: MessageProblem, found: Found) -> NextOrder | None:
     final = kernel.final_correlations(*course, ends.left, q, memory, n_kept)
     x = found.u[-1] * found.v[-1]
     alone = x @ ends.left**2 - (x @ ends.left) ** 2 + ends.spread / (2 * ends.growth)
-    pace, swapped = mesh.pace[::2], np.arange(W * W).reshape(W, W).T.ravel()
-    logarithms = [_log_determinant(covariance[::k, ::k], final[::k], k * pace[::k], alone, swapped) for k in (1, 2, 4)]
-    if not np.isfinite(logarithms).all():
+    signs, logarithms = zip(*log_determinants(covariance, mesh.pace[::2], Border(final, alone)), strict=True)
+    if min(signs) <= 0:
         return None
     deviation = np.sign(strength) * found.kappa
-    one, two, four = (-(np.log(strength / deviation) + half / 2) / deviation for half in logarithms)
-    finer, coarser = (4 * one - two) / 3, (4 * two - four) / 3
-    return NextOrder(float((16 * finer - coarser) / 15), float(abs(finer - coarser) / 15))
-
-
-def _log_determinant(
-    covariance: Correlations, final: np.ndarray, weights: np.ndarray, alone: float, swapped: np.ndarray
-) -> float:
-    """log Λ'' det₂(1 - K), by a trapezoidal rule."""
-    n, _, C, _ = covariance.shape
-    weights = weights * np.where(np.isin(np.arange(n), (0, n - 1)), 0.5, 1.0)
-    lower = covariance.copy()
-    here = np.arange(n)
-    jump = lower[here, here]
-    lower[here, here] /= 2
-    # K as an operator: messages ab answer to the messages ba of others
-    response = (lower + lower.transpose(1, 0, 3, 2))[..., swapped] * weights[:, None, None]
-    single = np.eye(C) - response[here, here]
-    matrix = np.eye(n * C + 1)
-    matrix[:-1, :-1] -= response.transpose(0, 2, 1, 3).reshape(n * C, n * C)
-    matrix[:-1, -1] = -final.ravel()
-    matrix[-1, :-1] = (weights[:, None] * final[:, swapped]).ravel()
-    matrix[-1, -1] = alone
-    sign, logarithm = np.linalg.slogdet(matrix)
-    if sign <= 0:
-        return np.nan
-    squares = weights**2 * (jump * jump[:, swapped][:, :, swapped]).sum((1, 2))
-    return float(logarithm - np.linalg.slogdet(single)[1].sum() - squares.sum() / 2)
+    logarithm, error = without_step(logarithms)
+    return NextOrder(-(np.log(strength / deviation) + logarithm / 2) / deviation, abs(error / 2 / deviation))

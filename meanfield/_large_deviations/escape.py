@@ -13,7 +13,7 @@ from meanfield._fixed_points.fixed_points import fixed_points
 from meanfield._fixed_points.spectrum import spectrum
 from meanfield._large_deviations.boundary_value_path import polished
 from meanfield._large_deviations.exits import Exit, NoExit, exit_of
-from meanfield._large_deviations.linearised import ends_of
+from meanfield._large_deviations.linearised import Ends, ends_of
 from meanfield._large_deviations.path import Path
 from meanfield._large_deviations.population_messages import population_path
 from meanfield._large_deviations.prefactor import Prefactor, prefactor
@@ -25,7 +25,7 @@ from meanfield._population.reaction_model import ReactionModel
 Game = xr.Dataset | Population | ReactionModel
 
 MOST_DIRECTIONS = 63  # in which compositions of a reaction model may differ
-MOST_POLISHED = 20  # for collocation and the prefactor
+MOST_POLISHED = 20  # for collocation, and for the prefactor of reaction models
 
 
 class Landscape(NamedTuple):
@@ -49,7 +49,7 @@ class Landscape(NamedTuple):
 
 
 class Escape(NamedTuple):
-    """A path out of an attractor, and the prefactor of the lifetime unless there are too many states."""
+    """A path out of an attractor, and the prefactor of the lifetime if it was wanted and found."""
 
     way: Exit
     path: Path
@@ -77,16 +77,23 @@ def escape(ground: Landscape, number: int, *, with_prefactor: bool) -> Escape | 
     directions = int(way.face.sum()) - np.unique(way.model.classes[way.face]).size
     ends = ends_of(way) if directions <= MOST_DIRECTIONS else None
     if not isinstance(ground.game, ReactionModel):
-        path = population_path(way, as_population(ground.game))
-    elif ends is not None:
-        path = reaction_path(way, ends)
-    else:
-        path = f"agents of a reaction model have more than {MOST_DIRECTIONS + 1} states here"
+        return _of_population(way, as_population(ground.game), ends, directions, with_prefactor=with_prefactor)
+    if ends is None:
+        return NoExit(f"agents of a reaction model have more than {MOST_DIRECTIONS + 1} states here")
+    path = reaction_path(way, ends)
     if isinstance(path, str):
         return NoExit(path)
-    small = ends is not None and directions <= MOST_POLISHED
-    if not small or not (with_prefactor or isinstance(ground.game, ReactionModel)):
-        return Escape(way, path, None)
-    exact = polished(path, ends, way.decay)
+    exact = polished(path, ends, way.decay) if directions <= MOST_POLISHED else None
     wanted = exact is not None and with_prefactor
     return Escape(way, exact or path, prefactor(exact, ends, way.model.fastest) if wanted else None)
+
+
+def _of_population(
+    way: Exit, population: Population, ends: Ends | None, directions: int, *, with_prefactor: bool
+) -> Escape | NoExit:
+    found = population_path(way, population, with_prefactor=with_prefactor)
+    if isinstance(found, str):
+        return NoExit(found)
+    path, width = found
+    exact = polished(path, ends, way.decay) if ends is not None and directions <= MOST_POLISHED else None
+    return Escape(way, exact or path, width)

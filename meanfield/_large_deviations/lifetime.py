@@ -9,7 +9,7 @@ import xarray as xr
 
 from meanfield._finite_size.group_size_law import DEFAULT_SIZES
 from meanfield._finite_size.moments import validate_sizes
-from meanfield._large_deviations.escape import MOST_POLISHED, Escape, Game, escape, landscape
+from meanfield._large_deviations.escape import Escape, Game, escape, landscape
 from meanfield._large_deviations.exits import NoExit
 from meanfield._population.drift import TIME_PER_ROUND
 from meanfield._population.provenance import stamp
@@ -29,7 +29,7 @@ def lifetime(
 
     It grows as prefactor · exp(N · barrier). The barrier is the least action of a fluctuation that takes the population
     from the attractor to the saddle (see `escape_path`). The prefactor counts how wide the ways are: it follows from
-    the second derivatives of the action along the path. Both hold for pairs of distinct agents that meet at random; the
+    the fluctuations about the path. Both hold for pairs of distinct agents that meet at random; the
     error of a lifetime is of relative order 1/N, so it means little below N · barrier of about 2.
 
     Parameters
@@ -55,8 +55,8 @@ def lifetime(
 
     An attractor has no barrier if it is the only one, if the rate equation leads to it from several saddles, if a fixed
     point is marginal, if some state is empty at the saddle (extinction), if no path is found, or if agents of a
-    reaction model have more than 64 states there. The prefactor is computed for up to 21 states that agents keep to, as
-    for two words and memories of two interactions; for longer memories there is only the barrier.
+    reaction model have more than 64 states there. The prefactor is found for memories of any length; that of a reaction
+    model for up to 21 states that agents keep to.
 
     Raises
     ------
@@ -133,5 +133,4 @@ def _reason(found: Escape | NoExit) -> str:
         return found.reason
     if found.prefactor is not None:
         return ""
-    few = found.path.x.shape[1] <= MOST_POLISHED + 1
-    return "no exact path was found" if few else f"the prefactor is computed for at most {MOST_POLISHED + 1} states"
+    return "the prefactor was not found: it needs an exact path, and of a reaction model at most 21 states"

@@ -109,7 +109,15 @@ class Ending(NamedTuple):
         return strength * self.distance(x) - strength**2 * self.spread / (4 * self.growth)
 
 
-def message_path(way: Exit, make: Make, ending: Ending, first: Any) -> Path | str:
+class Solved(NamedTuple):
+    """A path, and the problem and the messages that it comes from."""
+
+    path: Path
+    problem: Any
+    found: Found
+
+
+def message_path(way: Exit, make: Make, ending: Ending, first: Any) -> Solved | str:
     """The path, or the reason if none is found.
 
     `make` is the problem with a given start in all states of the model, end time, number of steps and strength, None
@@ -138,17 +146,17 @@ def message_path(way: Exit, make: Make, ending: Ending, first: Any) -> Path | st
         parts, change = 1, np.inf
         while change > SETTLED and parts < FINEST:
             parts, before = 2 * parts, problem.action(found)[-1]
-            problem = make(way.attractor, problem.times[-1], 2 * len(problem.times) - 2, strength)
-            found = message_newton(problem.evaluate, _refined(found.logarithms, len(problem.times)), FINE, LAST_SEARCH)
-            if found is None:
+            finer = refined(problem, found, make, way.attractor)
+            if finer is None:
                 return "no path to the saddle was found"
+            problem, found = finer
             change = abs(problem.action(found)[-1] / before - 1)
     action, h, (x, p) = problem.action(found), problem.hamiltonian(found), problem.course(found)
     last = found.u[-1] * found.v[-1]
     off = abs((ending.strength(last) - strength) * ending.spread / (2 * ending.growth) * strength)
     error = change * action[-1] / ORDER + abs(h[0]) / (2 * way.decay) + off
     barrier = action[-1] + ending.rest(last, strength)
-    return Path(problem.times, x, p, action, h, float(barrier), float(error))
+    return Solved(Path(problem.times, x, p, action, h, float(barrier), float(error)), problem, found)
 
 
 def _longer(found: Found, problem: Problem, way: Exit, extra: int) -> np.ndarray:
@@ -168,8 +176,13 @@ def image_of(messages: np.ndarray, strength: float, before: Logarithms) -> np.nd
     return np.append(np.log(messages), before[-1] + strength * np.exp(-before[-1]) - 1)
 
 
-def _refined(logarithms: Logarithms, n_nodes: int) -> np.ndarray:
-    return np.append(halves(at_nodes(logarithms, (n_nodes + 1) // 2)), logarithms[-1])
+def refined(problem: Problem, found: Found, make: Make, start: Any) -> tuple[Problem, Found] | None:
+    """The same path from an attractor with half the step."""
+    n_nodes = len(problem.times)
+    finer = make(start, problem.times[-1], 2 * n_nodes - 2, float(np.exp(found.logarithms[-1])))
+    guess = np.append(halves(at_nodes(found.logarithms, n_nodes)), found.logarithms[-1])
+    better = message_newton(finer.evaluate, guess, FINE, LAST_SEARCH)
+    return None if better is None else (finer, better)
 
 
 def _followed(way: Exit, make: Make, n_steps: int, strength: float) -> tuple[Problem, Found] | None:

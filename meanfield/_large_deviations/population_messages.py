@@ -21,23 +21,31 @@ from scipy.special import xlogy
 
 from meanfield._finite_size import message_kernel as kernel
 from meanfield._finite_size.path_equations import PathEquations
+from meanfield._finite_size.response_kernel import correlations
 from meanfield._large_deviations.exits import Exit
 from meanfield._large_deviations.message_path import (
     Ending,
     Found,
     Logarithms,
+    Make,
     Messages,
+    Solved,
     at_nodes,
     image_of,
     message_path,
+    refined,
 )
+from meanfield._large_deviations.message_prefactor import Fluctuations, prefactor_of
 from meanfield._large_deviations.path import Path
+from meanfield._large_deviations.prefactor import Prefactor
 from meanfield._numerics.course import halves, remaining
 from meanfield._population.population import Population
 
 Kinds = Float[np.ndarray, "kinds states"]
 
 DENSE_SIZE = 100  # below, LAPACK is faster than Arnoldi
+FINE_STEP, MOST_NODES = 0.3, 900  # for the prefactor
+NEGLIGIBLE = 1e-7  # correlations
 LEAST = 1e-300
 
 
@@ -153,6 +161,28 @@ class PopulationProblem:
         x, p = found.u * found.v, np.log(found.v)
         return self._on_face(x), self._on_face(p - _mean(p, x))
 
+    def fluctuations(self, found: Found) -> Fluctuations:
+        """Of the messages of all agents."""
+        pace, n_nodes = self._pace, len(self.times)
+        W = self._equations.space.n_words
+        messages = np.exp(halves(at_nodes(found.logarithms, n_nodes))).reshape(-1, W, W)
+        covariance, alone = (
+            np.zeros((n_nodes, n_nodes, W * W, W * W)),
+            np.full(n_nodes, self._equations.committed.sum()),
+        )
+        for n, kind in enumerate(self._equations.kinds):
+            share = float(found.u[0, n] @ found.v[0, n])
+            if share == 0:
+                continue
+            u, v = found.u[:, n] / share, np.ascontiguousarray(found.v[:, n])
+            agents = kind.q, kind.memory, kind.n_kept
+            own = kernel.messages_of(u, v, *agents)
+            course = messages, pace, u, v, own.reshape(n_nodes, -1)
+            covariance += share * correlations(*course, *agents, NEGLIGIBLE)
+            alone += share * (own * own.transpose(0, 2, 1)).sum((1, 2))
+        g = self._messages(found)
+        return Fluctuations(covariance, (g * g.transpose(0, 2, 1)).sum((1, 2)) - alone)
+
     def _messages(self, found: Found) -> Float[np.ndarray, "nodes own partner"]:
         W = self._equations.space.n_words
         return np.exp(found.again[:-1]).reshape(-1, W, W)
@@ -163,7 +193,7 @@ class PopulationProblem:
         return np.hstack([course.reshape(nodes, -1), np.zeros((nodes, committed))])[:, self._way.face]
 
 
-def population_path(way: Exit, population: Population) -> Path | str:
+def population_path(way: Exit, population: Population, *, with_prefactor: bool) -> tuple[Path, Prefactor | None] | str:
     """The path, or the reason if none is found; `way` is in the states of the population's reaction model."""
     equations = PopulationEquations(population)
     saddle = equations.of_kinds(way.saddle)
@@ -173,7 +203,23 @@ def population_path(way: Exit, population: Population) -> Path | str:
     def make(start: Any, end: float, n_steps: int, strength: float | None) -> PopulationProblem:
         return PopulationProblem(equations, way, ending, start, end, n_steps, strength)
 
-    return message_path(way, make, ending, first)
+    solved = message_path(way, make, ending, first)
+    if isinstance(solved, str):
+        return solved
+    return solved.path, _prefactor(solved, make, way, ending) if with_prefactor else None
+
+
+def _prefactor(solved: Solved, make: Make, way: Exit, ending: Ending) -> Prefactor | None:
+    problem, found = solved.problem, solved.found
+    while problem.times[1] > FINE_STEP:
+        finer = refined(problem, found, make, way.attractor)
+        if finer is None:
+            return None
+        problem, found = finer
+    if len(problem.times) > MOST_NODES:
+        return None
+    fluctuations = problem.fluctuations(found)
+    return prefactor_of(fluctuations, problem.times[1], way.decay, ending.growth)
 
 
 def _mean(values: np.ndarray, x: np.ndarray) -> np.ndarray:

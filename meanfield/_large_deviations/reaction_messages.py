@@ -87,4 +87,5 @@ def reaction_path(way: Exit, ends: Ends) -> Path | str:
     def make(start: Any, end: float, n_steps: int, strength: float | None) -> ReactionProblem:
         return ReactionProblem(ends, start, end, n_steps, strength)
 
-    return message_path(way, make, ends.ending, way.downhill(0.0)[way.face])
+    found = message_path(way, make, ends.ending, way.downhill(0.0)[way.face])
+    return found if isinstance(found, str) else found.path

@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.sparse.linalg import expm_multiply
-from support._exact_chains import ExactChain
-from support._policies import majority, random_policy, relabelled
 
 import meanfield
+from _exact_chains import ExactChain
+from _policies import majority, random_policy, relabelled
 from meanfield import InputError, ReactionModel, group_size_law
 from meanfield._finite_size import message_kernel, next_order, response_kernel
+from meanfield._finite_size.fluctuations import log_determinants, without_step
 from meanfield._finite_size.messages import Ending, MessageProblem, mesh_until
 from meanfield._finite_size.path_equations import PathEquations
 from meanfield._numerics.course import halves
@@ -70,13 +71,11 @@ def log_determinant(problem, found) -> float:
     messages = np.exp(halves(found.logarithms.reshape(n, 4))).reshape(-1, 2, 2)
     g = message_kernel.messages_of(found.u, found.v, *agents).reshape(n, 4)
     covariance = response_kernel.correlations(messages, pace, found.u, found.v, g, *agents, 0.0)
-    swapped, none = np.array([0, 2, 1, 3]), np.zeros((n, 4))
-    one, two, four = (
-        next_order._log_determinant(covariance[::k, ::k], none[::k], k * pace[::2][::k], 1.0, swapped)
-        for k in (1, 2, 4)
-    )
+    signs, logarithms = zip(*log_determinants(covariance, pace[::2]), strict=True)
+    one, two, four = logarithms
+    assert min(signs) > 0
     assert abs(one) < 1e-12 or 3.5 < (two - four) / (one - two) < 4.5  # of second order in the step
-    return (16 * (4 * one - two) / 3 - (4 * two - four) / 3) / 15
+    return without_step(logarithms)[0]
 
 
 def test_without_a_push_there_is_nothing_to_correct() -> None:

@@ -54,7 +54,7 @@ def test_both_kinds_of_messages_and_collocation_find_the_same_barrier():
     policy, model = landscape(follower(ERRS), None), landscape(counting_model(ERRS), None)
     of_words, of_channels = policy.way_out(0), model.way_out(0)
     found = [
-        population_path(of_words, as_population(policy.game)),
+        population_path(of_words, as_population(policy.game), with_prefactor=False)[0],
         reaction_path(of_channels, ends_of(of_channels)),
     ]
     for path in found:
@@ -78,7 +78,8 @@ def test_path_of_a_policy_is_labelled():
 
 def barriers(game, *numbers):
     ground = landscape(game, None)
-    return np.array([population_path(ground.way_out(number), as_population(game)).barrier for number in numbers])
+    ways = [population_path(ground.way_out(number), as_population(game), with_prefactor=False) for number in numbers]
+    return np.array([way[0].barrier for way in ways])
 
 
 def test_words_exchanged_give_the_mirror_image():
