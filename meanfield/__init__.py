@@ -8,7 +8,7 @@ their eigenvalues and a stability table. Results are datasets of xarray with lab
 - Rate equation: `dense_tensor`, `drift`, `solve`, `basins`. A population round takes `TIME_PER_ROUND` = 2 units of
   time.
 - Fixed points: `fixed_points`, `spectrum`, `stability_table`, `sensitivity`.
-- Committed minorities and mixtures: `bifurcation`, `critical_mass`.
+- Committed minorities and mixtures: `bifurcation`, `critical_mass`, `flip_chance` for N agents.
 - Finite groups: `finite_size`, `group_size_law`, `lifetime`, `escape_path`, `intervention`.
 - Observables of a word share: `convention`, `success_rate`, `entropy`.
 - Other games: `ReactionModel`, which `solve`, `fixed_points` and `spectrum` also accept, `reaction_model`,
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from meanfield._fixed_points.fixed_points import fixed_points as fixed_points
     from meanfield._fixed_points.spectrum import spectrum as spectrum
     from meanfield._large_deviations.escape_path import escape_path as escape_path
+    from meanfield._large_deviations.flip_chance import flip_chance as flip_chance
     from meanfield._large_deviations.lifetime import lifetime as lifetime
     from meanfield._parameters.bifurcation import bifurcation as bifurcation
     from meanfield._parameters.critical_mass import critical_mass as critical_mass

@@ -87,7 +87,8 @@ def critical_mass(
 
     See Also
     --------
-    validation.naming_game.committed_minority : the same for N agents, by simulation
+    flip_chance : the same for N agents and a number of rounds
+    validation.naming_game.committed_minority : by simulation
     bifurcation : all equilibria along the way
     theory.minimal_naming_game.critical_fraction : closed forms of the minimal naming game
 

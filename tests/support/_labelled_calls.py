@@ -184,6 +184,9 @@ CALLS: dict[str, Callable[[Given], Any]] = {
     "meanfield.explore": lambda g: page_entries(g.stack, g.policy),
     "meanfield.finite_size": lambda g: meanfield.finite_size(g.policy, n_agents=24, times=np.arange(3.0)),
     "meanfield.fixed_points": lambda g: [meanfield.fixed_points(g.policy), meanfield.fixed_points(g.population)],
+    "meanfield.flip_chance": lambda g: meanfield.flip_chance(
+        g.conformist, n_agents=12, committed_word="b", numbers=[1, 3]
+    ),
     "meanfield.group_size_law": lambda g: meanfield.group_size_law(g.policy),
     "meanfield.intervention": lambda g: meanfield.intervention(g.conformist),
     "meanfield.lifetime": lambda g: [
@@ -280,6 +283,7 @@ TWO_WORDS_ONLY = {
     "meanfield.critical_mass",
     "meanfield.escape_path",
     "meanfield.explore",
+    "meanfield.flip_chance",
     "meanfield.group_size_law",
     "meanfield.intervention",
     "meanfield.sensitivity",

@@ -94,6 +94,7 @@ def committed_minority(
 
     See Also
     --------
+    meanfield.flip_chance : the same without a simulation
     meanfield.critical_mass : the limit of many agents
     consensus_stability : without committed agents
 
