@@ -10,6 +10,7 @@ import meanfield
 import theory
 from _exact_chains import ExactChain
 from _metastable import counting_model, follower, most
+from _policies import random_policy
 from meanfield import InputError, Population, lifetime
 from meanfield._large_deviations.escape import escape, landscape
 from meanfield._large_deviations.linearised import ends_of
@@ -104,6 +105,40 @@ def test_lifetimes_of_longer_memories_are_those_of_simulated_populations():
         lead = runs["word_share"].sel(word="A").isel(round=times, n_agents=0).mean("run").values - 0.5
         ratios.append(-rounds * np.polyfit(times, np.log(lead), 1)[0] / 2)
     assert abs(ratios[-1] - 1) < 0.06 < ratios[0] - 1 < 0.2
+
+
+HEAR_A, HEAR_B = np.array([[1.0, 0], [1, 0]]), np.array([[0.0, 1], [0, 1]])
+
+
+@pytest.mark.parametrize(
+    ("fitness", "alone", "barrier", "reason"),
+    [
+        ((1.0, 0.9), 0.0, [np.inf], "agents at this attractor never change"),
+        ((1.0, 1.0), 0.0, [], ""),
+        ((1.0, 1.0), 0.01, [np.nan], "this is the only attractor; extinctions are not covered"),
+        ((1.0, 0.9), 0.01, [np.nan], "this is the only attractor; extinctions are not covered"),
+    ],
+    ids=["Moran process", "voters", "voters who err", "Moran process with mutations"],
+)
+def test_two_states_have_no_lifetime(fitness, alone, barrier, reason):
+    """An agent copies another. Drift of two states is quadratic, so that it cannot change its sign three times."""
+    errors = alone * (1 - np.eye(2))
+    game = meanfield.ReactionModel(["A", "B"], np.diag(fitness), np.ones((2, 2)), None, [HEAR_A, HEAR_B], errors)
+    found = lifetime(game, n_agents=10)
+    np.testing.assert_array_equal(found["barrier"], barrier)
+    assert all(reason in one for one in found["reason"].values)
+
+
+@pytest.mark.parametrize("committed", [{}, {"a": 0.1}, {"a": 0.05, "b": 0.2}], ids=len)
+def test_memories_of_one_interaction_hold_one_convention(committed):
+    """Sharp policies, which would hold two if they could, as followers with H = 2 do."""
+    for seed in range(40):
+        policy = random_policy(seed, concentration=0.1)
+        points = meanfield.fixed_points(meanfield.Population(policy, committed=committed))
+        assert points.sizes["fixed_point"] <= 2
+        assert (points["stability"] == "stable").sum() <= 1
+    stable = meanfield.fixed_points(follower(0.05))["stability"] == "stable"
+    assert stable.sum() == 2
 
 
 @pytest.mark.parametrize(
