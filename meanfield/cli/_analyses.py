@@ -93,6 +93,13 @@ ANALYSES = (
         "published.nc --model gpt-4o --pair woman/man --word woman",
     ),
     Analysis(
+        "flip-chance",
+        "meanfield._large_deviations.flip_chance",
+        "flip_chance",
+        ("n_agents", "n_committed"),
+        "policies.nc -n 24 --committed-word her --numbers 0:12:1 --out flips.csv",
+    ),
+    Analysis(
         "group-size",
         "meanfield._finite_size.group_size_law",
         "group_size_law",

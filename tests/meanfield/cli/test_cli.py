@@ -64,6 +64,10 @@ CALLS = {
     "basins": ("--family dirichlet --starts 3 --seed 4", {"family": "dirichlet", "starts": 3, "seed": 4}),
     "bifurcation": ("--word b --spacing 0.1", {"word": "b", "spacing": 0.1}),
     "critical-mass": ("--word b --old a", {"word": "b", "old": "a"}),
+    "flip-chance": (
+        "-n 24,100 --committed-word b --numbers 2:6:2",
+        {"n_agents": [24, 100], "committed_word": "b", "numbers": [2, 4, 6]},
+    ),
     "group-size": ("-n 24,100 --level 0.9", {"n_agents": [24, 100], "level": 0.9}),
     "finite-size": ("-n 24 --times 0:2:0.5", {"n_agents": [24], "times": np.arange(0, 2.1, 0.5)}),
     "sensitivity": ("--of word_share --fixed-point 0", {"of": "word_share", "fixed_point": 0}),

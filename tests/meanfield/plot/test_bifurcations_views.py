@@ -125,3 +125,16 @@ def test_a_missing_prediction_has_its_reason():
     axes = meanfield.plot(minority(np.nan, "critical masses are found for two words"))
     assert "no mean-field prediction:\ncritical masses are found for two words" in legend(axes)
     assert not [line for line in axes.lines if line.get_linestyle() == "--"]
+
+
+def test_chances_of_a_flip_are_drawn_into_simulated_flips():
+    numbers = np.array([1, 2, 6])
+    flipped = (("n_agents", "n_committed"), np.array([[0.1, 0.4, 0.9], [0.0, 0.2, 0.7]]))
+    attrs = {"kind": "flip_chance", "committed_word": "b", "reason": "another mode relaxes as slowly"}
+    result = xr.Dataset({"flipped": flipped}, {"n_agents": [20, 40], "n_committed": numbers}, attrs)
+    axes = meanfield.plot(result, meanfield.plot(minority(), view="number"), view="number")
+    assert "chance to flip, N = 40" in legend(axes)
+    by_fraction = meanfield.plot(result, view="fraction").lines
+    for line, size, chances in zip(by_fraction, [20, 40], flipped[1], strict=True):
+        np.testing.assert_allclose(line.get_xydata(), np.stack([numbers / size, chances], -1))
+    assert "another mode" in legend(meanfield.plot(result.where(False)))[-1]
