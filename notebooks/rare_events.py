@@ -83,13 +83,29 @@ meanfield.plot(path, axes[1])
 print(f"barrier {path.attrs['barrier']:.5f} ± {path.attrs['barrier_error']:.0e}")
 
 # %% [markdown]
+# ## A minority and a deadline
+#
+# How many committed agents flip N within 30 rounds? Beyond the critical mass (`mean_field`) an infinite population
+# leaves the old word, but slowly at first. The deadline asks for more.
+
+# %%
+pair = policies.sel(pair="woman/man")
+groups = meanfield.flip_chance(pair, n_agents=[24, 48, 96], committed_word="man", numbers=range(1, 20))
+played = validation.naming_game.committed_minority(
+    pair, n_agents=24, committed_word="man", numbers=range(2, 9), runs=2000, seed=1
+)
+figure, axis = plt.subplots(figsize=(7, 4), layout="constrained")
+meanfield.plot(groups, axis, view="fraction")
+meanfield.plot(played, axis, view="fraction")
+groups[["smallest", "mean_field"]].to_dataframe()[["smallest", "mean_field"]]
+
+# %% [markdown]
 # ## The smallest change that flips it
 #
 # Which change of the policy makes 'man' the strong word, and differs least from what GPT-4o says? The change that is
 # found stands at the boundary; the memories that change most come first.
 
 # %%
-pair = policies.sel(pair="woman/man")
 changed = meanfield.intervention(pair, kappa=0.05)
 before, after = (changed[name].item() for name in ("kappa_before", "kappa_after"))
 print(f"{changed['total_cost'].item():.2g} nats an answer, κ from {before:.4f} to {after:.4f}")

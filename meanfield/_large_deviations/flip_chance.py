@@ -68,7 +68,7 @@ def flip_chance(
     committed_word
         The word of the committed agents.
     numbers
-        Different numbers n of committed agents, 0 to N - 1, whose chances are wanted.
+        Different numbers n of committed agents, 1 to N - 1, whose chances are wanted; `lifetime` is for none.
     rounds
         Rounds that the minority has, ≥ 3.
     success_rate
@@ -82,7 +82,7 @@ def flip_chance(
 
     - `flipped` (n_agents, n_committed), the chance of a flip, NaN for n ≥ N;
     - `mean_round` (n_agents, n_committed), the mean round of the flip if it is waited for, infinite beyond 1e308;
-    - `smallest`, the smallest number of committed agents with at least this chance, NaN if there is none;
+    - `smallest`, the smallest number n ≥ 1 of committed agents with at least this chance, NaN if there is none;
     - `mean_field` = N · `critical_mass`, beyond which an infinite population leaves the old state in whatever time; NaN
       if there is none.
 
@@ -128,7 +128,7 @@ def flip_chance(
         raise InputError(f"policy has {len(words)} words: expected 2 to follow the share of one")
     sizes = validate_sizes(n_agents)
     whole_number("the largest of n_agents", int(sizes.max()), 2, MOST_AGENTS)
-    tried = sorted(whole_number("numbers", number, 0, int(sizes.max()) - 1) for number in numbers)
+    tried = sorted(whole_number("numbers", number, 1, int(sizes.max()) - 1) for number in numbers)
     if len(set(tried)) < len(tried):
         raise InputError(f"numbers = {tried}: expected different numbers of committed agents")
     whole_number("rounds", rounds, WINDOW)
@@ -227,17 +227,16 @@ class _Group:
 
     def flipped(self, number: int) -> float:
         """The chance of a flip; the rule looks back, on average by half its window."""
-        life = self._lifetime(number)
-        return 0.0 if life is None else float(life.over(np.array([TIME_PER_ROUND * (self._rounds - WINDOW / 2)]))[0])
+        times = np.array([TIME_PER_ROUND * (self._rounds - WINDOW / 2)])
+        return float(self._lifetime(number).over(times)[0])
 
     def mean_round(self, number: int) -> float:
         """The mean round of the flip."""
-        life = self._lifetime(number)
-        return np.inf if life is None else life.mean() / TIME_PER_ROUND + WINDOW / 2
+        return self._lifetime(number).mean() / TIME_PER_ROUND + WINDOW / 2
 
     def smallest(self, chance: float) -> float:
         """The smallest number with this chance, by bisection."""
-        low, high = -1, self._size - 1
+        low, high = 0, self._size - 1
         if self.flipped(high) < chance:
             return np.nan
         while high - low > 1:
@@ -245,11 +244,9 @@ class _Group:
             low, high = (low, middle) if self.flipped(middle) >= chance else (middle, high)
         return float(high)
 
-    def _lifetime(self, number: int) -> Lifetime | None:
-        """Of the old state; None if nobody, or less than one in a million agents, says another word."""
+    def _lifetime(self, number: int) -> Lifetime:
+        """Of the old state."""
         Q, said, (mobility, itself, others, noise), _ = self._line
-        if number == 0 and said[0] <= Q[0]:
-            return None
         size, free = self._size, self._size - number
         heard = (number + free * said) / (size - 1)
         drift = mobility * (heard - Q) - itself / (size - 1) + others / free
