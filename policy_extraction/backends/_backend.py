@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -83,4 +84,25 @@ class Backend(Protocol):
 
     def tokens(self, words: Sequence[str]) -> list[str]:
         """The tokens of each word as an answer, for the coordinate `word_tokens`; '' if they are unknown."""
+        ...
+
+
+@runtime_checkable
+class Submitting(Protocol):
+    """A back end that can leave prompts with a server for hours, and knows them again in another process."""
+
+    def score_later(
+        self,
+        prompts: Sequence[Prompt],
+        words: Sequence[str],
+        *,
+        journal: Path | None,
+        tell: Callable[[str], None],
+        wait: bool = True,
+    ) -> Iterator[Scores]:
+        """As `Backend.score`. What was submitted is noted in the file `journal`, and not submitted again.
+
+        `tell` is told how far the server is. Without `wait` prompts are only submitted, if that can be done, and few
+        or none are answered.
+        """
         ...

@@ -14,7 +14,7 @@ import numpy as np
 from tqdm.auto import tqdm
 
 from meanfield import ModelError, StorageError
-from policy_extraction.backends._backend import Backend
+from policy_extraction.backends._backend import Backend, Scores, Submitting
 from policy_extraction.measuring._sampling import check_log_probabilities
 from policy_extraction.prompts._template import Prompt
 
@@ -106,7 +106,7 @@ class Answers:
         log_p, censored = np.full((len(asked), len(words)), np.nan), np.zeros((len(asked), len(words)), dtype=bool)
         try:
             with self._collecting(asked, log_p, censored) as keep:
-                for scores in backend.score(prompts, words):
+                for scores in self._scores(backend, words, prompts, bar):
                     if np.isnan(scores.log_probability).any():
                         raise ModelError(
                             f"model = {backend.name}: it returned log-probabilities that are no numbers (NaN)"
@@ -131,6 +131,28 @@ class Answers:
         held = ~np.isnan(kept).any(axis=1)
         log_p[held], censored[held] = kept[held], bounds[held]
         return log_p, censored
+
+    def submit(self, backend: Backend, words: Sequence[str], asked: Sequence[Asked], prompts: Sequence[Prompt]) -> None:
+        """Leave all unknown answers with a back end that can be asked later, without waiting for them."""
+        missing = np.flatnonzero(np.isnan(self.get(asked, len(words))[0]).any(axis=1))
+        if not isinstance(backend, Submitting) or self._path is None or not len(missing):
+            return
+        left = [asked[number] for number in missing]
+        for scores in backend.score_later(
+            [prompts[number] for number in missing], words, journal=self._journal, tell=lambda said: None, wait=False
+        ):
+            check_log_probabilities(scores.log_probability)
+            self.put([left[number] for number in scores.numbers], scores.log_probability, scores.censored)
+
+    @property
+    def _journal(self) -> Path | None:
+        """Where a back end notes what it has submitted; it is removed with the answers."""
+        return None if self._path is None else self._path.with_suffix(".batches.sqlite")
+
+    def _scores(self, backend: Backend, words: Sequence[str], prompts: Sequence[Prompt], bar: tqdm) -> Iterator[Scores]:
+        if isinstance(backend, Submitting):
+            return backend.score_later(prompts, words, journal=self._journal, tell=bar.set_postfix_str)
+        return backend.score(prompts, words)
 
     @contextmanager
     def _collecting(

@@ -12,16 +12,17 @@ from tqdm.auto import tqdm
 
 from meanfield import MemorySpace
 from policy_extraction._toolbox.texts import check_kept
-from policy_extraction.backends._backend import Backend
+from policy_extraction.backends._backend import Backend, Submitting
 from policy_extraction.backends._open import open_backend
 from policy_extraction.backends.local._source import SMOLLM2
+from policy_extraction.measuring._answers import Asked
 from policy_extraction.measuring._cache import RecordCache
 from policy_extraction.measuring._record import make_record, policy_from_record, stack
 from policy_extraction.measuring._sampling import Sampling
 from policy_extraction.prompts._games import Words, check_games, check_tabulable, check_text, games_of
 from policy_extraction.prompts._orders import Order, orders
 from policy_extraction.prompts._questions import all_memories, prompts, trial_prompts
-from policy_extraction.prompts._template import NAMING_GAME, Payoffs, Template, prompt_options
+from policy_extraction.prompts._template import NAMING_GAME, Payoffs, Prompt, Template, prompt_options
 
 
 def extract(
@@ -143,6 +144,9 @@ def extract(
             check_text(plan.words, memory_length, trial)
             backend.check(trial, plan.words)
             check_kept({"model": backend.name, "identity": backend.identity, **backend.provenance})
+        # A service that answers within a day has all pairs before the first wait.
+        for plan in missing if len(missing) > 1 and isinstance(backend, Submitting) else []:
+            kept.answers(plan.key(backend)).submit(backend, plan.words, *plan.questions())
         total = sum(plan.n_prompts for plan in missing)
         with tqdm(total=total, desc=backend.name, unit="prompt", disable=not progress) as bar:
             for plan in missing:
@@ -165,6 +169,12 @@ class _Plan:
     def n_prompts(self) -> int:
         return MemorySpace(len(self.words), self.memory_length).n_states * len(self.presented)
 
+    def questions(self) -> tuple[list[Asked], list[Prompt]]:
+        """Every memory in every order, and its prompt."""
+        memories = all_memories(len(self.words), self.memory_length)
+        wanted = [(tuple(memory), place) for place in range(len(self.presented)) for memory in memories]
+        return wanted, prompts(self.words, self.presented, memories, self.template, self.payoffs)
+
     def key(self, backend: Backend) -> dict[str, object]:
         """Everything that determines the record."""
         return {"format": 4, "identity": backend.identity, **asdict(self), "memory_length": int(self.memory_length)}
@@ -172,12 +182,8 @@ class _Plan:
 
 def _measure(backend: Backend, plan: _Plan, kept: RecordCache, bar: tqdm) -> xr.Dataset:
     """Measure the unknown answers, and keep the record."""
-    memories = all_memories(len(plan.words), plan.memory_length)
-    wanted = [(tuple(memory), place) for place in range(len(plan.presented)) for memory in memories]
-    asked = prompts(plan.words, plan.presented, memories, plan.template, plan.payoffs)
-    answers = kept.answers(plan.key(backend))
-    log_p, censored = answers.complete(backend, plan.words, wanted, asked, bar)
-    shape = (len(plan.presented), len(memories), len(plan.words))
+    log_p, censored = kept.answers(plan.key(backend)).complete(backend, plan.words, *plan.questions(), bar)
+    shape = (len(plan.presented), -1, len(plan.words))
     record = make_record(
         log_p.reshape(shape),
         plan.words,

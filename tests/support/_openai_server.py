@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from _batch_server import BatchService, NoReplyError, batch_reply
 from _token_server import about, spoiled, token_reply
 
 PREFIX = "{'value': '"
@@ -90,6 +91,7 @@ class Behaviour:
     unknown: Sequence[str] = ()  # fields that are ignored
     refused: Sequence[str] = ()  # fields that are refused
     cached: float = 0.0  # change of the first token's log-probability after a prompt that was read before
+    batches: BatchService | None = None  # also the paths of batches
     requests: list[dict[str, Any]] = field(default_factory=list)
     paths: list[str] = field(default_factory=list)
     times: list[float] = field(default_factory=list)
@@ -130,12 +132,17 @@ class _Handler(BaseHTTPRequestHandler):
         pass
 
     def do_GET(self) -> None:
+        if self._batch(b""):
+            return
         reply = about(self.server_behaviour, self.path)
         self._send(404 if reply is None else 200, json.dumps(reply), {})
 
     def do_POST(self) -> None:
         seen = self.server_behaviour
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        sent = self.rfile.read(int(self.headers["Content-Length"]))
+        if self._batch(sent):
+            return
+        body = json.loads(sent)
         with seen.lock:
             seen.requests.append(body)
             seen.paths.append(self.path)
@@ -155,6 +162,24 @@ class _Handler(BaseHTTPRequestHandler):
         finally:
             with seen.lock:
                 seen.in_flight -= 1
+
+    def _batch(self, sent: bytes) -> bool:
+        """Reply if this is a path of batches."""
+        seen = self.server_behaviour
+        if seen.batches is None or not self.path.startswith(("/v1/files", "/v1/batches")):
+            return False
+        try:
+            with seen.lock:
+                kind, paid = self.headers.get("Content-Type", ""), seen.batches.paid
+                status, reply = batch_reply(
+                    seen.batches, self.path, sent, kind, lambda body: _reply(seen, body, len(paid), "/chat/completions")
+                )
+            self._send(status, reply if isinstance(reply, str) else json.dumps(reply), {})
+        except NoReplyError:
+            time.sleep(30)
+        except (BrokenPipeError, ConnectionResetError):
+            pass  # the client has gone
+        return True
 
     def _answer(self, seen: Behaviour, body: dict[str, Any], failure: str, number: int) -> None:
         if failure == "slow":

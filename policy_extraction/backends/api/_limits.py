@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
+from functools import reduce
+from itertools import accumulate, takewhile
 
 from meanfield import InputError, ModelError
 from meanfield.toolbox import is_number, shown
@@ -99,6 +101,11 @@ class Usage:
     tokens_out: int
 
 
+def plus(a: Usage, b: Usage) -> Usage:
+    """Both together."""
+    return Usage(a.tokens_in + b.tokens_in, a.tokens_out + b.tokens_out)
+
+
 class Meter:
     """Counts usage, and says when the next request may go. Threads may share it."""
 
@@ -124,32 +131,47 @@ class Meter:
             if not self._affordable(most):
                 if self._in_flight:
                     return None
-                raise CostLimitError(
-                    f"max_cost = {self.limits.max_cost:g}: {self.cost:.6g} is spent on {self.requests} requests, and "
-                    f"the next one can cost {self.limits.cost(most.tokens_in, most.tokens_out):.2g}"
-                )
+                raise self._spent(most)
             self._in_flight.append(most)
             self.requests += 1
             return self._wait(most.tokens_in + most.tokens_out)
 
-    def settle(self, most: Usage, used: Usage | None) -> None:
-        """End a booked request; one of unknown usage counts with the most."""
+    def affordable(self, each: Sequence[Usage]) -> int:
+        """How many of these requests can be sent together; raises as `book` if none can ever be."""
+        with self._lock:
+            n = sum(1 for _ in takewhile(self._affordable, accumulate(each, plus)))
+            if each and not n and not self._in_flight:
+                raise self._spent(each[0])
+            return n
+
+    def hold(self, most: Usage, n_requests: int) -> None:
+        """Count the requests of a batch, to which the rates a minute do not apply, as in flight."""
+        with self._lock:
+            self._in_flight.append(most)
+            self.requests += n_requests
+
+    def settle(self, most: Usage, used: Usage | None, *, rated: bool = True) -> None:
+        """End a booked request; one of unknown usage counts with the most. `rated` is False for what was held."""
         used = used or most
         with self._lock:
             self._in_flight.remove(most)
             self.tokens_in += used.tokens_in
             self.tokens_out += used.tokens_out
-            if self.limits.tokens_per_minute:
+            if self.limits.tokens_per_minute and rated:
                 spare = most.tokens_in + most.tokens_out - used.tokens_in - used.tokens_out
                 self._next_tokens -= spare * MINUTE / self.limits.tokens_per_minute
 
     def _affordable(self, most: Usage) -> bool:
         if self.limits.max_cost is None:
             return True
-        booked = [*self._in_flight, most]
-        tokens_in = self.tokens_in + sum(usage.tokens_in for usage in booked)
-        tokens_out = self.tokens_out + sum(usage.tokens_out for usage in booked)
-        return self.limits.cost(tokens_in, tokens_out) <= self.limits.max_cost
+        total = reduce(plus, self._in_flight, plus(most, Usage(self.tokens_in, self.tokens_out)))
+        return self.limits.cost(total.tokens_in, total.tokens_out) <= self.limits.max_cost
+
+    def _spent(self, most: Usage) -> CostLimitError:
+        return CostLimitError(
+            f"max_cost = {self.limits.max_cost:g}: {self.cost:.6g} is spent on {self.requests} requests, and "
+            f"the next one can cost {self.limits.cost(most.tokens_in, most.tokens_out):.2g}"
+        )
 
     def _wait(self, tokens: int) -> float:
         now, limits = self._clock(), self.limits

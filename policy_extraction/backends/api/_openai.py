@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,13 +22,15 @@ from policy_extraction.backends.api._arguments import (
     checked_fields,
     find_key,
 )
+from policy_extraction.backends.api._batches import Batches
 from policy_extraction.backends.api._chosen import ChosenTokens
+from policy_extraction.backends.api._journal import Journal
 from policy_extraction.backends.api._limits import Limits, Meter
 from policy_extraction.backends.api._pool import each
 from policy_extraction.backends.api._reply import text_after, text_of, top_tokens_after
-from policy_extraction.backends.api._request import CONTINUES, Prefill, chat_request, request_for, user_message
+from policy_extraction.backends.api._request import CONTINUES, Prefill, Request, chat_request, request_for, user_message
 from policy_extraction.backends.api._retries import Server
-from policy_extraction.backends.api._words import TopTokens, begins_anew, measure, openings_after
+from policy_extraction.backends.api._words import Ask, TopTokens, begins_anew, measure, openings_after
 from policy_extraction.prompts._template import Prompt, longest
 
 MOST_LISTED = 1_000_000  # tokens; no vocabulary has more
@@ -90,6 +93,14 @@ class OpenAIBackend:
     tokenizer
         The model's tokenizer for `exact`: an object of transformers, or a name or path as in `extract`. None to let the
         server tokenise, with one more request for each prompt; old releases of SGLang do so for `prefill` 'text' only.
+    batches
+        Leave the prompts of `score` with the service in batches, which OpenAI answers within a day at half the price
+        (`/files` and `/batches`). They have the answers of the same back end without it, under the same keys. What is
+        submitted is noted beside the kept answers, and a later call with the same cache fetches it. The longest prompt
+        is asked at once and at the full price, to see that the model can be measured. A request that a batch leaves
+        without a usable answer goes into another one, up to `max_retries` times. Limits a minute do not apply.
+    poll
+        Seconds between two looks at a batch.
 
     Attributes
     ----------
@@ -130,6 +141,8 @@ class OpenAIBackend:
         extra_body: Mapping[str, Any] | None = None,
         exact: bool = False,
         tokenizer: Any = None,
+        batches: bool = False,
+        poll: float = 60.0,
     ) -> None:
         check_model(model, prefill)
         top_logprobs = whole_number("top_logprobs", top_logprobs, 1, MOST_LISTED)
@@ -137,6 +150,9 @@ class OpenAIBackend:
         max_retries = whole_number("max_retries", max_retries, 0, LARGEST_SEED)
         check_seconds("timeout", timeout, zero=False)
         check_seconds("backoff", backoff, zero=True)
+        check_seconds("poll", poll, zero=False)
+        if batches and exact:
+            raise InputError("batches = True: expected exact = False, as such servers have no batches")
         extra = checked_fields(extra_body)
         address = checked_address(base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI)
         meter = Meter(limits)
@@ -144,6 +160,7 @@ class OpenAIBackend:
         self._server = Server(model, address, key, meter, max_retries, backoff, timeout, extra)
         self._prefill, self._top_logprobs, self._concurrency = prefill, top_logprobs, concurrency
         self._chosen = ChosenTokens(self._server, prefill, top_logprobs, tokenizer) if exact else None
+        self._batches, self._poll = bool(batches), float(poll)
         self._measuring: tuple[str, ...] = ()
         self.name = model
         # The number counts the rules of censoring: records made by another rule are measured again.
@@ -156,6 +173,8 @@ class OpenAIBackend:
     def check(self, prompts: Sequence[Prompt], words: Sequence[str]) -> None:
         """Ask the longest prompt, at the cost of one request, and of a few more for `exact`.
 
+        With `batches` nothing is asked, as `score` begins with this prompt unless it finds earlier batches.
+
         Raises
         ------
         InputError
@@ -164,14 +183,17 @@ class OpenAIBackend:
         """
         asked = longest(prompts)
         self._measuring = ()
-        if self._exactly(asked, words, anew=True):
+        if self._batches or self._exactly(asked, words, anew=True):
             return
 
         async def job(client: Any) -> TopTokens:
-            return await self._top_tokens(client, asked, "")
+            return await self._server.ask(client, *self._question(asked, ""))
 
         (top,) = self._each([job])
-        again = begins_anew(top, asked.answer_prefix, words)
+        self._check_continues(top, asked.answer_prefix, words)
+
+    def _check_continues(self, top: TopTokens, prefix: str, words: Sequence[str]) -> None:
+        again = begins_anew(top, prefix, words)
         if self._prefill != "none" and again > 0.5:
             raise InputError(
                 f"prefill = {self._prefill!r}: {self.name} does not continue the answer prefix but begins with it "
@@ -189,15 +211,14 @@ class OpenAIBackend:
         InputError
             If the server refuses a request.
         ServerError
-            If all attempts of a request failed. Everything measured before has been yielded.
+            If all attempts of a request failed, or a batch was cancelled. Everything measured before has been yielded.
         CostLimitError
             If the next request could exceed `max_cost`. Everything measured before has been yielded.
         """
-        follow_ups = FOLLOW_UPS if self._prefill in CONTINUES else 0
-        if self._measuring != tuple(words):
-            self._measuring = tuple(words)
-            self._server.begin_count()
-
+        if self._batches:
+            yield from self.score_later(prompts, words, journal=None, tell=lambda said: None)
+            return
+        self._begin(words)
         exactly = self._exactly(prompts[0], words) if prompts else None
 
         def job(number: int) -> Any:
@@ -206,17 +227,48 @@ class OpenAIBackend:
                 if exactly is not None:
                     log_p = await exactly.measure(client, prompt, words)
                     return Scores(np.array([number]), log_p[None], np.zeros((1, len(words)), dtype=bool))
-                # An answer in a turn of its own may open the quotation again.
-                openings = openings_after("" if self._prefill == "user" else prompt.answer_prefix)
-                log_p, censored = await measure(
-                    words, lambda begun: self._top_tokens(client, prompt, begun), follow_ups, openings
+                return await self._measured(
+                    number, prompt, words, lambda begun: self._server.ask(client, *self._question(prompt, begun))
                 )
-                return Scores(np.array([number]), log_p[None], censored[None])
 
             return measured
 
-        texts = [(prompt.system, prompt.user) for prompt in prompts]
-        yield from self._each(map(job, sorted(range(len(prompts)), key=texts.__getitem__)))
+        yield from self._each(map(job, _in_order(prompts)))
+
+    def score_later(
+        self,
+        prompts: Sequence[Prompt],
+        words: Sequence[str],
+        *,
+        journal: Path | None,
+        tell: Callable[[str], None],
+        wait: bool = True,
+    ) -> Iterator[Scores]:
+        """As in `Submitting`, with `batches`; else as `score`."""
+        if not self._batches:
+            if wait:
+                yield from self.score(prompts, words)
+            return
+        self._begin(words)
+        prefix = longest(prompts).answer_prefix if prompts else ""
+        batches = Batches(
+            self._server, self._poll, Journal(journal), tell, lambda top: self._check_continues(top, prefix, words)
+        )
+
+        def job(number: int) -> Any:
+            def measured() -> Any:
+                prompt = prompts[number]
+                return self._measured(number, prompt, words, lambda begun: batches.ask(*self._question(prompt, begun)))
+
+            return lambda client: batches.job(measured)
+
+        async def run(client: Any) -> None:
+            await batches.run(client, wait)
+
+        batches.alive = len(prompts)
+        for scores in self._each([run, *map(job, _in_order(prompts))], len(prompts) + 1):
+            if scores is not None:
+                yield scores
 
     def generate(
         self, prompts: Sequence[Prompt], *, max_tokens: int, temperature: float = 1.0, seed: int = 0
@@ -288,15 +340,30 @@ class OpenAIBackend:
                 warnings.warn(f"{self.name} is asked for {chosen.asked}", stacklevel=3)
         return chosen if chosen.usable else None
 
-    def _each(self, jobs: Any) -> Iterator[Any]:
+    def _begin(self, words: Sequence[str]) -> None:
+        """Count anew if this is another measurement."""
+        if self._measuring != tuple(words):
+            self._measuring = tuple(words)
+            self._server.begin_count()
+
+    async def _measured(self, number: int, prompt: Prompt, words: Sequence[str], ask: Ask) -> Scores:
+        """The words as answers to a prompt, by the tokens that are listed."""
+        follow_ups = FOLLOW_UPS if self._prefill in CONTINUES else 0
+        # An answer in a turn of its own may open the quotation again.
+        openings = openings_after("" if self._prefill == "user" else prompt.answer_prefix)
+        log_p, censored = await measure(words, ask, follow_ups, openings)
+        return Scores(np.array([number]), log_p[None], censored[None])
+
+    def _each(self, jobs: Any, concurrency: int | None = None) -> Iterator[Any]:
         try:
-            for result in each(self._server.client, jobs, self._concurrency):
+            for result in each(self._server.client, jobs, concurrency or self._concurrency):
                 self._account()
                 yield result
         finally:
             self._account()
 
-    async def _top_tokens(self, client: Any, prompt: Prompt, begun: str) -> TopTokens:
+    def _question(self, prompt: Prompt, begun: str) -> tuple[Request, Callable[[dict[str, Any]], TopTokens]]:
+        """A request for the tokens after the prefix and `begun`, and what reads its reply."""
         fields: dict[str, Any] = {"temperature": 1, "top_p": 1}
         if self._prefill == "text":
             fields["logprobs"] = self._top_logprobs
@@ -304,9 +371,7 @@ class OpenAIBackend:
             fields |= {"logprobs": True, "top_logprobs": self._top_logprobs}
         request = request_for(prompt, begun, self._prefill, 1, **fields)
         prefix = prompt.answer_prefix if self._prefill == "none" else ""
-        return await self._server.ask(
-            client, request, lambda reply: top_tokens_after(reply, prefix, self._top_logprobs)
-        )
+        return request, lambda reply: top_tokens_after(reply, prefix, self._top_logprobs)
 
     def _account(self) -> None:
         self.provenance |= {
@@ -316,6 +381,11 @@ class OpenAIBackend:
             **({} if self._chosen is None else {"asked": self._chosen.asked}),
             **self._server.count(),
         }
+
+
+def _in_order(prompts: Sequence[Prompt]) -> list[int]:
+    """The numbers of the prompts in the order of their texts."""
+    return sorted(range(len(prompts)), key=lambda number: (prompts[number].system, prompts[number].user))
 
 
 def _seed(seed: int, number: int) -> int:

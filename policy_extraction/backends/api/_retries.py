@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -100,23 +100,30 @@ class Server:
         CostLimitError
             If the money is spent.
         """
+        return await self.tried(lambda attempt: self._attempt(client, request, attempt, read), request.fields)
+
+    async def tried(self, act: Callable[[int], Awaitable[T]], fields: dict[str, Any] | None = None) -> T:
+        """The result of `act(attempt)`, with further attempts and errors as in `ask`; `fields` are named in errors."""
         for attempt in range(self.max_retries + 1):
             try:
-                return await self._attempt(client, request, attempt, read)
-            except Exception as error:
+                result = await act(attempt)
+                self.answered = True
+                return result
+            except Exception as raised:
+                error = _own(raised)
                 wait, last = self._wait(error, attempt), attempt == self.max_retries
                 if not (transient(error) and self._may_work(error, last)):
-                    raise refusal(error, self._said(error), self.model, self.base_url, request.fields) from None
+                    raise refusal(error, self.said(error), self.model, self.base_url, fields or {}) from None
                 if last or wait > LONGEST_WAIT:  # only a server asks for more
                     raise ServerError(
                         f"{self.base_url} failed {attempt + 1} times in a row for {self.model}; "
-                        f"the last time: {self._said(error)}"
+                        f"the last time: {self.said(error)}"
                     ) from None
                 self.retries += 1
                 await asyncio.sleep(wait)
         raise AssertionError("the last attempt returns or raises")
 
-    def _said(self, error: BaseException) -> str:
+    def said(self, error: BaseException) -> str:
         return self.secrets.hide(message_of(error))[:LONGEST_MESSAGE]
 
     def _wait(self, error: Exception, attempt: int) -> float:
@@ -142,38 +149,49 @@ class Server:
                 body = await self._send(client, request, attempt)
             reply = parsed(body)
             used = usage_of(reply)
-        except RecursionError:
-            raise UnusableReplyError("the refusal has too many levels") from None
         except TimeoutError:
             raise TimeoutError(f"no answer within {self.timeout:g} s") from None
         except Exception as error:
             if getattr(error, "status_code", None):
                 used = Usage(0, 0)  # a request that was refused is not charged
-            if isinstance(error.__cause__, (UnusableReplyError, InputError)):  # ours, wrapped by the library
-                raise error.__cause__ from None
             raise
         finally:
             self.meter.settle(request.most, used)
+        return self.accepted(reply, read)
+
+    def accepted(self, reply: dict[str, Any], read: Callable[[dict[str, Any]], T]) -> T:
+        """What `read` makes of a reply, whose model and fingerprint are noted."""
         for name, seen in (("model", self.models_seen), ("system_fingerprint", self.fingerprints)):
             if (its := name_of(reply, name)) is not None:
                 seen.add(its if len(seen) < MOST_NAMES or its in seen else "…")
-        result = read(reply)
-        self.answered = True
-        return result
+        return read(reply)
 
-    async def _send(self, client: Any, request: Request, attempt: int) -> bytes:
+    def body(self, request: Request, attempt: int = 0) -> tuple[str, dict[str, Any]]:
+        """The path, below ``/v1`` but for a native request, and the fields of a request for words or texts."""
         if request.kind == "native":
-            address = self.address.removesuffix("/v1") + request.path
-            if not request.fields:
-                return await client.get(address, cast_to=bytes)
-            return await client.post(address, cast_to=bytes, body=request.fields | self.extra_body)
+            return request.path, request.fields | (self.extra_body if request.fields else {})
         fields = {"model": self.model, **request.fields}
-        fields["extra_body"] = fields.get("extra_body", {}) | self.extra_body
+        fields |= fields.pop("extra_body", {}) | self.extra_body
         if "seed" in fields:
             fields["seed"] += attempt  # the same seed would repeat an unusable answer
         if request.kind == "text":
-            return (await client.completions.with_raw_response.create(max_tokens=request.max_tokens, **fields)).content
+            return "/completions", fields | {"max_tokens": request.max_tokens}
         # OpenAI renamed the field, and not all servers know the new name.
         limit = "max_completion_tokens" if self.base_url.startswith(OPENAI) else "max_tokens"
-        fields[limit] = request.max_tokens
-        return (await client.chat.completions.with_raw_response.create(**fields)).content
+        return "/chat/completions", fields | {limit: request.max_tokens}
+
+    async def _send(self, client: Any, request: Request, attempt: int) -> bytes:
+        path, body = self.body(request, attempt)
+        if request.kind == "native":
+            path = self.address.removesuffix("/v1") + path
+            if not body:
+                return await client.get(path, cast_to=bytes)
+        return await client.post(path, cast_to=bytes, body=body)
+
+
+def _own(error: Exception) -> Exception:
+    """Our error, if the library has wrapped one or could not read a refusal."""
+    if isinstance(error, RecursionError):
+        return UnusableReplyError("the refusal has too many levels")
+    cause = error.__cause__
+    return cause if isinstance(cause, (UnusableReplyError, InputError)) else error

@@ -32,11 +32,15 @@ def open_client(address: str, api_key: str, timeout: float, secrets: Secrets, *,
             raise UnusableReplyError("the reply is packed in another way than gzip")
         parts = response.aiter_raw()
 
+        async def lines() -> AsyncIterator[str]:
+            async for line in _lines(_unpacked(parts, packed == "gzip")):
+                yield secrets.hide(line.decode("utf-8", "surrogateescape"))
+
         async def whole(chunk_size: int | None = None) -> AsyncIterator[bytes]:
             text = (await _whole(parts, packed == "gzip")).decode("utf-8", "surrogateescape")
             yield secrets.hide(text).encode("utf-8", "surrogateescape")
 
-        response.aiter_bytes = whole  # the library reads replies and errors by it
+        response.aiter_bytes, response.aiter_lines = whole, lines  # the library reads replies and errors by them
 
     try:
         http = DefaultAsyncHttpxClient(trust_env=proxies, event_hooks={"request": [stay], "response": [bound]})
@@ -57,19 +61,48 @@ def open_client(address: str, api_key: str, timeout: float, secrets: Secrets, *,
 
 async def _whole(parts: AsyncIterator[bytes], packed: bool) -> bytes:
     """The body; UnusableReplyError if it is too large or no whole gzip."""
-    body, unpack = bytearray(), zlib.decompressobj(GZIP)
+    body = bytearray()
+    async for part in _unpacked(parts, packed):
+        body += part
+        _check_size(body)
+    return bytes(body)
+
+
+async def _lines(parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """The lines of a body of any size, the last one with or without an end; UnusableReplyError if one is too large."""
+    begun = bytearray()
     async for part in parts:
-        try:
-            body += unpack.decompress(part, MOST_BYTES + 1 - len(body)) if packed else part
-        except zlib.error:
-            raise UnusableReplyError("the reply is no whole gzip") from None
-        if len(body) > MOST_BYTES:
-            raise UnusableReplyError(f"the reply is larger than {MOST_BYTES // 2**20} MiB")
+        *whole, rest = part.split(b"\n")
+        for end in whole:
+            yield bytes(begun + end)
+            begun.clear()
+        begun += rest
+        _check_size(begun)
+    yield bytes(begun)
+
+
+def _check_size(body: bytearray) -> None:
+    if len(body) > MOST_BYTES:
+        raise UnusableReplyError(f"the reply is larger than {MOST_BYTES // 2**20} MiB")
+
+
+async def _unpacked(parts: AsyncIterator[bytes], packed: bool) -> AsyncIterator[bytes]:
+    """The parts of a body, each of at most `MOST_BYTES` and a byte; UnusableReplyError if they are no whole gzip."""
+    unpack = zlib.decompressobj(GZIP)
+    async for part in parts:
+        while part:
+            if not packed:
+                yield part
+                break
+            try:
+                yield unpack.decompress(part, MOST_BYTES + 1)
+            except zlib.error:
+                raise UnusableReplyError("the reply is no whole gzip") from None
+            part = unpack.unconsumed_tail
         if unpack.unused_data:  # zlib would collect it without bound
             raise UnusableReplyError("the reply goes on after its gzip")
     if packed and not unpack.eof:
         raise UnusableReplyError("the reply is no whole gzip")
-    return bytes(body)
 
 
 def _server(url: Any) -> tuple[str, str, int | None]:

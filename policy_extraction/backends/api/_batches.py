@@ -1,0 +1,335 @@
+"""Requests that are left with a server in batches and fetched when they are answered."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import time
+import warnings
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import Any, TypeVar
+
+from meanfield import InputError
+from policy_extraction.backends.api._batch_wire import RefusedFileError, Status, begin, fetch, look, upload
+from policy_extraction.backends.api._errors import ServerError
+from policy_extraction.backends.api._journal import Journal
+from policy_extraction.backends.api._limits import Usage, plus
+from policy_extraction.backends.api._reply import UnusableReplyError, usage_of
+from policy_extraction.backends.api._request import Request
+from policy_extraction.backends.api._retries import LONGEST_WAIT, PAUSE, Server
+
+MOST_REQUESTS = 50_000  # in a batch of OpenAI's
+MOST_BYTES = 100 * 2**20  # OpenAI takes 200 MB
+AGAIN = (408, 409, 429)  # and 5xx: the same request may succeed later
+NONE = Usage(0, 0)
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class _Failure:
+    """A request has no usable answer, but another attempt may have one."""
+
+    said: str
+
+
+@dataclass(eq=False)
+class _Waiting:
+    """A request that waits for its answer."""
+
+    key: str
+    request: Request
+    body: dict[str, Any]
+    read: Callable[[dict[str, Any]], Any]
+    answer: asyncio.Future[Any]
+    file: str = ""  # where it was uploaded last
+    lost: str = ""  # a file whose batch ended without a usable answer
+
+
+@dataclass
+class _Open:
+    """A batch whose answers are not here yet."""
+
+    batch: str
+    known_end: bool  # an earlier process has seen how it ended
+    most: Usage
+    used: Usage = NONE
+    failures: dict[str, _Failure] = field(default_factory=dict)
+
+
+class Batches:
+    """One measurement by batches: coroutines `ask`, and `run` submits and fetches while all of them wait.
+
+    A request has a key, made of its content, under which the journal knows the file that it was uploaded in last. A
+    request that is in the journal is never submitted again unless its batch ended without an answer to it.
+    """
+
+    def __init__(
+        self,
+        server: Server,
+        poll: float,
+        journal: Journal,
+        tell: Callable[[str], None],
+        check_first: Callable[[Any], None],
+    ) -> None:
+        self._server, self._poll, self._journal, self._tell = server, poll, journal, tell
+        self._check_first = check_first
+        self._waiting: dict[str, _Waiting] = {}
+        self._open: dict[str, _Open] = {}
+        self._uploaded: set[str] = set()  # by this process
+        self._asked: Counter[str] = Counter()
+        self._size, self._one_by_one = MOST_REQUESTS, False
+        self._failed = self._over = False
+        self.alive = 0  # coroutines that have not ended
+        self.submitted: list[str] = []
+
+    async def job(self, measured: Callable[[], Any]) -> Any:
+        """The result of a coroutine that asks."""
+        try:
+            return await measured()
+        except Exception:
+            self._failed = True
+            raise
+        finally:
+            self.alive -= 1
+
+    async def ask(self, request: Request, read: Callable[[dict[str, Any]], T]) -> T:
+        """What `read` makes of the answer to a request, after further attempts as in `Server.ask`."""
+        _, body = self._server.body(request)
+        content = hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()[:40]
+        key = f"{content}-{self._asked[content]}"
+        self._asked[content] += 1
+        waiting = _Waiting(key, request, body, read, asyncio.get_running_loop().create_future())
+        tries = 0
+        while True:
+            if self._over:
+                raise asyncio.CancelledError
+            self._waiting[key] = waiting
+            outcome = await waiting.answer
+            if not isinstance(outcome, _Failure):
+                return outcome
+            tries += waiting.file in self._uploaded
+            if tries > self._server.max_retries:
+                raise ServerError(
+                    f"{self._server.base_url} failed {tries} times in a row for {self._server.model}; "
+                    f"the last time: {outcome.said}"
+                )
+            self._server.retries += 1
+            waiting.answer = asyncio.get_running_loop().create_future()
+
+    async def run(self, client: Any, wait: bool) -> None:
+        """Submit what is asked and fetch the answers, until nobody asks any more, or without `wait` only submit."""
+        try:
+            while self.alive:
+                while len(self._waiting) < self.alive:
+                    await asyncio.sleep(0)
+                if self._failed or not (await self._submit(client) or wait):
+                    return
+                await (self._look(client) if self._open else asyncio.sleep(PAUSE))
+        finally:
+            self._over = True
+            for waiting in self._waiting.values():
+                waiting.answer.cancel()
+
+    async def _submit(self, client: Any) -> bool:
+        """Submit what no open batch holds; True if an answer came at once."""
+        while left := [waiting for waiting in self._waiting.values() if waiting.file not in self._open]:
+            async with self._journal.alone() as notes:
+                if self._replied(notes.replies()):
+                    return True
+                found = notes.files(waiting.key for waiting in left)
+                for waiting in left:
+                    file = found.get(waiting.key, "")
+                    waiting.file = "" if file == waiting.lost else file
+                known = dict.fromkeys(waiting.file for waiting in left if waiting.file)
+                if not known:
+                    if len(left) > 1 and notes.empty():
+                        first = max(left, key=lambda waiting: waiting.request.most.tokens_in)
+                        notes.replied(first.key, await self._try(client, first))
+                        return True
+                    part = self._portion(left)
+                    if not part:
+                        return False
+                    path, _ = self._server.body(part[0].request)
+                    file = await upload(self._server, client, path, {w.key: w.body for w in part})
+                    notes.uploaded(file, (waiting.key for waiting in part))
+                    self._uploaded.add(file)
+                    for waiting in part:
+                        waiting.file = file
+                    known = {file: None}
+            for file in known:
+                await self._begin(client, file, [waiting for waiting in left if waiting.file == file])
+        return False
+
+    async def _try(self, client: Any, waiting: _Waiting) -> str:
+        """The reply to a request that is asked at once: nothing is submitted to a server that can't measure."""
+        reply, result = await self._server.ask(client, waiting.request, lambda reply: (reply, waiting.read(reply)))
+        self._check_first(result)
+        self._settle(waiting, result)
+        return json.dumps(reply)
+
+    def _replied(self, replies: Mapping[str, str]) -> bool:
+        """Take replies to requests that were asked at once, perhaps by another process; whether one was waited for."""
+        found = [self._waiting[key] for key in replies if key in self._waiting]
+        for waiting in found:
+            self._settle(waiting, waiting.read(json.loads(replies[waiting.key])))
+        return bool(found)
+
+    def _portion(self, left: Sequence[_Waiting]) -> Sequence[_Waiting]:
+        """The first of these that may be in one batch; none while others must end first."""
+        if self._one_by_one and self._open:
+            return []
+        size, n = 0, 0
+        for waiting in left[: self._size]:
+            size += len(json.dumps(waiting.body)) + 200
+            if n and size > MOST_BYTES:
+                break
+            n += 1
+        return left[: self._server.meter.affordable([waiting.request.most for waiting in left[:n]])]
+
+    async def _begin(self, client: Any, file: str, held: Sequence[_Waiting]) -> None:
+        """Open the batch of an uploaded file."""
+        if file in self._open:
+            return
+        path, _ = self._server.body(held[0].request)
+        try:
+            async with self._journal.alone() as notes:
+                known = notes.state(file)
+                if known is None:  # another process was told that the batch is refused
+                    return
+                batch, end = known
+                if batch is None:
+                    batch = await begin(
+                        self._server, client, path, file, None if file in self._uploaded else self._poll
+                    )
+                    notes.begun(file, batch)
+        except RefusedFileError:
+            async with self._journal.alone() as notes:
+                notes.forget(file)
+            raise
+        most = reduce(plus, (waiting.request.most for waiting in held))
+        self._server.meter.hold(most, len(held))
+        self._open[file] = _Open(batch, bool(end), most)
+        self.submitted.append(batch)
+
+    async def _look(self, client: Any) -> None:
+        """Take the answers of batches that have ended; if none has, wait."""
+        answered, total, ended = 0, 0, False
+        for file, batch in list(self._open.items()):
+            status = await look(self._server, client, batch.batch, str(self._journal.path or ""))
+            if status.ended:
+                await self._end(client, file, batch, status)
+                ended = True
+            answered, total = answered + status.answered, total + status.total
+        now = time.strftime("%H:%M:%S")
+        self._tell(f"{len(self._open)} batches, {answered:,} of {total:,} answered at {now}")
+        if not ended:
+            await asyncio.sleep(self._poll)
+
+    async def _end(self, client: Any, file: str, batch: _Open, status: Status) -> None:
+        held = {waiting.key: waiting for waiting in self._waiting.values() if waiting.file == file}
+        await self._fetch(client, batch, status, held)
+        del self._open[file]
+        self._server.meter.settle(batch.most, batch.used, rated=False)
+        async with self._journal.alone() as notes:
+            if status.status == "failed":  # before any request was answered
+                notes.forget(file)
+            else:
+                notes.ended(file, status.status)
+        if status.status == "failed":
+            self._refused(batch, status, held)
+            return
+        for key, waiting in held.items():
+            if not waiting.answer.done():
+                lost = _Failure(f"{batch.batch} is {status.status}, without an answer")
+                waiting.lost = file
+                self._settle(waiting, batch.failures.get(key, lost))
+        if status.status == "cancelled" and not batch.known_end:
+            raise ServerError(
+                f"{self._server.base_url}: {batch.batch} was cancelled; its answers are kept, and the same call "
+                "submits the other requests again"
+            )
+
+    def _refused(self, batch: _Open, status: Status, held: Mapping[str, _Waiting]) -> None:
+        """Halve the batches if the server has no room for this one; else raise."""
+        said = f"{self._server.base_url} refuses {batch.batch} ({self._server.said(Exception(status.said))})"
+        if not status.full:
+            raise InputError(f"model = {self._server.model}: {said}")
+        if len(held) == 1 and not self._open:
+            raise ServerError(said)
+        self._size, self._one_by_one = max(1, len(held) // 2), True
+        for waiting in held.values():
+            waiting.file = ""
+
+    async def _fetch(self, client: Any, batch: _Open, status: Status, held: Mapping[str, _Waiting]) -> None:
+        """Take the answers; a file that lacks some is read again."""
+        server = self._server
+        missing = 0
+        for attempt in range(server.max_retries + 1):
+            answered: set[str] = set()
+
+            def take(line: dict[str, Any], answered: set[str] = answered) -> None:
+                if self._take(line, batch, held):
+                    answered.add(line["custom_id"])
+
+            await fetch(server, client, status.files, take)
+            missing = status.answered - len(answered)
+            if missing <= 0:
+                return
+            if attempt < server.max_retries:
+                await asyncio.sleep(min(LONGEST_WAIT, server.backoff * 2.0**attempt))
+        warnings.warn(
+            f"{server.base_url}: {missing} of {status.answered} answers are missing in the files of {batch.batch}, and "
+            "are asked for again",
+            stacklevel=2,
+        )
+
+    def _take(self, line: Mapping[str, Any], batch: _Open, held: Mapping[str, _Waiting]) -> bool:
+        """Take a line; whether it holds an answer."""
+        key, response = line.get("custom_id"), line.get("response")
+        response = response if isinstance(response, dict) else {}
+        status, body = response.get("status_code"), response.get("body")
+        answer = body if status == 200 and isinstance(body, dict) else None
+        waiting = held.get(key) if isinstance(key, str) else None
+        if waiting is not None and not waiting.answer.done():
+            if answer is None:
+                self._take_error(waiting, batch, status, line.get("error") or body)
+            else:
+                self._take_answer(waiting, batch, answer)
+        return answer is not None and isinstance(key, str)
+
+    def _take_answer(self, waiting: _Waiting, batch: _Open, answer: dict[str, Any]) -> None:
+        try:
+            result = self._server.accepted(answer, waiting.read)
+        except UnusableReplyError as error:
+            # Another line may have the answer: ids can come twice.
+            batch.failures[waiting.key] = _Failure(self._server.said(error))
+        else:
+            batch.used = plus(batch.used, usage_of(answer) or waiting.request.most)
+            self._settle(waiting, result)
+
+    def _take_error(self, waiting: _Waiting, batch: _Open, status: object, told: object) -> None:
+        told = told.get("error", told) if isinstance(told, dict) else {}
+        told = told if isinstance(told, dict) else {}
+        said = self._server.said(Exception(f"HTTP {status}: {told.get('message')}"))
+        code = status if type(status) is int else 0
+        refused = 400 <= code < 500 and (code not in AGAIN or told.get("code") == "insufficient_quota")
+        if refused and not batch.known_end:  # what was told once is asked again
+            self._settle(
+                waiting,
+                InputError(f"model = {self._server.model}: {self._server.base_url} refuses the request ({said})"),
+            )
+        else:
+            batch.failures[waiting.key] = _Failure(said)
+
+    def _settle(self, waiting: _Waiting, outcome: Any) -> None:
+        """Wake the coroutine that waits, with an answer, a failure or an error."""
+        del self._waiting[waiting.key]
+        if isinstance(outcome, Exception):
+            waiting.answer.set_exception(outcome)
+        else:
+            waiting.answer.set_result(outcome)
