@@ -7,6 +7,7 @@ from policy_extraction.measuring._extract import extract as extract
 from policy_extraction.measuring._flips import flip_table as flip_table
 from policy_extraction.measuring._lazy import lazy_policy as lazy_policy
 from policy_extraction.measuring._record import policy_from_record as policy_from_record
+from policy_extraction.measuring._robustness import robustness as robustness
 from policy_extraction.measuring._sampling import Sampling as Sampling
 from policy_extraction.measuring._tempered import tempered as tempered
 from policy_extraction.measuring._variants import newest_first as newest_first

@@ -1,0 +1,284 @@
+"""Which conclusions about a model survive other ways of asking it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+import xarray as xr
+from tqdm.auto import tqdm
+
+from meanfield import InputError, fixed_points, words_of
+from meanfield.toolbox import labelled, shown, stamp, whole_number
+from policy_extraction.backends._backend import Backend
+from policy_extraction.backends._open import open_backend
+from policy_extraction.backends.local._source import SMOLLM2
+from policy_extraction.measuring._active.goals import Goal
+from policy_extraction.measuring._active.measure import measure
+from policy_extraction.measuring._effects import SAME, effects
+from policy_extraction.measuring._extract import extract
+from policy_extraction.measuring._record import policy_from_record
+from policy_extraction.measuring._sampling import check_temperature
+from policy_extraction.measuring._variants import unquoted
+from policy_extraction.prompts._games import one_game
+from policy_extraction.prompts._template import TEMPLATES, Payoffs, Template
+
+MEAN = "mean"  # over the presentation orders
+CONCLUSIONS = ("same_strong_word", "word_share", "eigenvalue", "kappa", "critical_mass", "critical_mass_second")
+CELLS = {
+    "strong_word": "strong word",
+    "consensus": "whether there is a consensus",
+    "same_strong_word": "1 if the strong word is that of the reference",
+    "word_share": "share of the first word",
+    "eigenvalue": "leading eigenvalue",
+    "kappa": "κ, positive for the first word",
+    "critical_mass": "critical mass of agents committed to the first word",
+    "critical_mass_second": "critical mass of agents committed to the second word",
+    "prompts": "prompts",
+    "word_share_low": "lower end of the 95 % interval of word_share",
+    "word_share_high": "upper end of the 95 % interval of word_share",
+    "reached": "whether the measurement ended before its budget",
+}
+UNITS = {"eigenvalue": ("1/time, two units of time are a population round",)}
+
+
+class _Level(NamedTuple):
+    """A way of asking: one level of each factor."""
+
+    order: str
+    wording: str
+    quotation: str
+    temperature: float
+
+
+def robustness(
+    model: str | os.PathLike[str] | tuple[Any, Any] | Backend = SMOLLM2,
+    *,
+    words: Sequence[str],
+    memory_length: int = 5,
+    templates: Sequence[Template] | None = None,
+    quotation: bool = True,
+    temperatures: Sequence[float] = (0.5, 1.0),
+    budget: int | None = None,
+    payoffs: Payoffs = Payoffs(),  # noqa: B008  (frozen)
+    seed: int = 0,
+    progress: bool = False,
+    cache: bool | str | os.PathLike[str] = True,
+) -> xr.Dataset:
+    """The conclusions about a model for every combination of order, wording, quotation marks and temperature.
+
+    All combinations are taken (a full factorial experiment), so that the variance of a conclusion is the sum of the
+    parts that the factors explain and that of their interactions. The first level of each factor is the reference.
+
+    Parameters
+    ----------
+    model
+        As in `extract`.
+    words
+        The two words.
+    memory_length
+        H, in interactions.
+    templates
+        Wordings, whose names differ; None for the two published ones.
+    quotation
+        Whether words without quotation marks are the other level of a factor; needs templates with such marks.
+    temperatures
+        T of [004] Eq. 9. They take no further prompts, as they rescale log-probabilities.
+    budget
+        None to measure whole tables; the two presentation orders are then a factor, which takes no further prompts
+        either. Else the largest number of prompts for each combination, which `measure` chooses for the word share to
+        5 %; order is then no factor, because it takes the mean over both, and each temperature takes prompts of its
+        own. κ and critical mass of such a policy are less certain.
+    payoffs, progress, cache
+        As in `extract`.
+    seed
+        As in `measure`.
+
+    Returns
+    -------
+    Dataset over `combination`, with a coordinate for each factor, and
+
+    - `strong_word`, the word that is more frequent where large populations with empty memories come to, 'neither' or,
+      where that is not known, '', and `same_strong_word`, 1 if it is that of the reference, NaN if it is not known;
+    - `consensus`, whether they come to a consensus;
+    - `word_share` of the first word there, and its leading `eigenvalue`;
+    - `kappa` of the group-size law, positive for the first word, NaN if the policy has none;
+    - `critical_mass` and `critical_mass_second`, of agents committed to the first and the second word, NaN without a
+      fold;
+    - `prompts`, the answers that the combination rests on, and with a budget the 95 % interval `word_share_low` to
+      `word_share_high` of `measure`, and `reached`, whether it ended before the budget was spent;
+    - `explained` (conclusion, part), the part of the variance that each factor and the interactions explain;
+    - `effect` (conclusion, level), the mean of a conclusion with a level of `factor` less the mean of all. Both are NaN
+      for a conclusion that some combination lacks;
+    - `lowest` and `highest` (conclusion) over all combinations that have it.
+
+    ``robustness(…)[["strong_word", "kappa"]].to_dataframe()`` is a table of the combinations, and
+    ``robustness(…)["explained"].to_pandas()`` one of the factors.
+
+    Raises
+    ------
+    InputError
+        If there are not two words, names of templates or temperatures come twice, or `extract` or `measure` refuses
+        an argument.
+
+    See Also
+    --------
+    policy_extraction.measuring.prompt_variants : chosen variants, one by one
+    meanfield.plot : draws what the factors explain
+
+    Examples
+    --------
+    A model that leans to the word listed first, whatever it remembers.
+
+    >>> from policy_extraction import robustness
+    >>> from policy_extraction.backends import TableBackend
+    >>> from policy_extraction.prompts import NAMING_GAME
+    >>> def law(memory, order):
+    ...     return {order[0]: 0.6, order[1]: 0.3}
+    >>> table = TableBackend(law, ("his", "her"), memory_length=1)
+    >>> found = robustness(table, words=("his", "her"), memory_length=1, templates=[NAMING_GAME], quotation=False)
+    >>> cells = found[["strong_word", "word_share"]].to_dataframe()
+    >>> print(cells[["order", "temperature", "strong_word", "word_share"]].round(2).to_string(index=False))
+       order  temperature strong_word  word_share
+    his, her          0.5         his        0.80
+    his, her          1.0         his        0.67
+    her, his          0.5         her        0.20
+    her, his          1.0         her        0.33
+    >>> found["explained"].sel(conclusion="word_share").round(2).to_series().to_dict()
+    {'order': 0.92, 'wording': 0.0, 'quotation': 0.0, 'temperature': 0.0, 'interactions': 0.08}
+    """
+    words = one_game(words)
+    if len(words) != 2:
+        raise InputError(f"words: there are {len(words)}, expected 2; see prompt_variants")
+    wordings = list(TEMPLATES.values()) if templates is None else templates
+    _check_levels("templates", wordings, lambda template: isinstance(template, Template) and template.name)
+    _check_levels("temperatures", temperatures, float)
+    for temperature in temperatures:
+        check_temperature(temperature)
+    if budget is not None:
+        whole_number("budget", budget, 1)
+    marks = {"quoted": wordings, **({"unquoted": [unquoted(template) for template in wordings]} if quotation else {})}
+    backend = open_backend(model)
+    rows: dict[_Level, dict[str, Any]] = {}
+    options = {"words": words, "memory_length": memory_length, "payoffs": payoffs, "cache": cache}
+    n_orders = 1 if budget is not None else 2
+    total = n_orders * len(wordings) * len(marks) * len(temperatures)
+    with tqdm(total=total, desc=backend.name, unit="combination", disable=not progress) as bar:
+        for quoting, (number, wording) in product(marks, enumerate(wordings)):
+            asked = {"template": marks[quoting][number], "progress": progress, **options}
+            for order, temperature, policy in _policies(backend, asked, temperatures, budget, seed):
+                rows[_Level(order, wording.name, quoting, float(temperature))] = _conclusions(policy)
+                bar.update()
+    names = [template.name for template in wordings]
+    orders = list(dict.fromkeys(level.order for level in rows))
+    levels = {
+        "order": orders,
+        "wording": names,
+        "quotation": list(marks),
+        "temperature": list(map(float, temperatures)),
+    }
+    table = _table(rows, levels).assign_coords(pair="/".join(words), model=backend.name)
+    return stamp(table, "robustness", model=backend.name, memory_length=memory_length, budget=budget or "whole tables")
+
+
+def _check_levels(name: str, levels: Any, key: Callable[[Any], object]) -> None:
+    """InputError unless the levels of a factor have different, true keys."""
+    try:
+        keys = {key(level) for level in levels}
+        if levels and len(keys) == len(levels) and all(keys):
+            return
+    except (TypeError, ValueError):
+        pass
+    raise InputError(f"{name} = {shown(levels)}: expected a sequence of one or more, all different")
+
+
+def _policies(
+    backend: Backend, asked: dict[str, Any], temperatures: Sequence[float], budget: int | None, seed: int
+) -> Iterator[tuple[str, float, xr.Dataset]]:
+    """The order, the temperature and the policy of all combinations that one prompt has."""
+    if budget is not None:
+        for temperature in temperatures:
+            yield (
+                MEAN,
+                temperature,
+                measure(backend, goal="word_share", budget=budget, temperature=temperature, seed=seed, **asked),
+            )
+        return
+    record = extract(backend, **asked)
+    for number, name in enumerate(record["order_label"].values):
+        for temperature in temperatures:
+            yield str(name), temperature, policy_from_record(record, temperature, order=number)
+
+
+def _conclusions(policy: xr.Dataset) -> dict[str, Any]:
+    """What the theory says of a policy."""
+    first, second = words_of(policy)
+    law = Goal("kappa").of(policy)
+    share = eigenvalue = np.nan
+    if law.name:
+        point = fixed_points(policy).isel(fixed_point=law.at)
+        share, eigenvalue = point["word_share"].sel(word=first).item(), point["eigenvalue"].item()
+    masses = [Goal("critical_mass", word).of(policy) for word in (first, second)]
+    return {
+        "strong_word": _majority(share, first, second),
+        "consensus": law.strong in (first, second),
+        "word_share": share,
+        "eigenvalue": eigenvalue,
+        "kappa": law.value if law.name == "kappa" else np.nan,
+        "critical_mass": masses[0].value,
+        "critical_mass_second": masses[1].value,
+        "prompts": policy.attrs.get("prompts_used", policy.sizes["state"]),
+        **_interval(policy),
+    }
+
+
+def _interval(policy: xr.Dataset) -> dict[str, Any]:
+    """What `measure` says of the word share."""
+    if "reached" not in policy.attrs:
+        return {}
+    ends = {"word_share_low": policy.attrs["goal_low"], "word_share_high": policy.attrs["goal_high"]}
+    return ends | {"reached": bool(policy.attrs["reached"])}
+
+
+def _majority(share: float, first: str, second: str) -> str:
+    """The more frequent word."""
+    if np.isnan(share) or abs(share - 0.5) <= SAME:
+        return "" if np.isnan(share) else "neither"
+    return first if share > 0.5 else second
+
+
+def _table(rows: dict[_Level, dict[str, Any]], levels: dict[str, list[Any]]) -> xr.Dataset:
+    """The Dataset of `robustness`, from what each combination of the levels says."""
+    cells = [_Level(*cell) for cell in product(*levels.values())]
+    found = {name: np.array([rows[cell][name] for cell in cells]) for name in rows[cells[0]]}
+    strong = found["strong_word"]
+    found["same_strong_word"] = np.where(strong == "", np.nan, (strong == strong[0]).astype(float))
+    columns = {
+        name: ("combination", found[name], told, *UNITS.get(name, ())) for name, told in CELLS.items() if name in found
+    }
+    shape = [len(each) for each in levels.values()]
+    parts = [effects(found[name].reshape(shape)) for name in CONCLUSIONS]
+    known = [found[name][np.isfinite(found[name])] for name in CONCLUSIONS]
+    columns |= {
+        "explained": (("conclusion", "part"), [part.explained for part in parts], "part of the variance"),
+        "effect": (("conclusion", "level"), [np.concatenate(part.levels) for part in parts], "mean less that of all"),
+        "lowest": ("conclusion", [one.min(initial=np.inf) if one.size else np.nan for one in known], "lowest value"),
+        "highest": ("conclusion", [one.max(initial=-np.inf) if one.size else np.nan for one in known], "highest value"),
+    }
+    coords = {
+        name: ("combination", list(column)) for name, column in zip(levels, zip(*cells, strict=True), strict=True)
+    }
+    return labelled(
+        columns,
+        {
+            "combination": np.arange(len(cells)),
+            **coords,
+            "conclusion": list(CONCLUSIONS),
+            "part": [*levels, "interactions"],
+            "level": [f"{name}: {value}" for name, values in levels.items() for value in values],
+            "factor": ("level", [name for name, values in levels.items() for _ in values]),
+        },
+    )
