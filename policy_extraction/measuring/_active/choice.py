@@ -1,107 +1,153 @@
 """The memories whose measurement is expected to tell most about a goal.
 
-Let g be the derivatives of the goal by q = Φ(z), with z Gaussian of mean m and covariance Σ. By Stein's lemma
+Let g be the derivatives of the goal by q. A pair of mirror images adds G = g₁ Φ(e + o) + g₂ Φ(e - o) to the goal, with
+o and e their odd and even part. To first order in the Gaussian errors of the parts, of standard deviations σ,
 
-    Cov(z_i, g·q) = Σ_j Σ_ij d_j,    d_j = g_j φ(m_j/r_j)/r_j,  r_j² = 1 + Σ_jj,
+    G ≈ E G + d_o δ_o + d_e δ_e,    d = Cov(G, δ)/σ²,
 
-so measuring memory i is expected to take (Σd)_i²/Σ_ii off the variance of the goal, besides what q_i has that is not
-linear in z_i. Memories are taken one after the other, each given the choice of the ones before.
+so measuring pair i is expected to take (Σd)_i²/Σ_ii off the variance of the goal for each part of covariance Σ, besides
+what of G is not linear. Pairs are taken one after the other, each given the choice of the ones before.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ndtr, owens_t
+from scipy.special import ndtr
 
-from policy_extraction.measuring._active.posterior import NORMAL, Posterior
-from policy_extraction.measuring._active.tails import Tails
+from policy_extraction.measuring._active.posterior import Both
+from policy_extraction.measuring._active.tails import NORMAL, Tails
 
-MOST_COLUMNS = 2048  # memories whose derivatives count
+MOST_COLUMNS = 2048  # pairs whose derivatives count
 ABOUT = 0.1  # share of the criterion that goes to memories that are visited, whatever the derivatives
+NODES = 16  # of quadrature in each part
+ROWS = 1024  # pairs at once
+NORMALS = (NORMAL, NORMAL)
+XI, WEIGHTS = np.polynomial.hermite_e.hermegauss(NODES)
+WEIGHTS = WEIGHTS / WEIGHTS.sum()
 
 
-def next_memories(
-    posterior: Posterior,
+def next_pairs(
+    posterior: Both,
     derivatives: np.ndarray,
     visited: np.ndarray,
     asked: np.ndarray,
     number: int,
     given: Sequence[int] = (),
-    tails: Tails = NORMAL,
+    tails: tuple[Tails, Tails] = NORMALS,
 ) -> np.ndarray:
-    """Numbers of the next memories, the given ones first.
+    """Numbers of the next pairs, the given ones first.
 
     Parameters
     ----------
     posterior
         The posterior of the probits.
     derivatives
-        Of goals by the probability of the first word, shape (k, S); k may be 0.
+        Of goals by the probability of the first word in memories and their mirror images, shape (k, P, 2); k may be 0.
     visited
-        Share of agents in each memory, shape (S,).
+        Share of agents in each memory, shape (P, 2).
     asked
-        Whether a memory is measured, shape (S,).
+        Whether a pair is measured, shape (P,).
     number
-        Number of memories, with the given ones, at most those left.
+        Number of pairs, with the given ones, at most those left.
     given
-        Memories that are taken in any case.
+        Pairs that are taken in any case.
     tails
         Those of the posterior.
     """
-    linear, bent, _ = linearised(posterior, derivatives, tails)
-    pulls = np.array([posterior.times(d, MOST_COLUMNS) for d in linear]).reshape(linear.shape)
+    about = moments(posterior, tails)
+    linear, bent, _ = linearised(posterior, derivatives, about)
+    pulls = [
+        np.array([part.times(d, MOST_COLUMNS) for d in each]).reshape(each.shape)
+        for part, each in zip(posterior, linear, strict=True)
+    ]
     # A goal counts by the share of its variance, so that several goals are comparable.
-    total = (linear * pulls).sum(1) + bent.sum(1)
+    total = sum((d * pull).sum(1) for d, pull in zip(linear, pulls, strict=True)) + bent.sum(1)
     weights = np.divide(1.0, total, out=np.zeros_like(total), where=total > 0)
-    variance = posterior.variance
-    _, second, first = moments(posterior.mean, variance, tails)
-    spread = visited**2 * (second - first**2)
+    spread = (visited**2 * about.variance).sum(1)
     alone = weights @ bent + ABOUT * spread / max(spread.sum(), np.finfo(float).tiny)
-    free, chosen, taken = ~asked, [], np.empty((number, len(asked)))
+    variances = [part.variance for part in posterior]
+    free, chosen, taken = ~asked, [], np.empty((2, number, len(asked)))
     for n in range(number):
-        left = variance / posterior.variance  # what is not linear falls with its square
-        gain = alone * left**2 + (weights[:, None] * pulls**2).sum(0) / variance
+        gain = alone.copy()  # what is not linear falls with the square of the errors
+        for part, variance in zip(posterior, variances, strict=True):
+            gain *= variance / part.variance
+        for variance, pull in zip(variances, pulls, strict=True):
+            gain += (weights[:, None] * pull**2).sum(0) / variance
         chosen.append(int(given[n]) if n < len(given) else int(np.argmax(np.where(free, gain, -1.0))))
         free[chosen[-1]] = False
-        column = posterior.columns(np.array(chosen[-1:]))[:, 0] - taken[:n].T @ taken[:n, chosen[-1]]
-        taken[n] = column / np.sqrt(max(column[chosen[-1]], np.finfo(float).tiny))
-        pulls = pulls - np.outer(linear @ taken[n], taken[n])
-        variance = np.maximum(variance - taken[n] ** 2, 1e-12)
+        for j, part in enumerate(posterior):
+            column = part.columns(np.array(chosen[-1:]))[:, 0] - taken[j, :n].T @ taken[j, :n, chosen[-1]]
+            taken[j, n] = column / np.sqrt(max(column[chosen[-1]], np.finfo(float).tiny))
+            pulls[j] = pulls[j] - np.outer(linear[j] @ taken[j, n], taken[j, n])
+            variances[j] = np.maximum(variances[j] - taken[j, n] ** 2, 1e-12)
     return np.array(chosen, dtype=int)
 
 
-def linearised(
-    posterior: Posterior, derivatives: np.ndarray, tails: Tails = NORMAL
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """How goals with derivatives g (…, S) depend on z.
+class Moments(NamedTuple):
+    """Of the first word's probabilities q in pairs with random parts.
 
-    Returns d; the variances of what of g_i q_i is not linear in z_i; and the mean of g_i q_i relative to its median.
+    Parameters
+    ----------
+    slopes
+        Cov(q, δ)/σ² for both parts, shape (2, P, 2).
+    variance
+        Of q, shape (P, 2).
+    covariance
+        Of the two memories of a pair, shape (P,).
+    shift
+        The mean of q relative to its median, shape (P, 2).
     """
-    effect, second, first = moments(posterior.mean, posterior.variance, tails)
-    bent = np.maximum(second - first**2 - effect**2 * posterior.variance, 0)
-    return derivatives * effect, derivatives**2 * bent, derivatives * (first - ndtr(posterior.mean))
+
+    slopes: np.ndarray
+    variance: np.ndarray
+    covariance: np.ndarray
+    shift: np.ndarray
 
 
-def goal_variance(posterior: Posterior, derivatives: np.ndarray, tails: Tails = NORMAL) -> float:
-    """The mean square of a goal with these derivatives (S,) around its value at the median, to first order in q."""
-    linear, bent, shift = linearised(posterior, derivatives, tails)
-    return float(linear @ posterior.times(linear, MOST_COLUMNS) + bent.sum() + shift.sum() ** 2)
+def moments(posterior: Both, tails: tuple[Tails, Tails] = NORMALS) -> Moments:
+    """Moments of the probabilities in all pairs, by quadrature."""
+    blocks = [_moments(posterior, slice(i, i + ROWS), tails) for i in range(0, len(posterior.odd.mean), ROWS)]
+    return Moments(*(np.concatenate(each, axis=int(each[0].ndim > 2)) for each in zip(*blocks, strict=True)))
 
 
-def moments(mean: np.ndarray, variance: np.ndarray, tails: Tails = NORMAL) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """E[dΦ/dz], E Φ(z)² and E Φ(z) for z of these means and variances (S,), averaged over the factors of the tails.
+def _moments(posterior: Both, some: slice, tails: tuple[Tails, Tails]) -> Moments:
+    means = [part.mean[some, None, None] for part in posterior]
+    spreads = [np.sqrt(part.variance[some, None, None]) for part in posterior]
+    o, e = means[0] + spreads[0] * tails[0].of(XI)[:, None], means[1] + spreads[1] * tails[1].of(XI)
+    e = e + posterior.coupling(o, posterior.even.every.doubt[some, None, None])
+    q = np.stack([ndtr(e + o), ndtr(e - o)], axis=1)
+    by_odd = np.einsum("njoe,o,e->jno", q, np.ones(NODES), WEIGHTS)
+    by_even = np.einsum("njoe,o,e->jne", q, WEIGHTS, np.ones(NODES))
+    mean = (by_odd @ WEIGHTS).T
+    away = q - mean[..., None, None]
+    second = np.einsum("njoe,nkoe,o,e->njk", away, away, WEIGHTS, WEIGHTS, optimize=True)
+    slopes = [(by @ (WEIGHTS * XI)).T / spread[..., 0] for by, spread in zip((by_odd, by_even), spreads, strict=True)]
+    median = ndtr(np.concatenate([means[1] + means[0], means[1] - means[0]], axis=1)[..., 0])
+    variance = np.diagonal(second, axis1=1, axis2=2)
+    return Moments(np.stack(slopes), variance, second[:, 0, 1], mean - median)
 
-    For Gaussian z, E Φ(z)² = Φ(a) - 2 T(a, 1/√(1 + 2σ²)) with a = m/√(1 + σ²) and Owen's T.
+
+def linearised(posterior: Both, derivatives: np.ndarray, about: Moments) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """How goals with derivatives g (…, P, 2) depend on the parts.
+
+    Returns d, shape (2, …, P); the variances of what is not linear; and the mean of the goal relative to its median.
     """
-    effect, second, first = np.zeros((3, len(mean)))
-    factors = tails.factors() if tails != NORMAL else np.ones(1)
-    for factor in factors:
-        spread = factor**2 * variance
-        root = np.sqrt(1 + spread)
-        at = mean / root
-        effect += factor * np.exp(-(at**2) / 2) / np.sqrt(2 * np.pi) / root
-        second += ndtr(at) - 2 * owens_t(at, 1 / np.sqrt(1 + 2 * spread))
-        first += ndtr(at)
-    return effect / len(factors), second / len(factors), first / len(factors)
+    d = np.stack([(derivatives * slopes).sum(-1) for slopes in about.slopes])
+    variance = (derivatives**2 * about.variance).sum(-1) + 2 * derivatives.prod(-1) * about.covariance
+    known = sum(each**2 * part.variance for part, each in zip(posterior, d, strict=True))
+    return d, np.maximum(variance - known, 0), (derivatives * about.shift).sum(-1)
+
+
+def goal_variance(
+    posterior: Both, derivatives: np.ndarray, tails: tuple[Tails, Tails] = NORMALS, off: float = 0.0
+) -> float:
+    """The mean square of a goal with these derivatives (P, 2) around a value, to first order in q.
+
+    The goal at the median policy is `off` above this value.
+    """
+    linear, bent, shift = linearised(posterior, derivatives, moments(posterior, tails))
+    known = sum(d @ part.times(d, MOST_COLUMNS) for part, d in zip(posterior, linear, strict=True))
+    return float(known + bent.sum() + (shift.sum() + off) ** 2)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,21 +10,24 @@ import xarray as xr
 from scipy.special import ndtr
 
 from meanfield import MemorySpace, make_policy
-from policy_extraction.measuring._active.choice import goal_variance, next_memories
-from policy_extraction.measuring._active.features import features
+from policy_extraction.measuring._active.choice import goal_variance, next_pairs
+from policy_extraction.measuring._active.features import Features, doubt, features, mirror_pairs
 from policy_extraction.measuring._active.goals import Goal, Quantity
 from policy_extraction.measuring._active.held_out import HeldOut
+from policy_extraction.measuring._active.kernel import EVEN, ODD
 from policy_extraction.measuring._active.known import Known, known_of
-from policy_extraction.measuring._active.marginal_likelihood import CENTRE, fitted, kernel_of
-from policy_extraction.measuring._active.posterior import Posterior, probits
+from policy_extraction.measuring._active.marginal_likelihood import CENTRE, drawn, fitted, kernel_of
+from policy_extraction.measuring._active.posterior import Both, Posterior, odd_even, probits
 from policy_extraction.measuring._active.visits import visits
 
 Ask = Callable[[np.ndarray], np.ndarray]  # choice probabilities (n, 2) in states (n,)
-FIRST = 32  # memories before the first fit
-FIRST_BATCH, GROWTH = 8, 6  # a batch has a sixth of what was asked
-TESTS = 2  # one of so many memories of a batch tests the model
-REFIT = 1.15  # growth of the number of measured memories between fits
+PARITIES = (ODD, EVEN)
+FIRST = 16  # pairs of mirror images before the first fit
+FIRST_BATCH, GROWTH = 4, 6  # a batch has a sixth of what was asked
+TESTS = 2  # one of so many pairs of a batch tests the model
+REFIT = 1.15  # growth of the number of measured pairs between fits
 EXACT_DRAWS = 16
+KERNELS = 6  # random ones beside the most likely one
 LINEAR_DRAWS = 8  # what the variance to first order counts for beside them
 SAME_DRAWS = 128  # that have to come to the same word, where there is no κ
 CONFIDENCE = 0.99  # of the strong word
@@ -60,33 +63,44 @@ class Exploration:
 
     def __post_init__(self) -> None:
         self.random = np.random.default_rng(self.seed)
-        self.every = features(self.space)
-        self.order = np.empty(0, dtype=int)  # the memories asked, first ones first
+        self.pairs = mirror_pairs(self.space)
+        self.every = features(self.space).at(self.pairs[:, 0])
+        self.order = np.empty(0, dtype=int)  # the pairs asked, first ones first
         self.q = np.full((self.space.n_states, 2), np.nan)
-        self.parameters, self._fitted_at = CENTRE, 0
+        # Of both kernels, the most likely ones first, shape (1 + KERNELS, 2, k).
+        self.parameters, self._fitted_at = np.array([[CENTRE[parity] for parity in PARITIES]]), 0
         self.held_out = HeldOut()
-        self.posterior: Posterior  # given the memories asked
+        self.posterior: Both  # of the most likely kernels, given the pairs asked
+
+    @property
+    def n_asked(self) -> int:
+        """Number of memories asked."""
+        return int(self.asked.sum())
 
     @property
     def asked(self) -> np.ndarray:
         """Whether a memory was asked, shape (S,)."""
-        return np.isin(np.arange(self.space.n_states), self.order)
+        return ~np.isnan(self.q[:, 0])
 
     def run(self, budget: int) -> Iterator[Known]:
-        """Ask up to `budget` memories; yields what is known after each batch, and ends when that is enough."""
-        self._measure(first_memories(self.space, self.random)[:budget])
+        """Ask up to `budget` memories; yields what is known after each batch, and ends when that is enough.
+
+        Memories are asked in pairs, so one of an even budget may be left over.
+        """
+        most = (budget + 1) // 2  # the empty memory is a pair alone
+        self._measure(first_pairs(self.space, len(self.pairs), self.random)[:most])
         while True:
-            whole = len(self.order) == self.space.n_states
+            whole = len(self.order) == len(self.pairs)
             self._fit()
             known, derivatives = self._known(whole)
             yield known
-            if whole or len(self.order) >= budget or self.enough(known):
+            if whole or len(self.order) >= most or self.enough(known):
                 return
-            number = min(max(FIRST_BATCH, len(self.order) // GROWTH), budget - len(self.order), (~self.asked).sum())
-            seen, asked = visits(self.best(), self.space), self.asked
-            weights = np.abs(derivatives).sum(0) if derivatives.any() else seen
+            number = min(max(FIRST_BATCH, len(self.order) // GROWTH), most - len(self.order))
+            seen, asked = self._paired(visits(self.best(), self.space)), np.isin(np.arange(len(self.pairs)), self.order)
+            weights = np.abs(derivatives).sum((0, 2)) if derivatives.any() else seen.sum(1)
             tests = at_random(weights, asked, max(1, number // TESTS), self.random)
-            batch = next_memories(self.posterior, derivatives, seen, asked, number, tests.tolist(), self.held_out.tails)
+            batch = next_pairs(self.posterior, derivatives, seen, asked, number, tests.tolist(), self.held_out.tails)
             self._measure(batch, len(tests))
 
     def enough(self, known: Known) -> bool:
@@ -101,33 +115,67 @@ class Exploration:
 
     def best(self) -> np.ndarray:
         """The posterior median of the choice probabilities (S, 2), with the measured ones as they are."""
-        return choices(self.posterior.mean, *self._answers())
+        return self._choices(self.posterior.median())
 
-    def _answers(self) -> tuple[np.ndarray, np.ndarray]:
-        return self.order, self.q[self.order]
+    def _choices(self, z: np.ndarray) -> np.ndarray:
+        """Choice probabilities (S, 2) from probits (P, 2), but the measured ones where they were asked."""
+        return choices(z, self.pairs, self.asked, self.q)
 
-    def _measure(self, states: np.ndarray, n_tests: int = 0) -> None:
-        """Ask memories, of which the first are tests of the model."""
-        measured = self.ask(states)
+    def _paired(self, values: np.ndarray) -> np.ndarray:
+        """Values (…, P, 2) of pairs from those (…, S) of memories, of which the empty one counts once."""
+        paired = values[..., self.pairs]
+        paired[..., 0, 1] = 0
+        return paired
+
+    def _measure(self, asked: np.ndarray, n_tests: int = 0) -> None:
+        """Ask pairs, of which the first are tests of the model."""
+        states = np.unique(self.pairs[asked])
+        self.q[states] = self.ask(states)
         if n_tests:
-            tests = states[:n_tests]
-            errors = probits(measured[:n_tests]) - self.posterior.mean[tests]
-            self.held_out.add(errors, self.posterior.columns(tests)[tests])
-        self.q[states] = measured
-        self.order = np.concatenate([self.order, states])
+            tests = asked[:n_tests]
+            for errors, part, z in zip(self.held_out.parts, self.posterior, self._parts(tests), strict=True):
+                errors.add(z - part.mean[tests], part.columns(tests)[tests])
+        self.order = np.concatenate([self.order, asked])
+
+    def _parts(self, asked: np.ndarray) -> np.ndarray:
+        """Odd and even parts (2, n) of measured pairs."""
+        return odd_even(probits(self.q[self.pairs[asked]]))
 
     def _fit(self) -> None:
-        z = probits(self.q[self.order])
+        parts = self._parts(self.order)
+        measured = self.every.at(self.order)._replace(doubt=doubt(parts[0]))
         if len(self.order) >= REFIT * self._fitted_at:
-            self.parameters = fitted(self.every.at(self.order), z, self.parameters, self.seed)
+            self.parameters = np.stack(
+                [
+                    self._parameters(measured, z, parity, start)
+                    for z, parity, start in zip(parts, PARITIES, self.parameters[0], strict=True)
+                ],
+                axis=1,
+            )
             self._fitted_at = len(self.order)
-        self.posterior = Posterior(kernel_of(self.parameters), self.every, self.order, z)
+        self.posterior = self._posterior(self.parameters[0])
+
+    def _posterior(self, parameters: np.ndarray) -> Both:
+        return posterior_of(parameters, self.every, self.order, self._parts(self.order))
+
+    def _parameters(self, measured: Features, z: np.ndarray, parity: int, start: np.ndarray) -> np.ndarray:
+        best = fitted(measured, z, parity, start, self.seed)
+        return np.array([best, *drawn(measured, z, parity, best, KERNELS, self.random)])
+
+    def _variance(self, slopes: np.ndarray) -> float:
+        """The mean square of a goal with these derivatives (S,) around its value, to first order in q."""
+        paired, best, tails = self._paired(slopes), self.best()[:, 0], self.held_out.tails
+        squares = []
+        for each in map(self._posterior, self.parameters):
+            away = slopes @ (self._choices(each.median())[:, 0] - best)
+            squares.append(goal_variance(each, paired, tails, away))
+        return float(np.mean(squares))
 
     def _known(self, whole: bool) -> tuple[Known, np.ndarray]:
         """What is known of the goal, and derivatives (k, S) that say where to ask."""
         best = self.best()
         quantity = self.goal.of(self._policy(best))
-        none = np.empty((0, self.space.n_states))
+        none = np.empty((0, *self.pairs.shape))
         if whole:
             return Known(quantity, quantity.value, quantity.value, 1.0, True), none
         if not quantity.name:
@@ -135,8 +183,8 @@ class Exploration:
         slopes = self.goal.derivatives(self._policy(best), quantity)
         derivatives, variance = none, None
         if slopes is not None:
-            derivatives = slopes[None]
-            variance = goal_variance(self.posterior, slopes, self.held_out.tails)
+            derivatives = self._paired(slopes[None])
+            variance = self._variance(slopes)
             linear = known_of(quantity, np.sqrt(variance), np.inf, 1.0, False)
             if not self.enough(linear._replace(exact=True)):
                 return linear, derivatives
@@ -144,7 +192,7 @@ class Exploration:
         if not self.enough(known):
             # The draw that was too far off shows what else matters.
             more = self.goal.derivatives(last, found)
-            derivatives = derivatives if more is None else np.stack([*derivatives, more])
+            derivatives = derivatives if more is None else np.stack([*derivatives, self._paired(more)])
         return known, derivatives
 
     def _confirmed(self, quantity: Quantity, variance: float | None) -> tuple[Known, xr.Dataset, Quantity]:
@@ -165,7 +213,8 @@ class Exploration:
         n = 0
         while True:
             n += 1
-            policy = self._policy(choices(self.posterior.draw(self.random, tails), *self._answers()))
+            some = self._posterior(self.random.choice(self.parameters))
+            policy = self._policy(self._choices(some.draw(self.random, tails)))
             found = self.goal.of(policy, quantity.name)
             squares += (found.value - quantity.value) ** 2 if found.name == quantity.name else np.nan
             same += found.strong == quantity.strong
@@ -176,24 +225,39 @@ class Exploration:
         return make_policy(q, self.words)
 
 
-def choices(z: np.ndarray, asked: np.ndarray, q: np.ndarray) -> np.ndarray:
-    """Choice probabilities (S, 2) from probits (S,), but the measured ones q (m, 2) where they were asked."""
-    every = np.stack([ndtr(z), ndtr(-z)], axis=1)
-    every[asked] = q
+def posterior_of(parameters: Sequence[np.ndarray], every: Features, asked: np.ndarray, parts: np.ndarray) -> Both:
+    """The posterior with these parameters of both kernels, given parts (2, m) of the pairs asked."""
+    kernels = [kernel_of(each, parity) for each, parity in zip(parameters, PARITIES, strict=True)]
+    odd = Posterior(kernels[0], every, asked, parts[0])
+    even = Posterior(kernels[1], every._replace(doubt=doubt(odd.mean, odd.variance)), asked, parts[1])
+    return Both(odd, even)
+
+
+def choices(z: np.ndarray, pairs: np.ndarray, asked: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """Choice probabilities (S, 2) from probits (P, 2) of pairs, but q (S, 2) where memories were asked (S,)."""
+    every = np.empty((len(asked), 2))
+    for states, each in zip(pairs.T, z.T, strict=True):
+        every[states] = np.stack([ndtr(each), ndtr(-each)], axis=1)
+    every[asked] = q[asked]
     return every
 
 
 def at_random(weights: np.ndarray, asked: np.ndarray, number: int, random: np.random.Generator) -> np.ndarray:
-    """Numbers of memories that were not asked, drawn without replacement with chances in proportion to weights (S,)."""
+    """Numbers of pairs that were not asked, drawn without replacement with chances in proportion to weights (P,)."""
     left = np.flatnonzero(~asked)
     chance = weights[left] + max(1e-9 * weights.max(), np.finfo(float).tiny)
     return random.choice(left, number, replace=False, p=chance / chance.sum())
 
 
-def first_memories(space: MemorySpace, random: np.random.Generator) -> np.ndarray:
-    """Numbers of the first memories: the shortest, those of one habit at each length, and random ones."""
-    habits = [space.state([pair] * h) for h in range(2, space.memory_length + 1) for pair in np.ndindex(2, 2)]
-    chosen = np.array([*range(5), *habits], dtype=int)
-    others = np.setdiff1d(np.arange(space.n_states), chosen)
+def first_pairs(space: MemorySpace, n_pairs: int, random: np.random.Generator) -> np.ndarray:
+    """Numbers of the first pairs: the shortest, those of one habit at each length, and random ones."""
+    # Blocks of lengths are halves, so pair numbers are those of memories less the mirror images of shorter ones.
+    habits = [
+        1 + (space.offset(h) - 1) // 2 + sum((2 * own + partner) * 4**age for age in range(h))
+        for h in range(1, space.memory_length + 1)
+        for own, partner in ((0, 0), (0, 1))
+    ]
+    chosen = np.array([0, *habits], dtype=int)
+    others = np.setdiff1d(np.arange(n_pairs), chosen)
     number = max(0, min(FIRST - len(chosen), len(others)))
     return np.concatenate([chosen, random.choice(others, number, replace=False)])

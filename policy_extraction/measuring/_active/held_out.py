@@ -1,7 +1,8 @@
 """Whether the model of the policy holds: memories drawn at random were predicted before they were asked.
 
 The chosen memories are no test. They are those in which the model expects to be uncertain, not those of which it is
-sure and may be wrong.
+sure and may be wrong. κ and other differences of the two words hang on the even part of a policy, which is the smaller
+one, so errors of the two parts are kept apart.
 """
 
 from __future__ import annotations
@@ -17,35 +18,65 @@ from policy_extraction.measuring._active.tails import Tails, fitted_tails
 
 LEVEL = 0.95  # of the intervals that are counted
 RARE = 0.001  # chance at which so many memories outside their intervals count as a proof
-RECENT = 60  # predictions; earlier ones were made from fewer measurements
+RECENT = 60  # predictions of a part; earlier ones were made from fewer measurements
 LEAST = 16  # predictions that make a test
 
 
 @dataclass
-class HeldOut:
-    """Errors of predictions in their standard deviations, independent if the model holds, in the order of asking."""
+class Errors:
+    """Errors of predictions of one part in their standard deviations, in the order of asking.
 
-    errors: list[float] = field(default_factory=list)
+    They are independent if the model holds.
+    """
+
+    every: list[float] = field(default_factory=list)
 
     def add(self, errors: np.ndarray, covariance: np.ndarray) -> None:
         """Keep the errors (n,) of predictions with this covariance, each given the ones before it."""
         lower = np.linalg.cholesky(covariance + NOISE * np.eye(len(errors)))
-        self.errors += solve_triangular(lower, errors, lower=True).tolist()
+        self.every += solve_triangular(lower, errors, lower=True).tolist()
 
     @property
-    def recent(self) -> int:
-        """Number of predictions that count."""
-        return min(len(self.errors), RECENT)
+    def recent(self) -> np.ndarray:
+        """The errors that count."""
+        return np.array(self.every[-RECENT:])
 
     @property
     def tails(self) -> Tails:
         """The tails of the recent errors."""
-        return fitted_tails(np.array(self.errors[-RECENT:]))
+        return fitted_tails(self.recent)
 
     @property
     def outside(self) -> int:
         """Number of recent predictions that were outside their intervals."""
-        return int((np.abs(self.errors[-RECENT:]) > self.tails.quantile(LEVEL)).sum())
+        return int((np.abs(self.recent) > self.tails.quantile(LEVEL)).sum())
+
+
+@dataclass
+class HeldOut:
+    """Errors of predictions of the odd and of the even part."""
+
+    odd: Errors = field(default_factory=Errors)
+    even: Errors = field(default_factory=Errors)
+
+    @property
+    def parts(self) -> tuple[Errors, Errors]:
+        return self.odd, self.even
+
+    @property
+    def tails(self) -> tuple[Tails, Tails]:
+        """The tails of both parts."""
+        return self.odd.tails, self.even.tails
+
+    @property
+    def recent(self) -> int:
+        """Number of predictions that count."""
+        return len(self.odd.recent) + len(self.even.recent)
+
+    @property
+    def outside(self) -> int:
+        """Number of recent predictions that were outside their intervals."""
+        return self.odd.outside + self.even.outside
 
     @property
     def holds(self) -> bool:

@@ -1,17 +1,18 @@
 """The prior covariance of what agents say in two memories.
 
-A memory is described by its signs s (see `Features`) and its length h. The covariance of two memories is
+Probits z of memories are a sum of an odd part, (z(s) - z(-s))/2 with the mirror image -s of the memory s, and of an
+even part, (z(s) + z(-s))/2. An agent that treats both words alike has no even part. The two parts are independent, and
+each has a kernel of its own. A memory is described by its signs s (see `Features`) and its length h. The covariance of
+two memories is
 
-    level + slope·(weighted signs · weighted signs') + smooth + rough + alone·[the same memory].
+    trend + smooth + rough + alone·[the same memory].
 
+In the odd part `trend` is linear in the signs. In the even part it is a constant and, independent of it, a multiple of
+exp(-o²/2), with o the odd part: a model may lean one way where it is sure and the other way where it is in doubt.
 `smooth` is a Gaussian in the sums of own and of partner's signs, weighted by recency, and in h: what agents say hangs
 on how often they remember each word. `rough` is exp(-Σ_j θ_j |s_j - s'_j| / 2): memories that differ in an old word
-only are alike, whatever the rule. Each of the two has an odd part, which changes its sign if the words are exchanged,
-and an even part: with k(s, s') the covariance of unit variance,
-
-    odd·[k(s, s') - k(s, -s')] / 2 + even·[k(s, s') + k(s, -s')] / 2.
-
-An agent that treats both words alike has no even part, and then each measured memory tells about its mirror image too.
+only are alike, whatever the rule. With a covariance k(s, s') of unit variance the parity ±1 makes each of the two
+[k(s, s') ± k(s, -s')] / 2.
 """
 
 from __future__ import annotations
@@ -24,17 +25,15 @@ from scipy.spatial.distance import cdist
 from policy_extraction.measuring._active.features import Features
 
 FREQUENCIES = 256  # of a random function; its covariance is exact on average over functions
+ODD, EVEN = -1, 1
 
 
 class Amplitudes(NamedTuple):
     """Variances of the parts, in squares of probits."""
 
-    level: float
-    slope: float
-    smooth_odd: float
-    smooth_even: float
-    rough_odd: float
-    rough_even: float
+    trend: float
+    smooth: float
+    rough: float
     alone: float
 
 
@@ -52,56 +51,48 @@ class Shape(NamedTuple):
 
 
 class Kernel(NamedTuple):
-    """A prior covariance."""
+    """A prior covariance of the odd or the even part."""
 
     amplitudes: Amplitudes
     shape: Shape
+    parity: int
 
     def parts(self, one: Features, other: Features) -> list[np.ndarray]:
         """The parts at unit amplitude but for `alone`, each (n, m)."""
-        weighted = [_flat(self._weighted(each)) for each in (one, other)]
         smooth, mirrored_smooth = (np.exp(-d / 2) for d in self._both(one, other, "sqeuclidean"))
         rough, mirrored_rough = (np.exp(-d) for d in self._both(one, other, "cityblock"))
         return [
-            np.ones((len(one.length), len(other.length))),
-            weighted[0] @ weighted[1].T,
-            (smooth - mirrored_smooth) / 2,
-            (smooth + mirrored_smooth) / 2,
-            (rough - mirrored_rough) / 2,
-            (rough + mirrored_rough) / 2,
+            self._trend(one) @ self._trend(other).T,
+            (smooth + self.parity * mirrored_smooth) / 2,
+            (rough + self.parity * mirrored_rough) / 2,
         ]
 
     def between(self, one: Features, other: Features) -> np.ndarray:
         """Covariances (n, m) of different memories: without the part `alone`."""
-        return np.tensordot(self.amplitudes[:6], self.parts(one, other), 1)
+        return np.tensordot(self.amplitudes[:3], self.parts(one, other), 1)
 
     def variance(self, at: Features) -> np.ndarray:
         """Variances (n,), with the part `alone`."""
         a = self.amplitudes
         sums, _ = self._leads(at)
-        odd_smooth = -np.expm1(-2 * (sums**2).sum(1)) / 2
-        odd_rough = -np.expm1(-2 * np.abs(self._differences(at)).sum(1)) / 2
-        linear = (_flat(self._weighted(at)) ** 2).sum(1)
-        even = a.smooth_even * (1 - odd_smooth) + a.rough_even * (1 - odd_rough)
-        return a.level + a.slope * linear + a.smooth_odd * odd_smooth + a.rough_odd * odd_rough + even + a.alone
+        smooth = (1 + self.parity * np.exp(-2 * (sums**2).sum(1))) / 2
+        rough = (1 + self.parity * np.exp(-2 * np.abs(self._differences(at)).sum(1))) / 2
+        return a.trend * (self._trend(at) ** 2).sum(1) + a.smooth * smooth + a.rough * rough + a.alone
 
     def draw(self, at: Features, random: np.random.Generator) -> np.ndarray:
         """A random function with this covariance, by random Fourier features, shape (n,).
 
-        Cosines are even and sines odd, so they take the parts apart. Source: Rahimi and Recht 2007, Random features for
-        large-scale kernel machines.
+        Source: Rahimi and Recht 2007, Random features for large-scale kernel machines.
         """
         a = self.amplitudes
-        linear = _flat(self._weighted(at))
-        f = np.sqrt(a.level) * random.standard_normal() + np.sqrt(a.slope) * linear @ random.standard_normal(
-            linear.shape[1]
-        )
+        trend = self._trend(at)
+        f = np.sqrt(a.trend) * trend @ random.standard_normal(trend.shape[1])
         sums, length = self._leads(at)
         turns = 2 * np.pi * random.random(FREQUENCIES)
         along = np.sqrt(2) * np.cos(length[:, None] * random.standard_normal(FREQUENCIES) + turns)
-        f += _waves(sums @ random.standard_normal((2, FREQUENCIES)), along, a.smooth_odd, a.smooth_even, random)
+        f += (along * self._waves(sums @ random.standard_normal((2, FREQUENCIES)))) @ _weights(a.smooth, random)
         rough = self._differences(at)
-        f += _waves(rough @ random.standard_cauchy((rough.shape[1], FREQUENCIES)), 1, a.rough_odd, a.rough_even, random)
+        f += self._waves(rough @ random.standard_cauchy((rough.shape[1], FREQUENCIES))) @ _weights(a.rough, random)
         return f + np.sqrt(a.alone) * random.standard_normal(len(f))
 
     def _both(self, one: Features, other: Features, metric: str) -> list[np.ndarray]:
@@ -112,6 +103,12 @@ class Kernel(NamedTuple):
         (first, own), (second, others) = self._leads(one), self._leads(other)
         apart = (own[:, None] - others) ** 2
         return [cdist(first, sign * second, metric) + apart for sign in (1, -1)]
+
+    def _trend(self, at: Features) -> np.ndarray:
+        """Factors (n, k) of `trend`."""
+        if self.parity == ODD:
+            return _flat(self._weighted(at))
+        return np.stack([np.ones(len(at.doubt)), at.doubt], axis=1)
 
     def _weighted(self, at: Features) -> np.ndarray:
         return at.signs * np.exp(-self.shape.recency * np.arange(at.signs.shape[1]))[:, None]
@@ -129,14 +126,14 @@ class Kernel(NamedTuple):
         theta = self.shape.theta * np.exp(-self.shape.forgetting * np.arange(at.signs.shape[1]))
         return _flat(at.signs * np.stack([theta, self.shape.partner * theta], axis=1) / 2)
 
+    def _waves(self, phase: np.ndarray) -> np.ndarray:
+        return np.cos(phase) if self.parity == EVEN else np.sin(phase)
+
 
 def _flat(signs: np.ndarray) -> np.ndarray:
     return signs.reshape(len(signs), -1)
 
 
-def _waves(
-    phase: np.ndarray, along: np.ndarray | int, odd: float, even: float, random: np.random.Generator
-) -> np.ndarray:
-    """Σ of random sines of variance `odd` and cosines of variance `even`, shape (n,); phases (n, frequencies)."""
-    sines, cosines = random.standard_normal((2, phase.shape[1])) / np.sqrt(phase.shape[1])
-    return (along * np.sin(phase)) @ sines * np.sqrt(odd) + (along * np.cos(phase)) @ cosines * np.sqrt(even)
+def _weights(variance: float, random: np.random.Generator) -> np.ndarray:
+    """Random weights of waves, which have a mean square of ½ in random directions, shape (FREQUENCIES,)."""
+    return np.sqrt(variance / FREQUENCIES) * random.standard_normal(FREQUENCIES)

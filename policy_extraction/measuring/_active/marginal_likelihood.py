@@ -12,57 +12,90 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.optimize import minimize
 
 from policy_extraction.measuring._active.features import Features
-from policy_extraction.measuring._active.kernel import Amplitudes, Kernel, Shape
+from policy_extraction.measuring._active.kernel import EVEN, ODD, Amplitudes, Kernel, Shape
 
 # Probits of choice are 0 to 5; sums of signs 0 to H. Standard deviations are those of logarithms, but of the angle.
-AMPLITUDES = Amplitudes(*np.log([0.1, 0.1, 4.0, 0.3, 0.3, 0.1, 0.03]))
+AMPLITUDES = {ODD: Amplitudes(0.1, 4.0, 0.3, 0.03), EVEN: Amplitudes(0.1, 0.3, 0.1, 0.03)}
 SHAPE = Shape(*np.log([0.15, 1.0, 2.0, 2.0, 3.0, 0.3, 1.0, 0.2]))._replace(angle=np.pi / 4)
-SPREAD = np.array([1.5] * 6 + [2.0] + list(Shape(1.0, 0.5, 0.7, 0.7, 0.7, 1.0, 1.0, 1.0)))
+SPREAD = np.array([*Amplitudes(1.5, 1.5, 1.5, 2.0), *Shape(1.0, 0.5, 0.7, 0.7, 0.7, 1.0, 1.0, 1.0)])
 N_AMPLITUDES, ANGLE = len(Amplitudes._fields), len(Amplitudes._fields) + Shape._fields.index("angle")
-CENTRE = np.array([*AMPLITUDES, *SHAPE])
+CENTRE = {parity: np.array([*np.log(amplitudes), *SHAPE]) for parity, amplitudes in AMPLITUDES.items()}
 NOISE = 1e-6  # variance: a server's rounding, and what keeps K regular
 MOST_FITTED = 300  # more measurements hardly change the parameters and take the third power of time
 MOST_STEPS = 40
 DIFFERENCE = 1e-5
+STEP = 1e-2  # of second derivatives, in spreads of the prior
+FARTHEST = 4  # spreads of the prior
 
 
-def kernel_of(parameters: np.ndarray) -> Kernel:
+def kernel_of(parameters: np.ndarray, parity: int) -> Kernel:
     """The kernel of these numbers: logarithms, but of the angle."""
     numbers = np.exp(parameters)
     numbers[ANGLE] = parameters[ANGLE]
-    return Kernel(Amplitudes(*numbers[:N_AMPLITUDES]), Shape(*numbers[N_AMPLITUDES:]))
+    return Kernel(Amplitudes(*numbers[:N_AMPLITUDES]), Shape(*numbers[N_AMPLITUDES:]), parity)
 
 
-def fitted(measured: Features, y: np.ndarray, start: np.ndarray = CENTRE, seed: int = 0) -> np.ndarray:
-    """Parameters of the largest density of the probits y (n,) times prior, from `start` on."""
-    if len(y) > MOST_FITTED:
-        some = np.sort(np.random.default_rng(seed).permutation(len(y))[:MOST_FITTED])
-        measured, y = measured.at(some), y[some]
-    bounds = [(centre - 4 * spread, centre + 4 * spread) for centre, spread in zip(CENTRE, SPREAD, strict=True)]
-    found = minimize(loss, start, (measured, y), "L-BFGS-B", jac=True, bounds=bounds, options={"maxiter": MOST_STEPS})
+def fitted(
+    measured: Features, y: np.ndarray, parity: int, start: np.ndarray | None = None, seed: int = 0
+) -> np.ndarray:
+    """Parameters of the largest density of this part y (n,) of the probits times prior, from `start` on."""
+    measured, y = _some(measured, y, seed)
+    centre = CENTRE[parity]
+    found = minimize(
+        loss,
+        centre if start is None else start,
+        (measured, y, parity),
+        "L-BFGS-B",
+        jac=True,
+        bounds=list(zip(centre - FARTHEST * SPREAD, centre + FARTHEST * SPREAD, strict=True)),
+        options={"maxiter": MOST_STEPS},
+    )
     return found.x
 
 
-def loss(parameters: np.ndarray, measured: Features, y: np.ndarray) -> tuple[float, np.ndarray]:
+def drawn(
+    measured: Features, y: np.ndarray, parity: int, best: np.ndarray, number: int, random: np.random.Generator
+) -> np.ndarray:
+    """Random parameters (number, k) of the posterior density, by Laplace's method around the largest density."""
+    measured, y = _some(measured, y, 0)
+    here = loss(best, measured, y, parity)[1]
+    slopes = [loss(best + step, measured, y, parity)[1] - here for step in np.diag(STEP * SPREAD)]
+    curvature = np.array(slopes) * SPREAD / STEP  # in units of the prior's spread, where its own is 1
+    sizes, directions = np.linalg.eigh(np.where(np.isfinite(curvature), curvature + curvature.T, 0.0) / 2)
+    away = random.standard_normal((number, len(best))) / np.sqrt(np.maximum(sizes, 1.0)) @ directions.T
+    centre = CENTRE[parity]
+    return np.clip(best + SPREAD * away, centre - FARTHEST * SPREAD, centre + FARTHEST * SPREAD)
+
+
+def _some(measured: Features, y: np.ndarray, seed: int) -> tuple[Features, np.ndarray]:
+    if len(y) <= MOST_FITTED:
+        return measured, y
+    some = np.sort(np.random.default_rng(seed).permutation(len(y))[:MOST_FITTED])
+    return measured.at(some), y[some]
+
+
+def loss(parameters: np.ndarray, measured: Features, y: np.ndarray, parity: int) -> tuple[float, np.ndarray]:
     """-log of the density of y times prior, up to a constant, and its gradient."""
-    kernel = kernel_of(parameters)
-    a = np.array(kernel.amplitudes)
+    kernel = kernel_of(parameters, parity)
+    *a, alone = kernel.amplitudes
     parts = kernel.parts(measured, measured)
-    K = np.tensordot(a[:6], parts, 1)
+    K = np.tensordot(a, parts, 1)
     try:
-        factor = cho_factor(K + (a[6] + NOISE) * np.eye(len(y)), lower=True)
+        factor = cho_factor(K + (alone + NOISE) * np.eye(len(y)), lower=True)
     except LinAlgError:
         return np.inf, np.zeros(len(parameters))
     solved = cho_solve(factor, y)
-    away = (parameters - CENTRE) / SPREAD
+    away = (parameters - CENTRE[parity]) / SPREAD
     value = y @ solved / 2 + np.log(np.diag(factor[0])).sum() + away @ away / 2
     # With W = (K⁻¹ - K⁻¹y yᵀK⁻¹)/2 the derivative is Σ W∘dK.
     W = (cho_solve(factor, np.eye(len(y))) - np.outer(solved, solved)) / 2
     gradient = away / SPREAD
-    gradient[:6] += a[:6] * [(W * part).sum() for part in parts]
-    gradient[6] += a[6] * np.trace(W)
+    gradient[:N_AMPLITUDES] += [
+        *(size * (W * part).sum() for size, part in zip(a, parts, strict=True)),
+        alone * np.trace(W),
+    ]
     for j in range(N_AMPLITUDES, len(parameters)):
         moved = parameters.copy()
         moved[j] += DIFFERENCE
-        gradient[j] += (W * (kernel_of(moved).between(measured, measured) - K)).sum() / DIFFERENCE
+        gradient[j] += (W * (kernel_of(moved, parity).between(measured, measured) - K)).sum() / DIFFERENCE
     return float(value), gradient

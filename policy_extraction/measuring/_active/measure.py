@@ -24,12 +24,12 @@ from meanfield.toolbox import (
 from policy_extraction.backends._backend import Backend
 from policy_extraction.backends._open import open_backend
 from policy_extraction.backends.local._source import SMOLLM2
-from policy_extraction.measuring._active.explore import Exploration, choices
-from policy_extraction.measuring._active.features import features
+from policy_extraction.measuring._active.explore import Exploration, choices, posterior_of
+from policy_extraction.measuring._active.features import features, mirror_pairs
 from policy_extraction.measuring._active.goals import GOALS, Goal
 from policy_extraction.measuring._active.known import Known
-from policy_extraction.measuring._active.marginal_likelihood import kernel_of
-from policy_extraction.measuring._active.posterior import Posterior, probits
+from policy_extraction.measuring._active.marginal_likelihood import SPREAD
+from policy_extraction.measuring._active.posterior import odd_even, probits
 from policy_extraction.measuring._active.tails import Tails
 from policy_extraction.measuring._lazy import LazyExtraction, lazy_policy
 from policy_extraction.prompts._games import one_game
@@ -170,7 +170,7 @@ def measure(
     with tqdm(total=most * each, desc=ask.name, unit="prompt", disable=not progress) as bar:
         for known in exploration.run(most):
             bar.set_postfix_str(_shown(known))
-            bar.update(len(exploration.order) * each - bar.n)
+            bar.update(exploration.n_asked * each - bar.n)
     return _result(exploration, known, ask, tolerance)
 
 
@@ -198,7 +198,7 @@ def _shown(known: Known) -> str:
 
 
 def _result(exploration: Exploration, known: Known, ask: LazyExtraction, tolerance: float) -> xr.Dataset:
-    held_out, n_asked = exploration.held_out, len(exploration.order)
+    held_out, n_asked = exploration.held_out, exploration.n_asked
     whole = n_asked == exploration.space.n_states
     reached = whole or exploration.enough(known)
     reason = "every memory was asked" if whole else "the goal is known" if reached else "the budget is spent"
@@ -219,9 +219,9 @@ def _result(exploration: Exploration, known: Known, ask: LazyExtraction, toleran
         "held_out": held_out.recent,
         "held_out_outside": held_out.outside,
         "model_holds": int(held_out.holds),
-        "posterior_parameters": exploration.parameters.tolist(),
-        "posterior_scale": held_out.tails.scale,
-        "posterior_freedom": held_out.tails.freedom,
+        "posterior_parameters": exploration.parameters.ravel().tolist(),
+        "posterior_scale": [each.scale for each in held_out.tails],
+        "posterior_freedom": [each.freedom for each in held_out.tails],
     }
     policy = make_policy(exploration.best(), ask.words, model=ask.name)
     policy["asked"] = ("state", exploration.asked, {"long_name": "whether the memory was asked"})
@@ -272,12 +272,20 @@ def sample_policies(policy: xr.Dataset, n: int, seed: int) -> list[xr.Dataset]:
     if "posterior_parameters" not in policy.attrs:
         raise InputError("policy: expected the result of policy_extraction.measure, but its attrs are gone")
     n, seed = whole_number("n", n, 1), whole_number("seed", seed, 0, LARGEST_SEED)
-    q, asked = policy["q"].values, np.flatnonzero(policy["asked"].values)
-    kernel = kernel_of(np.array(policy.attrs["posterior_parameters"], dtype=float))
-    posterior = Posterior(kernel, features(space_of(policy)), asked, probits(q[asked]))
-    model, tails = (
-        str(policy["model"].item()),
-        Tails(policy.attrs["posterior_scale"], policy.attrs["posterior_freedom"]),
-    )
-    drawn = (posterior.draw(np.random.default_rng((seed, k)), tails) for k in range(n))
-    return [make_policy(choices(z, asked, q[asked]), words_of(policy), model=model) for z in drawn]
+    q, asked, space = policy["q"].values, policy["asked"].values, space_of(policy)
+    pairs = mirror_pairs(space)
+    measured = np.flatnonzero(asked[pairs].all(axis=1))
+    parameters = np.array(policy.attrs["posterior_parameters"], dtype=float).reshape(-1, 2, len(SPREAD))
+    every, parts = features(space).at(pairs[:, 0]), odd_even(probits(q[pairs[measured]]))
+    scales, freedoms = (np.atleast_1d(policy.attrs[f"posterior_{name}"]) for name in ("scale", "freedom"))
+    tails = (Tails(scales[0], freedoms[0]), Tails(scales[1], freedoms[1]))
+    model = str(policy["model"].item())
+    random = [np.random.default_rng((seed, k)) for k in range(n)]
+    which = np.array([each.integers(len(parameters)) for each in random])
+    drawn = {}
+    for j in np.unique(which):
+        posterior = posterior_of(parameters[j], every, measured, parts)
+        for k in np.flatnonzero(which == j).tolist():
+            q_drawn = choices(posterior.draw(random[k], tails), pairs, asked, q)
+            drawn[k] = make_policy(q_drawn, words_of(policy), model=model)
+    return [drawn[k] for k in range(n)]

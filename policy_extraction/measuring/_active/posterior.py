@@ -1,49 +1,59 @@
 """What the measured memories say about all others.
 
 The model is a Gaussian process of the probits z = Φ⁻¹(q) of the first word, cut at q = 1e-6 and 1 - 1e-6: logits of a
-policy saturate at ±30 or at a floor, where they say nothing more about a population.
+policy saturate at ±30 or at a floor, where they say nothing more about a population. A memory is measured together with
+its mirror image, so their odd and even parts are known or unknown together, and each has a posterior of its own.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
-from scipy.linalg import cho_factor, solve_triangular
+from scipy.linalg import cho_factor, cho_solve, solve_triangular
 from scipy.special import ndtri
 
-from policy_extraction.measuring._active.features import Features
-from policy_extraction.measuring._active.kernel import Kernel
+from policy_extraction.measuring._active.features import Features, doubt
+from policy_extraction.measuring._active.kernel import EVEN, Kernel
 from policy_extraction.measuring._active.marginal_likelihood import NOISE
-from policy_extraction.measuring._active.tails import Tails
+from policy_extraction.measuring._active.tails import NORMAL, Tails
 
 LEAST = 1e-6  # probability of a word
-NORMAL = Tails()
 ROWS = 2048  # of a covariance that are computed at once
 
 
 def probits(q: np.ndarray) -> np.ndarray:
-    """Φ⁻¹ of the first word's probability, from rows (n, 2) that keep both words' digits."""
-    first, second = ndtri(np.clip(q, LEAST, 0.5)).T
-    return np.where(q[:, 0] <= q[:, 1], first, -second)
+    """Φ⁻¹ of the first word's probability, from rows (…, 2) that keep both words' digits."""
+    first, second = np.moveaxis(ndtri(np.clip(q, LEAST, 0.5)), -1, 0)
+    return np.where(q[..., 0] <= q[..., 1], first, -second)
+
+
+def odd_even(z: np.ndarray) -> np.ndarray:
+    """Parts (2, n) of probits (n, 2) of memories and their mirror images."""
+    one, image = z.T
+    return np.stack([(one - image) / 2, (one + image) / 2])
 
 
 class Posterior:
-    """Probits of all memories, given those of the measured ones.
+    """One part of the probits of all pairs, given that of the measured ones.
 
     Parameters
     ----------
     kernel
         The prior covariance.
     every
-        Features of all S memories.
+        Features of the P pairs.
     asked
-        Numbers of the measured memories, shape (m,).
+        Numbers of the measured pairs, shape (m,).
     z
-        Their probits, shape (m,).
+        Their part, shape (m,).
 
     Attributes
     ----------
     mean, variance
-        Of the probits, shape (S,).
+        Of the part, shape (P,).
+    bend
+        Derivative of the means by `Features.doubt`.
     """
 
     def __init__(self, kernel: Kernel, every: Features, asked: np.ndarray, z: np.ndarray) -> None:
@@ -53,14 +63,16 @@ class Posterior:
         self._lower = np.tril(cho_factor(factor, lower=True)[0])
         self._known = solve_triangular(self._lower, K.T, lower=True)  # V with posterior covariance K - VᵀV
         self.mean = self._weigh(z)
+        weights = cho_solve((self._lower, True), z)
+        self.bend = kernel.amplitudes.trend * float(every.doubt[asked] @ weights) if kernel.parity == EVEN else 0.0
         self.variance = np.maximum(kernel.variance(every) - (self._known**2).sum(0), NOISE)
 
     def columns(self, states: np.ndarray) -> np.ndarray:
-        """Posterior covariances of all memories with some, shape (S, n)."""
+        """Posterior covariances of all pairs with some, shape (P, n)."""
         return self._prior(states) - self._known.T @ self._known[:, states]
 
     def times(self, vector: np.ndarray, most: int) -> np.ndarray:
-        """The posterior covariance times a vector (S,), of which the `most` largest contributions are used."""
+        """The posterior covariance times a vector (P,), of which the `most` largest contributions are used."""
         size = np.abs(vector) * np.sqrt(self.variance)
         used = np.argsort(size)[len(size) - min(most, np.count_nonzero(size)) :]
         total = np.zeros(len(vector))
@@ -70,12 +82,13 @@ class Posterior:
         return total
 
     def draw(self, random: np.random.Generator, tails: Tails = NORMAL) -> np.ndarray:
-        """Random probits (S,) that agree with the measured ones: a prior draw, corrected by its errors.
+        """A random part (P,) that agrees with the measured one: a prior draw, corrected by its errors.
 
         Source: Wilson et al. 2020, Efficiently sampling functions from Gaussian process posteriors.
         """
         f = self.kernel.draw(self.every, random)
-        return self.mean + tails.draw(len(f), random) * (f - self._weigh(f[self.asked]))
+        deviation = np.sqrt(self.variance)
+        return self.mean + deviation * tails.of((f - self._weigh(f[self.asked])) / deviation)
 
     def _prior(self, states: np.ndarray) -> np.ndarray:
         covariance = self.kernel.between(self.every, self.every.at(states))
@@ -83,5 +96,30 @@ class Posterior:
         return covariance
 
     def _weigh(self, z: np.ndarray) -> np.ndarray:
-        """The mean of all probits, given those of the measured memories."""
+        """The mean of all pairs, given those of the measured ones."""
         return self._known.T @ solve_triangular(self._lower, z, lower=True)
+
+
+class Both(NamedTuple):
+    """Posteriors of the odd and of the even part."""
+
+    odd: Posterior
+    even: Posterior
+
+    def median(self) -> np.ndarray:
+        """Median probits (P, 2) of memories and their mirror images."""
+        return joined(self.odd.mean, self.even.mean)
+
+    def draw(self, random: np.random.Generator, tails: tuple[Tails, Tails]) -> np.ndarray:
+        """Random probits (P, 2)."""
+        odd, even = (part.draw(random, each) for part, each in zip(self, tails, strict=True))
+        return joined(odd, even + self.coupling(odd, self.even.every.doubt))
+
+    def coupling(self, odd: np.ndarray, expected: np.ndarray) -> np.ndarray:
+        """What odd parts change in the means of even ones, with their doubt in place of the expected one."""
+        return self.even.bend * (doubt(odd) - expected)
+
+
+def joined(odd: np.ndarray, even: np.ndarray) -> np.ndarray:
+    """Probits (n, 2) of memories and their mirror images with these parts."""
+    return np.stack([even + odd, even - odd], axis=1)

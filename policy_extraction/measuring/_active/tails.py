@@ -1,6 +1,7 @@
 """How far off a posterior is: Student's t in place of the Gaussian, with the width that predictions turned out to need.
 
-Where a policy saturates the Gaussian is sure of a memory that may be an exception, so its tails decide.
+Where a policy saturates the Gaussian is sure of a memory that may be an exception, so its tails decide. Memories stay
+as dependent on each other as the Gaussian says: only the size of an error is replaced, by the same quantile of t.
 """
 
 from __future__ import annotations
@@ -8,14 +9,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ndtri
-from scipy.stats import chi2
+from scipy.special import ndtr, ndtri, stdtrit
 from scipy.stats import t as student
 
 FREEDOMS = np.array([2.5, 3, 4, 6, 10, 30, 1000.0])
 SCALES = np.geomspace(0.4, 6, 28)
 BEFORE = 10  # errors as expected that the estimate starts with
-NODES = 20
 
 
 class Tails(NamedTuple):
@@ -28,13 +27,12 @@ class Tails(NamedTuple):
         """Half the width of the interval at this level, in standard deviations."""
         return float(self.scale * student.ppf((1 + level) / 2, self.freedom))
 
-    def factors(self) -> np.ndarray:
-        """Factors of a standard deviation by which Gaussians have this law on average, shape (NODES,)."""
-        return self.scale * np.sqrt(self.freedom / chi2.ppf((np.arange(NODES) + 0.5) / NODES, self.freedom))
+    def of(self, errors: np.ndarray) -> np.ndarray:
+        """Errors with these tails in place of Gaussian ones, in standard deviations."""
+        return -self.scale * np.sign(errors) * stdtrit(self.freedom, ndtr(-np.abs(errors)))
 
-    def draw(self, number: int, random: np.random.Generator) -> np.ndarray:
-        """Random factors, shape (number,)."""
-        return self.scale * np.sqrt(self.freedom / random.chisquare(self.freedom, number))
+
+NORMAL = Tails()
 
 
 def fitted_tails(errors: np.ndarray) -> Tails:
