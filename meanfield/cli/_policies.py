@@ -1,4 +1,4 @@
-"""Commands that make policies and their stability table: data, extract, cost, stability."""
+"""Commands that make policies and their stability table: data, extract, measure, cost, stability."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from meanfield import InputError
-from meanfield.cli._common import DATASETS, POLICIES, Model, Pair, app, captured, read_policies
+from meanfield.cli._common import DATASETS, POLICIES, Model, Pair, Seed, app, captured, read_policies
 from meanfield.cli._output import DATASET, Form, Out, Output, Result, console, say
 
 if TYPE_CHECKING:
@@ -69,6 +69,50 @@ def extract(
     output.write(policies, note=captured(policies))
     for warning in policy_warnings(check_policy(policies)):
         say(warning)
+
+
+@app.command(
+    epilog="Example: meanfield measure SmolLM2-135M-Instruct --words his/her --memory-length 3 --budget 120 "
+    "--out policy.nc"
+)
+def measure(
+    model: Annotated[str, typer.Argument(help="As for `extract`.")],
+    words: Annotated[str, typer.Option(help="Word pair as first/second.")],
+    out: Out,
+    memory_length: Annotated[int, typer.Option("--memory-length", "-H", help="H, interactions remembered.")] = 5,
+    goal: Annotated[
+        str, typer.Option(help="What is to be known: kappa, strong word, eigenvalue, critical_mass or word_share.")
+    ] = "kappa",
+    word: Annotated[str | None, typer.Option(help="Word of the committed agents, for critical_mass.")] = None,
+    tolerance: Annotated[
+        float, typer.Option(help="Half the width of the goal's 95 % interval at the end, relative to its value.")
+    ] = 0.05,
+    budget: Annotated[int | None, typer.Option(help="Largest number of prompts; without it as many as needed.")] = None,
+    temperature: Annotated[float, typer.Option(help="Sampling temperature of the agents.")] = 0.5,
+    seed: Seed = 0,
+) -> None:
+    """Measure the policy of a language model with a part of its prompts, chosen to tell a collective quantity."""
+    output = Output(out, forms=DATASET)
+    pair = _pair(words)
+    from policy_extraction import measure as measure_policy
+
+    policy = measure_policy(
+        model,
+        words=pair,
+        memory_length=memory_length,
+        goal=goal,
+        word=word,
+        tolerance=tolerance,
+        budget=budget,
+        temperature=temperature,
+        seed=seed,
+        progress=sys.stderr.isatty(),
+    )
+    known = policy.attrs
+    output.write(policy, note=f"{known['prompts_used']:,} prompts; {known['reason']}")
+    if known["goal_quantity"]:
+        say(f"{known['goal_quantity']} {known['goal_value']:.4g}, {known['goal_low']:.4g} to {known['goal_high']:.4g}")
+    say(f"strong word: {known['strong_word'] or 'not known'}")
 
 
 @app.command(

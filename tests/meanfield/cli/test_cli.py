@@ -16,6 +16,7 @@ import pytest
 import xarray as xr
 
 import meanfield
+import policy_extraction
 import theory
 import validation
 from _endpoint_counts import table as counts
@@ -26,6 +27,7 @@ from _real_populations import populations
 from meanfield import cli
 from meanfield.cli._analyses import ANALYSES
 from meanfield.cli._analysis import POLICY
+from policy_extraction.backends import TableBackend
 
 COMMANDS = [command.name or command.callback.__name__ for command in cli.app.registered_commands]
 
@@ -319,6 +321,8 @@ REFUSED = {
     "data smollm2 --out o.csv": "out = o.csv: expected a name that ends with .nc",
     "extract /absent/model --words his/her --out o.nc": "/absent/model",
     "extract SmolLM2-135M-Instruct --words his --out o.nc": "words = 'his'",
+    "measure SmolLM2-135M-Instruct --words his/her --goal beauty --out o.nc": "goal = 'beauty': expected one of kappa",
+    "measure SmolLM2-135M-Instruct --words his/her --out o.csv": "out = o.csv: expected a name that ends with .nc",
     "cost paid --words his/her --prompts-per-second 0": "prompts_per_second = 0.0: expected a number above 0",
     "cost paid --words his/her --input-price=-1": "input_price = -1.0: expected",
     "other": "No such command 'other'.",
@@ -400,6 +404,20 @@ def test_help_tells_what_docstrings_tell(command, monkeypatch):
 def test_the_page_of_commands_lists_all_of_them():
     page = (ROOT / "docs" / "how_to" / "commands.md").read_text()
     assert set(re.findall(r"^\| `([\w-]+)`", page, re.M)) == set(COMMANDS)
+
+
+def test_a_part_of_the_prompts_is_measured(command, monkeypatch, tmp_path):
+    table = TableBackend(lambda memory, order: {"his": 0.7, "her": 0.3}, ("his", "her"), memory_length=2)
+    monkeypatch.setattr("policy_extraction.measuring._active.measure.open_backend", lambda model: table)
+    options = ("--words", "his/her", "-H", 2, "--goal", "word_share", "--temperature", 1.0, "--budget", 42)
+    code, out, _ = command("measure", "table", *options, "--out", "policy.nc")
+    policy = meanfield.load_policy(tmp_path / "policy.nc")
+    assert code == 0
+    assert policy["q"].sel(word="his").values == pytest.approx(0.7, abs=0.01)
+    used, share, strong = out.splitlines()
+    assert f"{policy.attrs['prompts_used']} prompts" in used
+    assert share.startswith("word_share 0.7") and strong == "strong word: mixed"
+    assert len(policy_extraction.sample_policies(policy, 2, seed=1)) == 2
 
 
 def test_costs_are_told_before_anything_is_sent(command, monkeypatch):

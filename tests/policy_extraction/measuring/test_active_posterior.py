@@ -7,10 +7,19 @@ import pytest
 from scipy.special import ndtr
 
 from meanfield import MemorySpace
-from policy_extraction.measuring._active.features import features, mirror_pairs
+from policy_extraction.measuring._active.explore import posterior_of
+from policy_extraction.measuring._active.features import doubt, features, mirror_pairs
 from policy_extraction.measuring._active.held_out import Errors, HeldOut
 from policy_extraction.measuring._active.kernel import EVEN, ODD, Kernel
-from policy_extraction.measuring._active.marginal_likelihood import CENTRE, NOISE, SPREAD, fitted, kernel_of, loss
+from policy_extraction.measuring._active.marginal_likelihood import (
+    CENTRE,
+    NOISE,
+    SPREAD,
+    drawn,
+    fitted,
+    kernel_of,
+    loss,
+)
 from policy_extraction.measuring._active.posterior import LEAST, Posterior, joined, odd_even, probits
 from policy_extraction.measuring._active.tails import Tails, fitted_tails
 
@@ -162,6 +171,46 @@ def test_fitted_parameters_predict_better_than_the_prior():
     ]
     assert errors[0] < errors[1]
     assert errors[0] < 2 * errors[2]
+
+
+def test_random_parameters_have_the_curvature_of_the_density():
+    """5,000 draws: entries of a correlation matrix have standard errors below 0.015; 0.08 is more than 5 of them."""
+    states, z = measured(kernel(ODD))
+    best = fitted(EVERY.at(states), z[states], ODD)
+    step = 1e-3
+    hessian = np.array(
+        [
+            np.subtract(*(loss(best + sign * step * unit, EVERY.at(states), z[states], ODD)[1] for sign in (1, -1)))
+            for unit in np.eye(len(best))
+        ]
+    ) / (2 * step)
+    sizes, directions = np.linalg.eigh((hessian + hessian.T) / 2 * np.outer(SPREAD, SPREAD))
+    expected = directions / np.maximum(sizes, 1) @ directions.T
+    found = drawn(EVERY.at(states), z[states], ODD, best, 5000, np.random.default_rng(0))
+    covariance = np.cov(((found - best) / SPREAD).T)
+    scale = np.sqrt(np.outer(np.diag(expected), np.diag(expected)))
+    assert np.abs((covariance - expected) / scale).max() < 0.08
+    assert np.abs((covariance - np.eye(len(best))) / scale).max() > 0.08  # the control: those of the prior
+
+
+def test_what_is_in_doubt_may_lean_the_other_way():
+    """Even parts that are -1 where the odd part is 0 and 1 where it is large."""
+    odd, states = 4 * np.random.default_rng(0).random(N), np.arange(20)
+    even = 1 - 2 * doubt(odd)
+    parameters = np.array([CENTRE[ODD], CENTRE[EVEN]])
+    found = posterior_of(parameters, EVERY, states, np.stack([odd, even])[:, states])
+    assert found.even.bend < -1
+    moved = found.even.every.doubt.copy()
+    moved[30] += 0.1
+    again = Posterior(found.even.kernel, found.even.every._replace(doubt=moved), states, even[states])
+    assert again.mean[30] - found.even.mean[30] == pytest.approx(0.1 * found.even.bend, rel=1e-9)
+    np.testing.assert_allclose(found.coupling(np.zeros(N), np.zeros(N)), found.even.bend)
+
+
+def test_doubt_is_averaged_over_the_odd_part():
+    nodes, weights = np.polynomial.hermite_e.hermegauss(40)
+    values = np.exp(-((1.3 + np.sqrt(0.7) * nodes) ** 2) / 2)
+    assert doubt(np.array([1.3]), 0.7)[0] == pytest.approx(weights @ values / weights.sum(), rel=1e-6)
 
 
 def test_held_out_errors_are_independent_and_of_variance_one_if_the_model_holds():
