@@ -77,6 +77,7 @@ def cost(
     See Also
     --------
     extract : makes the measurement
+    measure : asks a part of these prompts, at most its `budget`
     policy_extraction.Limits : ends it before it costs more
     policy_extraction.checks.asked_again : measures the rate
 
