@@ -29,6 +29,7 @@ REFIT = 1.15  # growth of the number of measured pairs between fits
 EXACT_DRAWS = 16
 KERNELS = 6  # random ones beside the most likely one
 LINEAR_DRAWS = 8  # what the variance to first order counts for beside them
+NAMED_DRAWS = 60  # without κ, where κ is asked for; a chance of 5 % for κ would hide in 5 % of cases
 SAME_DRAWS = 128  # that have to come to the same word, where there is no κ
 CONFIDENCE = 0.99  # of the strong word
 
@@ -201,7 +202,8 @@ class Exploration:
         `variance` is the quantity's to first order, which counts as some draws. Returns the last draw, and its
         quantity, too.
         """
-        most = SAME_DRAWS if self.goal.name == "strong word" and quantity.name != "kappa" else EXACT_DRAWS
+        instead = {"kappa": NAMED_DRAWS, "strong word": SAME_DRAWS} if quantity.name != "kappa" else {}
+        most = instead.get(self.goal.name, EXACT_DRAWS)
         tails = self.held_out.tails
         squares, same, before = (0.0, 0, 0) if variance is None else (LINEAR_DRAWS * variance, 0, LINEAR_DRAWS)
 
