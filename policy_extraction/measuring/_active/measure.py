@@ -70,7 +70,7 @@ def measure(
     κ takes more prompts than a word share: it is 0 for a policy without an even part, however strong the odd one. For
     nine word pairs of GPT-4o, each a table of 1,365 memories, κ was within 5 % after 211 to 449 memories by its
     interval. The error was 6.7 % at most, and seven of the nine intervals held the true value. On the way there 102 of
-    138 did, so a κ whose goal was not reached needs a margin. Populations without κ took 63 to 155 memories.
+    138 did, so a κ whose goal was not reached needs a margin. Populations without κ took 63 to 211 memories.
 
     Parameters
     ----------
