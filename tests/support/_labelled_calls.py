@@ -184,6 +184,7 @@ CALLS: dict[str, Callable[[Given], Any]] = {
     "meanfield.explore": lambda g: page_entries(g.stack, g.policy),
     "meanfield.finite_size": lambda g: meanfield.finite_size(g.policy, n_agents=24, times=np.arange(3.0)),
     "meanfield.fixed_points": lambda g: [meanfield.fixed_points(g.policy), meanfield.fixed_points(g.population)],
+    "meanfield.consensus_times": lambda g: meanfield.consensus_times(g.policy, n_agents=[100, 200]),
     "meanfield.flip_chance": lambda g: meanfield.flip_chance(
         g.conformist, n_agents=12, committed_word="b", numbers=[1, 3]
     ),
@@ -280,6 +281,7 @@ CALLS: dict[str, Callable[[Given], Any]] = {
 }
 TWO_WORDS_ONLY = {
     "meanfield.bifurcation",
+    "meanfield.consensus_times",
     "meanfield.critical_mass",
     "meanfield.escape_path",
     "meanfield.explore",
