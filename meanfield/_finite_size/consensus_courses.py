@@ -28,9 +28,9 @@ from meanfield.toolbox._errors import ConvergenceError
 
 LINEAR = 0.2  # distance from the critical tilt beyond which courses are equally far apart
 SPACING = 0.7  # of courses, in the coordinate
-NEAREST, NOISY = 0.03, 2e-2  # distance of the nearest course, in standard deviations; of the nearest one with noise
+NEAREST, NOISY = 3e-3, 2e-2  # distance of the nearest course, in standard deviations; of the nearest one with noise
 FARTHEST, ENOUGH = 4.5, 3.0  # tilts, in standard deviations
-FURTHER, SEARCHED = 1e-3, 1e-2  # largest distance of the nearest course; error of the critical tilt, relative to it
+SEARCHED = 1e-2  # error of the critical tilt, relative to that distance
 TINY = 1e-12  # chance of failure
 CHANGE = 40.0  # largest relative correction
 FINE = 150  # tilts for one size
@@ -79,8 +79,7 @@ def distance_at(place: Values) -> Values:
 
 def family(policy: xr.Dataset, smallest: int, largest: int, progress: bool) -> Family | str:
     """The courses that groups of such sizes may take, or the reason why there are none."""
-    nearest = min(FURTHER, NEAREST / np.sqrt(largest))
-    courses = _courses(policy, nearest, FARTHEST / np.sqrt(smallest), progress)
+    courses = _courses(policy, NEAREST / np.sqrt(largest), FARTHEST / np.sqrt(smallest), progress)
     if isinstance(courses, str) or len(courses.branches[0].tilts) == 1:
         return courses
     tilts = np.concatenate([one.tilts for one in courses.branches])
