@@ -107,6 +107,13 @@ ANALYSES = (
         "published.nc --model gpt-4o --pair African/White --n-agents 24,100,400",
     ),
     Analysis(
+        "consensus-times",
+        "meanfield._finite_size.consensus_times",
+        "consensus_times",
+        ("n_agents",),
+        "published.nc --model gpt-4o --pair his/her -n 100,1000 --out times.csv",
+    ),
+    Analysis(
         "finite-size",
         "meanfield._finite_size.moments",
         "finite_size",

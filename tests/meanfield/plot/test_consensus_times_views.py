@@ -6,6 +6,7 @@ import numpy as np
 import xarray as xr
 
 import meanfield
+from _policies import majority
 from meanfield.toolbox import word_coords
 from validation.naming_game import consensus_times
 
@@ -41,6 +42,16 @@ def test_modes_are_drawn_against_the_size():
     np.testing.assert_array_equal(lines["b"], [[100, 6], [1000, np.nan]])
     assert np.isnan(lines["c: no runs"][:, 1]).all()
     assert axes.get_xscale() == "log"
+
+
+def test_a_law_is_drawn_beside_the_runs_that_it_foretells():
+    law = meanfield.consensus_times(majority(0.6), n_agents=[100])
+    axes = meanfield.plot(law)
+    for line, word in zip(axes.get_lines(), "ab", strict=True):
+        one = law.sel(word=word).squeeze()
+        np.testing.assert_array_equal(line.get_xydata(), np.column_stack([one["consensus_time"], one["density"]]))
+        assert line.get_label() == f"{word}, chance {one['probability'].item():.3g}"
+    assert meanfield.plot(law, view="mode").get_ylabel() == "most frequent time (rounds)"
 
 
 def stability() -> xr.Dataset:
