@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import xarray as xr
 
-from meanfield._large_deviations.escape import Escape, Game, Landscape, escape, landscape
-from meanfield._large_deviations.exits import NoExit
+from meanfield._large_deviations.escape import Game, Landscape, escape, landscape, lowest
+from meanfield._large_deviations.exits import Exit, NoExit
+from meanfield._large_deviations.path import Path
 from meanfield._population.drift import TIME_PER_ROUND
 from meanfield._population.population import as_population, without_component
 from meanfield._population.provenance import stamp
@@ -20,7 +21,13 @@ from meanfield.toolbox._columns import labelled
 from meanfield.toolbox._errors import InputError
 
 
-def escape_path(policy: Game, *, fixed_point: int, masses: Sequence[float] | np.ndarray | None = None) -> xr.Dataset:
+def escape_path(
+    policy: Game,
+    *,
+    fixed_point: int,
+    saddle: int | None = None,
+    masses: Sequence[float] | np.ndarray | None = None,
+) -> xr.Dataset:
     """The likeliest way in which chance takes many agents from an attractor to the saddle beside it.
 
     N agents follow a course x(t) with a chance of exp(-N S) to leading order. The course of least action S obeys
@@ -38,6 +45,8 @@ def escape_path(policy: Game, *, fixed_point: int, masses: Sequence[float] | np.
         One policy, a population, or a reaction model.
     fixed_point
         Number of the attractor, as in `fixed_points`.
+    saddle
+        Number of the saddle over which the path leads. Default: the saddle of the lowest barrier.
     masses
         As for `lifetime`.
 
@@ -57,11 +66,12 @@ def escape_path(policy: Game, *, fixed_point: int, masses: Sequence[float] | np.
     Raises
     ------
     InputError
-        If there is no such attractor, or no single way out of it (`lifetime` lists the reasons).
+        If there is no such attractor or saddle, or no way out of it (`lifetime` lists the reasons).
 
     See Also
     --------
     lifetime : how long it takes until this happens
+    transition_rates : how often it happens over each saddle
     group_size_law : fluctuations from empty memories
 
     Examples
@@ -81,42 +91,57 @@ def escape_path(policy: Game, *, fixed_point: int, masses: Sequence[float] | np.
     status = ground.points["stability"].values[number]
     if status != "stable":
         raise InputError(f"fixed_point = {number} is {status}: expected an attractor")
-    found = escape(ground, number, with_prefactor=False)
-    if isinstance(found, NoExit):
-        raise InputError(f"fixed_point = {number}: {found.reason}")
+    ways = ground.ways_out(number)
+    if isinstance(ways, NoExit):
+        raise InputError(f"fixed_point = {number}: {ways.reason}")
+    known = [way.saddle_number for way in ways]
+    if saddle is not None:
+        saddle = whole_number("saddle", saddle, 0, ground.points.sizes["fixed_point"] - 1)
+        if saddle not in known:
+            raise InputError(f"saddle = {saddle}: expected one next to the attractor {number}: {known}")
+        ways = [ways[known.index(saddle)]]
+    escapes = [escape(ground, way, with_prefactor=False) for way in ways]
+    reasons = [one.reason for one in escapes if one.path is None]
+    if reasons:
+        raise InputError(f"fixed_point = {number}: {reasons[0]}")
+    found = lowest(escapes)
+    path = found.path
+    assert path is not None
     attrs = {
-        "barrier": found.path.barrier,
-        "barrier_error": found.path.error,
+        "barrier": path.barrier,
+        "barrier_error": path.error,
         "saddle": found.way.saddle_number,
     }
-    result = _of_reactions(policy, found) if isinstance(policy, ReactionModel) else _of_population(ground, found)
+    if isinstance(policy, ReactionModel):
+        result = _of_reactions(policy, found.way, path)
+    else:
+        result = _of_population(ground, found.way, path)
     given = None if isinstance(policy, ReactionModel) else policy
     return stamp(result.assign_attrs(attrs), "escape_path", given, fixed_point=number)
 
 
-def _columns(found: Escape) -> dict:
-    path = found.path
+def _columns(path: Path) -> dict:
     return {
         "action": (("time",), path.action, "action from the attractor"),
         "hamiltonian": (("time",), path.h, "Hamiltonian"),
     }
 
 
-def _everywhere(found: Escape, values: np.ndarray, elsewhere: float) -> np.ndarray:
+def _everywhere(way: Exit, values: np.ndarray, elsewhere: float) -> np.ndarray:
     """Numbers for all states of the model."""
-    whole = np.full((len(values), len(found.way.face)), elsewhere)
-    whole[:, found.way.face] = values
+    whole = np.full((len(values), len(way.face)), elsewhere)
+    whole[:, way.face] = values
     return whole
 
 
-def _of_reactions(model: ReactionModel, found: Escape) -> xr.Dataset:
+def _of_reactions(model: ReactionModel, way: Exit, path: Path) -> xr.Dataset:
     over = ("time", "state")
     columns = {
-        "composition": (over, _everywhere(found, found.path.x, 0.0), "fraction of agents"),
-        "momentum": (over, _everywhere(found, found.path.p, np.nan), "momentum"),
-        **_columns(found),
+        "composition": (over, _everywhere(way, path.x, 0.0), "fraction of agents"),
+        "momentum": (over, _everywhere(way, path.p, np.nan), "momentum"),
+        **_columns(path),
     }
-    time = ("time", found.path.time, {"long_name": "time", "units": model.time_unit})
+    time = ("time", path.time, {"long_name": "time", "units": model.time_unit})
     return labelled(columns, {**state_coords(model), "time": time})
 
 
@@ -125,7 +150,7 @@ def _each(x: np.ndarray, share: np.ndarray) -> np.ndarray:
     return np.divide(x, share[:, None], out=np.zeros_like(x), where=share[:, None] > 0)
 
 
-def _of_population(ground: Landscape, found: Escape) -> xr.Dataset:
+def _of_population(ground: Landscape, way: Exit, path: Path) -> xr.Dataset:
     population = as_population(ground.game)
     mixture = population.mixture
     shape = mixture.q.shape[:2]
@@ -133,16 +158,16 @@ def _of_population(ground: Landscape, found: Escape) -> xr.Dataset:
     def of_kinds(values: np.ndarray) -> np.ndarray:
         return values[:, : shape[0] * shape[1]].reshape(-1, *shape)
 
-    x, p = of_kinds(_everywhere(found, found.path.x, 0.0)), of_kinds(_everywhere(found, found.path.p, np.nan))
+    x, p = of_kinds(_everywhere(way, path.x, 0.0)), of_kinds(_everywhere(way, path.p, np.nan))
     share = np.einsum("nmi,mia->na", x, mixture.q) + mixture.committed
     over = ("time", "component", "state")
     columns = {
         "word_share": (("time", "word"), share, "word share"),
         "composition": (over, _each(x, mixture.share), "fraction of agents of each kind"),
         "momentum": (over, p, "momentum"),
-        **_columns(found),
+        **_columns(path),
     }
-    time = found.path.time
+    time = path.time
     coords = {
         "time": ("time", time, {"long_name": "time", "units": "half rounds"}),
         "round": ("time", time / TIME_PER_ROUND, {"long_name": "population round"}),

@@ -1,4 +1,4 @@
-"""Where a population leaves an attractor: over the saddle from which the rate equation leads to it."""
+"""Where a population leaves an attractor: over the saddles from which the rate equation leads to it."""
 
 from __future__ import annotations
 
@@ -7,18 +7,16 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float
-from scipy.integrate import OdeSolution, solve_ivp
+from scipy.integrate import OdeSolution
 
+from meanfield._large_deviations.descent import Descent
 from meanfield._population.reaction_model import ReactionModel
 from meanfield._reactions.roots import closed_face
 
 Vector = Float[np.ndarray, " states"]
 
 SLOWEST = 1e-3  # eigenvalue, against the fastest rate: others are as good as marginal
-# Distances from both fixed points, against that between them, from which the way down starts and at which it ends
-AT_SADDLE, AT_ATTRACTOR = 1e-2, 1e-3
 OFF = 1e-9  # the face: rounding
-LONGEST = 1e5  # relaxation, in units of the fastest rate
 
 
 class Exit(NamedTuple):
@@ -29,9 +27,12 @@ class Exit(NamedTuple):
     attractor: Vector
     saddle: Vector
     saddle_number: int  # among the fixed points
+    beyond: int  # number of the attractor on the other side of the saddle, -1 if none is reached there
     decay: float  # rate of the slowest mode at the attractor
     downhill: OdeSolution  # the solution of the rate equation from next to the saddle
     duration: float  # until it is next to the attractor
+    straight: bool  # whether fluctuations along the saddle fade faster than the unstable one grows
+    obstacle: str  # why no path leads over the saddle, or ''
 
     def uphill(self, times: Float[np.ndarray, " times"]) -> Float[np.ndarray, "times states"]:
         """The same in reverse."""
@@ -46,14 +47,21 @@ class NoExit(NamedTuple):
 
 
 Unstable = Callable[[int], Float[np.ndarray, " two"]]
+Descents = Callable[[int], tuple[Descent, Descent]]
 
 
-def exit_of(
-    model: ReactionModel, points: Float[np.ndarray, "points states"], status: list[str], number: int, unstable: Unstable
-) -> Exit | NoExit:
-    """The way out of the attractor of this number, if there is a single one.
+def exits_of(
+    model: ReactionModel,
+    points: Float[np.ndarray, "points states"],
+    status: list[str],
+    number: int,
+    unstable: Unstable,
+    descents: Descents,
+) -> list[Exit] | NoExit:
+    """The ways out of the attractor of this number, one for each saddle next to it.
 
-    `unstable` gives the two leading eigenvalues at a fixed point, per unit of time.
+    `unstable` gives the two leading eigenvalues at a fixed point, per unit of time, `descents` the ways down on both
+    sides of a saddle.
     """
     attractor = points[number]
     face = closed_face(model, attractor > 0)
@@ -67,19 +75,43 @@ def exit_of(
             return NoExit("agents at this attractor never reach the states of another one", True)
         return NoExit("this is the only attractor; extinctions are not covered")
     decay = -float(unstable(number)[0])
-    found = [_approach(model, face, attractor, points[k], k, decay) for k in inside if status[k] == "unstable"]
-    adjacent = [one for one in found if one is not None]
-    if len(adjacent) != 1:
-        return NoExit(f"the rate equation leads to it from {len(adjacent)} unstable fixed points: expected one saddle")
-    (way,) = adjacent
-    first, second = unstable(way.saddle_number)
-    if second > 0:
-        return NoExit(f"the saddle has two unstable directions (eigenvalues {first:.2g}, {second:.2g})")
-    if first < SLOWEST * model.fastest:
-        return NoExit(f"the saddle is almost marginal (eigenvalue {first:.2g}): a path there takes too long")
-    if (way.saddle[face] <= 0).any():
-        return NoExit("states are empty at the saddle, where noise vanishes: extinction is not covered")
-    return way
+    found = []
+    for k in (k for k in inside if status[k] == "unstable"):
+        first, second = unstable(k)
+        if second > 0:
+            continue
+        ways = descents(k)
+        ends = [way.attractor for way in ways]
+        if ends == [-1, -1]:
+            return NoExit(f"the rate equation does not lead from the saddle {k} to attractors in time")
+        if number in ends and ends != [number, number]:
+            own = ends.index(number)
+            obstacle = _obstacle(model, face, points[k], float(first))
+            way, beyond = ways[own], ends[1 - own]
+            found.append(
+                Exit(
+                    model,
+                    face,
+                    attractor,
+                    points[k],
+                    k,
+                    beyond,
+                    decay,
+                    way.solution,
+                    way.duration,
+                    bool(second < -first),
+                    obstacle,
+                )
+            )
+    return found or NoExit("the rate equation leads to it from no saddle of one unstable direction that was found")
+
+
+def _obstacle(model: ReactionModel, face: np.ndarray, saddle: Vector, growth: float) -> str:
+    if growth < SLOWEST * model.fastest:
+        return f"the saddle is almost marginal (eigenvalue {growth:.2g}): a path there takes too long"
+    if (saddle[face] <= 0).any():
+        return "states are empty at the saddle, where noise vanishes: extinction is not covered"
+    return ""
 
 
 def _closed_elsewhere(
@@ -88,24 +120,3 @@ def _closed_elsewhere(
     """Whether there is another attractor, in states that agents of this face never reach."""
     others = [x for k, x in enumerate(points) if k != number and status[k] == "stable"]
     return any(x[~face].max(initial=0) > OFF for x in others)
-
-
-def _approach(
-    model: ReactionModel, face: np.ndarray, attractor: Vector, saddle: Vector, number: int, decay: float
-) -> Exit | None:
-    """The solution from next to an unstable fixed point towards the attractor, or None if it does not end there."""
-    size = np.abs(saddle - attractor).max()
-
-    def rate(time: float, x: np.ndarray) -> np.ndarray:
-        return model.drift(x)
-
-    def arrived(time: float, x: np.ndarray) -> float:
-        return float(np.abs(x - attractor).max() - AT_ATTRACTOR * size)
-
-    arrived.terminal = True  # type: ignore[attr-defined]
-    start = saddle + AT_SADDLE * (attractor - saddle)
-    span = (0.0, LONGEST / model.fastest)
-    end = solve_ivp(rate, span, start, "DOP853", events=arrived, dense_output=True, rtol=1e-8, atol=1e-11)
-    if end.status != 1 or end.sol is None:
-        return None
-    return Exit(model, face, attractor, saddle, number, decay, end.sol, float(end.t[-1]))

@@ -9,14 +9,20 @@ import xarray as xr
 
 from meanfield._finite_size.group_size_law import DEFAULT_SIZES
 from meanfield._finite_size.moments import validate_sizes
-from meanfield._large_deviations.escape import Escape, Game, escape, landscape
+from meanfield._large_deviations.escape import (
+    Escape,
+    Game,
+    escapes,
+    labels_of,
+    landscape,
+    lowest,
+    rate_of_leaving,
+    time_unit,
+)
 from meanfield._large_deviations.exits import NoExit
-from meanfield._population.drift import TIME_PER_ROUND
 from meanfield._population.provenance import stamp
 from meanfield._population.reaction_model import ReactionModel
 from meanfield.toolbox._columns import labelled
-
-KNOWN = {"word_share", "convention", "composition"}  # of the fixed points
 
 
 def lifetime(
@@ -29,8 +35,9 @@ def lifetime(
 
     It grows as prefactor · exp(N · barrier). The barrier is the least action of a fluctuation that takes the population
     from the attractor to the saddle (see `escape_path`). The prefactor counts how wide the ways are: it follows from
-    the fluctuations about the path. Both hold for pairs of distinct agents that meet at random; the
-    error of a lifetime is of relative order 1/N, so it means little below N · barrier of about 2.
+    the fluctuations about the path. Where several saddles lead out, the rates over them add. All
+    this holds for pairs of distinct agents that meet at random; the error of a lifetime is of relative order 1/N, so it
+    means little below N · barrier of about 2.
 
     Parameters
     ----------
@@ -46,17 +53,19 @@ def lifetime(
     -------
     Dataset over `fixed_point`, the attractors by their numbers in `fixed_points`, with
 
-    - `barrier` Δ and `barrier_error`, an estimate of its error; infinite at an attractor that is never left;
-    - `prefactor` in rounds (for a reaction model in its unit of time) and `prefactor_error`, relative;
-    - `lifetime` (n_agents) = prefactor · exp(NΔ), in the same unit; infinite beyond 1e308;
-    - `saddle`, the number of the fixed point over which the population leaves, -1 if there is none;
+    - `lifetime` (n_agents) = 1/Σ exp(-NΔ)/prefactor, a sum over saddles, in rounds (for a reaction model in its unit of
+      time); infinite beyond 1e308;
+    - `barrier` Δ of the lowest saddle and `barrier_error`, an estimate of its error; infinite at an attractor that is
+      never left;
+    - `prefactor` of this saddle, in the same unit of time, and `prefactor_error`, relative;
+    - `saddle`, the number of this saddle among the fixed points, -1 if there is none; `transition_rates` has them all;
     - `reason`, why numbers are missing, or '';
     - `word_share` and `convention`, or `composition`, of the attractor.
 
-    An attractor has no barrier if it is the only one, if the rate equation leads to it from several saddles, if a fixed
-    point is marginal, if some state is empty at the saddle (extinction), if no path is found, or if agents of a
-    reaction model have more than 64 states there. The prefactor is found for memories of any length; that of a reaction
-    model for up to 21 states that agents keep to.
+    An attractor has no barrier if it is the only one, if the rate equation leads to it from no saddle, if a fixed point
+    is marginal, if some state is empty at a saddle (extinction), if no path is found, or if agents of a reaction model
+    have more than 64 states there. The prefactor is found for memories of any length; that of a reaction model for up
+    to 21 states that agents keep to.
 
     Raises
     ------
@@ -68,6 +77,7 @@ def lifetime(
     See Also
     --------
     escape_path : the fluctuation itself
+    transition_rates : where it leads, if there are more than two attractors
     critical_mass : committed agents at which an attractor vanishes for every N
     group_size_law : at which attractor N agents end first
 
@@ -85,52 +95,48 @@ def lifetime(
     """
     sizes = validate_sizes(n_agents)
     ground = landscape(policy, masses)
-    attractors = np.flatnonzero(ground.points["stability"].values == "stable")
-    found = [escape(ground, int(number), with_prefactor=True) for number in attractors]
-    per_unit = 1.0 if isinstance(policy, ReactionModel) else TIME_PER_ROUND
-    unit = policy.time_unit if isinstance(policy, ReactionModel) else "rounds"
+    found = escapes(ground)
+    per_unit, unit = time_unit(policy)
     numbers = np.array([_numbers(one) for one in found]).reshape(-1, 4)
     barrier, error, logarithm, relative = numbers.T
-    logarithm = logarithm - np.log(per_unit)
+    rates = np.array([rate_of_leaving(one, sizes, per_unit) for one in found]).reshape(-1, len(sizes))
     with np.errstate(over="ignore"):
-        lifetimes = np.exp(logarithm[:, None] + barrier[:, None] * sizes)
-    lifetimes[np.isinf(barrier)] = np.inf
+        lifetimes = np.exp(-rates)
     over = ("fixed_point",)
     columns = {
         "lifetime": ((*over, "n_agents"), lifetimes, "mean lifetime", unit),
         "barrier": (over, barrier, "barrier: least action to leave"),
         "barrier_error": (over, error, "error of the barrier"),
-        "prefactor": (over, np.exp(logarithm), "prefactor of the lifetime", unit),
+        "prefactor": (over, np.exp(logarithm) / per_unit, "prefactor of the lifetime", unit),
         "prefactor_error": (over, relative, "relative error of the prefactor"),
         "saddle": (over, np.array([_saddle(one) for one in found], int), "number of the saddle"),
     }
     coords = {"n_agents": ("n_agents", sizes, {"long_name": "number of agents"})}
-    known = ground.points[[name for name in ground.points if name in KNOWN]].isel(fixed_point=attractors)
-    result = labelled(columns, coords).merge(known)
+    labels = labels_of(ground)
+    result = labelled(columns, coords).merge(labels).assign_attrs(labels.attrs)
     reasons = np.array([_reason(one) for one in found], dtype=str)
     result["reason"] = (over, reasons, {"long_name": "why numbers are missing"})
-    if "policy" in ground.points.attrs:
-        result = result.assign_attrs(policy=ground.points.attrs["policy"])
     return stamp(result, "lifetime", None if isinstance(policy, ReactionModel) else policy)
 
 
-def _numbers(found: Escape | NoExit) -> tuple[float, float, float, float]:
+def _numbers(found: list[Escape] | NoExit) -> tuple[float, float, float, float]:
     """Barrier, its error, logarithm of the prefactor, its error."""
     if isinstance(found, NoExit):
         return (np.inf if found.forever else np.nan), np.nan, np.nan, np.nan
-    if found.prefactor is None:
-        return found.path.barrier, found.path.error, np.nan, np.nan
-    logarithm, error = found.prefactor
-    return found.path.barrier, found.path.error, logarithm, error
+    if any(one.path is None for one in found):
+        return np.nan, np.nan, np.nan, np.nan
+    _, path, factor, _ = lowest(found)
+    assert path is not None
+    return path.barrier, path.error, *(factor or (np.nan, np.nan))
 
 
-def _saddle(found: Escape | NoExit) -> int:
-    return -1 if isinstance(found, NoExit) else found.way.saddle_number
+def _saddle(found: list[Escape] | NoExit) -> int:
+    known = not isinstance(found, NoExit) and all(one.path for one in found)
+    return lowest(found).way.saddle_number if known else -1
 
 
-def _reason(found: Escape | NoExit) -> str:
+def _reason(found: list[Escape] | NoExit) -> str:
+    """That of a missing path first."""
     if isinstance(found, NoExit):
         return found.reason
-    if found.prefactor is not None:
-        return ""
-    return "the prefactor was not found: it needs an exact path, and of a reaction model at most 21 states"
+    return next((one.reason for one in sorted(found, key=lambda one: one.path is not None) if one.reason), "")

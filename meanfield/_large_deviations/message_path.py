@@ -25,6 +25,7 @@ from meanfield._numerics.course import halves
 
 COARSE = 1.6  # first step, in units of the fastest rate
 FIRST, MIN_STEPS = 4, 16  # the first path has this part of all steps
+FEWEST = 5  # steps between which messages are interpolated
 ROUGH, FINE = 1e-3, 1e-5  # residual of logarithms of messages: on the way, and in the end
 SEARCH, LAST_SEARCH = 400, 2000  # evaluations
 EASY = 150  # evaluations, below which the next stretch of the way is twice as long
@@ -218,5 +219,5 @@ def _followed(way: Exit, make: Make, n_steps: int, strength: float) -> tuple[Pro
         else:
             stretch = (now - len(last) + 1) // 2
             now = len(last) - 1 + stretch
-        if now < MIN_STEPS // 4 or stretch == 0:
+        if now < FEWEST or stretch == 0:
             return None

@@ -197,6 +197,8 @@ def population_path(way: Exit, population: Population, *, with_prefactor: bool) 
     """The path, or the reason if none is found; `way` is in the states of the population's reaction model."""
     equations = PopulationEquations(population)
     saddle = equations.of_kinds(way.saddle)
+    if (equations.said(saddle) <= 0).any():
+        return "some word is never said here: expected a policy without it"
     first = equations.of_kinds(way.downhill(0.0))
     ending = ending_at(equations, saddle, first)
 

@@ -36,6 +36,16 @@ class Prefactor(NamedTuple):
     error: float
 
 
+def bend(path: Path, ends: Ends) -> float:
+    """How far the path is next to the saddle from x = saddle + C_s p, against its distance from the saddle.
+
+    It goes to 0 with this distance unless the path is drawn to the saddle along a stable direction, slower than p
+    falls. There φ has no second derivatives (Maier and Stein, SIAM J. Appl. Math. 57, 752 (1997)).
+    """
+    off, straight = (path.x[-1] - ends.saddle) @ ends.tangent, ends.at_saddle @ (path.p[-1] @ ends.tangent)
+    return float(np.linalg.norm(off - straight) / np.linalg.norm(straight))
+
+
 def prefactor(path: Path, ends: Ends, fastest: float) -> Prefactor:
     """The prefactor; errors are linear in the distance of the ends, and extrapolated to 0."""
     size = np.abs(ends.saddle - ends.attractor).max()

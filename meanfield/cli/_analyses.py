@@ -136,6 +136,14 @@ ANALYSES = (
         skip=("masses",),
     ),
     Analysis(
+        "transition-rates",
+        "meanfield._large_deviations.transition_rates",
+        "transition_rates",
+        ("fixed_point", "next_fixed_point", "n_agents"),
+        "policies.nc -n 24,100 --out rates.csv",
+        skip=("masses",),
+    ),
+    Analysis(
         "escape-path",
         "meanfield._large_deviations.escape_path",
         "escape_path",

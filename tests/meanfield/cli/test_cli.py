@@ -74,6 +74,7 @@ CALLS = {
     "finite-size": ("-n 24 --times 0:2:0.5", {"n_agents": [24], "times": np.arange(0, 2.1, 0.5)}),
     "sensitivity": ("--of word_share --fixed-point 0", {"of": "word_share", "fixed_point": 0}),
     "lifetime": ("-n 24,100", {"n_agents": [24, 100]}),
+    "transition-rates": ("-n 24,100", {"n_agents": [24, 100]}),
     "escape-path": ("--fixed-point 0", {"fixed_point": 0}),
     "intervention": ("--kappa 0.1", {"kappa": 0.1}),
     "check": ("--least-mass 0.2", {"least_mass": 0.2}),

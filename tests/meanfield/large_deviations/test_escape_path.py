@@ -52,7 +52,7 @@ def test_it_solves_hamiltons_equations_from_end_to_end():
 def test_both_kinds_of_messages_and_collocation_find_the_same_barrier():
     """Words for the policy, the sums of channels for the model of nine states that the same agents are."""
     policy, model = landscape(follower(ERRS), None), landscape(counting_model(ERRS), None)
-    of_words, of_channels = policy.way_out(0), model.way_out(0)
+    (of_words,), (of_channels,) = policy.ways_out(0), model.ways_out(0)
     found = [
         population_path(of_words, as_population(policy.game), with_prefactor=False)[0],
         reaction_path(of_channels, ends_of(of_channels)),
@@ -78,7 +78,9 @@ def test_path_of_a_policy_is_labelled():
 
 def barriers(game, *numbers):
     ground = landscape(game, None)
-    ways = [population_path(ground.way_out(number), as_population(game), with_prefactor=False) for number in numbers]
+    ways = [
+        population_path(ground.ways_out(number)[0], as_population(game), with_prefactor=False) for number in numbers
+    ]
     return np.array([way[0].barrier for way in ways])
 
 
