@@ -21,8 +21,8 @@ def balanced(rates: Rates, add: np.ufunc = np.logaddexp) -> Float[np.ndarray, pl
     """Logarithms of the stationary law of a chain in which every place is reached from every other.
 
     The state reduction of Grassmann, Taksar and Heyman (Oper. Res. 33, 1107 (1985)) adds, multiplies and divides, but
-    never subtracts: no digits are lost. With `np.maximum` as the sum, rates exp(-NΔ) given as -Δ have laws exp(N · result)
-    to leading order.
+    never subtracts: no digits are lost. With `np.maximum` as the sum, rates exp(-NΔ) given as -Δ have laws
+    exp(N · result) to leading order.
     """
     rates = rates.copy()
     size = len(rates)

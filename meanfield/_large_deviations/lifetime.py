@@ -65,7 +65,8 @@ def lifetime(
     An attractor has no barrier if it is the only one, if the rate equation leads to it from no saddle, if a fixed point
     is marginal, if some state is empty at a saddle (extinction), if no path is found, or if agents of a reaction model
     have more than 64 states there. The prefactor is found for memories of any length; that of a reaction model for up
-    to 21 states that agents keep to.
+    to 21 states that agents keep to. There is none where the path may reach the saddle sideways, along a direction in
+    which fluctuations fade more slowly than the unstable one grows: the action has no second derivatives there.
 
     Raises
     ------

@@ -78,7 +78,7 @@ def transition_rates(
     - `reason` (fixed_point, next_fixed_point), why numbers are missing or rates 0, or '';
     - `word_share` and `convention`, or `composition`, of the attractor.
 
-    Where there are too many states for a prefactor (see `lifetime`) `rate`, `lifetime` and `stationary` are NaN, but
+    Where there is no prefactor (`lifetime` says when) `rate`, `lifetime` and `stationary` are NaN, but
     `barrier` and `potential` are known. attrs["reason"] says why `stationary` or `potential` is missing, or is ''.
     attrs["completeness"] is from `fixed_points`: an attractor that its search misses is missing here.
 

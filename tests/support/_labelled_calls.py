@@ -190,6 +190,10 @@ CALLS: dict[str, Callable[[Given], Any]] = {
     ),
     "meanfield.group_size_law": lambda g: meanfield.group_size_law(g.policy),
     "meanfield.intervention": lambda g: meanfield.intervention(g.conformist),
+    "meanfield.transition_rates": lambda g: [
+        meanfield.transition_rates(g.policy),
+        meanfield.transition_rates(g.population),
+    ],
     "meanfield.lifetime": lambda g: [
         meanfield.lifetime(g.policy),
         meanfield.lifetime(g.population),
