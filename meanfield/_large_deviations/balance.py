@@ -7,6 +7,7 @@ from jaxtyping import Bool, Float
 from scipy.sparse.csgraph import connected_components
 
 Rates = Float[np.ndarray, "places places *sizes"]
+Law = Float[np.ndarray, "places *sizes"]
 
 
 def closed_classes(possible: Bool[np.ndarray, "places places"]) -> list[np.ndarray]:
@@ -17,7 +18,7 @@ def closed_classes(possible: Bool[np.ndarray, "places places"]) -> list[np.ndarr
     return [some for some in members if not leaves[some].any()]
 
 
-def balanced(rates: Rates, add: np.ufunc = np.logaddexp) -> Float[np.ndarray, places * sizes]:
+def balanced(rates: Rates, add: np.ufunc = np.logaddexp) -> Law:
     """Logarithms of the stationary law of a chain in which every place is reached from every other.
 
     The state reduction of Grassmann, Taksar and Heyman (Oper. Res. 33, 1107 (1985)) adds, multiplies and divides, but
