@@ -128,7 +128,8 @@ def _numbers(found: list[Escape] | NoExit) -> tuple[float, float, float, float]:
         return np.nan, np.nan, np.nan, np.nan
     _, path, factor, _ = lowest(found)
     assert path is not None
-    return path.barrier, path.error, *((factor.logarithm, factor.error) if factor else (np.nan, np.nan))
+    logarithm, relative = factor or (np.nan, np.nan)
+    return path.barrier, path.error, logarithm, relative
 
 
 def _saddle(found: list[Escape] | NoExit) -> int:
