@@ -81,7 +81,9 @@ def test_policy_has_the_lifetime_of_its_exact_chain():
 @pytest.mark.parametrize("game", [follower(0.05), Population(follower(0.05), committed={"A": 0.04})])
 def test_fluctuations_of_messages_and_curvature_give_the_same_prefactor(game):
     """A determinant of covariances of W² messages, and a Riccati equation of second derivatives in all states."""
-    found = escape(landscape(game, None), 0, with_prefactor=True)
+    ground = landscape(game, None)
+    (way,) = ground.ways_out(0)
+    found = escape(ground, way, with_prefactor=True)
     curvature = prefactor(found.path, ends_of(found.way), found.way.model.fastest)
     assert found.prefactor.error < 0.01 and curvature.error < 0.001
     assert found.prefactor.logarithm == pytest.approx(curvature.logarithm, abs=found.prefactor.error)
