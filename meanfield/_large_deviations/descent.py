@@ -55,6 +55,23 @@ def unstable_direction(model: ReactionModel, saddle: Vector) -> Vector:
 
 
 def _descent(model: ReactionModel, saddle: Vector, direction: Vector, attractors: dict[int, Vector]) -> Descent:
+    """The way down on the side of `direction`.
+
+    Where a start on the straight line to the attractor leads there too, its way is taken, from which a path out is
+    found more easily.
+    """
+    size = min(np.abs(goal - saddle).max() for goal in attractors.values())
+    start = np.maximum(saddle + AT_SADDLE * size * direction, LEAST * saddle)
+    start *= (model.class_masses(saddle) / np.maximum(model.class_masses(start), np.finfo(float).tiny))[model.classes]
+    found = _followed(model, saddle, start, attractors)
+    if found.attractor < 0:
+        return found
+    goal = attractors[found.attractor]
+    straight = _followed(model, saddle, saddle + AT_SADDLE * (goal - saddle), attractors)
+    return straight if straight.attractor == found.attractor else found
+
+
+def _followed(model: ReactionModel, saddle: Vector, start: Vector, attractors: dict[int, Vector]) -> Descent:
     numbers, goals = list(attractors), np.array(list(attractors.values()))
     sizes = np.abs(goals - saddle).max(1)
 
@@ -68,8 +85,6 @@ def _descent(model: ReactionModel, saddle: Vector, direction: Vector, attractors
         return float(away(x).min() - AT_ATTRACTOR)
 
     arrived.terminal = True  # type: ignore[attr-defined]
-    start = np.maximum(saddle + AT_SADDLE * sizes.min() * direction, LEAST * saddle)
-    start *= (model.class_masses(saddle) / np.maximum(model.class_masses(start), np.finfo(float).tiny))[model.classes]
     span = (0.0, LONGEST / model.fastest)
     end: Any = solve_ivp(rate, span, start, "DOP853", events=arrived, dense_output=True, rtol=1e-8, atol=1e-11)
     ended = numbers[int(away(end.y[:, -1]).argmin())] if end.status == 1 else -1

@@ -58,7 +58,7 @@ def test_both_kinds_of_messages_and_collocation_find_the_same_barrier():
         reaction_path(of_channels, ends_of(of_channels)),
     ]
     for path in found:
-        assert path.barrier == pytest.approx(BARRIER, rel=1e-5)
+        assert path.barrier == pytest.approx(BARRIER, abs=2e-6)
         assert abs(path.barrier - BARRIER) < path.error < 1e-4
     exact = polished(found[1], ends_of(of_channels), of_channels.decay)
     assert exact.barrier == pytest.approx(BARRIER, abs=1e-9)
