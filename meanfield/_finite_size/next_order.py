@@ -29,7 +29,7 @@ import numpy as np
 from meanfield._finite_size import message_kernel
 from meanfield._finite_size import response_kernel as kernel
 from meanfield._finite_size.fluctuations import Border, log_determinants, without_step
-from meanfield._finite_size.least_action_path import LeastActionPath
+from meanfield._finite_size.least_action_path import IMPOSSIBLE, LeastActionPath
 from meanfield._finite_size.messages import FIRST, LONG, Found, Mesh, MessageProblem, mesh_until, moved
 from meanfield._finite_size.path_equations import PathEquations
 from meanfield._numerics.course import halves
@@ -41,6 +41,7 @@ PARTS = 4  # of a step, so that half and a quarter of the nodes are meshes too
 SAME = 2e-3  # relative difference of κ, above which a mesh has too few early times
 SMALL, BESIDE = 0.01, 0.02  # κ: below the first, c is the mean of those of κ plus and minus the second
 UNKNOWN = 0.1  # error of c above which it is not given
+STRONG = 0.5  # κ
 TOLERANCE = 1e-9  # of logarithms of messages
 SEARCH = 1000  # evaluations
 NEGLIGIBLE = 1e-8  # correlations
@@ -55,17 +56,28 @@ class NextOrder(NamedTuple):
 
 def next_order(path: LeastActionPath) -> NextOrder | str:
     """c of the path, or the reason why there is none."""
+    strong = path.kappa > STRONG
+    if strong and path.equations.q.min() <= 2 * IMPOSSIBLE:
+        return "noise is strong, and answers of probability 0 leave c unknown"
     ends = [end / path.ends.growth for end in ENDS]
     steps = [step for step in LONGEST if mesh_until(ends[-1], PARTS, FIRST_TIMES[0], step).n_nodes <= MOST_NODES]
     if not steps:
         return f"the saddle is slow (eigenvalue {path.ends.growth:.2g}), and the next order takes too many times"
+    before, reason = None, ""
     for first_time in FIRST_TIMES:
-        meshes = [mesh_until(end, PARTS, first_time, steps[0]) for end in ends]
-        found = [_correction(path, mesh) for mesh in meshes]
-        known = [one for one in found if one is not None]
-        if len(known) == len(ENDS) and (result := _extrapolated(*known)).error < UNKNOWN:
+        found = [_correction(path, mesh_until(end, PARTS, first_time, steps[0])) for end in ends]
+        known = [one for one in found if not isinstance(one, str)]
+        if len(known) < len(ENDS):
+            reason = next(one for one in found if isinstance(one, str))
+            continue
+        result = _extrapolated(*known)
+        if before is not None:
+            result = result._replace(error=result.error + abs(result.correction - before.correction))
+        # Strong noise acts at early times, whose mesh is checked by another one
+        if result.error < UNKNOWN and (before is not None or not strong):
             return result
-    return f"it is not found with an error below {UNKNOWN:g}"
+        before, reason = result, f"its error is {result.error:.2g}"
+    return reason
 
 
 def _extrapolated(early: NextOrder, late: NextOrder) -> NextOrder:
@@ -76,18 +88,18 @@ def _extrapolated(early: NextOrder, late: NextOrder) -> NextOrder:
     return NextOrder(value, numerical + left * abs(value - late.correction))
 
 
-def _correction(path: LeastActionPath, mesh: Mesh) -> NextOrder | None:
-    """c for one T, or None if its path is not found or the mesh has too few early times."""
+def _correction(path: LeastActionPath, mesh: Mesh) -> NextOrder | str:
+    """c for one T, or the reason why there is none on this mesh."""
     found = _solved(path, path.equations, mesh)
-    if found is None or not abs(found[1].kappa / path.kappa - 1) < SAME + path.error:
-        return None
+    off = np.inf if found is None else abs(found[1].kappa - path.kappa)
+    if found is None or not off < (SAME + path.error) * max(path.kappa, SMALL):
+        return "no path was found with the accuracy that the next order needs"
     if path.kappa > SMALL:
         return _of_solution(*found)
-    both = [_solved(path, equations, mesh) for equations in _beside(path)]
-    values = [one and _of_solution(*one) for one in both]
-    known = [value for value in values if value is not None]
+    both = [one and _of_solution(*one) for one in (_solved(path, equations, mesh) for equations in _beside(path))]
+    known = [one for one in both if isinstance(one, NextOrder)]
     if len(known) < 2:
-        return _of_solution(*found)
+        return "κ is next to nothing"
     (one, one_error), (two, two_error) = known
     return NextOrder((one + two) / 2, (one_error + two_error) / 2 + BESIDE * abs(one - two))
 
@@ -109,13 +121,13 @@ def _beside(path: LeastActionPath) -> list[PathEquations]:
     ]
 
 
-def _of_solution(problem: MessageProblem, found: Found) -> NextOrder | None:
-    """c, and the error of its extrapolation in the step; None if a determinant is not positive."""
+def _of_solution(problem: MessageProblem, found: Found) -> NextOrder | str:
+    """c, and the error of its extrapolation in the step, or the reason why there is none."""
     equations, mesh, ends = problem.equations, problem.mesh, problem.ends
     q, memory, n_kept = equations.q, equations.memory, equations.n_kept
     W, strength = equations.n_words, ends.strength(found.u[-1])
     if not strength:
-        return None
+        return "the path has no momentum"
     messages = np.exp(halves(found.logarithms.reshape(mesh.n_nodes, -1))).reshape(-1, W, W)
     g = message_kernel.messages_of(found.u, found.v, q, memory, n_kept).reshape(-1, W * W)
     course = messages, mesh.pace, found.u, found.v, g
@@ -125,7 +137,7 @@ def _of_solution(problem: MessageProblem, found: Found) -> NextOrder | None:
     alone = x @ ends.left**2 - (x @ ends.left) ** 2 + ends.spread / (2 * ends.growth)
     signs, logarithms = zip(*log_determinants(covariance, mesh.pace[::2], Border(final, alone)), strict=True)
     if min(signs) <= 0:
-        return None
+        return "fluctuations about the path of least action grow: it is no minimum, or its mesh too coarse"
     deviation = np.sign(strength) * found.kappa
     logarithm, error = without_step(logarithms)
     return NextOrder(-(np.log(strength / deviation) + logarithm / 2) / deviation, abs(error / 2 / deviation))

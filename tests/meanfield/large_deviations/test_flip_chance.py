@@ -108,6 +108,16 @@ def test_the_smallest_number_has_the_chance_and_one_less_has_not():
     assert chances[0] < 0.9 <= chances[1]
 
 
+def test_many_agents_flip_where_infinitely_many_do():
+    """With a deadline of 30 rounds more than the critical mass is needed, and N decides how sharply."""
+    options = {"committed_word": "B", "numbers": np.arange(1800, 2201, 50)}
+    found = flip_chance(follower(0.005, tie=0.52), n_agents=10_000, **options)
+    chances = found["flipped"].values[0]
+    assert (np.diff(chances) >= -1e-6).all()
+    assert chances[0] < 1e-6 and chances[-1] > 0.999
+    assert chances[4] < 0.5 <= chances[5] and 2000 < found["smallest"].item() <= 2050
+
+
 def test_agents_who_never_err_are_the_limit_of_those_who_hardly_do():
     found = flip_chance(follower(0.0), n_agents=24, committed_word="B", numbers=[1, 7])
     assert found["flipped"].values[0, 0] < 0.01 and found["flipped"].values[0, 1] > 0.99
