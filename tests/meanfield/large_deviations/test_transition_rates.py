@@ -36,6 +36,7 @@ def by_word(found, name):
     return found[name].values[np.ix_(order, order)] if found[name].ndim == 2 else found[name].values[order]
 
 
+@pytest.mark.slow
 def test_conventions_that_are_alike_are_left_alike():
     found = transition_rates(conformist([0, 0, 0]), n_agents=[10])
     barriers = found["barrier"].values[~np.eye(3, dtype=bool)]
@@ -48,6 +49,7 @@ def test_conventions_that_are_alike_are_left_alike():
     np.testing.assert_allclose(lived["lifetime"] * found["rate"].max() * 2, 1, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_words_exchanged_exchange_rows_and_columns():
     lean = [0.0, -0.05, -0.1]
     found, changed = (transition_rates(conformist(one), n_agents=[10]) for one in (lean, lean[::-1]))
@@ -57,6 +59,7 @@ def test_words_exchanged_exchange_rows_and_columns():
     assert (np.diff(by_word(found, "potential")) > 0.05).all(), "the preferred word is the commonest"
 
 
+@pytest.mark.slow
 def test_a_word_that_is_hardly_said_changes_nothing():
     two = follower(0.05, tie=0.52)
     small, space = meanfield.MemorySpace(2, 2), meanfield.MemorySpace(3, 2)
