@@ -47,7 +47,7 @@ def test_constant_drift(drift):
 
 @pytest.mark.parametrize("variance", [1e-2, 1e-3])
 def test_narrow_laws_are_those_of_inverse_gauss(variance):
-    """With a drift of 1 the time to 1 has a spread of the root of the variance; the wall makes it half of it shorter."""
+    """With a drift of 1 the time to 1 has this variance; the wall makes it shorter by half of it."""
     points, times = np.linspace(0, 1, 4001), 1 + np.sqrt(variance) * np.arange(-4.0, 5.0)
     life = lifetime_on(points, 1 + 0 * points, variance + 0 * points, np.where(points == 1, 1e15, 0.0))
     exact = invgauss(variance, scale=1 / variance).cdf(times + variance / 2)
