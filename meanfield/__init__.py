@@ -10,7 +10,7 @@ their eigenvalues and a stability table. Results are datasets of xarray with lab
 - Fixed points: `fixed_points`, `spectrum`, `stability_table`, `sensitivity`.
 - Committed minorities and mixtures: `bifurcation`, `critical_mass`, `flip_chance` for N agents.
 - Finite groups: `finite_size`, `group_size_law`, `consensus_times`, `lifetime`, `escape_path`, `transition_rates`,
-  `intervention`.
+  `intervention`, `prolong`.
 - Observables of a word share: `convention`, `success_rate`, `entropy`.
 - Other games: `ReactionModel`, which `solve`, `fixed_points` and `spectrum` also accept, `reaction_model`,
   `reaction_protocol`.
@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from meanfield._large_deviations.escape_path import escape_path as escape_path
     from meanfield._large_deviations.flip_chance import flip_chance as flip_chance
     from meanfield._large_deviations.lifetime import lifetime as lifetime
+    from meanfield._large_deviations.prolong import prolong as prolong
     from meanfield._large_deviations.transition_rates import transition_rates as transition_rates
     from meanfield._parameters.bifurcation import bifurcation as bifurcation
     from meanfield._parameters.critical_mass import critical_mass as critical_mass

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import numpy as np
 import xarray as xr
 from tqdm import tqdm
 
-from meanfield._finite_size.law_path import LawPath, NoPath, law_path, reached
-from meanfield._finite_size.least_change import STATIONARY, Changed, LeastChange, divergence
+from meanfield._finite_size.changed_policy import changed_policy
+from meanfield._finite_size.law_path import LawPath, NoPath, law_path, reached, signed_law_path
+from meanfield._finite_size.least_change import STATIONARY, Changed, LeastChange, Slope, SlopeOf, weights_of
+from meanfield._finite_size.path_gradient import path_gradient
 from meanfield._fixed_points.fixed_points import fixed_points
 from meanfield._population.provenance import stamp
-from meanfield._population.single_policy import labels_of, name_of, single_policy, space_of, words_of
-from meanfield._population.tabulation import named_memories, text_of
+from meanfield._population.single_policy import name_of, single_policy
 from meanfield.toolbox._arguments import real_number
 from meanfield.toolbox._columns import labelled
 from meanfield.toolbox._errors import ConvergenceError, InputError
@@ -93,14 +93,14 @@ def intervention(policy: xr.Dataset, *, kappa: float = 0.0, progress: bool = Fal
     if isinstance(law, NoPath):
         raise InputError(f"policy has no finite κ: {law.reason}")
     with tqdm(desc="intervention", unit="policy", disable=not progress, leave=False) as bar:
-        search = LeastChange(policy, law, -kappa, bar)
+        search = LeastChange(policy, _slopes(law, kappa), _slope(law), -kappa, bar)
         changed = search.found()
     if changed is None or changed.residual > 10 * STATIONARY:
         raise _not_found(law, kappa, search.reason if changed is None else f"residual {changed.residual:.1g}")
-    result = _label(policy, law, changed, search)
+    result = _label(policy, law, search.before, changed)
     if kappa > CERTAIN * law.path.kappa and reached(single_policy(result), fixed_points(result)) != 2 - law.strong:
         raise _not_found(law, kappa, "the rate equation does not lead to the other word")
-    result = result.assign_attrs(policy=name_of(policy), residual=changed.residual)
+    result = result.assign_attrs(policy=name_of(policy))
     return stamp(result, "intervention", policy, kappa=kappa)
 
 
@@ -112,36 +112,30 @@ def _not_found(law: LawPath, kappa: float, reason: str) -> ConvergenceError:
     )
 
 
-def _label(policy: xr.Dataset, law: LawPath, changed: Changed, search: LeastChange) -> xr.Dataset:
-    original = policy["q"].values
-    apart = divergence(changed.q, original)
-    cost = changed.slope.weight * apart
-    memories = [text_of(one) for one in named_memories(space_of(policy), words_of(policy))]
-    result = labelled(
-        {
-            "q": (("state", "word"), changed.q, "probability of saying the word"),
-            "memory": ("state", np.array(memories, dtype=str), "own word/partner's word, oldest first", ""),
-            "change": ("state", changed.q[:, 0] - original[:, 0], "change of q(first word)"),
-            "divergence": ("state", apart, "KL(changed || original)", "nats"),
-            "weight": (
-                "state",
-                changed.slope.weight,
-                "fraction of agents with this memory, along the least-noise path",
-            ),
-            "cost": ("state", cost, "weight times divergence", "nats"),
-            "derivative": ("state", search.before.derivative, "derivative of κ with respect to q(first word), before"),
-            "derivative_after": (
-                "state",
-                changed.slope.derivative,
-                "derivative of κ with respect to q(first word), after",
-            ),
-            "total_cost": ((), cost.sum(), "sum of the costs", "nats"),
-            "kappa_before": ((), law.path.kappa, "κ before"),
-            "kappa_after": ((), changed.slope.kappa, "κ after, negative for the other word"),
-        },
-        coords={**labels_of(policy), "state": np.arange(len(cost))},
-    )
+def _slopes(law: LawPath, kappa: float) -> SlopeOf:
+    """Those of κ, negative if the other word is strong."""
+    scale = law.path.kappa + kappa
+
+    def slope_of(policy: xr.Dataset) -> Slope | str:
+        found = signed_law_path(policy, law.strong, scale)
+        return found.reason if isinstance(found, NoPath) else _slope(found)
+
+    return slope_of
+
+
+def _slope(law: LawPath) -> Slope:
+    by_word, passed = path_gradient(law.path)
+    return Slope(law.path.kappa, by_word[0] - by_word[1], weights_of(passed))
+
+
+def _label(policy: xr.Dataset, law: LawPath, before: Slope, changed: Changed) -> xr.Dataset:
+    result = changed_policy(policy, before, changed, value="κ", path="the least-noise path")
+    columns = {
+        "kappa_before": ((), law.path.kappa, "κ before"),
+        "kappa_after": ((), changed.slope.value, "κ after, negative for the other word"),
+    }
+    result = result.merge(labelled(columns))
     words = law.points["convention"].values
     for name, place in (("strong_word", law.strong), ("other_word", 2 - law.strong)):
         result[name] = ((), str(words[place]), {"long_name": name.replace("_", " ")})
-    return result.isel(state=np.argsort(-cost, kind="stable"))
+    return result

@@ -21,11 +21,10 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from meanfield._finite_size import message_kernel as kernel
+from meanfield._finite_size.action_rates import policy_slope, work
 from meanfield._finite_size.message_newton import ROUGH
 from meanfield._finite_size.messages import Ending, Found, Mesh, MessageProblem, Messages, mesh_until, moved
 from meanfield._finite_size.path_equations import PathEquations
-from meanfield._finite_size.path_kernel import over_heard
 from meanfield._numerics.course import Vector
 
 APPROACHES, LONGER = (32.0, 16.0, 8.0), 1.5  # first T; the next one
@@ -69,12 +68,7 @@ class LeastActionPath(NamedTuple):
 
     def work(self) -> Vector:
         """p·dx/dt - h at the nodes, which is (p·x)'."""
-        q, memory, n_kept = self.equations.q, self.equations.memory, self.equations.n_kept
-        rates = np.empty(len(self.u))
-        for n, (u, v, g) in enumerate(zip(self.u, self.v, self.messages, strict=True)):
-            moved = v * kernel.forwards(u, g, q, memory, n_kept) - u * kernel.backwards(v, g, q, memory)
-            rates[n] = np.log(v) @ moved - ((g * g.T).sum() - 1) / 2
-        return rates
+        return work(self.equations, self.u, self.v, self.messages)
 
     def slopes(self) -> Float[np.ndarray, "own states"]:
         """∫ ∂h/∂q_a(i) dt, up to a number for each i."""
@@ -82,8 +76,7 @@ class LeastActionPath(NamedTuple):
         weights[-1] += 1 / self.ends.growth
         total = np.zeros(self.equations.q.T.shape)
         for weight, u, v, g in zip(weights, self.u, self.v, self.messages, strict=True):
-            met = over_heard(self.equations.rows(v), g.T)
-            total += weight * u * met[self.equations.memory].T
+            total += weight * policy_slope(self.equations, u, v, g)
         return total
 
 

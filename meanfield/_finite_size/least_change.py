@@ -1,19 +1,20 @@
-"""The smallest change of a two-word policy that gives κ another value.
+"""The smallest change of a two-word policy that gives a number another value: κ, or a barrier.
 
-Of all policies q' with a given κ, one with the least Σ_i m_i KL(q'(i) || q(i)) has, with a multiplier μ,
+Of all policies q' with a given value v, one with the least Σ_i m_i KL(q'(i) || q(i)) has, with a multiplier μ,
 
-    log q'_0(i)/q'_1(i) = log q_0(i)/q_1(i) + μ g_i/m_i,   g_i = ∂κ/∂q_0(i) at q'.
+    log q'_0(i)/q'_1(i) = log q_0(i)/q_1(i) + μ g_i/m_i,   g_i = ∂v/∂q_0(i) at q'.
 
-The weights m are those of the least-noise path of q' itself. Weights of the path of q would leave memories free to
-change that hardly occur before the change and often after it.
+v is a number of a path, and the weights m are those of the path of q' itself. Weights of the path of q would leave
+memories free to change that hardly occur before the change and often after it.
 
-A turn takes κ, g and m at the present q', and the one μ with which κ, linearised there, has the wanted value. The
+A turn takes v, g and m at the present q', and the one μ with which v, linearised there, is as wanted. The
 solution is what a turn leaves as it is; Anderson's mixing finds it. Where it does not, the wanted value is approached
 in steps.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -23,17 +24,15 @@ from scipy.optimize import root_scalar
 from scipy.special import expit, rel_entr
 from tqdm import tqdm
 
-from meanfield._finite_size.law_path import LawPath, NoPath, signed_law_path
-from meanfield._finite_size.path_gradient import path_gradient
 from meanfield._numerics.anderson import anderson
 from meanfield._numerics.course import Vector
 from meanfield.toolbox._errors import ConvergenceError
 
 RAREST = 1e-9  # weight of a memory, at least
 SCALES = 1e-2  # of weights in the mixing, against equal weights: what hardly occurs before may occur after
-STATIONARY = 5e-5  # residual, relative: κ itself is known to 2e-5 of its way
+STATIONARY = 5e-5  # residual, relative: κ, for one, is known to 2e-5 of its way
 ROUGH = 1e-2  # of steps on the way
-KAPPA_ERROR = 3e-5  # against the way that κ goes
+VALUE_ERROR = 3e-5  # against the way that the value goes
 MAX_TURNS = 20
 SMALLEST_STEP = 1 / 8  # of that way
 DOUBLINGS = 100  # of μ
@@ -42,11 +41,19 @@ Policy = Float[np.ndarray, "states two"]
 
 
 class Slope(NamedTuple):
-    """κ of a policy, negative if the other word is strong, and what a turn needs of it."""
+    """The value of a policy, and what a turn needs of it."""
 
-    kappa: float
-    derivative: Vector  # ∂κ/∂q_0(i)
+    value: float
+    derivative: Vector  # ∂v/∂q_0(i)
     weight: Vector  # m
+
+
+SlopeOf = Callable[[xr.Dataset], Slope | str]  # of a policy, or the reason why there is none
+
+
+def weights_of(passed: Vector) -> Vector:
+    """m from how often agents have each memory."""
+    return np.maximum(passed / passed.sum(), RAREST)
 
 
 class Changed(NamedTuple):
@@ -65,11 +72,11 @@ def divergence(q: Policy, original: Policy) -> Vector:
 class LeastChange:
     """The search from one policy. Memories with an exact 0 are left as they are."""
 
-    def __init__(self, policy: xr.Dataset, law: LawPath, kappa: float, bar: tqdm) -> None:
-        """To a `kappa` that is negative if the other word becomes strong."""
-        self._policy, self._strong, self._bar = policy, law.strong, bar
-        self._start, self._end = law.path.kappa, kappa
-        self.before = _slope_of(law)
+    def __init__(self, policy: xr.Dataset, slope_of: SlopeOf, before: Slope, value: float, bar: tqdm) -> None:
+        """To a `value`, from that `before`."""
+        self._policy, self._slope_of, self._bar = policy, slope_of, bar
+        self._start, self._end = before.value, value
+        self.before = before
         self._original = policy["q"].values
         self._free = self._original.min(1) > 0
         first, second = self._original[self._free].T
@@ -79,7 +86,7 @@ class LeastChange:
         self.reason = ""
 
     def found(self) -> Changed | None:
-        """The change, or None, with the last `reason` why κ is not reached."""
+        """The change, or None, with the last `reason` why the value is not reached."""
         part, step, state = 0.0, 1.0, np.zeros(len(self._metric))
         while part < 1:
             upto = min(1.0, part + step)
@@ -97,21 +104,21 @@ class LeastChange:
         residual = np.linalg.norm(spread * (turned - state)) / np.linalg.norm(spread * state)
         return Changed(q, slope, float(residual))
 
-    def _solved(self, state: Vector, kappa: float, last: bool) -> Vector | None:
-        """The stationary change to a value of κ, from the one to another value."""
+    def _solved(self, state: Vector, value: float, last: bool) -> Vector | None:
+        """The stationary change to a value, from the one to another value."""
         off, size = [np.inf], [0.0]
 
         def turn(state: Vector) -> Vector:
             q = self._at(state)
             slope = self._slope(q)
-            turned = None if slope is None else self._turned(q, slope, kappa)
+            turned = None if slope is None else self._turned(q, slope, value)
             if slope is None or turned is None:
                 return np.full(len(state), np.nan)
-            off[0], size[0] = abs(slope.kappa - kappa), float(np.linalg.norm(turned))
+            off[0], size[0] = abs(slope.value - value), float(np.linalg.norm(turned))
             return turned
 
         def done(residual: Vector) -> bool:
-            tolerance, error = (STATIONARY, KAPPA_ERROR) if last else (ROUGH, ROUGH)
+            tolerance, error = (STATIONARY, VALUE_ERROR) if last else (ROUGH, ROUGH)
             settled = np.linalg.norm(residual) <= tolerance * size[0]
             return bool(settled and off[0] <= error * abs(self._end - self._start))
 
@@ -135,24 +142,23 @@ class LeastChange:
         if q is self._original:
             return self.before
         self._bar.update()
-        policy = self._policy.assign(q=self._policy["q"].copy(data=q))
         try:
-            law = signed_law_path(policy, self._strong, abs(self._end - self._start))
-            if not isinstance(law, NoPath):
-                self._bar.set_postfix(kappa=f"{law.path.kappa:.3g}")
-                return _slope_of(law)
-            self.reason = law.reason
+            found = self._slope_of(self._policy.assign(q=self._policy["q"].copy(data=q)))
         except ConvergenceError as error:
-            self.reason = str(error)
-        return None
+            found = str(error)
+        if isinstance(found, str):
+            self.reason = found
+            return None
+        self._bar.set_postfix_str(f"{found.value:.4g} → {self._end:.4g}")
+        return found
 
-    def _turned(self, q: Policy, slope: Slope, kappa: float) -> Vector | None:
-        """The state with μ g/m at which the linearised κ is as wanted, or None if it is so for no μ."""
+    def _turned(self, q: Policy, slope: Slope, value: float) -> Vector | None:
+        """The state with μ g/m at which the linearised value is as wanted, or None if it is so for no μ."""
         g, said = slope.derivative[self._free], q[self._free, 0]
         tilt = g / slope.weight[self._free]
 
         def excess(mu: float) -> float:
-            return float(slope.kappa - kappa + g @ (expit(self._log_odds + mu * tilt) - said))
+            return float(slope.value - value + g @ (expit(self._log_odds + mu * tilt) - said))
 
         gain = float(g @ (tilt * self._original[self._free].prod(1)))
         mu = -excess(0.0) / gain if gain > 0 else 0.0
@@ -161,10 +167,5 @@ class LeastChange:
                 mu = root_scalar(excess, bracket=(0.0, mu), xtol=max(1e-14 * abs(mu), 1e-300)).root
                 return mu * tilt * self._metric
             mu *= 2
-        self.reason = "no change of the answers that have a probability above 0 makes up for the bias"
+        self.reason = "no change of the answers that have a probability above 0 suffices"
         return None
-
-
-def _slope_of(law: LawPath) -> Slope:
-    by_word, passed = path_gradient(law.path)
-    return Slope(law.path.kappa, by_word[0] - by_word[1], np.maximum(passed / passed.sum(), RAREST))

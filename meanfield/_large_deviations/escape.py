@@ -26,6 +26,8 @@ from meanfield._population.drift import TIME_PER_ROUND
 from meanfield._population.population import Population, as_population
 from meanfield._population.population_model import reaction_model
 from meanfield._population.reaction_model import ReactionModel
+from meanfield.toolbox._arguments import whole_number
+from meanfield.toolbox._errors import InputError
 
 Game = xr.Dataset | Population | ReactionModel
 
@@ -54,6 +56,14 @@ class Landscape:
     @cached_property
     def _ways_down(self) -> dict[int, tuple[Descent, Descent]]:
         return {}
+
+    def numbered(self, fixed_point: int) -> int:
+        """The number as it was given; InputError unless an attractor has it."""
+        number = whole_number("fixed_point", fixed_point, 0, self.points.sizes["fixed_point"] - 1)
+        status = self.points["stability"].values[number]
+        if status != "stable":
+            raise InputError(f"fixed_point = {number} is {status}: expected an attractor")
+        return number
 
     def unstable(self, number: int) -> Float[np.ndarray, " two"]:
         """The two leading eigenvalues at a fixed point."""

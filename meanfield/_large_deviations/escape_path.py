@@ -87,10 +87,7 @@ def escape_path(
     0.5483
     """
     ground = landscape(policy, masses)
-    number = whole_number("fixed_point", fixed_point, 0, ground.points.sizes["fixed_point"] - 1)
-    status = ground.points["stability"].values[number]
-    if status != "stable":
-        raise InputError(f"fixed_point = {number} is {status}: expected an attractor")
+    number = ground.numbered(fixed_point)
     ways = ground.ways_out(number)
     if isinstance(ways, NoExit):
         raise InputError(f"fixed_point = {number}: {ways.reason}")

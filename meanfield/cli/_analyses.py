@@ -159,6 +159,13 @@ ANALYSES = (
         "published.nc --model gpt-4o --pair woman/man --kappa 0.1 --out changed.nc",
     ),
     Analysis(
+        "prolong",
+        "meanfield._large_deviations.prolong",
+        "prolong",
+        ("state",),
+        "policies.nc --fixed-point 0 -n 24 --factor 2 --out changed.nc",
+    ),
+    Analysis(
         "check",
         "policy_extraction.checks._check_policy",
         "check_policy",

@@ -211,6 +211,7 @@ CALLS: dict[str, Callable[[Given], Any]] = {
         model.drift(np.full(model.n_states, 1 / model.n_states))
         for model in (meanfield.reaction_model(g.policy), meanfield.reaction_model(g.population))
     ],
+    "meanfield.prolong": lambda g: meanfield.prolong(g.conformist, fixed_point=0, n_agents=12),
     "meanfield.sensitivity": lambda g: meanfield.sensitivity(g.policy, of="word_share", fixed_point=0),
     "meanfield.toolbox.signed_kappa": lambda g: signed_kappa(g.conformist),
     "meanfield.toolbox.single_policy": lambda g: single_policy(g.policy),
@@ -292,6 +293,7 @@ TWO_WORDS_ONLY = {
     "meanfield.flip_chance",
     "meanfield.group_size_law",
     "meanfield.intervention",
+    "meanfield.prolong",
     "meanfield.sensitivity",
     "meanfield.toolbox.signed_kappa",
     "validation.collective_bias",

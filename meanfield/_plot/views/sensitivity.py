@@ -45,7 +45,7 @@ def contribution(axes: Axes, part: xr.Dataset, colours: dict[str, str], *, numbe
     axes.set_xlabel(f"contribution to κ = {part.attrs['value']:.3g}")
 
 
-@draws("intervention", view="change")
+@draws("intervention", "prolong", view="change")
 def change(axes: Axes, part: xr.Dataset, colours: dict[str, str], *, number: int = BARS, **style: Any) -> None:
     """The costliest changes of P(first word), by memory: above 0 it is said more often than before."""
     part = canonical_order(part, "result")
