@@ -45,6 +45,10 @@ class Barrier(NamedTuple):
         with np.errstate(over="ignore"):
             return float(np.exp(self.prefactor.logarithm + n_agents * self.path.barrier) / TIME_PER_ROUND)
 
+    def lifetime_error(self, n_agents: int) -> float:
+        """Its relative error from those of the barrier and of the prefactor."""
+        return np.nan if self.prefactor is None else self.prefactor.error + n_agents * self.path.error
+
 
 def barrier_of(ground: Landscape, number: int, *, with_prefactor: bool) -> Barrier | NoExit:
     """The barrier of the attractor with this number, or why it has none."""

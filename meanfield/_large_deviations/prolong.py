@@ -59,6 +59,7 @@ def prolong(
     - `q`, `memory`, `change`, `divergence`, `weight`, `cost` and `total_cost` as for `intervention`;
     - `barrier_before` and `barrier_after`;
     - `lifetime_before` and `lifetime_after` in rounds, with their prefactors; NaN where one is not found;
+    - `lifetime_error_before` and `lifetime_error_after`, relative, beside the error of order 1/N of `lifetime`;
     - `derivative` and `derivative_after`, of the barrier with respect to the probability of the first word.
 
     attrs["residual"] is what a further iteration would change, relative to the whole change.
@@ -67,7 +68,7 @@ def prolong(
     ------
     InputError
         If the policy has more than two words, there is no such attractor or no single way out of it (`lifetime` lists
-        the reasons), `factor` takes the whole barrier, or the barrier is not known well enough for so small a change.
+        the reasons), `factor` takes the whole barrier, or changes it by less than ten times its error.
     ConvergenceError
         If there is no such change, or none is found, in a number of iterations that is bounded; its `best` is the
         barrier of the policy.
@@ -102,7 +103,8 @@ def prolong(
     wanted = before.path.barrier + _gain(before, n_agents, factor)
     with tqdm(desc="prolong", unit="policy", disable=not progress, leave=False) as bar:
         known = _Convention(ground, number, before)
-        search = LeastChange(policy, _slopes(known), barrier_slope(policy, before), wanted, bar)
+        slopes = _slopes(known, abs(wanted - before.path.barrier) / RESOLVED)
+        search = LeastChange(policy, slopes, barrier_slope(policy, before), wanted, bar)
         changed = search.found()
     if changed is None or changed.residual > 10 * STATIONARY:
         reason = search.reason if changed is None else f"residual {changed.residual:.1g}"
@@ -150,12 +152,17 @@ def _again(known: _Convention, policy: xr.Dataset, *, with_prefactor: bool) -> _
     return barrier.reason if isinstance(barrier, NoExit) else _Convention(ground, number, barrier)
 
 
-def _slopes(known: _Convention) -> SlopeOf:
-    """Those of its barrier."""
+def _slopes(known: _Convention, tolerance: float) -> SlopeOf:
+    """Those of its barrier, where its error is small enough."""
 
     def slope_of(policy: xr.Dataset) -> Slope | str:
         found = _again(known, policy, with_prefactor=False)
-        return found if isinstance(found, str) else barrier_slope(policy, found.barrier)
+        if isinstance(found, str):
+            return found
+        path = found.barrier.path
+        if path.error > tolerance:
+            return f"the barrier {path.barrier:.3g} of a changed policy is known to {path.error:.1g} only"
+        return barrier_slope(policy, found.barrier)
 
     return slope_of
 
@@ -163,11 +170,14 @@ def _slopes(known: _Convention) -> SlopeOf:
 def _label(policy: xr.Dataset, known: _Convention, before: Slope, changed: Changed, n_agents: int) -> xr.Dataset:
     result = changed_policy(policy, before, changed, value="the barrier", path="the path out of the attractor")
     after = _again(known, single_policy(result), with_prefactor=True)
-    lives = np.nan if isinstance(after, str) else after.barrier.lifetime(n_agents)
+    found = None if isinstance(after, str) else after.barrier
+    lives, error = (found.lifetime(n_agents), found.lifetime_error(n_agents)) if found else (np.nan, np.nan)
     columns = {
         "barrier_before": ((), before.value, "barrier before"),
         "barrier_after": ((), changed.slope.value, "barrier after"),
         "lifetime_before": ((), known.barrier.lifetime(n_agents), "mean lifetime before", "rounds"),
         "lifetime_after": ((), lives, "mean lifetime after", "rounds"),
+        "lifetime_error_before": ((), known.barrier.lifetime_error(n_agents), "relative error of the lifetime before"),
+        "lifetime_error_after": ((), error, "relative error of the lifetime after"),
     }
     return result.merge(labelled(columns))

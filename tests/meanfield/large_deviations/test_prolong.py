@@ -10,6 +10,7 @@ from _metastable import follower
 from _policies import random_policy, relabelled, relabelled_states
 from meanfield import ConvergenceError, InputError, prolong
 from meanfield._finite_size import least_change
+from meanfield._large_deviations import prolong as module
 from meanfield._large_deviations.barrier import barrier_of, barrier_slope
 from meanfield._large_deviations.escape import landscape
 from meanfield.toolbox import canonical_order, space_of
@@ -142,8 +143,10 @@ def test_no_policy_with_this_barrier_is_nearer(policy, doubled):
 @pytest.mark.slow
 def test_lifetimes_are_those_of_lifetime(policy, doubled):
     for one, name in ((policy, "lifetime_before"), (doubled, "lifetime_after")):
-        known = meanfield.lifetime(one, n_agents=N)["lifetime"].sel(fixed_point=0)
-        assert doubled[name].item() == pytest.approx(known.item(), rel=1e-3)
+        known = meanfield.lifetime(one, n_agents=N)["lifetime"].sel(fixed_point=0).item()
+        error = doubled[name.replace("_", "_error_")].item()
+        assert doubled[name].item() == pytest.approx(known, rel=error)
+        assert 0 < error < 0.01
 
 
 def mean_stay(policy, word, n_agents, rounds, runs=4000):
@@ -169,6 +172,20 @@ def test_simulated_conventions_live_twice_as_long():
     assert ratio == pytest.approx(theory, rel=0.1)
     assert ratio == pytest.approx(2, rel=0.15)
     assert control < 0.7
+
+
+def test_barriers_that_are_known_badly_are_not_taken(policy, monkeypatch):
+    """The original path is; those of changed policies get a large error."""
+    found, calls = module.barrier_of, []
+
+    def rough(*arguments, **options):
+        barrier = found(*arguments, **options)
+        calls.append(barrier)
+        return barrier if len(calls) == 1 else barrier._replace(path=barrier.path._replace(error=0.01))
+
+    monkeypatch.setattr(module, "barrier_of", rough)
+    with pytest.raises(ConvergenceError, match=r"of a changed policy is known to 0\.01 only"):
+        prolong(policy, fixed_point=0, n_agents=N)
 
 
 def test_zeros_stay():
