@@ -73,6 +73,7 @@ def test_policies_of_real_runs(model, memory, n_agents, numbers):
     assert ours["smallest"].item() == simulated["smallest"].item() == 5
 
 
+@pytest.mark.slow
 def test_it_tends_to_the_critical_mass():
     """Of many agents with many rounds the fold, from which on some wait for ever, decides: the distance is of order
     N^(-2/3)."""
@@ -84,6 +85,7 @@ def test_it_tends_to_the_critical_mass():
     assert off[2] < 0.4 * off[1]
 
 
+@pytest.mark.slow
 def test_more_committed_agents_and_more_rounds_flip_more():
     policy = follower(0.02)
     options = {"n_agents": [10, 40], "committed_word": "A", "numbers": [1, 2, 3, 6]}
@@ -108,6 +110,7 @@ def test_the_smallest_number_has_the_chance_and_one_less_has_not():
     assert chances[0] < 0.9 <= chances[1]
 
 
+@pytest.mark.slow
 def test_many_agents_flip_where_infinitely_many_do():
     """With a deadline of 30 rounds more than the critical mass is needed, and N decides how sharply."""
     options = {"committed_word": "B", "numbers": np.arange(1800, 2201, 50)}
@@ -118,6 +121,7 @@ def test_many_agents_flip_where_infinitely_many_do():
     assert chances[4] < 0.5 <= chances[5] and 2000 < found["smallest"].item() <= 2050
 
 
+@pytest.mark.slow
 def test_agents_who_never_err_are_the_limit_of_those_who_hardly_do():
     found = flip_chance(follower(0.0), n_agents=24, committed_word="B", numbers=[1, 7])
     assert found["flipped"].values[0, 0] < 0.01 and found["flipped"].values[0, 1] > 0.99

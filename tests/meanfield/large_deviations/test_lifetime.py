@@ -78,7 +78,9 @@ def test_policy_has_the_lifetime_of_its_exact_chain():
     assert (np.diff(off) < 0).all()
 
 
-@pytest.mark.parametrize("game", [follower(0.05), Population(follower(0.05), committed={"A": 0.04})])
+@pytest.mark.parametrize(
+    "game", [pytest.param(follower(0.05), marks=pytest.mark.slow), Population(follower(0.05), committed={"A": 0.04})]
+)
 def test_fluctuations_of_messages_and_curvature_give_the_same_prefactor(game):
     """A determinant of covariances of W² messages, and a Riccati equation of second derivatives in all states."""
     ground = landscape(game, None)

@@ -53,6 +53,7 @@ def test_the_derivative_is_that_of_differences(policy):
         assert other.derivative @ along != pytest.approx((4 * one - two) / 3, rel=0.1)
 
 
+@pytest.mark.slow
 def test_memories_that_are_not_full_have_no_part_in_it(doubled):
     """Nobody has them at an attractor."""
     few = np.arange(21) < 5
@@ -87,6 +88,7 @@ def test_the_result_is_a_policy_that_lists_its_costs(policy, tmp_path):
     assert meanfield.load(meanfield.save(result, tmp_path / "changed.nc")).identical(result)
 
 
+@pytest.mark.slow
 def test_small_changes_cost_what_the_derivative_says(policy):
     """(log 2/N)²/(2 Σ g²q(1 - q)/m) to lowest order; the next one is 1/N smaller."""
     result = canonical_order(prolong(policy, fixed_point=0, n_agents=1000), "result")
@@ -95,6 +97,7 @@ def test_small_changes_cost_what_the_derivative_says(policy):
     assert result["total_cost"].item() == pytest.approx(expected, rel=5e-3)
 
 
+@pytest.mark.slow
 def test_exchanging_the_words_exchanges_the_change(policy, doubled):
     theirs = canonical_order(prolong(relabelled(policy, [1, 0]), fixed_point=2, n_agents=N), "result")
     mirrored = relabelled_states(space_of(policy), [1, 0])
@@ -174,6 +177,7 @@ def test_simulated_conventions_live_twice_as_long():
     assert control < 0.7
 
 
+@pytest.mark.slow
 def test_barriers_that_are_known_badly_are_not_taken(policy, monkeypatch):
     """The original path is; those of changed policies get a large error."""
     found, calls = module.barrier_of, []
@@ -188,6 +192,7 @@ def test_barriers_that_are_known_badly_are_not_taken(policy, monkeypatch):
         prolong(policy, fixed_point=0, n_agents=N)
 
 
+@pytest.mark.slow
 def test_zeros_stay():
     """A memory with exact answers, which is still left because partners err."""
     policy = follower(0.05)

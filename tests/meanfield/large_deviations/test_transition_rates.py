@@ -103,6 +103,7 @@ def test_a_state_between_two_conventions_is_on_the_way():
     np.testing.assert_allclose(found["potential"], heights, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_the_saddle_of_a_path_can_be_chosen():
     policy = conformist([0.0, -0.05, -0.1])
     points = meanfield.fixed_points(policy)

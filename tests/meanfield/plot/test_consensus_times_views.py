@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 
 import meanfield
-from _policies import majority
+from _metastable import follower
 from meanfield.toolbox import word_coords
 from validation.naming_game import consensus_times
 
@@ -45,9 +45,9 @@ def test_modes_are_drawn_against_the_size():
 
 
 def test_a_law_is_drawn_beside_the_runs_that_it_foretells():
-    law = meanfield.consensus_times(majority(0.6), n_agents=[100])
+    law = meanfield.consensus_times(follower(0.005, empty=0.6), n_agents=[100])
     axes = meanfield.plot(law)
-    for line, word in zip(axes.get_lines(), "ab", strict=True):
+    for line, word in zip(axes.get_lines(), "AB", strict=True):
         one = law.sel(word=word).squeeze()
         np.testing.assert_array_equal(line.get_xydata(), np.column_stack([one["consensus_time"], one["density"]]))
         assert line.get_label() == f"{word}, chance {one['probability'].item():.3g}"

@@ -108,6 +108,7 @@ def test_nothing_is_found_where_nothing_is_planted():
     assert (found["lowest"] == found["highest"]).sel(conclusion="word_share")
 
 
+@pytest.mark.slow
 def test_an_effect_of_two_factors_together_is_an_interaction():
     found = asked(Planted(both=0.3), quotation=True)["explained"].sel(conclusion="word_share")
     assert found.sel(part="interactions") > 0.98
@@ -132,6 +133,7 @@ def test_conclusions_are_those_of_the_policy_that_was_asked_for():
     assert (found["explained"].sel(part="wording", conclusion=["same_strong_word", "kappa"]) > 0.99).all()
 
 
+@pytest.mark.slow
 def test_temperature_and_order_take_no_prompts():
     model = Planted()
     found = asked(model, temperatures=(0.5, 1.0, 2.0))
