@@ -319,10 +319,13 @@ COMPILED = {
     "meanfield.escape_path",
     "meanfield.finite_size",
     "meanfield.fixed_points for models",
+    "meanfield.flip_chance",
+    "meanfield.prolong",
     "meanfield.solve for populations",
     "meanfield.solve for stacks",
     "meanfield.solve for models",
     "meanfield.stability_table for populations",
+    "meanfield.transition_rates",
 }
 # What needs a solution, or a search, of its own for three words
 LONG_FOR_THREE_WORDS = {
