@@ -45,6 +45,7 @@ Kinds = Float[np.ndarray, "kinds states"]
 
 DENSE_SIZE = 100  # below, LAPACK is faster than Arnoldi
 FINE_STEP, MOST_NODES = 0.3, 900  # for the prefactor
+MOST_UNKNOWNS = 9 * MOST_NODES  # messages at all nodes, whose covariances then take half a gigabyte
 NEGLIGIBLE = 1e-7  # correlations
 LEAST = 1e-300
 
@@ -121,6 +122,7 @@ class PopulationProblem:
         self._start, self._step = equations.of_kinds(start), end / n_steps
         self.times = np.linspace(0.0, end, n_steps + 1)
         self._pace = np.full(2 * n_steps + 1, self._step)
+        self.n_messages = equations.space.n_words**2
 
     def evaluate(self, logarithms: Logarithms) -> Found | None:
         W, courses, n_nodes = self._equations.space.n_words, [], len(self.times)
@@ -218,7 +220,8 @@ def _prefactor(solved: Solved, make: Make, way: Exit, ending: Ending) -> Prefact
         if finer is None:
             return None
         problem, found = finer
-    if len(problem.times) > MOST_NODES:
+    n_nodes, n_messages = len(problem.times), problem.n_messages
+    if n_nodes > MOST_NODES or n_nodes * n_messages > MOST_UNKNOWNS:
         return None
     fluctuations = problem.fluctuations(found)
     return prefactor_of(fluctuations, problem.times[1], way.decay, ending.growth)

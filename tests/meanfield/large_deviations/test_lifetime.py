@@ -12,6 +12,7 @@ from _exact_chains import ExactChain
 from _metastable import counting_model, follower, most
 from _policies import random_policy
 from meanfield import InputError, Population, lifetime
+from meanfield._large_deviations import population_messages as _population_messages
 from meanfield._large_deviations.escape import escape, landscape
 from meanfield._large_deviations.linearised import ends_of
 from meanfield._large_deviations.prefactor import prefactor
@@ -143,6 +144,15 @@ def test_memories_of_one_interaction_hold_one_convention(committed):
         assert (points["stability"] == "stable").sum() <= 1
     stable = meanfield.fixed_points(follower(0.05))["stability"] == "stable"
     assert stable.sum() == 2
+
+
+def test_covariances_that_take_too_much_memory_are_not_built(monkeypatch):
+    """Of many words there would be W⁴ numbers for each two times."""
+    monkeypatch.setattr(_population_messages, "MOST_UNKNOWNS", 100)
+    monkeypatch.setattr(_population_messages.PopulationProblem, "fluctuations", None)
+    found = lifetime(follower(0.05), n_agents=[10])
+    assert np.isfinite(found["barrier"]).all() and np.isnan(found["lifetime"]).all()
+    assert (found["reason"] == "the prefactor was not found").all()
 
 
 @pytest.mark.parametrize(
