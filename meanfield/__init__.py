@@ -9,8 +9,8 @@ their eigenvalues and a stability table. Results are datasets of xarray with lab
   time.
 - Fixed points: `fixed_points`, `spectrum`, `stability_table`, `sensitivity`.
 - Committed minorities and mixtures: `bifurcation`, `critical_mass`, `flip_chance` for N agents.
-- Finite groups: `finite_size`, `group_size_law`, `consensus_times`, `lifetime`, `escape_path`, `transition_rates`,
-  `intervention`, `prolong`.
+- Finite groups: `finite_size`, `group_size_law`, `majority_law`, `consensus_times`, `lifetime`, `escape_path`,
+  `transition_rates`, `intervention`, `prolong`.
 - Observables of a word share: `convention`, `success_rate`, `entropy`.
 - Other games: `ReactionModel`, which `solve`, `fixed_points` and `spectrum` also accept, `reaction_model`,
   `reaction_protocol`.
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from meanfield._finite_size.consensus_times import consensus_times as consensus_times
     from meanfield._finite_size.group_size_law import group_size_law as group_size_law
     from meanfield._finite_size.intervention import intervention as intervention
+    from meanfield._finite_size.majority_law import majority_law as majority_law
     from meanfield._finite_size.moments import finite_size as finite_size
     from meanfield._finite_size.sensitivity import sensitivity as sensitivity
     from meanfield._fixed_points.fixed_points import fixed_points as fixed_points

@@ -142,7 +142,7 @@ def too_large(n_nodes: int, n_states: int, growth: float) -> str:
 
 def _followed(problem: MessageProblem, least: float) -> Found | None:
     """The path for the least chance of random answers, if necessary by following it from larger ones."""
-    start = np.log(np.tile(problem.ends.said[:, None], (problem.mesh.n_nodes, 1, len(problem.ends.said))))
+    start = problem.without_momentum()
     if (found := problem.solve(start, least, MESSAGE_TOLERANCE)) is not None:
         return found
     for at_random in STARTS:

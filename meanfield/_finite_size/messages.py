@@ -63,7 +63,10 @@ def mesh_until(end: float, parts: int, first_time: float = FIRST, longest: float
 
 
 class Ending(NamedTuple):
-    """Where the path ends: the left eigenvector l, 0 at the saddle, its eigenvalue λ, lᵀDl, and the word share."""
+    """Where the path ends: the left eigenvector l, 0 at the saddle, its eigenvalue λ, lᵀDl, and the word share.
+
+    With lᵀDl = 0 it ends where l·x = 0, for any l.
+    """
 
     left: Vector
     growth: float
@@ -91,13 +94,14 @@ class Ending(NamedTuple):
 
 
 class Found(NamedTuple):
-    """Logarithms of messages, their images, the courses u and v, and the action after the end."""
+    """Logarithms of messages, their images, the courses u and v, the action after the end, and exp(-action) in all."""
 
     logarithms: Messages
     again: Messages
     u: Float[np.ndarray, "nodes states"]
     v: Float[np.ndarray, "nodes states"]
     rest: float
+    chance: float
 
     @property
     def residual(self) -> Messages:
@@ -109,7 +113,7 @@ class Found(NamedTuple):
 
     @property
     def kappa(self) -> float:
-        return float(np.sqrt(max(0.0, -2 * np.log(self.v[0, 0]))))
+        return float(np.sqrt(max(0.0, -2 * np.log(self.chance))))
 
     @property
     def end_error(self) -> float:
@@ -121,11 +125,12 @@ class Found(NamedTuple):
 
 
 class MessageProblem:
-    """A policy with some random answers, a saddle and a mesh."""
+    """A policy with some random answers, an end, a mesh, and the composition at the start, empty memories if None."""
 
-    def __init__(self, equations: PathEquations, ends: Ending, mesh: Mesh) -> None:
+    def __init__(self, equations: PathEquations, ends: Ending, mesh: Mesh, start: Vector | None = None) -> None:
         self.mesh, self.evaluations = mesh, 0
         self.equations, self.ends = equations, ends
+        self.start = np.eye(1, len(equations.q))[0] if start is None else start
 
     def policy(self, at_random: float) -> np.ndarray:
         """The policy of agents who with a chance `at_random` answer as at the saddle."""
@@ -136,8 +141,7 @@ class MessageProblem:
         self.evaluations += 1
         W, memory, n_kept = self.equations.n_words, self.equations.memory, self.equations.n_kept
         messages = np.exp(halves(logarithms.reshape(len(logarithms), -1))).reshape(-1, W, W)
-        start = np.eye(1, len(q))[0]
-        u = kernel.forward_course(messages, self.mesh.pace, start, q, memory, n_kept)
+        u = kernel.forward_course(messages, self.mesh.pace, self.start, q, memory, n_kept)
         if not (np.isfinite(u).all() and u[-1].max() > 0):
             return None
         u /= u[-1].max()
@@ -148,12 +152,18 @@ class MessageProblem:
         v = kernel.backward_course(messages, self.mesh.pace, np.exp(strength * self.ends.left + rest), q, memory)
         u /= u[0] @ v[0]
         again = kernel.messages_of(u, v, q, memory, n_kept)
-        return Found(logarithms, np.log(again), u, v, rest) if 0 < again.min() <= again.max() < np.inf else None
+        if not 0 < again.min() <= again.max() < np.inf:
+            return None
+        return Found(logarithms, np.log(again), u, v, rest, float(self.start @ v[0]))
 
     def nearest(self, starts: list[Messages], at_random: float) -> Messages:
         """The start of the smallest residual."""
         found = [self.evaluate(start, self.policy(at_random)) for start in starts]
         return starts[int(np.argmin([np.inf if one is None else one.size for one in found]))]
+
+    def without_momentum(self) -> Messages:
+        """Those at the end, for all times."""
+        return np.log(np.tile(self.ends.said[:, None], (self.mesh.n_nodes, 1, len(self.ends.said))))
 
     def solve(self, start: Messages, at_random: float, tolerance: float, most: int = SHORT_SEARCH) -> Found | None:
         """The solution by Newton's method, or None if it does not converge within about so many evaluations."""

@@ -95,8 +95,8 @@ def _correction(path: LeastActionPath, mesh: Mesh) -> NextOrder | str:
     if found is None or not off < (SAME + path.error) * max(path.kappa, SMALL):
         return "no path was found with the accuracy that the next order needs"
     if path.kappa > SMALL:
-        return _of_solution(*found)
-    both = [one and _of_solution(*one) for one in (_solved(path, equations, mesh) for equations in _beside(path))]
+        return correction_of(*found)
+    both = [one and correction_of(*one) for one in (_solved(path, equations, mesh) for equations in _beside(path))]
     known = [one for one in both if isinstance(one, NextOrder)]
     if len(known) < 2:
         return "κ is next to nothing"
@@ -121,7 +121,7 @@ def _beside(path: LeastActionPath) -> list[PathEquations]:
     ]
 
 
-def _of_solution(problem: MessageProblem, found: Found) -> NextOrder | str:
+def correction_of(problem: MessageProblem, found: Found) -> NextOrder | str:
     """c, and the error of its extrapolation in the step, or the reason why there is none."""
     equations, mesh, ends = problem.equations, problem.mesh, problem.ends
     q, memory, n_kept = equations.q, equations.memory, equations.n_kept

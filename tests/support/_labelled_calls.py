@@ -189,6 +189,7 @@ CALLS: dict[str, Callable[[Given], Any]] = {
         g.conformist, n_agents=12, committed_word="b", numbers=[1, 3]
     ),
     "meanfield.group_size_law": lambda g: meanfield.group_size_law(g.policy),
+    "meanfield.majority_law": lambda g: meanfield.majority_law(g.policy),
     "meanfield.intervention": lambda g: meanfield.intervention(g.conformist),
     "meanfield.transition_rates": lambda g: [
         meanfield.transition_rates(g.policy),
@@ -293,6 +294,7 @@ TWO_WORDS_ONLY = {
     "meanfield.flip_chance",
     "meanfield.group_size_law",
     "meanfield.intervention",
+    "meanfield.majority_law",
     "meanfield.prolong",
     "meanfield.sensitivity",
     "meanfield.toolbox.signed_kappa",

@@ -15,7 +15,7 @@ from scipy.special import ndtr
 
 from meanfield._plot.intervals import error_bars
 from meanfield._plot.registry import draws
-from meanfield._plot.scales import show_sizes
+from meanfield._plot.scales import show_sizes, size_colours, size_label
 from meanfield._plot.words import NEUTRAL, model_name, words_in
 
 # κ is ordered, so the colours are too; yellow, hard to see on white, is left out, and black is the theory.
@@ -45,8 +45,7 @@ def law_by_size(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: 
     """The chance Φ(κ√N) to end at the strong word against the number of agents, and the critical size."""
     sizes, chance = part["n_agents"].values, part["probability"].values
     if np.isnan(chance).all():
-        reason = textwrap.fill(f"no group-size law: {part.attrs['reason']}", WIDTH)
-        axes.text(0.5, 0.5, reason, transform=axes.transAxes, ha="center", va="center")
+        _without_law(axes, part, "no group-size law")
         axes.set_xlim(sizes.min(), sizes.max())
     else:
         word, kappa, critical = str(part["strong_word"].item()), part["kappa"].item(), part["n_critical"].item()
@@ -58,6 +57,42 @@ def law_by_size(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: 
             axes.axvline(critical, color=NEUTRAL, linestyle=":", label=f"{level:g} % from N = {critical:,.0f} on")
     show_sizes(axes, sizes)
     axes.set_ylabel("chance of the strong word")
+
+
+@draws("majority_law", view="size")
+def majority_by_size(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
+    """The chance that most agents say the majority word against the number of agents, where there is one attractor."""
+    sizes, chance = part["n_agents"].values, part["probability"].values
+    if np.isnan(chance).all():
+        _without_law(axes, part, "no majority law")
+        axes.set_xlim(sizes.min(), sizes.max())
+    else:
+        word = str(part["majority_word"].item())
+        label = f"{over(words_in(part), word)}, κ = {_number(part['kappa'].item())}"
+        axes.plot(sizes, chance, **{"color": colours.get(word, NEUTRAL), "label": label, **style})
+    show_sizes(axes, sizes)
+    axes.set_ylabel("chance that the majority word is ahead")
+
+
+@draws("majority_law", view="memory")
+def memory_of_majority(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
+    """The chance that the minority word, once ahead, is ahead some rounds later, for each number of agents."""
+    rounds, still = part["round"].values, part["still_ahead"].transpose("n_agents", "round").values
+    known = np.flatnonzero(np.isfinite(still).any(1))
+    chosen = known[np.unique(np.linspace(0, len(known) - 1, min(MANY, len(known))).round().astype(int))]
+    for k, colour in zip(chosen, size_colours(len(chosen)), strict=True):
+        label = size_label(int(part["n_agents"].values[k]))
+        axes.plot(rounds, still[k], **{"color": colour, "label": label, **style})
+    if not len(known):
+        _without_law(axes, part, "no majority law")
+    axes.set_xlabel("rounds later")
+    axes.set_ylabel("chance that the minority word is still ahead")
+
+
+def _without_law(axes: Axes, part: xr.Dataset, what: str) -> None:
+    """Says why, in the middle of the axes."""
+    reason = textwrap.fill(f"{what}: {part.attrs['reason']}", WIDTH)
+    axes.text(0.5, 0.5, reason, transform=axes.transAxes, ha="center", va="center")
 
 
 @draws("collective_bias", view="size", by=())

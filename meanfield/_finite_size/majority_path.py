@@ -1,0 +1,127 @@
+"""The path of least action from an attractor to a word share of 1/2, and the next order about it.
+
+Agents who are in states of the attractor's composition, independently of each other, forget this start. After a long
+time T the word share of a population exceeds a bound with the chance that `next_order` gives for l = bound - q, without
+the linearised end: the momentum at T is s·l, of the strength s with which l·x(T) = 0.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from meanfield._finite_size.messages import Ending, Found, Mesh, MessageProblem
+from meanfield._finite_size.next_order import (
+    BESIDE,
+    MOST_NODES,
+    SEARCH,
+    SMALL,
+    TOLERANCE,
+    UNKNOWN,
+    NextOrder,
+    correction_of,
+)
+from meanfield._finite_size.path_equations import PathEquations
+from meanfield._fixed_points.spectrum import FLOOR
+from meanfield._numerics.course import Vector
+
+FORGOTTEN = 6.0  # T, in units of the time in which the slowest mode fades
+STEPS, PARTS = (0.3, 1.2), 4  # of time: the finest and the coarsest; their number is a multiple of the second
+SMALLEST_STRETCH, GROWTH = 1 / 64, 1.5  # of the way of the bound from the attractor's word share to 1/2
+
+
+class MajorityPath(NamedTuple):
+    """κ, c and its numerical error, and reservations; c is NaN if it is not found."""
+
+    kappa: float
+    correction: float
+    error: float
+    reason: str
+
+
+class _Bounds(NamedTuple):
+    """Problems that differ in the bound of a word share."""
+
+    equations: PathEquations
+    attractor: Vector
+    word: int
+    mesh: Mesh
+
+    def problem(self, bound: float) -> MessageProblem:
+        """A path to this bound."""
+        ends = Ending(bound - self.equations.q[:, self.word], 1.0, 0.0, self.attractor @ self.equations.q)
+        return MessageProblem(self.equations, ends, self.mesh, self.attractor)
+
+    def solved(self, bound: float) -> tuple[MessageProblem, Found] | None:
+        """The path, followed as the bound moves away from the attractor."""
+        first = float(self.attractor @ self.equations.q[:, self.word])
+        at, stretch, messages = 0.0, 1.0, self.problem(first).without_momentum()
+        while stretch >= SMALLEST_STRETCH:
+            to = min(1.0, at + stretch)
+            problem = self.problem(first + to * (bound - first))
+            found = problem.solve(messages, 0.0, TOLERANCE, SEARCH)
+            if found is None:
+                stretch /= 2
+            elif to == 1:
+                return problem, found
+            else:
+                at, stretch, messages = to, stretch * GROWTH, found.logarithms
+        return None
+
+
+def majority_path(
+    equations: PathEquations, attractor: Vector, word: int, decay: float, variance: float
+) -> MajorityPath | str:
+    """κ and c for the chance that a word is ahead at random times, or the reason why there are none.
+
+    The slowest mode of the attractor fades like exp(-decay·t); `variance` is that of the word share, times N.
+    """
+    share = float(attractor @ equations.q[:, word])
+    if variance <= 0 and share == 0.5:
+        return MajorityPath(0.0, 0.0, 0.0, "one attractor, where every agent says either word with chance 1/2")
+    if share > 1 - FLOOR:
+        return MajorityPath(np.inf, 0.0, 0.0, "one attractor, where agents never say any other word")
+    least = float(equations.q[attractor > FLOOR, word].min())
+    if least >= 0.5:
+        reason = f"one attractor, and agents say the majority word with chance {least:.3g} or more in every memory"
+        return MajorityPath(np.inf, 0.0, 0.0, reason)
+    mesh = _mesh(FORGOTTEN / decay)
+    if mesh is None:
+        return f"the attractor is slow (eigenvalue {-decay:.2g})"
+    bounds = _Bounds(equations, attractor, word, mesh)
+    with np.errstate(all="ignore"):  # iterates far from the path may leave all bounds: None
+        found = bounds.solved(0.5)
+        if found is None:
+            return f"no path was found from a share {share:.4g} of the majority word to 1/2"
+        kappa = found[1].kappa
+        second = correction_of(*found) if kappa > SMALL else _beside(bounds, BESIDE * float(np.sqrt(variance)))
+    if isinstance(second, str):
+        return MajorityPath(kappa, np.nan, np.nan, f"one attractor; the next order is left out: {second}")
+    if not second.error < UNKNOWN:
+        return MajorityPath(
+            kappa, np.nan, np.nan, f"one attractor; the next order is left out: error {second.error:.2g}"
+        )
+    return MajorityPath(kappa, second.correction, second.error, "one attractor")
+
+
+def _mesh(end: float) -> Mesh | None:
+    """Equal steps, as fine as a path may have."""
+    finest, coarsest = (PARTS * int(np.ceil(end / step / PARTS)) for step in STEPS)
+    n_steps = min(finest, MOST_NODES // PARTS * PARTS)
+    if n_steps < coarsest:
+        return None
+    return Mesh(np.linspace(0.0, end, 2 * n_steps + 1), np.full(2 * n_steps + 1, end / n_steps))
+
+
+def _beside(bounds: _Bounds, away: float) -> NextOrder | str:
+    """c where κ is next to nothing: the mean of those at two bounds beside 1/2."""
+    both = [one and correction_of(*one) for one in map(bounds.solved, (0.5 - away, 0.5 + away))]
+    known = [one for one in both if isinstance(one, NextOrder)]
+    if len(known) < 2:
+        return "κ is next to nothing"
+    one, two = known
+    return NextOrder(
+        (one.correction + two.correction) / 2,
+        (one.error + two.error) / 2 + BESIDE * abs(one.correction - two.correction),
+    )

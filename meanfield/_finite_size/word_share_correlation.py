@@ -1,0 +1,60 @@
+"""How long chance fluctuations of a word share last at an attractor.
+
+To leading order the word share has the variance C(0)/N and, at two times t apart, the covariance C(t)/N,
+
+    C(t) = qᵀ exp(Jt) ∫ exp(Js) D exp(Jᵀs) ds q = ∫ w(s + t)ᵀ D w(s) ds,   dw/ds = Jᵀw,   w(0) = q,
+
+so that one course of the adjoint w gives all of them.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.interpolate import CubicSpline
+
+from meanfield._finite_size.path_equations import PathEquations
+from meanfield._numerics.course import Vector, integrate
+
+STEP, MOST_STEPS = 0.25, 4000
+FADED = 8.0  # times in which the slowest mode fades e-fold
+GREGORY = np.array([3 / 8, 7 / 6, 23 / 24])  # weights next to the end of an integral, of fourth order
+
+
+class Correlation(NamedTuple):
+    """The variance C(0), and C(t)/C(0) at equal steps of time."""
+
+    variance: float
+    times: Vector
+    values: Vector
+
+    def at(self, times: Vector) -> Vector:
+        """C(t)/C(0), 0 where it has faded."""
+        return np.where(times <= self.times[-1], CubicSpline(self.times, self.values)(times), 0.0)
+
+
+def word_share_correlation(equations: PathEquations, attractor: Vector, word: int, decay: float) -> Correlation | str:
+    """C for the share of one word at an attractor whose slowest mode fades like exp(-decay·t).
+
+    A string says why there is none.
+    """
+    n_steps = int(np.ceil(FADED / decay / STEP))
+    if n_steps > MOST_STEPS:
+        return f"the attractor is slow (eigenvalue {-decay:.2g})"
+    said = equations.q[:, word]
+    course = integrate(
+        lambda _, w: equations.transposed(attractor, w), said - attractor @ said, n_steps, STEP
+    )  # w has no constant part, which would not fade
+    pushed = np.array([equations.noise(attractor, w) for w in course])
+    products = course @ pushed.T
+    found = np.array([_integral(np.diagonal(products, -lag)) for lag in range(n_steps + 1)])
+    relative = found / found[0] if found[0] > 0 else np.zeros(len(found))
+    return Correlation(float(found[0]), STEP * np.arange(n_steps + 1), relative)
+
+
+def _integral(values: Vector) -> float:
+    """From 0 to where they have faded."""
+    weights = np.ones(len(values))
+    weights[: len(GREGORY)] = GREGORY[: len(values)]
+    return float(STEP * weights @ values)

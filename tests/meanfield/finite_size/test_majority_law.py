@@ -1,0 +1,160 @@
+"""The majority law: exact chains, closed forms, simulated groups, symmetry, and policies without it."""
+
+import numpy as np
+import pytest
+from scipy.linalg import expm, solve_continuous_lyapunov
+from scipy.special import ndtr
+
+import meanfield
+import validation
+from _policies import majority
+from meanfield._finite_size.path_equations import PathEquations
+from meanfield._finite_size.word_share_correlation import word_share_correlation
+from meanfield._population.single_policy import space_of
+
+LEANING = np.array([0.6, 0.75, 0.5, 0.6, 0.3])  # H = 1
+
+
+def chain_of(n_agents, q=LEANING):
+    """P(the first word is ahead) after long times, a tie as half, exactly."""
+    group = validation.naming_game.exact_population(meanfield.make_policy(q, ["A", "B"]), n_agents=n_agents)
+    ahead, law = group.word_share[:, 0] - 0.5, np.asarray(group.law(rounds=30)).ravel()
+    return law @ ((ahead > 1e-9) + (np.abs(ahead) < 1e-9) / 2)
+
+
+def test_chances_converge_to_those_of_the_exact_chain():
+    sizes = [6, 8, 10, 12]
+    law = meanfield.majority_law(meanfield.make_policy(LEANING, ["A", "B"]), n_agents=sizes)
+    exact = np.array([chain_of(n) for n in sizes])
+    assert law["majority_word"].item() == "A"
+    assert law.attrs["applies"] == 1
+    # Word shares are fractions of few numbers, so that the remaining error is not smooth
+    errors = np.abs(law["probability"].values - exact)
+    assert errors.max() < 0.002, errors
+    without = np.abs(ndtr(law["kappa"].item() * np.sqrt(sizes) + 0.1 / np.sqrt(sizes)) - exact)
+    assert without.min() > 0.004, "control: c off by 0.12"
+
+
+@pytest.mark.parametrize(
+    ("q", "off"),
+    [
+        ((0.5, 0.9123, 0.8311, 0.4517, 0.1829), 0.03),
+        # With memories of one interaction word shares are sums of few numbers: in the tail the chance is no smooth one
+        ((0.5, 0.9123, 0.7311, 0.6517, 0.2829), 0.12),
+    ],
+)
+def test_the_tail_is_that_of_the_exact_chain(q, off):
+    sizes = [8, 10, 12, 14]
+    law = meanfield.majority_law(meanfield.make_policy(np.array(q), ["A", "B"]), n_agents=sizes)
+    exact = np.array([1 - chain_of(n, np.array(q)) for n in sizes])
+    weak = np.exp(law["log_minority_probability"].values)
+    np.testing.assert_allclose(weak / exact, 1, atol=off)
+    linear = ndtr(-np.sqrt(sizes) * deviations_of_linear_noise(q))
+    assert linear[-1] < exact[-1] / 10, "control: linear noise alone"
+
+
+def deviations_of_linear_noise(q):
+    """From the attractor to 1/2, of one agent."""
+    policy = meanfield.make_policy(np.array(q), ["A", "B"])
+    moments = meanfield.finite_size(policy, times=[60.0]).squeeze("time").sel(word="A")
+    return (moments["word_share"].item() - 0.5) / moments["word_share_variance"].item() ** 0.5
+
+
+def test_correlations_are_those_of_linear_noise():
+    policy = meanfield.make_policy(LEANING, ["A", "B"])
+    point = meanfield.fixed_points(policy).isel(fixed_point=0)
+    x, equations = point["composition"].values, PathEquations(policy["q"].values, space_of(policy))
+    found = word_share_correlation(equations, x, 0, -point["eigenvalue"].item())
+    # Perturbations keep their sum, so that J has an eigenvalue 0, which is moved to -1
+    unit, q = np.eye(len(x)), LEANING
+    J = np.column_stack([equations.linearised(x, e) for e in unit]) - np.outer(x, np.ones(len(x)))
+    D = np.column_stack([equations.noise(x, e) for e in unit])
+    C = solve_continuous_lyapunov(J, -D)
+    times = np.array([0.0, 0.5, 2.0, 5.0])
+    exact = np.array([q @ expm(J * t) @ C @ q for t in times])
+    assert found.variance == pytest.approx(exact[0], rel=3e-4)
+    np.testing.assert_allclose(found.at(times), exact / exact[0], atol=1e-4)
+    assert found.variance == pytest.approx(
+        meanfield.finite_size(policy, times=[40.0])["word_share_variance"].sel(word="A").item(), rel=3e-4
+    )
+
+
+def test_sides_are_kept_as_long_as_among_simulated_groups():
+    policy = meanfield.datasets.smollm2().sel(pair="his/her")
+    law = meanfield.majority_law(policy, n_agents=24, rounds=[0.0, 1.0, 2.0, 4.0]).squeeze("n_agents")
+    runs = validation.simulate(policy, n_agents=24, runs=8000, seed=3, record_rounds=34, max_rounds=34)
+    share = runs["word_share"].sel(word=law["majority_word"].item()).squeeze("n_agents").transpose("round", "run")
+    ahead = share.sel(round=[30, 31, 32, 34]).values > 0.5
+    # Standard errors of 0.005 and, for the 2,200 runs at the other side, of 0.01
+    assert ahead[0].mean() == pytest.approx(law["probability"].item(), abs=0.015)
+    still = (~ahead[:, ~ahead[0]]).mean(1)
+    np.testing.assert_allclose(still, law["still_ahead"], atol=0.03)
+    assert still[1] > 1 - law["probability"] + 0.03, "control: sides that are forgotten by then"
+
+
+def test_words_are_equals():
+    one = meanfield.majority_law(meanfield.make_policy(LEANING, ["A", "B"]), n_agents=[10, 50])
+    swapped = 1 - LEANING[[0, 4, 3, 2, 1]]
+    other = meanfield.majority_law(meanfield.make_policy(swapped, ["A", "B"]), n_agents=[10, 50])
+    assert (one["majority_word"], other["majority_word"]) == ("A", "B")
+    for name in ("kappa", "correction", "probability", "still_ahead", "memory_rounds"):
+        np.testing.assert_allclose(one[name], other[name], rtol=1e-5, atol=1e-7)
+
+
+def test_without_a_lean_each_word_is_ahead_half_of_the_time():
+    policy = meanfield.make_policy(np.array([0.5, 0.7, 0.5, 0.5, 0.3]), ["A", "B"])
+    law = meanfield.majority_law(policy, n_agents=[10, 1000])
+    assert abs(law["kappa"].item()) < 1e-6
+    assert abs(law["correction"].item()) < 1e-6
+    np.testing.assert_allclose(law["probability"], 0.5, atol=1e-6)
+    rho = law["correlation"].values  # then the sides are forgotten by the law of arcsines
+    np.testing.assert_allclose(law["still_ahead"].sel(n_agents=10), 0.5 + np.arcsin(rho) / np.pi, atol=1e-6)
+
+
+def test_next_to_no_lean_has_the_next_order_of_a_little_more():
+    laws = [meanfield.majority_law(meanfield.make_policy(LEANING - less, ["A", "B"])) for less in (0.036, 0.0374, 0.04)]
+    kappas = np.array([1, 1, -1]) * [law["kappa"].item() for law in laws]
+    corrections = np.array([1, 1, -1]) * [law["correction"].item() for law in laws]
+    assert abs(kappas[1]) < 0.002, "c is a mean of those of two bounds"
+    between = np.interp(kappas[1], kappas[::-1], corrections[::-1])
+    assert corrections[1] == pytest.approx(between, abs=0.002)
+
+
+@pytest.mark.parametrize(
+    ("policy", "reason"),
+    [
+        (majority(0.6), "2 attractors"),
+        (meanfield.make_policy(np.array([0.5, 1.0, 0.5, 0.5, 0.0]), ["A", "B"]), "marginal"),
+    ],
+)
+def test_policies_without_the_law_say_why(policy, reason):
+    law = meanfield.majority_law(policy, n_agents=[10])
+    assert law.attrs["applies"] == 0
+    assert reason in law.attrs["reason"]
+    assert np.isnan(law["probability"]).all()
+    assert law["majority_word"].item() == ""
+
+
+@pytest.mark.parametrize(
+    ("q", "reason"),
+    [
+        ([0.2, 0.9, 0.6, 0.7, 0.55], "with chance 0.55 or more in every memory"),
+        ([0.2, 1.0, 1.0, 1.0, 1.0], "never say any other word"),
+    ],
+)
+def test_a_word_that_is_always_ahead(q, reason):
+    law = meanfield.majority_law(meanfield.make_policy(np.array(q), ["A", "B"]), n_agents=[2, 10])
+    assert np.isposinf(law["kappa"])
+    assert reason in law.attrs["reason"]
+    np.testing.assert_array_equal(law["probability"], 1.0)
+
+
+def test_agents_who_guess_are_ahead_half_of_the_time():
+    law = meanfield.majority_law(meanfield.make_policy(np.full(5, 0.5), ["A", "B"]), n_agents=[2, 10])
+    np.testing.assert_array_equal(law["probability"], 0.5)
+
+
+def test_three_words_are_refused():
+    policy = meanfield.make_policy(np.full((10, 3), 1 / 3), ["a", "b", "c"])
+    with pytest.raises(meanfield.InputError, match="policy has 3 words: expected 2"):
+        meanfield.majority_law(policy)
