@@ -1,0 +1,98 @@
+"""Agents with two states who copy each other: exits of the Hamiltonian against closed forms and exact chains.
+
+A has the fitness 1, B has r < 1, and an encounter makes the partner a copy. B takes over by chance alone, which is an
+extinction, with momentum to the end. On the way there h = 0, and the momentum is a function of x.
+"""
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.optimize import brentq
+
+import meanfield
+from _exact_chains import ExactChain
+from meanfield._large_deviations.hamiltonian import Hamiltonian
+
+HEAR_A, HEAR_B = np.array([[1.0, 0], [1, 0]]), np.array([[0.0, 1], [0, 1]])
+FITNESS = 0.5
+
+
+def copying(errors=0.0, fitness=FITNESS):
+    """Agents who also mutate to the other state at the rate `errors`."""
+    alone = errors * (1 - np.eye(2))
+    return meanfield.ReactionModel(["A", "B"], np.diag([1.0, fitness]), np.ones((2, 2)), None, [HEAR_A, HEAR_B], alone)
+
+
+def momentum(model, x, nearest):
+    """p_A - p_B with h = 0, other than 0, where the share of A is x."""
+    h = Hamiltonian(model, np.ones(2, bool))
+
+    def value(y):
+        return h.value(np.array([[x, 1 - x]]), np.array([[y, 0.0]]))[0] / y
+
+    return brentq(value, *nearest, xtol=1e-14)
+
+
+@pytest.mark.parametrize("share", [0.3, 0.6])
+def test_the_fitter_state_dies_out_with_the_chance_of_the_moran_process(share):
+    """From N·x agents in A, r^Nx (1 - r^(N - Nx))/(1 - r^N), whose least action is x log(1/r)."""
+    model = copying()
+    np.testing.assert_allclose([momentum(model, x, (-2, -1e-3)) for x in (0.1, 0.5, 0.9)], np.log(FITNESS), rtol=1e-9)
+    action = quad(lambda x: -momentum(model, x, (-2, -1e-3)), 0, share)[0]
+    assert action == pytest.approx(share * np.log(1 / FITNESS), rel=1e-8)
+    sizes = np.array([10, 20, 40, 80])
+    exact = np.array([extinction(model, n, share) for n in sizes])
+    closed = FITNESS ** (sizes * share) * (1 - FITNESS ** (sizes * (1 - share))) / (1 - FITNESS**sizes)
+    np.testing.assert_allclose(exact, closed, rtol=1e-8)
+    ratios = np.exp(-sizes * action) / exact
+    assert (np.diff(ratios) < 0).all() and ratios[-1] == pytest.approx(1, abs=1e-6)
+    assert -np.log(exact[-1] / exact[-2]) / 40 == pytest.approx(action, abs=1e-4)
+    wrong = share * 2 * (1 - FITNESS) / (1 + FITNESS)  # of the diffusion with the same drift and noise
+    assert abs(-np.log(exact[-1] / exact[-2]) / 40 - wrong) > 5e-3, "control: a diffusion"
+
+
+def extinction(model, n_agents, share):
+    """The chance that A dies out in the exact chain."""
+    chain = ExactChain(model, [n_agents])
+    n_a = chain.counts[:, 0]
+    order = np.argsort(n_a)
+    Q = chain.generator.toarray()[np.ix_(order, order)]
+    free = slice(1, n_agents)
+    chance = np.linalg.solve(-Q[free, free], Q[free, 0])
+    return chance[round(n_agents * share) - 1]
+
+
+def test_shares_with_mutations_have_the_stationary_law_of_the_chain():
+    """π(n) tends to a constant times exp(-N S + e)/√(w₊w₋), with S = ∫ p dx, w the rates of one more and one fewer.
+
+    e comes from agents not copying themselves, so that they meet the other state N/(N - 1) times as often.
+    """
+    model, errors = copying(0.02), 0.02
+    x = np.array([0.2, 0.5, 0.8])
+
+    def rates(at):
+        return at * (1 - at) + errors * (1 - at), FITNESS * at * (1 - at) + errors * at
+
+    def slope(at):
+        up, down = rates(at)
+        return np.log(down / up)
+
+    def others(at):
+        up, down = rates(at)
+        return at * (1 - at) * (1 / up - FITNESS / down)
+
+    found = [momentum(model, one, (-3, -1e-3)) for one in x]
+    np.testing.assert_allclose(found, [slope(one) for one in x], rtol=1e-9)
+    ratios = []
+    for n in (20, 40, 80, 160):
+        chain = ExactChain(model, [n])
+        order = np.argsort(chain.counts[:, 0])
+        Q = chain.generator.toarray()[np.ix_(order, order)]
+        up, down = np.diagonal(Q, 1), np.diagonal(Q, -1)
+        log_pi = np.concatenate([[0.0], np.cumsum(np.log(up / down))])
+        two = np.array([0.3, 0.7])
+        theory = -n * quad(slope, *two)[0] + quad(others, *two)[0] - np.diff(np.log(np.prod(rates(two), axis=0)))[0] / 2
+        ratios.append(np.exp(theory - np.diff(log_pi[np.round(n * two).astype(int)])[0]))
+    off = np.abs(np.array(ratios) - 1)
+    assert off[-1] < 0.01
+    np.testing.assert_allclose(off[1:] / off[:-1], 0.5, atol=0.1)
