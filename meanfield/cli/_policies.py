@@ -123,6 +123,7 @@ def cost(
     model: Annotated[str, typer.Argument(help="As for `extract`; tokens are estimated for any other name.")],
     words: Annotated[list[str], typer.Option(help="Word pair as first/second; may be given several times.")],
     memory_length: Annotated[int, typer.Option("--memory-length", "-H", help="H, interactions remembered.")] = 5,
+    budget: Annotated[int | None, typer.Option(help="Prompts that `measure` may ask. Default: all of them.")] = None,
     answer_tokens: Annotated[int, typer.Option(help="Tokens that a request writes.")] = 1,
     input_price: Annotated[float | None, typer.Option(help="Price of a million tokens read.")] = None,
     output_price: Annotated[float | None, typer.Option(help="Price of a million tokens written.")] = None,
@@ -130,7 +131,7 @@ def cost(
     tokens_per_minute: Annotated[float | None, typer.Option(help="Limit of tokens a minute, read and written.")] = None,
     prompts_per_second: Annotated[float | None, typer.Option(help="Measured rate.")] = None,
 ) -> None:
-    """Prompts, tokens, price and time of a measurement by `extract`; no prompt is sent."""
+    """Prompts, tokens, price and time of a measurement by `extract` or `measure`; no prompt is sent."""
     pairs = [_pair(pair) for pair in words]
     from policy_extraction import Limits
     from policy_extraction import cost as cost_of
@@ -140,6 +141,7 @@ def cost(
         model,
         words=pairs,
         memory_length=memory_length,
+        budget=budget,
         answer_tokens=answer_tokens,
         limits=limits,
         prompts_per_second=prompts_per_second,

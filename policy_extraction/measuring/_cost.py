@@ -33,13 +33,14 @@ def cost(
     *,
     words: Sequence[str] | Sequence[Sequence[str]],
     memory_length: int = 5,
+    budget: int | None = None,
     answer_tokens: int = 1,
     limits: Limits = Limits(),  # noqa: B008  (frozen)
     prompts_per_second: float | None = None,
     template: Template = NAMING_GAME,
     payoffs: Payoffs = Payoffs(),  # noqa: B008  (frozen)
 ) -> xr.Dataset:
-    """Prompts, tokens, price and time of a measurement by `extract`; no prompt is sent.
+    """Prompts, tokens, price and time of a measurement by `extract`, or by `measure`; no prompt is sent.
 
     Tokens are counted with the model's tokenizer and chat template, with a further request for each token of a word
     that others follow. Without a tokenizer they are estimated as one for 3.3 characters, and a request for each prompt.
@@ -54,6 +55,9 @@ def cost(
         The words of one game, as in ``("his", "her")``, or a sequence of such sequences of equal length.
     memory_length
         H, in interactions.
+    budget
+        As for `measure`, which asks at most so many prompts. The longest memories, which cost most, are counted first:
+        so many prompts cost no more. None for all prompts.
     answer_tokens
         Tokens that a request writes: 1, or a dozen if the model writes the answer prefix itself (`prefill` 'none').
     limits
@@ -91,12 +95,13 @@ def cost(
     games, stacked = games_of(words)
     check_games(games, memory_length)
     whole_number("answer_tokens", answer_tokens, 1, MANY)
+    most = None if budget is None else whole_number("budget", budget, 1, MANY)
     if prompts_per_second is not None:
         real_number("prompts_per_second", prompts_per_second, above=0)
     tokenizer, missing = _tokenizer(model)
     found = []
     for game in games:
-        count = _count(tokenizer, game, memory_length, template, payoffs)
+        count = _count(tokenizer, game, memory_length, template, payoffs, most)
         written = count.requests * answer_tokens
         if max(count.tokens_in, written) > LARGEST_SEED:
             raise InputError(f"memory_length = {memory_length}: {count.tokens_in:.1e} tokens, expected fewer than 2^63")
@@ -112,7 +117,7 @@ def cost(
         found.append(labelled(columns, {"pair": "/".join(game)}))
     result = xr.concat(found, "pair") if stacked else found[0]
     how = "with the tokenizer" if tokenizer is not None else f"estimated, {CHARACTERS} characters a token{missing}"
-    options = {"answer_tokens": answer_tokens, "prompts_per_second": prompts_per_second}
+    options = {"budget": budget, "answer_tokens": answer_tokens, "prompts_per_second": prompts_per_second}
     prices = {"input_price": limits.input_price, "output_price": limits.output_price}
     stamped = stamp(result, "cost", **options, **prices, **prompt_options(template, payoffs))
     return stamped.assign_attrs(counted=how, memory_length=memory_length)
@@ -124,17 +129,23 @@ class _Count(NamedTuple):
     tokens_in: int
 
 
-def _count(tokenizer: Any, words: Words, memory_length: int, template: Template, payoffs: Payoffs) -> _Count:
+def _count(
+    tokenizer: Any, words: Words, memory_length: int, template: Template, payoffs: Payoffs, most: int | None
+) -> _Count:
+    """Of all prompts, or of as many of the longest ones."""
     presented, total = orders(words), _Count(0, 0, 0)
-    for length in range(memory_length + 1):
+    for length in reversed(range(memory_length + 1)):
         n_memories = len(words) ** (2 * length)
         n_prompts = n_memories * len(presented)
+        n_asked = n_prompts if most is None else min(n_prompts, most - total.prompts)
+        if not n_asked:
+            break
         asked = []
         for number in _spread(n_prompts):
             place, memory = divmod(number, n_memories)
             asked.append(template.prompt(presented[place], _memory(memory, length, words), payoffs))
         requests, tokens = _sizes(tokenizer, asked, words)
-        more = n_prompts, n_prompts * requests, n_prompts * tokens // len(asked)
+        more = n_asked, n_asked * requests, n_asked * tokens // len(asked)
         total = _Count(*(a + b for a, b in zip(total, more, strict=True)))
     return total
 

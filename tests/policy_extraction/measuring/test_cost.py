@@ -90,6 +90,21 @@ def test_price_and_time_follow_from_what_is_given():
     assert np.isnan([nothing["price"], nothing["seconds"]]).all()
 
 
+def test_a_budget_counts_the_longest_memories():
+    all_prompts = asked(HIS_HER, 2)
+    characters = [len(p.system + p.user + p.answer_prefix) for p in all_prompts]
+    longest = sorted(characters)[-32:]  # 16 memories in two orders
+    found = cost(None, words=HIS_HER, memory_length=2, budget=32)
+    assert found["prompts"] == found["requests"] == 32
+    assert found["tokens_in"].item() == pytest.approx(sum(longest) / 3.3, abs=1)
+    some = cost(None, words=HIS_HER, memory_length=2, budget=36)
+    assert found["tokens_in"] < some["tokens_in"] < sum(sorted(characters)[-36:]) / 3.3 + 2
+    whole = cost(None, words=HIS_HER, memory_length=2)
+    assert cost(None, words=HIS_HER, memory_length=2, budget=10**6).drop_attrs().identical(whole.drop_attrs())
+    with pytest.raises(InputError, match="budget = 0"):
+        cost(None, words=HIS_HER, budget=0)
+
+
 def test_several_games_are_told_apart():
     found = cost(None, words=[HIS_HER, ("woman", "man")], memory_length=1)
     assert found["pair"].values.tolist() == ["his/her", "woman/man"]
