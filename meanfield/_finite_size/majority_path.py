@@ -14,7 +14,6 @@ import numpy as np
 from meanfield._finite_size.messages import Ending, Found, Mesh, MessageProblem
 from meanfield._finite_size.next_order import (
     BESIDE,
-    MOST_NODES,
     SEARCH,
     SMALL,
     TOLERANCE,
@@ -26,8 +25,10 @@ from meanfield._finite_size.path_equations import PathEquations
 from meanfield._fixed_points.spectrum import FLOOR
 from meanfield._numerics.course import Vector
 
-FORGOTTEN = 6.0  # T, in units of the time in which the slowest mode fades
-STEPS, PARTS = (0.3, 1.2), 4  # of time: the finest and the coarsest; their number is a multiple of the second
+FORGOTTEN = 10.0  # T, in units of the time in which the slowest mode fades
+FINEST, COARSEST, PARTS = 0.4, 1.2, 4  # step of time; the number of steps is a multiple of the third
+COARSE, MOST_STEPS = 0.8, 700  # step beyond which c is not computed
+LARGE = 1.0  # c
 SMALLEST_STRETCH, GROWTH = 1 / 64, 1.5  # of the way of the bound from the attractor's word share to 1/2
 
 
@@ -81,11 +82,11 @@ def majority_path(
     if variance <= 0 and share == 0.5:
         return MajorityPath(0.0, 0.0, 0.0, "one attractor, where every agent says either word with chance 1/2")
     if share > 1 - FLOOR:
-        return MajorityPath(np.inf, 0.0, 0.0, "one attractor, where agents never say any other word")
-    least = float(equations.q[attractor > FLOOR, word].min())
-    if least >= 0.5:
+        return MajorityPath(np.inf, np.nan, np.nan, "one attractor, where agents never say any other word")
+    least = float(equations.q[-(equations.n_words ** (2 * equations.space.memory_length)) :, word].min())
+    if least > 0.5:
         reason = f"one attractor, and agents say the majority word with chance {least:.3g} or more in every memory"
-        return MajorityPath(np.inf, 0.0, 0.0, reason)
+        return MajorityPath(np.inf, np.nan, np.nan, reason)
     mesh = _mesh(FORGOTTEN / decay)
     if mesh is None:
         return f"the attractor is slow (eigenvalue {-decay:.2g})"
@@ -94,28 +95,28 @@ def majority_path(
         found = bounds.solved(0.5)
         if found is None:
             return f"no path was found from a share {share:.4g} of the majority word to 1/2"
-        kappa = found[1].kappa
-        second = correction_of(*found) if kappa > SMALL else _beside(bounds, BESIDE * float(np.sqrt(variance)))
-    if isinstance(second, str):
-        return MajorityPath(kappa, np.nan, np.nan, f"one attractor; the next order is left out: {second}")
-    if not second.error < UNKNOWN:
-        return MajorityPath(
-            kappa, np.nan, np.nan, f"one attractor; the next order is left out: error {second.error:.2g}"
-        )
-    return MajorityPath(kappa, second.correction, second.error, "one attractor")
+        kappa, second = found[1].kappa, _next_order(bounds, found, BESIDE * float(np.sqrt(variance)))
+    if not isinstance(second, str) and second.error < UNKNOWN:
+        reserve = "; c is large, and small groups need higher orders" if abs(second.correction) > LARGE else ""
+        return MajorityPath(kappa, *second, f"one attractor{reserve}")
+    why = second if isinstance(second, str) else f"its error is {second.error:.2g}"
+    return MajorityPath(kappa, np.nan, np.nan, f"one attractor; the next order is left out: {why}")
 
 
 def _mesh(end: float) -> Mesh | None:
-    """Equal steps, as fine as a path may have."""
-    finest, coarsest = (PARTS * int(np.ceil(end / step / PARTS)) for step in STEPS)
-    n_steps = min(finest, MOST_NODES // PARTS * PARTS)
-    if n_steps < coarsest:
+    """Equal steps. They may not be longer before the path has momentum: the determinant needs all of them short."""
+    n_steps = PARTS * int(np.ceil(min(MOST_STEPS, end / FINEST) / PARTS - 1e-9))
+    if end / n_steps > COARSEST:
         return None
     return Mesh(np.linspace(0.0, end, 2 * n_steps + 1), np.full(2 * n_steps + 1, end / n_steps))
 
 
-def _beside(bounds: _Bounds, away: float) -> NextOrder | str:
-    """c where κ is next to nothing: the mean of those at two bounds beside 1/2."""
+def _next_order(bounds: _Bounds, found: tuple[MessageProblem, Found], away: float) -> NextOrder | str:
+    """c; where κ is next to nothing, the mean of those at two bounds that are `away` from 1/2."""
+    if bounds.mesh.pace[0] > COARSE:
+        return "the attractor is slow, and c takes too many times"
+    if found[1].kappa > SMALL:
+        return correction_of(*found)
     both = [one and correction_of(*one) for one in map(bounds.solved, (0.5 - away, 0.5 + away))]
     known = [one for one in both if isinstance(one, NextOrder)]
     if len(known) < 2:

@@ -17,7 +17,7 @@ from scipy.interpolate import CubicSpline
 from meanfield._finite_size.path_equations import PathEquations
 from meanfield._numerics.course import Vector, integrate
 
-STEP, MOST_STEPS = 0.25, 4000
+FINEST, COARSEST, MOST_STEPS = 0.1, 0.5, 4000  # steps of time, and their number
 FADED = 8.0  # times in which the slowest mode fades e-fold
 GREGORY = np.array([3 / 8, 7 / 6, 23 / 24])  # weights next to the end of an integral, of fourth order
 
@@ -39,22 +39,23 @@ def word_share_correlation(equations: PathEquations, attractor: Vector, word: in
 
     A string says why there is none.
     """
-    n_steps = int(np.ceil(FADED / decay / STEP))
-    if n_steps > MOST_STEPS:
+    n_steps = min(MOST_STEPS, int(np.ceil(FADED / decay / FINEST)))
+    step = FADED / decay / n_steps
+    if step > COARSEST:
         return f"the attractor is slow (eigenvalue {-decay:.2g})"
     said = equations.q[:, word]
     course = integrate(
-        lambda _, w: equations.transposed(attractor, w), said - attractor @ said, n_steps, STEP
+        lambda _, w: equations.transposed(attractor, w), said - attractor @ said, n_steps, step
     )  # w has no constant part, which would not fade
     pushed = np.array([equations.noise(attractor, w) for w in course])
     products = course @ pushed.T
-    found = np.array([_integral(np.diagonal(products, -lag)) for lag in range(n_steps + 1)])
+    found = step * np.array([_integral(np.diagonal(products, -lag)) for lag in range(n_steps + 1)])
     relative = found / found[0] if found[0] > 0 else np.zeros(len(found))
-    return Correlation(float(found[0]), STEP * np.arange(n_steps + 1), relative)
+    return Correlation(float(found[0]), step * np.arange(n_steps + 1), relative)
 
 
 def _integral(values: Vector) -> float:
-    """From 0 to where they have faded."""
+    """From 0 to where they have faded, in steps."""
     weights = np.ones(len(values))
     weights[: len(GREGORY)] = GREGORY[: len(values)]
-    return float(STEP * weights @ values)
+    return float(weights @ values)

@@ -61,14 +61,14 @@ def _span(*bounds: int | float | None) -> str:
     return " " + " and ".join(told[::-1] if above is not None else told) if told else ""
 
 
-def increasing_times(times: Sequence[float] | np.ndarray) -> np.ndarray:
+def increasing_times(times: Sequence[float] | np.ndarray, name: str = "times") -> np.ndarray:
     """`times` as an array; InputError unless they are finite, increase and start at 0 or later."""
     try:
         saved = np.asarray(times, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InputError(f"times = {times!r}: expected numbers") from None
+        raise InputError(f"{name} = {times!r}: expected numbers") from None
     if saved.ndim != 1 or not len(saved) or not saved[0] >= 0 or not (np.diff(saved) > 0).all() or saved[-1] == np.inf:
-        raise InputError(f"times = {times}: expected increasing times from 0 on")
+        raise InputError(f"{name} = {times}: expected increasing times from 0 on")
     return saved
 
 

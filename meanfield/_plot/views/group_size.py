@@ -61,7 +61,7 @@ def law_by_size(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: 
 
 @draws("majority_law", view="size")
 def majority_by_size(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
-    """The chance that most agents say the majority word against the number of agents, where there is one attractor."""
+    """The chance that the majority word is ahead against the number of agents, where there is one attractor."""
     sizes, chance = part["n_agents"].values, part["probability"].values
     if np.isnan(chance).all():
         _without_law(axes, part, "no majority law")

@@ -8,6 +8,7 @@ from scipy.special import ndtr
 import meanfield
 import validation
 from _policies import majority
+from meanfield._finite_size import majority_path
 from meanfield._finite_size.path_equations import PathEquations
 from meanfield._finite_size.word_share_correlation import word_share_correlation
 from meanfield._population.single_policy import space_of
@@ -152,6 +153,49 @@ def test_a_word_that_is_always_ahead(q, reason):
 def test_agents_who_guess_are_ahead_half_of_the_time():
     law = meanfield.majority_law(meanfield.make_policy(np.full(5, 0.5), ["A", "B"]), n_agents=[2, 10])
     np.testing.assert_array_equal(law["probability"], 0.5)
+
+
+def test_c_does_not_depend_on_how_long_the_start_is_forgotten(monkeypatch):
+    policy = meanfield.make_policy(np.random.default_rng(0).beta(0.5, 0.5, 21), ["A", "B"])
+    law = meanfield.majority_law(policy, n_agents=10)
+    monkeypatch.setattr(majority_path, "FORGOTTEN", 20.0)
+    longer = meanfield.majority_law(policy, n_agents=10)
+    assert law["correction"].item() == pytest.approx(longer["correction"].item(), abs=2e-4)
+    monkeypatch.setattr(majority_path, "FORGOTTEN", 4.0)
+    shorter = meanfield.majority_law(policy, n_agents=10)
+    assert law["correction"].item() != pytest.approx(shorter["correction"].item(), abs=1e-3), "control"
+
+
+def test_a_consensus_that_is_never_left_is_told():
+    policy = meanfield.make_policy(np.array([0.5, 1.0, 0.2, 0.3, 0.1]), ["A", "B"])
+    reason = meanfield.majority_law(policy, n_agents=10).attrs["reason"]
+    assert reason.endswith("; it holds until all agree on 'A', which they never leave")
+
+
+def test_where_the_other_word_is_never_ahead_but_may_be_level_there_is_no_path():
+    law = meanfield.majority_law(meanfield.make_policy(np.array([0.5, 0.9, 0.5, 0.5, 0.5]), ["A", "B"]), n_agents=[4])
+    assert law.attrs["applies"] == 0
+    assert "no path was found" in law.attrs["reason"]
+
+
+def test_a_slow_attractor_has_no_law():
+    law = meanfield.majority_law(meanfield.make_policy(np.array([0.5, 0.9999, 0.5, 0.5, 1e-4]), ["A", "B"]))
+    assert law.attrs["reason"] == "the attractor is slow (eigenvalue -0.0002)"
+
+
+def test_chances_stay_chances_far_in_the_tail():
+    policy = meanfield.make_policy(LEANING, ["A", "B"])
+    law = meanfield.majority_law(policy, n_agents=[10, 3000, 14_000, 15_300], rounds=[0.0, 1e-3, 0.1, 1.0])
+    still = law["still_ahead"].values
+    assert np.isnan(still[-1]).all() and np.isfinite(still[:-1]).all()
+    assert (still[:-1] >= 0).all() and (still[:-1] <= 1).all()
+    assert (np.diff(law["log_minority_probability"]) < 0).all()
+
+
+@pytest.mark.parametrize("rounds", [[2.0, 1.0], [], [-1.0, 0.0], [0.0, np.inf]])
+def test_wrong_rounds_are_named(rounds):
+    with pytest.raises(meanfield.InputError, match=r"rounds = .*expected increasing times from 0 on"):
+        meanfield.majority_law(meanfield.make_policy(LEANING, ["A", "B"]), rounds=rounds)
 
 
 def test_three_words_are_refused():
