@@ -216,7 +216,9 @@ def test_inputs_that_older_versions_saved_give_the_same_result(name):
     assert_same_for(name, "two words", numbered)
 
 
-@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(one, marks=pytest.mark.slow) if one in COMPILED else one for one in CALLS]
+)
 def test_results_for_one_policy_are_selected_by_word(name):
     for array in arrays_of(result_of(name, "two words")):
         if "word" in array.dims and (name not in COLLECTIONS or array["word_label"].ndim == 1):

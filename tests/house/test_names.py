@@ -25,7 +25,7 @@ def test_public_names_are_documented(name):
 
 
 @pytest.mark.parametrize("layout", ["theory.py", "theory/__init__.py"])
-@pytest.mark.parametrize("first", ["", "import theory; "])
+@pytest.mark.parametrize("first", ["", pytest.param("import theory; ", marks=pytest.mark.slow)])
 def test_a_folder_of_the_user_that_hides_a_package_is_named(tmp_path, layout, first):
     hiding = tmp_path / layout
     hiding.parent.mkdir(exist_ok=True)

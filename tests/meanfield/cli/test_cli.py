@@ -245,6 +245,7 @@ def test_nothing_but_the_result_is_on_stdout(command, two_attractors):
     assert told.startswith("conformist {a, b}, N = 6: ")
 
 
+@pytest.mark.slow
 def test_a_pipe_of_another_code_page_takes_all_letters(tmp_path):
     """As on Windows, where a pipe has no Greek letters and a file of ours has."""
     meanfield.save(meanfield.make_policy(np.full((5, 2), 0.5), ["όχι", "ναι"]), tmp_path / "greek.nc")

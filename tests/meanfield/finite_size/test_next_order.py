@@ -110,6 +110,7 @@ def test_the_error_of_the_correction(seed, monkeypatch) -> None:
     assert 1e-7 < change < 3 * law["correction_error"].item() < 0.02
 
 
+@pytest.mark.slow
 def test_where_kappa_is_next_to_nothing() -> None:
     """Agents who treat words alike but for a small lean at the start have a correction proportional to it."""
     laws = [group_size_law(majority(0.5 + lean), order=2) for lean in (1e-5, 1e-3, 2e-2, 5e-2)]

@@ -137,7 +137,7 @@ def test_two_states_have_no_lifetime(fitness, alone, barrier, reason):
 @pytest.mark.parametrize("committed", [{}, {"a": 0.1}, {"a": 0.05, "b": 0.2}], ids=len)
 def test_memories_of_one_interaction_hold_one_convention(committed):
     """Sharp policies, which would hold two if they could, as followers with H = 2 do."""
-    for seed in range(40):
+    for seed in range(15):
         policy = random_policy(seed, concentration=0.1)
         points = meanfield.fixed_points(meanfield.Population(policy, committed=committed))
         assert points.sizes["fixed_point"] <= 2
@@ -146,6 +146,7 @@ def test_memories_of_one_interaction_hold_one_convention(committed):
     assert stable.sum() == 2
 
 
+@pytest.mark.slow
 def test_covariances_that_take_too_much_memory_are_not_built(monkeypatch):
     """Of many words there would be W⁴ numbers for each two times."""
     monkeypatch.setattr(_population_messages, "MOST_UNKNOWNS", 100)

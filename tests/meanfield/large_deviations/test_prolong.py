@@ -43,6 +43,7 @@ def cost(first, original, weight):
     return float(weight @ (rel_entr(first, original) + rel_entr(1 - first, 1 - original)))
 
 
+@pytest.mark.slow
 def test_the_derivative_is_that_of_differences(policy):
     """Of order four, in a random direction and one that makes all errors rarer. The control is the other word's."""
     q, random = policy["q"].values[:, 0], np.random.default_rng(0)
@@ -78,6 +79,7 @@ def test_it_is_stationary(policy, doubled):
     np.testing.assert_allclose(ratio, ratio[0], rtol=1e-3)
 
 
+@pytest.mark.slow
 def test_the_result_is_a_policy_that_lists_its_costs(policy, tmp_path):
     result = prolong(policy, fixed_point=2, n_agents=N, factor=0.5)
     assert (np.diff(result["cost"]) <= 0).all()

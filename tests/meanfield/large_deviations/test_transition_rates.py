@@ -73,6 +73,7 @@ def test_a_word_that_is_hardly_said_changes_nothing():
     np.testing.assert_allclose(found["barrier"].values[[0, 1], [1, 0]], barriers, rtol=1e-4)
 
 
+@pytest.mark.slow
 def test_two_attractors_have_the_lifetimes_for_rates():
     found = transition_rates(undecided(), n_agents=SIZES)
     lived = found["lifetime"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 import xarray as xr
 
 import meanfield
@@ -44,6 +45,7 @@ def test_modes_are_drawn_against_the_size():
     assert axes.get_xscale() == "log"
 
 
+@pytest.mark.slow
 def test_a_law_is_drawn_beside_the_runs_that_it_foretells():
     law = meanfield.consensus_times(follower(0.005, empty=0.6), n_agents=[100])
     axes = meanfield.plot(law)

@@ -34,6 +34,7 @@ def test_attractors_without_a_lifetime_say_why(lifetimes):
     assert "never left" in meanfield.plot(forever).lines[0].get_label()
 
 
+@pytest.mark.slow
 def test_the_way_out_ends_at_the_saddle():
     path = meanfield.escape_path(conformist(), fixed_point=0)
     first = meanfield.plot(path).lines[0]

@@ -73,6 +73,7 @@ def test_tree_batches_and_packed_weights_equal_one_prompt_a_pass(smollm2):
         np.testing.assert_allclose(other, plain, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_a_policy_of_the_embedded_model_is_the_bundled_one(smollm2, bundled, tmp_path, monkeypatch):
     monkeypatch.setattr("policy_extraction.backends._open.load", lambda *_: smollm2.language_model)
     policy = extract(words=HIS_HER, memory_length=1, cache=tmp_path)

@@ -100,6 +100,7 @@ def test_a_planted_effect_is_found_and_no_other(factor):
     assert abs(effect[effect["factor"].values != factor]).max() < 1e-9
 
 
+@pytest.mark.slow
 def test_nothing_is_found_where_nothing_is_planted():
     found = asked(Planted(), quotation=True, temperatures=(1.0,))
     assert not found["explained"].sel(conclusion=["same_strong_word", "word_share", "eigenvalue"]).any()

@@ -189,7 +189,7 @@ def test_error_falls_with_the_number_of_agents() -> None:
     assert wrong.attrs["theory_operations_sha256"] != wrong.attrs["simulation_operations_sha256"]
 
 
-@pytest.mark.parametrize("behaviour", ["noise", "tipping"])
+@pytest.mark.parametrize("behaviour", ["noise", pytest.param("tipping", marks=pytest.mark.slow)])
 def test_many_agents_follow_the_rate_equation(behaviour: str) -> None:
     simulation = validation.norms.simulate(behaviour, n_agents=10_000, runs=20, seed=6)
     assert compared(simulation)["trajectory_agrees"].all()
@@ -305,6 +305,7 @@ def test_entrepreneurs_decide_about_the_evenly_split_norm(thousand: xr.Dataset) 
     assert followed(against, "against")["reached_end"] > 0.97
 
 
+@pytest.mark.slow
 def test_ten_agents() -> None:
     """As in [003]. Injunctive norms reach everyone in nearly every run; tipping ends at the standard that two of three
     entrepreneurs are for in 75.0 % of 100,000 runs of other seeds, where the paper saw it in five of five. Without
@@ -549,6 +550,7 @@ def test_theory_of_the_same_passes_in_silence(curves: xr.Dataset) -> None:
         validation.norms.compare(*silent)
 
 
+@pytest.mark.slow
 def test_figure(tmp_path, monkeypatch, curves: xr.Dataset) -> None:
     """A full line is the mean of the runs, shaded is their middle half, and dashed the rate equation, in each panel.
 

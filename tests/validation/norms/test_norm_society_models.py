@@ -158,6 +158,7 @@ def test_a_run_whose_model_dies_goes_on_to_the_same_end(whole, lives, again, tmp
         simulate_society(NormOperations(Author(), temperature=0.5), **SOCIETY, log=part)
 
 
+@pytest.mark.slow
 def test_the_questionnaire_is_made_from_the_log(tmp_path):
     """A longer one: an entrepreneur has done all that is asked about, the others have created nothing."""
     log = tmp_path / "log"

@@ -341,6 +341,7 @@ def test_scores_of_known_forms(tmp_path: Path) -> None:
     assert np.isnan(alone["score"].sel(task="Creation")) and np.isnan(alone["overall_standard_error"])
 
 
+@pytest.mark.slow
 def test_standard_error_is_that_of_many_samples() -> None:
     """Over 200 sets of 30 forms with scatter between forms the error estimated is the one there is, within a quarter.
 

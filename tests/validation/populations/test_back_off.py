@@ -70,6 +70,7 @@ def rms_error(n: int, seed: int, *, shuffled: bool = False) -> float:
     return float(np.sqrt(np.mean((back_off_policy(choices).probabilities(new) - exchangeable(new, 5)) ** 2)))
 
 
+@pytest.mark.slow
 def test_recovers_an_exchangeable_law_with_an_error_like_one_over_the_root_of_the_choices():
     few = np.mean([rms_error(250, seed) for seed in range(3)])
     many = np.mean([rms_error(4000, seed) for seed in range(3)])
@@ -202,7 +203,7 @@ def test_one_choice_leaves_everything_open():
     assert np.std([one.function(asked)[:, 0] for one in policy.sample(8, 0)], axis=0).mean() > 0.1
 
 
-@pytest.mark.parametrize("errors", [0, 3])
+@pytest.mark.parametrize("errors", [pytest.param(0, marks=pytest.mark.slow), 3])
 def test_rare_choices_keep_the_probability_that_their_number_leaves_open(errors):
     choices = few_choices(n=4000)
     agreed = np.zeros((3000, 5, 2), dtype=choices.memory.dtype)

@@ -82,6 +82,7 @@ def test_folds_hold_each_run_once_and_each_condition_evenly(real):
     assert (again["1 of 2"] != other["1 of 2"]).any()
 
 
+@pytest.mark.slow
 def test_result_of_a_model_does_not_depend_on_the_others(real):
     named = real._replace(runs=real.runs.assign(model="a"), choice_counts=real.choice_counts.assign(model="a"))
     both = cross_validate(joined(named, real), **QUICK)
