@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtr
 
+from policy_extraction.measuring._active.marginal_likelihood import NOISE
 from policy_extraction.measuring._active.posterior import Both
 from policy_extraction.measuring._active.tails import NORMAL, Tails
 
@@ -139,6 +140,27 @@ def linearised(posterior: Both, derivatives: np.ndarray, about: Moments) -> tupl
     variance = (derivatives**2 * about.variance).sum(-1) + 2 * derivatives.prod(-1) * about.covariance
     known = sum(each**2 * part.variance for part, each in zip(posterior, d, strict=True))
     return d, np.maximum(variance - known, 0), (derivatives * about.shift).sum(-1)
+
+
+def shares(posterior: Both, derivatives: np.ndarray, tails: tuple[Tails, Tails] = NORMALS) -> np.ndarray:
+    """Standard deviations (P,) of what single pairs add to a goal with these derivatives (P, 2)."""
+    linear, bent, _ = linearised(posterior, derivatives, moments(posterior, tails))
+    return np.sqrt(sum(d**2 * part.variance for part, d in zip(posterior, linear, strict=True)) + bent)
+
+
+def expected_move(
+    posterior: Both, derivatives: np.ndarray, batch: np.ndarray, tails: tuple[Tails, Tails] = NORMALS
+) -> float:
+    """The mean square by which measuring a batch of pairs moves a goal with these derivatives (P, 2), to first order.
+
+    It is what the batch takes off the variance of the goal.
+    """
+    linear, bent, _ = linearised(posterior, derivatives, moments(posterior, tails))
+    total = bent[batch].sum()
+    for part, d in zip(posterior, linear, strict=True):
+        told = part.times(d, MOST_COLUMNS)[batch]
+        total += told @ np.linalg.solve(part.columns(batch)[batch] + NOISE * np.eye(len(batch)), told)
+    return float(total)
 
 
 def goal_variance(

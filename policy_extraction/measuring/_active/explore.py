@@ -10,13 +10,15 @@ import xarray as xr
 from scipy.special import ndtr
 
 from meanfield import MemorySpace, make_policy
-from policy_extraction.measuring._active.choice import goal_variance, next_pairs
+from policy_extraction.measuring._active.audit import Audit, drawn_at_random
+from policy_extraction.measuring._active.choice import expected_move, goal_variance, next_pairs, shares
 from policy_extraction.measuring._active.features import Features, doubt, features, mirror_pairs
-from policy_extraction.measuring._active.goals import Goal, Quantity
+from policy_extraction.measuring._active.goals import NOTHING, Goal, Quantity
 from policy_extraction.measuring._active.held_out import HeldOut
 from policy_extraction.measuring._active.kernel import EVEN, ODD
 from policy_extraction.measuring._active.known import Known, known_of
 from policy_extraction.measuring._active.marginal_likelihood import CENTRE, drawn, fitted, kernel_of
+from policy_extraction.measuring._active.moves import Moves
 from policy_extraction.measuring._active.posterior import Both, Posterior, odd_even, probits
 from policy_extraction.measuring._active.visits import visits
 
@@ -32,6 +34,8 @@ LINEAR_DRAWS = 8  # what the variance to first order counts for beside them
 NAMED_DRAWS = 60  # without κ, where κ is asked for; a chance of 5 % for κ would hide in 5 % of cases
 SAME_DRAWS = 128  # that have to come to the same word, where there is no κ
 CONFIDENCE = 0.99  # of the strong word
+SMALL = 0.1  # of the tolerance: too small to matter
+DRAWS = 30  # random pairs before the end, times the share of pairs that was not asked
 
 
 @dataclass
@@ -70,7 +74,7 @@ class Exploration:
         self.q = np.full((self.space.n_states, 2), np.nan)
         # Of both kernels, the most likely ones first, shape (1 + KERNELS, 2, k).
         self.parameters, self._fitted_at = np.array([[CENTRE[parity] for parity in PARITIES]]), 0
-        self.held_out = HeldOut()
+        self.held_out, self.audit, self.moves = HeldOut(), Audit(), Moves()
         self.posterior: Both  # of the most likely kernels, given the pairs asked
 
     @property
@@ -90,29 +94,43 @@ class Exploration:
         """
         most = (budget + 1) // 2  # the empty memory is a pair alone
         self._measure(first_pairs(self.space, len(self.pairs), self.random)[:most])
+        before, expected = NOTHING, np.nan
         while True:
             whole = len(self.order) == len(self.pairs)
             self._fit()
-            known, derivatives = self._known(whole)
+            quantity = self.goal.of(self._policy(self.best()))
+            if quantity.name == before.name and expected > 0:
+                self.moves.add(quantity.value - before.value, expected)
+            known, derivatives = self._known(quantity, whole)
             yield known
             if whole or len(self.order) >= most or self.enough(known):
                 return
             number = min(max(FIRST_BATCH, len(self.order) // GROWTH), most - len(self.order))
             seen, asked = self._paired(visits(self.best(), self.space)), np.isin(np.arange(len(self.pairs)), self.order)
-            weights = np.abs(derivatives).sum((0, 2)) if derivatives.any() else seen.sum(1)
-            tests = at_random(weights, asked, max(1, number // TESTS), self.random)
+            weights = self._weights(derivatives, asked) if derivatives.any() else seen.sum(1)
+            tests, chances = drawn_at_random(weights, asked, max(1, number // TESTS), self.random)
+            self.audit.add(tests, chances, self.best()[self.pairs, 0])
             batch = next_pairs(self.posterior, derivatives, seen, asked, number, tests.tolist(), self.held_out.tails)
+            before, expected = quantity, self._expected(quantity, derivatives, batch)
             self._measure(batch, len(tests))
 
     def enough(self, known: Known) -> bool:
-        """Whether the goal is known as well as asked for, by a model that was tested."""
-        if not (known.exact and self.held_out.passed):
+        """Whether the goal is known as well as asked for, by a model that was tested and agrees with the tests."""
+        if not (known.exact and known.drawn and known.agrees and self.held_out.passed):
             return False
         if self.goal.name == "strong word":
             return known.confidence >= CONFIDENCE
         value = known.quantity.value
-        scale = max(value, 1 - value) if known.quantity.name == "word_share" else abs(value)
-        return max(known.high - value, value - known.low) <= self.tolerance * scale
+        return max(known.high - value, value - known.low) <= self._allowed(known.quantity)
+
+    def _allowed(self, quantity: Quantity) -> float:
+        """Half the width of the interval that is asked for."""
+        value = quantity.value
+        return self.tolerance * (max(value, 1 - value) if quantity.name == "word_share" else abs(value))
+
+    def _small(self, quantity: Quantity) -> float:
+        """A standard deviation that is too small to matter, though not to rounding."""
+        return SMALL * self._allowed(quantity)
 
     def best(self) -> np.ndarray:
         """The posterior median of the choice probabilities (S, 2), with the measured ones as they are."""
@@ -172,35 +190,66 @@ class Exploration:
             squares.append(goal_variance(each, paired, tails, away))
         return float(np.mean(squares))
 
-    def _known(self, whole: bool) -> tuple[Known, np.ndarray]:
-        """What is known of the goal, and derivatives (k, S) that say where to ask."""
-        best = self.best()
-        quantity = self.goal.of(self._policy(best))
+    def _weights(self, derivatives: np.ndarray, asked: np.ndarray) -> np.ndarray:
+        """Weights (P,) of random pairs: half by what is not known of each, half whatever the model says it knows."""
+        total = np.zeros(len(asked))
+        for each in derivatives:
+            for size in (shares(self.posterior, each, self.held_out.tails), np.abs(each).sum(1)):
+                left = np.where(asked, 0.0, size)
+                total += left / max(left.sum(), np.finfo(float).tiny)
+        return total
+
+    def _expected(self, quantity: Quantity, derivatives: np.ndarray, batch: np.ndarray) -> float:
+        """The standard deviation of the quantity's move by a batch; NaN if it is not known."""
+        if not len(derivatives):
+            return np.nan
+        variance = expected_move(self.posterior, derivatives[0], batch, self.held_out.tails)
+        return float(np.hypot(np.sqrt(variance), self._small(quantity)))
+
+    def _interval(self, quantity: Quantity, variance: float, draws: float, same: float, exact: bool) -> Known:
+        """What is known of a quantity with this variance by so many draws, widened as its moves turned out to need."""
+        spread = np.hypot(np.sqrt(variance), self._small(quantity)) * self.moves.widening
+        freedom = 1 / (1 / self.moves.freedom + 1 / draws) if self.moves.freedom else 0.0
+        return known_of(quantity, spread, freedom, same, exact)
+
+    def _known(self, quantity: Quantity, whole: bool) -> tuple[Known, np.ndarray]:
+        """What is known of the goal, and derivatives (k, P, 2) that say where to ask."""
         none = np.empty((0, *self.pairs.shape))
         if whole:
-            return Known(quantity, quantity.value, quantity.value, 1.0, True), none
+            return Known(quantity, quantity.value, quantity.value, 1.0, True, quantity.value, quantity.value), none
         if not quantity.name:
             return Known(quantity, np.nan, np.nan, 0.0, False), none
-        slopes = self.goal.derivatives(self._policy(best), quantity)
-        derivatives, variance = none, None
+        slopes = self.goal.derivatives(self._policy(self.best()), quantity)
+        derivatives, variance, drawn = none, None, (-np.inf, np.inf)
         if slopes is not None:
             derivatives = self._paired(slopes[None])
             variance = self._variance(slopes)
-            linear = known_of(quantity, np.sqrt(variance), np.inf, 1.0, False)
+            drawn = self._drawn(quantity, derivatives[0])
+            linear = self._interval(quantity, variance, np.inf, 1.0, False).by_draws(drawn)
             if not self.enough(linear._replace(exact=True)):
                 return linear, derivatives
-        known, last, found = self._confirmed(quantity, variance)
+        known, last, found = self._confirmed(quantity, variance, drawn)
         if not self.enough(known):
             # The draw that was too far off shows what else matters.
             more = self.goal.derivatives(last, found)
             derivatives = derivatives if more is None else np.stack([*derivatives, self._paired(more)])
         return known, derivatives
 
-    def _confirmed(self, quantity: Quantity, variance: float | None) -> tuple[Known, xr.Dataset, Quantity]:
+    def _drawn(self, quantity: Quantity, derivatives: np.ndarray) -> tuple[float, float]:
+        """Bounds of the quantity by the random memories alone; infinite while these are few."""
+        if self.audit.number < DRAWS * (1 - len(self.order) / len(self.pairs)):
+            return -np.inf, np.inf
+        error, half = self.audit.error(derivatives, self.best()[self.pairs, 0])
+        half += self._small(quantity)
+        return quantity.value + error - half, quantity.value + error + half
+
+    def _confirmed(
+        self, quantity: Quantity, variance: float | None, drawn: tuple[float, float]
+    ) -> tuple[Known, xr.Dataset, Quantity]:
         """What draws of the posterior say of a quantity, up to the first after which it is not known well enough.
 
-        `variance` is the quantity's to first order, which counts as some draws. Returns the last draw, and its
-        quantity, too.
+        `variance` is the quantity's to first order, which counts as some draws, and `drawn` are its bounds by random
+        memories. Returns the last draw, and its quantity, too.
         """
         instead = {"kappa": NAMED_DRAWS, "strong word": SAME_DRAWS} if quantity.name != "kappa" else {}
         most = instead.get(self.goal.name, EXACT_DRAWS)
@@ -210,7 +259,7 @@ class Exploration:
         def known(n: int, same: int) -> Known:
             # κ tells how far the word is from changing; otherwise draws are counted, by Laplace's rule of succession.
             sure = same / n if quantity.name == "kappa" else (same + 1) / (n + 2)
-            return known_of(quantity, np.sqrt(squares / (n + before)), n + before, sure, True)
+            return self._interval(quantity, squares / (n + before), n + before, sure, True).by_draws(drawn)
 
         n = 0
         while True:
@@ -242,13 +291,6 @@ def choices(z: np.ndarray, pairs: np.ndarray, asked: np.ndarray, q: np.ndarray) 
         every[states] = np.stack([ndtr(each), ndtr(-each)], axis=1)
     every[asked] = q[asked]
     return every
-
-
-def at_random(weights: np.ndarray, asked: np.ndarray, number: int, random: np.random.Generator) -> np.ndarray:
-    """Numbers of pairs that were not asked, drawn without replacement with chances in proportion to weights (P,)."""
-    left = np.flatnonzero(~asked)
-    chance = weights[left] + max(1e-9 * weights.max(), np.finfo(float).tiny)
-    return random.choice(left, number, replace=False, p=chance / chance.sum())
 
 
 def first_pairs(space: MemorySpace, n_pairs: int, random: np.random.Generator) -> np.ndarray:

@@ -205,14 +205,18 @@ def _result(exploration: Exploration, known: Known, ask: LazyExtraction, toleran
     whole = n_asked == exploration.space.n_states
     reached = whole or exploration.enough(known)
     reason = "every memory was asked" if whole else "the goal is known" if reached else "the budget is spent"
-    if not held_out.holds and not whole:
-        reason += ", and the model of the policy does not hold: too many answers were not as predicted"
+    holds = held_out.holds and known.agrees
+    if not holds and not whole:
+        reason += ", and the model of the policy does not hold: answers were not as predicted"
     attrs = {
         "goal": exploration.goal.name,
         "goal_quantity": known.quantity.name,
         "goal_value": known.quantity.value,
         "goal_low": known.low,
         "goal_high": known.high,
+        "goal_widening": exploration.moves.widening,
+        "drawn_low": known.drawn_low if known.drawn else np.nan,
+        "drawn_high": known.drawn_high if known.drawn else np.nan,
         "strong_word": known.quantity.strong,
         "strong_word_confidence": known.confidence,
         "reached": int(reached),
@@ -221,7 +225,7 @@ def _result(exploration: Exploration, known: Known, ask: LazyExtraction, toleran
         "prompts_used": n_asked * len(ask.presented),
         "held_out": held_out.recent,
         "held_out_outside": held_out.outside,
-        "model_holds": int(held_out.holds),
+        "model_holds": int(holds),
         "posterior_parameters": exploration.parameters.ravel().tolist(),
         "posterior_scale": [each.scale for each in held_out.tails],
         "posterior_freedom": [each.freedom for each in held_out.tails],

@@ -1,0 +1,82 @@
+"""What is left of a goal's error, from memories that were drawn at random and predicted before.
+
+To first order a goal with derivatives g is off by E = Σ g_i (q_i - m_i), summed over pairs of memories with predictions
+m. A pair drawn with chance p_i gives the estimate g_i (q_i - m_i)/p_i, unbiased for any policy and any model. Pairs are
+drawn without replacement, so those already drawn are exact and count besides. All estimates of later batches add what
+the predictions have changed since. They have one mean, and no correlation.
+Source: Des Raj 1956, Some estimators in sampling with varying probabilities without replacement.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from scipy.stats import t as student
+
+from policy_extraction.measuring._active.held_out import LEAST, LEVEL
+
+
+class Draws(NamedTuple):
+    """Pairs (n,) in the order in which they were drawn, the chance (n,) of each among those left, and what was
+    predicted of the first word in all memories, shape (P, 2)."""
+
+    pairs: np.ndarray
+    chances: np.ndarray
+    predicted: np.ndarray
+
+
+@dataclass
+class Audit:
+    """Batches of memories drawn at random."""
+
+    batches: list[Draws] = field(default_factory=list)
+
+    def add(self, drawn: np.ndarray, chances: np.ndarray, predicted: np.ndarray) -> None:
+        """Keep a batch of random pairs; shapes as in `Draws`."""
+        self.batches.append(Draws(drawn, chances, predicted))
+
+    @property
+    def number(self) -> int:
+        """Number of pairs drawn."""
+        return sum(len(each.pairs) for each in self.batches)
+
+    def estimates(self, derivatives: np.ndarray, best: np.ndarray) -> np.ndarray:
+        """Estimates of the error that `best` leaves in a goal, by all draws in order.
+
+        `derivatives` and `best`, the first word's probabilities as they are now known, have shape (P, 2).
+        """
+        found = [np.empty(0)]
+        for pairs, chances, predicted in self.batches:
+            errors = (derivatives * (best - predicted))[pairs].sum(1)
+            changed = (derivatives * (predicted - best)).sum()
+            found.append(changed + np.cumsum(errors) - errors + errors / chances)
+        return np.concatenate(found)
+
+    def error(self, derivatives: np.ndarray, best: np.ndarray) -> tuple[float, float]:
+        """The mean of these estimates and half the width of its interval, infinite with less than two draws.
+
+        The latest half of the draws counts, and at least `LEAST`: predictions of earlier ones were worse.
+        """
+        every = self.estimates(derivatives, best)
+        latest = every[-max(len(every) // 2, LEAST) :]
+        if len(latest) < 2:
+            return 0.0, np.inf
+        quantile = student.ppf((1 + LEVEL) / 2, len(latest) - 1)
+        return float(latest.mean()), float(quantile * latest.std(ddof=1) / np.sqrt(len(latest)))
+
+
+def drawn_at_random(
+    weights: np.ndarray, asked: np.ndarray, number: int, random: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """Pairs that were not asked, drawn one after the other with chances in proportion to weights (P,), and the chances.
+
+    The least weight is a billionth of the largest.
+    """
+    weights = np.where(asked, 0.0, weights + max(1e-9 * weights.max(), np.finfo(float).tiny))
+    # The smallest of exponential times with these rates comes first.
+    times = np.divide(random.exponential(size=len(weights)), weights, out=np.full(len(weights), np.inf), where=~asked)
+    order = np.argsort(times)
+    left = np.cumsum(weights[order[::-1]])[::-1]
+    return order[:number], (weights[order] / left)[:number]
