@@ -79,4 +79,5 @@ def drawn_at_random(
     times = np.divide(random.exponential(size=len(weights)), weights, out=np.full(len(weights), np.inf), where=~asked)
     order = np.argsort(times)
     left = np.cumsum(weights[order[::-1]])[::-1]
-    return order[:number], (weights[order] / left)[:number]
+    drawn = order[:number]
+    return drawn, weights[drawn] / left[:number]

@@ -64,13 +64,20 @@ def measure(
     interval of the goal is narrow enough or the budget is spent.
 
     Half of each batch is drawn at random and tests the model: its answers were predicted before. Their errors set the
-    width and the tails of the posterior. If too many are outside their 95 % intervals even so, the measurement goes on
-    whatever the interval of the goal, up to the budget.
+    width and the tails of the posterior. The goal itself is tested as well:
 
-    κ takes more prompts than a word share: it is 0 for a policy without an even part, however strong the odd one. For
-    nine word pairs of GPT-4o, each a table of 1,365 memories, κ was within 5 % after 211 to 449 memories by its
-    interval. The error was 6.7 % at most, and seven of the nine intervals held the true value. On the way there 102 of
-    138 did, so a κ whose goal was not reached needs a margin. Populations without κ took 63 to 211 memories.
+    - Its interval is widened by the root mean square of its latest ten moves from batch to batch, in the standard
+      deviations expected of them, if that is above 1. Student's t has as many degrees of freedom as there are moves.
+    - The random memories alone give an interval that needs no model (`drawn_low`, `drawn_high`): by their errors and
+      their chances to be drawn. While it excludes the value the measurement goes on, up to the budget. It also goes on
+      for about 30 random pairs, which meet a region with a fifth of the derivatives with a chance of 96 % or more, and
+      one with a twentieth with 53 % or more. What is rarer than that can stay unseen.
+
+    κ takes more prompts than a word share: it is 0 for a policy without an even part, however strong the odd one. These
+    numbers are of tables of 1,365 memories with a tolerance of 5 %. κ of nine word pairs of GPT-4o took 211 to 609
+    memories, 331 in the median, with errors of 4.6 % at most. Populations without κ took 155 to 211. Of 43 final
+    intervals 42 held the true value, and of those after each batch 495 of 503. Generated policies with parity rules,
+    exceptions, exact zeros or no rule at all took 155 to 827 memories, and their eight final intervals held.
 
     Parameters
     ----------
@@ -103,13 +110,16 @@ def measure(
     Its attrs hold
 
     - `goal_quantity`, the name of the quantity, `goal_value`, `goal_low` and `goal_high`, its 95 % interval, NaN if it
-      is not known; κ is negative if the second word is strong;
+      is not known, as before the second batch; κ is negative if the second word is strong;
+    - `goal_widening`, the factor by which the goal's moves widened its interval, and `drawn_low` and `drawn_high`, its
+      95 % interval by random memories alone, NaN while they are few;
     - `strong_word`, the word that is more frequent where large populations with empty memories come to, 'mixed' if
       there is a single attractor without consensus, and `strong_word_confidence`;
     - `reached`, 1 if the goal was reached, and `reason`, why the measurement ended;
     - `memories_asked` and `prompts_used`;
     - `held_out`, the number of the latest predictions, two for each pair and at most 120, `held_out_outside`, how many
-      of the answers were outside their intervals, and `model_holds`, 0 if these are too many;
+      of the answers were outside their intervals, and `model_holds`, 0 if these are too many or if random memories
+      exclude the goal's value;
     - `posterior_parameters`, `posterior_scale` and `posterior_freedom`, for `sample_policies`.
 
     Raises
@@ -250,7 +260,7 @@ def sample_policies(policy: xr.Dataset, n: int, seed: int) -> list[xr.Dataset]:
     Returns
     -------
     `n` policies with `q` (state, word), drawn from the posterior. All have the measured probabilities where a memory
-    was asked.
+    was asked. Draws are as wide as predictions of single memories turned out to need; `goal_widening` is not in them.
 
     Raises
     ------
