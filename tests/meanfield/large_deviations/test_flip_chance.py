@@ -8,6 +8,7 @@ import validation
 from _metastable import follower
 from _policies import random_policy
 from meanfield import InputError, flip_chance
+from meanfield._large_deviations.pace import Courses
 
 pytestmark = pytest.mark.usefixtures("unchecked_types")
 
@@ -44,6 +45,18 @@ def test_chances_converge_to_those_of_simulated_groups_as_agents_double():
     assert largest[0] < 0.12
     assert largest[1] < 0.05
     assert largest[2] < 0.03
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("length", "rounds", "numbers"), [(3, 10, [58, 64]), (4, 30, [37, 40])])
+def test_memories_lag_behind_a_fast_share(length, rounds, numbers, monkeypatch):
+    """1,000 runs: standard error 0.016. The control is the line at its own pace."""
+    policy = follower(0.005, tie=0.52, length=length)
+    ours, simulated = compared(policy, 100, numbers, 1000, rounds=rounds)
+    assert np.abs(ours["flipped"].values[0] - simulated["flipped"].values).max() < 0.13 + 0.05
+    monkeypatch.setattr(Courses, "pace", lambda self, Q, *_: np.ones_like(Q))
+    adapted = flip_chance(policy, n_agents=100, committed_word="B", numbers=numbers, rounds=rounds)
+    assert (simulated["flipped"].values - adapted["flipped"].values[0]).max() > 0.4
 
 
 @pytest.mark.slow
@@ -96,6 +109,13 @@ def test_more_committed_agents_and_more_rounds_flip_more():
         assert (found["mean_round"].diff("n_committed") < 0).all()
     strict = flip_chance(policy, **options, rounds=100, success_rate=1.0)
     assert (strict["flipped"] <= long["flipped"] + 1e-9).all()
+
+
+def test_groups_do_not_depend_on_larger_ones():
+    options = {"committed_word": "B", "numbers": [1, 3]}
+    alone, beside = (flip_chance(follower(0.05), n_agents=sizes, **options) for sizes in (12, [12, 500]))
+    for name in ("flipped", "mean_round", "smallest"):
+        np.testing.assert_allclose(beside[name].values[0], alone[name].values[0], rtol=1e-12)
 
 
 def test_words_that_are_alike_flip_alike():
