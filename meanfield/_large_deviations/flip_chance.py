@@ -91,8 +91,8 @@ def flip_chance(
     - `mean_field` = N · `critical_mass`, beyond which an infinite population leaves the old state in whatever time; NaN
       if there is none.
 
-    All are NaN where agents have no single slow mode; attrs["reason"] says why. It also tells if there is none at some
-    word shares, where numbers are interpolated.
+    All are NaN where agents have no single slow mode at most of the word shares; attrs["reason"] says why. It also
+    tells if there is none at some word shares, where numbers are interpolated.
 
     Notes
     -----
@@ -147,6 +147,8 @@ def flip_chance(
     smallest = np.full(len(sizes), np.nan)
     if not isinstance(line, str):
         for row, size in enumerate(sizes.tolist()):
+            if not line.mostly_known(size):
+                continue
             group = _Group(line, size, rounds, success_rate)
             for column, number in enumerate(tried):
                 if number < size:
@@ -189,6 +191,11 @@ class _Line(NamedTuple):
     courses: Courses
     gaps: str
 
+    def mostly_known(self, size: int) -> bool:
+        """Whether N agents have a slow mode at most of the nodes that they pass."""
+        own = _lattice(size)
+        return 2 * int(((self.nodes >= own[0]) & (self.nodes <= own[-1])).sum()) > len(own)
+
 
 def _line(policy: xr.Dataset, word: int, largest: int) -> _Line | str:
     """For groups of up to this size, or why there is none."""
@@ -200,24 +207,21 @@ def _line(policy: xr.Dataset, word: int, largest: int) -> _Line | str:
     law = StationaryLaw(q, space, classes[0])
     encounters, nodes = Encounters(law, q, word), _lattice(largest)
     found = [encounters.slow_mode(Q) for Q in expit(nodes)]
-    # The shares that groups of all sizes pass decide for all
+    # Groups of all sizes pass these, so that none depends on others
     common = [one for node, one in zip(nodes, found, strict=True) if _lattice(2)[0] <= node <= _lattice(2)[-1]]
     missing = [one for one in common if isinstance(one, str)]
     if len(common) <= 2 * len(missing):
         return max(missing, key=missing.count)
-    if (
-        max((one.rate for one in common if isinstance(one, SlowMode) and 0 <= one.committed < 0.5), default=-np.inf)
-        < FASTEST
-    ):
+    rates = [one.rate for one in common if isinstance(one, SlowMode) and 0 <= one.committed < 0.5]
+    if max(rates, default=-np.inf) < FASTEST:
         return "beside no minority do agents keep a word share for 2.5 rounds"
-    slow = {
-        node: (*one[:3], np.log(one.noise)) for node, one in zip(nodes, found, strict=True) if isinstance(one, SlowMode)
-    }
+    known = np.array([isinstance(one, SlowMode) for one in found])
+    modes = np.array([(*one[:3], np.log(one.noise)) for one in found if isinstance(one, SlowMode)])
     points = np.append(_lattice(largest, FINER), logit(np.linspace(0, 1, POINTS + 1)[1:-1]))
     points = np.sort(points[(points >= nodes[0]) & (points <= nodes[-1])])
     points = points[np.diff(points, prepend=-np.inf) > APART]
-    said, known = encounters.said(expit(points)), (np.array(list(slow)), np.array(list(slow.values())))
-    return _Line(points, said, *known, Courses(law, q, word), _gaps(nodes, found))
+    said = encounters.said(expit(points))
+    return _Line(points, said, nodes[known], modes, Courses(law, q, word), _gaps(nodes, found))
 
 
 def _lattice(size: int, finer: int = 1) -> Float[np.ndarray, " nodes"]:

@@ -26,6 +26,7 @@ LATE = 100.0  # before the line's end, where a second course starts
 PIECE = 1.0  # the least time between two points, on both clocks
 NEAR = 1e-3  # of the way: a course ends so near to the equilibrium
 SETTLED = 1e-6  # of the way, in CHUNK steps
+SLOWEST = 1e-100  # velocity
 LEAST = 1e-9  # share of the word, which is told from rounding
 
 
@@ -94,18 +95,22 @@ class _Rise(NamedTuple):
 
     first: int
     said: Points
-    times: Points
+    waits: Times  # from each point to the next
 
     @classmethod
     def on(cls, Q: Points, said: Points, velocity: Points, part: slice) -> _Rise:
-        reached, slowness = np.maximum.accumulate(said[part]), 1 / velocity[part]
-        times = np.append(0.0, np.cumsum(np.diff(Q[part]) * (slowness[1:] + slowness[:-1]) / 2))
+        reached, slowness = np.maximum.accumulate(said[part]), 1 / np.maximum(velocity[part], SLOWEST)
+        waits = np.diff(Q[part]) * (slowness[1:] + slowness[:-1]) / 2
         n = 1 + np.searchsorted(reached, reached[-1] - NEAR * (reached[-1] - reached[0]), side="right")
-        return cls(part.start, reached[:n], times[:n])
+        return cls(part.start, reached[:n], waits[: len(reached[:n]) - 1])
+
+    @property
+    def times(self) -> Times:
+        return np.append(0.0, np.cumsum(self.waits))
 
     def late(self) -> _Rise:
-        skipped = int(np.searchsorted(self.times, self.times[-1] - LATE))
-        return _Rise(self.first + skipped, self.said[skipped:], self.times[skipped:] - self.times[skipped])
+        skipped = int((np.cumsum(self.waits[::-1]) > LATE).sum())
+        return _Rise(self.first + skipped, self.said[skipped:], self.waits[skipped:])
 
 
 def _parts(chosen: np.ndarray) -> list[slice]:

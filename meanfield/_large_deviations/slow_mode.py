@@ -36,6 +36,7 @@ RELATIVE_STEP = 1e-3  # of Q, for its derivatives
 PACE = 0.5  # of the steps 1 + PACE·J: damps also fast oscillations
 MOST_STEPS = 400
 SETTLED = 1e-6
+DIVERGED = 1e100
 REAL = 1e-9
 
 
@@ -165,8 +166,8 @@ class _Linear:
         """w without the slow mode, and what is left of it after each step."""
         course = [self._fast(w, left)]
         small = SETTLED * np.abs(course[0][self._p > 0]).max()
-        while np.abs(course[-1][self._p > 0]).max() > small:
-            if len(course) == MOST_STEPS:
+        while not np.abs(course[-1][self._p > 0]).max() <= small:
+            if len(course) == MOST_STEPS or np.abs(course[-1]).max() > DIVERGED:
                 return None
             course.append(self._fast((1 - PACE) * course[-1] + PACE * self.backward(course[-1]), left))
         return np.array(course)

@@ -118,6 +118,15 @@ def test_groups_do_not_depend_on_larger_ones():
         np.testing.assert_allclose(beside[name].values[0], alone[name].values[0], rtol=1e-12)
 
 
+def test_groups_with_few_slow_modes_have_no_chances():
+    """Agents who hardly ever stop to say their last word."""
+    policy = meanfield.make_policy(
+        lambda memory: 0.5 if not memory else 0.999 if memory[-1][0] == "A" else 0.001, ["A", "B"], memory_length=2
+    )
+    found = flip_chance(policy, n_agents=24, committed_word="B", numbers=[1])
+    assert np.isnan(found["flipped"]).all() and found.attrs["reason"]
+
+
 def test_words_that_are_alike_flip_alike():
     one, two = (flip_chance(follower(0.05), n_agents=20, committed_word=w, numbers=[1, 2, 3]) for w in "AB")
     np.testing.assert_allclose(one["flipped"], two["flipped"], rtol=1e-6)
