@@ -35,7 +35,7 @@ NAMED_DRAWS = 60  # without κ, where κ is asked for; a chance of 5 % for κ wo
 SAME_DRAWS = 128  # that have to come to the same word, where there is no κ
 CONFIDENCE = 0.99  # of the strong word
 SMALL = 0.1  # of the tolerance: too small to matter
-DRAWS = 30  # random pairs before the end, times the share of pairs that was not asked
+DRAWS = 25  # random pairs before the end, times the share of pairs that was not asked
 
 
 @dataclass

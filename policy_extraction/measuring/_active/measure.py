@@ -70,14 +70,14 @@ def measure(
       deviations expected of them, if that is above 1. Student's t has as many degrees of freedom as there are moves.
     - The random memories alone give an interval that needs no model (`drawn_low`, `drawn_high`): by their errors and
       their chances to be drawn. While it excludes the value the measurement goes on, up to the budget. It also goes on
-      for about 30 random pairs, which meet a region with a fifth of the derivatives with a chance of 96 % or more, and
-      one with a twentieth with 53 % or more. What is rarer than that can stay unseen.
+      for about 25 random pairs, which meet a region with a fifth of the derivatives with a chance of 94 % or more, and
+      one with a twentieth with 47 % or more. What is rarer than that can stay unseen.
 
     κ takes more prompts than a word share: it is 0 for a policy without an even part, however strong the odd one. These
     numbers are of tables of 1,365 memories with a tolerance of 5 %. κ of nine word pairs of GPT-4o took 211 to 609
-    memories, 331 in the median, with errors of 4.6 % at most. Populations without κ took 155 to 211. Of 43 final
+    memories, 331 in the median, with errors of 4.6 % at most. Populations without κ took 133 to 211. Of 43 final
     intervals 42 held the true value, and of those after each batch 495 of 503. Generated policies with parity rules,
-    exceptions, exact zeros or no rule at all took 155 to 827 memories, and their eight final intervals held.
+    exceptions, exact zeros or no rule at all took 133 to 827 memories, and their eight final intervals held.
 
     Parameters
     ----------
