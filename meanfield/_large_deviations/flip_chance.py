@@ -61,8 +61,8 @@ def flip_chance(
     with f(Q) what an agent says whose partners say the word with the share Q, and … further terms of order 1/N. The law
     of the time until this diffusion agrees is computed to 1e-6, above and below the critical mass. The slope of its
     drift is the exact eigenvalue at every equilibrium, and to leading order it has the exact noise. Where the share
-    moves fast, memories are not adapted. There drift and noise are multiplied so that the passage takes the time of
-    the rate equation.
+    moves fast, memories are not adapted. There drift and noise are then multiplied so that the passage takes the time
+    of the rate equation.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ def flip_chance(
             group = _Group(line, size, rounds, success_rate)
             for column, number in enumerate(tried):
                 if number < size:
-                    flipped[row, column], mean_round[row, column] = group.flipped(number), group.mean_round(number)
+                    flipped[row, column], mean_round[row, column] = group.both(number)
             smallest[row] = group.smallest(chance)
     limit = critical_mass(policy, word=committed_word, old=words[1 - word])
     over = ("n_agents", "n_committed")
@@ -253,23 +253,23 @@ class _Group:
         self._Q, self._said = expit(points), line.said[mine]
         self._mobility, self._itself, self._others, self._noise = *modes[:3], np.exp(modes[3])
 
-    def flipped(self, number: int) -> float:
-        """The chance of a flip; the rule looks back, on average by half its window."""
-        times = np.array([TIME_PER_ROUND * (self._rounds - WINDOW / 2)])
-        return float(self._lifetime(number).over(times)[0])
+    def both(self, number: int) -> tuple[float, float]:
+        """The chance of a flip and its mean round."""
+        lifetime = self._lifetime(number)
+        return self._in_time(lifetime), lifetime.mean() / TIME_PER_ROUND + WINDOW / 2
 
-    def mean_round(self, number: int) -> float:
-        """The mean round of the flip."""
-        return self._lifetime(number).mean() / TIME_PER_ROUND + WINDOW / 2
+    def _in_time(self, lifetime: Lifetime) -> float:
+        """The chance; the rule looks back, on average by half its window."""
+        return float(lifetime.over(np.array([TIME_PER_ROUND * (self._rounds - WINDOW / 2)]))[0])
 
     def smallest(self, chance: float) -> float:
         """The smallest number with this chance, by bisection."""
         low, high = 0, self._size - 1
-        if self.flipped(high) < chance:
+        if self._in_time(self._lifetime(high)) < chance:
             return np.nan
         while high - low > 1:
             middle = (low + high) // 2
-            low, high = (low, middle) if self.flipped(middle) >= chance else (middle, high)
+            low, high = (low, middle) if self._in_time(self._lifetime(middle)) >= chance else (middle, high)
         return float(high)
 
     def _lifetime(self, number: int) -> Lifetime:

@@ -3,7 +3,7 @@
 A line of adapted agents is slow where the word share moves fast, since memories far from equilibrium do not relax along
 the slowest mode. The rate equation knows when agents first say the committed word as often as at each point of the
 line. Where it takes a time t from one point to another and the line takes t', drift and noise of the line are
-multiplied by t'/t. That moves its clock only: the stationary law and the chance to go to either side remain.
+multiplied by t'/t. That moves its clock only: the chance to go to either side remains.
 """
 
 from __future__ import annotations
@@ -101,8 +101,8 @@ class _Rise(NamedTuple):
     def on(cls, Q: Points, said: Points, velocity: Points, part: slice) -> _Rise:
         reached, slowness = np.maximum.accumulate(said[part]), 1 / np.maximum(velocity[part], SLOWEST)
         waits = np.diff(Q[part]) * (slowness[1:] + slowness[:-1]) / 2
-        n = 1 + np.searchsorted(reached, reached[-1] - NEAR * (reached[-1] - reached[0]), side="right")
-        return cls(part.start, reached[:n], waits[: len(reached[:n]) - 1])
+        n = int(np.searchsorted(reached, reached[-1] - NEAR * (reached[-1] - reached[0]), side="right"))
+        return cls(part.start, reached[:n], waits[: n - 1])
 
     @property
     def times(self) -> Times:

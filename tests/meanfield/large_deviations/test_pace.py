@@ -66,6 +66,18 @@ def test_slow_passages_keep_their_pace():
     assert pace.max() > 1.1
 
 
+@pytest.mark.parametrize("at", [0.2, 0.5, 0.75, 0.9])
+def test_it_stays_near_one_where_the_old_word_is_kept(at):
+    """Also if a point of the line falls on the equilibrium, where the line takes for ever."""
+    policy = follower(0.005, tie=0.52, length=3)
+    Q, said, velocity_beside, courses = line(policy)
+    committed = at * meanfield.critical_mass(policy, word="B")["critical_mass"].item()
+    velocity = velocity_beside(committed)
+    stable = np.flatnonzero((velocity[:-1] > 0) & (velocity[1:] <= 0))[0]
+    velocity[stable] = 1e-12
+    assert courses.pace(Q, said, velocity, committed)[: stable + 1].max() < 3
+
+
 @pytest.mark.parametrize("errs", [0.0, 1e-16, 0.3])
 def test_it_is_a_positive_number_for_any_minority(errs):
     """And 1 where no course passes."""
