@@ -58,7 +58,7 @@ def connect():
 limits = Limits(input_price=2.5, output_price=10.0, requests_per_minute=500)
 costs = {
     name: policy_extraction.cost(None, words=words, memory_length=H, budget=budget, limits=limits)
-    for name, budget in {"all prompts": None, "at most 400": 400}.items()
+    for name, budget in {"all prompts": None, "400 of them": 400}.items()
 }
 pd.DataFrame({name: {key: one[key].item() for key in ("prompts", "price", "seconds")} for name, one in costs.items()})
 
@@ -81,7 +81,7 @@ truth = meanfield.fixed_points(gallery)["word_share"].sel(word="his").item()
 print(f"from all 2,730 prompts: {truth:.4f}")
 
 # %% [markdown]
-# Does the model of the answers hold? Half of what is asked is drawn at random, mostly where the goal depends on it, and
+# Does the model of the answers hold? Half of each batch is drawn at random, mostly where the goal depends on it, and
 # predicted before. The result says how many of these answers were outside their 95 % intervals. Here the truth is known
 # for all memories, those too that hardly matter for the goal and are known less well:
 
@@ -131,7 +131,7 @@ print(
 # ## Stopped, and gone on
 #
 # Answers are stored as they come. A measurement that ended at its budget goes on where it was, and pays only for
-# what is new.
+# what is new, and for a few prompts that try how the model answers.
 
 # %%
 with tempfile.TemporaryDirectory() as folder:
@@ -147,8 +147,8 @@ with tempfile.TemporaryDirectory() as folder:
 #
 # The same call with `policy_extraction.backends.OpenAIBackend("gpt-4o-2024-08-06", limits=Limits(max_cost=1.0, ...))`
 # asks OpenAI, with `base_url=` any server that speaks its protocol: vLLM and SGLang give exactly the words' tokens
-# (`exact=True`). `batches=True` sends the prompts of each step as a batch, at half the price and within a day; a
-# process that was killed finds its batch again.
+# (`exact=True`). `batches=True` sends the prompts of each step as a batch, at half the price. A batch takes up to a
+# day, and κ about 15 steps; a process that was killed finds its batch again.
 #
 # ## Does the conclusion survive?
 #

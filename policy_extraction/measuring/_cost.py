@@ -56,8 +56,8 @@ def cost(
     memory_length
         H, in interactions.
     budget
-        As for `measure`, which asks at most so many prompts. The longest memories, which cost most, are counted first:
-        so many prompts cost no more. None for all prompts.
+        As for `measure`, which asks at most so many prompts. The longest memories are counted first, so that other
+        ones hardly cost more. None for all prompts.
     answer_tokens
         Tokens that a request writes: 1, or a dozen if the model writes the answer prefix itself (`prefill` 'none').
     limits

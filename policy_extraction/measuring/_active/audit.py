@@ -1,7 +1,8 @@
 """What is left of a goal's error, from memories that were drawn at random and predicted before.
 
 To first order a goal with derivatives g is off by E = Σ g_i (q_i - m_i), summed over pairs of memories with predictions
-m. A pair drawn with chance p_i gives the estimate g_i (q_i - m_i)/p_i, unbiased for any policy and any model. Pairs are
+m. A pair drawn with chance p_i gives the estimate g_i (q_i - m_i)/p_i, unbiased for any policy, any model
+and given derivatives. Pairs are
 drawn without replacement, so those already drawn are exact and count besides. All estimates of later batches add what
 the predictions have changed since. They have one mean, and no correlation.
 Source: Des Raj 1956, Some estimators in sampling with varying probabilities without replacement.

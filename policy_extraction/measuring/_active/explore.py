@@ -227,7 +227,7 @@ class Exploration:
             drawn = self._drawn(quantity, derivatives[0])
             linear = self._interval(quantity, variance, np.inf, 1.0, False).by_draws(drawn)
             if not self.enough(linear._replace(exact=True)):
-                return linear, derivatives
+                return linear._replace(confidence=np.nan), derivatives  # of no draw
         known, last, found = self._confirmed(quantity, variance, drawn)
         if not self.enough(known):
             # The draw that was too far off shows what else matters.
@@ -269,7 +269,7 @@ class Exploration:
             found = self.goal.of(policy, quantity.name)
             squares += (found.value - quantity.value) ** 2 if found.name == quantity.name else np.nan
             same += found.strong == quantity.strong
-            if n == most or not self.enough(known(most, same + most - n)):  # if all others were as expected
+            if n == most or not self.enough(known(most, same + most - n)):  # if all others were exact
                 return known(n, same), policy, found
 
     def _policy(self, q: np.ndarray) -> xr.Dataset:

@@ -14,8 +14,8 @@ from policy_extraction.measuring._active.held_out import LEVEL
 class Known(NamedTuple):
     """What is known of a goal.
 
-    `low` and `high` bound it at the level `LEVEL`; `confidence` is the chance that the strong word is the one named.
-    `exact` says whether draws of the posterior were analysed, or only their differences to first order. `drawn_low` and
+    `low` and `high` bound it at the level `LEVEL`; `confidence` is the chance that the strong word is the one named,
+    NaN without draws. `exact` says whether draws of the posterior were analysed, or only their differences to first order. `drawn_low` and
     `drawn_high` are the bounds by the memories alone that were drawn at random, without the model.
     """
 
@@ -41,7 +41,7 @@ class Known(NamedTuple):
         """The same with these bounds by random memories."""
         low, high = bounds
         if self.quantity.name == "word_share" and np.isfinite(high):
-            low, high = max(low, 0.0), min(high, 1.0)
+            low, high = np.clip([low, high], 0.0, 1.0).tolist()
         return self._replace(drawn_low=low, drawn_high=high)
 
 

@@ -67,11 +67,13 @@ def measure(
     width and the tails of the posterior. The goal itself is tested as well:
 
     - Its interval is widened by the root mean square of its latest ten moves from batch to batch, in the standard
-      deviations expected of them, if that is above 1. Student's t has as many degrees of freedom as there are moves.
-    - The random memories alone give an interval that needs no model (`drawn_low`, `drawn_high`): by their errors and
-      their chances to be drawn. While it excludes the value the measurement goes on, up to the budget. It also goes on
-      for about 25 random pairs, which meet a region with a fifth of the derivatives with a chance of 94 % or more, and
-      one with a twentieth with 47 % or more. What is rarer than that can stay unseen.
+      deviations expected of them, if that is above 1. Student's t has at most as many degrees of freedom as there are
+      moves.
+    - The random memories alone give an interval that to first order needs no model (`drawn_low`, `drawn_high`): by
+      their errors and their chances to be drawn. While it excludes the value, as it does a right one in 5 % of cases,
+      the measurement goes on, up to the budget. It also goes on for about 25 random pairs, which meet a region with a
+      fifth of the derivatives with a chance of 94 %, and one with a twentieth with 47 %. What is rarer than that can
+      stay unseen. A goal without derivatives, as at a marginal fixed point, takes the whole budget.
 
     κ takes more prompts than a word share: it is 0 for a policy without an even part, however strong the odd one. These
     numbers are of tables of 1,365 memories with a tolerance of 5 %. κ of nine word pairs of GPT-4o took 211 to 609
@@ -114,12 +116,11 @@ def measure(
     - `goal_widening`, the factor by which the goal's moves widened its interval, and `drawn_low` and `drawn_high`, its
       95 % interval by random memories alone, NaN while they are few;
     - `strong_word`, the word that is more frequent where large populations with empty memories come to, 'mixed' if
-      there is a single attractor without consensus, and `strong_word_confidence`;
+      there is a single attractor without consensus, and `strong_word_confidence`, NaN if no draws were analysed;
     - `reached`, 1 if the goal was reached, and `reason`, why the measurement ended;
     - `memories_asked` and `prompts_used`;
     - `held_out`, the number of the latest predictions, two for each pair and at most 120, `held_out_outside`, how many
-      of the answers were outside their intervals, and `model_holds`, 0 if these are too many or if random memories
-      exclude the goal's value;
+      of the answers were outside their intervals, and `model_holds`, 0 if these are too many;
     - `posterior_parameters`, `posterior_scale` and `posterior_freedom`, for `sample_policies`.
 
     Raises
@@ -215,9 +216,10 @@ def _result(exploration: Exploration, known: Known, ask: LazyExtraction, toleran
     whole = n_asked == exploration.space.n_states
     reached = whole or exploration.enough(known)
     reason = "every memory was asked" if whole else "the goal is known" if reached else "the budget is spent"
-    holds = held_out.holds and known.agrees
-    if not holds and not whole:
+    if not held_out.holds and not whole:
         reason += ", and the model of the policy does not hold: answers were not as predicted"
+    elif not known.agrees and not whole:
+        reason += ", and the random memories exclude the value, as they do by chance in one case of twenty"
     attrs = {
         "goal": exploration.goal.name,
         "goal_quantity": known.quantity.name,
@@ -235,7 +237,7 @@ def _result(exploration: Exploration, known: Known, ask: LazyExtraction, toleran
         "prompts_used": n_asked * len(ask.presented),
         "held_out": held_out.recent,
         "held_out_outside": held_out.outside,
-        "model_holds": int(holds),
+        "model_holds": int(held_out.holds),
         "posterior_parameters": exploration.parameters.ravel().tolist(),
         "posterior_scale": [each.scale for each in held_out.tails],
         "posterior_freedom": [each.freedom for each in held_out.tails],

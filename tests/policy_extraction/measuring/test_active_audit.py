@@ -63,7 +63,7 @@ def test_estimates_are_unbiased_and_uncorrelated_for_any_predictions(previous):
     The control forgets that earlier draws are gone.
     """
     random = np.random.default_rng(1)
-    q, derivatives, first, weights = random.random((4, 2)), random.standard_normal((4, 2)), random.random((4, 2)), None
+    q, derivatives, first = random.random((4, 2)), random.standard_normal((4, 2)), random.random((4, 2))
     weights = np.array([1.0, 2.0, 3.0, 4.0])
     found, chance, truth = [], [], []
     for drawn in permutations(range(4), 3):
