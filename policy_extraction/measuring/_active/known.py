@@ -15,8 +15,9 @@ class Known(NamedTuple):
     """What is known of a goal.
 
     `low` and `high` bound it at the level `LEVEL`; `confidence` is the chance that the strong word is the one named,
-    NaN without draws. `exact` says whether draws of the posterior were analysed, or only their differences to first order. `drawn_low` and
-    `drawn_high` are the bounds by the memories alone that were drawn at random, without the model.
+    NaN without draws. `exact` says whether draws of the posterior were analysed, or only their differences to first
+    order. `drawn_low` and `drawn_high` are the bounds by the memories alone that were drawn at random, without the
+    model.
     """
 
     quantity: Quantity

@@ -1,8 +1,8 @@
 """Whether the goal moves from batch to batch as the model expects.
 
 The posterior mean of a goal is nearly a martingale: it moves by what a batch tells, and the variance of a move is what
-the batch takes off the variance of the goal. Errors that memories share, which make a goal wrong, show in its moves but not
-in predictions of single memories.
+the batch takes off the variance of the goal. Errors that memories share, which make a goal wrong, show in its moves but
+not in predictions of single memories.
 """
 
 from __future__ import annotations
