@@ -222,7 +222,7 @@ def test_the_least_action_of_agents_who_hardly_ever_slip(length, number, known_p
     energy = ((path.messages * path.messages.swapaxes(1, 2)).sum((1, 2)) - 1) / 2
     assert np.abs(energy).max() < 1e-3
     work = path.work()
-    total = work @ path.weights + work[-1] / (2 * path.growth)
+    total = work @ path.weights + work[-1] / (2 * path.ends.growth)
     assert 2 * total == pytest.approx(path.kappa**2, rel=1e-4)
     np.testing.assert_allclose(path.x.sum(1), 1, atol=1e-9)
     assert path.x.min() >= 0 and np.ptp(path.p) > 1

@@ -148,5 +148,6 @@ def test_policy_of_gpt_4o_with_errors(published, pair, known):
     found = lifetime(mixed, n_agents=[10])
     np.testing.assert_allclose(found["barrier"], known, atol=2e-5)
     assert (found["barrier_error"] < 1e-4).all()
-    assert found["lifetime"].isnull().all()
-    assert all("at most 21 states" in one for one in found["reason"].values)
+    has_prefactor = found["lifetime"].notnull().squeeze("n_agents")
+    assert has_prefactor.any() and (found["prefactor_error"].where(has_prefactor, 0) < 0.02).all()
+    assert (found["reason"].where(~has_prefactor, "the prefactor was not found") == "the prefactor was not found").all()
