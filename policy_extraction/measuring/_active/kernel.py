@@ -20,10 +20,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.spatial.distance import cdist
 
 from policy_extraction.measuring._active.features import Features
 
+BLOCK = 2**15  # covariances at once; they stay in the processor's cache
 FREQUENCIES = 256  # of a random function; its covariance is exact on average over functions
 ODD, EVEN = -1, 1
 
@@ -59,17 +59,20 @@ class Kernel(NamedTuple):
 
     def parts(self, one: Features, other: Features) -> list[np.ndarray]:
         """The parts at unit amplitude but for `alone`, each (n, m)."""
-        smooth, mirrored_smooth = (np.exp(-d / 2) for d in self._both(one, other, "sqeuclidean"))
-        rough, mirrored_rough = (np.exp(-d) for d in self._both(one, other, "cityblock"))
-        return [
-            self._trend(one) @ self._trend(other).T,
-            (smooth + self.parity * mirrored_smooth) / 2,
-            (rough + self.parity * mirrored_rough) / 2,
-        ]
+        return self._parts(self._points(one), self._points(other))
 
     def between(self, one: Features, other: Features) -> np.ndarray:
         """Covariances (n, m) of different memories: without the part `alone`."""
-        return np.tensordot(self.amplitudes[:3], self.parts(one, other), 1)
+        points, others = self._points(one), self._points(other)
+        covariance = np.empty((len(one.length), len(other.length)))
+        rows = max(1, BLOCK // covariance.shape[1])
+        for first in range(0, len(covariance), rows):
+            some = slice(first, first + rows)
+            parts = self._parts([each[some] for each in points], others)
+            for amplitude, part in zip(self.amplitudes, parts, strict=False):
+                part *= amplitude
+            covariance[some] = sum(parts)
+        return covariance
 
     def variance(self, at: Features) -> np.ndarray:
         """Variances (n,), with the part `alone`."""
@@ -95,14 +98,39 @@ class Kernel(NamedTuple):
         f += self._waves(rough @ random.standard_cauchy((rough.shape[1], FREQUENCIES))) @ _weights(a.rough, random)
         return f + np.sqrt(a.alone) * random.standard_normal(len(f))
 
-    def _both(self, one: Features, other: Features, metric: str) -> list[np.ndarray]:
-        """Distances (n, m) from one to the other, and to its mirror image."""
-        if metric == "cityblock":
-            first, second = self._differences(one), self._differences(other)
-            return [cdist(first, sign * second, metric) for sign in (1, -1)]
-        (first, own), (second, others) = self._leads(one), self._leads(other)
-        apart = (own[:, None] - others) ** 2
-        return [cdist(first, sign * second, metric) + apart for sign in (1, -1)]
+    def _points(self, at: Features) -> list[np.ndarray]:
+        """Factors of `trend` (n, k), coordinates of `smooth` (n, 2) and (n,), and roots of those of `rough` (n, 2H)."""
+        rough = self._differences(at)
+        return [self._trend(at), *self._leads(at), np.sign(rough) * np.sqrt(np.abs(rough))]
+
+    def _parts(self, one: list[np.ndarray], other: list[np.ndarray]) -> list[np.ndarray]:
+        """The parts between points.
+
+        With a and b the points, half of |a ∓ b|² is (|a|² + |b|²)/2 ∓ a·b, and Σ_j θ_j |s_j ∓ s'_j| / 2 is the sum of
+        θ_j/2 over the words of the longer memory ∓ Σ_j θ_j s_j s'_j / 2.
+        """
+        (trend, sums, length, rough), (trends, others, lengths, roughs) = one, other
+        half, halves = (((x**2).sum(1) + h**2) / 2 for x, h in ((sums, length), (others, lengths)))
+        apart = np.outer(-length, lengths)
+        apart += half[:, None]
+        apart += halves
+        longer = np.maximum((rough**2).sum(1)[:, None], (roughs**2).sum(1))
+        return [
+            trend @ trends.T,
+            self._with_mirror(apart, sums @ others.T),
+            self._with_mirror(longer, rough @ roughs.T),
+        ]
+
+    def _with_mirror(self, apart: np.ndarray, common: np.ndarray) -> np.ndarray:
+        """[exp(common - apart) ± exp(-common - apart)] / 2, in the place of both arrays."""
+        near = np.subtract(common, apart)
+        apart += common
+        np.exp(near, out=near)
+        np.exp(np.negative(apart, out=apart), out=apart)
+        apart *= self.parity
+        near += apart
+        near /= 2
+        return near
 
     def _trend(self, at: Features) -> np.ndarray:
         """Factors (n, k) of `trend`."""

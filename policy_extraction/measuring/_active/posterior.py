@@ -75,10 +75,10 @@ class Posterior:
         """The posterior covariance times a vector (P,), of which the `most` largest contributions are used."""
         size = np.abs(vector) * np.sqrt(self.variance)
         used = np.argsort(size)[len(size) - min(most, np.count_nonzero(size)) :]
-        total = np.zeros(len(vector))
+        total = -self._known.T @ (self._known[:, used] @ vector[used])
         for first in range(0, len(used), ROWS):
             some = used[first : first + ROWS]
-            total += self.columns(some) @ vector[some]
+            total += self._prior(some) @ vector[some]
         return total
 
     def draw(self, random: np.random.Generator, tails: Tails = NORMAL) -> np.ndarray:

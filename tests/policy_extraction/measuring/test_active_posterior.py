@@ -77,6 +77,38 @@ def test_a_kernel_is_a_covariance(parity, seed):
 
 
 @PARITIES
+@pytest.mark.parametrize("seed", range(3))
+def test_covariances_are_those_of_distances(parity, seed):
+    """The definition, memory by memory; the control leaves mirror images out."""
+    one = kernel(parity, seed)
+    a, s = one.amplitudes, one.shape
+    ages = np.arange(SPACE.memory_length)
+    turn = np.array([[np.cos(s.angle), -np.sin(s.angle)], [np.sin(s.angle), np.cos(s.angle)]]) / [1, s.stretch]
+    sums = np.einsum("nav,a->nv", EVERY.signs, np.exp(-s.recency * ages)) @ turn / s.width
+    theta = s.theta * np.exp(-s.forgetting * ages)[:, None] * [1, s.partner]
+    expected, alone = np.zeros((N, N)), np.zeros((N, N))
+    for i, j in np.ndindex(N, N):
+        lengths = np.exp(-(((EVERY.length[i] - EVERY.length[j]) / s.lengths) ** 2) / 2)
+        near, far = (
+            a.smooth * lengths * np.exp(-((sums[i] - sign * sums[j]) ** 2).sum() / 2)
+            + a.rough * np.exp(-(theta * np.abs(EVERY.signs[i] - sign * EVERY.signs[j])).sum() / 2)
+            for sign in (1, -1)
+        )
+        expected[i, j], alone[i, j] = (near + parity * far) / 2, near / 2
+    found = one._replace(amplitudes=a._replace(trend=0.0)).between(EVERY, EVERY)
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+    assert np.abs(found - alone).max() > 0.01
+
+
+@PARITIES
+def test_blocks_make_no_difference(parity, monkeypatch):
+    one, some = kernel(parity), EVERY.at(np.arange(7, 20))
+    expected = one.between(EVERY, some)
+    monkeypatch.setattr("policy_extraction.measuring._active.kernel.BLOCK", 40)
+    np.testing.assert_allclose(one.between(EVERY, some), expected, rtol=1e-12)
+
+
+@PARITIES
 def test_parts_are_odd_or_even(parity):
     images = features(SPACE).at(PAIRS[:, 1])
     for part, mirrored in zip(*(kernel(parity).parts(each, EVERY) for each in (EVERY, images)), strict=True):
