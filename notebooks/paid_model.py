@@ -99,7 +99,7 @@ shown = np.flatnonzero(unasked)[:: max(1, unasked.sum() // 150)]
 middle = policy["q"].sel(word="his").values
 axis.errorbar(true[shown], middle[shown], yerr=[(middle - low)[shown], (high - middle)[shown]], fmt=".", elinewidth=0.6)
 axis.plot([0, 1], [0, 1], "k", linewidth=0.8)
-axis.set(xlabel="P(his), measured", ylabel="P(his), not measured: median and 95 % interval")
+_ = axis.set(xlabel="P(his), measured", ylabel="P(his), not measured: median and 95 % interval")
 # %% [markdown]
 # ## Any analysis, with its interval
 #
