@@ -104,7 +104,8 @@ _ = axis.set(xlabel="P(his), measured", ylabel="P(his), not measured: median and
 # ## Any analysis, with its interval
 #
 # Policies drawn from the posterior agree with every answer. What they differ in is what the missing prompts could still
-# say.
+# say. The goal was the share in the long run. The first rounds hang on memories that are not full, which
+# have no weight in it and are known less well.
 
 # %%
 times = np.linspace(0, 20, 41)
