@@ -20,6 +20,7 @@ from meanfield._finite_size.next_order import (
     UNKNOWN,
     NextOrder,
     correction_of,
+    mean_order,
 )
 from meanfield._finite_size.path_equations import PathEquations
 from meanfield._fixed_points.spectrum import FLOOR
@@ -117,12 +118,4 @@ def _next_order(bounds: _Bounds, found: tuple[MessageProblem, Found], away: floa
         return "the attractor is slow, and c takes too many times"
     if found[1].kappa > SMALL:
         return correction_of(*found)
-    both = [one and correction_of(*one) for one in map(bounds.solved, (0.5 - away, 0.5 + away))]
-    known = [one for one in both if isinstance(one, NextOrder)]
-    if len(known) < 2:
-        return "κ is next to nothing"
-    one, two = known
-    return NextOrder(
-        (one.correction + two.correction) / 2,
-        (one.error + two.error) / 2 + BESIDE * abs(one.correction - two.correction),
-    )
+    return mean_order([one and correction_of(*one) for one in map(bounds.solved, (0.5 - away, 0.5 + away))])

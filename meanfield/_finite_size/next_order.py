@@ -22,6 +22,7 @@ falls like exp(-λT), and is extrapolated from two T.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -97,6 +98,11 @@ def _correction(path: LeastActionPath, mesh: Mesh) -> NextOrder | str:
     if path.kappa > SMALL:
         return correction_of(*found)
     both = [one and correction_of(*one) for one in (_solved(path, equations, mesh) for equations in _beside(path))]
+    return mean_order(both)
+
+
+def mean_order(both: Sequence[NextOrder | str | None]) -> NextOrder | str:
+    """c where κ is next to nothing, from both sides of where it is 0."""
     known = [one for one in both if isinstance(one, NextOrder)]
     if len(known) < 2:
         return "κ is next to nothing"

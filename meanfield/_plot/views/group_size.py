@@ -84,7 +84,7 @@ def memory_of_majority(axes: Axes, part: xr.Dataset, colours: dict[str, str], **
         label = size_label(int(part["n_agents"].values[k]))
         axes.plot(rounds, still[k], **{"color": colour, "label": label, **style})
     if not len(known):
-        _without_law(axes, part, "no majority law")
+        _without_law(axes, part, "not drawn")
     axes.set_xlabel("rounds later")
     axes.set_ylabel("chance that the minority word is still ahead")
 
