@@ -11,7 +11,7 @@ from meanfield.toolbox import LARGEST_SEED, labelled, real_number, stamp, whole_
 from policy_extraction._toolbox.texts import MANY
 from policy_extraction.backends._backend import Backend
 from policy_extraction.checks._comprehension_questions import KINDS, Asked, parse, questions_about
-from policy_extraction.checks._spoken import derived_seed
+from policy_extraction.measuring._spoken import derived_seed
 from policy_extraction.prompts._games import check_games, one_game
 from policy_extraction.prompts._template import NAMING_GAME, Payoffs, Prompt, Template, longest, prompt_options
 

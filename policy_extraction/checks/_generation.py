@@ -13,7 +13,7 @@ from meanfield.toolbox import LARGEST_SEED, is_number, labelled, labels_of, sing
 from policy_extraction._toolbox.texts import MANY
 from policy_extraction.backends._backend import Backend
 from policy_extraction.checks._exact_test import check_outcomes, count_interval, exact_test, share_interval
-from policy_extraction.checks._spoken import Spoken, answer_length, check_prefix, derived_seed, speak
+from policy_extraction.measuring._spoken import Spoken, answer_length, check_prefix, derived_seed, speak
 from policy_extraction.prompts._orders import orders
 from policy_extraction.prompts._template import NAMING_GAME, Payoffs, Template, longest, prompt_options
 

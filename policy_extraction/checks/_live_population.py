@@ -17,8 +17,8 @@ from meanfield import InputError, MemorySpace, UnparsedError
 from meanfield.toolbox import LARGEST_SEED, ResumableLog, labelled, stamp, whole_number, word_coords
 from policy_extraction._toolbox.texts import MANY
 from policy_extraction.backends._backend import Backend
-from policy_extraction.checks._spoken import answer_length, check_prefix, copies_needed, derived_seed, speak
 from policy_extraction.measuring._sampling import check_temperature
+from policy_extraction.measuring._spoken import answer_length, check_prefix, copies_needed, derived_seed, speak
 from policy_extraction.prompts._games import check_games, one_game
 from policy_extraction.prompts._template import NAMING_GAME, Payoffs, Prompt, Template, prompt_options
 

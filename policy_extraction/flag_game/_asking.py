@@ -14,10 +14,10 @@ from meanfield import UnparsedError
 from meanfield.toolbox import LARGEST_SEED, real_number, whole_number
 from policy_extraction._toolbox.json_replies import ReplyError
 from policy_extraction._toolbox.texts import MANY
-from policy_extraction.checks._spoken import derived_seed
 from policy_extraction.flag_game._log import Call, CallLog
 from policy_extraction.flag_game._prompts import FlagGamePrompts, Task
 from policy_extraction.flag_game._replies import Expected, parse_reply
+from policy_extraction.measuring._spoken import derived_seed
 from policy_extraction.prompts._slots import fill
 
 ROLES = ("probe", "message", "statement", "decision", "observer", "manager")

@@ -25,11 +25,11 @@ PAUSE = 0.5  # least seconds between two writes; faster portions are collected
 
 
 class Answers:
-    """Log-probabilities by (memory, number of the order), in an SQLite file or, without a path, in working memory.
+    """Log-probabilities by (memory, number of the order), and words of sampled answers.
 
-    Portions are kept whole or not at all, even if the process is killed. Several processes may share a file: the first
-    answer to a prompt is kept, and a removed file is made anew. Every method raises StorageError if the file can't be
-    read and written, and leaves it as it is.
+    They are in an SQLite file or, without a path, in working memory. Portions are kept whole or not at all, even if the
+    process is killed. Several processes may share a file: the first answer to a prompt is kept, and a removed file is
+    made anew. Every method raises StorageError if the file can't be read and written, and leaves it as it is.
     """
 
     def __init__(self, path: Path | None) -> None:
@@ -65,6 +65,31 @@ class Answers:
                     if (number := numbers.get((memory, place))) is not None:
                         log_p[number], censored[number] = np.frombuffer(found[0], "<f8"), np.frombuffer(found[1], "u1")
         return log_p, censored
+
+    def put_said(self, said: Sequence[tuple[Memory, int]], temperature: float, words: Sequence[int]) -> None:
+        """Keep numbers of the words of sampled answers to memories, by their numbers; known ones stay as they are."""
+        rows = [(_bytes(memory), temperature, n, word) for (memory, n), word in zip(said, words, strict=True)]
+        with self._opened() as file:
+            file.executemany("INSERT OR IGNORE INTO said VALUES (?, ?, ?, ?)", rows)
+
+    def said(self, said: Sequence[tuple[Memory, int]], temperature: float) -> dict[tuple[Memory, int], int]:
+        """Numbers of the words of those sampled answers that are known."""
+        memories, found = list({memory: None for memory, _ in said}), {}
+        with self._opened() as file:
+            for memory in memories:
+                rows = file.execute(
+                    "SELECT number, word FROM said WHERE memory = ? AND temperature = ?", (_bytes(memory), temperature)
+                )
+                found |= {(memory, number): word for number, word in rows}
+        return {each: found[each] for each in said if each in found}
+
+    def tell_interrupted(self, name: str, interrupt: KeyboardInterrupt) -> None:
+        """Print on stderr what is kept, once."""
+        with self._opened() as file:
+            number = sum(file.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0] for table in ("answers", "said"))
+        kept = f"{number:,} answers are kept in {self._path}, from which the same call goes on"
+        print(f"{name}: interrupted; {kept if self._path else 'no answer is kept on disk'}", file=sys.stderr)
+        interrupt.told = True  # type: ignore[attr-defined] # keeps a command from saying it again
 
     def known(self) -> list[Asked]:
         """All known (memory, order), shorter memories first."""
@@ -117,11 +142,8 @@ class Answers:
                     self.n_asked += len(scores.numbers)
                     bar.update(len(scores.numbers))
         except KeyboardInterrupt as interrupt:
-            kept = f"{len(self):,} answers are kept in {self._path}, from which the same call goes on"
-            kept = "no answer is kept on disk" if self._path is None else kept
             bar.close()
-            print(f"{backend.name}: interrupted; {kept}", file=sys.stderr)
-            interrupt.told = True  # type: ignore[attr-defined] # keeps a command from saying it again
+            self.tell_interrupted(backend.name, interrupt)
             raise
         left = int(np.isnan(log_p).any(axis=1).sum())
         if left:
@@ -190,6 +212,10 @@ class Answers:
                 file.execute(
                     "CREATE TABLE IF NOT EXISTS answers (memory BLOB, place INTEGER, log_probability BLOB, "
                     "censored BLOB, PRIMARY KEY (memory, place)) WITHOUT ROWID"
+                )
+                file.execute(
+                    "CREATE TABLE IF NOT EXISTS said (memory BLOB, temperature REAL, number INTEGER, word INTEGER, "
+                    "PRIMARY KEY (memory, temperature, number)) WITHOUT ROWID"
                 )
                 yield file
         except (OSError, sqlite3.Error) as error:

@@ -15,7 +15,7 @@ from meanfield import InputError, MemorySpace
 from meanfield.toolbox import shown
 from policy_extraction._toolbox.texts import check_kept
 from policy_extraction.backends._backend import Backend
-from policy_extraction.measuring._answers import Memory
+from policy_extraction.measuring._answers import Answers, Memory
 from policy_extraction.measuring._cache import RecordCache
 from policy_extraction.measuring._record import make_record
 from policy_extraction.measuring._sampling import Sampling, choose
@@ -138,16 +138,8 @@ class LazyExtraction:
     cache: InitVar[bool | str | os.PathLike[str]]
 
     def __post_init__(self, cache: bool | str | os.PathLike[str]) -> None:
-        self.name, identity = self._backend.name, self._backend.identity
-        key = {
-            "format": 1,
-            "identity": identity,
-            "words": self.words,
-            "presented": self.presented,
-            "template": asdict(self._template),
-            "payoffs": asdict(self._payoffs),
-        }
-        self._answers = RecordCache(cache if identity else False, "asked").answers(key)
+        self.name = self._backend.name
+        self._answers = answers_of(self._backend, self.words, self.presented, self._template, self._payoffs, cache)
         self._checked = False
         if not len(self._answers):  # else the model, which may load slowly, may not be needed at all
             self._check()
@@ -227,6 +219,26 @@ class LazyExtraction:
     def _prompt(self, memory: Memory, place: int) -> Prompt:
         spoken = [(self.words[own], self.words[partner]) for own, partner in memory]
         return self._template.prompt(self.presented[place], spoken, self._payoffs)
+
+
+def answers_of(
+    backend: Backend,
+    words: Sequence[str],
+    presented: Sequence[Order],
+    template: Template,
+    payoffs: Payoffs,
+    cache: bool | str | os.PathLike[str],
+) -> Answers:
+    """The kept answers of a model in these orders; without an identity they are kept in working memory."""
+    key = {
+        "format": 1,
+        "identity": backend.identity,
+        "words": words,
+        "presented": presented,
+        "template": asdict(template),
+        "payoffs": asdict(payoffs),
+    }
+    return RecordCache(cache if backend.identity else False, "asked").answers(key)
 
 
 def _presented(

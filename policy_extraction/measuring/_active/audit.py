@@ -5,7 +5,9 @@ m. A pair drawn with chance p_i gives the estimate g_i (q_i - m_i)/p_i, unbiased
 and given derivatives. Pairs are
 drawn without replacement, so those already drawn are exact and count besides. All estimates of later batches add what
 the predictions have changed since. They have one mean, and no correlation.
-Source: Des Raj 1956, Some estimators in sampling with varying probabilities without replacement.
+Sampled answers are never exact, so their pairs are drawn with replacement, and frequencies take the place of q.
+Source: Des Raj 1956, Some estimators in sampling with varying probabilities without replacement; Hansen and Hurwitz
+1943, On the theory of sampling from finite populations.
 """
 
 from __future__ import annotations
@@ -21,11 +23,13 @@ from policy_extraction.measuring._active.held_out import LEAST, LEVEL
 
 class Draws(NamedTuple):
     """Pairs (n,) in the order in which they were drawn, the chance (n,) of each among those left, and what was
-    predicted of the first word in all memories, shape (P, 2)."""
+    predicted of the first word in all memories, shape (P, 2). Drawn with replacement, the chance among all, and the
+    frequencies (n, 2) of the first word in answers sampled since."""
 
     pairs: np.ndarray
     chances: np.ndarray
     predicted: np.ndarray
+    frequencies: np.ndarray | None = None
 
 
 @dataclass
@@ -34,9 +38,9 @@ class Audit:
 
     batches: list[Draws] = field(default_factory=list)
 
-    def add(self, drawn: np.ndarray, chances: np.ndarray, predicted: np.ndarray) -> None:
-        """Keep a batch of random pairs; shapes as in `Draws`."""
-        self.batches.append(Draws(drawn, chances, predicted))
+    def add(self, batch: Draws) -> None:
+        """Keep a batch of random pairs."""
+        self.batches.append(batch)
 
     @property
     def number(self) -> int:
@@ -49,10 +53,12 @@ class Audit:
         `derivatives` and `best`, the first word's probabilities as they are now known, have shape (P, 2).
         """
         found = [np.empty(0)]
-        for pairs, chances, predicted in self.batches:
-            errors = (derivatives * (best - predicted))[pairs].sum(1)
+        for pairs, chances, predicted, frequencies in self.batches:
+            answers = best[pairs] if frequencies is None else frequencies
+            errors = (derivatives[pairs] * (answers - predicted[pairs])).sum(1)
             changed = (derivatives * (predicted - best)).sum()
-            found.append(changed + np.cumsum(errors) - errors + errors / chances)
+            exact = np.cumsum(errors) - errors if frequencies is None else 0.0
+            found.append(changed + exact + errors / chances)
         return np.concatenate(found)
 
     def error(self, derivatives: np.ndarray, best: np.ndarray) -> tuple[float, float]:

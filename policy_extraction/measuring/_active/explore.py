@@ -10,15 +10,16 @@ import xarray as xr
 from scipy.special import ndtr
 
 from meanfield import MemorySpace, make_policy
-from policy_extraction.measuring._active.audit import Audit, drawn_at_random
+from policy_extraction.measuring._active.audit import Audit, Draws, drawn_at_random
 from policy_extraction.measuring._active.choice import expected_move, goal_variance, next_pairs, shares
 from policy_extraction.measuring._active.features import Features, doubt, features, mirror_pairs
 from policy_extraction.measuring._active.goals import NOTHING, Goal, Quantity
 from policy_extraction.measuring._active.held_out import HeldOut
 from policy_extraction.measuring._active.kernel import EVEN, ODD
 from policy_extraction.measuring._active.known import Known, known_of
-from policy_extraction.measuring._active.marginal_likelihood import CENTRE, drawn, fitted, kernel_of
+from policy_extraction.measuring._active.marginal_likelihood import CENTRE, Measured, drawn, fitted, kernel_of
 from policy_extraction.measuring._active.moves import Moves
+from policy_extraction.measuring._active.noisy import Joint
 from policy_extraction.measuring._active.posterior import Both, Posterior, odd_even, probits
 from policy_extraction.measuring._active.visits import visits
 
@@ -57,6 +58,8 @@ class Exploration:
         strong word only the confidence counts.
     seed
         Seed of the first memories and of draws.
+    orders
+        Number of prompts for a memory.
     """
 
     ask: Ask
@@ -65,6 +68,7 @@ class Exploration:
     goal: Goal
     tolerance: float
     seed: int = 0
+    orders: int = 1
 
     def __post_init__(self) -> None:
         self.random = np.random.default_rng(self.seed)
@@ -87,32 +91,55 @@ class Exploration:
         """Whether a memory was asked, shape (S,)."""
         return ~np.isnan(self.q[:, 0])
 
-    def run(self, budget: int) -> Iterator[Known]:
-        """Ask up to `budget` memories; yields what is known after each batch, and ends when that is enough.
+    @property
+    def free(self) -> np.ndarray:
+        """Whether a pair can be asked, shape (P,)."""
+        return ~np.isin(np.arange(len(self.pairs)), self.order)
 
-        Memories are asked in pairs, so one of an even budget may be left over.
+    @property
+    def whole(self) -> bool:
+        """Whether there is nothing left to ask."""
+        return not self.free.any()
+
+    @property
+    def noise(self) -> np.ndarray | None:
+        """Errors of a measurement, as in `next_pairs`."""
+        return None
+
+    def run(self, budget: int) -> Iterator[Known]:
+        """Use up to `budget` prompts; yields what is known after each batch, and ends when that is enough.
+
+        Memories are asked in pairs, so one of an even number may be left over.
         """
-        most = (budget + 1) // 2  # the empty memory is a pair alone
+        yield from self._run((budget // self.orders + 1) // 2)  # the empty memory is a pair alone
+
+    def _run(self, most: int) -> Iterator[Known]:
         self._measure(first_pairs(self.space, len(self.pairs), self.random)[:most])
         before, expected = NOTHING, np.nan
         while True:
-            whole = len(self.order) == len(self.pairs)
             self._fit()
-            quantity = self.goal.of(self._policy(self.best()))
+            best = self.best()
+            quantity = self.goal.of(self._policy(best))
             if quantity.name == before.name and expected > 0:
                 self.moves.add(quantity.value - before.value, expected)
-            known, derivatives = self._known(quantity, whole)
+            known, derivatives = self._known(quantity)
             yield known
-            if whole or len(self.order) >= most or self.enough(known):
+            if self.whole or len(self.order) >= most or self.enough(known):
                 return
             number = min(max(FIRST_BATCH, len(self.order) // GROWTH), most - len(self.order))
-            seen, asked = self._paired(visits(self.best(), self.space)), np.isin(np.arange(len(self.pairs)), self.order)
-            weights = self._weights(derivatives, asked) if derivatives.any() else seen.sum(1)
-            tests, chances = drawn_at_random(weights, asked, max(1, number // TESTS), self.random)
-            self.audit.add(tests, chances, self.best()[self.pairs, 0])
-            batch = next_pairs(self.posterior, derivatives, seen, asked, number, tests.tolist(), self.held_out.tails)
+            seen = self._paired(visits(best, self.space))
+            weights = self._weights(derivatives) if derivatives.any() else seen.sum(1)
+            tests, chances = self._drawn_at_random(weights, max(1, number // TESTS))
+            batch = next_pairs(
+                self.posterior, derivatives, seen, self.free, number, tests.tolist(), self.held_out.tails, self.noise
+            )
             before, expected = quantity, self._expected(quantity, derivatives, batch)
-            self._measure(batch, len(tests))
+            self.audit.add(Draws(tests, chances, best[self.pairs, 0], self._measure(batch, len(tests))))
+
+    @property
+    def used(self) -> int:
+        """Number of prompts."""
+        return self.n_asked * self.orders
 
     def enough(self, known: Known) -> bool:
         """Whether the goal is known as well as asked for, by a model that was tested and agrees with the tests."""
@@ -146,8 +173,12 @@ class Exploration:
         paired[..., 0, 1] = 0
         return paired
 
-    def _measure(self, asked: np.ndarray, n_tests: int = 0) -> None:
-        """Ask pairs, of which the first are tests of the model."""
+    def _drawn_at_random(self, weights: np.ndarray, number: int) -> tuple[np.ndarray, np.ndarray]:
+        """Pairs for tests, and their chances."""
+        return drawn_at_random(weights, ~self.free, number, self.random)
+
+    def _measure(self, asked: np.ndarray, n_tests: int = 0) -> np.ndarray | None:
+        """Ask pairs, of which the first are tests of the model; returns the frequencies of `Draws` for them."""
         states = np.unique(self.pairs[asked])
         self.q[states] = self.ask(states)
         if n_tests:
@@ -162,24 +193,21 @@ class Exploration:
 
     def _fit(self) -> None:
         parts = self._parts(self.order)
-        measured = self.every.at(self.order)._replace(doubt=doubt(parts[0]))
         if len(self.order) >= REFIT * self._fitted_at:
-            self.parameters = np.stack(
-                [
-                    self._parameters(measured, z, parity, start)
-                    for z, parity, start in zip(parts, PARITIES, self.parameters[0], strict=True)
-                ],
-                axis=1,
-            )
-            self._fitted_at = len(self.order)
+            at = self.every.at(self.order)._replace(doubt=doubt(parts[0]))
+            self._fit_kernels([Measured(at, part) for part in parts])
         self.posterior = self._posterior(self.parameters[0])
 
-    def _posterior(self, parameters: np.ndarray) -> Both:
+    def _posterior(self, parameters: np.ndarray) -> Joint:
         return posterior_of(parameters, self.every, self.order, self._parts(self.order))
 
-    def _parameters(self, measured: Features, z: np.ndarray, parity: int, start: np.ndarray) -> np.ndarray:
-        best = fitted(measured, z, parity, start, self.seed)
-        return np.array([best, *drawn(measured, z, parity, best, KERNELS, self.random)])
+    def _fit_kernels(self, measured: Sequence[Measured]) -> None:
+        """Take the parameters that fit these two parts, and random ones."""
+        every = []
+        for part, parity, start in zip(measured, PARITIES, self.parameters[0], strict=True):
+            best = fitted(part, parity, start, self.seed)
+            every.append([best, *drawn(part, parity, best, KERNELS, self.random)])
+        self.parameters, self._fitted_at = np.stack(every, axis=1), len(self.order)
 
     def _variance(self, slopes: np.ndarray) -> float:
         """The mean square of a goal with these derivatives (S,) around its value, to first order in q."""
@@ -190,12 +218,12 @@ class Exploration:
             squares.append(goal_variance(each, paired, tails, away))
         return float(np.mean(squares))
 
-    def _weights(self, derivatives: np.ndarray, asked: np.ndarray) -> np.ndarray:
+    def _weights(self, derivatives: np.ndarray) -> np.ndarray:
         """Weights (P,) of random pairs: half by what is not known of each, half whatever the model says it knows."""
-        total = np.zeros(len(asked))
+        total = np.zeros(len(self.pairs))
         for each in derivatives:
             for size in (shares(self.posterior, each, self.held_out.tails), np.abs(each).sum(1)):
-                left = np.where(asked, 0.0, size)
+                left = np.where(self.free, size, 0.0)
                 total += left / max(left.sum(), np.finfo(float).tiny)
         return total
 
@@ -203,7 +231,7 @@ class Exploration:
         """The standard deviation of the quantity's move by a batch; NaN if it is not known."""
         if not len(derivatives):
             return np.nan
-        variance = expected_move(self.posterior, derivatives[0], batch, self.held_out.tails)
+        variance = expected_move(self.posterior, derivatives[0], batch, self.held_out.tails, self.noise)
         return float(np.hypot(np.sqrt(variance), self._small(quantity)))
 
     def _interval(self, quantity: Quantity, variance: float, draws: float, same: float, exact: bool) -> Known:
@@ -212,10 +240,10 @@ class Exploration:
         freedom = 1 / (1 / self.moves.freedom + 1 / draws) if self.moves.freedom else 0.0
         return known_of(quantity, spread, freedom, same, exact)
 
-    def _known(self, quantity: Quantity, whole: bool) -> tuple[Known, np.ndarray]:
+    def _known(self, quantity: Quantity) -> tuple[Known, np.ndarray]:
         """What is known of the goal, and derivatives (k, P, 2) that say where to ask."""
         none = np.empty((0, *self.pairs.shape))
-        if whole:
+        if self.whole:
             return Known(quantity, quantity.value, quantity.value, 1.0, True, quantity.value, quantity.value), none
         if not quantity.name:
             return Known(quantity, np.nan, np.nan, 0.0, False), none
@@ -237,7 +265,7 @@ class Exploration:
 
     def _drawn(self, quantity: Quantity, derivatives: np.ndarray) -> tuple[float, float]:
         """Bounds of the quantity by the random memories alone; infinite while these are few."""
-        if self.audit.number < DRAWS * (1 - len(self.order) / len(self.pairs)):
+        if self.audit.number < DRAWS * self.free.mean():
             return -np.inf, np.inf
         error, half = self.audit.error(derivatives, self.best()[self.pairs, 0])
         half += self._small(quantity)

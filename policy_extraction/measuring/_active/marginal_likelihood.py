@@ -7,6 +7,8 @@ Eq. 5.8 and 5.9.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.optimize import minimize
@@ -35,16 +37,30 @@ def kernel_of(parameters: np.ndarray, parity: int) -> Kernel:
     return Kernel(Amplitudes(*numbers[:N_AMPLITUDES]), Shape(*numbers[N_AMPLITUDES:]), parity)
 
 
-def fitted(
-    measured: Features, y: np.ndarray, parity: int, start: np.ndarray | None = None, seed: int = 0
-) -> np.ndarray:
-    """Parameters of the largest density of this part y (n,) of the probits times prior, from `start` on."""
-    measured, y = _some(measured, y, seed)
+class Measured(NamedTuple):
+    """A part y (n,) of the probits of memories, known with errors of variances `errors` (n,) besides `NOISE`."""
+
+    at: Features
+    y: np.ndarray
+    errors: np.ndarray | float = 0.0
+
+    def some(self, seed: int) -> Measured:
+        """At most `MOST_FITTED` of them."""
+        n = len(self.y)
+        if n <= MOST_FITTED:
+            return self
+        some = np.sort(np.random.default_rng(seed).permutation(n)[:MOST_FITTED])
+        return Measured(self.at.at(some), self.y[some], np.broadcast_to(self.errors, n)[some])
+
+
+def fitted(measured: Measured, parity: int, start: np.ndarray | None = None, seed: int = 0) -> np.ndarray:
+    """Parameters of the largest density of what was measured times prior, from `start` on."""
+    measured = measured.some(seed)
     centre = CENTRE[parity]
     found = minimize(
         loss,
         centre if start is None else start,
-        (measured, y, parity),
+        (measured, parity),
         "L-BFGS-B",
         jac=True,
         bounds=list(zip(centre - FARTHEST * SPREAD, centre + FARTHEST * SPREAD, strict=True)),
@@ -53,13 +69,11 @@ def fitted(
     return found.x
 
 
-def drawn(
-    measured: Features, y: np.ndarray, parity: int, best: np.ndarray, number: int, random: np.random.Generator
-) -> np.ndarray:
+def drawn(measured: Measured, parity: int, best: np.ndarray, number: int, random: np.random.Generator) -> np.ndarray:
     """Random parameters (number, k) of the posterior density, by Laplace's method around the largest density."""
-    measured, y = _some(measured, y, 0)
-    here = loss(best, measured, y, parity)[1]
-    slopes = [loss(best + step, measured, y, parity)[1] - here for step in np.diag(STEP * SPREAD)]
+    measured = measured.some(0)
+    here = loss(best, measured, parity)[1]
+    slopes = [loss(best + step, measured, parity)[1] - here for step in np.diag(STEP * SPREAD)]
     curvature = np.array(slopes) * SPREAD / STEP  # in units of the prior's spread, where its own is 1
     sizes, directions = np.linalg.eigh(np.where(np.isfinite(curvature), curvature + curvature.T, 0.0) / 2)
     away = random.standard_normal((number, len(best))) / np.sqrt(np.maximum(sizes, 1.0)) @ directions.T
@@ -67,21 +81,15 @@ def drawn(
     return np.clip(best + SPREAD * away, centre - FARTHEST * SPREAD, centre + FARTHEST * SPREAD)
 
 
-def _some(measured: Features, y: np.ndarray, seed: int) -> tuple[Features, np.ndarray]:
-    if len(y) <= MOST_FITTED:
-        return measured, y
-    some = np.sort(np.random.default_rng(seed).permutation(len(y))[:MOST_FITTED])
-    return measured.at(some), y[some]
-
-
-def loss(parameters: np.ndarray, measured: Features, y: np.ndarray, parity: int) -> tuple[float, np.ndarray]:
+def loss(parameters: np.ndarray, measured: Measured, parity: int) -> tuple[float, np.ndarray]:
     """-log of the density of y times prior, up to a constant, and its gradient."""
+    at, y, errors = measured
     kernel = kernel_of(parameters, parity)
     *a, alone = kernel.amplitudes
-    parts = kernel.parts(measured, measured)
+    parts = kernel.parts(at, at)
     K = np.tensordot(a, parts, 1)
     try:
-        factor = cho_factor(K + (alone + NOISE) * np.eye(len(y)), lower=True)
+        factor = cho_factor(K + (alone + NOISE + errors) * np.eye(len(y)), lower=True)
     except LinAlgError:
         return np.inf, np.zeros(len(parameters))
     solved = cho_solve(factor, y)
@@ -97,5 +105,5 @@ def loss(parameters: np.ndarray, measured: Features, y: np.ndarray, parity: int)
     for j in range(N_AMPLITUDES, len(parameters)):
         moved = parameters.copy()
         moved[j] += DIFFERENCE
-        gradient[j] += (W * (kernel_of(moved, parity).between(measured, measured) - K)).sum() / DIFFERENCE
+        gradient[j] += (W * (kernel_of(moved, parity).between(at, at) - K)).sum() / DIFFERENCE
     return float(value), gradient

@@ -4,39 +4,34 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import xarray as xr
 from tqdm.auto import tqdm
 
-from meanfield import InputError, MemorySpace, make_policy, words_of
-from meanfield.toolbox import (
-    LARGEST_SEED,
-    check_memory,
-    expect,
-    real_number,
-    single_policy,
-    space_of,
-    stamp,
-    whole_number,
-)
+from meanfield import InputError, MemorySpace, make_policy
+from meanfield.toolbox import LARGEST_SEED, check_memory, real_number, stamp, whole_number
 from policy_extraction.backends._backend import Backend
 from policy_extraction.backends._open import open_backend
 from policy_extraction.backends.local._source import SMOLLM2
-from policy_extraction.measuring._active.explore import Exploration, choices, posterior_of
-from policy_extraction.measuring._active.features import features, mirror_pairs
+from policy_extraction.measuring._active.explore import Exploration
 from policy_extraction.measuring._active.goals import GOALS, Goal
 from policy_extraction.measuring._active.known import Known
-from policy_extraction.measuring._active.marginal_likelihood import SPREAD
-from policy_extraction.measuring._active.posterior import odd_even, probits
-from policy_extraction.measuring._active.tails import Tails
-from policy_extraction.measuring._lazy import LazyExtraction, lazy_policy
-from policy_extraction.prompts._games import one_game
+from policy_extraction.measuring._active.sampled import ANSWERS, SampledExploration
+from policy_extraction.measuring._answers import Memory
+from policy_extraction.measuring._lazy import answers_of, lazy_policy
+from policy_extraction.measuring._samples import SampledAnswers
+from policy_extraction.measuring._sampling import check_temperature
+from policy_extraction.measuring._spoken import check_prefix
+from policy_extraction.prompts._games import check_games, one_game
+from policy_extraction.prompts._orders import orders
 from policy_extraction.prompts._template import NAMING_GAME, Payoffs, Template
 
 MOST_MEMORIES = 6000  # that the posterior takes; more would take minutes for each batch
 LONGEST = 7  # interactions
+LEAST_ANSWERS = 40
 
 
 def measure(
@@ -48,6 +43,7 @@ def measure(
     word: str | None = None,
     tolerance: float = 0.05,
     budget: int | None = None,
+    sampled: bool = False,
     temperature: float = 0.5,
     template: Template = NAMING_GAME,
     payoffs: Payoffs = Payoffs(),  # noqa: B008  (frozen)
@@ -100,7 +96,10 @@ def measure(
         Half the width of the goal's 95 % interval at the end, relative to its value, for word shares to the larger
         share. Not used for 'strong word'.
     budget
-        Largest number of prompts, those with kept answers included. None for all, at most 6,000 memories.
+        Largest number of prompts, those with kept answers included. None for all, at most 6,000 memories; with
+        `sampled` it has to be given.
+    sampled
+        Sample answers at `temperature` in place of reading log-probabilities, for services that give none; see Notes.
     temperature, template, payoffs, progress, cache
         As in `extract`. Kept answers are shared with `lazy_policy`.
     seed
@@ -118,19 +117,30 @@ def measure(
     - `strong_word`, the word that is more frequent where large populations with empty memories come to, 'mixed' if
       there is a single attractor without consensus, and `strong_word_confidence`, NaN if no draws were analysed;
     - `reached`, 1 if the goal was reached, and `reason`, why the measurement ended;
-    - `memories_asked` and `prompts_used`;
+    - `memories_asked` and `prompts_used`, with `sampled` the number of answers;
     - `held_out`, the number of the latest predictions, two for each pair and at most 120, `held_out_outside`, how many
       of the answers were outside their intervals, and `model_holds`, 0 if these are too many;
     - `posterior_parameters`, `posterior_scale` and `posterior_freedom`, for `sample_policies`.
+
+    With `sampled` no memory is known exactly: `q` is the posterior median everywhere, and `answers` (state, word)
+    counts what was said.
 
     Raises
     ------
     InputError
         If an argument is wrong, or the model can't be measured.
     ModelError
-        If the model returns NaN or leaves prompts without an answer.
+        If the model returns NaN or leaves prompts without an answer, or none of 100 sampled answers begins with a word.
     StorageError
         If the cache can't be read and written.
+
+    Notes
+    -----
+    With `sampled` each pair of memories takes four answers in both memories at a time, in alternating orders of the
+    words, and the same pair is chosen again as long as it tells most. Counts k of n answers have the likelihood
+    Φ(z)^k Φ(-z)^(n-k), and expectation propagation makes Gaussians of it. Random pairs are drawn with replacement, and
+    frequencies test the model by their quantiles. An answer that begins with no word is asked for again, so q is the
+    law of the words given that one is said.
 
     See Also
     --------
@@ -164,28 +174,74 @@ def measure(
     memory_length = whole_number("memory_length", memory_length, 1)
     if memory_length > LONGEST:
         raise InputError(f"memory_length = {memory_length}: expected at most {LONGEST}; see lazy_policy")
-    backend = open_backend(model)
-    ask = lazy_policy(
-        backend,
-        words,
-        memory_length,
-        template=template,
-        payoffs=payoffs,
-        temperature=temperature,
-        cache=cache,
-    )
-    space, each = MemorySpace(2, memory_length), len(ask.presented)
-    most = min(space.n_states, MOST_MEMORIES)
-    if budget is not None:
-        most = min(most, whole_number("budget", budget, 5 * each) // each)
-    check_memory(24 * most * space.n_states, f"budget = {budget}", "a smaller budget")
-    exploration = Exploration(_asking(ask, space), space, ask.words, chosen, tolerance, seed)
+    backend, space = open_backend(model), MemorySpace(2, memory_length)
+    asking = _Asking(backend, words, space, template, payoffs, temperature, cache, seed)
+    exploration, most = (asking.sampled if sampled else asking.exact)(budget, chosen, tolerance)
     known = None
-    with tqdm(total=most * each, desc=ask.name, unit="prompt", disable=not progress) as bar:
+    with tqdm(total=most, desc=backend.name, unit="prompt", disable=not progress) as bar:
         for known in exploration.run(most):
             bar.set_postfix_str(_shown(known))
-            bar.update(exploration.n_asked * each - bar.n)
-    return _result(exploration, known, ask, tolerance)
+            bar.update(exploration.used - bar.n)
+    return _result(exploration, known, backend.name, tolerance)
+
+
+@dataclass
+class _Asking:
+    """A model that can be asked in two ways."""
+
+    backend: Backend
+    words: tuple[str, ...]
+    space: MemorySpace
+    template: Template
+    payoffs: Payoffs
+    temperature: float
+    cache: bool | str | os.PathLike[str]
+    seed: int
+
+    def exact(self, budget: int | None, goal: Goal, tolerance: float) -> tuple[Exploration, int]:
+        """A measurement by log-probabilities, and its largest number of prompts."""
+        ask = lazy_policy(
+            self.backend,
+            self.words,
+            self.space.memory_length,
+            template=self.template,
+            payoffs=self.payoffs,
+            temperature=self.temperature,
+            cache=self.cache,
+        )
+        each, most = len(ask.presented), min(self.space.n_states, MOST_MEMORIES)
+        if budget is not None:
+            most = min(most, whole_number("budget", budget, 5 * each) // each)
+        check_memory(24 * most * self.space.n_states, f"budget = {budget}", "a smaller budget")
+
+        def asked(states: np.ndarray) -> np.ndarray:
+            return ask(self._memories(states))
+
+        return Exploration(asked, self.space, ask.words, goal, tolerance, self.seed, each), most * each
+
+    def sampled(self, budget: int | None, goal: Goal, tolerance: float) -> tuple[Exploration, int]:
+        """A measurement by sampled answers, and their largest number."""
+        if budget is None:
+            raise InputError("budget = None: expected a number of answers with sampled = True")
+        most = whole_number("budget", budget, LEAST_ANSWERS)
+        check_games([self.words], self.space.memory_length)
+        check_temperature(self.temperature)
+        check_prefix(self.template)
+        pairs = min(most // (2 * ANSWERS), self.space.n_states)
+        check_memory(64 * pairs * self.space.n_states, f"budget = {budget}", "a smaller budget")
+        presented = orders(self.words)
+        kept = answers_of(self.backend, self.words, presented, self.template, self.payoffs, self.cache)
+        ask = SampledAnswers(
+            self.backend, self.words, self.template, self.payoffs, presented, self.temperature, self.seed, kept
+        )
+
+        def asked(states: np.ndarray) -> np.ndarray:
+            return ask(self._memories(states), ANSWERS)
+
+        return SampledExploration(asked, self.space, self.words, goal, tolerance, self.seed), most
+
+    def _memories(self, states: np.ndarray) -> list[Memory]:
+        return [self.space.memory(int(state)) for state in states]
 
 
 def _goal(goal: str, word: str | None, words: Sequence[str]) -> Goal:
@@ -199,21 +255,13 @@ def _goal(goal: str, word: str | None, words: Sequence[str]) -> Goal:
     return Goal(goal, word)
 
 
-def _asking(ask: LazyExtraction, space: MemorySpace) -> Any:
-    def asked(states: np.ndarray) -> np.ndarray:
-        return ask([space.memory(int(state)) for state in states])
-
-    return asked
-
-
 def _shown(known: Known) -> str:
     half = known.high - known.quantity.value
     return f"{known.quantity.name or 'no quantity'} = {known.quantity.value:.3g} ± {half:.2g}"
 
 
-def _result(exploration: Exploration, known: Known, ask: LazyExtraction, tolerance: float) -> xr.Dataset:
-    held_out, n_asked = exploration.held_out, exploration.n_asked
-    whole = n_asked == exploration.space.n_states
+def _result(exploration: Exploration, known: Known, model: str, tolerance: float) -> xr.Dataset:
+    held_out, whole = exploration.held_out, exploration.whole
     reached = whole or exploration.enough(known)
     reason = "every memory was asked" if whole else "the goal is known" if reached else "the budget is spent"
     if not held_out.holds and not whole:
@@ -233,8 +281,8 @@ def _result(exploration: Exploration, known: Known, ask: LazyExtraction, toleran
         "strong_word_confidence": known.confidence,
         "reached": int(reached),
         "reason": reason,
-        "memories_asked": n_asked,
-        "prompts_used": n_asked * len(ask.presented),
+        "memories_asked": exploration.n_asked,
+        "prompts_used": exploration.used,
         "held_out": held_out.recent,
         "held_out_outside": held_out.outside,
         "model_holds": int(held_out.holds),
@@ -242,71 +290,8 @@ def _result(exploration: Exploration, known: Known, ask: LazyExtraction, toleran
         "posterior_scale": [each.scale for each in held_out.tails],
         "posterior_freedom": [each.freedom for each in held_out.tails],
     }
-    policy = make_policy(exploration.best(), ask.words, model=ask.name)
+    policy = make_policy(exploration.best(), exploration.words, model=model)
     policy["asked"] = ("state", exploration.asked, {"long_name": "whether the memory was asked"})
+    if isinstance(exploration, SampledExploration):
+        policy["answers"] = (("state", "word"), exploration.counts, {"long_name": "sampled answers"})
     return stamp(policy, "policy", policy, tolerance=tolerance, seed=exploration.seed).assign_attrs(attrs)
-
-
-def sample_policies(policy: xr.Dataset, n: int, seed: int) -> list[xr.Dataset]:
-    """Draw `n` policies that agree with what `measure` asked: intervals for every analysis.
-
-    Parameters
-    ----------
-    policy
-        Result of `measure`.
-    n
-        Number of policies, ≥ 1.
-    seed
-        0 to 2^63 - 1. The first 10 of 100 are the 10.
-
-    Returns
-    -------
-    `n` policies with `q` (state, word), drawn from the posterior. All have the measured probabilities where a memory
-    was asked. Draws are as wide as predictions of single memories turned out to need, which were drawn by their weight
-    in the goal; `goal_widening` is not in them. Memories that hardly matter for the goal are known less well: of all
-    that were not asked 81 to 85 % were inside 95 % of the draws of SmolLM2's {his, her}, H = 5 and 7.
-
-    Raises
-    ------
-    InputError
-        If `policy` is no result of `measure`, or a number is out of range.
-
-    See Also
-    --------
-    measure : the measurement
-
-    Examples
-    --------
-    >>> from policy_extraction import measure, sample_policies
-    >>> from policy_extraction.backends import TableBackend
-    >>> def law(memory, order):
-    ...     lead = sum(1 if heard == "his" else -1 for said, heard in memory)
-    ...     his = 1 / (1 + np.exp(-0.2 - 0.5 * lead))
-    ...     return {"his": his, "her": 1 - his}
-    >>> table = TableBackend(law, ("his", "her"), memory_length=3)
-    >>> policy = measure(table, words=("his", "her"), memory_length=3, temperature=1.0, budget=80)
-    >>> draws = xr.concat(sample_policies(policy, 4, seed=1), "draw")
-    >>> bool((draws["q"].std("draw").max("word") == 0).equals(policy["asked"]))
-    True
-    """
-    policy = single_policy(expect(policy, "measured", "policy"))
-    if "posterior_parameters" not in policy.attrs:
-        raise InputError("policy: expected the result of policy_extraction.measure, but its attrs are gone")
-    n, seed = whole_number("n", n, 1), whole_number("seed", seed, 0, LARGEST_SEED)
-    q, asked, space = policy["q"].values, policy["asked"].values, space_of(policy)
-    pairs = mirror_pairs(space)
-    measured = np.flatnonzero(asked[pairs].all(axis=1))
-    parameters = np.array(policy.attrs["posterior_parameters"], dtype=float).reshape(-1, 2, len(SPREAD))
-    every, parts = features(space).at(pairs[:, 0]), odd_even(probits(q[pairs[measured]]))
-    scales, freedoms = (np.atleast_1d(policy.attrs[f"posterior_{name}"]) for name in ("scale", "freedom"))
-    tails = (Tails(scales[0], freedoms[0]), Tails(scales[1], freedoms[1]))
-    model = str(policy["model"].item())
-    random = [np.random.default_rng((seed, k)) for k in range(n)]
-    which = np.array([each.integers(len(parameters)) for each in random])
-    drawn = {}
-    for j in np.unique(which):
-        posterior = posterior_of(parameters[j], every, measured, parts)
-        for k in np.flatnonzero(which == j).tolist():
-            q_drawn = choices(posterior.draw(random[k], tails), pairs, asked, q)
-            drawn[k] = make_policy(q_drawn, words_of(policy), model=model)
-    return [drawn[k] for k in range(n)]

@@ -73,13 +73,9 @@ class Posterior:
 
     def times(self, vector: np.ndarray, most: int) -> np.ndarray:
         """The posterior covariance times a vector (P,), of which the `most` largest contributions are used."""
-        size = np.abs(vector) * np.sqrt(self.variance)
-        used = np.argsort(size)[len(size) - min(most, np.count_nonzero(size)) :]
-        total = -self._known.T @ (self._known[:, used] @ vector[used])
-        for first in range(0, len(used), ROWS):
-            some = used[first : first + ROWS]
-            total += self._prior(some) @ vector[some]
-        return total
+        used = largest(np.abs(vector) * np.sqrt(self.variance), most)
+        told = self._known.T @ (self._known[:, used] @ vector[used])
+        return prior_times(self.kernel, self.every, used, vector[used]) - told
 
     def draw(self, random: np.random.Generator, tails: Tails = NORMAL) -> np.ndarray:
         """A random part (P,) that agrees with the measured one: a prior draw, corrected by its errors.
@@ -91,20 +87,55 @@ class Posterior:
         return self.mean + deviation * tails.of((f - self._weigh(f[self.asked])) / deviation)
 
     def _prior(self, states: np.ndarray) -> np.ndarray:
-        covariance = self.kernel.between(self.every, self.every.at(states))
-        covariance[states, np.arange(len(states))] += self.kernel.amplitudes.alone
-        return covariance
+        return prior(self.kernel, self.every, states)
 
     def _weigh(self, z: np.ndarray) -> np.ndarray:
         """The mean of all pairs, given those of the measured ones."""
         return self._known.T @ solve_triangular(self._lower, z, lower=True)
 
 
+def prior(kernel: Kernel, every: Features, states: np.ndarray) -> np.ndarray:
+    """Prior covariances of all pairs with some, shape (P, n)."""
+    covariance = kernel.between(every, every.at(states))
+    covariance[states, np.arange(len(states))] += kernel.amplitudes.alone
+    return covariance
+
+
+def prior_times(kernel: Kernel, every: Features, states: np.ndarray, vector: np.ndarray) -> np.ndarray:
+    """Prior covariances (P, n) of all pairs with some, times a vector (n,)."""
+    total = np.zeros(len(every.length))
+    for first in range(0, len(states), ROWS):
+        some = slice(first, first + ROWS)
+        total += prior(kernel, every, states[some]) @ vector[some]
+    return total
+
+
+def largest(sizes: np.ndarray, most: int) -> np.ndarray:
+    """Numbers of the `most` largest sizes that are not 0."""
+    return np.argsort(sizes)[len(sizes) - min(most, np.count_nonzero(sizes)) :]
+
+
 class Both(NamedTuple):
-    """Posteriors of the odd and of the even part."""
+    """Posteriors of the odd and of the even part, which are independent."""
 
     odd: Posterior
     even: Posterior
+
+    @property
+    def between(self) -> np.ndarray:
+        """Covariances of the two parts of the same pair, shape (P,)."""
+        return np.zeros(len(self.odd.mean))
+
+    def columns(self, pairs: np.ndarray) -> np.ndarray:
+        """Covariances of both parts of all pairs with both of some, shape (2, P, 2, n)."""
+        found = np.zeros((2, len(self.odd.mean), 2, len(pairs)))
+        for j, part in enumerate(self):
+            found[j, :, j] = part.columns(pairs)
+        return found
+
+    def times(self, vectors: np.ndarray, most: int) -> np.ndarray:
+        """The covariance times vectors (2, P), as `Posterior.times`."""
+        return np.stack([part.times(d, most) for part, d in zip(self, vectors, strict=True)])
 
     def median(self) -> np.ndarray:
         """Median probits (P, 2) of memories and their mirror images."""

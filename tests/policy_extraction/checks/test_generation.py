@@ -23,7 +23,7 @@ from _tiny_models import SHORT
 from meanfield import InputError, MemorySpace, make_policy
 from policy_extraction.checks._exact_test import count_interval, exact_test, share_interval
 from policy_extraction.checks._generation import generation_test
-from policy_extraction.checks._spoken import answer_length, copies_needed, said, speak
+from policy_extraction.measuring._spoken import answer_length, copies_needed, said, speak
 from policy_extraction.prompts import Payoffs
 from policy_extraction.prompts._template import Prompt
 

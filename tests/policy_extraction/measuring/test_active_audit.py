@@ -9,7 +9,7 @@ import pytest
 from scipy.special import ndtr
 
 from meanfield import MemorySpace
-from policy_extraction.measuring._active.audit import Audit, drawn_at_random
+from policy_extraction.measuring._active.audit import Audit, Draws, drawn_at_random
 from policy_extraction.measuring._active.choice import expected_move, goal_variance, shares
 from policy_extraction.measuring._active.explore import DRAWS, Exploration, posterior_of
 from policy_extraction.measuring._active.features import features, mirror_pairs
@@ -70,10 +70,10 @@ def test_estimates_are_unbiased_and_uncorrelated_for_any_predictions(previous):
         both, last = drawn[:2], drawn[2:]
         chances = chances_of(drawn, weights)
         audit = Audit()
-        audit.add(np.array(both), chances[:2] if previous else weights[list(both)] / weights.sum(), first)
+        audit.add(Draws(np.array(both), chances[:2] if previous else weights[list(both)] / weights.sum(), first))
         second = first + 0.5 * (q - first)[list(both)].mean()
         second[list(both)] = q[list(both)]
-        audit.add(np.array(last), chances[2:], second)
+        audit.add(Draws(np.array(last), chances[2:], second))
         best = second.copy()
         best[list(last)] = q[list(last)]
         found.append(audit.estimates(derivatives, best))
@@ -102,7 +102,7 @@ def test_the_interval_of_random_pairs_holds_whatever_was_predicted():
         audit, best = Audit(), predicted.copy()
         for _ in range(6):
             drawn, chances = drawn_at_random(derivatives.sum(1), asked, 10, random)
-            audit.add(drawn, chances, best.copy())
+            audit.add(Draws(drawn, chances, best.copy()))
             best[drawn], asked[drawn] = q[drawn], True
         error, half = audit.error(derivatives, best)
         truth = (derivatives * (q - best)).sum()
@@ -114,7 +114,7 @@ def test_the_interval_of_random_pairs_holds_whatever_was_predicted():
 def test_few_draws_bound_nothing():
     audit = Audit()
     assert audit.error(np.ones((2, 2)), np.ones((2, 2))) == (0.0, np.inf)
-    audit.add(np.array([0]), np.array([0.5]), np.zeros((2, 2)))
+    audit.add(Draws(np.array([0]), np.array([0.5]), np.zeros((2, 2))))
     assert audit.error(np.ones((2, 2)), np.ones((2, 2)))[1] == np.inf
 
 
@@ -183,7 +183,7 @@ def test_few_random_memories_bound_no_goal():
     best, quantity = exploration.best()[exploration.pairs, 0], Quantity("word_share", 0.5, "mixed")
     needed = int(np.ceil(DRAWS * (1 - len(exploration.order) / len(exploration.pairs))))
     for n in (needed - 1, 1):
-        exploration.audit.add(np.arange(n), np.full(n, 0.5), best)
+        exploration.audit.add(Draws(np.arange(n), np.full(n, 0.5), best))
         bounds = exploration._drawn(quantity, np.ones_like(best))
         assert np.isfinite(bounds).all() == (exploration.audit.number == needed)
     assert bounds[0] <= 0.5 <= bounds[1]

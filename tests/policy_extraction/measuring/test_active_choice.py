@@ -128,7 +128,7 @@ def test_the_first_pair_reduces_the_variance_most():
     for seed in range(5):
         both, goal = posterior(seed=seed), np.random.default_rng(seed).standard_normal((N, 2))
         gains = [-1.0 if asked(both)[i] else expected_reduction(both, goal, i) for i in range(N)]
-        chosen = next_pairs(both, goal[None], np.zeros((N, 2)), asked(both), 1)
+        chosen = next_pairs(both, goal[None], np.zeros((N, 2)), ~asked(both), 1)
         assert gains[chosen[0]] == pytest.approx(max(gains), rel=0.02)
 
 
@@ -136,7 +136,7 @@ def test_a_batch_takes_each_pair_once_and_none_that_is_known():
     both = posterior()
     goal = np.random.default_rng(0).standard_normal((2, N, 2))
     known = asked(both)
-    chosen = next_pairs(both, goal, np.full((N, 2), 1 / SPACE.n_states), known, (~known).sum())
+    chosen = next_pairs(both, goal, np.full((N, 2), 1 / SPACE.n_states), ~known, (~known).sum())
     assert sorted(chosen) == np.flatnonzero(~known).tolist()
 
 
@@ -144,7 +144,7 @@ def test_without_derivatives_the_most_visited_uncertain_memories_are_taken():
     both = posterior()
     seen = np.zeros((N, 2))
     seen[7, 1] = 1.0
-    assert next_pairs(both, np.empty((0, N, 2)), seen, asked(both), 1) == [7]
+    assert next_pairs(both, np.empty((0, N, 2)), seen, ~asked(both), 1) == [7]
 
 
 def test_a_pair_alike_to_a_chosen_one_is_not_taken_next():
@@ -160,8 +160,8 @@ def test_a_pair_alike_to_a_chosen_one_is_not_taken_next():
     )
     goal = np.zeros((1, N, 2))
     goal[0, [here, there, 1]] = [[1.0, 1.0], [0.9, 0.9], [0.3, 0.3]]
-    known, seen = np.arange(N) == 0, np.zeros((N, 2))
-    first, second = next_pairs(both, goal, seen, known, 2)
+    free, seen = np.arange(N) > 0, np.zeros((N, 2))
+    first, second = next_pairs(both, goal, seen, free, 2)
     assert first in (here, there)
     assert second not in (here, there)
 

@@ -15,6 +15,7 @@ from policy_extraction.measuring._active.marginal_likelihood import (
     CENTRE,
     NOISE,
     SPREAD,
+    Measured,
     drawn,
     fitted,
     kernel_of,
@@ -137,10 +138,11 @@ def test_random_functions_have_the_covariance_of_the_kernel(parity):
 def test_the_gradient_of_the_likelihood_is_its_derivative(parity):
     states, z = measured(kernel(parity))
     centre = CENTRE[parity]
-    value, gradient = loss(centre, EVERY.at(states), z[states], parity)
+    known = Measured(EVERY.at(states), z[states])
+    value, gradient = loss(centre, known, parity)
     step = 1e-4
     for j, unit in enumerate(np.eye(len(centre))):
-        ahead, behind = (loss(centre + sign * step * unit, EVERY.at(states), z[states], parity)[0] for sign in (1, -1))
+        ahead, behind = (loss(centre + sign * step * unit, known, parity)[0] for sign in (1, -1))
         assert gradient[j] == pytest.approx((ahead - behind) / (2 * step), abs=1e-3 * max(1, abs(value)))
 
 
@@ -150,7 +152,7 @@ def test_the_likelihood_is_that_of_the_gaussian(parity):
     states, z = measured(kernel(parity))
     covariance = dense(kernel_of(CENTRE[parity], parity))[np.ix_(states, states)] + NOISE * np.eye(len(states))
     expected = (z[states] @ np.linalg.solve(covariance, z[states]) + np.linalg.slogdet(covariance)[1]) / 2
-    assert loss(CENTRE[parity], EVERY.at(states), z[states], parity)[0] == pytest.approx(expected, rel=1e-9)
+    assert loss(CENTRE[parity], Measured(EVERY.at(states), z[states]), parity)[0] == pytest.approx(expected, rel=1e-9)
 
 
 def test_the_posterior_is_the_conditional_gaussian():
@@ -196,7 +198,7 @@ def test_fitted_parameters_predict_better_than_the_prior():
     z = true.draw(EVERY, random)
     states = random.permutation(N)[:20]
     others = np.setdiff1d(np.arange(N), states)
-    parameters = fitted(EVERY.at(states), z[states], ODD)
+    parameters = fitted(Measured(EVERY.at(states), z[states]), ODD)
     errors = [
         np.abs(Posterior(one, EVERY, states, z[states]).mean - z)[others].mean()
         for one in (kernel_of(parameters, ODD), kernel_of(CENTRE[ODD], ODD), true)
@@ -208,17 +210,18 @@ def test_fitted_parameters_predict_better_than_the_prior():
 def test_random_parameters_have_the_curvature_of_the_density():
     """5,000 draws: entries of a correlation matrix have standard errors below 0.015; 0.08 is more than 5 of them."""
     states, z = measured(kernel(ODD))
-    best = fitted(EVERY.at(states), z[states], ODD)
+    known = Measured(EVERY.at(states), z[states])
+    best = fitted(known, ODD)
     step = 1e-3
     hessian = np.array(
         [
-            np.subtract(*(loss(best + sign * step * unit, EVERY.at(states), z[states], ODD)[1] for sign in (1, -1)))
+            np.subtract(*(loss(best + sign * step * unit, known, ODD)[1] for sign in (1, -1)))
             for unit in np.eye(len(best))
         ]
     ) / (2 * step)
     sizes, directions = np.linalg.eigh((hessian + hessian.T) / 2 * np.outer(SPREAD, SPREAD))
     expected = directions / np.maximum(sizes, 1) @ directions.T
-    found = drawn(EVERY.at(states), z[states], ODD, best, 5000, np.random.default_rng(0))
+    found = drawn(known, ODD, best, 5000, np.random.default_rng(0))
     covariance = np.cov(((found - best) / SPREAD).T)
     scale = np.sqrt(np.outer(np.diag(expected), np.diag(expected)))
     assert np.abs((covariance - expected) / scale).max() < 0.08
