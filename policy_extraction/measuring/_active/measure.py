@@ -75,7 +75,9 @@ def measure(
     numbers are of tables of 1,365 memories with a tolerance of 5 %. κ of nine word pairs of GPT-4o took 211 to 609
     memories, 331 in the median, with errors of 4.6 % at most. Populations without κ took 133 to 211. Of 43 final
     intervals 42 held the true value, and of those after each batch 495 of 503. Generated policies with parity rules,
-    exceptions, exact zeros or no rule at all took 133 to 827 memories, and their eight final intervals held.
+    exceptions, exact zeros or no rule at all took 133 to 827 memories, and their eight final intervals held. The strong
+    word of 31 populations took 133 memories in the median and 331 at most, and was right in all of them; the same
+    number of memories in random order names it in 27, breadth first in 29.
 
     Parameters
     ----------
@@ -137,10 +139,11 @@ def measure(
     Notes
     -----
     With `sampled` each pair of memories takes four answers in both memories at a time, in alternating orders of the
-    words, and the same pair is chosen again as long as it tells most. Counts k of n answers have the likelihood
-    Φ(z)^k Φ(-z)^(n-k), and expectation propagation makes Gaussians of it. Random pairs are drawn with replacement, and
-    frequencies test the model by their quantiles. An answer that begins with no word is asked for again, so q is the
-    law of the words given that one is said.
+    words, and the same pair is chosen again as long as it tells most. Counts k of n answers have the likelihood Φ(z)^k
+    Φ(-z)^(n-k), and expectation propagation makes Gaussians of it. Random pairs are drawn with replacement, and
+    frequencies test the model by their quantiles. Word shares of eleven tables of SmolLM2 took 620 to 13,196 answers,
+    4,500 in the median; all 20 final intervals held, and 376 of 410 after each batch. An answer that begins with no
+    word is asked for again, so q is the law of the words given that one is said.
 
     See Also
     --------
