@@ -72,7 +72,7 @@ class SampledAnswers:
             self.words,
             temperature=self.temperature,
             # What is asked first is asked once, so that no two calls have the same random numbers.
-            seed=derived_seed(self.seed, number, *(word for pair in memory for word in pair)),
+            seed=derived_seed(self.seed, len(memory), number, *(word for pair in memory for word in pair)),
             max_tokens=answer_length(self.backend, self.words),
             max_tries=MOST_TRIES,
         )

@@ -23,13 +23,14 @@ from policy_extraction.measuring._active.held_out import LEAST, LEVEL
 
 class Draws(NamedTuple):
     """Pairs (n,) in the order in which they were drawn, the chance (n,) of each among those left, and what was
-    predicted of the first word in all memories, shape (P, 2). Drawn with replacement, the chance among all, and the
-    frequencies (n, 2) of the first word in answers sampled since."""
+    predicted of the first word in all memories, shape (P, 2). Drawn with replacement, the chance among all, the
+    frequencies (n, 2) of the first word in answers sampled since, and their number in each memory."""
 
     pairs: np.ndarray
     chances: np.ndarray
     predicted: np.ndarray
     frequencies: np.ndarray | None = None
+    answers: int = 1
 
 
 @dataclass
@@ -53,9 +54,9 @@ class Audit:
         `derivatives` and `best`, the first word's probabilities as they are now known, have shape (P, 2).
         """
         found = [np.empty(0)]
-        for pairs, chances, predicted, frequencies in self.batches:
-            answers = best[pairs] if frequencies is None else frequencies
-            errors = (derivatives[pairs] * (answers - predicted[pairs])).sum(1)
+        for pairs, chances, predicted, frequencies, _ in self.batches:
+            found_q = best[pairs] if frequencies is None else frequencies
+            errors = (derivatives[pairs] * (found_q - predicted[pairs])).sum(1)
             changed = (derivatives * (predicted - best)).sum()
             exact = np.cumsum(errors) - errors if frequencies is None else 0.0
             found.append(changed + exact + errors / chances)
@@ -64,14 +65,25 @@ class Audit:
     def error(self, derivatives: np.ndarray, best: np.ndarray) -> tuple[float, float]:
         """The mean of these estimates and half the width of its interval, infinite with less than two draws.
 
-        The latest half of the draws counts, and at least `LEAST`: predictions of earlier ones were worse.
+        The latest half of the draws counts, and at least `LEAST`: predictions of earlier ones were worse. The spread of
+        sampled answers is at least the expected one: a rare word may be in none of them.
         """
         every = self.estimates(derivatives, best)
         latest = every[-max(len(every) // 2, LEAST) :]
         if len(latest) < 2:
             return 0.0, np.inf
         quantile = student.ppf((1 + LEVEL) / 2, len(latest) - 1)
-        return float(latest.mean()), float(quantile * latest.std(ddof=1) / np.sqrt(len(latest)))
+        expected = self._noise(derivatives)[-len(latest) :].mean()
+        return float(latest.mean()), float(quantile * np.sqrt(max(latest.var(ddof=1), expected) / len(latest)))
+
+    def _noise(self, derivatives: np.ndarray) -> np.ndarray:
+        """Variances of the estimates that sampled answers are expected to have, in order; 0 for others."""
+        found = [np.empty(0)]
+        for pairs, chances, predicted, frequencies, answers in self.batches:
+            q = predicted[pairs]
+            size = 0.0 if frequencies is None else 1 / answers
+            found.append(size * (derivatives[pairs] ** 2 * q * (1 - q)).sum(1) / chances**2)
+        return np.concatenate(found)
 
 
 def drawn_at_random(

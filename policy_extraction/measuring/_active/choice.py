@@ -112,7 +112,7 @@ class Moments(NamedTuple):
     Parameters
     ----------
     slopes
-        Cov(q, δ)/σ² for both parts, shape (2, P, 2).
+        Of the regression of q on both parts, Cov(q, δ)/σ² where these are independent, shape (2, P, 2).
     variance
         Of q, shape (P, 2).
     covariance
@@ -207,9 +207,11 @@ def expected_move(
     counts by the share of the variance that a pair loses.
     """
     linear, bent, _ = linearised(posterior, derivatives, moments(posterior, tails))
+    batch, times = np.unique(batch, return_counts=True)
     told = posterior.times(linear, MOST_COLUMNS)[:, batch].ravel()
     covariance = posterior.columns(batch)[:, batch]
-    errors = np.broadcast_to(NOISE * np.eye(2), (len(batch), 2, 2)) if noise is None else noise[batch]
+    errors = np.broadcast_to(NOISE * np.eye(2), (len(batch), 2, 2))
+    errors = errors if noise is None else noise[batch] / times[:, None, None]
     kept = np.ones(len(batch))
     for n, own in enumerate(errors):
         covariance[:, n, :, n] += own

@@ -27,6 +27,7 @@ Ask = Callable[[np.ndarray], np.ndarray]  # choice probabilities (n, 2) in state
 PARITIES = (ODD, EVEN)
 FIRST = 16  # pairs of mirror images before the first fit
 FIRST_BATCH, GROWTH = 4, 6  # a batch has a sixth of what was asked
+MOST_PAIRS = 500  # of a batch; a choice takes the second power of time
 TESTS = 2  # one of so many pairs of a batch tests the model
 REFIT = 1.15  # growth of the number of measured pairs between fits
 EXACT_DRAWS = 16
@@ -81,6 +82,8 @@ class Exploration:
         self.held_out, self.audit, self.moves = HeldOut(), Audit(), Moves()
         self.posterior: Both  # of the most likely kernels, given the pairs asked
 
+    answers = 1  # to a prompt at a time
+
     @property
     def n_asked(self) -> int:
         """Number of memories asked."""
@@ -126,7 +129,7 @@ class Exploration:
             yield known
             if self.whole or len(self.order) >= most or self.enough(known):
                 return
-            number = min(max(FIRST_BATCH, len(self.order) // GROWTH), most - len(self.order))
+            number = min(max(FIRST_BATCH, len(self.order) // GROWTH), MOST_PAIRS, most - len(self.order))
             seen = self._paired(visits(best, self.space))
             weights = self._weights(derivatives) if derivatives.any() else seen.sum(1)
             tests, chances = self._drawn_at_random(weights, max(1, number // TESTS))
@@ -134,7 +137,8 @@ class Exploration:
                 self.posterior, derivatives, seen, self.free, number, tests.tolist(), self.held_out.tails, self.noise
             )
             before, expected = quantity, self._expected(quantity, derivatives, batch)
-            self.audit.add(Draws(tests, chances, best[self.pairs, 0], self._measure(batch, len(tests))))
+            frequencies = self._measure(batch, len(tests))
+            self.audit.add(Draws(tests, chances, best[self.pairs, 0], frequencies, self.answers))
 
     @property
     def used(self) -> int:

@@ -80,7 +80,11 @@ class Kernel(NamedTuple):
         sums, _ = self._leads(at)
         smooth = (1 + self.parity * np.exp(-2 * (sums**2).sum(1))) / 2
         rough = (1 + self.parity * np.exp(-2 * np.abs(self._differences(at)).sum(1))) / 2
-        return a.trend * (self._trend(at) ** 2).sum(1) + a.smooth * smooth + a.rough * rough + a.alone
+        return a.trend * (self._trend(at) ** 2).sum(1) + a.smooth * smooth + a.rough * rough + self.alone(at)
+
+    def alone(self, at: Features) -> np.ndarray:
+        """Variances (n,) of the part `alone`; the empty memory, its own mirror image, has no odd part."""
+        return np.where((self.parity == EVEN) | (at.length > 0), self.amplitudes.alone, 0.0)
 
     def draw(self, at: Features, random: np.random.Generator) -> np.ndarray:
         """A random function with this covariance, by random Fourier features, shape (n,).
@@ -96,7 +100,7 @@ class Kernel(NamedTuple):
         f += (along * self._waves(sums @ random.standard_normal((2, FREQUENCIES)))) @ _weights(a.smooth, random)
         rough = self._differences(at)
         f += self._waves(rough @ random.standard_cauchy((rough.shape[1], FREQUENCIES))) @ _weights(a.rough, random)
-        return f + np.sqrt(a.alone) * random.standard_normal(len(f))
+        return f + np.sqrt(self.alone(at)) * random.standard_normal(len(f))
 
     def _points(self, at: Features) -> list[np.ndarray]:
         """Factors of `trend` (n, k), coordinates of `smooth` (n, 2) and (n,), and roots of those of `rough` (n, 2H)."""

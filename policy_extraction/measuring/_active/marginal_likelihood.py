@@ -85,11 +85,12 @@ def loss(parameters: np.ndarray, measured: Measured, parity: int) -> tuple[float
     """-log of the density of y times prior, up to a constant, and its gradient."""
     at, y, errors = measured
     kernel = kernel_of(parameters, parity)
-    *a, alone = kernel.amplitudes
+    *a, _ = kernel.amplitudes
+    alone = kernel.alone(at)
     parts = kernel.parts(at, at)
     K = np.tensordot(a, parts, 1)
     try:
-        factor = cho_factor(K + (alone + NOISE + errors) * np.eye(len(y)), lower=True)
+        factor = cho_factor(K + np.diag(alone + NOISE + errors), lower=True)
     except LinAlgError:
         return np.inf, np.zeros(len(parameters))
     solved = cho_solve(factor, y)
@@ -100,7 +101,7 @@ def loss(parameters: np.ndarray, measured: Measured, parity: int) -> tuple[float
     gradient = away / SPREAD
     gradient[:N_AMPLITUDES] += [
         *(size * (W * part).sum() for size, part in zip(a, parts, strict=True)),
-        alone * np.trace(W),
+        alone @ np.diag(W),
     ]
     for j in range(N_AMPLITUDES, len(parameters)):
         moved = parameters.copy()

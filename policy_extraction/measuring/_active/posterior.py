@@ -96,8 +96,9 @@ class Posterior:
 
 def prior(kernel: Kernel, every: Features, states: np.ndarray) -> np.ndarray:
     """Prior covariances of all pairs with some, shape (P, n)."""
-    covariance = kernel.between(every, every.at(states))
-    covariance[states, np.arange(len(states))] += kernel.amplitudes.alone
+    some = every.at(states)
+    covariance = kernel.between(every, some)
+    covariance[states, np.arange(len(states))] += kernel.alone(some)
     return covariance
 
 

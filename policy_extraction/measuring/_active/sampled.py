@@ -37,6 +37,8 @@ class SampledExploration(Exploration):
     Pairs are asked again and again, each time with `ANSWERS` answers in both memories: `order` has all of these times.
     """
 
+    answers = ANSWERS
+
     def __post_init__(self) -> None:
         super().__post_init__()
         self.counts = np.zeros((self.space.n_states, 2), dtype=int)
@@ -93,8 +95,11 @@ class SampledExploration(Exploration):
         return counts[:n_tests, :, 0] / ANSWERS
 
     def _test(self, tests: np.ndarray, counts: np.ndarray) -> None:
-        q = choices_at_nodes(self.posterior, tests)
-        for pair, own, at in zip(tests, counts, q, strict=True):
+        # A pair that was drawn twice is one test: its counts share their errors.
+        pairs, which = np.unique(tests, return_inverse=True)
+        totals = np.zeros((len(pairs), 2, 2), dtype=int)
+        np.add.at(totals, which, counts)
+        for pair, own, at in zip(pairs, totals, choices_at_nodes(self.posterior, pairs), strict=True):
             even, odd = quantiles(own, at, self.random)
             self.held_out.even.every.append(even)
             if pair:
@@ -103,14 +108,15 @@ class SampledExploration(Exploration):
     def _fit(self) -> None:
         pairs = np.unique(self.order)
         counts, every = paired_counts(self.counts, self.pairs, pairs), self.every.at(pairs)
+        start = self._start(pairs)
         if len(self.order) >= REFIT * self._fitted_at:
             for _ in range(FITS):
-                known = sites_of(self.parameters[0], self.every, pairs, counts, self._start(pairs))
+                known = start = sites_of(self.parameters[0], self.every, pairs, counts, start)
                 parts, variance = parts_of(known)
                 some = np.isfinite(variance)
                 at = every._replace(doubt=doubted_in(self.parameters[0], every, np.arange(len(pairs)), known))
                 self._fit_kernels([Measured(at.at(some), part[some], variance[some]) for part in parts])
-        known = sites_of(self.parameters[0], self.every, pairs, counts, self._start(pairs))
+        known = sites_of(self.parameters[0], self.every, pairs, counts, start)
         for mine, new in zip(self.sites, known, strict=True):
             mine[:, pairs] = new
         self.posterior = self._posterior(self.parameters[0])

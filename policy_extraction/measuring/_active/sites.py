@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import cholesky, solve_triangular
 from scipy.special import log_ndtr
 
 SWEEPS = 60
@@ -54,9 +54,9 @@ def sites(K: np.ndarray, counts: np.ndarray, start: Sites | None = None) -> Site
 
 def _marginals(K: np.ndarray, tau: np.ndarray, nu: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     root = np.sqrt(tau)
-    factor = cho_factor(np.eye(len(K)) + root[:, None] * K * root, lower=True)
-    inner = K - (K * root) @ cho_solve(factor, root[:, None] * K)
-    return inner @ nu, np.diag(inner).copy()
+    lower = cholesky(np.eye(len(K)) + root[:, None] * K * root, lower=True)
+    V = solve_triangular(lower, root[:, None] * K, lower=True)
+    return K @ nu - V.T @ (V @ nu), np.diag(K) - (V**2).sum(0)
 
 
 def tilted(counts: np.ndarray, mean: np.ndarray, variance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

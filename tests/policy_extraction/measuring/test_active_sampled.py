@@ -27,10 +27,14 @@ from policy_extraction.measuring._active.features import doubt, features, mirror
 from policy_extraction.measuring._active.goals import Goal
 from policy_extraction.measuring._active.kernel import EVEN, ODD
 from policy_extraction.measuring._active.marginal_likelihood import CENTRE, NOISE
-from policy_extraction.measuring._active.noisy import Noisy, kernels_of, noisy_posterior, prior, sites_of
+from policy_extraction.measuring._active.noisy import Noisy, kernels_of, noisy_posterior, paired_counts, prior, sites_of
 from policy_extraction.measuring._active.sampled import ANSWERS, quantiles
 from policy_extraction.measuring._active.sites import Sites, sites
 from policy_extraction.measuring._active.tails import Tails
+from policy_extraction.measuring._lazy import answers_of
+from policy_extraction.measuring._samples import SampledAnswers
+from policy_extraction.prompts import NAMING_GAME, Payoffs
+from policy_extraction.prompts._orders import orders
 
 SPACE = MemorySpace(2, 2)
 PAIRS = mirror_pairs(SPACE)
@@ -177,23 +181,24 @@ def test_the_pair_that_tells_most_is_chosen_again_and_again():
 
 
 def test_errors_of_predicted_counts_are_normal_and_independent():
-    """2,000 counts: means have standard errors of 0.022, deviations 0.016. The control predicts thrice the errors."""
+    """1,000 counts: means have standard errors of 0.032, deviations 0.022. The control has thrice the errors."""
     found, random = posterior(1.0), np.random.default_rng(3)
     wide = posterior(1.0)
     wide.odd, wide.even = (part._replace(variance=9 * part.variance) for part in wide)
+    of_wide = choices_at_nodes(wide, np.array([4]))[0]
     (pair,), q = [4], choices_at_nodes(found, np.array([4]))[0]
     (C,) = within(found)[[pair]]
-    parts = random.multivariate_normal([part.mean[pair] for part in found], C, 2000)
-    errors, others = np.empty((2, 2000, 2))
+    parts = random.multivariate_normal([part.mean[pair] for part in found], C, 1000)
+    errors, others = np.empty((2, 1000, 2))
     for i, (o, e) in enumerate(parts):
-        k = random.binomial([4, 3], ndtr([e + o, e - o]))
-        counts = np.stack([k, np.array([4, 3]) - k], axis=1)
+        k = random.binomial([20, 15], ndtr([e + o, e - o]))
+        counts = np.stack([k, np.array([20, 15]) - k], axis=1)
         errors[i] = quantiles(counts, q, random)
-        others[i] = quantiles(counts, choices_at_nodes(wide, np.array([4]))[0], random)
-    assert np.abs(errors.mean(0)).max() < 0.1
-    assert np.abs(errors.std(0) - 1).max() < 0.08
-    assert abs(np.corrcoef(errors.T)[0, 1]) < 0.1
-    assert others.std(0).min() < 0.9
+        others[i] = quantiles(counts, of_wide, random)
+    assert np.abs(errors.mean(0)).max() < 0.15
+    assert np.abs(errors.std(0) - 1).max() < 0.1
+    assert abs(np.corrcoef(errors.T)[0, 1]) < 0.15
+    assert others.std(0).min() < 0.8
 
 
 def test_random_answers_tell_a_goals_error_without_bias():
@@ -338,3 +343,55 @@ def test_a_service_without_log_probabilities_is_measured(tmp_path):
     assert policy["answers"].values.sum() == policy.attrs["prompts_used"] <= 60
     assert not any("logprobs" in each for each in behaviour.requests[1:])
     assert {each["temperature"] for each in behaviour.requests[-policy.attrs["prompts_used"] :]} == {0.5}
+
+
+def test_the_empty_memory_has_no_odd_part():
+    """100,000 answers: its probability is known, in the policy and in draws."""
+    q = ndtr(np.random.default_rng(6).standard_normal((SPACE.n_states, 1)))
+    q[0] = 0.9
+    counts = paired_counts(np.round(1e5 * np.hstack([q, 1 - q])).astype(int), PAIRS, ASKED)
+    found = noisy_posterior(parameters(), EVERY, ASKED, sites_of(parameters(), EVERY, ASKED, counts))
+    np.testing.assert_allclose(ndtr(found.median()[0]), 0.9, atol=0.005)
+    drawn = [ndtr(found.draw(np.random.default_rng(seed), NORMAL)[0]) for seed in range(20)]
+    np.testing.assert_allclose(drawn, 0.9, atol=0.01)
+    assert abs(found.between[0]) < 1e-5
+
+
+@pytest.mark.parametrize("q", [0.5, 0.998])
+def test_random_answers_bound_a_goals_error_where_a_word_is_rare(q):
+    """400 populations that were predicted rightly: 95 % of intervals hold, and none is far too narrow."""
+    random, n, draws = np.random.default_rng(7), 200, 60
+    held, derivatives, predicted = 0, np.ones((n, 2)), np.full((n, 2), q)
+    for _ in range(400):
+        audit, pairs = Audit(), random.integers(n, size=draws)
+        counts = random.binomial(ANSWERS, q, (draws, 2))
+        audit.add(Draws(pairs, np.full(draws, 1 / n), predicted, counts / ANSWERS, ANSWERS))
+        error, half = audit.error(derivatives, predicted)
+        held += abs(error) <= half
+    assert held >= 0.9 * 400
+
+
+def test_a_pair_asked_often_tells_no_more_than_there_is_to_know():
+    found, goal = posterior(), np.zeros((N, 2))
+    goal[4] = 1.0, 0.7
+    once, four, many = (expected_move(found, goal, np.full(n, 4), NORMAL, noise(1.0)) for n in (1, 4, 1000))
+    assert four == pytest.approx(expected_move(found, goal, np.array([4]), NORMAL, noise(4.0)))
+    assert once < four < many <= goal_variance(found, goal)
+
+
+def test_calls_have_random_numbers_of_their_own():
+    """The empty memory and one with the first word only differ by zeros."""
+    seeds = []
+
+    class Counting(Silent):
+        def generate(self, prompts, *, seed, **options):
+            seeds.append(seed)
+            return super().generate(prompts, seed=seed, **options)
+
+    backend = table(leaning(1), 1)
+    backend.__class__ = Counting
+    kept = answers_of(backend, WORDS, orders(WORDS), NAMING_GAME, Payoffs(), False)
+    ask = SampledAnswers(backend, WORDS, NAMING_GAME, Payoffs(), orders(WORDS), 1.0, 0, kept)
+    for memory in ((), ((0, 0),), ((1, 1),), ()):
+        assert ask([memory], ANSWERS).sum() == ANSWERS
+    assert len(set(seeds)) == len(seeds) == 4
