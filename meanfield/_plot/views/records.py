@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
+from scipy.stats import binom
 
 from meanfield._plot.registry import draws
 from meanfield._plot.scales import show_shares
-from meanfield._plot.words import PALETTE, words_in
+from meanfield._plot.words import NEUTRAL, PALETTE, words_in
 
-EXTRACT = "policy_extraction.extract"
+EXTRACT, MEASURE = "policy_extraction.extract", "policy_extraction.measure"
+LEVELS = np.linspace(0, 1, 101)
 
 
 @draws("record", view="captured_mass")
@@ -38,3 +41,23 @@ def log_probability(axes: Axes, part: xr.Dataset, colours: dict[str, str], **sty
             axes.plot(part["state"].values[chosen], value[chosen], **{**look, **label, **style})
     axes.set_xlabel("memory state")
     axes.set_ylabel("log-probability, T = 1 (nat)")
+
+
+@draws("policy", view="calibration", needs={"held_out_level": MEASURE})
+def calibration(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
+    """Of memories that were predicted before they were asked, the part inside intervals of each level."""
+    names = part["part"].values
+    axes.plot([0, 1], [0, 1], color=NEUTRAL, linewidth=0.8)
+    for number, name in enumerate(("odd", "even")):
+        levels = np.sort(part["held_out_level"].values[names == name])
+        if not len(levels):
+            continue
+        look = {"color": PALETTE[number], "label": f"{name} part, {len(levels)} predictions", **style}
+        axes.plot(LEVELS, np.searchsorted(levels, LEVELS, side="right") / len(levels), **look)
+    fewest = min((int((names == name).sum()) for name in np.unique(names)), default=0)
+    if fewest:
+        low, high = (binom.ppf(q, fewest, LEVELS) / fewest for q in (0.025, 0.975))
+        axes.fill_between(LEVELS, low, high, color=NEUTRAL, alpha=0.2, linewidth=0, label="95 % of right models")
+    axes.set_xlim(0, 1)
+    axes.set_xlabel("level of the interval")
+    show_shares(axes, "part of the answers inside")

@@ -79,6 +79,11 @@ class HeldOut:
         return self.odd.outside + self.even.outside
 
     @property
+    def levels(self) -> np.ndarray:
+        """The levels of the smallest intervals that hold recent predictions, odd parts first."""
+        return np.concatenate([part.tails.level(part.recent) for part in self.parts])
+
+    @property
     def holds(self) -> bool:
         """Whether so many outside their intervals are no proof against the model."""
         return bool(binom.sf(self.outside - 1, self.recent, 1 - LEVEL) >= RARE)

@@ -121,7 +121,8 @@ def measure(
     - `reached`, 1 if the goal was reached, and `reason`, why the measurement ended;
     - `memories_asked` and `prompts_used`, with `sampled` the number of answers;
     - `held_out`, the number of the latest predictions, two for each pair and at most 120, `held_out_outside`, how many
-      of the answers were outside their intervals, and `model_holds`, 0 if these are too many;
+      of the answers were outside their intervals, and `model_holds`, 0 if these are too many; `held_out_level`
+      (prediction) are the levels of the intervals that just hold them, for the view 'calibration';
     - `posterior_parameters`, `posterior_scale` and `posterior_freedom`, for `sample_policies`.
 
     With `sampled` no memory is known exactly: `q` is the posterior median everywhere, and `answers` (state, word)
@@ -296,6 +297,9 @@ def _result(exploration: Exploration, known: Known, model: str, tolerance: float
     }
     policy = make_policy(exploration.best(), exploration.words, model=model)
     policy["asked"] = ("state", exploration.asked, {"long_name": "whether the memory was asked"})
+    name = "level of the smallest interval that holds the answer"
+    policy["held_out_level"] = ("prediction", held_out.levels, {"long_name": name})
+    policy.coords["part"] = ("prediction", np.repeat(["odd", "even"], [len(each.recent) for each in held_out.parts]))
     if isinstance(exploration, SampledExploration):
         policy["answers"] = (("state", "word"), exploration.counts, {"long_name": "sampled answers"})
     return stamp(policy, "policy", policy, tolerance=tolerance, seed=exploration.seed).assign_attrs(attrs)

@@ -28,6 +28,10 @@ class Tails(NamedTuple):
         """Half the width of the interval at this level, in standard deviations."""
         return float(self.scale * student.ppf((1 + level) / 2, self.freedom))
 
+    def level(self, errors: np.ndarray) -> np.ndarray:
+        """The levels of the smallest intervals that hold these errors, in standard deviations."""
+        return 1 - 2 * student.sf(np.abs(errors) / self.scale, self.freedom)
+
     def of(self, errors: np.ndarray) -> np.ndarray:
         """Errors with these tails in place of Gaussian ones, in standard deviations."""
         return -self.scale * np.sign(errors) * stdtrit(self.freedom, ndtr(-np.abs(errors)))

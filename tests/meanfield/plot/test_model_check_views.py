@@ -131,3 +131,16 @@ def test_warnings_about_policies():
     axes = meanfield.plot(report, view="captured_mass")
     assert [line.get_ydata()[0] for line in axes.lines[:2]] == [0.2, 0.4]
     assert axes.get_legend_handles_labels()[1][2:] == ["not recorded: 1", "least that passes"]
+
+
+def test_predictions_inside_intervals_of_each_level():
+    coords = {"part": ("prediction", ["odd"] * 4 + ["even"] * 2), "state": [0], **WORDS}
+    levels = {"held_out_level": ("prediction", [0.1, 0.6, 0.35, 0.9, 0.5, 0.5])}
+    policy = xr.Dataset({"q": (("state", "word"), [[0.5, 0.5]]), **levels}, coords, {"kind": "policy"})
+    diagonal, odd, even = meanfield.plot(policy, view="calibration").lines
+    assert diagonal.get_xydata().tolist() == [[0, 0], [1, 1]]
+    at = dict(zip(odd.get_xdata().round(2), odd.get_ydata(), strict=True))
+    assert [at[level] for level in (0.0, 0.1, 0.34, 0.36, 0.6, 1.0)] == [0, 0.25, 0.25, 0.5, 0.75, 1]
+    assert even.get_label() == "even part, 2 predictions" and set(even.get_ydata()) == {0, 1}
+    with pytest.raises(InputError, match=r"no held_out_level, expected one made with policy_extraction.measure"):
+        meanfield.plot(policy.drop_vars("held_out_level"), view="calibration")

@@ -102,6 +102,9 @@ def test_the_budget_bounds_the_prompts():
     policy = measured(leaning(3, strength=0.5), tolerance=1e-9, budget=81)
     # Pairs of mirror images and the empty memory.
     assert (policy.attrs["memories_asked"], policy.attrs["prompts_used"], policy.attrs["reached"]) == (39, 78, 0)
+    level = policy["held_out_level"]
+    assert level.sizes["prediction"] == policy.attrs["held_out"] == 2 * (level["part"] == "odd").sum()
+    assert (level > 0.95).sum() == policy.attrs["held_out_outside"]
     assert policy.attrs["reason"].startswith("the budget is spent")
 
 
