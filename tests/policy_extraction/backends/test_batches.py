@@ -271,8 +271,11 @@ def test_control_c_ends_the_wait_at_once(tmp_path):
 
 
 def test_two_processes_share_one_batch(tmp_path):
-    """Two threads, each with a back end of its own, meet at the journal as processes do."""
-    seen = behaviour(looks=3)
+    """Two threads, each with a back end of its own, meet at the journal as processes do.
+
+    The batch stays open until both are there: whoever is done removes the journal.
+    """
+    seen = behaviour(looks=200)
     found: list[Any] = []
     with serving(seen) as url:
         threads = [
