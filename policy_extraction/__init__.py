@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from policy_extraction.measuring import lazy_policy as lazy_policy
     from policy_extraction.measuring import measure as measure
     from policy_extraction.measuring import policy_from_record as policy_from_record
+    from policy_extraction.measuring import predicted_policy as predicted_policy
     from policy_extraction.measuring import robustness as robustness
     from policy_extraction.measuring import sample_policies as sample_policies
     from policy_extraction.prompts import load_template as load_template

@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
-from scipy.optimize import minimize
 
 from policy_extraction.measuring._active.features import Features
 from policy_extraction.measuring._active.kernel import EVEN, ODD, Amplitudes, Kernel, Shape
+from policy_extraction.measuring._laplace import around, most_likely
 
 # Probits of choice are 0 to 5; sums of signs 0 to H. Standard deviations are those of logarithms, but of the angle.
 AMPLITUDES = {ODD: Amplitudes(0.1, 4.0, 0.3, 0.03), EVEN: Amplitudes(0.1, 0.3, 0.1, 0.03)}
@@ -24,10 +24,7 @@ N_AMPLITUDES, ANGLE = len(Amplitudes._fields), len(Amplitudes._fields) + Shape._
 CENTRE = {parity: np.array([*np.log(amplitudes), *SHAPE]) for parity, amplitudes in AMPLITUDES.items()}
 NOISE = 1e-6  # variance: a server's rounding, and what keeps K regular
 MOST_FITTED = 300  # more measurements hardly change the parameters and take the third power of time
-MOST_STEPS = 40
 DIFFERENCE = 1e-5
-STEP = 1e-2  # of second derivatives, in spreads of the prior
-FARTHEST = 4  # spreads of the prior
 
 
 def kernel_of(parameters: np.ndarray, parity: int) -> Kernel:
@@ -56,29 +53,13 @@ class Measured(NamedTuple):
 def fitted(measured: Measured, parity: int, start: np.ndarray | None = None, seed: int = 0) -> np.ndarray:
     """Parameters of the largest density of what was measured times prior, from `start` on."""
     measured = measured.some(seed)
-    centre = CENTRE[parity]
-    found = minimize(
-        loss,
-        centre if start is None else start,
-        (measured, parity),
-        "L-BFGS-B",
-        jac=True,
-        bounds=list(zip(centre - FARTHEST * SPREAD, centre + FARTHEST * SPREAD, strict=True)),
-        options={"maxiter": MOST_STEPS},
-    )
-    return found.x
+    return most_likely(lambda parameters: loss(parameters, measured, parity), CENTRE[parity], SPREAD, start)
 
 
 def drawn(measured: Measured, parity: int, best: np.ndarray, number: int, random: np.random.Generator) -> np.ndarray:
     """Random parameters (number, k) of the posterior density, by Laplace's method around the largest density."""
     measured = measured.some(0)
-    here = loss(best, measured, parity)[1]
-    slopes = [loss(best + step, measured, parity)[1] - here for step in np.diag(STEP * SPREAD)]
-    curvature = np.array(slopes) * SPREAD / STEP  # in units of the prior's spread, where its own is 1
-    sizes, directions = np.linalg.eigh(np.where(np.isfinite(curvature), curvature + curvature.T, 0.0) / 2)
-    away = random.standard_normal((number, len(best))) / np.sqrt(np.maximum(sizes, 1.0)) @ directions.T
-    centre = CENTRE[parity]
-    return np.clip(best + SPREAD * away, centre - FARTHEST * SPREAD, centre + FARTHEST * SPREAD)
+    return around(lambda parameters: loss(parameters, measured, parity), CENTRE[parity], SPREAD, best, number, random)
 
 
 def loss(parameters: np.ndarray, measured: Measured, parity: int) -> tuple[float, np.ndarray]:

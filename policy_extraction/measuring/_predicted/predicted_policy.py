@@ -1,0 +1,263 @@
+"""A policy of any number of words, from a small part of its prompts."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from tqdm.auto import tqdm
+
+from meanfield import InputError, MemorySpace
+from meanfield.toolbox import LARGEST_SEED, check_memory, real_number, whole_number
+from policy_extraction.backends._backend import Backend
+from policy_extraction.backends._open import open_backend
+from policy_extraction.backends.local._source import SMOLLM2
+from policy_extraction.measuring._answers import Memory
+from policy_extraction.measuring._lazy import lazy_policy
+from policy_extraction.measuring._predicted.explore import FIRST, Exploration, Shares
+from policy_extraction.measuring._predicted.memories import codes_of, memory_of, states_of
+from policy_extraction.measuring._predicted.population import Function, Game
+from policy_extraction.prompts._games import one_game
+from policy_extraction.prompts._orders import balanced_number
+from policy_extraction.prompts._template import NAMING_GAME, Payoffs, Template
+
+LONGEST = 5  # interactions; there are 4^H patterns of a word
+MOST_CONTRASTS = 6000  # that the posterior takes; more would take minutes for each batch
+FINEST, COARSEST = 0.02, 0.5  # tolerance; games grow with its square
+MOST_AGENTS, MOST_ROUNDS = 1000, 1000
+
+
+def predicted_policy(
+    model: str | os.PathLike[str] | tuple[Any, Any] | Backend = SMOLLM2,
+    *,
+    words: Sequence[str],
+    memory_length: int = 3,
+    n_agents: int = 24,
+    rounds: int = 15,
+    tolerance: float = 0.05,
+    budget: int | None = None,
+    orders: int | None = None,
+    temperature: float = 0.5,
+    template: Template = NAMING_GAME,
+    payoffs: Payoffs = Payoffs(),  # noqa: B008  (frozen)
+    seed: int = 0,
+    progress: bool = False,
+    cache: bool | str | os.PathLike[str] = True,
+) -> PredictedPolicy:
+    """The policy of a language model with any number of words, from a small part of its prompts.
+
+    A Gaussian process predicts the logits of all memories. Where in a memory a word was said and heard decides most,
+    for all words alike; each word has a lean and a response of its own, and memories alike in all words are alike. The
+    parameters of the kernel are drawn around those of the largest marginal likelihood. Answers below a probability of
+    1e-6 count as 1e-6.
+
+    Memories are asked in batches until the word shares of a population are known: of `n_agents` agents who begin with
+    empty memories and play `rounds` rounds of as many interactions, the probability that a random agent says each word
+    at the end. The memories from which agents speak are found by games of the present prediction and of random ones
+    that agree with the answers. Three quarters of a batch are drawn from them with chances in proportion to their
+    visits. They test the model: their answers were predicted before. The rest is drawn in proportion to visits and
+    variance.
+
+    The interval of a share comes from 16 random policies, which are as wide as the latest 59 tests turned out to need.
+    It is widened further where the shares moved more from batch to batch than expected. There are at least 59 tests: a
+    rule for memories that make up a twentieth of the visits and differ from all others is met with a chance of 95 %. A
+    rarer one can stay unseen.
+
+    Parameters
+    ----------
+    model
+        As in `extract`.
+    words
+        The W ≥ 2 words; with `memory_length`, fewer than 2^63 memories.
+    memory_length
+        H, in interactions, at most 5.
+    n_agents, rounds
+        The population, of 2 to 1000 agents and 1 to 1000 rounds.
+    tolerance
+        Half the width of the 95 % interval of each share at the end, 0.02 to 0.5.
+    budget
+        Largest number of prompts, those with kept answers included. None for as many as the posterior takes,
+        6000/(W - 1) memories.
+    orders
+        Number of presentation orders in which each memory is asked, a multiple of W. None for the smallest number
+        balanced in positions and neighbours: W, or 2W for odd W.
+    temperature, template, payoffs, progress, cache
+        As in `lazy_policy`, which shares the kept answers for the same orders.
+    seed
+        Seed of memories, draws, games and orders.
+
+    Returns
+    -------
+    A function of memories, as `validation.naming_game.LazyPolicy` takes it.
+
+    Raises
+    ------
+    InputError
+        If an argument is wrong, or the model can't be measured.
+    ModelError
+        If the model returns NaN or leaves prompts without an answer.
+    StorageError
+        If the cache can't be read and written.
+
+    See Also
+    --------
+    measure : two words, for κ and other goals
+    lazy_policy : every memory that occurs
+
+    Examples
+    --------
+    A table stands in for a model that says more often what it heard more often, and prefers A. There are 820 memories.
+
+    >>> from policy_extraction import predicted_policy
+    >>> from policy_extraction.backends import TableBackend
+    >>> words = ("A", "B", "C")
+    >>> def law(memory, order):
+    ...     heard = [partner for own, partner in memory]
+    ...     weights = np.exp([0.8 * heard.count(word) + 0.3 * (word == "A") for word in words])
+    ...     return dict(zip(words, weights / weights.sum()))
+    >>> table = TableBackend(law, words, memory_length=3)
+    >>> policy = predicted_policy(table, words=words, n_agents=8, rounds=4, temperature=1.0, budget=120, orders=3)
+    >>> policy
+    PredictedPolicy(table {A, B, C}, 40 of 820 memories asked)
+    >>> policy([((0, 1), (1, 1))]).round(1).tolist()  # said A and B, heard B twice
+    [[0.2, 0.7, 0.1]]
+    >>> policy.result["word_share"].dims, policy.result.attrs["prompts_used"]
+    (('word',), 120)
+    """
+    words = one_game(words)
+    memory_length = whole_number("memory_length", memory_length, 1)
+    if memory_length > LONGEST:
+        raise InputError(f"memory_length = {memory_length}: expected at most {LONGEST}; see lazy_policy")
+    n_agents = whole_number("n_agents", n_agents, 2, MOST_AGENTS)
+    rounds = whole_number("rounds", rounds, 1, MOST_ROUNDS)
+    tolerance = real_number("tolerance", tolerance, least=FINEST, most=COARSEST)
+    whole_number("seed", seed, 0, LARGEST_SEED)
+    ask = lazy_policy(
+        open_backend(model),
+        words,
+        memory_length,
+        template=template,
+        payoffs=payoffs,
+        orders=balanced_number(len(words)) if orders is None else orders,
+        seed=seed,
+        temperature=temperature,
+        cache=cache,
+    )
+    each, space = len(ask.presented), MemorySpace(len(words), memory_length)
+    most = min(space.n_states, max(FIRST, MOST_CONTRASTS // (len(words) - 1)))
+    if budget is not None:
+        most = min(most, whole_number("budget", budget, FIRST * each) // each)
+    contrasts = most * (len(words) - 1)
+    check_memory(32 * contrasts**2, f"budget = {budget}", "a smaller budget")
+
+    def asked(codes: np.ndarray) -> np.ndarray:
+        return ask([memory_of(row, len(words)) for row in codes])
+
+    game = Game(n_agents, rounds, memory_length, len(words))
+    exploration, known = Exploration(asked, game, tolerance, seed), None
+    with tqdm(total=most * each, desc=ask.name, unit="prompt", disable=not progress) as bar:
+        for known in exploration.run(most):
+            bar.set_postfix_str(f"shares ± {known.half.max():.2g}")
+            bar.update(exploration.n_asked * each - bar.n)
+    result = _result(exploration, known, words, ask.name, each)
+    function = exploration.posterior.mean
+    return PredictedPolicy(function, words, memory_length, ask.name, result, exploration)
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class PredictedPolicy:
+    """The result of `predicted_policy`, a function of memories.
+
+    Attributes
+    ----------
+    words, memory_length, name
+        The W words, H, and the name of the model, as `validation.naming_game.LazyPolicy` takes them.
+    result
+        Dataset with `word_share` (word), `word_share_low` and `word_share_high`, its 95 % interval, which is NaN with
+        fewer than 59 tests if not every memory was asked, and `q` (state, word) of the memories asked, with their
+        numbers in `MemorySpace`. Its attrs hold
+
+        - `reached`, 1 if the shares are known as asked for, and `reason`, why the measurement ended;
+        - `memories_asked` and `prompts_used`;
+        - `held_out`, the number of the latest predictions, W - 1 for each test, `held_out_outside`, how many of the
+          answers were outside their 95 % intervals, and `model_holds`, 0 if these are too many;
+        - `posterior_scale`, how much wider than the Gaussian process the random policies are.
+    """
+
+    _function: Function
+    words: tuple[str, ...]
+    memory_length: int
+    name: str
+    result: xr.Dataset
+    _exploration: Exploration = field(repr=False)
+
+    def __repr__(self) -> str:
+        n_states = MemorySpace(len(self.words), self.memory_length).n_states
+        asked = f"{self._exploration.n_asked} of {n_states} memories asked"
+        return f"{type(self).__name__}({self.name} {{{', '.join(self.words)}}}, {asked})"
+
+    def __call__(self, memories: Sequence[Memory]) -> np.ndarray:
+        """Choice probabilities (n, W) in memories, each a tuple of pairs (own word, partner's word), oldest first.
+
+        They are those of the answers where a memory was asked, and predictions elsewhere.
+        """
+        space = MemorySpace(len(self.words), self.memory_length)
+        for memory in memories:
+            space.state(memory)  # InputError if it is no memory
+        return self._function(codes_of(memories, len(self.words), self.memory_length))
+
+    def draw(self, n: int, seed: int) -> list[PredictedPolicy]:
+        """`n` random policies that agree with the answers; the first 10 of 100 are the 10.
+
+        Intervals of any quantity come from them. They are as wide as predictions of visited memories turned out to
+        need.
+        """
+        n, seed = whole_number("n", n, 1), whole_number("seed", seed, 0, LARGEST_SEED)
+        functions = [self._exploration.draw(np.random.default_rng((seed, k))) for k in range(n)]
+        common = (self.words, self.memory_length, self.name, self.result, self._exploration)
+        return [PredictedPolicy(function, *common) for function in functions]
+
+
+def _result(
+    exploration: Exploration, known: Shares | None, words: Sequence[str], model: str, orders: int
+) -> xr.Dataset:
+    assert known is not None  # a run yields at least once
+    reached = exploration.enough(known)
+    reason = "the shares are known" if reached else "the budget is spent"
+    if exploration.whole:
+        reason = "every memory that occurs in games was asked"
+    elif not exploration.holds:
+        reason += ", and the model of the policy does not hold: answers were not as predicted"
+    bounds = np.where(np.isfinite(known.half), [known.value - known.half, known.value + known.half], np.nan)
+    low, high = np.clip(bounds, 0.0, 1.0)
+    asked = exploration.answered
+    states = states_of(asked.codes, len(words))
+    found = xr.Dataset(
+        {
+            "word_share": ("word", known.value, {"long_name": "share of the word in what is said at the end"}),
+            "word_share_low": ("word", low, {"long_name": "lower end of the 95 % interval of word_share"}),
+            "word_share_high": ("word", high, {"long_name": "upper end of the 95 % interval of word_share"}),
+            "q": (("state", "word"), asked.q, {"long_name": "probability to say the word in the memories asked"}),
+        },
+        coords={"word": list(words), "state": states, "model": model},
+    )
+    return found.assign_attrs(
+        goal="word_share",
+        n_agents=exploration.game.n_agents,
+        rounds=exploration.game.rounds,
+        memory_length=exploration.game.memory_length,
+        tolerance=exploration.tolerance,
+        seed=exploration.seed,
+        reached=int(reached),
+        reason=reason,
+        memories_asked=exploration.n_asked,
+        prompts_used=exploration.n_asked * orders,
+        held_out=len(exploration.recent),
+        held_out_outside=exploration.outside,
+        model_holds=int(exploration.holds),
+        posterior_scale=exploration.scale,
+    )
