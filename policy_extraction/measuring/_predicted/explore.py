@@ -16,7 +16,7 @@ from policy_extraction.measuring._predicted.kernel import CENTRE, Kernel
 from policy_extraction.measuring._predicted.likelihood import NOISE, fitted
 from policy_extraction.measuring._predicted.memories import NONE, all_patterns, states_of
 from policy_extraction.measuring._predicted.population import Game, Visited, visited, word_shares
-from policy_extraction.measuring._predicted.posterior import Answered, Posterior, Prediction, contrasts_of
+from policy_extraction.measuring._predicted.posterior import LEAST, Answered, Posterior, Prediction, contrasts_of
 
 Ask = Callable[[np.ndarray], np.ndarray]  # choice probabilities (n, W) in memories (n, H)
 
@@ -198,20 +198,20 @@ class Exploration:
     def _shares(self) -> tuple[np.ndarray, np.ndarray]:
         """Shares (W,) of the mean policy, and their variances (W,): of the posterior, and of finitely many games.
 
-        Without enough tests the variances are infinite, if not every memory was asked. All policies play with the same
-        random numbers.
+        Without enough tests the variances are infinite, if not every memory was asked. The noise of games is taken off
+        the squares of distances between policies, which therefore play with independent random numbers.
         """
         runs = int(np.ceil(1 / self.tolerance**2))
-        seed = self.random.integers(2**62)
-        played = word_shares(self.posterior.mean, self.game, 2 * runs, np.random.default_rng(seed))
+        games = np.random.SeedSequence(int(self.random.integers(2**62))).spawn(1 + DRAWS)
+        played = word_shares(self.posterior.mean, self.game, 2 * runs, np.random.default_rng(games[0]))
         value, noise = played.mean(0), played.var(0) / len(played)
         if self.whole:
             return value, noise
         if len(self.errors) < TESTS:
             return value, np.full_like(value, np.inf)
         squares = []
-        for _ in range(DRAWS):
-            drawn = word_shares(self.draw(self.random), self.game, runs, np.random.default_rng(seed))
+        for each in games[1:]:
+            drawn = word_shares(self.draw(self.random), self.game, runs, np.random.default_rng(each))
             squares.append((drawn.mean(0) - value) ** 2 - drawn.var(0) / runs - noise)
         return value, np.maximum(np.mean(squares, axis=0), 0.0) + noise
 
@@ -221,4 +221,5 @@ class Exploration:
 
     def _interval(self, value: np.ndarray, variance: np.ndarray) -> Shares:
         widening = np.sqrt(max(1.0, np.mean(self._moves[-MOVES:]))) if self._moves else 1.0
-        return Shares(value, student.ppf((1 + LEVEL) / 2, DRAWS) * widening * np.sqrt(variance))
+        quantile = student.ppf((1 + LEVEL) / 2, DRAWS)
+        return Shares(value, quantile * widening * np.sqrt(variance) + LEAST)

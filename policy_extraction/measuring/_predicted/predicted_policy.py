@@ -28,7 +28,7 @@ from policy_extraction.prompts._template import NAMING_GAME, Payoffs, Template
 LONGEST = 5  # interactions; there are 4^H patterns of a word
 MOST_CONTRASTS = 6000  # that the posterior takes; more would take minutes for each batch
 FINEST, COARSEST = 0.02, 0.5  # tolerance; games grow with its square
-MOST_AGENTS, MOST_ROUNDS = 1000, 1000
+MOST_INTERACTIONS = 5000  # of a game; hundreds of games are played for each batch
 
 
 def predicted_policy(
@@ -76,7 +76,7 @@ def predicted_policy(
     memory_length
         H, in interactions, at most 5.
     n_agents, rounds
-        The population, of 2 to 1000 agents and 1 to 1000 rounds.
+        The population, of at least 2 agents, and at most 5,000 interactions.
     tolerance
         Half the width of the 95 % interval of each share at the end, 0.02 to 0.5.
     budget
@@ -132,8 +132,11 @@ def predicted_policy(
     memory_length = whole_number("memory_length", memory_length, 1)
     if memory_length > LONGEST:
         raise InputError(f"memory_length = {memory_length}: expected at most {LONGEST}; see lazy_policy")
-    n_agents = whole_number("n_agents", n_agents, 2, MOST_AGENTS)
-    rounds = whole_number("rounds", rounds, 1, MOST_ROUNDS)
+    n_agents, rounds = whole_number("n_agents", n_agents, 2), whole_number("rounds", rounds, 1)
+    if n_agents * rounds > MOST_INTERACTIONS:
+        raise InputError(
+            f"n_agents = {n_agents}, rounds = {rounds}: expected at most {MOST_INTERACTIONS:,} interactions in a game"
+        )
     tolerance = real_number("tolerance", tolerance, least=FINEST, most=COARSEST)
     whole_number("seed", seed, 0, LARGEST_SEED)
     ask = lazy_policy(

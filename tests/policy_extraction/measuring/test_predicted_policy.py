@@ -223,6 +223,7 @@ def test_every_memory_of_a_sure_policy():
     [
         ({"memory_length": 6}, "memory_length = 6: expected at most 5"),
         ({"n_agents": 1}, "n_agents = 1: expected"),
+        ({"n_agents": 100, "rounds": 51}, "rounds = 51: expected at most 5,000 interactions"),
         ({"tolerance": 0.001}, "tolerance = 0.001: expected a number"),
         ({"budget": 35}, "budget = 35: expected a whole number of at least 72"),
         ({"orders": 4}, "number = 4: expected a multiple of 3"),
