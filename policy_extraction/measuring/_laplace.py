@@ -32,6 +32,7 @@ def around(
     here = loss(best)[1]
     slopes = [loss(best + step)[1] - here for step in np.diag(STEP * spread)]
     curvature = np.array(slopes) * spread / STEP  # in units of the prior's spread, where its own is 1
-    sizes, directions = np.linalg.eigh(np.where(np.isfinite(curvature), curvature + curvature.T, 0.0) / 2)
+    symmetric = curvature + curvature.T
+    sizes, directions = np.linalg.eigh(np.where(np.isfinite(symmetric), symmetric, 0.0) / 2)
     away = random.standard_normal((number, len(best))) / np.sqrt(np.maximum(sizes, 1.0)) @ directions.T
     return np.clip(best + spread * away, centre - FARTHEST * spread, centre + FARTHEST * spread)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import solve_triangular
-from scipy.stats import binom, norm
+from scipy.stats import binom, chi2, norm
 from scipy.stats import t as student
 
 from policy_extraction.measuring._active.tails import NORMAL, Tails, fitted_tails
@@ -16,7 +16,7 @@ from policy_extraction.measuring._predicted.kernel import CENTRE, Kernel
 from policy_extraction.measuring._predicted.likelihood import NOISE, fitted
 from policy_extraction.measuring._predicted.memories import NONE, all_patterns, states_of
 from policy_extraction.measuring._predicted.population import Game, Visited, visited, word_shares
-from policy_extraction.measuring._predicted.posterior import LEAST, Answered, Posterior, Prediction, contrasts_of
+from policy_extraction.measuring._predicted.posterior import Answered, Posterior, Prediction, contrasts_of
 
 Ask = Callable[[np.ndarray], np.ndarray]  # choice probabilities (n, W) in memories (n, H)
 
@@ -27,7 +27,7 @@ FIRST_BATCH, GROWTH = 4, 6  # a batch has a sixth of what was asked
 CHOSEN = 4  # one of so many memories of a batch is chosen, the others are tests
 TESTS = 59  # 0.95^59 < 0.05
 REFIT = 1.25  # growth of the number of memories between fits
-KERNELS = 4  # random ones beside the most likely one
+KERNELS = 8  # random ones beside the most likely one
 DRAWS = 16  # policies, for the interval
 SEEN_RUNS, SEEN_DRAWS = 20, 4  # games, and random policies beside the mean, in which memories are looked for
 CANDIDATES = 4000  # contrasts of memories of which the variance is computed
@@ -39,6 +39,11 @@ class Shares(NamedTuple):
 
     value: np.ndarray
     half: np.ndarray
+
+
+def games_of(tolerance: float) -> int:
+    """Games of a policy for this half-width: the noise of shares, which deviate by at most ½, is less than its half."""
+    return max(100, int(np.ceil(3 / tolerance**2)))
 
 
 @dataclass
@@ -86,6 +91,11 @@ class Exploration:
         return self._posterior(0)
 
     @property
+    def tests(self) -> int:
+        """Number of latest tests."""
+        return len(self.errors[-TESTS:])
+
+    @property
     def recent(self) -> np.ndarray:
         """Errors of the latest tests in their standard deviations, in a row."""
         return np.ravel(self.errors[-TESTS:])
@@ -102,13 +112,14 @@ class Exploration:
 
     @property
     def outside(self) -> int:
-        """Number of errors outside their intervals."""
-        return int((np.abs(self.recent) > self.tails.quantile(LEVEL)).sum())
+        """Number of latest tests outside the regions predicted for all their contrasts together."""
+        sizes = [np.linalg.norm(each) for each in self.errors[-TESTS:]]
+        return int((np.array(sizes) > self.scale * np.sqrt(chi2.ppf(LEVEL, self.game.n_words - 1))).sum())
 
     @property
     def holds(self) -> bool:
         """Whether so many outside are no proof against the model."""
-        return bool(binom.sf(self.outside - 1, len(self.recent), 1 - LEVEL) >= RARE)
+        return bool(binom.sf(self.outside - 1, self.tests, 1 - LEVEL) >= RARE)
 
     def run(self, most: int) -> Iterator[Shares]:
         """Ask up to `most` memories; yields what is known after each batch, and ends when that is enough."""
@@ -134,7 +145,7 @@ class Exploration:
 
     def draw(self, random: np.random.Generator) -> Prediction:
         """A random policy that agrees with the answers."""
-        which = int(random.integers(len(self.parameters)))
+        which = int(random.integers(1, len(self.parameters)))
         return self._posterior(which).draw(random, self.scale)
 
     def _first(self) -> np.ndarray:
@@ -175,11 +186,11 @@ class Exploration:
         return np.argsort(self.random.exponential(size=len(weights)) / weights)[:number]
 
     def _fit(self) -> None:
+        self._posteriors.clear()
         if self.n_asked >= REFIT * self._fitted_at:
             a = self.answered
             self.parameters = fitted(a.codes, a.y, a.patterns, self.parameters[0], KERNELS, self.random)
             self._fitted_at = self.n_asked
-        self._posteriors.clear()
 
     def _posterior(self, which: int) -> Posterior:
         if which not in self._posteriors:
@@ -198,22 +209,22 @@ class Exploration:
     def _shares(self) -> tuple[np.ndarray, np.ndarray]:
         """Shares (W,) of the mean policy, and their variances (W,): of the posterior, and of finitely many games.
 
-        Without enough tests the variances are infinite, if not every memory was asked. The noise of games is taken off
-        the squares of distances between policies, which therefore play with independent random numbers.
+        Without enough tests the variances are infinite, if not every memory was asked. Policies play with independent
+        random numbers, so the noise of games is in their distances.
         """
-        runs = int(np.ceil(1 / self.tolerance**2))
+        runs = games_of(self.tolerance)
         games = np.random.SeedSequence(int(self.random.integers(2**62))).spawn(1 + DRAWS)
         played = word_shares(self.posterior.mean, self.game, 2 * runs, np.random.default_rng(games[0]))
-        value, noise = played.mean(0), played.var(0) / len(played)
-        if self.whole:
-            return value, noise
+        value = played.mean(0)
+        if self.whole:  # where all games ended alike, one in `runs` might not
+            return value, (played.var(0) + 1 / runs) / runs
         if len(self.errors) < TESTS:
             return value, np.full_like(value, np.inf)
         squares = []
         for each in games[1:]:
             drawn = word_shares(self.draw(self.random), self.game, runs, np.random.default_rng(each))
-            squares.append((drawn.mean(0) - value) ** 2 - drawn.var(0) / runs - noise)
-        return value, np.maximum(np.mean(squares, axis=0), 0.0) + noise
+            squares.append((drawn.mean(0) - value) ** 2 + 1 / runs**2)
+        return value, np.mean(squares, axis=0)
 
     def _move(self, before: tuple[np.ndarray, np.ndarray], now: tuple[np.ndarray, np.ndarray]) -> float:
         """The mean square of a move of the shares, relative to what was expected at most."""
@@ -221,5 +232,5 @@ class Exploration:
 
     def _interval(self, value: np.ndarray, variance: np.ndarray) -> Shares:
         widening = np.sqrt(max(1.0, np.mean(self._moves[-MOVES:]))) if self._moves else 1.0
-        quantile = student.ppf((1 + LEVEL) / 2, DRAWS)
-        return Shares(value, quantile * widening * np.sqrt(variance) + LEAST)
+        quantile = student.ppf((1 + LEVEL) / 2, KERNELS)  # draws of one kernel are not independent
+        return Shares(value, quantile * widening * np.sqrt(variance))

@@ -18,7 +18,7 @@ from policy_extraction.backends._open import open_backend
 from policy_extraction.backends.local._source import SMOLLM2
 from policy_extraction.measuring._answers import Memory
 from policy_extraction.measuring._lazy import lazy_policy
-from policy_extraction.measuring._predicted.explore import FIRST, Exploration, Shares
+from policy_extraction.measuring._predicted.explore import DRAWS, FIRST, KERNELS, Exploration, Shares, games_of
 from policy_extraction.measuring._predicted.memories import codes_of, memory_of, states_of
 from policy_extraction.measuring._predicted.population import Function, Game
 from policy_extraction.prompts._games import one_game
@@ -27,8 +27,9 @@ from policy_extraction.prompts._template import NAMING_GAME, Payoffs, Template
 
 LONGEST = 5  # interactions; there are 4^H patterns of a word
 MOST_CONTRASTS = 6000  # that the posterior takes; more would take minutes for each batch
-FINEST, COARSEST = 0.02, 0.5  # tolerance; games grow with its square
-MOST_INTERACTIONS = 5000  # of a game; hundreds of games are played for each batch
+MOST_WORDS = 50  # so that enough memories are tests
+FINEST, COARSEST = 0.02, 0.5  # tolerance
+MOST_INTERACTIONS = 2e8  # of all games for a batch; they take minutes
 
 
 def predicted_policy(
@@ -52,8 +53,8 @@ def predicted_policy(
 
     A Gaussian process predicts the logits of all memories. Where in a memory a word was said and heard decides most,
     for all words alike; each word has a lean and a response of its own, and memories alike in all words are alike. The
-    parameters of the kernel are drawn around those of the largest marginal likelihood. Answers below a probability of
-    1e-6 count as 1e-6.
+    parameters of the kernel are drawn around those of the largest posterior density. Answers below a probability of
+    1e-6 count as 1e-6 in predictions.
 
     Memories are asked in batches until the word shares of a population are known: of `n_agents` agents who begin with
     empty memories and play `rounds` rounds of as many interactions, the probability that a random agent says each word
@@ -72,16 +73,17 @@ def predicted_policy(
     model
         As in `extract`.
     words
-        The W ≥ 2 words; with `memory_length`, fewer than 2^63 memories.
+        The words, 2 to 50; with `memory_length`, fewer than 2^63 memories.
     memory_length
         H, in interactions, at most 5.
     n_agents, rounds
-        The population, of at least 2 agents, and at most 5,000 interactions.
+        The population, of at least 2 agents. Games are simulated for each batch, so they may be at most some thousand
+        interactions long: 9,259 with the default tolerance.
     tolerance
         Half the width of the 95 % interval of each share at the end, 0.02 to 0.5.
     budget
         Largest number of prompts, those with kept answers included. None for as many as the posterior takes,
-        6000/(W - 1) memories.
+        6000/(W - 1) memories. Intervals take about 90 memories, and a measurement that ends by its tolerance 106.
     orders
         Number of presentation orders in which each memory is asked, a multiple of W. None for the smallest number
         balanced in positions and neighbours: W, or 2W for odd W.
@@ -133,12 +135,17 @@ def predicted_policy(
     if memory_length > LONGEST:
         raise InputError(f"memory_length = {memory_length}: expected at most {LONGEST}; see lazy_policy")
     n_agents, rounds = whole_number("n_agents", n_agents, 2), whole_number("rounds", rounds, 1)
-    if n_agents * rounds > MOST_INTERACTIONS:
-        raise InputError(
-            f"n_agents = {n_agents}, rounds = {rounds}: expected at most {MOST_INTERACTIONS:,} interactions in a game"
-        )
     tolerance = real_number("tolerance", tolerance, least=FINEST, most=COARSEST)
     whole_number("seed", seed, 0, LARGEST_SEED)
+    if len(words) > MOST_WORDS:
+        raise InputError(f"words: there are {len(words)}, expected at most {MOST_WORDS}; see lazy_policy")
+    game = Game(n_agents, rounds, memory_length, len(words))
+    most_interactions = int(MOST_INTERACTIONS / (DRAWS + 2) / games_of(tolerance))
+    if n_agents * rounds > most_interactions:
+        raise InputError(
+            f"n_agents = {n_agents}, rounds = {rounds}: expected at most {most_interactions:,} interactions in a game "
+            f"with tolerance = {tolerance}"
+        )
     ask = lazy_policy(
         open_backend(model),
         words,
@@ -153,14 +160,13 @@ def predicted_policy(
     each, space = len(ask.presented), MemorySpace(len(words), memory_length)
     most = min(space.n_states, max(FIRST, MOST_CONTRASTS // (len(words) - 1)))
     if budget is not None:
-        most = min(most, whole_number("budget", budget, FIRST * each) // each)
+        most = min(most, whole_number("budget", budget, min(FIRST, space.n_states) * each) // each)
     contrasts = most * (len(words) - 1)
-    check_memory(32 * contrasts**2, f"budget = {budget}", "a smaller budget")
+    check_memory(8 * (KERNELS + 5) * contrasts**2, f"budget = {budget}", "a smaller budget")
 
     def asked(codes: np.ndarray) -> np.ndarray:
         return ask([memory_of(row, len(words)) for row in codes])
 
-    game = Game(n_agents, rounds, memory_length, len(words))
     exploration, known = Exploration(asked, game, tolerance, seed), None
     with tqdm(total=most * each, desc=ask.name, unit="prompt", disable=not progress) as bar:
         for known in exploration.run(most):
@@ -186,8 +192,8 @@ class PredictedPolicy:
 
         - `reached`, 1 if the shares are known as asked for, and `reason`, why the measurement ended;
         - `memories_asked` and `prompts_used`;
-        - `held_out`, the number of the latest predictions, W - 1 for each test, `held_out_outside`, how many of the
-          answers were outside their 95 % intervals, and `model_holds`, 0 if these are too many;
+        - `held_out`, the number of the latest tests, at most 59, `held_out_outside`, how many of the answers were
+          outside of their predicted regions of 95 %, and `model_holds`, 0 if these are too many;
         - `posterior_scale`, how much wider than the Gaussian process the random policies are.
     """
 
@@ -232,7 +238,7 @@ def _result(
     reached = exploration.enough(known)
     reason = "the shares are known" if reached else "the budget is spent"
     if exploration.whole:
-        reason = "every memory that occurs in games was asked"
+        reason = "every memory seen in games was asked"
     elif not exploration.holds:
         reason += ", and the model of the policy does not hold: answers were not as predicted"
     bounds = np.where(np.isfinite(known.half), [known.value - known.half, known.value + known.half], np.nan)
@@ -259,7 +265,7 @@ def _result(
         reason=reason,
         memories_asked=exploration.n_asked,
         prompts_used=exploration.n_asked * orders,
-        held_out=len(exploration.recent),
+        held_out=exploration.tests,
         held_out_outside=exploration.outside,
         model_holds=int(exploration.holds),
         posterior_scale=exploration.scale,
