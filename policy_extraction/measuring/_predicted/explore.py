@@ -32,6 +32,7 @@ DRAWS = 16  # policies, for the interval
 SEEN_RUNS, SEEN_DRAWS = 20, 4  # games, and random policies beside the mean, in which memories are looked for
 CANDIDATES = 4000  # contrasts of memories of which the variance is computed
 MOVES = 5  # latest moves of the shares that count
+FEWEST = 100  # games of a policy
 
 
 class Shares(NamedTuple):
@@ -43,7 +44,7 @@ class Shares(NamedTuple):
 
 def games_of(tolerance: float) -> int:
     """Games of a policy for this half-width: the noise of shares, which deviate by at most ½, is less than its half."""
-    return max(100, int(np.ceil(3 / tolerance**2)))
+    return max(FEWEST, int(np.ceil(3 / tolerance**2)))
 
 
 @dataclass
@@ -212,13 +213,14 @@ class Exploration:
         Without enough tests the variances are infinite, if not every memory was asked. Policies play with independent
         random numbers, so the noise of games is in their distances.
         """
-        runs = games_of(self.tolerance)
+        tested = len(self.errors) >= TESTS
+        runs = games_of(self.tolerance) if tested or self.whole else FEWEST
         games = np.random.SeedSequence(int(self.random.integers(2**62))).spawn(1 + DRAWS)
         played = word_shares(self.posterior.mean, self.game, 2 * runs, np.random.default_rng(games[0]))
         value = played.mean(0)
         if self.whole:  # where all games ended alike, one in `runs` might not
             return value, (played.var(0) + 1 / runs) / runs
-        if len(self.errors) < TESTS:
+        if not tested:
             return value, np.full_like(value, np.inf)
         squares = []
         for each in games[1:]:

@@ -47,7 +47,9 @@ class _Play:
     def __init__(self, function: Function, game: Game, runs: int, random: np.random.Generator) -> None:
         self.function, self.game, self.random = function, game, random
         self.codes = np.full((runs, game.n_agents, game.memory_length), NONE)
-        self.q = np.tile(function(self.codes[0, :1]), (runs, game.n_agents, 1))
+        self._rows: dict[int, int] = {}  # of `_known`, by state: most memories occur many times
+        self._known = np.empty((0, game.n_words))
+        self.q = np.tile(self._probabilities(self.codes[0, :1]), (runs, game.n_agents, 1))
 
     def to_end(self, record: bool = False) -> list[np.ndarray]:
         """Play all rounds; returns the memories of all speakers, if they are recorded."""
@@ -62,10 +64,20 @@ class _Play:
             said = self._said(self.q[runs[:, None], pair])
             after = np.concatenate([(said * self.game.n_words + said[:, ::-1])[..., None], before[..., :-1]], axis=-1)
             self.codes[runs[:, None], pair] = after
-            rows = after.reshape(-1, self.game.memory_length)
-            _, first, back = np.unique(states_of(rows, self.game.n_words), return_index=True, return_inverse=True)
-            self.q[runs[:, None], pair] = self.function(rows[first])[back.reshape(-1)].reshape(*after.shape[:2], -1)
+            q = self._probabilities(after.reshape(-1, self.game.memory_length))
+            self.q[runs[:, None], pair] = q.reshape(*after.shape[:2], -1)
         return spoken
+
+    def _probabilities(self, codes: np.ndarray) -> np.ndarray:
+        """Choice probabilities (n, W) in memories (n, H); the function is asked about each memory once."""
+        states = states_of(codes, self.game.n_words)
+        unique, first, back = np.unique(states, return_index=True, return_inverse=True)
+        new = np.array([state not in self._rows for state in unique.tolist()])
+        if new.any():
+            self._rows |= {state: len(self._known) + k for k, state in enumerate(unique[new].tolist())}
+            self._known = np.concatenate([self._known, self.function(codes[first[new]])])
+        rows = np.array([self._rows[state] for state in unique.tolist()])
+        return self._known[rows[back.reshape(-1)]]
 
     def _said(self, q: np.ndarray) -> np.ndarray:
         """Words (runs, 2) drawn from probabilities (runs, 2, W)."""
