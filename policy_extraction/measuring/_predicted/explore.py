@@ -13,10 +13,10 @@ from scipy.stats import t as student
 
 from policy_extraction.measuring._active.tails import NORMAL, Tails, fitted_tails
 from policy_extraction.measuring._predicted.kernel import CENTRE, Kernel
-from policy_extraction.measuring._predicted.likelihood import NOISE, fitted
+from policy_extraction.measuring._predicted.likelihood import add_noise, contrasts_of, fitted
 from policy_extraction.measuring._predicted.memories import NONE, all_patterns, states_of
 from policy_extraction.measuring._predicted.population import Game, Visited, visited, word_shares
-from policy_extraction.measuring._predicted.posterior import Answered, Posterior, Prediction, contrasts_of
+from policy_extraction.measuring._predicted.posterior import Answered, Posterior, Prediction
 
 Ask = Callable[[np.ndarray], np.ndarray]  # choice probabilities (n, W) in memories (n, H)
 
@@ -177,9 +177,10 @@ class Exploration:
         else:
             chosen = rest
         mean, covariance = self.posterior.predicted(seen.codes[tests])
-        lower = np.linalg.cholesky(covariance + NOISE * np.eye(len(covariance)))
         self._ask(seen.codes[np.concatenate([tests, chosen])])
-        y = contrasts_of(self.answered.q[self.n_asked - len(tests) - len(chosen) :][: len(tests)])
+        q = self.answered.q[self.n_asked - len(tests) - len(chosen) :][: len(tests)]
+        y = contrasts_of(q)
+        lower = np.linalg.cholesky(add_noise(covariance.reshape(*y.shape, *y.shape), q))
         self.errors += list(solve_triangular(lower, (y - mean).ravel(), lower=True).reshape(y.shape))
 
     def _some(self, weights: np.ndarray, number: int) -> np.ndarray:
@@ -190,7 +191,7 @@ class Exploration:
         self._posteriors.clear()
         if self.n_asked >= REFIT * self._fitted_at:
             a = self.answered
-            self.parameters = fitted(a.codes, a.y, a.patterns, self.parameters[0], KERNELS, self.random)
+            self.parameters = fitted(a.codes, a.q, a.patterns, self.parameters[0], KERNELS, self.random)
             self._fitted_at = self.n_asked
 
     def _posterior(self, which: int) -> Posterior:

@@ -1,7 +1,8 @@
 """How likely answers are under a kernel, and its parameters of the largest posterior density.
 
 An answer tells the logits of W words up to a constant, so W - 1 contrasts of a memory are known: its log-probabilities
-times an orthonormal basis of the vectors that sum to 0.
+times an orthonormal basis of the vectors that sum to 0. A word below a probability of 1e-6 is taken there, and its
+log-probability as known with an error of 1: differences of such words say nothing.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ from policy_extraction.measuring._laplace import around, most_likely
 from policy_extraction.measuring._predicted.kernel import CENTRE, N_SIZES, SPREAD, Kernel
 from policy_extraction.measuring._predicted.memories import Patterns, pattern_numbers
 
+LEAST = 1e-6  # probability of a word
 NOISE = 1e-6  # variance: a server's rounding, and what keeps K regular
+CUT = 1.0  # variance of the log-probability of a word below `LEAST`
 MOST_FITTED = 800  # contrasts; more hardly change the parameters and take the third power of time
 DIFFERENCE = 1e-5
 
@@ -24,6 +27,24 @@ DIFFERENCE = 1e-5
 def basis(n_words: int) -> np.ndarray:
     """Orthonormal contrasts of W words, shape (W, W - 1)."""
     return helmert(n_words).T
+
+
+def contrasts_of(q: np.ndarray) -> np.ndarray:
+    """Contrasts (…, W-1) of log-probabilities."""
+    return np.log(np.maximum(q, LEAST)) @ basis(q.shape[-1])
+
+
+def cut_errors(q: np.ndarray) -> np.ndarray:
+    """Variances (n, W) of log-probabilities."""
+    return np.where(q <= LEAST, CUT, 0.0)
+
+
+def add_noise(K: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """Covariances (n, W-1, n, W-1) with those of the errors of answers q (n, W), as a matrix."""
+    n, k = K.shape[:2]
+    Q, each = basis(q.shape[1]), np.arange(n)
+    K[each, :, each] += np.einsum("wc,nw,wd->ncd", Q, cut_errors(q), Q) + NOISE * np.eye(k)
+    return K.reshape(n * k, n * k)
 
 
 def contrasts(covariance: np.ndarray, n_words: int) -> np.ndarray:
@@ -87,13 +108,12 @@ class Covariances:
         return [total, total, total, memories, memories, memories, np.asarray(own)]
 
 
-def loss(parameters: np.ndarray, between: Covariances, y: np.ndarray) -> tuple[float, np.ndarray]:
-    """-log of the density of contrasts y (n, W-1) times prior, up to a constant, and its gradient."""
-    kernel = Kernel.of(parameters)
+def loss(parameters: np.ndarray, between: Covariances, q: np.ndarray) -> tuple[float, np.ndarray]:
+    """-log of the density of answers q (n, W) times prior, up to a constant, and its gradient."""
+    kernel, y = Kernel.of(parameters), contrasts_of(q)
     parts, a, size = between.parts(kernel), kernel.sizes, y.size
-    K = between.joined(kernel, parts)
     try:
-        factor = cho_factor(K.reshape(size, size) + NOISE * np.eye(size), lower=True)
+        factor = cho_factor(add_noise(between.joined(kernel, parts), q), lower=True)
     except LinAlgError:
         return np.inf, np.zeros(len(parameters))
     solved = cho_solve(factor, y.ravel())
@@ -101,7 +121,7 @@ def loss(parameters: np.ndarray, between: Covariances, y: np.ndarray) -> tuple[f
     value = y.ravel() @ solved / 2 + np.log(np.diag(factor[0])).sum() + away @ away / 2
     # With V = (K⁻¹ - K⁻¹y yᵀK⁻¹)/2 the derivative is Σ V∘dK.
     V = (cho_solve(factor, np.eye(size)) - np.outer(solved, solved)) / 2
-    *sums, own = between.derivatives(V.reshape(K.shape))
+    *sums, own = between.derivatives(V.reshape(*y.shape, *y.shape))
     trend, smooth, rough, bias, near, alone = ((s * part).sum() for s, part in zip(sums, parts, strict=True))
     gradient = away / SPREAD
     gradient[:N_SIZES] += np.array(a) * [trend, smooth, rough, bias, (own * parts[1]).sum(), near, alone]
@@ -116,13 +136,13 @@ def loss(parameters: np.ndarray, between: Covariances, y: np.ndarray) -> tuple[f
 
 
 def fitted(
-    codes: np.ndarray, y: np.ndarray, patterns: Patterns, start: np.ndarray, number: int, random: np.random.Generator
+    codes: np.ndarray, q: np.ndarray, patterns: Patterns, start: np.ndarray, number: int, random: np.random.Generator
 ) -> np.ndarray:
-    """The most likely parameters of answers with contrasts y (n, W-1), and random ones, shape (1 + number, k)."""
-    most = max(8, MOST_FITTED // y.shape[1])
-    if len(y) > most:
-        some = np.sort(random.permutation(len(y))[:most])
-        codes, y = codes[some], y[some]
-    minus_log = partial(loss, between=Covariances(codes, codes, patterns, y.shape[1] + 1), y=y)
+    """The most likely parameters of answers q (n, W), and random ones, shape (1 + number, k)."""
+    most = max(8, MOST_FITTED // (q.shape[1] - 1))
+    if len(q) > most:
+        some = np.sort(random.permutation(len(q))[:most])
+        codes, q = codes[some], q[some]
+    minus_log = partial(loss, between=Covariances(codes, codes, patterns, q.shape[1]), q=q)
     best = most_likely(minus_log, CENTRE, SPREAD, start)
     return np.stack([best, *around(minus_log, CENTRE, SPREAD, best, number, random)])

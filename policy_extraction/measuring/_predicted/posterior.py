@@ -1,7 +1,6 @@
 """What the asked memories say about all others.
 
-Log-probabilities below log 1e-6 are cut there: they say nothing more about a population. Where a memory was asked its
-answer is returned as it is.
+Where a memory was asked its answer is returned as it is.
 """
 
 from __future__ import annotations
@@ -15,10 +14,9 @@ from scipy.linalg import cho_solve, solve_triangular
 from scipy.special import ndtri, softmax
 
 from policy_extraction.measuring._predicted.kernel import Kernel
-from policy_extraction.measuring._predicted.likelihood import NOISE, Covariances, basis
+from policy_extraction.measuring._predicted.likelihood import Covariances, add_noise, basis, contrasts_of, cut_errors
 from policy_extraction.measuring._predicted.memories import NONE, Patterns, pattern_numbers, states_of
 
-LEAST = 1e-6  # probability of a word
 WAVES = 32  # random functions whose sum is a draw of `near`; its covariance is exact on average
 JITTER = 1e-9  # relative; keeps covariances of patterns regular
 ROWS = 4096  # memories that are predicted at once
@@ -40,11 +38,6 @@ class Answered(NamedTuple):
     def y(self) -> np.ndarray:
         """Contrasts (n, W-1)."""
         return contrasts_of(self.q)
-
-
-def contrasts_of(q: np.ndarray) -> np.ndarray:
-    """Contrasts (…, W-1) of log-probabilities."""
-    return np.log(np.maximum(q, LEAST)) @ basis(q.shape[-1])
 
 
 @dataclass(frozen=True)
@@ -132,7 +125,7 @@ class Waves:
         n_words = self.sizes.shape[1]
         states = states_of(codes, n_words).astype(np.uint64)
         which = mixed(mixed(states ^ np.uint64(self.seed))[:, None] + np.arange(n_words, dtype=np.uint64))
-        uniform = ((which >> np.uint64(11)).astype(float) + 0.5) / 2**53
+        uniform = ((which >> np.uint64(12)).astype(float) + 0.5) / 2**52
         return signs @ self.sizes + self.alone * ndtri(uniform)
 
     def scaled(self, factor: float) -> Waves:
@@ -159,9 +152,8 @@ class Posterior:
         self.kernel, self.answered = kernel, answered
         self._every = answered.patterns
         between = self._between(answered.codes)
-        size = answered.y.size
-        K = between.joined(kernel, between.parts(kernel)).reshape(size, size)
-        self._lower = np.linalg.cholesky(K + NOISE * np.eye(size))
+        K = add_noise(between.joined(kernel, between.parts(kernel)), answered.q)
+        self._lower = np.linalg.cholesky(K)
         self._patterns = pattern_numbers(answered.codes, answered.n_words)
 
     @cached_property
@@ -199,8 +191,9 @@ class Posterior:
         )
         table = table + np.sqrt(a.own) * own @ random.standard_normal((len(own), n_words))
         waves = Waves.drawn(self.kernel, self.answered.codes.shape[1], n_words, random)
-        there = (table[self._patterns, np.arange(n_words)] + waves(self.answered.codes)) @ basis(n_words)
-        correction = self._prediction(self.answered.y - there)
+        there = table[self._patterns, np.arange(n_words)] + waves(self.answered.codes)
+        there += np.sqrt(cut_errors(self.answered.q)) * random.standard_normal(there.shape)
+        correction = self._prediction(self.answered.y - there @ basis(n_words))
         table = self.mean.table + scale * (table + correction.table - self.mean.table)
         weights = self.mean.weights + scale * (correction.weights - self.mean.weights)
         return replace(self.mean, table=table, weights=weights, waves=waves.scaled(scale))

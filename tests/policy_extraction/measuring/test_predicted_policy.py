@@ -10,7 +10,7 @@ from policy_extraction import lazy_policy, predicted_policy
 from policy_extraction.backends import TableBackend
 from policy_extraction.measuring._predicted.explore import Exploration
 from policy_extraction.measuring._predicted.kernel import CENTRE, SPREAD, Kernel
-from policy_extraction.measuring._predicted.likelihood import Covariances, basis, contrasts, loss
+from policy_extraction.measuring._predicted.likelihood import Covariances, basis, contrasts, contrasts_of, fitted, loss
 from policy_extraction.measuring._predicted.memories import (
     NONE,
     all_patterns,
@@ -20,7 +20,7 @@ from policy_extraction.measuring._predicted.memories import (
     states_of,
 )
 from policy_extraction.measuring._predicted.population import Game, word_shares
-from policy_extraction.measuring._predicted.posterior import Answered, Posterior, Waves, contrasts_of, mixed
+from policy_extraction.measuring._predicted.posterior import Answered, Posterior, Waves, mixed
 
 
 def random_memories(n, n_words, memory_length, seed):
@@ -85,9 +85,9 @@ def test_memories_as_numbers():
 def test_the_density_has_the_gradient_of_its_differences():
     some, parameters = asked(), kernel()
     between = Covariances(some.codes, some.codes, some.patterns, 4)
-    _, gradient = loss(parameters, between, some.y)
+    _, gradient = loss(parameters, between, some.q)
     steps = 1e-5 * np.eye(len(parameters))
-    differences = [(loss(parameters + e, between, some.y)[0] - loss(parameters - e, between, some.y)[0]) for e in steps]
+    differences = [(loss(parameters + e, between, some.q)[0] - loss(parameters - e, between, some.q)[0]) for e in steps]
     np.testing.assert_allclose(gradient, np.array(differences) / 2e-5, atol=1e-3)
 
 
@@ -133,6 +133,25 @@ def test_draws_have_the_mean_and_covariance_of_the_posterior():
     assert abs(np.cov(y.T) / np.outer(deviation, deviation) - covariance / np.outer(deviation, deviation)).max() < 0.1
     wide = posterior.draw(np.random.default_rng(0), 2.0)
     np.testing.assert_allclose(wide.logits(there) @ basis(4) - mean, 2 * y[0].reshape(mean.shape), atol=1e-8)
+
+
+def test_words_that_are_never_said_do_not_make_the_others_sure():
+    """Seven of ten words have no chance in a memory that does not hold them, the others have random logits."""
+    n_words, codes = 10, random_memories(80, 10, 2, seed=3)[1:]
+    random = np.random.default_rng(4)
+    said = counts(codes, n_words).sum(1) > 0
+    q = softmax(np.where(said, counts(codes, n_words).sum(1) + 0.7 * random.standard_normal(said.shape), -60), axis=1)
+    known, patterns = Answered(codes[:50], q[:50], all_patterns(2)), all_patterns(2)
+    parameters = fitted(known.codes, known.q, patterns, CENTRE, 1, random)[0]
+    mean, covariance = Posterior(Kernel.of(parameters), known).predicted(codes[50:])
+    errors = []
+    for k, (row, words) in enumerate(zip(q[50:], said[50:], strict=True)):
+        pair = np.flatnonzero(words)[:2]
+        if len(pair) == 2:
+            direction = basis(n_words)[pair[0]] - basis(n_words)[pair[1]]
+            block = covariance.reshape(29, 9, 29, 9)[k, :, k]
+            errors.append((np.log(row[pair]) @ [1, -1] - mean[k] @ direction) / np.sqrt(direction @ block @ direction))
+    assert 0.6 < np.sqrt(np.mean(np.square(errors))) < 1.5  # 29 errors; it was 2 where such words counted as exact
 
 
 def test_random_functions_of_memories_have_the_covariance_near():
