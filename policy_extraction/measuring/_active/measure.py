@@ -253,7 +253,7 @@ def _goal(goal: str, word: str | None, words: Sequence[str]) -> Goal:
     if goal not in GOALS:
         raise InputError(f"goal = {goal!r}: expected one of {', '.join(GOALS)}")
     if len(words) != 2:
-        raise InputError(f"words: there are {len(words)}, expected 2; see lazy_policy")
+        raise InputError(f"words: there are {len(words)}, expected 2; see predicted_policy")
     if (word is not None) != (goal == "critical_mass") or (word is not None and word not in words):
         expected = f"one of {', '.join(words)}" if goal == "critical_mass" else "None"
         raise InputError(f"word = {word!r}: expected {expected} for goal = {goal!r}")

@@ -1,4 +1,4 @@
-"""A policy of any number of words, from a small part of its prompts."""
+"""A policy of more than two words, from a small part of its prompts."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def predicted_policy(
     progress: bool = False,
     cache: bool | str | os.PathLike[str] = True,
 ) -> PredictedPolicy:
-    """The policy of a language model with any number of words, from a small part of its prompts.
+    """The policy of a language model with 2 to 50 words, from a small part of its prompts.
 
     A Gaussian process predicts the logits of all memories. Where in a memory a word was said and heard decides most,
     for all words alike; each word has a lean and a response of its own, and memories alike in all words are alike. The
