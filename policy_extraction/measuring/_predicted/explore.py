@@ -43,7 +43,7 @@ class Shares(NamedTuple):
 
 
 def games_of(tolerance: float) -> int:
-    """Games of a policy for this half-width: the noise of shares, which deviate by at most ½, is less than its half."""
+    """Games of a policy. Shares deviate by at most ½, so their noise has at most 0.36 of the tolerance as deviation."""
     return max(FEWEST, int(np.ceil(3 / tolerance**2)))
 
 

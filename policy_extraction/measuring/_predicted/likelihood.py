@@ -114,7 +114,7 @@ def loss(parameters: np.ndarray, between: Covariances, q: np.ndarray) -> tuple[f
     parts, a, size = between.parts(kernel), kernel.sizes, y.size
     try:
         factor = cho_factor(add_noise(between.joined(kernel, parts), q), lower=True)
-    except LinAlgError:
+    except (LinAlgError, ValueError):  # not positive, or not finite
         return np.inf, np.zeros(len(parameters))
     solved = cho_solve(factor, y.ravel())
     away = (parameters - CENTRE) / SPREAD

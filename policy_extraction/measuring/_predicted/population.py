@@ -38,7 +38,7 @@ def word_shares(function: Function, game: Game, runs: int, random: np.random.Gen
 def visited(function: Function, game: Game, runs: int, random: np.random.Generator) -> Visited:
     """Memories from which agents speak in `runs` games."""
     played = _Play(function, game, runs, random)
-    spoken = np.concatenate(list(played.to_end(record=True)))
+    spoken = np.concatenate(played.to_end(record=True))
     _, first, times = np.unique(states_of(spoken, game.n_words), return_index=True, return_counts=True)
     return Visited(spoken[first], times)
 
