@@ -81,9 +81,9 @@ truth = meanfield.fixed_points(gallery)["word_share"].sel(word="his").item()
 print(f"from all 2,730 prompts: {truth:.4f}")
 
 # %% [markdown]
-# Does the model of the answers hold? Half of each batch is drawn at random, mostly where the goal depends on it, and
-# predicted before. The result says how many of these answers were outside their 95 % intervals. Here the truth is known
-# for all memories, those too that hardly matter for the goal and are known less well:
+# Does the model of the answers hold? Two thirds of each batch are drawn at random, mostly where the goal depends on
+# them, and predicted before. The result says how many of these answers were outside their 95 % intervals. Here the
+# truth is known for all memories, those too that hardly matter for the goal and are known less well:
 
 # %%
 draws = policy_extraction.sample_policies(policy, 200, seed=1)

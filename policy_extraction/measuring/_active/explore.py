@@ -28,7 +28,7 @@ PARITIES = (ODD, EVEN)
 FIRST = 16  # pairs of mirror images before the first fit
 FIRST_BATCH, GROWTH = 4, 6  # a batch has a sixth of what was asked
 MOST_PAIRS = 500  # of a batch; a choice takes the second power of time
-TESTS = 2  # one of so many pairs of a batch tests the model
+TESTS = 2 / 3  # part of a batch that is drawn at random and tests the model
 REFIT = 1.15  # growth of the number of measured pairs between fits
 EXACT_DRAWS = 16
 KERNELS = 6  # random ones beside the most likely one
@@ -132,7 +132,7 @@ class Exploration:
             number = min(max(FIRST_BATCH, len(self.order) // GROWTH), MOST_PAIRS, most - len(self.order))
             seen = self._paired(visits(best, self.space))
             weights = self._weights(derivatives) if derivatives.any() else seen.sum(1)
-            tests, chances = self._drawn_at_random(weights, max(1, number // TESTS))
+            tests, chances = self._drawn_at_random(weights, round(TESTS * number))
             batch = next_pairs(
                 self.posterior, derivatives, seen, self.free, number, tests.tolist(), self.held_out.tails, self.noise
             )
@@ -241,7 +241,8 @@ class Exploration:
     def _interval(self, quantity: Quantity, variance: float, draws: float, same: float, exact: bool) -> Known:
         """What is known of a quantity with this variance by so many draws, widened as its moves turned out to need."""
         spread = np.hypot(np.sqrt(variance), self._small(quantity)) * self.moves.widening
-        freedom = 1 / (1 / self.moves.freedom + 1 / draws) if self.moves.freedom else 0.0
+        known = self.held_out.tested and self.moves.freedom  # before that, errors of seven deviations were seen
+        freedom = 1 / (1 / self.moves.freedom + 1 / draws) if known else 0.0
         return known_of(quantity, spread, freedom, same, exact)
 
     def _known(self, quantity: Quantity) -> tuple[Known, np.ndarray]:

@@ -89,6 +89,11 @@ class HeldOut:
         return bool(binom.sf(self.outside - 1, self.recent, 1 - LEVEL) >= RARE)
 
     @property
+    def tested(self) -> bool:
+        """Whether there are enough predictions for a test."""
+        return self.recent >= LEAST
+
+    @property
     def passed(self) -> bool:
         """Whether the model was tested, and holds."""
-        return self.recent >= LEAST and self.holds
+        return self.tested and self.holds

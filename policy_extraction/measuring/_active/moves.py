@@ -2,7 +2,7 @@
 
 The posterior mean of a goal is nearly a martingale: it moves by what a batch tells, and the variance of a move is what
 the batch takes off the variance of the goal. Errors that memories share, which make a goal wrong, show in its moves but
-not in predictions of single memories.
+not in predictions of single memories. Where all moves are smaller than expected, so are the errors.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 RECENT = 10  # moves that count; earlier ones were made from fewer measurements
+BEFORE = 10  # moves as expected that count besides
 
 
 @dataclass
@@ -26,10 +27,19 @@ class Moves:
 
     @property
     def freedom(self) -> int:
-        """Number of moves that count."""
-        return len(self.every[-RECENT:])
+        """Degrees of freedom of the goal's distribution; 0 before the first move."""
+        return BEFORE + len(self.recent) if self.every else 0
 
     @property
     def widening(self) -> float:
-        """How much wider than expected the goal's distribution is; moves widen it but never narrow it."""
-        return float(np.sqrt(max(1.0, np.mean(np.square(self.every[-RECENT:]))))) if self.every else 1.0
+        """How much wider than expected the goal's distribution is; below 1 it is narrower.
+
+        Large moves widen it by their root mean square, small ones narrow it only beside `BEFORE` as expected.
+        """
+        squares, n = np.square(self.recent).sum(), len(self.recent)
+        return float(np.sqrt(max(squares / max(n, 1), (BEFORE + squares) / (BEFORE + n))))
+
+    @property
+    def recent(self) -> list[float]:
+        """The moves that count."""
+        return self.every[-RECENT:]

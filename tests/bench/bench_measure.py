@@ -1,0 +1,124 @@
+"""How many memories `measure` takes on tables of 1,365, beside the same number in random order and breadth first.
+
+The tables are the published ones that are at hand and SmolLM2's. Two processes take about half an hour for both goals.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from rich.console import Console
+from rich.table import Table
+
+import meanfield
+from meanfield import InputError, MemorySpace
+from policy_extraction.measuring._active.explore import Exploration
+from policy_extraction.measuring._active.goals import Goal
+
+SPACE = MemorySpace(2, 5)
+SEED, TOLERANCE, PROCESSES = 0, 0.05, 2
+WORDS = ("first", "second")
+MOST_OF_THE_TABLE = 0.1  # in the median over all populations
+
+
+class Replayed(NamedTuple):
+    """What a measurement of one population took and found."""
+
+    population: str
+    quantity: str
+    true: float
+    value: float
+    half: float
+    memories: int
+    held: list[bool]  # whether intervals held the true value, after each batch that gave one
+    strong: bool  # whether the strong word is the right one
+    others: dict[str, tuple[float, bool]]  # errors of other orders, and whether they have the right strong word
+
+
+def tables() -> Iterator[tuple[str, np.ndarray]]:
+    """Names, and choice probabilities (S, 2)."""
+    collections = [meanfield.datasets.smollm2()]
+    try:
+        collections += [each for _, each in meanfield.datasets.llm_group_size().groupby("model", squeeze=False)]
+    except (InputError, OSError):
+        print("the published tables are not at hand")
+    for tables in collections:
+        model = str(np.ravel(tables["model"])[0])
+        for pair in tables["pair"].values:
+            q = tables["q"].sel(pair=pair).squeeze(drop=True).transpose("state", "word").values
+            if np.isfinite(q).all():
+                yield f"{model} {pair}", q
+
+
+def replayed(population: str, q: np.ndarray, goal: Goal) -> Replayed | None:
+    """Measure a table; None if the goal is not defined for it."""
+    true = goal.of(meanfield.make_policy(q, WORDS))
+    if not true.name:
+        return None
+    exploration = Exploration(lambda states: q[states], SPACE, WORDS, goal, TOLERANCE, SEED)
+    after = list(exploration.run(SPACE.n_states))
+    known = after[-1]
+    held = [
+        each.low <= true.value <= each.high and each.quantity.name == true.name
+        for each in after
+        if np.isfinite(each.high)
+    ]
+    n, random = len(exploration.order), np.random.default_rng(SEED)
+    orders = {"random": random.permutation(len(exploration.pairs))[:n], "breadth first": np.arange(n)}
+    others = {}
+    for name, order in orders.items():
+        other = Exploration(lambda states: q[states], SPACE, WORDS, goal, TOLERANCE, SEED)
+        other._measure(order)
+        other._fit()
+        found = goal.of(other._policy(other.best()))
+        error = abs(found.value / true.value - 1) if found.name == true.name else np.inf
+        others[name] = error, found.strong == true.strong
+    value, half = known.quantity.value, (known.high - known.low) / 2
+    strong = known.quantity.strong == true.strong
+    return Replayed(population, true.name, true.value, value, half, exploration.n_asked, held, strong, others)
+
+
+@pytest.mark.bench
+@pytest.mark.parametrize("goal", ["kappa", "strong word"])
+def test_memories_for_a_goal(goal: str) -> None:
+    os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # of the processes below
+    with ProcessPoolExecutor(PROCESSES, mp_context=get_context("spawn")) as pool:
+        every = [pool.submit(replayed, name, q, Goal(goal)) for name, q in tables()]
+        found = [each.result() for each in every]
+    found = [each for each in found if each is not None]
+    table = Table(title=f"memories of {SPACE.n_states:,} for the goal '{goal}', 95 % interval of ±5 % for κ and shares")
+    for column in ("population", "", "true", "found", "±", "memories", "error", *found[0].others):
+        table.add_column(column, justify="right")
+    for each in found:
+        error = abs(each.value / each.true - 1)
+        numbers = [f"{number:.4f}" for number in (each.true, each.value, each.half)]
+        errors = [f"{size:.1%}" for size in (error, *(other for other, _ in each.others.values()))]
+        table.add_row(each.population, each.quantity, *numbers, f"{each.memories:,}", *errors)
+    console = Console(width=140)
+    console.print(table)
+    memories = np.array([each.memories for each in found])
+    batches = [held for each in found for held in each.held]
+    console.print(f"memories: median {np.median(memories):.0f}, largest {memories.max()}")
+    console.print(f"intervals that hold: final {sum(each.held[-1] for each in found)} of {len(found)}")
+    console.print(f"intervals that hold: after each batch {sum(batches)} of {len(batches)}")
+    console.print(f"strong words: {sum(each.strong for each in found)} of {len(found)}")
+    for name in found[0].others:
+        console.print(f"strong words, {name}: {sum(each.others[name][1] for each in found)} of {len(found)}")
+    for quantity in ("kappa", "word_share"):
+        these = [each for each in found if each.quantity == quantity]
+        if these:
+            ours = np.median([abs(each.value / each.true - 1) for each in these])
+            rest = {name: np.median([each.others[name][0] for each in these]) for name in found[0].others}
+            told = ", ".join(f"{name} {error:.1%}" for name, error in rest.items())
+            number = np.median([each.memories for each in these])
+            console.print(f"{quantity} ({len(these)}): median {number:.0f} memories, error {ours:.1%}; {told}")
+    assert np.median(memories) <= MOST_OF_THE_TABLE * SPACE.n_states
+    assert sum(each.strong for each in found) >= max(
+        sum(each.others[name][1] for each in found) for name in found[0].others
+    )
