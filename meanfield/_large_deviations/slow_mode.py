@@ -38,6 +38,7 @@ MOST_STEPS = 400
 SETTLED = 1e-6
 DIVERGED = 1e100
 REAL = 1e-9
+ALONG = 1e-6  # cosine of a mode and the slope of p(Q); less is rounding of differences
 
 
 class SlowMode(NamedTuple):
@@ -143,7 +144,7 @@ class _Linear:
             return "the slowest mode oscillates"
         left = vectors[:, leading].real
         along = float(left @ self._slope)
-        if not along:
+        if abs(along) <= ALONG * np.linalg.norm(left) * np.linalg.norm(self._slope):
             return "the slowest mode does not follow the word share"
         return float(values[leading].real) - 1, left / along
 
