@@ -26,7 +26,7 @@ from scipy.linalg import eig
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigs
 from scipy.special import gammaln
 
-from meanfield._fixed_points.stationary_law import StationaryLaw
+from meanfield._fixed_points.stationary_law import TOLERANCE, StationaryLaw
 
 Weights = Float[np.ndarray, " states"]
 Points = Float[np.ndarray, " points"]
@@ -38,7 +38,6 @@ MOST_STEPS = 400
 SETTLED = 1e-6
 DIVERGED = 1e100
 REAL = 1e-9
-ALONG = 1e-6  # cosine of a mode and the slope of p(Q); less is rounding of differences
 
 
 class SlowMode(NamedTuple):
@@ -69,7 +68,7 @@ class Encounters:
         shares = self._shares(Q + step * np.array([-1.0, 0.0, 1.0]))
         before, p, after = (self._law.composition(one) for one in shares)
         at = _Linear(self._q, self._word, self._after, shares[1], p, (after - before) / (2 * step))
-        slowest = at.slowest()
+        slowest = at.slowest(TOLERANCE / step)
         if isinstance(slowest, str):
             return slowest
         rate, left = slowest
@@ -126,8 +125,8 @@ class _Linear:
         alone = np.einsum("ia,iab,iab,b->", said, one, two, self._said)
         return float(alone + self._rest * (met[0] * met[1].T).sum())
 
-    def slowest(self) -> tuple[float, Weights] | str:
-        """The leading eigenvalue and l, or why there is none."""
+    def slowest(self, rounding: float) -> tuple[float, Weights] | str:
+        """The leading eigenvalue and l, or why there is none; `rounding` is the error of p', relative to p."""
         size = len(self._p)
         if size <= DENSE_SIZE:
             found = eig(np.stack([self.backward(w) for w in np.eye(size)], axis=1))
@@ -144,7 +143,7 @@ class _Linear:
             return "the slowest mode oscillates"
         left = vectors[:, leading].real
         along = float(left @ self._slope)
-        if abs(along) <= ALONG * np.linalg.norm(left) * np.linalg.norm(self._slope):
+        if abs(along) <= rounding * float(np.abs(left) @ self._p):
             return "the slowest mode does not follow the word share"
         return float(values[leading].real) - 1, left / along
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.linalg import solve_continuous_lyapunov
+from scipy.special import expit
 
 import meanfield
 from _exact_chains import ExactChain
@@ -36,6 +37,21 @@ def test_the_slope_of_its_drift_is_the_eigenvalue_at_every_equilibrium(memory_le
         assert mode.committed == pytest.approx(0.05, abs=1e-9)
         assert mode.rate == pytest.approx(values[0].real, abs=1e-7)
         assert slope == pytest.approx(values[0].real, abs=1e-5)
+
+
+@pytest.mark.parametrize("memory_length", [2, 3, 4])
+def test_rounding_does_not_join_a_mode_to_the_word_share(memory_length):
+    """The slowest mode of agents who repeat their last word knows nothing of what they hear. Followers have one at all
+    these shares."""
+    repeating = meanfield.make_policy(
+        lambda memory: 0.5 if not memory else 0.99 if memory[-1][0] == "A" else 0.01,
+        ["A", "B"],
+        memory_length=memory_length,
+    )
+    following = follower(0.005, tie=0.52, length=memory_length)
+    for Q in expit(np.linspace(-18, 8, 14)):
+        assert encounters(repeating).slow_mode(Q) == "the slowest mode does not follow the word share"
+        assert not isinstance(encounters(following).slow_mode(Q), str)
 
 
 class Dense:
