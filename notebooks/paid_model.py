@@ -149,7 +149,7 @@ with tempfile.TemporaryDirectory() as folder:
 # The same call with `policy_extraction.backends.OpenAIBackend("gpt-4o-2024-08-06", limits=Limits(max_cost=1.0, ...))`
 # asks OpenAI, with `base_url=` any server that speaks its protocol: vLLM and SGLang give exactly the words' tokens
 # (`exact=True`). `batches=True` sends the prompts of each step as a batch, at half the price. A batch takes up to a
-# day, and κ about 15 steps; a process that was killed finds its batch again.
+# day, and κ about 20 steps; a process that was killed finds its batch again.
 #
 # ## Does the conclusion survive?
 #

@@ -26,7 +26,7 @@ from scipy.linalg import eig
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigs
 from scipy.special import gammaln
 
-from meanfield._fixed_points.stationary_law import TOLERANCE, StationaryLaw
+from meanfield._fixed_points.stationary_law import StationaryLaw
 
 Weights = Float[np.ndarray, " states"]
 Points = Float[np.ndarray, " points"]
@@ -38,6 +38,7 @@ MOST_STEPS = 400
 SETTLED = 1e-6
 DIVERGED = 1e100
 REAL = 1e-9
+ROUNDING = 16 * np.finfo(float).eps  # of laws, relative to each share; up to two units were measured
 
 
 class SlowMode(NamedTuple):
@@ -68,7 +69,7 @@ class Encounters:
         shares = self._shares(Q + step * np.array([-1.0, 0.0, 1.0]))
         before, p, after = (self._law.composition(one) for one in shares)
         at = _Linear(self._q, self._word, self._after, shares[1], p, (after - before) / (2 * step))
-        slowest = at.slowest(TOLERANCE / step)
+        slowest = at.slowest(ROUNDING / step)
         if isinstance(slowest, str):
             return slowest
         rate, left = slowest
@@ -79,6 +80,8 @@ class Encounters:
         if not (mobility > 0 and noise > 0):
             return "the slowest mode does not follow the word share"
         bend = float(left @ (after - 2 * p + before)) / step**2
+        if abs(bend) <= ROUNDING / step**2 * (np.abs(left) @ p):
+            bend = 0.0
         itself = float(p @ (alpha * self._q[:, self._word]))
         return SlowMode(mobility, itself, others - bend * noise / 2, noise, rate, at.committed)
 

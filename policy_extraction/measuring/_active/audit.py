@@ -20,6 +20,8 @@ from scipy.stats import t as student
 
 from policy_extraction.measuring._active.held_out import LEAST, LEVEL
 
+LEAST_WEIGHT = 1e-9  # of a pair, in those of the largest
+
 
 class Draws(NamedTuple):
     """Pairs (n,) in the order in which they were drawn, the chance (n,) of each among those left, and what was
@@ -91,9 +93,10 @@ def drawn_at_random(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Pairs that were not asked, drawn one after the other with chances in proportion to weights (P,), and the chances.
 
-    The least weight is a billionth of the largest.
+    `LEAST_WEIGHT` of the largest weight is added to all.
     """
-    weights = np.where(asked, 0.0, weights + max(1e-9 * weights.max(), np.finfo(float).tiny))
+    largest = weights[~asked].max()
+    weights = np.where(asked, 0.0, weights / largest + LEAST_WEIGHT if largest > 0 else 1.0)
     # The smallest of exponential times with these rates comes first.
     times = np.divide(random.exponential(size=len(weights)), weights, out=np.full(len(weights), np.inf), where=~asked)
     order = np.argsort(times)

@@ -26,7 +26,7 @@ from policy_extraction.measuring._active.visits import visits
 Ask = Callable[[np.ndarray], np.ndarray]  # choice probabilities (n, 2) in states (n,)
 PARITIES = (ODD, EVEN)
 FIRST = 16  # pairs of mirror images before the first fit
-FIRST_BATCH, GROWTH = 4, 6  # a batch has a sixth of what was asked
+FIRST_BATCH, GROWTH = 4, 10  # a batch has a tenth of what was asked
 MOST_PAIRS = 500  # of a batch; a choice takes the second power of time
 TESTS = 2 / 3  # part of a batch that is drawn at random and tests the model
 REFIT = 1.15  # growth of the number of measured pairs between fits
@@ -124,7 +124,8 @@ class Exploration:
             best = self.best()
             quantity = self.goal.of(self._policy(best))
             if quantity.name == before.name and expected > 0:
-                self.moves.add(quantity.value - before.value, expected)
+                # What is too small to matter is in both, so that it is no evidence of small errors.
+                self.moves.add(float(np.hypot(quantity.value - before.value, self._small(before))), expected)
             known, derivatives = self._known(quantity)
             yield known
             if self.whole or len(self.order) >= most or self.enough(known):
@@ -239,10 +240,11 @@ class Exploration:
         return float(np.hypot(np.sqrt(variance), self._small(quantity)))
 
     def _interval(self, quantity: Quantity, variance: float, draws: float, same: float, exact: bool) -> Known:
-        """What is known of a quantity with this variance by so many draws, widened as its moves turned out to need."""
+        """What is known of a quantity with this variance by so many draws, wider or narrower as its moves tell."""
         spread = np.hypot(np.sqrt(variance), self._small(quantity)) * self.moves.widening
-        known = self.held_out.tested and self.moves.freedom  # before that, errors of seven deviations were seen
-        freedom = 1 / (1 / self.moves.freedom + 1 / draws) if known else 0.0
+        # Untested tails are guesses: errors of a goal of seven standard deviations were seen.
+        enough = self.moves.every and self.held_out.tested
+        freedom = 1 / (1 / self.moves.freedom + 1 / draws) if enough else 0.0
         return known_of(quantity, spread, freedom, same, exact)
 
     def _known(self, quantity: Quantity) -> tuple[Known, np.ndarray]:

@@ -62,13 +62,14 @@ def measure(
     Two thirds of each batch are drawn at random and test the model: their answers were predicted before. Their errors
     set the width and the tails of the posterior. The goal itself is tested as well:
 
-    - Its interval is widened by the root mean square of its latest ten moves from batch to batch, in the standard
-      deviations expected of them. Small moves narrow it, beside ten as expected, by a factor of 0.71 at most. There is
-      none before 16 predictions were tested.
+    - If the root mean square of its latest ten moves from batch to batch, in the standard deviations expected of them,
+      is above 1, its interval is as many times wider, with as many degrees of freedom as there are moves. Small moves
+      count beside ten as expected and narrow it, to no less than 0.71 of its width. There is none before 16 predictions
+      were tested.
     - The random memories alone give an interval that to first order needs no model (`drawn_low`, `drawn_high`): by
       their errors and their chances to be drawn. While it excludes the value, as it does a right one in 5 % of cases,
       the measurement goes on, up to the budget. It also goes on for about 25 random pairs, which meet a region with a
-      fifth of the derivatives with a chance of 94 %, and one with a twentieth with 47 %. What is rarer than that can
+      fifth of the derivatives with a chance of 93 %, and one with a twentieth with 47 %. What is rarer than that can
       stay unseen. A goal without derivatives, as at a marginal fixed point, takes the whole budget.
 
     κ takes more prompts than a word share: it is 0 for a policy without an even part, however strong the odd one. These

@@ -2,7 +2,8 @@
 
 The posterior mean of a goal is nearly a martingale: it moves by what a batch tells, and the variance of a move is what
 the batch takes off the variance of the goal. Errors that memories share, which make a goal wrong, show in its moves but
-not in predictions of single memories. Where all moves are smaller than expected, so are the errors.
+not in predictions of single memories. Small moves suggest small errors, but tell nothing of what no batch has met, so
+they count beside others as expected.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ class Moves:
     @property
     def freedom(self) -> int:
         """Degrees of freedom of the goal's distribution; 0 before the first move."""
-        return BEFORE + len(self.recent) if self.every else 0
+        return self._spread[0] if self.every else 0
 
     @property
     def widening(self) -> float:
@@ -36,10 +37,12 @@ class Moves:
 
         Large moves widen it by their root mean square, small ones narrow it only beside `BEFORE` as expected.
         """
-        squares, n = np.square(self.recent).sum(), len(self.recent)
-        return float(np.sqrt(max(squares / max(n, 1), (BEFORE + squares) / (BEFORE + n))))
+        number, squares = self._spread
+        return float(np.sqrt(squares / number))
 
     @property
-    def recent(self) -> list[float]:
-        """The moves that count."""
-        return self.every[-RECENT:]
+    def _spread(self) -> tuple[int, float]:
+        """The number of moves that count, and the sum of their squares."""
+        recent = self.every[-RECENT:]
+        number, squares = len(recent), float(np.square(recent).sum())
+        return (number, squares) if squares > number else (BEFORE + number, BEFORE + squares)

@@ -48,10 +48,19 @@ def test_rounding_does_not_join_a_mode_to_the_word_share(memory_length):
         ["A", "B"],
         memory_length=memory_length,
     )
-    following = follower(0.005, tie=0.52, length=memory_length)
-    for Q in expit(np.linspace(-18, 8, 14)):
+    for Q in expit(np.linspace(-25, 8, 14)):
         assert encounters(repeating).slow_mode(Q) == "the slowest mode does not follow the word share"
-        assert not isinstance(encounters(following).slow_mode(Q), str)
+        for errs in (0.005, 0.2):
+            following = follower(errs, tie=0.52, length=memory_length)
+            assert not isinstance(encounters(following).slow_mode(Q), str)
+
+
+def test_drift_of_order_one_over_n_stays_bounded_where_the_word_is_hardly_heard():
+    """There the second derivative of p(Q) is below the rounding of its differences, and counts as 0."""
+    for errs in (0.005, 0.2):
+        at = encounters(follower(errs, tie=0.52))
+        for Q in 10.0 ** -np.arange(2, 12):
+            assert abs(at.slow_mode(Q).others) < 3
 
 
 class Dense:
