@@ -73,10 +73,11 @@ def measure(
       stay unseen. A goal without derivatives, as at a marginal fixed point, takes the whole budget.
 
     κ takes more prompts than a word share: it is 0 for a policy without an even part, however strong the odd one. These
-    numbers are of tables of 1,365 memories with a tolerance of 5 %. κ of twelve populations took 245 to 827 memories,
-    the most where κ = 0.026, 417 in the median, with errors of 5.4 % at most. Nineteen without κ took 99 to 245, 115 in
-    the median. Of these 31 final intervals 29 held the true value, and of those after each batch 265 of 285. The strong
-    word of the 31 populations took 99 memories in the median and 245 at most, and was right in all of them.
+    numbers are of tables of 1,365 memories with a tolerance of 5 %, and of three seeds. κ of twelve populations took 193
+    to 643 memories, 365 in the median, but 853 to all of them where κ = 0.026, with errors of 5.7 % at most. Nineteen
+    without κ took 95 to 211, 95 in the median. Of these 93 final intervals 90 held the true value, and of those after
+    each batch 1,090 of 1,175. The strong word of the 31 populations took 95 memories in the median and 253 at most, and
+    was right in all of them, with one seed.
 
     Parameters
     ----------
@@ -97,8 +98,8 @@ def measure(
         Half the width of the goal's 95 % interval at the end, relative to its value, for word shares to the larger
         share. Not used for 'strong word'.
     budget
-        Largest number of prompts, those with kept answers included. None for all, at most 6,000 memories; with
-        `sampled` it has to be given.
+        Largest number of prompts, those with kept answers included. With less than 106 there is no interval. None for
+        all, at most 6,000 memories; with `sampled` it has to be given.
     sampled
         Sample answers at `temperature` in place of reading log-probabilities, for services that give none; see Notes.
     temperature, template, payoffs, progress, cache

@@ -149,9 +149,9 @@ def test_temperature_and_order_take_no_prompts():
 @pytest.mark.slow
 def test_a_budget_measures_each_combination_with_a_part_of_its_prompts():
     model = Planted(memory_length=3, follow=0.3, wording=0.5)
-    found = asked(model, memory_length=3, budget=100, seed=1)
+    found = asked(model, memory_length=3, budget=110, seed=1)
     assert (found["order"] == "mean").all() and found.sizes["combination"] == 2
-    assert (found["prompts"] <= 100).all() and model.asked <= 2 * 100
+    assert (found["prompts"] <= 110).all() and model.asked <= 2 * 110
     whole = asked(Planted(memory_length=3, follow=0.3, wording=0.5), memory_length=3)
     true = whole["word_share"].values.reshape(2, 2).mean(0)
     assert ((found["word_share_low"] <= true) & (true <= found["word_share_high"])).all()
