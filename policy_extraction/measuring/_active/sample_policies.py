@@ -36,7 +36,7 @@ def sample_policies(policy: xr.Dataset, n: int, seed: int) -> list[xr.Dataset]:
     `n` policies with `q` (state, word), drawn from the posterior. All have the measured probabilities where a memory
     was asked, but not where answers were sampled. Draws are as wide as predictions of single memories turned out to
     need, which were drawn by their weight in the goal; `goal_widening` is not in them. Memories that hardly matter for
-    the goal are known less well: of all that were not asked 81 to 85 % were inside 95 % of the draws of SmolLM2's
+    the goal are known less well: of all that were not asked 81 to 90 % were inside 95 % of the draws of SmolLM2's
     {his, her}, H = 5 and 7.
 
     Raises
