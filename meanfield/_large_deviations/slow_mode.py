@@ -80,6 +80,7 @@ class Encounters:
         if not (mobility > 0 and noise > 0):
             return "the slowest mode does not follow the word share"
         bend = float(left @ (after - 2 * p + before)) / step**2
+        # Rounding would grow as Q^-2. What is left out is not 0, but no group stays so near to consensus.
         if abs(bend) <= ROUNDING / step**2 * (np.abs(left) @ p):
             bend = 0.0
         itself = float(p @ (alpha * self._q[:, self._word]))

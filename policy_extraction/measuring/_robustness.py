@@ -109,8 +109,8 @@ def robustness(
     - `critical_mass` and `critical_mass_second`, of agents committed to the first and the second word, NaN without a
       fold;
     - `prompts`, the answers that the combination rests on, and with a budget the 95 % interval `word_share_low` to
-      `word_share_high` of `measure`, NaN with less than 106, and `reached`, whether it ended before the budget was
-      spent;
+      `word_share_high` of `measure`, NaN with less than 106 unless all memories are asked, and `reached`, whether it
+      ended before the budget was spent;
     - `explained` (conclusion, part), the part of the variance that each factor and the interactions explain;
     - `effect` (conclusion, level), the mean of a conclusion with a level of `factor` less the mean of all. Both are NaN
       for a conclusion that some combination lacks;

@@ -93,9 +93,10 @@ def drawn_at_random(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Pairs that were not asked, drawn one after the other with chances in proportion to weights (P,), and the chances.
 
-    `LEAST_WEIGHT` of the largest weight is added to all.
+    `LEAST_WEIGHT` of the largest weight is added to all; if all are 0, they are alike.
     """
-    largest = weights[~asked].max()
+    weights = np.where(asked, 0.0, weights)
+    largest = weights.max()
     weights = np.where(asked, 0.0, weights / largest + LEAST_WEIGHT if largest > 0 else 1.0)
     # The smallest of exponential times with these rates comes first.
     times = np.divide(random.exponential(size=len(weights)), weights, out=np.full(len(weights), np.inf), where=~asked)

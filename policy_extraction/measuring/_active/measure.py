@@ -98,8 +98,9 @@ def measure(
         Half the width of the goal's 95 % interval at the end, relative to its value, for word shares to the larger
         share. Not used for 'strong word'.
     budget
-        Largest number of prompts, those with kept answers included. With less than 106 there is no interval. None for
-        all, at most 6,000 memories; with `sampled` it has to be given.
+        Largest number of prompts, those with kept answers included. With less than 106, or some 200 sampled answers,
+        there is no interval unless all memories are asked. None for all, at most 6,000 memories; with `sampled` it has
+        to be given.
     sampled
         Sample answers at `temperature` in place of reading log-probabilities, for services that give none; see Notes.
     temperature, template, payoffs, progress, cache

@@ -56,7 +56,7 @@ def test_rounding_does_not_join_a_mode_to_the_word_share(memory_length):
 
 
 def test_drift_of_order_one_over_n_stays_bounded_where_the_word_is_hardly_heard():
-    """There the second derivative of p(Q) is below the rounding of its differences, and counts as 0."""
+    """There the second derivative of p(Q) can't be told from the rounding of its differences, and is left out."""
     for errs in (0.005, 0.2):
         at = encounters(follower(errs, tie=0.52))
         for Q in 10.0 ** -np.arange(2, 12):
