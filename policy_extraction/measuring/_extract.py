@@ -182,6 +182,11 @@ class _Plan:
 
 def _measure(backend: Backend, plan: _Plan, kept: RecordCache, bar: tqdm) -> xr.Dataset:
     """Measure the unknown answers, and keep the record."""
+    # While other plans were measured, which takes days in batches, another process may have finished this one.
+    if (finished := kept.get(plan.key(backend))) is not None:
+        bar.total -= plan.n_prompts
+        bar.refresh()
+        return finished
     log_p, censored = kept.answers(plan.key(backend)).complete(backend, plan.words, *plan.questions(), bar)
     shape = (len(plan.presented), -1, len(plan.words))
     record = make_record(

@@ -228,6 +228,21 @@ def test_what_is_on_disk_is_used_and_not_measured(tmp_path):
         extract(Breaks(1000), **options)
 
 
+def test_what_another_process_finished_meanwhile_is_not_asked(tmp_path):
+    class Late(TableBackend):
+        """After this has found no record, and before it asks, somebody else measures the same."""
+
+        def check(self, prompts, words):
+            found.append(extract(table(), **SMALL, cache=tmp_path))
+
+        def score(self, prompts, words):
+            raise AssertionError("it asked")
+
+    found: list[xr.Dataset] = []
+    again = extract(Late(uniform, **SMALL, identity="table"), **SMALL, cache=tmp_path, progress=True)
+    assert again.identical(found[0]) and len(list(tmp_path.iterdir())) == 1
+
+
 def test_a_back_end_that_leaves_prompts_out_or_returns_nan_is_refused(tmp_path):
     class Forgets(TableBackend):
         def score(self, prompts, words):
