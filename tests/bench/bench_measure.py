@@ -1,6 +1,6 @@
 """How many memories `measure` takes on tables of 1,365, beside the same number in random order and breadth first.
 
-The tables are the published ones that are at hand and SmolLM2's. Two processes take about half an hour for both goals.
+The tables are the published ones and SmolLM2's. Two processes take about half an hour for both goals.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ from rich.console import Console
 from rich.table import Table
 
 import meanfield
-from meanfield import InputError, MemorySpace
+from meanfield import MemorySpace
 from policy_extraction.measuring._active.explore import Exploration
 from policy_extraction.measuring._active.goals import Goal, Quantity
 
@@ -41,13 +42,10 @@ class Replayed(NamedTuple):
     others: dict[str, tuple[float, bool]]  # errors of other orders, and whether they have the right strong word
 
 
-def tables() -> Iterator[tuple[str, np.ndarray]]:
-    """Names, and choice probabilities (S, 2)."""
-    models = [meanfield.datasets.smollm2()]
-    try:
-        models += [each for _, each in meanfield.datasets.llm_group_size().groupby("model", squeeze=False)]
-    except (InputError, OSError):
-        print("the published tables are not at hand")
+def tables(folder: Path) -> Iterator[tuple[str, np.ndarray]]:
+    """Names, and choice probabilities (S, 2); the published ones are in `folder`."""
+    published = meanfield.datasets.llm_group_size(folder)
+    models = [meanfield.datasets.smollm2(), *(each for _, each in published.groupby("model", squeeze=False))]
     for one in models:
         model = str(np.ravel(one["model"])[0])
         for pair in one["pair"].values:
@@ -92,11 +90,11 @@ def error_of(found: Quantity, true: Quantity) -> float:
 
 @pytest.mark.bench
 @pytest.mark.parametrize("goal", ["kappa", "strong word"])
-def test_memories_for_a_goal(goal: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memories_for_a_goal(goal: str, data_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for library in ("OMP", "OPENBLAS"):
         monkeypatch.setenv(f"{library}_NUM_THREADS", "1")  # of the processes below
     with ProcessPoolExecutor(PROCESSES, mp_context=get_context("spawn")) as pool:
-        every = [pool.submit(replayed, name, q, Goal(goal)) for name, q in tables()]
+        every = [pool.submit(replayed, name, q, Goal(goal)) for name, q in tables(data_folder)]
         found = [each.result() for each in every]
     found = [each for each in found if each is not None]
     table = Table(title=f"memories of {SPACE.n_states:,} for the goal '{goal}', 95 % interval of ±5 % for κ and shares")
