@@ -72,13 +72,9 @@ def test_mean_rounds_are_those_of_simulated_groups():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("model", "memory", "n_agents", "numbers"), [("llama3", 3, 48, [3, 4, 5, 6, 8])])
-def test_policies_of_real_runs(model, memory, n_agents, numbers):
+def test_policies_of_real_runs(model, memory, n_agents, numbers, data_folder):
     """2,000 runs: standard error 0.011. The runs of [001] Fig. 3B themselves lie in their 99 % bands."""
-    try:
-        real = meanfield.datasets.ai_norms()
-    except InputError as error:
-        pytest.skip(str(error))
-    counts = real.choice_counts
+    counts = meanfield.datasets.ai_norms(data_folder).choice_counts
     own = counts[(counts["model"] == model) & (counts["memory_length"] == memory) & (counts["options"] == "M_Q")]
     policy = validation.populations.empirical_policy(own)
     ours, simulated = compared(policy, n_agents, numbers, 2000, word="Q")
