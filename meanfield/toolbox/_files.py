@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -13,16 +11,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import h5py
 import numpy as np
 import xarray as xr
 
-from meanfield.toolbox import _netcdf_trial
 from meanfield.toolbox._errors import InputError, reason
-from meanfield.toolbox._netcdf_trial import check_declared_size, may_hold_more
 
 CHECKSUM = b"\nmeanfield: SHA-256 of the bytes before this line: %s\n"
-PATIENCE, READ_A_SECOND = 20.0, 1e7  # seconds to read any file, and bytes
 CHECKSUM_LENGTH = len(CHECKSUM % bytes(64))
+ROOM, UNPACKED = 2**26, 50  # bytes that any file may declare, and that it may declare for each byte that it has
 HELD = 0.0 if os.name == "posix" else 2.0  # seconds for which a file that another process reads can't be replaced
 
 
@@ -107,9 +104,8 @@ def save(dataset: xr.Dataset, path: str | os.PathLike[str], encoding: dict[str, 
 def load(path: str | os.PathLike[str]) -> xr.Dataset:
     """Read a Dataset from a NetCDF file into memory.
 
-    The checksum of a file from `save` guards against damage, not against intent. Other files, and files with very many
-    strings, are first read in another process, since the library may hang on damaged ones. This takes half a second, at
-    most 20 s plus 1 s for each 10 MB.
+    The checksum of a file from `save` guards against damage, not against intent. A file of another program has none;
+    the HDF5 library opens it in this process, and may crash or hang on a damaged one.
 
     Raises
     ------
@@ -135,26 +131,22 @@ def load(path: str | os.PathLike[str]) -> xr.Dataset:
     if not path.is_file():
         raise InputError(f"path = {path}: there is no such file")
     try:
-        if not _has_its_checksum(path) or may_hold_more(path):
-            _try_to_read(path)
-        check_declared_size(path)
+        _check_checksum(path)
+        _check_declared_size(path)
         dataset = xr.load_dataset(path, engine="h5netcdf")
     except Exception as error:  # the libraries raise almost anything
         raise InputError(f"path = {path}: expected a NetCDF file, and it can't be read ({reason(error)})") from None
     return _with_missing_strings(dataset.drop_encoding())
 
 
-def _has_its_checksum(path: Path) -> bool:
-    """False for a file without one, as other programs write it."""
+def _check_checksum(path: Path) -> None:
+    """ValueError if the file ends with a checksum, as those of other programs don't, and it is wrong."""
     length = max(path.stat().st_size - CHECKSUM_LENGTH, 0)
     with path.open("rb") as file:
         file.seek(length)
         last = file.read()
-    if not last.startswith(CHECKSUM[: -len(b"%s\n")]):
-        return False
-    if last != CHECKSUM % _digest(path, length):
+    if last.startswith(CHECKSUM[: -len(b"%s\n")]) and last != CHECKSUM % _digest(path, length):
         raise ValueError("it is damaged: its bytes differ from the saved ones")
-    return True
 
 
 def _digest(path: Path, length: int) -> bytes:
@@ -168,21 +160,13 @@ def _digest(path: Path, length: int) -> bytes:
     return digest.hexdigest().encode()
 
 
-def _try_to_read(path: Path) -> None:
-    """ValueError if another process can't read the file in time."""
-    deadline = PATIENCE + path.stat().st_size / READ_A_SECOND
-    command = [sys.executable, "-P", _netcdf_trial.__file__, str(path)]
-    # Each of its threads would claim memory of its own.
-    environment = os.environ | {"OPENBLAS_NUM_THREADS": "1"}
-    try:
-        done = subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=deadline, env=environment, check=False
-        )
-    except subprocess.TimeoutExpired:
-        raise ValueError(f"it is damaged: reading it takes more than {deadline:.0f} s") from None
-    if done.returncode:
-        lines = done.stderr.decode(errors="replace").splitlines()
-        raise ValueError(lines[-1] if lines else f"reading it ends a process with {done.returncode}")
+def _check_declared_size(path: Path) -> None:
+    """ValueError if the arrays in the file are far larger than the file, for example if they were never written."""
+    most = ROOM + UNPACKED * path.stat().st_size
+    with h5py.File(path, "r") as file:
+        size = sum(array.nbytes for array in file.values() if isinstance(array, h5py.Dataset))
+    if size > most:
+        raise ValueError(f"it declares {size} bytes: expected at most {most} in a file of its size")
 
 
 def _with_missing_strings(dataset: xr.Dataset) -> xr.Dataset:

@@ -31,7 +31,7 @@ def import_everything(extras: set[str]) -> int:
     for room in ROOMS:
         package = importlib.import_module(room)
         for found in pkgutil.walk_packages(package.__path__, f"{room}.", onerror=_refuse):
-            if found.name.endswith(("__main__", "_netcdf_trial")):  # programs
+            if found.name.endswith("__main__"):
                 continue
             try:
                 module = importlib.import_module(found.name)
