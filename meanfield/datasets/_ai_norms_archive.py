@@ -83,20 +83,22 @@ def read_archive(path: Path) -> Archive:
     for name, content in members(path, PICKLE, LARGEST_MEMBER):
         file = PurePosixPath(name).name
         try:
-            data = unpickle(content, name)
-        except InputError as error:
+            _add_member(found, file, model, unpickle(content, name))
+        except (ValueError, OverflowError, RecursionError) as error:
             found.skipped.append((file, "", str(error)))
-            continue
-        tracker = data.get("tracker") if isinstance(data, dict) else None
-        if isinstance(tracker, dict):
-            _add_answers(found, file, model, data)
-        elif questions := _questions(data):
-            found.comprehension.extend(Comprehension(file, model, *question) for question in questions)
-        else:
-            _add_runs(found, file, model, data)
     if not found.runs:
         raise InputError(f"path = {path}: holds no run of a population")
     return found
+
+
+def _add_member(found: Archive, file: str, model: str, data: object) -> None:
+    tracker = data.get("tracker") if isinstance(data, dict) else None
+    if isinstance(data, dict) and isinstance(tracker, dict):
+        _add_answers(found, file, model, data)
+    elif questions := _questions(data):
+        found.comprehension.extend(Comprehension(file, model, *question) for question in questions)
+    else:
+        _add_runs(found, file, model, data)
 
 
 def _add_answers(found: Archive, file: str, model: str, data: dict) -> None:
@@ -140,7 +142,7 @@ def _add_runs(found: Archive, file: str, model: str, data: object) -> None:
             continue
         try:
             found.runs.append(_run(file, model, options, int(named["memory"]), committed, content))
-        except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
+        except Exception as error:  # it can hold anything
             found.skipped.append((file, str(number), f"{error}" or type(error).__name__))
 
 

@@ -20,7 +20,6 @@ from _fuzz import few_and_many, fuzz, given
 from _mutations import mutated
 from meanfield.datasets import _flag_game
 from meanfield.datasets._llm_group_size import SPACE
-from meanfield.datasets._unpickle import unpickle
 from meanfield.toolbox import read_csv
 
 TABLE = "q_dicts/Q_dict_phi_4_ID_{}_-50_100_0.5tmp_BLANK_False.pkl"
@@ -32,13 +31,6 @@ def pickled() -> bytes:
     keys = ["".join(f"{a}{b}" for a, b in SPACE.memory(i)) for i in range(SPACE.n_states)]
     values = np.random.default_rng(0).random(SPACE.n_states)
     return pickle.dumps(dict(zip(keys, values, strict=True)))
-
-
-@cache
-def runs_pickled() -> bytes:
-    """Like the archives of real populations, and with what they don't have."""
-    players = {f"player {k}": {"my_history": [0, 1, 70000], "tag": None, "won": True} for k in range(30)}
-    return pickle.dumps({0: {"simulation": players, "tracker": [[1, "A"], [0.5, "B"]]}, 1: [np.float64(1), 2**40]})
 
 
 @cache
@@ -81,29 +73,6 @@ def table(name: str) -> bytes:
     else:
         rows = pd.DataFrame(random.integers(1, 9, (5, 4)), columns=["country", "orientation", "stripes", "triangle"])
     return rows.to_csv(index=False).encode()
-
-
-def reads_pickles(random):
-    data = mutated(random, pickled() if random.random() < 0.5 else runs_pickled())
-    unpickle(data, "table.pkl")
-
-
-def interprets_opcodes(random):
-    """Programs of the admitted opcodes, and some others, that fit to each other more often than bytes do."""
-    programs = [b"(", b"]", b"}", b"e", b"u", b"a", b"s", b"t", b"\x86", b"\x87", b"\x85", b"R", b"b", b"2", b"0", b"N"]
-    programs += [
-        b"cnumpy\ndtype\n",
-        b"cnumpy.core.multiarray\nscalar\n",
-        b"\x8c\x02f8\x89\x88\x87",
-        b"C\x08" + bytes(8),
-    ]
-    programs += [b"K\x01", b"\x94", b"h\x00", b"h\x01", b"j\xff\xff\xff\x7f", b"r\xff\xff\xff\x7f", b"\x8c\x01k"]
-    programs += [b"G" + bytes(8), b"\x82\x01", b"P1\n", b"Q", b"I99999999999\n", b"\x8a\x09" + b"\xff" * 8 + b"\x01"]
-    programs += [b"\x96" + b"\xff" * 8, b"(K\x03\x8c\x01<NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\x00tb"]
-    programs += [b"cos\nsystem\n", b"\x81", b"\x92", b"\x8f"]
-    picked = random.integers(len(programs), size=random.integers(1, 30))
-    repeated = random.choice([1, 1, 1, 1000, 100_000]) if len(picked) < 4 else 1
-    unpickle(b"\x80\x04" + b"".join(programs[i] for i in picked) * int(repeated) + b".", "program.pkl")
 
 
 def reads_archives(random):
@@ -232,8 +201,6 @@ def reads_tables(random):
 
 
 CASES = [
-    (reads_pickles, 100, 5000),
-    (interprets_opcodes, 100, 10000),
     (reads_archives, 60, 3000),
     (reads_archives_of_anything, 60, 3000),
     (loads_saved, 30, 3000),

@@ -100,6 +100,7 @@ WRONG_HISTORY["simulation"][1]["my_history"][0] = "B"
         (run(tracker={"players": [[1, 9]], "answers": [["A", "B"]]}), "agent 9 is none of the population"),
         (WRONG_HISTORY, "the history of agent 1 differs from the list of interactions"),
         (run(initial="A", committed=[2]), "1 agents are tagged as committed: expected 0"),
+        (run(tracker={"players": [[1, 2**70]], "answers": [["A", "B"]]}), "too large"),
         (run(simulation=[]), "'list' object has no attribute 'items'"),
         ({"tracker": run()["tracker"]}, "'simulation'"),
         (3, "'int' object is not subscriptable"),
@@ -129,7 +130,7 @@ SHORT["simulation"][3] |= {"my_history": ["A"], "partner_history": ["A"]}
         (BASELINE, {0: SHORT}, "agent 3 begins with 1 interactions"),
         (BASELINE.replace("-50_100", "-1_5"), {0: run()}, "payoffs = -1_5: expected -50_100"),
         (BASELINE.replace("0.5tmp", "1.5tmp"), {0: run()}, "temperature = 1.5: expected 0.5"),
-        ("shared.pkl", [PLAYED[0], PLAYED[0]], "expected a pickle of plain data"),
+        ("code.pkl", {0: range(3)}, "expected a pickle of plain data"),
     ],
 )
 def test_other_settings_and_contradictions_are_named(file, content, reason, tmp_path):
@@ -146,9 +147,13 @@ def test_a_committed_agent_may_begin_with_its_own_word(tmp_path):
 
 
 def test_files_without_runs_are_named_and_an_archive_of_them_is_refused(tmp_path):
-    odd = {"notes.pkl": [1, 2], "bias.pkl": {"tracker": {"answers": [1]}, "simulation": {}}}
+    odd = {
+        "notes.pkl": [1, 2],
+        "large.pkl": {"question": {"mean": 10**400}},
+        "bias.pkl": {"tracker": {"answers": [1]}, "simulation": {}},
+    }
     found = meanfield.datasets.ai_norms(archive(tmp_path, odd | {BASELINE: {0: run()}}))
-    assert found.skipped is not None and sorted(found.skipped["file"]) == ["bias.pkl", "notes.pkl"]
+    assert found.skipped is not None and sorted(found.skipped["file"]) == ["bias.pkl", "large.pkl", "notes.pkl"]
     with pytest.raises(InputError, match="holds no run of a population"):
         meanfield.datasets.ai_norms(archive(tmp_path, odd, "other_data.zip"))
 

@@ -1,10 +1,13 @@
 """Loaders of the published measurements: where they look, what they refuse, what they give."""
 
+import copyreg
+import fractions
 import gzip
 import hashlib
 import io
 import os
 import pickle
+import subprocess
 import threading
 import zipfile
 from contextlib import contextmanager
@@ -112,28 +115,37 @@ def test_an_endless_download_ends(tmp_path, monkeypatch):
     assert not [path for path in tmp_path.rglob("*") if path.is_file()]
 
 
-class Evil:
+class Call:
+    """Pickled as a call."""
+
+    def __init__(self, function, *arguments):
+        self.call = function, arguments
+
     def __reduce__(self):
-        return os.system, ("true",)
+        return self.call
 
 
-def test_pickles_that_are_code_are_not_run():
-    with pytest.raises(InputError, match=r"asks for (posix|nt)\.system: expected numpy scalars only"):
-        unpickle_numbers(pickle.dumps({"": Evil()}), "evil.pkl")
-    with pytest.raises(InputError, match=r"asks for builtins\.eval"):
-        unpickle_numbers(b"cbuiltins\neval\n.", "eval.pkl")
-    assert unpickle_numbers(pickle.dumps({"01": np.float64(0.5)}), "good.pkl") == {"01": 0.5}
+def test_pickles_that_are_code_are_not_run(tmp_path):
+    folder = tmp_path / "made"
+    data = pickle.dumps({"": Call(os.mkdir, str(folder))})
+    with pytest.raises(InputError, match=r"asks for (posix|nt)\.mkdir: expected numpy scalars only"):
+        unpickle_numbers(data, "code.pkl")
+    assert not folder.exists()
+    pickle.loads(data)
+    assert folder.exists(), "the control"
 
 
 def test_plain_data_comes_out_as_pickle_gives_it():
     data = {"runs": [{"own": ["A", 1], "won": True, "none": None}, [-1, 0.5, 2**40, 70000, -(2**62)]], 7: {}}
-    data |= {"é" * 300: [[]], "many": list(range(3000))}
+    data |= {"é" * 300: [[]], "many": list(range(3000)), (1, 2): b"bytes"}
+    numbers = [np.float64(0.1), np.int64(-3)]
     for protocol in (3, 4, 5):
         assert unpickle(pickle.dumps(data, protocol), "data.pkl") == data
-    assert unpickle(pickle.dumps([np.float64(0.1), np.int64(-3)]), "data.pkl") == [0.1, -3]
+        assert unpickle(pickle.dumps(numbers, protocol), "data.pkl") == [0.1, -3]
+    older = pickle.dumps(numbers, 3).replace(b"numpy._core", b"numpy.core")
+    assert unpickle(older, "data.pkl") == [0.1, -3]
 
 
-SHARED = [1]
 DTYPE = b"cnumpy\ndtype\nX\x02\0\0\0%s\x89\x88\x87R"
 # The state sets the size of an item: numpy would read bytes beyond the ones it has as pointers.
 STATE = b"(K\x03X\x01\0\0\0|NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\x3ftb"
@@ -142,33 +154,42 @@ STATE = b"(K\x03X\x01\0\0\0|NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\x3ftb"
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (DTYPE % b"f8" + STATE + b".", "it sets the state of something else"),
-        (DTYPE % b"O8" + b".", "a type that is none of f8, i8"),
-        (DTYPE % b"f8" + b".", "has a Struct"),
-        (pickle.dumps({1: np.float32(1)}), "none of f8, i8"),
+        (pickle.dumps(Call(os.system, "true")), r"asks for (posix|nt)\.system"),
+        (pickle.dumps(Call(eval, "1")), r"asks for builtins\.eval"),
+        (pickle.dumps(Call(getattr, "", "join")), r"asks for builtins\.getattr"),
+        (pickle.dumps(Call(subprocess.Popen, "true")), r"asks for subprocess\.Popen"),
+        (pickle.dumps(Call(np.load, "a.npy")), "asks for numpy"),
+        (pickle.dumps(fractions.Fraction(1, 2)), r"asks for fractions\.Fraction"),
+        (b"c__builtin__\neval\n.", r"asks for __builtin__\.eval"),
+        (b"(S'true'\nios\nsystem\n.", r"asks for os\.system"),
+        (b"\x80\x04\x8c\x05numpy\x8c\x0edtype.__init__\x93.", r"asks for numpy\.dtype\.__init__"),
+        (b"\x80\x04\x82\x01.", "unregistered extension code"),
+        (b"\x80\x04P1\n.", "persistent id"),
+        (b"\x80\x04K\x01Q.", "persistent id"),
+        (DTYPE % b"f8" + STATE + b".", "it changes the state of a numpy.dtype"),
+        (DTYPE % b"O8" + b".", "numbers of the type 'O8': expected f8 or i8"),
+        (pickle.dumps({1: np.float32(1)}), "numbers of the type 'f4'"),
         (pickle.dumps({1: np.zeros(2)}), "asks for numpy"),
-        (pickle.dumps([SHARED, SHARED]), "a list in two places"),
-        (pickle.dumps({(1, 2): 3}), "a tuple as a key"),
-        (pickle.dumps(2**70), "integers of 64 bits"),
-        (pickle.dumps(b"bytes"), "has a bytes"),
-        (b"\x80\x04" + b"]" * 60 + b"a" * 59 + b".", "deeper than 50"),
-        (b"\x80\x04N\x86.", "pop from empty list"),
-        (b"\x80\x04N" + b"N\x86" * 100_000 + b".", "a tuple in a tuple"),
-        (b"\x80\x04}\x8c\x01aK\x01s\x8c\x01aK\x02s.", "the key 'a' twice"),
-        (b"\x80\x04\x82\x01.", "the opcode EXT1"),
-        (b"\x80\x04P1\n.", "the opcode PERSID"),
-        (b"\x80\x04N2.", "the opcode DUP"),
-        (b"\x80\x04\x96" + (2**62).to_bytes(8, "little") + b".", "expected 4611686018427387904 bytes"),
-        (b"\x80\x04]r\xff\xff\xff\x7f.more", "goes on after its end"),
-        (b"\x80\x04N", "pickle exhausted before seeing STOP"),
+        (b"\x80\x04N\x86.", "stack"),
+        (b"\x80\x04N", "Ran out of input"),
+        (pickle.dumps({"a": 1})[:-5], "truncated|exhausted|Ran out"),
     ],
 )
 def test_pickles_of_anything_else_are_refused(data, message):
-    with pytest.raises(InputError, match=rf"data.pkl: expected a pickle of plain data, .*{message}"):
+    with pytest.raises(InputError, match=rf"data.pkl: expected a pickle of plain data, .*({message})"):
         unpickle(data, "data.pkl")
 
 
-@pytest.mark.parametrize("value", [[], {"": "0.5"}, {"": [0.5]}, {"": True}, {0: 0.5}])
+def test_registered_extension_codes_are_names_too():
+    copyreg.add_extension("os", "system", 240)
+    try:
+        with pytest.raises(InputError, match=r"asks for os\.system"):
+            unpickle(b"\x80\x04\x82\xf0.", "data.pkl")
+    finally:
+        copyreg.remove_extension("os", "system", 240)
+
+
+@pytest.mark.parametrize("value", [[], {"": "0.5"}, {"": [0.5]}, {"": True}, {0: 0.5}, {"": 2**2000}])
 def test_tables_hold_numbers_by_memory(value):
     with pytest.raises(InputError, match="expected a dict from memories to probabilities"):
         unpickle_numbers(pickle.dumps(value), "table.pkl")
