@@ -6,11 +6,6 @@ from meanfield.toolbox._lazy_door import lazy_door as lazy_door
 from meanfield.toolbox._rooms import require_rooms as require_rooms
 
 if TYPE_CHECKING:
-    from meanfield._dynamics.population_rounds import PopulationRuns as PopulationRuns
-    from meanfield._dynamics.population_rounds import RoundRecords as RoundRecords
-    from meanfield._dynamics.population_rounds import SpeechRules as SpeechRules
-    from meanfield._dynamics.population_rounds import play_rounds as play_rounds
-    from meanfield._dynamics.population_rounds import select_runs as select_runs
     from meanfield._finite_size.law_path import signed_kappa as signed_kappa
     from meanfield._finite_size.weak_side import weak_side as weak_side
     from meanfield._numerics.compiled import copy_to as copy_to

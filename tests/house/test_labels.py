@@ -52,7 +52,6 @@ ROOMS = (
 NOTHING_LABELLED = {
     "exceptions and types": """
         meanfield: MeanfieldError InputError ModelError UnparsedError StorageError ConvergenceError MemorySpace
-        meanfield.toolbox: PopulationRuns RoundRecords SpeechRules
         validation.naming_game: Convention ExactPopulation LazyPolicy
         validation.reactions: Transition
         validation.norms: TableOperations
@@ -69,7 +68,7 @@ NOTHING_LABELLED = {
         validation.naming_game: open_sweep
     """,
     "arrays by position": """
-        meanfield.toolbox: play_rounds select_runs all_roots copy_to in_threads summed wilson_interval
+        meanfield.toolbox: all_roots copy_to in_threads summed wilson_interval
     """,
     "what the rooms share": """
         meanfield.toolbox: check_memory read_csv column_numbers ResumableLog check_level is_number real_number shown

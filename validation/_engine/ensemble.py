@@ -14,9 +14,9 @@ INTERACTIONS_A_CALL = 2 * 10**7  # a call into compiled code can't be interrupte
 INTERACTIONS_A_NUMBER = 64  # in the time in which a thread is taken to work on one number
 
 
-def portions(runs: int, bytes_a_run: int, fewest: int = 1, state_bytes: int | None = None) -> Iterator[slice]:
-    """Slices of the runs whose states fit `state_bytes` (default `STATE_BYTES`), each of at least `fewest` runs."""
-    size = max(fewest, (state_bytes or STATE_BYTES) // bytes_a_run)
+def portions(runs: int, bytes_a_run: int, fewest: int = 1) -> Iterator[slice]:
+    """Slices of the runs whose states fit `STATE_BYTES`, each of at least `fewest` runs."""
+    size = max(fewest, STATE_BYTES // bytes_a_run)
     for first in range(0, runs, size):
         yield slice(first, min(first + size, runs))
 

@@ -16,7 +16,7 @@ TABLES = 99_999  # the smallest p-value is 1e-5
 def compare_ensembles(first: xr.Dataset, second: xr.Dataset, *, level: float = 0.99) -> xr.Dataset:
     """Test whether two ensembles end at the same words after the same times, size by size.
 
-    Use it for two engines, a policy and its estimate, or generated and simulated choices. Consensus times are
+    Use it for two simulators, a policy and its estimate, or generated and simulated choices. Consensus times are
     compared for each word and for all runs; runs without consensus count as later than all others. The
     Kolmogorov-Smirnov test errs towards agreement, since rounds are whole numbers and tie.
 

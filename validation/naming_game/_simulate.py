@@ -12,14 +12,10 @@ from tqdm.auto import tqdm
 from meanfield import InputError, Population
 from meanfield.toolbox import LARGEST_SEED, as_population, stamp, whole_number, word_coords
 from validation._engine.arguments import LARGEST_POPULATION, check_ensembles, names_of, population_sizes
-from validation.naming_game import _ensemble, _jax_engine
 from validation.naming_game._convention import Convention, convention_of
-from validation.naming_game._ensemble import OBSERVABLES, Ensemble, Plan, Recording, Rules
+from validation.naming_game._ensemble import OBSERVABLES, Ensemble, Plan, Recording, Rules, play_ensemble
 from validation.naming_game._lazy_policy import LazyPolicy, lazy_start, play_lazy_ensemble
 from validation.naming_game._roster import Cast, kind_names, make_cast, start_composition, start_options
-
-# A second one is for GPUs only: on processors it is several times slower than the first.
-ENGINES = {"numba": _ensemble.play_ensemble, "jax": _jax_engine.play_ensemble}
 
 ROUNDS_PLAYED = {"long_name": "rounds played until consensus", "units": "rounds of N interactions"}
 RECORDED = {
@@ -43,7 +39,6 @@ def simulate(
     trajectories: bool = False,
     record_rounds: int | None = None,
     record: Sequence[str] | None = None,
-    engine: str = "numba",
     progress: bool = False,
 ) -> xr.Dataset:
     """Simulate the naming game among agents of one policy or several, with or without committed agents.
@@ -85,9 +80,6 @@ def simulate(
     record
         Observables to record: some of 'word_share' (the default), 'said' and 'success_rate'. They don't change the
         runs.
-    engine
-        'numba', for all cores of a processor, or 'jax', for a GPU with many runs. Each is reproducible, and both have
-        the same law, but not the same runs. Lazy policies need 'numba'.
     progress
         Show a progress bar.
 
@@ -146,9 +138,6 @@ def simulate(
         record_rounds = whole_number("record_rounds", record_rounds, 0, max_rounds)
     recording = _recording(record_rounds, record)
     rule = convention_of(convention)
-    allowed = ["numba"] if lazy else [*ENGINES]
-    if engine not in allowed:
-        raise InputError(f"engine = {engine!r}: expected one of {', '.join(allowed)}")
     cast = make_cast(population, committed, extra=committed_are_extra)
     agents = [int(cast.numbers(n).sum()) for n in sizes]
     if max(agents) > LARGEST_POPULATION:
@@ -163,7 +152,7 @@ def simulate(
     else:
         composition = start_composition(population, initial)
         starts = [cast.states(n, composition) for n in sizes]
-        play = partial(ENGINES[engine], Rules.of(cast.q, population.space))
+        play = partial(play_ensemble, Rules.of(cast.q, population.space))
     # Ends with the most that could be played, not with what was: runs that converge make the bar jump.
     most = sum(map(len, starts)) * runs * max_rounds
     bar_format = "{desc} {percentage:3.0f}%|{bar}| {elapsed}<{remaining}"
@@ -175,8 +164,8 @@ def simulate(
     result = _labelled(ensembles, policy, cast, sizes, plan)
     options = {"n_agents": " ".join(map(str, sizes)), "runs": runs, "seed": seed, "max_rounds": max_rounds}
     options |= {"record_rounds": record_rounds, "record": " ".join(recording.observables) or None}
-    options |= {**start_options(initial, committed), "convention": str(convention)}
-    options |= {"committed_are_extra": committed_are_extra, "engine": engine}
+    options |= start_options(initial, committed)
+    options |= {"convention": str(convention), "committed_are_extra": committed_are_extra}
     result = stamp(result, "simulation", None if lazy else policy, **options)
     return result.assign_attrs(lazy.provenance(asked_before)) if lazy else result
 

@@ -72,11 +72,10 @@ def lazy(memories: list) -> np.ndarray:
         ({"committed": {"a": 2**31}, "committed_are_extra": True, "n_agents": 2**30}, r"n_agents = \[3221225472\]"),
     ],
 )
-@pytest.mark.parametrize("kind", ["numba", "jax", "lazy"])
+@pytest.mark.parametrize("kind", ["table", "lazy"])
 def test_simulations_are_refused(options: dict, message: str, kind: str) -> None:
     policy = LazyPolicy(lazy, ["a", "b"], 5) if kind == "lazy" else POLICY
-    engine = {"engine": "jax"} if kind == "jax" else {}
-    refused(lambda: simulate(policy, **{**GAME, **options}, **engine), message)
+    refused(lambda: simulate(policy, **{**GAME, **options}), message)
 
 
 @pytest.mark.slow

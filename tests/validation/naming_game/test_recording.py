@@ -39,9 +39,8 @@ def lazy(policy: xr.Dataset) -> LazyPolicy:
 # Half of the interactions, so that some runs stop early where nothing is recorded
 EASY = validation.naming_game.Convention(0.5, first_test=4)
 GAMES: dict[str, dict[str, Any]] = {
-    "numba": {"policy": MIXED, "n_agents": [7, 12]},
+    "tables": {"policy": MIXED, "n_agents": [7, 12]},
     "lazy": {"policy": THREE_WORDS, "n_agents": [7, 12]},
-    "jax": {"policy": MIXED, "n_agents": [7], "engine": "jax"},  # each size and each choice is compiled
 }
 
 
@@ -60,28 +59,26 @@ def recorded(name: str) -> xr.Dataset:
 # --- the same runs, whatever is recorded ---
 
 
-@pytest.mark.parametrize("name", ["numba", "lazy", pytest.param("jax", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", GAMES)
 def test_recording_changes_nothing_else(name: str) -> None:
     whole = recorded(name)
-    choices = [["said"]] if name == "jax" else [None, *([one] for one in EVERYTHING)]
-    for record in choices:
+    for record in (None, *([one] for one in EVERYTHING)):
         games = play(name, record=record, record_rounds=None if record is None else 9)
         assert set(EVERYTHING) & set(games.variables) == set(record or ())
         for variable in games.data_vars:
             rounds = slice(games.sizes.get("round"))
             xr.testing.assert_identical(games[variable], whole[variable].isel(round=rounds, missing_dims="ignore"))
     assert 0 < whole["consensus_round"].notnull().mean() < 1
-    if name != "jax":
-        xr.testing.assert_identical(play(name, trajectories=True)["word_share"], whole["word_share"])
+    xr.testing.assert_identical(play(name, trajectories=True)["word_share"], whole["word_share"])
 
 
 def test_a_lazy_policy_says_what_its_table_does() -> None:
-    table = play("numba", policy=THREE_WORDS, record=EVERYTHING, trajectories=True)
+    table = play("tables", policy=THREE_WORDS, record=EVERYTHING, trajectories=True)
     xr.testing.assert_equal(table, recorded("lazy"))
 
 
 def test_portions_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
-    expected = {name: recorded(name) for name in ("numba", "lazy")}
+    expected = {name: recorded(name) for name in GAMES}
     monkeypatch.setattr("validation._engine.ensemble.STATE_BYTES", 12 * 2 * 3)
     monkeypatch.setattr("validation._engine.ensemble.INTERACTIONS_A_CALL", 100)
     for name, whole in expected.items():
@@ -141,7 +138,7 @@ def test_before_the_first_round_nothing_is_said() -> None:
 
 
 def test_what_is_recorded_is_saved(tmp_path) -> None:
-    games = play("numba", record=EVERYTHING, record_rounds=3)
+    games = play("tables", record=EVERYTHING, record_rounds=3)
     xr.testing.assert_identical(games, meanfield.load(meanfield.save(games, tmp_path / "games.nc")))
 
 

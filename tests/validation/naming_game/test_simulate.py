@@ -177,8 +177,6 @@ def test_memory_that_is_not_heeded_changes_nothing(n_words: int, memory_length: 
         ({"n_agents": 1}, "n_agents = 1: expected a whole number from 2"),
         ({"committed": ["A"]}, "committed = ['A']: expected a mapping of words"),
         ({"convention": None}, "convention = None: expected one of 004"),
-        ({"engine": ["numba"]}, "engine = ['numba']: expected one of numba"),
-        ({"engine": "torch"}, "engine = 'torch': expected one of numba, jax"),
         ({"max_rounds": 2**70}, "max_rounds = 1180591620717411303424: expected a whole number from 1"),
         ({"trajectories": True, "record_rounds": 2}, "record_rounds = 2: expected None beside trajectories=True"),
         ({"n_agents": [24, 1]}, "n_agents = 1"),
