@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from meanfield.toolbox._csv import column_numbers as column_numbers
     from meanfield.toolbox._csv import read_csv as read_csv
     from meanfield.toolbox._expect import expect as expect
-    from meanfield.toolbox._files import check_writable as check_writable
     from meanfield.toolbox._files import whole_file as whole_file
     from meanfield.toolbox._intervals import wilson_interval as wilson_interval
     from meanfield.toolbox._labels import canonical_order as canonical_order

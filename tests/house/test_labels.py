@@ -64,7 +64,7 @@ NOTHING_LABELLED = {
     """,
     "files, which keep what they are given": """
         meanfield: cache_folder load save
-        meanfield.toolbox: check_writable whole_file
+        meanfield.toolbox: whole_file
         validation.naming_game: open_sweep
     """,
     "arrays by position": """
