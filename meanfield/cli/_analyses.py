@@ -93,13 +93,6 @@ ANALYSES = (
         "published.nc --model gpt-4o --pair woman/man --word woman",
     ),
     Analysis(
-        "flip-chance",
-        "meanfield._large_deviations.flip_chance",
-        "flip_chance",
-        ("n_agents", "n_committed"),
-        "policies.nc -n 24 --committed-word her --numbers 0:12:1 --out flips.csv",
-    ),
-    Analysis(
         "group-size",
         "meanfield._finite_size.group_size_law",
         "group_size_law",
@@ -112,13 +105,6 @@ ANALYSES = (
         "majority_law",
         ("n_agents", "round"),
         "policies.nc -n 10,100,1000 --rounds 0:8:1 --out majority.csv",
-    ),
-    Analysis(
-        "consensus-times",
-        "meanfield._finite_size.consensus_times",
-        "consensus_times",
-        ("n_agents",),
-        "published.nc --model gpt-4o --pair his/her -n 100,1000 --out times.csv",
     ),
     Analysis(
         "finite-size",
@@ -188,6 +174,20 @@ ANALYSES = (
         ("n_agents", "run"),
         "published.nc --model gpt-4o --pair his/her -n 24 --out runs.nc",
         summary=_ends,
+    ),
+    Analysis(
+        "consensus-times",
+        "validation.naming_game._outcomes",
+        "consensus_times",
+        ("n_agents", "quantile"),
+        "runs.nc --quantiles 0.05,0.5,0.95 --out times.csv",
+    ),
+    Analysis(
+        "committed-minority",
+        "validation.naming_game._committed_minority",
+        "committed_minority",
+        ("n_committed",),
+        "policies.nc -n 24 --committed-word her --numbers 0:12:1 --out flips.csv",
     ),
     Analysis(
         "rare-event",

@@ -41,7 +41,7 @@ class _Times(NamedTuple):
 def consensus_times(
     simulation: xr.Dataset, *, quantiles: Sequence[float] = QUANTILES, bin_width: int = 1, level: float = 0.99
 ) -> xr.Dataset:
-    """When N agents agree, and on which word: the distribution of the consensus time, by winner and by group size.
+    """Distribution of the time until N agents agree, by the word that wins and by group size.
 
     As in [004], the first round is round 0, and the consensus time t is the number of the round at whose end a run
     converges: t = `consensus_round` - 1, as `simulate` counts the rounds played. The convention of [004] is first
@@ -343,8 +343,8 @@ def _times(times: np.ndarray, quantiles: np.ndarray, bins: int, width: int, leve
 def _quantile_intervals(times: np.ndarray, quantiles: np.ndarray, level: float) -> np.ndarray:
     """Times between which each quantile lies, shape (quantiles, 2).
 
-    At least binomially many of n times are at most the quantile p, and at most so many are below it: the l-th smallest
-    is above it with probability P(B < l) at most, the u-th below it with P(B ≥ u), B being a binomial number of n and p.
+    B being a binomial number of n times and p, the l-th smallest time is above the quantile p with probability P(B < l)
+    at most, and the u-th is below it with P(B ≥ u) at most (David and Nagaraja, Order Statistics, 2003, section 7.1).
     """
     tail = (1 - level) / 2
     low, high = (binom.ppf(share, times.size, quantiles).astype(int) for share in (tail, 1 - tail))
