@@ -37,6 +37,17 @@ def _ends(runs: xr.Dataset) -> Iterator[str]:
             yield f"{_name(one)}, N = {size:,}: {listed}"
 
 
+def _winners(times: xr.Dataset) -> Iterator[str]:
+    for size in times["n_agents"].values:
+        for word in times["word"].values:
+            one = times.sel(n_agents=size, word=word)
+            low, high = one["interval"].values
+            share = f"{_name(times)}, N = {size:,}, {word}: {one['probability'].item():.3f} ({low:.3f} to {high:.3f})"
+            rows = zip(one["quantile"].values, one["quantiles"].values, one["quantile_interval"].values, strict=True)
+            rounds = [f"{100 * q:g} % {time:g} ({low:g} to {high:g})" for q, time, (low, high) in rows]
+            yield f"{share}, rounds {', '.join(rounds)}" if one["wins"] else share
+
+
 def _warnings(report: xr.Dataset) -> list[str]:
     from policy_extraction import policy_warnings
 
@@ -179,8 +190,9 @@ ANALYSES = (
         "consensus-times",
         "validation.naming_game._outcomes",
         "consensus_times",
-        ("n_agents", "quantile"),
+        ("n_agents", "word", "consensus_time"),
         "runs.nc --quantiles 0.05,0.5,0.95 --out times.csv",
+        summary=_winners,
     ),
     Analysis(
         "committed-minority",

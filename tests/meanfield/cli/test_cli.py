@@ -170,6 +170,19 @@ def test_simulation_says_how_many_runs_found_no_consensus(command, tmp_path):
     assert f"no consensus {runs.isnull().mean().item():.3f}" in out
 
 
+def test_times_of_runs_are_told_by_winner(command, tmp_path):
+    runs = validation.simulate(
+        meanfield.make_policy(np.full((5, 2), [1.0, 0.0]), ["a", "b"]), n_agents=9, runs=20, seed=1
+    )
+    meanfield.save(runs, tmp_path / "runs.nc")
+    code, out, _ = command("consensus-times", "runs.nc", "--quantiles", "0.5", "--level", "0.9")
+    assert code == 0
+    assert out.splitlines() == [
+        "{a, b}, N = 9, a: 1.000 (0.881 to 1.000), rounds 50 % 3 (3 to 3)",
+        "{a, b}, N = 9, b: 0.000 (0.000 to 0.119)",
+    ]
+
+
 def test_many_rounds_and_long_names(command, policies, tmp_path):
     long = tmp_path / ("x" * 60 + "[red]")
     sizes = ("-n", 10, "--runs", 5, "--max-rounds", 150, "--rounds", 150)
