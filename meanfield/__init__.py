@@ -8,9 +8,9 @@ their eigenvalues and a stability table. Results are datasets of xarray with lab
 - Rate equation: `dense_tensor`, `drift`, `solve`, `basins`. A population round takes `TIME_PER_ROUND` = 2 units of
   time.
 - Fixed points: `fixed_points`, `spectrum`, `stability_table`, `sensitivity`.
-- Committed minorities and mixtures: `bifurcation`, `critical_mass`, `flip_chance` for N agents.
-- Finite groups: `finite_size`, `group_size_law`, `majority_law`, `consensus_times`, `lifetime`, `escape_path`,
-  `transition_rates`, `intervention`, `prolong`.
+- Committed minorities and mixtures: `bifurcation`, `critical_mass`.
+- Finite groups: `finite_size`, `group_size_law`, `majority_law`, `lifetime`, `escape_path`, `transition_rates`,
+  `intervention`, `prolong`.
 - Observables of a word share: `convention`, `success_rate`, `entropy`.
 - Other games: `ReactionModel`, which `solve`, `fixed_points` and `spectrum` also accept, `reaction_model`,
   `reaction_protocol`.
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from meanfield._dynamics.basins import basins as basins
     from meanfield._dynamics.solve import solve as solve
     from meanfield._explore.explore import explore as explore
-    from meanfield._finite_size.consensus_times import consensus_times as consensus_times
     from meanfield._finite_size.group_size_law import group_size_law as group_size_law
     from meanfield._finite_size.intervention import intervention as intervention
     from meanfield._finite_size.majority_law import majority_law as majority_law
@@ -55,7 +54,6 @@ if TYPE_CHECKING:
     from meanfield._fixed_points.fixed_points import fixed_points as fixed_points
     from meanfield._fixed_points.spectrum import spectrum as spectrum
     from meanfield._large_deviations.escape_path import escape_path as escape_path
-    from meanfield._large_deviations.flip_chance import flip_chance as flip_chance
     from meanfield._large_deviations.lifetime import lifetime as lifetime
     from meanfield._large_deviations.prolong import prolong as prolong
     from meanfield._large_deviations.transition_rates import transition_rates as transition_rates

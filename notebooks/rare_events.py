@@ -85,19 +85,20 @@ print(f"barrier {path.attrs['barrier']:.5f} ± {path.attrs['barrier_error']:.0e}
 # %% [markdown]
 # ## A minority and a deadline
 #
-# How many committed agents flip N within 30 rounds? Beyond the critical mass (`mean_field`) an infinite population
-# leaves the old word, but slowly at first. The deadline asks for more.
+# How many committed agents flip N within 30 rounds? Simulation answers. Beyond the critical mass (`mean_field`) an
+# infinite population leaves the old word, but slowly at first. The deadline asks for more.
 
 # %%
 pair = policies.sel(pair="woman/man")
-groups = meanfield.flip_chance(pair, n_agents=[24, 48, 96], committed_word="man", numbers=range(1, 20))
-played = validation.naming_game.committed_minority(
-    pair, n_agents=24, committed_word="man", numbers=range(2, 9), runs=2000, seed=1
-)
 figure, axis = plt.subplots(figsize=(7, 4), layout="constrained")
-meanfield.plot(groups, axis, view="fraction")
-meanfield.plot(played, axis, view="fraction")
-groups[["smallest", "mean_field"]].to_dataframe()[["smallest", "mean_field"]]
+found = {}
+for number, n_agents in enumerate([24, 48, 96]):
+    flips = validation.naming_game.committed_minority(
+        pair, n_agents=n_agents, committed_word="man", numbers=range(1, n_agents // 4), runs=1000, seed=1
+    )
+    meanfield.plot(flips, axis, view="fraction", color=f"C{number}")
+    found[n_agents] = {name: flips[name].item() for name in ("smallest", "mean_field")}
+pd.DataFrame(found).T.rename_axis("n_agents")
 
 # %% [markdown]
 # ## The smallest change that flips it

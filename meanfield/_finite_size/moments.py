@@ -152,16 +152,16 @@ def _moments(equations: PathEquations, n_steps: int) -> tuple[np.ndarray, np.nda
     x[0] = 1.0
     none = (np.empty((0, S)), np.empty((0, 0)))
     share[0], (drive[0], variance[0]) = q @ x, _observe(x, *none, equations)
-    rows, weights = fed(x, equations)
+    rows, weights = _fed(x, equations)
     n_fed, middle, rank = len(rows), END * STEP * weights, 0
     for n in range(1, n_steps + 1):
         inner, weights = zip(*(_fed_within(x, equations, part) for part in INNER), strict=True)
         x, *moved = _advance(np.vstack([x, rows]), equations, STEP)
         rows, middle = np.vstack([*moved, *inner]), block_diag(middle, *weights)
         if len(rows) > ROOM * max(rank, 3 * n_fed):
-            rows, middle = compressed(rows, middle, NEGLECTED)
+            rows, middle = _compressed(rows, middle)
             rank = len(rows)
-        after, weights = fed(x, equations)
+        after, weights = _fed(x, equations)
         rows, middle = np.vstack([rows, after]), block_diag(middle, END * STEP * weights)
         share[n], (drive[n], variance[n]) = q @ x, _observe(x, rows, middle, equations)
         middle[-n_fed:, -n_fed:] *= 2  # which is also the start of the next step
@@ -181,7 +181,7 @@ def _observe(
     return np.concatenate([[0.0], jointly]) - equations.linearised(x, F), (q * Cq).sum(1)
 
 
-def fed(x: np.ndarray, equations: PathEquations) -> tuple[np.ndarray, np.ndarray]:
+def _fed(x: np.ndarray, equations: PathEquations) -> tuple[np.ndarray, np.ndarray]:
     """k_ab as rows (W², S), and the symmetric matrix of the weights of their products."""
     Q, W = x @ equations.q, equations.n_words
     columns = outcomes(x, equations.q, equations.space) - x[:, None, None] * Q[None, :, None]
@@ -193,7 +193,7 @@ def fed(x: np.ndarray, equations: PathEquations) -> tuple[np.ndarray, np.ndarray
 def _fed_within(x: np.ndarray, equations: PathEquations, part: float) -> tuple[np.ndarray, np.ndarray]:
     """The source of h at that part of a step from x, moved to its end, with the weights of the quadrature."""
     there = _advance(x[None], equations, part * STEP)[0]
-    rows, weights = fed(there, equations)
+    rows, weights = _fed(there, equations)
     return _advance(np.vstack([there, rows]), equations, (1 - part) * STEP)[1:], (0.5 - END) * STEP * weights
 
 
@@ -207,11 +207,11 @@ def _advance(rows: np.ndarray, equations: PathEquations, step: float, source: np
     return after
 
 
-def compressed(rows: np.ndarray, middle: np.ndarray, neglected: float) -> tuple[np.ndarray, np.ndarray]:
+def _compressed(rows: np.ndarray, middle: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The same rowsᵀ · middle · rows with orthonormal rows and a diagonal, without its negligible eigenvalues."""
     basis, triangle = np.linalg.qr(rows.T)
     s, rotation = np.linalg.eigh(triangle @ middle @ triangle.T)
-    kept = np.abs(s) > neglected * np.abs(s).max(initial=0.0)
+    kept = np.abs(s) > NEGLECTED * np.abs(s).max(initial=0.0)
     return (basis @ rotation[:, kept]).T, np.diag(s[kept])
 
 

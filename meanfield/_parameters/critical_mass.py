@@ -87,7 +87,7 @@ def critical_mass(
 
     See Also
     --------
-    flip_chance : the same for N agents and a number of rounds
+    validation.naming_game.committed_minority : N agents and a deadline, simulated
     validation.naming_game.committed_minority : by simulation
     bifurcation : all equilibria along the way
     theory.minimal_naming_game.critical_fraction : closed forms of the minimal naming game

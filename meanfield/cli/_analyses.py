@@ -37,6 +37,17 @@ def _ends(runs: xr.Dataset) -> Iterator[str]:
             yield f"{_name(one)}, N = {size:,}: {listed}"
 
 
+def _winners(times: xr.Dataset) -> Iterator[str]:
+    for size in times["n_agents"].values:
+        for word in times["word"].values:
+            one = times.sel(n_agents=size, word=word)
+            low, high = one["interval"].values
+            share = f"{_name(times)}, N = {size:,}, {word}: {one['probability'].item():.3f} ({low:.3f} to {high:.3f})"
+            rows = zip(one["quantile"].values, one["quantiles"].values, one["quantile_interval"].values, strict=True)
+            rounds = [f"{100 * q:g} % {time:g} ({low:g} to {high:g})" for q, time, (low, high) in rows]
+            yield f"{share}, rounds {', '.join(rounds)}" if one["wins"] else share
+
+
 def _warnings(report: xr.Dataset) -> list[str]:
     from policy_extraction import policy_warnings
 
@@ -93,13 +104,6 @@ ANALYSES = (
         "published.nc --model gpt-4o --pair woman/man --word woman",
     ),
     Analysis(
-        "flip-chance",
-        "meanfield._large_deviations.flip_chance",
-        "flip_chance",
-        ("n_agents", "n_committed"),
-        "policies.nc -n 24 --committed-word her --numbers 0:12:1 --out flips.csv",
-    ),
-    Analysis(
         "group-size",
         "meanfield._finite_size.group_size_law",
         "group_size_law",
@@ -112,13 +116,6 @@ ANALYSES = (
         "majority_law",
         ("n_agents", "round"),
         "policies.nc -n 10,100,1000 --rounds 0:8:1 --out majority.csv",
-    ),
-    Analysis(
-        "consensus-times",
-        "meanfield._finite_size.consensus_times",
-        "consensus_times",
-        ("n_agents",),
-        "published.nc --model gpt-4o --pair his/her -n 100,1000 --out times.csv",
     ),
     Analysis(
         "finite-size",
@@ -188,6 +185,21 @@ ANALYSES = (
         ("n_agents", "run"),
         "published.nc --model gpt-4o --pair his/her -n 24 --out runs.nc",
         summary=_ends,
+    ),
+    Analysis(
+        "consensus-times",
+        "validation.naming_game._outcomes",
+        "consensus_times",
+        ("n_agents", "word", "consensus_time"),
+        "runs.nc --quantiles 0.05,0.5,0.95 --out times.csv",
+        summary=_winners,
+    ),
+    Analysis(
+        "committed-minority",
+        "validation.naming_game._committed_minority",
+        "committed_minority",
+        ("n_committed",),
+        "policies.nc -n 24 --committed-word her --numbers 0:12:1 --out flips.csv",
     ),
     Analysis(
         "rare-event",

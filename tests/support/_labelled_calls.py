@@ -184,10 +184,6 @@ CALLS: dict[str, Callable[[Given], Any]] = {
     "meanfield.explore": lambda g: page_entries(g.stack, g.policy),
     "meanfield.finite_size": lambda g: meanfield.finite_size(g.policy, n_agents=24, times=np.arange(3.0)),
     "meanfield.fixed_points": lambda g: [meanfield.fixed_points(g.policy), meanfield.fixed_points(g.population)],
-    "meanfield.consensus_times": lambda g: meanfield.consensus_times(g.policy, n_agents=[100, 200]),
-    "meanfield.flip_chance": lambda g: meanfield.flip_chance(
-        g.conformist, n_agents=12, committed_word="b", numbers=[1, 3]
-    ),
     "meanfield.group_size_law": lambda g: meanfield.group_size_law(g.policy),
     "meanfield.majority_law": lambda g: meanfield.majority_law(g.policy),
     "meanfield.intervention": lambda g: meanfield.intervention(g.conformist),
@@ -287,11 +283,9 @@ CALLS: dict[str, Callable[[Given], Any]] = {
 }
 TWO_WORDS_ONLY = {
     "meanfield.bifurcation",
-    "meanfield.consensus_times",
     "meanfield.critical_mass",
     "meanfield.escape_path",
     "meanfield.explore",
-    "meanfield.flip_chance",
     "meanfield.group_size_law",
     "meanfield.intervention",
     "meanfield.majority_law",
@@ -321,7 +315,6 @@ COMPILED = {
     "meanfield.escape_path",
     "meanfield.finite_size",
     "meanfield.fixed_points for models",
-    "meanfield.flip_chance",
     "meanfield.prolong",
     "meanfield.solve for populations",
     "meanfield.solve for stacks",

@@ -94,8 +94,8 @@ def committed_minority(
 
     See Also
     --------
-    meanfield.flip_chance : the same without a simulation
     meanfield.critical_mass : the limit of many agents
+    meanfield.lifetime, validation.rare_event : flips too rare to be seen in runs
     consensus_stability : without committed agents
 
     Examples

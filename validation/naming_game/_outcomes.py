@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import xarray as xr
 from scipy.special import ndtri
+from scipy.stats import binom
 
 from meanfield import InputError
 from meanfield.toolbox import (
@@ -28,18 +29,19 @@ TIME_LABEL = "consensus time, the first round being 0 (middle of the bin)"
 
 
 class _Times(NamedTuple):
-    """Law of the consensus times at one size and word."""
+    """Distribution of the consensus times at one size and word."""
 
     density: np.ndarray  # (bins,)
     mode: float
     quantiles: np.ndarray
+    quantile_interval: np.ndarray  # (quantiles, 2)
     mean: float
 
 
 def consensus_times(
-    simulation: xr.Dataset, *, quantiles: Sequence[float] = QUANTILES, bin_width: int = 1
+    simulation: xr.Dataset, *, quantiles: Sequence[float] = QUANTILES, bin_width: int = 1, level: float = 0.99
 ) -> xr.Dataset:
-    """The law of the consensus time, by the word that wins and by group size.
+    """Distribution of the time until N agents agree, by the word that wins and by group size.
 
     As in [004], the first round is round 0, and the consensus time t is the number of the round at whose end a run
     converges: t = `consensus_round` - 1, as `simulate` counts the rounds played. The convention of [004] is first
@@ -52,20 +54,26 @@ def consensus_times(
     quantiles
         Rising numbers between 0 and 1.
     bin_width
-        Rounds in a bin, ≥ 1. The width 1 gives the discrete law itself; where few runs share a round, the mode of a
-        wider bin depends less on chance.
+        Rounds in a bin, ≥ 1. The width 1 gives the discrete distribution itself; where few runs share a round, the
+        mode of a wider bin depends less on chance.
+    level
+        Confidence of each single interval.
 
     Returns
     -------
     Dataset over `n_agents` and the winning `word`, with
 
-    - `density` (n_agents, word, consensus_time), the share per round of the runs that end at the word; `consensus_time`
-      is the middle of a bin, the first bin begins with 0, and density · bin_width sums to 1;
-    - `mode` (n_agents, word), the middle of the fullest bin, of equals the earliest;
-    - `quantiles` (n_agents, word, quantile), the smallest time by which so many had converged, and `mean`;
-    - `wins` (n_agents, word), the number of runs that end at the word, and `no_consensus` (n_agents).
+    - `probability` (n_agents, word), the fraction of all runs that end at the word, and `interval` (n_agents, word,
+      bound), its Wilson interval; `wins` (n_agents, word), their number; `no_consensus` (n_agents);
+    - `quantiles` (n_agents, word, quantile), the smallest time by which so many of the runs that end at the word had
+      converged, and `quantile_interval` (n_agents, word, quantile, bound), which holds whatever the distribution: two
+      of the times themselves, or 0 and infinity where runs are too few;
+    - `mean` (n_agents, word), their mean time;
+    - `density` (n_agents, word, consensus_time), their share per round; `consensus_time` is the middle of a bin, the
+      first bin begins with 0, and density · bin_width sums to 1;
+    - `mode` (n_agents, word), the middle of the fullest bin, of equals the earliest.
 
-    Numbers of a word that never wins are NaN, its `wins` 0.
+    Times of a word that never wins are NaN.
 
     Raises
     ------
@@ -75,6 +83,8 @@ def consensus_times(
     See Also
     --------
     simulate : the runs
+    rare_event : the probability of a word that wins too rarely for these runs
+    meanfield.solve : the limit of many agents
 
     Examples
     --------
@@ -84,33 +94,51 @@ def consensus_times(
     >>> policy = meanfield.make_policy(follow, ["A", "B"], memory_length=2)
     >>> runs = validation.simulate(policy, n_agents=[10, 100], runs=1000, seed=1)
     >>> times = validation.naming_game.consensus_times(runs, quantiles=[0.5])
-    >>> times["wins"].to_dataframe()["wins"].unstack()
-    word        A    B
+    >>> times["probability"].to_pandas()
+    word          A      B
     n_agents
-    10        600  400
-    100       741  259
+    10        0.600  0.400
+    100       0.741  0.259
+    >>> times["interval"].sel(n_agents=100, word="A").values.round(3)
+    array([0.704, 0.775])
     >>> times["quantiles"].squeeze().values  # the median round
     array([[ 7.,  7.],
            [11., 13.]])
+    >>> times["quantile_interval"].sel(n_agents=100, quantile=0.5).values
+    array([[11., 12.],
+           [13., 14.]])
     """
     simulation = ensembles("simulation", simulation)
     bin_width = whole_number("bin_width", bin_width, 1)
     q = np.array(quantiles, dtype=float)
     if q.ndim != 1 or not q.size or not ((q > 0) & (q < 1)).all() or (np.diff(q) <= 0).any():
         raise InputError(f"quantiles = {quantiles}: expected rising numbers between 0 and 1")
+    check_level(level)
     words = simulation["word_label"].values.astype(str)
     times = simulation["consensus_round"].values - 1
     won = simulation["consensus_word"].values[..., None] == words.astype(object)  # missing words equal none
     bins = int(np.nanmax(times, initial=0)) // bin_width + 1
-    laws = [[_times(times[i, won[i, :, k]], q, bins, bin_width) for k in range(len(words))] for i in range(len(won))]
+    found = [
+        [_times(times[i, won[i, :, k]], q, bins, bin_width, level) for k in range(len(words))] for i in range(len(won))
+    ]
     middles = np.arange(bins) * bin_width + (bin_width - 1) / 2
     table = ("n_agents", "word")
+    by_quantile, wins, runs = (*table, "quantile"), won.sum(1), won.shape[1]
+    interval = np.stack(wilson_interval(wins, runs, level), -1)
     columns = {
-        "density": ((*table, "consensus_time"), _stacked(laws, "density"), "share of the word's runs", "1/round"),
-        "mode": (table, _stacked(laws, "mode"), "most frequent consensus time", "round"),
-        "quantiles": ((*table, "quantile"), _stacked(laws, "quantiles"), "quantiles of the consensus time", "round"),
-        "mean": (table, _stacked(laws, "mean"), "mean consensus time", "round"),
-        "wins": (table, won.sum(1), "number of runs that end at the word", "1"),
+        "density": ((*table, "consensus_time"), _stacked(found, "density"), "share of the word's runs", "1/round"),
+        "mode": (table, _stacked(found, "mode"), "most frequent consensus time", "round"),
+        "quantiles": (by_quantile, _stacked(found, "quantiles"), "quantiles of the consensus time", "round"),
+        "quantile_interval": (
+            (*by_quantile, "bound"),
+            _stacked(found, "quantile_interval"),
+            f"{100 * level:g} % interval of the quantiles",
+            "round",
+        ),
+        "mean": (table, _stacked(found, "mean"), "mean consensus time", "round"),
+        "wins": (table, wins, "number of runs that end at the word", "1"),
+        "probability": (table, wins / runs, "fraction of runs that end at the word"),
+        "interval": ((*table, "bound"), interval, f"{100 * level:g} % Wilson interval of that fraction"),
         "no_consensus": ("n_agents", (~won.any(-1)).mean(1), "fraction of runs without consensus", "1"),
     }
     result = labelled(
@@ -120,10 +148,11 @@ def consensus_times(
             **word_coords(words),
             "consensus_time": ("consensus_time", middles, {"long_name": TIME_LABEL, "units": "round"}),
             "quantile": q,
+            "bound": ["low", "high"],
         },
     )
     result = result.assign_coords(names_of(simulation)).assign_attrs(simulation.attrs)
-    return stamp(result, "consensus_times", bin_width=bin_width)
+    return stamp(result, "consensus_times", bin_width=bin_width, level=level)
 
 
 def simulated_bias(simulation: xr.Dataset, *, level: float = 0.99) -> xr.Dataset:
@@ -298,16 +327,30 @@ def _critical(sizes: np.ndarray, low: np.ndarray, level: float, runs: int, most:
     return float(sizes[failing[-1] + 1]), below, ""
 
 
-def _times(times: np.ndarray, quantiles: np.ndarray, bins: int, width: int) -> _Times:
-    """The law of the `times` of the runs that end at one word."""
+def _times(times: np.ndarray, quantiles: np.ndarray, bins: int, width: int, level: float) -> _Times:
+    """The distribution of the `times` of the runs that end at one word."""
     if not times.size:
-        return _Times(np.full(bins, np.nan), np.nan, np.full(len(quantiles), np.nan), np.nan)
+        unknown = np.full((len(quantiles), 2), np.nan)
+        return _Times(np.full(bins, np.nan), np.nan, unknown[:, 0], unknown, np.nan)
     counts = np.bincount(times.astype(int) // width, minlength=bins)
     mode = int(counts.argmax()) * width + (width - 1) / 2
     # The inverse of the distribution function: times that occurred, not means of two of them
     values = np.quantile(times, quantiles, method="inverted_cdf")
-    return _Times(counts / (times.size * width), mode, values, float(times.mean()))
+    between = _quantile_intervals(times, quantiles, level)
+    return _Times(counts / (times.size * width), mode, values, between, float(times.mean()))
 
 
-def _stacked(laws: list[list[_Times]], name: str) -> np.ndarray:
-    return np.array([[getattr(law, name) for law in row] for row in laws])
+def _quantile_intervals(times: np.ndarray, quantiles: np.ndarray, level: float) -> np.ndarray:
+    """Times between which each quantile lies, shape (quantiles, 2).
+
+    B being a binomial number of n times and p, the l-th smallest time is above the quantile p with probability P(B < l)
+    at most, and the u-th is below it with P(B ≥ u) at most (David and Nagaraja, Order Statistics, 2003, section 7.1).
+    """
+    tail = (1 - level) / 2
+    low, high = (binom.ppf(share, times.size, quantiles).astype(int) for share in (tail, 1 - tail))
+    ordered = np.concatenate([[0.0], np.sort(times), [np.inf]])
+    return np.stack([ordered[low], ordered[high + 1]], -1)
+
+
+def _stacked(found: list[list[_Times]], name: str) -> np.ndarray:
+    return np.array([[getattr(one, name) for one in row] for row in found])

@@ -115,33 +115,10 @@ def _flipped(axes: Axes, part: xr.Dataset, scale: int, **style: Any) -> None:
     error_bars(axes, numbers, part["flipped"].values, low, high, **look)
     predicted = part["mean_field"].item() / scale
     if np.isfinite(predicted):
-        axes.axvline(predicted, color=NEUTRAL, linestyle="--", label=f"mean field, {predicted:.3g}")
+        label = f"mean field, {predicted:.3g}"
+        named = label in axes.get_legend_handles_labels()[1]  # that of another size in the same axes
+        axes.axvline(predicted, color=NEUTRAL, linestyle="--", label=None if named else label)
     else:
         axes.plot([], [], " ", label=f"no mean-field prediction:\n{_wrapped(part.attrs['mean_field_reason'])}")
     # A bifurcation may be there already, whose axis holds another share
     show_shares(axes, axes.get_ylabel() or "fraction of runs that flip")
-
-
-@draws("flip_chance", view="number")
-def chance_by_number(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
-    """The chance of a flip against the number of committed agents, for each N; may be drawn into simulated flips."""
-    _chances(axes, part, np.ones(part.sizes["n_agents"]), **style)
-    axes.set_xlabel(f"agents committed to {part.attrs['committed_word']}")
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-
-
-@draws("flip_chance", view="fraction")
-def chance_by_fraction(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
-    """The same against the fraction of committed agents, where large groups flip at one fraction."""
-    _chances(axes, part, part["n_agents"].values, **style)
-    axes.set_xlabel(f"fraction of agents committed to {part.attrs['committed_word']}")
-
-
-def _chances(axes: Axes, part: xr.Dataset, scales: np.ndarray, **style: Any) -> None:
-    for number, (size, scale) in enumerate(zip(part["n_agents"].values, scales, strict=True)):
-        chances = part["flipped"].sel(n_agents=size)
-        look = {"color": f"C{number}", "marker": ".", "label": f"chance to flip, N = {size:,}", **style}
-        axes.plot(part["n_committed"].values / scale, chances.values, **look)
-    if part["flipped"].isnull().all():
-        axes.plot([], [], " ", label=f"not known:\n{_wrapped(part.attrs['reason'])}")
-    show_shares(axes, axes.get_ylabel() or "chance to flip")

@@ -32,19 +32,7 @@ def density(axes: Axes, part: xr.Dataset, colours: Colours, **style: Any) -> Non
     axes.set_ylim(bottom=0)
 
 
-@draws("consensus_time_law", view="density", by=("model", "pair", "n_agents"))
-def law_of_times(axes: Axes, part: xr.Dataset, colours: Colours, **style: Any) -> None:
-    """Predicted densities of the consensus time by winner, with its chance; may be drawn into simulated ones."""
-    for number, word in enumerate(words_in(part)):
-        one, chance = part.isel(word=number), part["probability"].isel(word=number).item()
-        look = {"color": colours[word], "linestyle": "--", "label": f"{word}, chance {chance:.3g}", **style}
-        axes.plot(one["consensus_time"], one["density"], **look)
-    axes.set_xlabel("consensus time (rounds from 0)")
-    axes.set_ylabel("density (1/round)")
-    axes.set_ylim(bottom=0)
-
-
-@draws("consensus_time_law", "consensus_times", view="mode")
+@draws("consensus_times", view="mode")
 def mode(axes: Axes, part: xr.Dataset, colours: Colours, **style: Any) -> None:
     """The most frequent consensus time against the number of agents, by winner."""
     modes = along_sizes(part["mode"])

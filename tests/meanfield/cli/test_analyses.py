@@ -12,7 +12,7 @@ import math
 import numpy as np
 import pytest
 import xarray as xr
-from scipy.stats import binom
+from scipy.stats import binom, geom
 
 import meanfield
 from _policies import majority, random_policy
@@ -232,8 +232,35 @@ def test_the_law_of_known_times(timed):
     assert (a["mode"].item(), a["mean"].item(), a["quantiles"].values.tolist()) == (4, 5, [3, 4, 9])
     assert (b["mode"].item(), b["mean"].item(), b["quantiles"].values.tolist()) == (5, 5.5, [5, 5, 6])
     assert found["wins"].values.tolist() == [[4, 2], [0, 0]]
+    assert found["probability"].values.tolist() == [[4 / 7, 2 / 7], [0, 0]]
+    assert found["interval"].sel(bound="high")[1, 0].item() == wilson_interval(np.array(0), 7, 0.99)[1]
     assert found["no_consensus"].values.tolist() == [1 / 7, 1]
-    assert all(found[name][1].isnull().all() for name in ("density", "mode", "mean", "quantiles"))
+    assert all(found[name][1].isnull().all() for name in ("density", "mode", "mean", "quantiles", "quantile_interval"))
+
+
+def test_intervals_hold_the_quantiles_as_often_as_they_say():
+    """Four thousand samples of forty times, hardly any of them equal; the control is the quantile 0.1 above.
+
+    Four standard errors are 0.019. Numbers of times are whole, so that an interval of 90 % holds a bit more.
+    """
+    samples, quantiles = 4000, np.array([0.1, 0.5, 0.8])
+    simulation = games({size: (40, 0, 0) for size in range(2, 2 + samples)})
+    simulation["consensus_round"][:] = np.random.default_rng(1).geometric(1e-3, (samples, 40)) + 1
+    found = consensus_times(simulation, quantiles=quantiles, bin_width=1000, level=0.9)
+    low, high = found["quantile_interval"].sel(word="a").transpose("bound", "n_agents", "quantile").values
+    held, control = (
+        ((low <= time) & (time <= high)).mean(0) for time in (geom.ppf(quantiles + d, 1e-3) for d in (0, 0.1))
+    )
+    assert (held > 0.9 - 0.019).all() and (held < 0.97).all()
+    assert (control < 0.9 - 0.019).all()
+
+
+def test_few_times_bound_a_quantile_from_one_side(timed):
+    """Of four times all are above the median with probability 1/16, three or all with 5/16; of two 1/4 and 3/4."""
+    found = consensus_times(timed, quantiles=[0.5], level=0.4).sel(n_agents=10)["quantile_interval"].squeeze()
+    assert found.values.tolist() == [[3, 9], [5, 6]]
+    wide = consensus_times(timed, quantiles=[0.5], level=0.95).sel(n_agents=10)["quantile_interval"].squeeze()
+    assert wide.values.tolist() == [[0, np.inf], [0, np.inf]]
 
 
 def test_wider_bins(timed):
@@ -283,6 +310,7 @@ def test_times_of_a_game_played_by_hand(length):
         ({"bin_width": 0}, "bin_width = 0: expected"),
         ({"quantiles": [0.5, 0.2]}, "quantiles = .*: expected rising numbers"),
         ({"quantiles": [1.0]}, "quantiles = .*: expected rising numbers"),
+        ({"level": 1}, "level = 1: expected"),
         ({"simulation": constant(0.5)}, "simulation: .* 'consensus_round' is missing"),
         ({"simulation": 3}, "simulation: expected the result of validation.simulate, but it is a int"),
         ({"simulation": games({24: (5, 5, 0)}).isel(run=0)}, "has the dims n_agents, word: expected n_agents and run"),

@@ -66,11 +66,8 @@ CALLS = {
     "basins": ("--family dirichlet --starts 3 --seed 4", {"family": "dirichlet", "starts": 3, "seed": 4}),
     "bifurcation": ("--word b --spacing 0.1", {"word": "b", "spacing": 0.1}),
     "critical-mass": ("--word b --old a", {"word": "b", "old": "a"}),
-    "flip-chance": (
-        "-n 24,100 --committed-word b --numbers 2:6:2",
-        {"n_agents": [24, 100], "committed_word": "b", "numbers": [2, 4, 6]},
-    ),
     "group-size": ("-n 24,100 --level 0.9", {"n_agents": [24, 100], "level": 0.9}),
+    "majority": ("-n 24,100 --rounds 0,2", {"n_agents": [24, 100], "rounds": [0, 2]}),
     "finite-size": ("-n 24 --times 0:2:0.5", {"n_agents": [24], "times": np.arange(0, 2.1, 0.5)}),
     "sensitivity": ("--of word_share --fixed-point 0", {"of": "word_share", "fixed_point": 0}),
     "lifetime": ("-n 24,100", {"n_agents": [24, 100]}),
@@ -84,6 +81,11 @@ CALLS = {
         RUNS
         | {"committed": {"b": 1}, "committed_are_extra": True, "record_rounds": 3}
         | {"record": ["said", "word_share"]},
+    ),
+    "consensus-times": ("runs.nc --quantiles 0.1,0.5", {"simulation": "runs.nc", "quantiles": [0.1, 0.5]}),
+    "committed-minority": (
+        "-n 6 --committed-word b --numbers 1:3:1 --runs 5 --seed 2",
+        {"n_agents": 6, "committed_word": "b", "numbers": [1, 2, 3], "runs": 5, "seed": 2},
     ),
     "rare-event": (
         "b -n 6 --runs 20 --seed 2 --replications 2 --committed b=1",
@@ -117,6 +119,8 @@ def test_a_command_calls_its_function_and_writes_what_it_returns(command, monkey
     typed, expected = CALLS[analysis.name]
     counts().to_csv(tmp_path / "counts.csv")
     meanfield.save(conformist(), tmp_path / "p.nc")
+    if "runs.nc" in typed:
+        meanfield.save(validation.simulate(conformist(), n_agents=[6, 10], runs=5, seed=2), tmp_path / "runs.nc")
     function = getattr(import_module(analysis.module), analysis.function)
     calls = []
 
@@ -133,6 +137,9 @@ def test_a_command_calls_its_function_and_writes_what_it_returns(command, monkey
     assert (code, error) == (0, "") and told.endswith("wrote new/folder/o.nc\n")
     ((policies, options, result),) = calls
     assert options.pop("progress", False) is False
+    for name in [name for name, one in options.items() if isinstance(one, xr.Dataset)]:
+        xr.testing.assert_identical(options[name], meanfield.load(expected[name]))
+        options[name] = expected[name]
     np.testing.assert_equal(options, expected)
     assert all(one.equals(meanfield.load_policy("p.nc")) for one in policies) and len(policies) == takes_policies
     meanfield.save(result, "direct.nc")
@@ -161,6 +168,19 @@ def test_simulation_says_how_many_runs_found_no_consensus(command, tmp_path):
     runs = meanfield.load("runs.nc")["consensus_word"]
     assert 0 < runs.isnull().mean() < 1
     assert f"no consensus {runs.isnull().mean().item():.3f}" in out
+
+
+def test_times_of_runs_are_told_by_winner(command, tmp_path):
+    runs = validation.simulate(
+        meanfield.make_policy(np.full((5, 2), [1.0, 0.0]), ["a", "b"]), n_agents=9, runs=20, seed=1
+    )
+    meanfield.save(runs, tmp_path / "runs.nc")
+    code, out, _ = command("consensus-times", "runs.nc", "--quantiles", "0.5", "--level", "0.9")
+    assert code == 0
+    assert out.splitlines() == [
+        "{a, b}, N = 9, a: 1.000 (0.881 to 1.000), rounds 50 % 3 (3 to 3)",
+        "{a, b}, N = 9, b: 0.000 (0.000 to 0.119)",
+    ]
 
 
 def test_many_rounds_and_long_names(command, policies, tmp_path):

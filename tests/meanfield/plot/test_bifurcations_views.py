@@ -119,22 +119,11 @@ def test_a_minority_in_the_plane_of_its_bifurcation():
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("fraction of agents committed to b", "share of b")
     assert set(legend(axes)) == {"stable", "runs that flip, N = 20", "mean field, 0.15"}
     assert axes.containers[0][0].get_marker() == "s", "unlike folds"
+    meanfield.plot(minority().assign_attrs(option_n_agents=40).assign(mean_field=6.0), ax=axes, view="fraction")
+    assert legend(axes).count("mean field, 0.15") == 1
 
 
 def test_a_missing_prediction_has_its_reason():
     axes = meanfield.plot(minority(np.nan, "critical masses are found for two words"))
     assert "no mean-field prediction:\ncritical masses are found for two words" in legend(axes)
     assert not [line for line in axes.lines if line.get_linestyle() == "--"]
-
-
-def test_chances_of_a_flip_are_drawn_into_simulated_flips():
-    numbers = np.array([1, 2, 6])
-    flipped = (("n_agents", "n_committed"), np.array([[0.1, 0.4, 0.9], [0.0, 0.2, 0.7]]))
-    attrs = {"kind": "flip_chance", "committed_word": "b", "reason": "another mode relaxes as slowly"}
-    result = xr.Dataset({"flipped": flipped}, {"n_agents": [20, 40], "n_committed": numbers}, attrs)
-    axes = meanfield.plot(result, meanfield.plot(minority(), view="number"), view="number")
-    assert "chance to flip, N = 40" in legend(axes)
-    by_fraction = meanfield.plot(result, view="fraction").lines
-    for line, size, chances in zip(by_fraction, [20, 40], flipped[1], strict=True):
-        np.testing.assert_allclose(line.get_xydata(), np.stack([numbers / size, chances], -1))
-    assert "another mode" in legend(meanfield.plot(result.where(False)))[-1]

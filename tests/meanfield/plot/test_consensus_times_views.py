@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 import xarray as xr
 
 import meanfield
-from _metastable import follower
 from meanfield.toolbox import word_coords
 from validation.naming_game import consensus_times
 
@@ -43,17 +41,6 @@ def test_modes_are_drawn_against_the_size():
     np.testing.assert_array_equal(lines["b"], [[100, 6], [1000, np.nan]])
     assert np.isnan(lines["c: no runs"][:, 1]).all()
     assert axes.get_xscale() == "log"
-
-
-@pytest.mark.slow
-def test_a_law_is_drawn_beside_the_runs_that_it_foretells():
-    law = meanfield.consensus_times(follower(0.005, empty=0.6), n_agents=[100])
-    axes = meanfield.plot(law)
-    for line, word in zip(axes.get_lines(), "AB", strict=True):
-        one = law.sel(word=word).squeeze()
-        np.testing.assert_array_equal(line.get_xydata(), np.column_stack([one["consensus_time"], one["density"]]))
-        assert line.get_label() == f"{word}, chance {one['probability'].item():.3g}"
-    assert meanfield.plot(law, view="mode").get_ylabel() == "most frequent time (rounds)"
 
 
 def stability() -> xr.Dataset:
