@@ -17,6 +17,7 @@ from scipy.optimize import brentq
 
 import meanfield
 from _battery import memories
+from _policies import majority_policy
 from meanfield._fixed_points import fixed_points as module
 from meanfield.toolbox import space_of
 
@@ -170,7 +171,7 @@ def test_fixed_points_close_to_bifurcations_are_counted_or_not_resolved():
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2])
 def test_every_bifurcation_at_every_distance(seed):
-    assert len(check_all(seed, range(2, 17), 1.0)) > 800
+    assert len(check_all(seed, range(3, 17), 1.0)) > 800
 
 
 @pytest.mark.parametrize("rounding", [1e-9, 1e-18])
@@ -226,3 +227,13 @@ def test_majority_of_own_and_heard_words_close_to_its_pitchfork(H):
                     assert (float(share_said(policy, flint.arb(end)) - end) > 0) == ((end > place) == (slope > 0))
             status = ["stable"] if side > 0 else ["stable", "unstable", "stable"]
             assert decade > 6 or inner["stability"].values.tolist() == status
+
+
+@pytest.mark.parametrize("H", [3, 5])
+def test_two_fixed_points_vanish_in_the_fold_of_a_committed_minority(H):
+    policy = majority_policy(H, 0.97)
+    fold = meanfield.critical_mass(policy, word="b")["critical_mass"].item()
+    for decade, side in itertools.product(range(3, 12), (1, -1)):
+        population = meanfield.Population(policy, committed={"b": fold + side * 10.0**-decade})
+        stability = meanfield.fixed_points(population)["stability"].values.tolist()
+        assert stability == (["stable"] if side > 0 else ["stable", "unstable", "stable"])
