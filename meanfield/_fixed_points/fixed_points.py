@@ -15,7 +15,7 @@ from meanfield._fixed_points.closed_classes import closed_classes
 from meanfield._fixed_points.response import Response, responses, supports
 from meanfield._fixed_points.spectrum import leading_eigenvalues
 from meanfield._fixed_points.stationary_law import TOLERANCE, StationaryLaw
-from meanfield._numerics.roots import all_roots
+from meanfield._numerics.roots import Roots, all_roots
 from meanfield._numerics.simplex_roots import simplex_roots
 from meanfield._numerics.stability import stability_columns
 from meanfield._population.compositions import consensus
@@ -36,16 +36,21 @@ LEAST_SLIP = np.exp(-MAX_LOGIT)
 MAX_SUPPORTS = 64  # faces of the simplex that are searched, some seconds each
 MAX_WORK = 10**7  # multiplications for a Jacobian at one of 400 starts
 FIRST_LOOK = 1e-6  # accuracy of g, which is enough where no two roots are about to merge
-COMPOSITION_ERROR = 1e-12  # relative, of stationary laws and of the root in logit Q
+ROUNDING = 1e-14  # of g, five times what is seen for H = 1 to 8
+COMPOSITION_ERROR = 1e-12  # relative, of stationary laws and of a root in logit Q that is not about to merge
 # Rounding in the stationary law stays orders of magnitude below; a larger residual is no fixed point.
 MAX_RESIDUAL = 1e-9
 
 
 class Root(NamedTuple):
-    """A fixed point: the closed class of memories on which it lives (-1 at an exact corner), and its composition."""
+    """A fixed point."""
 
-    branch: int
+    branch: int  # the closed class of memories on which it lives; -1 at an exact corner
     composition: Float[np.ndarray, "kinds states"]
+    around: tuple[
+        Float[np.ndarray, "kinds states"], ...
+    ] = ()  # at both ends of where it may lie, if it is about to merge
+    may_be_stable: bool = True  # not if g rises there, nor if several fixed points can't be told apart
 
 
 def fixed_points(
@@ -64,10 +69,11 @@ def fixed_points(
     agents: qᵀp(Q) for one policy, the sum over kinds of agents and committed agents for a population.
 
     Two words give one equation, g(ℓ) = log(F_0/F_1) - ℓ = 0 with ℓ = log(Q_0/Q_1). A piecewise Chebyshev interpolant of
-    g, accurate to 1e-10, yields every sign change for -46 ≤ ℓ ≤ 46, and further out until g has reached its asymptote;
-    the corners Q = 0 and 1 are decided exactly. If an agent's chain has several closed classes of memories, each has
-    its own branch of fixed points, with all agents of a kind in that class; mixtures of classes with equal Q are fixed
-    points too but are not listed.
+    g yields every root for -46 ≤ ℓ ≤ 46, and further out until g has reached its asymptote. It is refined until g is
+    larger than its error wherever it turns, down to rounding, 1e-14. Fixed points that are closer to merging than that
+    are one row, which is never stable; attrs["completeness"] names the interval. The corners Q = 0 and 1 are decided
+    exactly. If an agent's chain has several closed classes of memories, each has its own branch of fixed points, with
+    all agents of a kind in that class; mixtures of classes with equal Q are fixed points too but are not listed.
 
     For more words, Newton iteration from a grid of starts solves Q = F(Q) on the simplex of word shares and on those of
     its faces and corners to which agents can keep. It may miss roots. Where F points inwards on the whole boundary, the
@@ -175,17 +181,20 @@ def _all_roots(population: Population) -> tuple[list[Root], str]:
     roots: list[Root] = []
     searched = []
     for branch, response in enumerate(responses(population)):
-        logits, report = interior_roots(response)
-        roots += [Root(branch, response.composition(Q)) for Q in word_shares(logits)]
-        searched.append(f"class {branch}: {report}")
+        found, report = interior_roots(response)
+        for logit, error, slope in zip(found.roots, found.errors, found.slopes, strict=True):
+            reach = error * np.array([0.0, -1.0, 1.0]) if error > COMPOSITION_ERROR else np.zeros(1)
+            x, *around = (response.composition(Q) for Q in word_shares(logit + reach))
+            roots.append(Root(branch, x, tuple(around), bool(slope < 0)))
+        searched.append(f"Class {branch}: {report}")
     roots += exact_corners(population)
     if len(searched) > 1:
-        searched.append("mixtures of the classes that have the same Q are fixed points too")
+        searched.append("Mixtures of the classes that have the same Q are fixed points too.")
     if not roots:
         raise ConvergenceError(
-            f"{population.name}: there is a fixed point, but rounding hides at which share: {'; '.join(searched)}"
+            f"{population.name}: there is a fixed point, but rounding hides at which share: {' '.join(searched)}"
         )
-    return roots, "; ".join([*searched, "exact corners decided from the policy's zeros"])
+    return roots, " ".join([*searched, "Exact corners are decided from the policy's zeros."])
 
 
 def _searched_roots(population: Population) -> tuple[list[Root], str]:
@@ -207,29 +216,42 @@ def _searched_roots(population: Population) -> tuple[list[Root], str]:
     return roots, "not guaranteed; " + "; ".join(searched)
 
 
-def interior_roots(response: Response) -> tuple[np.ndarray, str]:
-    """logit(Q) of the roots with 0 < Q < 1, and a report of the search."""
+def interior_roots(response: Response) -> tuple[Roots, str]:
+    """The roots of g as a function of logit Q, with 0 < Q < 1, and a report of the search in sentences."""
 
     def mismatch(logits: np.ndarray, tolerance: float = TOLERANCE) -> np.ndarray:
-        share = response(word_shares(logits), tolerance)
-        return np.log(share[:, 0]) - np.log(share[:, 1]) - logits
+        Q = word_shares(logits)
+        ratio = response(Q, tolerance) / Q  # close to 1 at a root, so that its logarithm loses no digit
+        return np.log(ratio[:, 0]) - np.log(ratio[:, 1])
 
     if (response(word_shares(np.zeros(1))) == 0).any():
-        return np.empty(0), "its agents say one word only, so no interior root"
+        return Roots(*np.empty((3, 0)), [], (np.inf, np.nan, np.nan), 0), "agents say one word only, so Q is 0 or 1."
     breaks = np.concatenate([-_outer(lambda x: -mismatch(-x)), LOGITS[1:-1], _outer(mismatch)])
     breaks.sort()
-    found = all_roots(partial(mismatch, tolerance=FIRST_LOOK / 100), breaks, FIRST_LOOK, polish=mismatch)
-    if found.closest[0] < 100 * FIRST_LOOK or found.flat:
-        found = all_roots(mismatch, breaks)
-    distance, where = found.closest
-    near = (
-        f", where else |g| turns it is at least {distance:.1g} (at logit Q = {where:.3g})" if distance < np.inf else ""
-    )
-    flat = "".join(f", but every share with {a:.3g} < logit Q < {b:.3g} is a fixed point" for a, b in found.flat)
-    return found.roots, (
-        f"sign changes of g for |logit Q| <= {max(-breaks[0], breaks[-1]):g}, from {found.evaluations} evaluations; "
-        f"g is known to {found.error:.0e}{near}{flat}"
-    )
+    look, exact = (partial(mismatch, tolerance=tolerance) for tolerance in (FIRST_LOOK / 100, ROUNDING))
+    found = all_roots(look, breaks, FIRST_LOOK, exact=exact, rounding=ROUNDING)
+    return found, _report(found, max(-breaks[0], breaks[-1]))
+
+
+def _report(found: Roots, end: float) -> str:
+    """The search for roots with |logit Q| up to `end`, in sentences."""
+    which = "all roots" if not found.unresolved else "the roots that can be told apart"
+    report = [f"{which} of g = log(F_0/F_1) - logit Q for |logit Q| <= {end:g}, from {found.evaluations} evaluations."]
+    distance, where, error = found.closest
+    if distance < np.inf:
+        report.append(
+            f"Where g turns |g| is at least {distance:.1g} (at logit Q = {where:.3g}, and its error below {error:.0e})."
+        )
+    for stretch in found.unresolved:
+        left, right, odd, bound = stretch
+        report.append(
+            f"Not resolved: between logit Q = {left:.9g} and {right:.9g} |g| is below its rounding error, {bound:.0e}; "
+            f"there may be {'1 or 3' if odd else '0 or 2'} fixed points or more, and one stands for them."
+            if stretch.has_root
+            else f"Not resolved: up to rounding every share with {left:.3g} < logit Q < {right:.3g} is a fixed point, "
+            f"with |g| below {bound:.0e}."
+        )
+    return " ".join(report)
 
 
 def _outer(mismatch: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
@@ -296,6 +318,11 @@ def _label(population: Population, roots: list[Root]) -> xr.Dataset:
     found = [leading_eigenvalues(mixture, one, space, x_error=COMPOSITION_ERROR) for one in x]
     leading = np.array([one.values[0] for one in found], dtype=complex)
     error = np.array([one.errors[0] for one in found], dtype=float)
+    for number, root in enumerate(roots):
+        moved = [leading_eigenvalues(mixture, one, space).values[0] for one in root.around]
+        error[number] += np.abs(np.array(moved) - leading[number]).max(initial=0.0)
+        if not root.may_be_stable:
+            error[number] = max(error[number], -leading[number].real)
     floor_shift = np.array([one.floor_shifts[0] for one in found], dtype=float)
     conventions = [convention(one, population.words) for one in population.convincible_share(share)]
     residual = np.array([np.abs(mixture_drift(one, mixture, space)).max() for one in x])

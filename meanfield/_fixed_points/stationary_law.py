@@ -112,7 +112,10 @@ class StationaryLaw:
         self, Q: Float[np.ndarray, "laws words"], tolerance: float = TOLERANCE
     ) -> Float[np.ndarray, "laws words"]:
         """f_w(Q) = Σ_i p_i(Q) q_w(i): what an agent with such partners says."""
-        return self.flow_law(Q, tolerance).reshape(len(Q), -1, self.space.n_words).sum(1)
+        law, W = self.flow_law(Q, tolerance), self.space.n_words
+        # Sums along rows are made in pairs, with fewer rounding errors than term after term
+        said = np.stack([law[:, w::W].sum(1) for w in range(W)], axis=1)
+        return said / said.sum(1, keepdims=True)
 
     def composition(self, Q: Float[np.ndarray, " words"]) -> Float[np.ndarray, " states"]:
         """p(Q) over all states."""

@@ -4,64 +4,60 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 from numpy.polynomial import Chebyshev
+from numpy.polynomial.chebyshev import chebvander
 
 DEGREE = 16
 TAIL = 3
 MAX_DEPTH = 20
 ROUNDING = 1e-13
-AWAY = 100.0
 
 Function = Callable[[np.ndarray], np.ndarray]
 
+_NODES = np.cos(np.pi * (np.arange(DEGREE + 1) + 0.5) / (DEGREE + 1))
+_TO_COEFFICIENTS = np.linalg.inv(chebvander(_NODES, DEGREE)).T
 
-class Interpolant(NamedTuple):
-    """The result of `interpolate`."""
 
-    pieces: list[tuple[Chebyshev, ...]]  # for each interval, not in order, one polynomial for each component
-    evaluations: int  # number of arguments at which the function was evaluated
-    error: float  # largest estimated error; with `roots_only` where there may be roots
+def fitted(
+    function: Function, ends: Float[np.ndarray, "intervals two"]
+) -> tuple[Float[np.ndarray, "intervals components coefficients"], Float[np.ndarray, "intervals components"]]:
+    """Chebyshev coefficients on each interval, and the largest of the last three, which the error hardly exceeds."""
+    arguments = ends.mean(1)[:, None] + 0.5 * np.diff(ends, axis=1) * _NODES
+    values = np.moveaxis(np.atleast_2d(function(arguments.ravel())).reshape(-1, *arguments.shape), 0, 1)
+    coefficients = values @ _TO_COEFFICIENTS
+    return coefficients, np.abs(coefficients[..., -TAIL:]).max(-1)
 
 
 def interpolate(
-    function: Function, breaks: Float[np.ndarray, " breaks"], tolerance: float, *, roots_only: bool = False
-) -> Interpolant:
-    """Halve the intervals between `breaks` until the last coefficients of degree 16 are small on each.
+    function: Function, breaks: Float[np.ndarray, " breaks"], tolerance: float
+) -> list[tuple[Chebyshev, ...]]:
+    """For each interval in rising order one polynomial for each component.
 
-    Small is below `tolerance` times the largest coefficient of the component, or below rounding. `function` maps
-    arguments (n,) to finite values (n,) or (components, n). With `roots_only` only roots of a single component matter:
-    no smaller error is needed where it stays away from zero by 100 times its estimated error.
+    The intervals between `breaks` are halved until the last coefficients of degree 16 are below `tolerance` times the
+    largest coefficient of the component, or below rounding. `function` maps arguments (n,) to finite values (n,) or
+    (components, n).
     """
-    nodes = np.cos(np.pi * (np.arange(DEGREE + 1) + 0.5) / (DEGREE + 1))
-    to_coefficients = np.linalg.inv(np.polynomial.chebyshev.chebvander(nodes, DEGREE))
     intervals = list(itertools.pairwise(breaks))
-    between = np.polynomial.chebyshev.chebvander(np.linspace(-1, 1, 4 * DEGREE + 1), DEGREE)
-    done, evaluations, error = [], 0, 0.0
+    done: list[tuple[Chebyshev, ...]] = []
     for depth in range(MAX_DEPTH + 1):
         ends = np.array(intervals)
-        arguments = ends.mean(1)[:, None] + 0.5 * np.diff(ends, axis=1) * nodes
-        values = np.moveaxis(np.atleast_2d(function(arguments.ravel())).reshape(-1, *arguments.shape), 0, 1)
-        evaluations += arguments.size
-        coefficients = values @ to_coefficients.T
-        tails = np.abs(coefficients[..., -TAIL:]).max(-1)
-        resolved = (tails <= np.maximum(tolerance * np.abs(coefficients).max(-1), ROUNDING)).all(1)
-        accept = resolved | (depth == MAX_DEPTH)
-        if roots_only:
-            away = (np.abs(coefficients @ between.T).min(-1) > AWAY * tails).all(1)
-            error = max(error, tails[accept & ~away].max(initial=0.0))
-            accept |= away
+        coefficients, tails = fitted(function, ends)
+        accept = (tails <= np.maximum(tolerance * np.abs(coefficients).max(-1), ROUNDING)).all(1) | (depth == MAX_DEPTH)
         done += [
             tuple(Chebyshev(c, domain=e) for c in components)
             for components, e in zip(coefficients[accept], ends[accept], strict=True)
         ]
-        if not roots_only:
-            error = max(error, tails[accept].max(initial=0.0))
-        halves = [(a, (a + b) / 2, b) for a, b in ends[~accept]]
-        intervals = [pair for half in halves for pair in itertools.pairwise(half)]
-        if not intervals:
+        intervals = halves(ends[~accept])
+        if not len(intervals):
             break
-    return Interpolant(done, evaluations, float(error))
+    return sorted(done, key=lambda piece: piece[0].domain[0])
+
+
+def halves(ends: Float[np.ndarray, "intervals two"]) -> Float[np.ndarray, "halves two"]:
+    """Both halves of each interval."""
+    left, right = ends.T
+    middle = (left + right) / 2
+    return np.stack([left, middle, middle, right], axis=1).reshape(-1, 2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import itertools
 from typing import NamedTuple
 
@@ -10,22 +11,38 @@ from jaxtyping import Float
 from numpy.polynomial import Chebyshev
 from scipy.optimize import brentq
 
-from meanfield._numerics.piecewise import Function, interpolate
+from meanfield._numerics.piecewise import DEGREE, MAX_DEPTH, Function, fitted, halves
 
-OVERLAP = 1e-7
-SAME_ROOT = 1e-8
-FLAT = 1e-12
-NARROW = 1e-3  # a stretch of zeros, up to which it is one root
+UNRESOLVED = 100.0  # error of a piece in units of its last coefficients, where these are still large
+STRAIGHT = 2.0  # factor by which slopes may differ about a simple root
+STEEP = 64.0  # a polynomial of degree 16 below 1 has slopes up to 32 in the middle of an interval of length 1
+MOST_PIECES = 1000  # where rounding is larger than it should be, halving does not end by itself
+STEPS = 20  # of Newton's method; two or three are enough where roots are not about to merge
+NARROW = 0.1  # a stretch up to which one root, its middle, stands for all in it
+
+
+class Stretch(NamedTuple):
+    """An interval on which the function is zero up to its error, so that its roots can't be counted."""
+
+    left: float
+    right: float
+    odd: bool | None  # whether the function changes its sign; None at an end of the line
+    bound: float  # of |f| between the ends
+
+    @property
+    def has_root(self) -> bool:
+        """Whether one root stands for all in the stretch."""
+        return self.odd is not None and self.right - self.left < NARROW
 
 
 class Roots(NamedTuple):
     """The result of `all_roots`."""
 
-    roots: Float[np.ndarray, " roots"]  # in rising order, polished on the function itself
-    # Largest estimated error of the interpolant; a pair of roots between which the function stays below it is missed.
-    error: float
-    closest: tuple[float, float]  # smallest |f| at an extremum above zero (inf if none), and its place
-    flat: list[tuple[float, float]]  # stretches with |f| below 1e-12, where every argument is a root up to rounding
+    roots: Float[np.ndarray, " roots"]  # in rising order
+    errors: Float[np.ndarray, " roots"]  # bounds of their errors
+    slopes: Float[np.ndarray, " roots"]  # of the function; 0 where a root stands for a stretch
+    unresolved: list[Stretch]
+    closest: tuple[float, float, float]  # smallest |f| at an extremum (inf if none), its place, error of f there
     evaluations: int  # number of arguments at which the function was evaluated
 
 
@@ -34,114 +51,149 @@ def all_roots(
     breaks: Float[np.ndarray, " breaks"],
     tolerance: float = 1e-10,
     *,
-    polish: Function | None = None,
+    exact: Function | None = None,
+    rounding: float = 1e-13,
 ) -> Roots:
-    """Every root of `function` between the first and the last of `breaks` that its interpolant resolves.
+    """Every root of `function` between the first and the last of `breaks`, and the stretches that may hide others.
 
-    Where the function is so flat that no slope tells where it changes its sign, as at a pitchfork, the root is the
-    middle of the stretch on which it is zero up to rounding, if that is shorter than 1e-3.
+    The sign of the interpolant is certain where it is larger than its error. Its extrema and the ends of its pieces are
+    samples. Two samples of opposite and certain signs with none of uncertain sign between them hold one root, if the
+    interpolant is almost straight as long as it is smaller than its error. Pieces on which that does not settle the
+    number of roots are halved until they are exact up to rounding; what is not settled then is a stretch. Therefore the
+    slopes at roots alternate in sign, except across a stretch.
 
-    The intervals between `breaks` are halved until the last Chebyshev coefficients of degree 16 are below `tolerance`
-    times the largest coefficient, or below rounding. The extrema of each interpolant bound stretches on which it is
-    monotone: a sign change there is one root, which Newton steps on the function polish. `function` maps arguments (n,)
-    to finite values (n,); `polish` is the same function, computed more accurately, for the roots themselves.
+    `function` maps arguments (n,) to finite values (n,), with errors below `tolerance`; `exact` is the same function
+    with errors below `rounding`, for the roots themselves and for those that are about to merge.
     """
-    found = interpolate(function, breaks, tolerance, roots_only=True)
-    roots, slopes, extrema, flat, samples = [], [], [], [], []
-    exact = polish or function
-    for (piece,) in found.pieces:
-        if np.abs(piece.coef).max() < FLAT:
-            flat.append((float(piece.domain[0]), float(piece.domain[1])))
-            continue
-        slope = piece.deriv()
-        stops = _monotone_stretches(piece, slope)
-        values = piece(stops)
-        samples += list(zip(stops, values, strict=True))
-        for i in range(len(stops) - 1):
-            if np.abs(values[i : i + 2]).max() < FLAT:
-                flat.append((float(stops[i]), float(stops[i + 1])))
-            elif values[i] * values[i + 1] <= 0 and values[i] != values[i + 1]:
-                roots.append(brentq(piece, stops[i], stops[i + 1], xtol=1e-13))
-                slopes.append((slope(roots[-1]), stops[i], stops[i + 1]))
-        extrema += list(zip(np.abs(values[1:-1]), stops[1:-1], strict=True))
-    polished = np.array(roots)
-    for _ in range(3 if roots else 0):
-        steepness, left, right = np.transpose(slopes)
-        reach = right - left  # a slope of rounding errors would throw the root anywhere
-        polished = np.clip(polished - exact(polished) / steepness, left - reach, right + reach)
-    closest = min(extrema, default=(np.inf, np.nan))
-    polished.sort()
-    distinct = polished[np.diff(polished, prepend=-np.inf) > SAME_ROOT]
-    whole, stretches = _completed(distinct, samples, max(FLAT, found.error), _joined(flat), exact)
-    asked = found.evaluations + 3 * len(roots)
-    return Roots(whole, found.error, (float(closest[0]), float(closest[1])), stretches, asked)
+    exact = exact or function
+    line = _Line(_pieces(function, np.array(list(itertools.pairwise(breaks))), tolerance))
+    fits = len(line.pieces)
+    for _ in range(MAX_DEPTH):
+        coarse = [piece for piece in line.undecided() if piece.accuracy > rounding or not piece.resolved]
+        if not coarse or len(line.pieces) > MOST_PIECES:
+            break
+        pieces = [piece for piece in line.pieces if piece not in coarse]
+        rough = [piece for piece in coarse if piece.accuracy > rounding and not piece.resolved]
+        fine = [piece for piece in coarse if piece not in rough]
+        for look, accuracy, part in ((function, tolerance, rough), (exact, rounding, fine)):
+            pieces += _pieces(look, halves(np.array([piece.ends for piece in part])), accuracy) if part else []
+        line = _Line(pieces)
+        fits += 2 * len(coarse)
+    roots, left, right, slopes = np.array(line.simple).reshape(-1, 4).T
+    steps, n_steps = np.full(len(roots), np.inf), 0
+    while n_steps < STEPS and (np.abs(steps * slopes) > rounding).any():
+        steps = exact(roots) / slopes
+        roots = np.clip(roots - steps, left, right)
+        n_steps += 1
+    errors = np.abs(steps) + rounding / np.abs(slopes)
+    stretches = line.stretches()
+    middles = [((one.left + one.right) / 2, (one.right - one.left) / 2, 0.0) for one in stretches if one.has_root]
+    found = sorted([*zip(roots, errors, slopes, strict=True), *middles])
+    evaluations = fits * (DEGREE + 1) + n_steps * len(roots)
+    return Roots(*np.array(found).reshape(-1, 3).T, stretches, line.closest(), evaluations)
 
 
-def _completed(
-    roots: np.ndarray,
-    samples: list[tuple[float, float]],
-    noise: float,
-    flat: list[tuple[float, float]],
-    function: Function,
-) -> tuple[np.ndarray, list[tuple[float, float]]]:
-    """The roots with those that hide in noise, without those that it feigns at the ends, and the stretches left.
+class _Piece:
+    """The interpolant on an interval, with its error."""
 
-    Between two samples of opposite signs above the noise there is an odd number of roots.
+    def __init__(self, ends: np.ndarray, coefficients: np.ndarray, tail: float, accuracy: float) -> None:
+        self.ends = self.left, self.right = ends.tolist()
+        self.accuracy = accuracy  # of the function
+        self.resolved = tail <= accuracy * max(1.0, np.abs(coefficients).max())  # whether the coefficients fall off
+        self.error = max(accuracy, tail if self.resolved else UNRESOLVED * tail)
+        self.value = Chebyshev(coefficients, domain=ends)
+        self.slope = self.value.deriv()
+        turning = self.slope.trim(1e-15).roots()
+        real = turning[np.abs(turning.imag) < 1e-9 * (self.right - self.left)].real
+        self.extrema = np.sort(real[(real > self.left) & (real < self.right)])
+
+
+def _pieces(function: Function, ends: np.ndarray, accuracy: float) -> list[_Piece]:
+    coefficients, tails = fitted(function, ends)
+    return [_Piece(*fit, accuracy) for fit in zip(ends, coefficients[:, 0], tails[:, 0], strict=True)]
+
+
+class _Line:
+    """Pieces as one function, and what it tells about its roots.
+
+    A bracket is a pair of neighbours among the samples of certain sign and the two ends of the line.
     """
-    sure = sorted((x, value) for x, value in samples if abs(value) > noise)
-    if not sure:
-        return roots, flat
-    # Beyond the last sample above the noise no sign is known
-    kept = [float(root) for root in roots if sure[0][0] <= root <= sure[-1][0]]
-    for (left, before), (right, after) in itertools.pairwise(sure):
-        inside = [root for root in kept if left <= root <= right]
-        if before * after > 0 or len(inside) % 2:
-            continue
-        hidden = [stretch for stretch in flat if left <= stretch[0] and stretch[1] <= right]
-        if not hidden and inside:
-            hidden = [min(itertools.pairwise(inside), key=lambda pair: pair[1] - pair[0])]
-        hidden = hidden or [_sign_change(function, left, right)]
-        flat = [stretch for stretch in flat if stretch not in hidden]
-        if len(hidden) == 1 and hidden[0][1] - hidden[0][0] < NARROW:
-            kept.append(sum(hidden[0]) / 2)
-        else:
-            flat += hidden
-    return np.array(sorted(kept)), sorted(flat)
 
+    def __init__(self, pieces: list[_Piece]) -> None:
+        self.pieces = sorted(pieces, key=lambda piece: piece.left)
+        self._starts = [piece.left for piece in self.pieces[1:]]
+        rows = [(self.pieces[0].left, np.nan, np.inf, False)]
+        for before, piece in zip([None, *self.pieces[:-1]], self.pieces, strict=True):
+            x = np.array([piece.left, *piece.extrema, piece.right])
+            at_break = before is not None and before.slope(before.right) * piece.slope(piece.left) < 0
+            turns = [at_break, *[True] * len(piece.extrema), False]
+            rows += zip(x, piece.value(x), [piece.error] * len(x), turns, strict=True)
+        rows.append((self.pieces[-1].right, np.nan, np.inf, False))
+        self._x, self._f, self._error, self._turns = np.array(rows).T
+        self._sure = np.abs(self._f) > self._error
+        brackets = list(itertools.pairwise(np.flatnonzero(self._sure | np.isnan(self._f)).tolist()))
+        odd = [bracket for bracket in brackets if self._odd(*bracket)]
+        found = {bracket: root for bracket in odd if (root := self._simple_root(*bracket))}
+        # Simple roots, arguments of certain sign on both sides of them, and slopes
+        self.simple = [(root, self._x[i], self._x[j], slope) for (i, j), (root, slope) in found.items()]
+        self._undecided = [(i, j) for i, j in brackets if (i, j) not in found and (self._odd(i, j) or j - i > 1)]
 
-def _sign_change(function: Function, left: float, right: float) -> tuple[float, float]:
-    """The stretch around a sign change on which the function is zero up to rounding."""
+    def undecided(self) -> list[_Piece]:
+        """The pieces on which more accuracy may tell the number of roots."""
+        spans = [(self._x[i], self._x[j]) for i, j in self._undecided]
+        return [
+            piece for piece in self.pieces if any(piece.left < right and piece.right > left for left, right in spans)
+        ]
 
-    def value(x: float) -> float:
-        return float(function(np.array([x]))[0])
+    def stretches(self) -> list[Stretch]:
+        """Where |f| is below twice its error and the number of roots is not known; those that touch taken together."""
+        found: list[Stretch] = []
+        for i, j in self._undecided:
+            hidden = self._x[i + 1 : j] if j - i > 1 else [self._crossing(self._x[i], self._x[j])]
+            bound = 2 * max(self._piece(x).error for x in hidden)
+            ends = [
+                self._crossing(self._x[k], x, np.sign(self._f[k]) * bound) if abs(self._f[k]) > bound else self._x[k]
+                for k, x in ((i, hidden[0]), (j, hidden[-1]))
+            ]
+            odd = None if np.isnan(self._f[i] + self._f[j]) else self._odd(i, j)
+            if found and found[-1].right >= ends[0]:
+                before = found.pop()
+                ends[0], bound = before.left, max(bound, before.bound)
+                odd = None if odd is None or before.odd is None else odd != before.odd
+            found.append(Stretch(float(ends[0]), float(ends[1]), odd, bound))
+        return found
 
-    sign = np.sign(value(left))
-    if min(sign * value(left), -sign * value(right)) <= FLAT:
-        return left, right
-    first, last = (
-        brentq(lambda x, level=level: sign * value(x) - level, left, right, xtol=1e-12) for level in (FLAT, -FLAT)
-    )
-    return float(first), float(last)
+    def closest(self) -> tuple[float, float, float]:
+        """The smallest |f| at an extremum of certain sign, its place and its error."""
+        extrema = self._sure & (self._turns > 0)
+        rows = zip(np.abs(self._f[extrema]), self._x[extrema], self._error[extrema], strict=True)
+        return min(rows, default=(np.inf, np.nan, np.nan))
 
+    def _odd(self, i: int, j: int) -> bool:
+        return bool(self._f[i] * self._f[j] < 0)
 
-def _joined(stretches: list[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Stretches in rising order, those that touch or overlap taken together."""
-    joined: list[tuple[float, float]] = []
-    for left, right in sorted(stretches):
-        if joined and left <= joined[-1][1] + 1e-6:
-            joined[-1] = (joined[-1][0], max(right, joined[-1][1]))
-        else:
-            joined.append((left, right))
-    return joined
+    def _simple_root(self, i: int, j: int) -> tuple[float, float] | None:
+        """The root in a bracket of opposite signs, and its slope, if there is no other one for sure."""
+        left, right = self._x[i], self._x[j]
+        root = self._crossing(left, right)
+        piece = self._piece(root)
+        slope = piece.slope(root)
+        steep = abs(slope) * (piece.right - piece.left) > STEEP * piece.error
+        if not piece.resolved or not steep or left == right or self._turns[i + 1 : j].any():
+            return None
+        around = np.clip(root + piece.error / slope * np.linspace(-1, 1, 9), left, right)
+        ratio = np.array([self._piece(x).slope(x) for x in around]) / slope
+        return (root, slope) if ratio.min() > 1 / STRAIGHT and ratio.max() < STRAIGHT else None
 
+    def _piece(self, x: float) -> _Piece:
+        return self.pieces[bisect.bisect_right(self._starts, x)]
 
-def _monotone_stretches(piece: Chebyshev, slope: Chebyshev) -> np.ndarray:
-    """The ends of the piece and the extrema of the interpolant in between.
+    def _crossing(self, left: float, right: float, level: float = 0.0) -> float:
+        """Where f is at a level between two arguments; the nearer of them if it jumps there, at an end of a piece."""
 
-    The piece reaches a little over its ends, so that a root at an end is in one of two neighbours, or in both.
-    """
-    overlap = OVERLAP * (piece.domain[1] - piece.domain[0])
-    left, right = piece.domain + np.array([-overlap, overlap])
-    turning = slope.trim(1e-15).roots()
-    real = turning[np.abs(turning.imag) < 1e-9 * (right - left)].real if len(turning) else np.empty(0)
-    return np.concatenate([[left], np.sort(real[(real > left) & (real < right)]), [right]])
+        def above(x: float) -> float:
+            return self._piece(x).value(x) - level
+
+        if above(left) * above(right) >= 0:
+            return min(left, right, key=lambda x: abs(above(x)))
+        return float(brentq(above, left, right, xtol=1e-13))

@@ -161,7 +161,7 @@ class EquilibriumCurve:
             if self._line.committed_slope.any():
                 return []  # agents of this class say the word anyway
             raise InputError("parameter = 'fraction': expected a last policy that responds differently from the others")
-        pieces = sorted(interpolate(self._normalised, LOGITS, TOLERANCE).pieces, key=lambda piece: piece[0].domain[0])
+        pieces = interpolate(self._normalised, LOGITS, TOLERANCE)
         stops = _distinct(np.concatenate([self._stops(*piece) for piece in pieces]))
         self.crossings = self._find_crossings(stops)
         middles = (stops[1:] + stops[:-1]) / 2

@@ -8,6 +8,7 @@ from scipy.optimize import root
 from scipy.stats import dirichlet
 
 import meanfield
+from _battery import memories
 from _policies import drift, loyal_policy, majority_policy, random_policy
 from meanfield import MemorySpace, make_policy
 from meanfield._fixed_points.closed_classes import closed_classes
@@ -90,7 +91,7 @@ def test_each_closed_class_has_its_branch():
     assert len(closed_classes(policy["q"].values, space, heard=(0, 1))) == 2
     points = meanfield.fixed_points(policy)
     assert set(points["word_share"].values[:, 0].tolist()) == {0.0, 1.0}
-    assert "class 1" in points.attrs["completeness"]
+    assert "Class 1" in points.attrs["completeness"]
 
 
 @pytest.mark.parametrize("size", [(2, 1), (2, 2), (2, 3), (3, 1), (3, 2)])
@@ -133,11 +134,36 @@ def test_planted_pair_of_roots_is_found():
     assert none.closest[0] == pytest.approx(0.75 * shift**2, rel=0.2)
 
 
+def test_more_noise_than_promised_ends_the_search():
+    """x³ and noise of 1e-11: a thousand pieces of an interpolant do not become more accurate."""
+    found = all_roots(lambda x: x**3 + 1e-11 * np.sin(1e9 * x), np.array([-3.0, 1.0, 2.0]), rounding=1e-14)
+    assert found.unresolved and found.evaluations < 30_000
+    assert found.roots == pytest.approx([0], abs=1e-3) and found.slopes.tolist() == [0]
+
+
+def test_extremum_at_a_break_is_seen():
+    found = all_roots(lambda x: x**2 + 1e-7, np.array([-1.0, 0.0, 2.0]))
+    assert not len(found.roots) and not found.unresolved
+    assert found.closest[:2] == (pytest.approx(1e-7), pytest.approx(0, abs=1e-9))
+
+
 def test_continuum_of_fixed_points_is_said_not_sampled():
     """Agents who say what they heard last: every word share is a fixed point."""
     points = meanfield.fixed_points(meanfield.make_policy(np.array([0.5, 1.0, 0.0, 1.0, 0.0]), ["a", "b"]))
     assert points["word_share"].values[:, 0].tolist() == [1.0, 0.0]
     assert "every share with -46 < logit Q" in points.attrs["completeness"]
+
+
+@pytest.mark.parametrize("length", range(1, 7))
+@pytest.mark.parametrize("oldest", [False, True])
+def test_copying_leaves_no_fixed_point_that_rounding_makes(length, oldest):
+    """Say the oldest of H words heard, or one at random: f(Q) = Q, which sums over all memories give up to rounding."""
+    partner = memories(2, length)[1]
+    first = ((partner[:, -1:] if oldest else partner) == 0).mean(1)
+    first[partner[:, -1] < 0] = 0.5
+    points = meanfield.fixed_points(meanfield.make_policy(first, ["a", "b"]))
+    assert points["word_share"].values[:, 0].tolist() == [1.0, 0.0]
+    assert points.attrs["completeness"].count("Not resolved") == 1
 
 
 @pytest.mark.parametrize("error", [1e-6, 1e-10, 1e-12])
@@ -275,4 +301,5 @@ def test_every_fixed_point_on_the_way_to_a_pitchfork(distance):
         assert found == pytest.approx([0.5] * len(found), abs=1e-4)
         assert len(found) == 1 if distance <= 0 else len(found) in (1, 3)
     # The mean age of a memory is 2 interactions, so that the growth rate is half of 3(p - 1/2) - 1
-    assert points["eigenvalue"].values[len(found) // 2] == pytest.approx(1.5 * distance, rel=0.1, abs=1e-14)
+    middle = points.isel(fixed_point=len(found) // 2)
+    assert middle["eigenvalue"].item() == pytest.approx(1.5 * distance, rel=0.1, abs=middle["eigenvalue_error"].item())

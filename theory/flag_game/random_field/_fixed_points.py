@@ -69,15 +69,19 @@ def fixed_points(fields: FieldLaw | ArrayLike, *, J: float, beta: float) -> xr.D
         "m": ("fixed_point", m, "truth minus rival, [002] Eq. 9"),
         "q": ("fixed_point", law.commitment(J * m, beta), "commitment, [002] Eq. 8"),
         "slope": ("fixed_point", slope, "d/dm of f(Jm) - m"),
-        "stability": ("fixed_point", stability(slope), "stability"),
+        "stability": ("fixed_point", stability(slope, np.where(found.slopes == 0, np.inf, 0.0)), "stability"),
         "residual": ("fixed_point", np.abs(mismatch(m)), "|f(Jm) - m|"),
     }
     result = labelled(columns, {"fixed_point": np.arange(len(m))})
-    distance, where = found.closest
+    distance, where, error = found.closest
     near = (
-        f"; elsewhere it turns at {distance:.1g} from zero or more, at m = {where:.4g}" if np.isfinite(distance) else ""
+        f"; where it turns it is at least {distance:.1g}, at m = {where:.4g}, and known to {error:.0e}"
+        if np.isfinite(distance)
+        else ""
     )
-    completeness = f"sign changes of f(Jm) - m on [-1, 1], known to {found.error:.0e}{near}"
+    completeness = f"sign changes of f(Jm) - m on [-1, 1]{near}"
+    for left, right, _, bound in found.unresolved:
+        completeness += f"; not resolved: |f(Jm) - m| < {bound:.0e} for {left:.9g} < m < {right:.9g}"
     return stamp(result.assign_attrs(completeness=completeness), "random_field_fixed_points", None, J=J, beta=beta)
 
 

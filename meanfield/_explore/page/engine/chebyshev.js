@@ -4,42 +4,40 @@ import { balanced, hessenbergEigenvalues } from "./eigenvalues.js";
 
 const DEGREE = 16;
 const TAIL = 3;
-const MAX_DEPTH = 20;
+export const MAX_DEPTH = 20;
 const ROUNDING = 1e-13;
-const AWAY = 100;
 const TRIM = 1e-15;
 const NODES = Array.from({ length: DEGREE + 1 }, (_, k) => Math.cos((Math.PI * (k + 0.5)) / (DEGREE + 1)));
-const BETWEEN = Array.from({ length: 4 * DEGREE + 1 }, (_, k) => k / (2 * DEGREE) - 1);
 
 /**
- * Pieces {left, right, series} with one series of coefficients for each component of `f`, and the largest estimated
- * error. Intervals between `breaks` are halved until the last coefficients are small. `f` maps a number to an array of
- * components. With `rootsOnly` no small error is needed where a single component stays away from zero.
+ * Pieces {left, right, series} with one series of coefficients for each component of `f`, which maps a number to an
+ * array of components. Intervals between `breaks` are halved until the last coefficients are small.
  */
-export function interpolate(f, breaks, tolerance, rootsOnly = false) {
+export function interpolate(f, breaks, tolerance) {
   const pieces = [];
   let intervals = breaks.slice(1).map((right, i) => [breaks[i], right]);
-  let error = 0;
   for (let depth = 0; depth <= MAX_DEPTH && intervals.length; depth++) {
     const halves = [];
     for (const [left, right] of intervals) {
       const series = fitted(f, left, right);
-      const tails = series.map((c) => largest(c.slice(-TAIL)));
-      const resolved = series.every((c, i) => tails[i] <= Math.max(tolerance * largest(c), ROUNDING));
-      const away = rootsOnly && staysAway(series[0], AWAY * tails[0]);
-      const done = resolved || depth === MAX_DEPTH;
-      if (done && !away) error = Math.max(error, ...tails);
-      if (done || away) pieces.push({ left, right, series });
+      const resolved = series.every((c) => tailOf(c) <= Math.max(tolerance * largest(c), ROUNDING));
+      if (resolved || depth === MAX_DEPTH) pieces.push({ left, right, series });
       else halves.push([left, (left + right) / 2], [(left + right) / 2, right]);
     }
     intervals = halves;
   }
-  return { pieces, error };
+  return pieces;
 }
 
-function fitted(f, left, right) {
+/** The coefficients of each component of `f` on an interval. */
+export function fitted(f, left, right) {
   const values = NODES.map((u) => f((left + right) / 2 + ((right - left) / 2) * u));
   return values[0].map((_, component) => coefficients(values.map((value) => value[component])));
+}
+
+/** The largest of the last coefficients, which the error of the interpolant hardly exceeds. */
+export function tailOf(c) {
+  return largest(c.slice(-TAIL));
 }
 
 /** Chebyshev coefficients from the values at the nodes: a cosine transform. */
@@ -52,11 +50,7 @@ function coefficients(values) {
   });
 }
 
-function staysAway(c, distance) {
-  return BETWEEN.every((u) => Math.abs(clenshaw(c, u)) > distance);
-}
-
-function largest(values) {
+export function largest(values) {
   return values.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
 }
 
@@ -126,16 +120,4 @@ function complexRoots(c) {
   for (let k = 0; k < n - 1; k++) rows[k][k + 1] = rows[k + 1][k] = k === 0 ? Math.SQRT1_2 : 0.5;
   for (let k = 0; k < n; k++) rows[k][n - 1] -= (c[k] / c[n]) * (k === 0 ? Math.SQRT2 : 1) * 0.5;
   return hessenbergEigenvalues(balanced(rows));
-}
-
-/** A root of a series between two arguments in [-1, 1] at which it has opposite signs, by bisection. */
-export function bisected(c, from, to) {
-  let [low, high] = [from, to];
-  const sign = Math.sign(clenshaw(c, low));
-  for (let step = 0; step < 60; step++) {
-    const middle = (low + high) / 2;
-    if (Math.sign(clenshaw(c, middle)) === sign) low = middle;
-    else high = middle;
-  }
-  return (low + high) / 2;
 }

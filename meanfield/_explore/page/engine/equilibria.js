@@ -48,7 +48,7 @@ function findArcs(sides, c, end) {
     const size = (logit > 0 ? -1 : 1) * Math.hypot(top, bottom); // the rarer word changes at 0
     return [top / size, bottom / size];
   };
-  const { pieces } = interpolate(normalised, LOGITS, TOLERANCE);
+  const pieces = interpolate(normalised, LOGITS, TOLERANCE);
   pieces.sort((a, b) => a.left - b.left);
   const stops = distinct(pieces.flatMap((piece) => stopsOf(piece, end)));
   const values = stops.map((logit) => Math.min(Math.max(c(logit), 0), end));

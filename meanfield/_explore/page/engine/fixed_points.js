@@ -10,8 +10,7 @@ export const LOGITS = [-46, -23, -12, -6, -3, 0, 3, 6, 12, 23, 46];
 const MAX_LOGIT = 600; // a share of 1e-261: products of smaller ones lose their digits
 const LEAST_SLIP = Math.exp(-MAX_LOGIT);
 const FIRST_LOOK = 1e-6; // accuracy of g, which is enough where no two roots are about to merge
-const CLOSE = 1e-10;
-const LAW_TOLERANCE = 1e-13;
+const ROUNDING = 1e-14; // of g, five times what is seen
 const CONSENSUS_SUCCESS_RATE = 0.98;
 
 /**
@@ -30,34 +29,34 @@ export function restingStates(population) {
   const stretches = [];
   responses(population).forEach((response, branch) => {
     const { roots, flat } = interiorRoots(response);
-    for (const logit of roots) {
-      const Q = wordShares(logit);
-      points.push({ Q, branch, composition: response.composition(Q) });
+    for (const { x, slope } of roots) {
+      const Q = wordShares(x);
+      points.push({ Q, branch, composition: response.composition(Q), mayBeStable: slope < 0 });
     }
     stretches.push(...flat.map((stretch) => stretch.map((logit) => wordShares(logit)[0])));
   });
   points.sort((a, b) => b.Q[0] - a.Q[0]);
-  const described = points.map((point) => ({
-    ...point,
-    convention: conventionOf(population, point.Q),
-    ...stabilityOf(population, point.composition, point.Q),
-  }));
+  const described = points.map(({ Q, branch, composition, mayBeStable = true }) => {
+    const { status, eigenvalue } = stabilityOf(population, composition, Q);
+    const sure = mayBeStable || status !== "stable" ? status : "marginal";
+    return { Q, branch, composition, convention: conventionOf(population, Q), status: sure, eigenvalue };
+  });
   return { points: described, stretches };
 }
 
-/** logit Q of the roots with 0 < Q < 1, where g(ℓ) = log(F_0/F_1) - ℓ vanishes, and the stretches where g is zero throughout. */
+/** The roots ℓ = logit Q of g(ℓ) = log(F_0/F_1) - ℓ with 0 < Q < 1, and the stretches where g is zero up to rounding. */
 function interiorRoots(response) {
   const g = (logit, tolerance) => {
-    const share = response.said(wordShares(logit), tolerance);
-    return Math.log(share[0]) - Math.log(share[1]) - logit;
+    const Q = wordShares(logit);
+    const said = response.said(Q, tolerance);
+    return Math.log(said[0] / Q[0]) - Math.log(said[1] / Q[1]);
   };
+  const exact = (logit) => g(logit, ROUNDING);
   if (response.said(wordShares(0)).some((share) => share === 0)) return { roots: [], flat: [] };
   const right = outerBreaks((logit) => g(logit));
   const left = outerBreaks((logit) => -g(-logit));
   const breaks = [...left.map((logit) => -logit).reverse(), ...LOGITS.slice(1, -1), ...right];
-  const rough = allRoots((logit) => g(logit, FIRST_LOOK / 100), breaks, FIRST_LOOK, g);
-  const near = rough.closest < 100 * FIRST_LOOK || rough.flat.length > 0;
-  return near ? allRoots((logit) => g(logit, LAW_TOLERANCE), breaks, CLOSE, g) : rough;
+  return allRoots((logit) => g(logit, FIRST_LOOK / 100), breaks, FIRST_LOOK, exact, ROUNDING);
 }
 
 /** Breaks from 46 upwards, until g only moves away from zero or stays: there log(F_0/F_1) is n·ℓ + constant. */

@@ -1,113 +1,148 @@
 // All roots of a smooth function on an interval, from its piecewise Chebyshev interpolant.
 
-import { bisected, clenshaw, derivative, interpolate, realRoots } from "./chebyshev.js";
+import { MAX_DEPTH, clenshaw, derivative, fitted, largest, realRoots, tailOf } from "./chebyshev.js";
 
-const OVERLAP = 1e-7;
-const SAME_ROOT = 1e-8;
-const FLAT = 1e-12;
-const NARROW = 1e-3; // a stretch of zeros, up to which it is one root
+const UNRESOLVED = 100; // error of a piece in units of its last coefficients, where these are still large
+const STRAIGHT = 2; // factor by which slopes may differ about a simple root
+const STEEP = 64; // a polynomial of degree 16 below 1 has slopes up to 32 in the middle of an interval of length 1
+const MOST_PIECES = 1000; // where rounding is larger than it should be, halving does not end by itself
+const STEPS = 20; // of Newton's method; two or three are enough where roots are not about to merge
+const NARROW = 0.1; // a stretch up to which one root, its middle, stands for all in it
 const HALVINGS = 60;
+const AROUND = Array.from({ length: 9 }, (_, i) => i / 4 - 1);
 
 /**
- * Roots between the first and the last of `breaks`, in rising order, the smallest |f| at an extremum, and the stretches
- * on which f vanishes. `polish` is the same function, computed more accurately, for the roots themselves. Where f is so
- * flat that no slope tells where it changes its sign, the root is the middle of the stretch on which it vanishes.
+ * Roots {x, slope} between the first and the last of `breaks`, in rising order, and the stretches [left, right] on which
+ * f is zero up to its error and too wide for a root. A root has slope 0 if it stands for a stretch. Errors of f are below
+ * `tolerance`, and of `exact`, which is the same function, below `rounding`.
+ *
+ * The sign of the interpolant is certain where it is larger than its error. Two samples, ends and extrema of pieces, of
+ * opposite and certain signs with none of uncertain sign between them hold one root if the interpolant is almost
+ * straight as long as it is smaller than its error. Where that does not tell, pieces are halved up to rounding.
  */
-export function allRoots(f, breaks, tolerance, polish = f) {
-  const { pieces, error } = interpolate((x) => [f(x)], breaks, tolerance, true);
-  const roots = [];
-  const flat = [];
-  const samples = [];
-  let closest = Infinity;
-  for (const { left, right, series } of pieces) {
-    const [c] = series;
-    const slope = derivative(c);
-    const half = (right - left) / 2;
-    const at = (u) => (left + right) / 2 + half * u;
-    const stops = monotoneStretches(slope);
-    const values = stops.map((u) => clenshaw(c, u));
-    values.slice(1, -1).forEach((value) => (closest = Math.min(closest, Math.abs(value))));
-    samples.push(...stops.map((u, i) => ({ x: at(u), value: values[i] })));
-    for (let i = 0; i + 1 < stops.length; i++) {
-      const [a, b] = [values[i], values[i + 1]];
-      const [from, to] = [at(stops[i]), at(stops[i + 1])];
-      if (Math.max(Math.abs(a), Math.abs(b)) < FLAT) flat.push([from, to]);
-      else if (a * b <= 0 && a !== b) {
-        const u = bisected(c, stops[i], stops[i + 1]);
-        roots.push(polished(polish, at(u), clenshaw(slope, u) / half, [2 * from - to, 2 * to - from]));
-      }
-    }
+export function allRoots(f, breaks, tolerance, exact, rounding) {
+  let pieces = breaks.slice(1).map((right, i) => pieceOf(f, breaks[i], right, tolerance));
+  let found = bracketed(pieces);
+  for (let depth = 0; depth < MAX_DEPTH; depth++) {
+    const open = (piece) => found.undecided.some(({ left, right }) => piece.left < right.x && piece.right > left.x);
+    const coarse = (piece) => (piece.accuracy > rounding || !piece.resolved) && open(piece);
+    if (!pieces.some(coarse) || pieces.length > MOST_PIECES) break;
+    pieces = pieces.flatMap((piece) => {
+      if (!coarse(piece)) return [piece];
+      const { left, right, accuracy, resolved } = piece;
+      const [look, error] = accuracy > rounding && !resolved ? [f, tolerance] : [exact, rounding];
+      const middle = (left + right) / 2;
+      return [pieceOf(look, left, middle, error), pieceOf(look, middle, right, error)];
+    });
+    found = bracketed(pieces);
   }
-  roots.sort((a, b) => a - b);
-  const distinct = roots.filter((root, i) => i === 0 || root - roots[i - 1] > SAME_ROOT);
-  return { ...completed(distinct, samples, Math.max(FLAT, error), joined(flat), polish), closest };
+  const stretches = found.undecided.reduce((before, bracket) => joined(before, stretchOf(pieces, bracket)), []);
+  const narrow = stretches.filter(({ left, right, odd }) => odd !== null && right - left < NARROW);
+  const roots = found.simple.map((root) => ({ x: polished(exact, root, rounding), slope: root.slope }));
+  roots.push(...narrow.map(({ left, right }) => ({ x: (left + right) / 2, slope: 0 })));
+  const flat = stretches.filter((stretch) => !narrow.includes(stretch)).map(({ left, right }) => [left, right]);
+  return { roots: roots.sort((a, b) => a.x - b.x), flat };
 }
 
-/** Newton's steps, within limits: a slope of rounding errors would throw the root anywhere. */
-function polished(f, start, slope, [low, high]) {
-  let root = start;
-  for (let step = 0; step < 3; step++) root = Math.min(high, Math.max(low, root - f(root) / slope));
+/** The interpolant on an interval, with its error and its extrema. */
+function pieceOf(f, left, right, accuracy) {
+  const [series] = fitted((x) => [f(x)], left, right);
+  const slope = derivative(series);
+  const tail = tailOf(series);
+  const resolved = tail <= accuracy * Math.max(1, largest(series));
+  const error = Math.max(accuracy, resolved ? tail : UNRESOLVED * tail);
+  return { left, right, series, slope, accuracy, resolved, error, extrema: realRoots(slope, left, right) };
+}
+
+/** Simple roots, and brackets of samples of certain sign, or ends of the line, between which there may be others. */
+function bracketed(pieces) {
+  const nothing = { value: NaN, error: Infinity, turns: false };
+  const samples = [{ x: pieces[0].left, ...nothing }];
+  for (const piece of pieces) {
+    const sample = (turns) => (x) => ({ x, value: valueOf(piece, x), error: piece.error, turns });
+    samples.push(sample(false)(piece.left), ...piece.extrema.map(sample(true)), sample(false)(piece.right));
+  }
+  samples.push({ x: pieces.at(-1).right, ...nothing });
+  const stops = [...samples.keys()].filter((i) => !(Math.abs(samples[i].value) <= samples[i].error));
+  const [simple, undecided] = [[], []];
+  for (let n = 0; n + 1 < stops.length; n++) {
+    const [left, right] = [samples[stops[n]], samples[stops[n + 1]]];
+    const hidden = samples.slice(stops[n] + 1, stops[n + 1]);
+    const odd = left.value * right.value < 0;
+    const root = odd && !hidden.some(({ turns }) => turns) ? simpleRoot(pieces, left.x, right.x) : null;
+    if (root) simple.push(root);
+    else if (odd || hidden.length) undecided.push({ left, right, hidden: hidden.map(({ x }) => x), odd });
+  }
+  return { simple, undecided };
+}
+
+/** The root between two arguments of opposite signs, with its slope, or null if there may be others. */
+function simpleRoot(pieces, left, right) {
+  const x = crossing(pieces, left, right, 0);
+  const piece = pieceAt(pieces, x);
+  const slope = slopeOf(piece, x);
+  const steep = Math.abs(slope) * (piece.right - piece.left) > STEEP * piece.error;
+  if (!piece.resolved || !steep || left === right) return null;
+  const around = AROUND.map((part) => Math.min(right, Math.max(left, x + (part * piece.error) / slope)));
+  const ratios = around.map((near) => slopeOf(pieceAt(pieces, near), near) / slope);
+  return ratios.every((ratio) => ratio > 1 / STRAIGHT && ratio < STRAIGHT) ? { x, slope, left, right } : null;
+}
+
+/** Newton's steps until they are below the error of f, within the bracket. */
+function polished(f, { x, slope, left, right }, rounding) {
+  let root = x;
+  for (let step = 0; step < STEPS; step++) {
+    const value = f(root);
+    root = Math.min(right, Math.max(left, root - value / slope));
+    if (Math.abs(value) <= rounding) break;
+  }
   return root;
 }
 
-/**
- * The roots with those that hide in noise, without those that it feigns at the ends, and the stretches left. Between two
- * samples of opposite signs above the noise there is an odd number of roots.
- */
-function completed(roots, samples, noise, flat, f) {
-  const sure = samples.filter(({ value }) => Math.abs(value) > noise).sort((a, b) => a.x - b.x);
-  if (!sure.length) return { roots, flat };
-  // Beyond the last sample above the noise no sign is known.
-  const kept = roots.filter((root) => sure[0].x <= root && root <= sure.at(-1).x);
-  for (let i = 0; i + 1 < sure.length; i++) {
-    const [left, right] = [sure[i].x, sure[i + 1].x];
-    const inside = kept.filter((root) => left <= root && root <= right);
-    if (sure[i].value * sure[i + 1].value > 0 || inside.length % 2) continue;
-    let hidden = flat.filter((stretch) => left <= stretch[0] && stretch[1] <= right);
-    if (!hidden.length) hidden = [inside.length ? nearest(inside) : signChange(f, left, right)];
-    flat = flat.filter((stretch) => !hidden.includes(stretch));
-    const [from, to] = hidden[0];
-    if (hidden.length === 1 && to - from < NARROW) kept.push((from + to) / 2);
-    else flat.push(...hidden);
+/** The part of a bracket on which |f| is below twice its error. */
+function stretchOf(pieces, { left, right, hidden, odd }) {
+  const inner = hidden.length ? hidden : [crossing(pieces, left.x, right.x, 0)];
+  const bound = 2 * Math.max(...inner.map((x) => pieceAt(pieces, x).error));
+  const edge = ({ x, value }, other) =>
+    Math.abs(value) > bound ? crossing(pieces, x, other, Math.sign(value) * bound) : x;
+  const known = Number.isFinite(left.value + right.value);
+  return { left: edge(left, inner[0]), right: edge(right, inner.at(-1)), odd: known ? odd : null };
+}
+
+/** The stretches with another one, taken together with the last if they touch. */
+function joined(stretches, next) {
+  const last = stretches.at(-1);
+  if (!last || last.right < next.left) return [...stretches, next];
+  const odd = last.odd === null || next.odd === null ? null : last.odd !== next.odd;
+  return [...stretches.slice(0, -1), { left: last.left, right: next.right, odd }];
+}
+
+function pieceAt(pieces, x) {
+  return pieces.findLast(({ left }) => left <= x) ?? pieces[0];
+}
+
+function scaled({ left, right }, x) {
+  return (2 * x - left - right) / (right - left);
+}
+
+function valueOf(piece, x) {
+  return clenshaw(piece.series, scaled(piece, x));
+}
+
+function slopeOf(piece, x) {
+  return (clenshaw(piece.slope, scaled(piece, x)) * 2) / (piece.right - piece.left);
+}
+
+/** Where f is at a level between two arguments, by bisection; the nearer of them if it jumps there. */
+function crossing(pieces, left, right, level) {
+  const above = (x) => valueOf(pieceAt(pieces, x), x) - level;
+  const [first, last] = [above(left), above(right)];
+  if (first * last >= 0) return Math.abs(first) < Math.abs(last) ? left : right;
+  let [low, high] = [left, right];
+  for (let step = 0; step < HALVINGS; step++) {
+    const middle = (low + high) / 2;
+    if (Math.sign(above(middle)) === Math.sign(first)) low = middle;
+    else high = middle;
   }
-  return { roots: kept.sort((a, b) => a - b), flat: flat.sort((a, b) => a[0] - b[0]) };
-}
-
-/** The two neighbours that are nearest to each other. */
-function nearest(numbers) {
-  const pairs = numbers.slice(1).map((number, i) => [numbers[i], number]);
-  return pairs.reduce((near, pair) => (pair[1] - pair[0] < near[1] - near[0] ? pair : near));
-}
-
-/** The stretch around a sign change on which f is zero up to rounding. */
-function signChange(f, left, right) {
-  const sign = Math.sign(f(left));
-  if (Math.min(sign * f(left), -sign * f(right)) <= FLAT) return [left, right];
-  const edge = (level) => {
-    let [low, high] = [left, right];
-    for (let i = 0; i < HALVINGS; i++) {
-      const middle = (low + high) / 2;
-      if (sign * f(middle) > level) low = middle;
-      else high = middle;
-    }
-    return (low + high) / 2;
-  };
-  return [edge(FLAT), edge(-FLAT)];
-}
-
-/** Stretches that touch or overlap as one. */
-function joined(stretches) {
-  const whole = [];
-  for (const [low, high] of stretches.sort((a, b) => a[0] - b[0])) {
-    const last = whole.at(-1);
-    if (last && low <= last[1]) last[1] = Math.max(last[1], high);
-    else whole.push([low, high]);
-  }
-  return whole;
-}
-
-/** The ends of a piece, a little beyond, and the extrema between them; so a root at an end is in a neighbour or both. */
-function monotoneStretches(slope) {
-  const reach = 1 + 2 * OVERLAP;
-  return [-reach, ...realRoots(slope, -1, 1), reach];
+  return (low + high) / 2;
 }

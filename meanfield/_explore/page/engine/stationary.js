@@ -26,9 +26,19 @@ export function flowLaw(chain, heard, tolerance = TOLERANCE) {
 
 /** What agents say, [P(word 0), P(word 1)], from their law of flows. */
 export function saidBy(law) {
-  const share = [0, 0];
-  for (let flow = 0; flow < law.length; flow++) share[flow & 1] += law[flow];
-  return share;
+  const said = [everySecond(law, 0, law.length), everySecond(law, 1, law.length)];
+  return said.map((one) => one / (said[0] + said[1]));
+}
+
+/** The sum of every second number, in pairs of sums, with fewer rounding errors than term after term. */
+function everySecond(law, first, end) {
+  let sum = 0;
+  if (end - first > 64) {
+    const middle = first + 2 * Math.floor((end - first) / 4);
+    return everySecond(law, first, middle) + everySecond(law, middle, end);
+  }
+  for (let flow = first; flow < end; flow += 2) sum += law[flow];
+  return sum;
 }
 
 /** The law of flows by elimination on all flows of the class. */
