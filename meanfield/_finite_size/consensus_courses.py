@@ -1,7 +1,7 @@
 """The courses that N agents may take from empty memories, and how often they take each.
 
-With two attractors the direction of the noise is that of the least-noise path: tilts below the critical one lead to the
-strong word, tilts above it to the other, and close to it a population waits at the saddle. What courses have is
+With two attractors the direction of the noise is that of the path of least action: tilts below the critical one lead to
+the strong word, tilts above it to the other, and close to it a population waits at the saddle. What courses have is
 interpolated in log d + d/0.2, with the distance d to the critical tilt. With one attractor there is the one course.
 """
 
@@ -13,14 +13,14 @@ from typing import NamedTuple
 import numpy as np
 import xarray as xr
 from jaxtyping import Float
-from scipy.interpolate import CubicSpline, PchipInterpolator
+from scipy.interpolate import CubicSpline, PchipInterpolator, make_interp_spline
 from scipy.special import wrightomega
 from tqdm.auto import tqdm
 
 from meanfield._finite_size.course_noise import WINDOW, CourseNoise, course_noise
 from meanfield._finite_size.forced_course import STEP, Direction, forced_course
 from meanfield._finite_size.group_size_law import LawPath, law_path
-from meanfield._finite_size.least_noise_path import LeastNoisePath
+from meanfield._finite_size.least_action_path import LeastActionPath
 from meanfield._finite_size.path_equations import PathEquations
 from meanfield._fixed_points.fixed_points import fixed_points
 from meanfield._population.single_policy import space_of
@@ -33,6 +33,7 @@ FARTHEST, ENOUGH = 4.5, 3.0  # tilts, in standard deviations
 SEARCHED = 1e-2  # error of the critical tilt, relative to that distance
 TINY = 1e-12  # chance of failure
 CHANGE = 40.0  # largest relative correction
+FADED = 3.0  # after the end of the path, in units of the time in which its momentum fades
 FINE = 150  # tilts for one size
 RARE = 1e-9  # weight of a course that is left out
 
@@ -96,10 +97,8 @@ def _from(least: int) -> str:
 
 def _courses(policy: xr.Dataset, nearest: float, reach: float, progress: bool) -> Family | str:
     found = law_path(policy)
-    if isinstance(found, LawPath) and isinstance(found.path, LeastNoisePath):
-        return _two_branches(found, nearest, reach, progress)
     if isinstance(found, LawPath):
-        return f"the least-noise path is known from its action only (κ = {found.path.kappa:.2g})"
+        return _two_branches(found, nearest, reach, progress)
     points = fixed_points(policy)["stability"].values.tolist()
     if not np.isinf(found.kappa) and (points.count("stable") != 1 or "marginal" in points):
         return found.reason
@@ -107,10 +106,7 @@ def _courses(policy: xr.Dataset, nearest: float, reach: float, progress: bool) -
 
 
 def _two_branches(found: LawPath, nearest: float, reach: float, progress: bool) -> Family | str:
-    path = found.path
-    assert isinstance(path, LeastNoisePath)
-    stride = round(STEP / path.step)
-    direction = Direction(path.p[::stride] / path.kappa, path.x[::stride])
+    path, direction = found.path, _direction(found.path)
     weak = 1 if found.strong == 0 else 0  # fixed points come by falling share of the first word
     share = float(found.points["word_share"].values[1, weak])
 
@@ -126,6 +122,15 @@ def _two_branches(found: LawPath, nearest: float, reach: float, progress: bool) 
         tilts = critical + side * distance_at(np.arange(first, last + SPACING, SPACING))
         branches.append(_branch(path.equations, direction, word, tilts, critical, progress))
     return Family(branches, critical)
+
+
+def _direction(path: LeastActionPath) -> Direction:
+    """The momentum for κ = 1 at the steps, until it has faded."""
+    end = path.time[-1]
+    times = np.arange(0.0, end + FADED / path.ends.growth, STEP)
+    after = np.maximum(times - end, 0.0)[:, None]
+    p, x = (make_interp_spline(path.time, course)(np.minimum(times, end)) for course in (path.p, path.x))
+    return Direction(np.exp(-path.ends.growth * after) * p / path.kappa, x)
 
 
 def _threshold(above: Callable[[float], bool], guess: float, error: float) -> float | None:

@@ -10,7 +10,6 @@ import xarray as xr
 from scipy.special import log_ndtr, ndtr, ndtri
 
 from meanfield._finite_size.law_path import LawPath, NoPath, law_path, place
-from meanfield._finite_size.least_action_path import LeastActionPath
 from meanfield._finite_size.moments import validate_sizes
 from meanfield._finite_size.next_order import NextOrder, next_order
 from meanfield._population.observables import MIXED
@@ -126,43 +125,31 @@ def group_size_law(
     if policy.sizes["word"] != 2:
         raise InputError(f"policy has {policy.sizes['word']} words: expected 2 for the group-size law")
     order = whole_number("order", order, 1, 2)
-    found, missing = _path(policy, order)
+    found = law_path(policy)
     if isinstance(found, NoPath):
         unknown = np.nan if np.isnan(found.kappa) else 0.0
         numbers = _Numbers(found.kappa, np.nan, np.nan, unknown, unknown)
         return _label(policy, sizes, level, order, numbers, found.word, found.reason)
-    kappa, unit = found.path.kappa, _unit(policy, found)
+    kappa, unit, missing = found.path.kappa, _unit(policy, found), ""
     numbers = _Numbers(kappa, kappa**2 / unit, kappa / unit)
     if order == 2:
-        second = next_order(found.path) if isinstance(found.path, LeastActionPath) else missing
+        second = next_order(found.path)
         if isinstance(second, str):
-            missing, second = second, NextOrder(np.nan, np.nan)
+            missing, second = f"; the next order is left out: {second}", NextOrder(np.nan, np.nan)
         numbers = numbers._replace(correction=second.correction, error=second.error)
     word = str(found.points["convention"].values[found.strong])
-    reason = _law(policy, found, order) + (f"; the next order is left out: {missing}" if missing else "")
-    return _label(policy, sizes, level, order, numbers, word, reason)
+    return _label(policy, sizes, level, order, numbers, word, _law(policy, found) + missing)
 
 
-def _path(policy: xr.Dataset, order: int) -> tuple[LawPath | NoPath, str]:
-    """The path, that of order 1 where that of order 2 is not found, and why it is not."""
-    found = law_path(policy, exact=order == 2)
-    if order == 1 or isinstance(found, LawPath) or np.isinf(found.kappa):
-        return found, ""
-    return law_path(policy), found.reason
-
-
-def _law(policy: xr.Dataset, found: LawPath, order: int) -> str:
+def _law(policy: xr.Dataset, found: LawPath) -> str:
     """Why this landscape has a group-size law, and its reservations."""
     kinds = found.points["kind"].values.tolist()
     mixed = [place(policy, found.points.isel(fixed_point=i)) for i in (0, 2) if kinds[i] == MIXED]
     reserve = (
         f"; the attractor {' and the one '.join(mixed)} is mixed, and small groups leave it again" if mixed else ""
     )
-    if isinstance(found.path, LeastActionPath):
-        if order == 1:
-            reserve += "; no path of leading order was found, so that κ is that of the least action"
-        if found.path.error > KNOWN:
-            reserve += f", known to {found.path.error:.1%}"
+    if found.path.error > KNOWN:
+        reserve += f"; κ is known to {found.path.error:.1%}"
     return f"two attractors with one saddle between them{reserve}"
 
 

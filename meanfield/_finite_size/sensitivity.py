@@ -1,8 +1,7 @@
 """Which memories make the collective bias: derivatives of collective quantities with respect to the policy.
 
 All are adjoint derivatives: the solution of one problem gives the derivatives with respect to all S entries of the
-policy. κ is differentiated along the least-noise path (`path_gradient`), the others through one stationary law
-(`poisson`).
+policy. κ is differentiated along its path (`action_rates`), the others through one stationary law (`poisson`).
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ import numpy as np
 import xarray as xr
 
 from meanfield._finite_size.law_path import NoPath, law_path
-from meanfield._finite_size.path_gradient import path_gradient
 from meanfield._finite_size.poisson import PoissonEquation, eigenvalue_response, polished_fold, share_response
 from meanfield._fixed_points.fixed_points import fixed_points
 from meanfield._parameters.critical_mass import critical_mass
@@ -156,11 +154,10 @@ def _critical_mass(policy: xr.Dataset, space: MemorySpace, word: str) -> tuple[f
 def _kappa(policy: xr.Dataset, space: MemorySpace) -> tuple[float, Columns]:
     law = law_path(policy)
     if isinstance(law, NoPath):
-        raise InputError(f"policy has no least-noise path: {law.reason}")
-    gradient, passed = path_gradient(law.path)
-    derivative = gradient[0] - gradient[1]
+        raise InputError(f"policy has no finite κ: {law.reason}")
+    derivative, weight = law.path.slope()
     q = policy["q"].values
     exchanged = [space.state([(1 - a, 1 - b) for a, b in space.memory(i)]) for i in range(space.n_states)]
     bias = (q[:, 0] - q[exchanged, 1]) / 2
-    columns = {"derivative": derivative, "weight": passed / passed.sum()}
-    return law.path.kappa, {**columns, "bias": bias, "contribution": derivative * bias}
+    columns = {"derivative": derivative, "weight": weight, "bias": bias, "contribution": derivative * bias}
+    return law.path.kappa, columns

@@ -70,7 +70,7 @@ def test_times_of_published_pairs_are_those_of_simulated_groups(published, pair)
 def test_passage_by_the_saddle_is_logarithmic_in_the_number_of_agents():
     policy = majority(0.5 + 1e-6)
     law = consensus_times(policy, n_agents=[10**4, 10**6])
-    rate = law_path(policy).path.growth * meanfield.TIME_PER_ROUND
+    rate = law_path(policy).path.ends.growth * meanfield.TIME_PER_ROUND
     density = (law["density"] * law["probability"]).sum("word")
     mean = (density * law["consensus_time"]).sum("consensus_time")
     # t = const - log|ξ/√N|/rate for a normal ξ, rounded up to whole rounds
