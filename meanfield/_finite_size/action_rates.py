@@ -1,7 +1,7 @@
 """What goes into the action of a path, and how it changes with the policy, in u = x exp(-p) and v = exp(p).
 
-An extremal path has the least action of all near it, with ends that move along the manifolds of the fixed points. So
-only h depends on the policy to first order:
+The path is stationary, and where its ends move with the policy its momentum is 0. So to first order only h depends on
+the policy:
 
     dS/dq_a(i) = -∫ ∂h/∂q_a(i) dt,   ∂h/∂q_a(i) = x_i Σ_b g_ba exp(p_Γ(i,a,b) - p_i),
 
@@ -34,8 +34,8 @@ def quadrature(pace: Float[np.ndarray, " nodes"]) -> Float[np.ndarray, " nodes"]
 def work(equations: PathEquations, x: Course, p: Course) -> Float[np.ndarray, " nodes"]:
     """p·dx/dt - h at the nodes, which is (p·x)'.
 
-    With δ the change of p by an agent's move and d_ab the mean of exp(δ) - 1, in sums without terms of first order in p,
-    which cancel.
+    With δ the change of p by an agent's move and d_ab the mean of exp(δ) - 1, in sums without the terms of first order
+    in p, which cancel.
     """
     rates = np.empty(len(x))
     for n, (composition, momentum) in enumerate(zip(x, p, strict=True)):

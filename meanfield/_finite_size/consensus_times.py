@@ -56,9 +56,9 @@ def consensus_times(
     about ten seconds.
 
     It holds for policies of two words with one attractor, or with two and one saddle between them. For the eleven pairs
-    of GPT-4o, 100,000 simulated runs each, its distribution function is wrong by at most 0.032 at N = 24, by 0.013 at N
-    = 100 and by 0.009 at N = 1,000. With one attractor it is coarser: for three pairs of Llama 3.1 wrong by 0.07 at N =
-    100 and by 0.034 at N = 1,000.
+    of GPT-4o, 100,000 simulated runs each, its distribution function is wrong by at most 0.026 at N = 24, by 0.010 at N
+    = 100 and by 0.008 at N = 1,000. Where κ is about 1 it was wrong by up to 0.18 at N = 24 and by 0.042 at N = 100.
+    With one attractor it is coarser: for three pairs of Llama 3.1 wrong by 0.07 at N = 100 and by 0.034 at N = 1,000.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def consensus_times(
     See Also
     --------
     validation.naming_game.consensus_times : the same from simulated runs
-    group_size_law : the chance of the strong word to leading order
+    group_size_law : the chance of the strong word
 
     Examples
     --------

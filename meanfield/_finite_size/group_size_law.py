@@ -24,7 +24,7 @@ KNOWN = 1e-3  # error of κ, relative, above which it is told
 
 
 class _Numbers(NamedTuple):
-    """NaN where there is no law, and as `correction` where order 2 is not found."""
+    """NaN where there is no law, and as `correction` where c is not found."""
 
     kappa: float
     distance: float
@@ -42,23 +42,22 @@ def group_size_law(
 ) -> xr.Dataset:
     """The chance Φ(κ√N - c/√N) that N agents who start with empty memories end at the strong convention.
 
-    Φ is the normal distribution function. κ measures how strongly a population prefers its strong convention: κ√N is
-    the number of standard deviations by which the noise of N agents must push the population, from empty memories, to
-    carry it over the saddle to the other attractor. κ = distance/σ comes from the path that takes the least noise. The
-    law holds for policies with two attractors and one saddle between them.
+    Φ is the normal distribution function. κ measures how strongly a population prefers its strong convention: κ²/2 is
+    the least action of a fluctuation that takes it from empty memories over the saddle to the other attractor. It is
+    the exact rate at which the chance of the weak word falls with N. For weak noise κ√N is the number of standard
+    deviations by which noise must push N agents. The law holds for policies with two attractors and one saddle between
+    them.
 
-    Of order 1, in 1/√N and in κ, it is Φ(κ√N). For the eleven pairs of GPT-4o it differs from simulated chances by at
-    most 0.025 at N = 24 and 0.009 at N = 100. From κ of about 1/2 on, the equations of leading order may have no
-    solution. Then κ²/2 is the least action, the exact rate at which the chance of the weak word falls with N, and
-    attrs["reason"] says so; answers of probability 0 count as 1e-14 there. κ is infinite if agents with empty memories
-    only ever say one word, apart from answers of probability below 1e-14.
+    Order 1 leaves c out. For the eleven pairs of GPT-4o it differs from simulated chances by at most 0.025 at N = 24
+    and 0.010 at N = 100. Answers of probability 0 count as 1e-14. κ is infinite if agents with empty memories only ever
+    say one word, apart from answers of probability below 1e-14.
 
-    Of order 2, κ²/2 is always the least action, and c comes from all fluctuations about its path: skewness, the shift
-    of the mean, and that agents do not meet themselves. The remaining error is of order N^-3/2, and in the tail the
-    chance of the weak word has a relative error of order 1/N. The same pairs: at most 0.0006 at N = 24 and 0.0005 at
-    N = 100, where 2,000,000 simulated runs have a standard error of 0.0004. Where c is of the order of 1, as for
-    policies with strict answers, small groups need higher orders: such a law was off by 0.03 at N = 10. It takes two to
-    four seconds for memories of five interactions, and ten times as long where the saddle is slow.
+    Order 2 has the same κ, and c from all fluctuations about the path of least action: skewness, the shift of the mean,
+    and that agents do not meet themselves. The remaining error is of order N^-3/2, and in the tail the chance of the
+    weak word has a relative error of order 1/N. The same pairs: at most 0.0006 at N = 24 and 0.0005 at N = 100, where
+    2,000,000 simulated runs have a standard error of 0.0004. Where c is of the order of 1, as for policies with strict
+    answers, small groups need higher orders: such a law was off by 0.03 at N = 10. For memories of five interactions
+    order 1 takes about half a second and order 2 two seconds, and more where the saddle is slow.
 
     Parameters
     ----------
@@ -81,13 +80,12 @@ def group_size_law(
     - `n_critical`, the size from which on the chance is at least `level`: κ√N - c/√N = Φ⁻¹(level);
     - `strong_word`, the convention at the attractor that the rate equation reaches from empty memories; 'mixed' if that
       is no consensus, '' if there is no law;
-    - `distance` and `sigma`, with κ = distance/σ. To first order, the distance is the share of agents who would turn an
-      infinite population if they started with memories of the weak word only; σ/√N is the standard deviation of the
+    - `distance` and `sigma`, with κ = distance/σ. For weak noise, the distance is the share of agents who would turn an
+      infinite population if they started with memories of the weak word only, and σ/√N is the standard deviation of the
       noise in the same unit. Both are NaN if κ is infinite.
 
     attrs["applies"] is 1 if there is such a law. Otherwise it is 0, the numbers are NaN and attrs["reason"] says why.
-    If c is not found, `correction` is NaN and counts as 0, and attrs["reason"] says so; κ then is that of the least
-    action or, without its path, of order 1.
+    If c is not found, `correction` is NaN and counts as 0, and attrs["reason"] says so.
 
     Raises
     ------
@@ -113,7 +111,7 @@ def group_size_law(
     >>> law["probability"].values.round(3)
     array([0.587, 0.755, 0.986])
     >>> law["n_critical"].round().item()
-    1131.0
+    1132.0
     >>> law = meanfield.group_size_law(policy, n_agents=[10, 100, 1000], order=2)
     >>> law["probability"].values.round(3)
     array([0.585, 0.755, 0.986])

@@ -24,8 +24,8 @@ def intervention(policy: xr.Dataset, *, kappa: float = 0.0, progress: bool = Fal
 
     A change costs Σ_i m_i KL(q'(i) || q(i)). The Kullback-Leibler divergence says how unlike the answers in memory i
     are before and after, and the weight m_i how often agents have this memory while their first convention is decided:
-    averaged over the path of least action of the changed policy, with times weighted by their part of the action. So the
-    cost is the relative entropy for each answer given there, by which the changed agents could be told from the
+    averaged over the path of least action of the changed policy, with times weighted by their part of the action. So
+    the cost is the relative entropy for each answer given there, by which the changed agents could be told from the
     original ones. (Weights at an attractor would count memories of agents who have agreed already, and weights of the
     original path would let agents change freely in memories that occur only after the change.)
 
@@ -82,7 +82,7 @@ def intervention(policy: xr.Dataset, *, kappa: float = 0.0, progress: bool = Fal
     >>> meanfield.group_size_law(changed)["strong_word"].item()
     'B'
     >>> changed["memory"].values[:3].tolist(), changed["change"].values[:3].round(3)
-    (['B/A B/A', 'A/B A/B', 'empty'], array([-0.093, -0.088, -0.016]))
+    (['B/A B/A', 'A/B A/B', 'empty'], array([-0.092, -0.087, -0.016]))
     """
     policy = single_policy(policy)
     if policy.sizes["word"] != 2:

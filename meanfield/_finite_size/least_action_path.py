@@ -12,6 +12,9 @@ find them for agents who hardly ever slip. It then starts from agents who with a
 follows the path as ε falls: to 0, or to 1e-14 where some answers have probability 0.
 
 As h has degree one in x, d(p·x)/dt = p·dx/dt - h. So κ² = -2 log v of empty memories at time 0, where p·x goes to 0.
+The action is stationary in the messages: κ is known better than they are.
+
+Weak noise changes nothing fast. Its path is searched first, on a coarse mesh; above κ = 1/2 the search begins anew.
 """
 
 from __future__ import annotations
@@ -23,15 +26,25 @@ from jaxtyping import Float
 
 from meanfield._finite_size.action_rates import action_slope
 from meanfield._finite_size.message_newton import ROUGH
-from meanfield._finite_size.messages import FIRST, SHORT_SEARCH, Ending, Found, Mesh, MessageProblem, Messages, mesh_until, moved
+from meanfield._finite_size.messages import (
+    FIRST,
+    SHORT_SEARCH,
+    Ending,
+    Found,
+    Mesh,
+    MessageProblem,
+    Messages,
+    mesh_until,
+    moved,
+)
 from meanfield._finite_size.path_equations import PathEquations
 from meanfield._numerics.course import Vector
 
 NO_PATH = "no path to the saddle was found"
 WEAK, STRONG = 1.0, 0.5  # first time of a mesh for weak noise; κ from which noise acts earlier
 SMALL, SMALLEST = 0.01, 1e-6  # κ, whose sign a coarse mesh may not tell, and which rounding leaves
-EARLY = 16.0  # first T for weak noise
-APPROACHES, LONGER = (32.0, 16.0, 8.0), (1.2, 1.5)  # first T for strong noise; the next one, at least and at most
+APPROACHES = ((WEAK, 16.0), (FIRST, 32.0), (FIRST, 16.0), (FIRST, 8.0))  # first times of meshes, and first T
+LONGER = (1.2, 1.5)  # the next T, at least and at most
 SLOWEST = 5e-4  # saddle, by its eigenvalue: others are as good as marginal
 FADED = 16.0  # T, in units of the time in which a momentum fades
 FINEST = 64  # parts of a step
@@ -100,7 +113,7 @@ def least_action_path(
     left = left / np.abs(left).max()
     ends = Ending(left, growth, float(left @ equations.noise(saddle, left)), saddle @ equations.q)
     least = 0.0 if equations.q.min() > 0 else IMPOSSIBLE
-    for first_time, until in ((WEAK, EARLY), *((FIRST, end) for end in APPROACHES)):
+    for first_time, until in APPROACHES:
         mesh, search = mesh_until(until, 1, first_time), _Search(first_time, least, limit, scale)
         if mesh.n_nodes * len(saddle) > limit:
             return _too_large(mesh.n_nodes, len(saddle), growth)

@@ -16,8 +16,8 @@ from meanfield._finite_size.path_equations import PathEquations
 from meanfield.toolbox import space_of
 
 # κ of GPT-4o, converged in step, end time and messages to 1e-6. Simulations approach them as κ - c/N: for {woman, man}
-# 0.02588 ± 0.00007 at N = 1,600, for {African, White} 0.2063 ± 0.0005 at N = 100 and 0.2077 ± 0.0009 at N = 200, with c =
-# 0.22.
+# 0.02588 ± 0.00007 at N = 1,600; for {African, White}, of c = 0.22, 0.2063 ± 0.0005 at N = 100 and 0.2077 ± 0.0009 at
+# N = 200.
 KAPPA = {
     "his/her": 0.0902068,
     "gay/straight": 0.0789366,

@@ -9,13 +9,12 @@ from scipy.integrate import simpson, solve_ivp
 import meanfield
 from _battery import battery, counted, policy_of, softmax
 from _policies import drift, majority
-from meanfield import group_size_law, make_policy, sensitivity
+from meanfield import group_size_law
 from meanfield._finite_size import group_size_law as _group_size_law
 from meanfield._finite_size import least_action_path as _least_action
 from meanfield._finite_size import message_kernel as _message_kernel
-from meanfield._finite_size import sensitivity as _sensitivity
-from meanfield._finite_size.law_path import NoPath, law_path, unstable_direction
 from meanfield._finite_size.action_rates import policy_slope, quadrature, work
+from meanfield._finite_size.law_path import NoPath, law_path, unstable_direction
 from meanfield._finite_size.path_equations import PathEquations
 from meanfield._numerics.anderson import anderson
 from meanfield.toolbox import policy_hash
@@ -145,8 +144,7 @@ def known_paths():
 @pytest.fixture
 def paths_known(known_paths, monkeypatch):
     """Paths that another test has followed are not followed again."""
-    for module in (_group_size_law, _sensitivity):
-        monkeypatch.setattr(module, "law_path", known_paths)
+    monkeypatch.setattr(_group_size_law, "law_path", known_paths)
 
 
 # The types of all that these call are checked where weaker noise takes the same way.
