@@ -31,9 +31,8 @@ policy = policies.sel(pair="more/less")
 # %% [markdown]
 # ## The tail of the group-size law
 #
-# How likely do all agents end at the weak word, 'more'? Φ(κ√N) is of leading order. Order 2 has the least action and
-# all fluctuations about its path. Splitting runs populations that come far again and again, without bias; its bars are
-# two standard errors.
+# How likely do all agents end at the weak word, 'more'? Φ(κ√N) has the least action, and order 2 all fluctuations about
+# its path. Splitting runs populations that come far again and again, without bias; its bars are two standard errors.
 
 # %%
 sizes = np.unique(np.geomspace(10, 500, 40).astype(int))

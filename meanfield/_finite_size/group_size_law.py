@@ -10,7 +10,6 @@ import xarray as xr
 from scipy.special import log_ndtr, ndtr, ndtri
 
 from meanfield._finite_size.law_path import LawPath, NoPath, law_path, place
-from meanfield._finite_size.least_action_path import LeastActionPath
 from meanfield._finite_size.moments import validate_sizes
 from meanfield._finite_size.next_order import NextOrder, next_order
 from meanfield._population.observables import MIXED
@@ -25,7 +24,7 @@ KNOWN = 1e-3  # error of κ, relative, above which it is told
 
 
 class _Numbers(NamedTuple):
-    """NaN where there is no law, and as `correction` where order 2 is not found."""
+    """NaN where there is no law, and as `correction` where c is not found."""
 
     kappa: float
     distance: float
@@ -43,23 +42,22 @@ def group_size_law(
 ) -> xr.Dataset:
     """The chance Φ(κ√N - c/√N) that N agents who start with empty memories end at the strong convention.
 
-    Φ is the normal distribution function. κ measures how strongly a population prefers its strong convention: κ√N is
-    the number of standard deviations by which the noise of N agents must push the population, from empty memories, to
-    carry it over the saddle to the other attractor. κ = distance/σ comes from the path that takes the least noise. The
-    law holds for policies with two attractors and one saddle between them.
+    Φ is the normal distribution function. κ measures how strongly a population prefers its strong convention: κ²/2 is
+    the least action of a fluctuation that takes it from empty memories over the saddle to the other attractor. It is
+    the exact rate at which the chance of the weak word falls with N. For weak noise κ√N is the number of standard
+    deviations by which noise must push N agents. The law holds for policies with two attractors and one saddle between
+    them.
 
-    Of order 1, in 1/√N and in κ, it is Φ(κ√N). For the eleven pairs of GPT-4o it differs from simulated chances by at
-    most 0.025 at N = 24 and 0.009 at N = 100. From κ of about 1/2 on, the equations of leading order may have no
-    solution. Then κ²/2 is the least action, the exact rate at which the chance of the weak word falls with N, and
-    attrs["reason"] says so; answers of probability 0 count as 1e-14 there. κ is infinite if agents with empty memories
-    only ever say one word, apart from answers of probability below 1e-14.
+    Order 1 leaves c out. For the eleven pairs of GPT-4o it differs from simulated chances by at most 0.025 at N = 24
+    and 0.010 at N = 100. Answers of probability 0 count as 1e-14. κ is infinite if agents with empty memories only ever
+    say one word, apart from answers of probability below 1e-14.
 
-    Of order 2, κ²/2 is always the least action, and c comes from all fluctuations about its path: skewness, the shift
-    of the mean, and that agents do not meet themselves. The remaining error is of order N^-3/2, and in the tail the
-    chance of the weak word has a relative error of order 1/N. The same pairs: at most 0.0006 at N = 24 and 0.0005 at
-    N = 100, where 2,000,000 simulated runs have a standard error of 0.0004. Where c is of the order of 1, as for
-    policies with strict answers, small groups need higher orders: such a law was off by 0.03 at N = 10. It takes two to
-    four seconds for memories of five interactions, and ten times as long where the saddle is slow.
+    Order 2 has the same κ, and c from all fluctuations about the path of least action: skewness, the shift of the mean,
+    and that agents do not meet themselves. The remaining error is of order N^-3/2, and in the tail the chance of the
+    weak word has a relative error of order 1/N. The same pairs: at most 0.0006 at N = 24 and 0.0005 at N = 100, where
+    2,000,000 simulated runs have a standard error of 0.0004. Where c is of the order of 1, as for policies with strict
+    answers, small groups need higher orders: such a law was off by 0.03 at N = 10. For memories of five interactions
+    order 1 takes about half a second and order 2 two seconds, and more where the saddle is slow.
 
     Parameters
     ----------
@@ -82,13 +80,12 @@ def group_size_law(
     - `n_critical`, the size from which on the chance is at least `level`: κ√N - c/√N = Φ⁻¹(level);
     - `strong_word`, the convention at the attractor that the rate equation reaches from empty memories; 'mixed' if that
       is no consensus, '' if there is no law;
-    - `distance` and `sigma`, with κ = distance/σ. To first order, the distance is the share of agents who would turn an
-      infinite population if they started with memories of the weak word only; σ/√N is the standard deviation of the
+    - `distance` and `sigma`, with κ = distance/σ. For weak noise, the distance is the share of agents who would turn an
+      infinite population if they started with memories of the weak word only, and σ/√N is the standard deviation of the
       noise in the same unit. Both are NaN if κ is infinite.
 
     attrs["applies"] is 1 if there is such a law. Otherwise it is 0, the numbers are NaN and attrs["reason"] says why.
-    If c is not found, `correction` is NaN and counts as 0, and attrs["reason"] says so; κ then is that of the least
-    action or, without its path, of order 1.
+    If c is not found, `correction` is NaN and counts as 0, and attrs["reason"] says so.
 
     Raises
     ------
@@ -114,7 +111,7 @@ def group_size_law(
     >>> law["probability"].values.round(3)
     array([0.587, 0.755, 0.986])
     >>> law["n_critical"].round().item()
-    1131.0
+    1132.0
     >>> law = meanfield.group_size_law(policy, n_agents=[10, 100, 1000], order=2)
     >>> law["probability"].values.round(3)
     array([0.585, 0.755, 0.986])
@@ -126,43 +123,31 @@ def group_size_law(
     if policy.sizes["word"] != 2:
         raise InputError(f"policy has {policy.sizes['word']} words: expected 2 for the group-size law")
     order = whole_number("order", order, 1, 2)
-    found, missing = _path(policy, order)
+    found = law_path(policy)
     if isinstance(found, NoPath):
         unknown = np.nan if np.isnan(found.kappa) else 0.0
         numbers = _Numbers(found.kappa, np.nan, np.nan, unknown, unknown)
         return _label(policy, sizes, level, order, numbers, found.word, found.reason)
-    kappa, unit = found.path.kappa, _unit(policy, found)
+    kappa, unit, missing = found.path.kappa, _unit(policy, found), ""
     numbers = _Numbers(kappa, kappa**2 / unit, kappa / unit)
     if order == 2:
-        second = next_order(found.path) if isinstance(found.path, LeastActionPath) else missing
+        second = next_order(found.path)
         if isinstance(second, str):
-            missing, second = second, NextOrder(np.nan, np.nan)
+            missing, second = f"; the next order is left out: {second}", NextOrder(np.nan, np.nan)
         numbers = numbers._replace(correction=second.correction, error=second.error)
     word = str(found.points["convention"].values[found.strong])
-    reason = _law(policy, found, order) + (f"; the next order is left out: {missing}" if missing else "")
-    return _label(policy, sizes, level, order, numbers, word, reason)
+    return _label(policy, sizes, level, order, numbers, word, _law(policy, found) + missing)
 
 
-def _path(policy: xr.Dataset, order: int) -> tuple[LawPath | NoPath, str]:
-    """The path, that of order 1 where that of order 2 is not found, and why it is not."""
-    found = law_path(policy, exact=order == 2)
-    if order == 1 or isinstance(found, LawPath) or np.isinf(found.kappa):
-        return found, ""
-    return law_path(policy), found.reason
-
-
-def _law(policy: xr.Dataset, found: LawPath, order: int) -> str:
+def _law(policy: xr.Dataset, found: LawPath) -> str:
     """Why this landscape has a group-size law, and its reservations."""
     kinds = found.points["kind"].values.tolist()
     mixed = [place(policy, found.points.isel(fixed_point=i)) for i in (0, 2) if kinds[i] == MIXED]
     reserve = (
         f"; the attractor {' and the one '.join(mixed)} is mixed, and small groups leave it again" if mixed else ""
     )
-    if isinstance(found.path, LeastActionPath):
-        if order == 1:
-            reserve += "; no path of leading order was found, so that κ is that of the least action"
-        if found.path.error > KNOWN:
-            reserve += f", known to {found.path.error:.1%}"
+    if found.path.error > KNOWN:
+        reserve += f"; κ is known to {found.path.error:.1%}"
     return f"two attractors with one saddle between them{reserve}"
 
 

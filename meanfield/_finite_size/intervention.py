@@ -8,7 +8,6 @@ from tqdm import tqdm
 from meanfield._finite_size.changed_policy import changed_policy
 from meanfield._finite_size.law_path import LawPath, NoPath, law_path, reached, signed_law_path
 from meanfield._finite_size.least_change import STATIONARY, Changed, LeastChange, Slope, SlopeOf, weights_of
-from meanfield._finite_size.path_gradient import path_gradient
 from meanfield._fixed_points.fixed_points import fixed_points
 from meanfield._population.provenance import stamp
 from meanfield._population.single_policy import name_of, single_policy
@@ -16,7 +15,7 @@ from meanfield.toolbox._arguments import real_number
 from meanfield.toolbox._columns import labelled
 from meanfield.toolbox._errors import ConvergenceError, InputError
 
-LARGEST_KAPPA = 0.5  # above, the path of leading order may not exist
+LARGEST_KAPPA = 0.5  # with which groups of 24 end at the other word with a chance of 99 %
 CERTAIN = 1e-3  # κ, against the one before, from which its sign is checked by the rate equation
 
 
@@ -25,8 +24,8 @@ def intervention(policy: xr.Dataset, *, kappa: float = 0.0, progress: bool = Fal
 
     A change costs Σ_i m_i KL(q'(i) || q(i)). The Kullback-Leibler divergence says how unlike the answers in memory i
     are before and after, and the weight m_i how often agents have this memory while their first convention is decided:
-    averaged over the least-noise path of the changed policy, with times weighted by their contribution to κ². So the
-    cost is the relative entropy for each answer given there, by which the changed agents could be told from the
+    averaged over the path of least action of the changed policy, with times weighted by their part of the action. So
+    the cost is the relative entropy for each answer given there, by which the changed agents could be told from the
     original ones. (Weights at an attractor would count memories of agents who have agreed already, and weights of the
     original path would let agents change freely in memories that occur only after the change.)
 
@@ -83,7 +82,7 @@ def intervention(policy: xr.Dataset, *, kappa: float = 0.0, progress: bool = Fal
     >>> meanfield.group_size_law(changed)["strong_word"].item()
     'B'
     >>> changed["memory"].values[:3].tolist(), changed["change"].values[:3].round(3)
-    (['B/A B/A', 'A/B A/B', 'empty'], array([-0.093, -0.088, -0.016]))
+    (['B/A B/A', 'A/B A/B', 'empty'], array([-0.092, -0.087, -0.016]))
     """
     policy = single_policy(policy)
     if policy.sizes["word"] != 2:
@@ -124,12 +123,12 @@ def _slopes(law: LawPath, kappa: float) -> SlopeOf:
 
 
 def _slope(law: LawPath) -> Slope:
-    by_word, passed = path_gradient(law.path)
-    return Slope(law.path.kappa, by_word[0] - by_word[1], weights_of(passed))
+    derivative, passed = law.path.slope()
+    return Slope(law.path.kappa, derivative, weights_of(passed))
 
 
 def _label(policy: xr.Dataset, law: LawPath, before: Slope, changed: Changed) -> xr.Dataset:
-    result = changed_policy(policy, before, changed, value="κ", path="the least-noise path")
+    result = changed_policy(policy, before, changed, value="κ", path="the path of least action")
     columns = {
         "kappa_before": ((), law.path.kappa, "κ before"),
         "kappa_after": ((), changed.slope.value, "κ after, negative for the other word"),

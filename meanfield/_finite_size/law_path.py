@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import itertools
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
+from jaxtyping import Float
 from scipy.integrate import solve_ivp
+from scipy.sparse.linalg import LinearOperator, eigs
 
 from meanfield._finite_size.least_action_path import LeastActionPath, least_action_path
-from meanfield._finite_size.least_noise_path import LeastNoisePath, least_noise_path, unstable_direction
 from meanfield._finite_size.path_equations import PathEquations
 from meanfield._fixed_points.fixed_points import fixed_points
 from meanfield._fixed_points.spectrum import FLOOR, spectrum
+from meanfield._numerics.course import Vector
 from meanfield._population.compositions import consensus
 from meanfield._population.observables import MIXED
 from meanfield._population.single_policy import single_policy, space_of, words_of
 
+DENSE_STATES = 100  # below, LAPACK is faster than Arnoldi
 MAX_NUMBERS = 2**24  # steps times states: 0.13 GB for each of fifteen courses
 # A solution of the rate equation is steady where max|dx/dt| is below; it then is at a fixed point that is this near.
 STEADY_RESIDUAL = 1e-8
@@ -32,22 +35,19 @@ class LawPath(NamedTuple):
 
     points: xr.Dataset  # the three fixed points
     strong: int  # number of the attractor that the rate equation reaches from empty memories, 0 or 2
-    path: LeastNoisePath | LeastActionPath
+    path: LeastActionPath
 
 
 class NoPath(NamedTuple):
-    """Why there is no least-noise path; κ and the word where κ is infinite."""
+    """Why there is no path; κ and the word where κ is infinite."""
 
     reason: str
     kappa: float = np.nan
     word: str = ""
 
 
-def law_path(policy: xr.Dataset, *, exact: bool = False) -> LawPath | NoPath:
-    """The least-noise path of a policy of two words, or the reason why there is none.
-
-    With `exact` it is the path of least action, also where there is one of leading order.
-    """
+def law_path(policy: xr.Dataset) -> LawPath | NoPath:
+    """The path of least action of a policy of two words, or the reason why there is none."""
     points = fixed_points(policy)
     reason = _objection(policy, points)
     if reason:
@@ -62,7 +62,7 @@ def law_path(policy: xr.Dataset, *, exact: bool = False) -> LawPath | NoPath:
     strong = reached(policy, points)
     if strong is None:
         return NoPath("the rate equation leads from empty memories to neither of the two attractors")
-    return _path_to_saddle(policy, points, strong, exact=exact)
+    return _path_to_saddle(policy, points, strong)
 
 
 def _ever_said(policy: xr.Dataset) -> list[str]:
@@ -162,18 +162,33 @@ def signed_kappa(policy: xr.Dataset) -> tuple[float, str]:
     return (found.kappa if found.word == words_of(policy)[0] else -found.kappa), found.reason
 
 
-def _path_to_saddle(
-    policy: xr.Dataset, points: xr.Dataset, strong: int, scale: float = 0.0, *, exact: bool = False
-) -> LawPath | NoPath:
-    q, space = policy["q"].values, space_of(policy)
-    x = points["composition"].values
-    growth, left = unstable_direction(PathEquations(q, space), x[1])
+def _path_to_saddle(policy: xr.Dataset, points: xr.Dataset, strong: int, scale: float = 0.0) -> LawPath | NoPath:
+    equations, x = PathEquations(policy["q"].values, space_of(policy)), points["composition"].values
+    growth, left = unstable_direction(equations, x[1])
     if growth[1] > 1e-7:
         return NoPath(f"the saddle has two unstable directions (eigenvalues {growth[0]:.2g}, {growth[1]:.2g})")
     left = left * np.sign(left @ (x[2 - strong] - x[1]))
-    if exact:
-        with np.errstate(all="ignore"):  # iterates far from the path may leave all bounds
-            path = least_action_path(PathEquations(q, space), x[1], left, float(growth[0]), MAX_NUMBERS)
-    else:
-        path = least_noise_path(q, space, x[1], left, float(growth[0]), MAX_NUMBERS, scale)
+    path = least_action_path(equations, x[1], left, float(growth[0]), MAX_NUMBERS, scale)
     return NoPath(path) if isinstance(path, str) else LawPath(points, strong, path)
+
+
+def unstable_direction(equations: PathEquations, saddle: Vector) -> tuple[Float[np.ndarray, " two"], Vector]:
+    """The two leading eigenvalues (real parts, per unit of time) and the left eigenvector of the first.
+
+    A second eigenvalue that is not positive may be 0, from the constant vector, a left eigenvector of every J.
+    """
+
+    def shifted(w: Vector) -> Vector:
+        # J + I has the unstable eigenvalue as its largest, also in modulus, which Arnoldi iteration likes
+        return equations.transposed(saddle, w.ravel()) + w.ravel()
+
+    n = len(saddle)
+    if n <= DENSE_STATES:
+        values, vectors = np.linalg.eig(np.stack([shifted(w) for w in np.eye(n)], axis=1))
+    else:
+        start = np.random.default_rng(0).standard_normal(n)
+        operator = LinearOperator((n, n), matvec=shifted, dtype=float)
+        found: Any = eigs(operator, k=3, which="LR", ncv=40, v0=start)
+        values, vectors = found
+    order = np.argsort(-values.real)
+    return values.real[order[:2]] - 1, vectors[:, order[0]].real

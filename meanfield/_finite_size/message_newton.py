@@ -8,6 +8,8 @@ from typing import Any, TypeVar
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, gmres
 
+from meanfield._numerics.blas import one_blas_thread
+
 ROUGH = 1e-3  # size of residuals below which the next may be larger
 MAX_KRYLOV = 150  # evaluations
 # Of GMRES: the second where paths that wait near an attractor, for any time, hardly differ, so that convergence is slow
@@ -21,6 +23,7 @@ Image = TypeVar("Image")  # with `logarithms`, `residual`, how far their images 
 Evaluate = Callable[[Any], Any]  # an Image, or None where messages leave all bounds
 
 
+@one_blas_thread()
 def message_newton(evaluate: Callable[[Any], Image | None], start: Any, tolerance: float, most: int) -> Image | None:
     """The messages that are their own images, or None if the search does not converge in about `most` evaluations.
 

@@ -94,13 +94,13 @@ class Ending(NamedTuple):
 
 
 class Found(NamedTuple):
-    """Logarithms of messages, their images, the courses u and v, the action after the end, and exp(-action) in all."""
+    """Logarithms of messages, their images, the courses u and v, the strength of the end, and exp(-action) in all."""
 
     logarithms: Messages
     again: Messages
     u: Float[np.ndarray, "nodes states"]
     v: Float[np.ndarray, "nodes states"]
-    rest: float
+    strength: float
     chance: float
 
     @property
@@ -113,15 +113,8 @@ class Found(NamedTuple):
 
     @property
     def kappa(self) -> float:
-        return float(np.sqrt(max(0.0, -2 * np.log(self.chance))))
-
-    @property
-    def end_error(self) -> float:
-        """The relative error of κ from linearising the end: it is of third order in the strength, the action of second.
-
-        It stays large where p does no work, as at an attractor instead of the saddle.
-        """
-        return (2 * self.rest / self.kappa**2) ** 1.5 if self.kappa > 0 else np.inf
+        """√(2 · action), with the sign of the strength."""
+        return float(np.sign(self.strength) * np.sqrt(max(0.0, -2 * np.log(self.chance))))
 
 
 class MessageProblem:
@@ -148,13 +141,13 @@ class MessageProblem:
         strength = self.ends.strength(u[-1])
         if strength is None:
             return None
-        rest = self.ends.action(strength)
-        v = kernel.backward_course(messages, self.mesh.pace, np.exp(strength * self.ends.left + rest), q, memory)
+        last = np.exp(strength * self.ends.left + self.ends.action(strength))
+        v = kernel.backward_course(messages, self.mesh.pace, last, q, memory)
         u /= u[0] @ v[0]
         again = kernel.messages_of(u, v, q, memory, n_kept)
         if not 0 < again.min() <= again.max() < np.inf:
             return None
-        return Found(logarithms, np.log(again), u, v, rest, float(self.start @ v[0]))
+        return Found(logarithms, np.log(again), u, v, strength, float(self.start @ v[0]))
 
     def nearest(self, starts: list[Messages], at_random: float) -> Messages:
         """The start of the smallest residual."""

@@ -118,8 +118,7 @@ def _solved(path: LeastActionPath, equations: PathEquations, mesh: Mesh) -> tupl
 
 def _beside(path: LeastActionPath) -> list[PathEquations]:
     """Agents who with empty memories lean a little more to either word, so that κ is not small."""
-    slope = (path.slopes()[1, 0] - path.slopes()[0, 0]) / path.kappa
-    shares = path.equations.q[0, 0] + np.array([-BESIDE, BESIDE]) / slope
+    shares = path.equations.q[0, 0] + np.array([-BESIDE, BESIDE]) / path.slope()[0][0]
     if not (shares.min() > 0 and shares.max() < 1):
         return []
     return [
@@ -131,8 +130,8 @@ def correction_of(problem: MessageProblem, found: Found) -> NextOrder | str:
     """c, and the error of its extrapolation in the step, or the reason why there is none."""
     equations, mesh, ends = problem.equations, problem.mesh, problem.ends
     q, memory, n_kept = equations.q, equations.memory, equations.n_kept
-    W, strength = equations.n_words, ends.strength(found.u[-1])
-    if not strength:
+    W = equations.n_words
+    if not found.kappa:
         return "the path has no momentum"
     messages = np.exp(halves(found.logarithms.reshape(mesh.n_nodes, -1))).reshape(-1, W, W)
     g = message_kernel.messages_of(found.u, found.v, q, memory, n_kept).reshape(-1, W * W)
@@ -144,6 +143,6 @@ def correction_of(problem: MessageProblem, found: Found) -> NextOrder | str:
     signs, logarithms = zip(*log_determinants(covariance, mesh.pace[::2], Border(final, alone)), strict=True)
     if min(signs) <= 0:
         return "fluctuations about the path of least action grow: it is no minimum, or its mesh too coarse"
-    deviation = np.sign(strength) * found.kappa
     logarithm, error = without_step(logarithms)
-    return NextOrder(-(np.log(strength / deviation) + logarithm / 2) / deviation, abs(error / 2 / deviation))
+    ratio = np.log(found.strength / found.kappa) + logarithm / 2
+    return NextOrder(-ratio / found.kappa, abs(error / 2 / found.kappa))

@@ -1,4 +1,4 @@
-"""The products in the equations of the least-noise path and its momentum.
+"""Products of drift and noise with vectors.
 
 With kept[k, a] = Σ_i x_i q_a(i), summed over the states i that keep the memory k, and R[k, a, b] the value of the state
 that follows k after saying a and hearing b, all products of `drift` and `noise` are sums over k. They are called
@@ -63,16 +63,3 @@ class PathEquations:
     def noise(self, x: Vector, w: Vector) -> Vector:
         """D(x)w of `noise.noise`."""
         return kernel.noise(x, w, *self._policy)
-
-    def drift_slope(self, x: Vector, w: Vector) -> Float[np.ndarray, "own states"]:
-        """Derivative of w·F by x_i q_a(i), up to a number for each state."""
-        R = self.rows(w)
-        return (R @ (x @ self.q))[self.memory].T + kernel.met(self.kept(x), R).sum(0)[:, None]
-
-    def noise_slope(self, x: Vector, v: Vector, w: Vector) -> Float[np.ndarray, "own states"]:
-        """Derivative of vᵀDw by x_i q_a(i)."""
-        return kernel.noise_slope(x, v, w, *self._policy)
-
-    def work(self, x: Vector, p: Vector) -> float:
-        """pᵀDp, which is (p·x)' of a solution."""
-        return float(p @ self.noise(x, p))

@@ -1,4 +1,4 @@
-"""Products of the least-noise path in compiled loops; `path_equations` explains them.
+"""Products of drift and noise in compiled loops; `path_equations` explains them.
 
 `memory` holds the number of the memory that each state keeps; kept[k, a] and R[k, a, b] are indexed by it, by the word
 said and by the word heard.
@@ -113,26 +113,4 @@ def noise(x, w, q, memory, n_kept):
         for a in range(W):
             for b in range(W):
                 after[k, a, b] += kept[k, a] * (Q[b] * R[k, a, b] + jump[b, a]) - Q[b] * kept_weighted[k, a]
-    return out
-
-
-@compiled
-@no_type_check
-def noise_slope(x, v, w, q, memory, n_kept):
-    """Derivative of vᵀDw by x_i q_a(i), shape (W, S)."""
-    S, W = q.shape
-    Rv, Rw = rows(v, W), rows(w, W)
-    kept, Q = keep(x, q, memory, n_kept)
-    kept_v, said_v = keep(x * v, q, memory, n_kept)
-    kept_w, said_w = keep(x * w, q, memory, n_kept)
-    jump_v, jump_w = met(kept, Rv) - said_v.reshape(W, 1), met(kept, Rw) - said_w.reshape(W, 1)
-    heard = np.ones((W, 1)) * Q
-    lone_v, lone_w = over_heard(Rv, heard) + summed(jump_v), over_heard(Rw, heard) + summed(jump_w)
-    both = over_heard(Rv * Rw, heard) + over_heard(Rv, jump_w.T) + over_heard(Rw, jump_v.T)
-    partner = summed(met(kept, Rv * Rw) - met(kept_w, Rv) - met(kept_v, Rw)) + (x * v) @ w
-    out = np.empty((W, S))
-    for i in range(S):
-        k = memory[i]
-        for a in range(W):
-            out[a, i] = both[k, a] - w[i] * lone_v[k, a] - v[i] * lone_w[k, a] + v[i] * w[i] + partner[a]
     return out

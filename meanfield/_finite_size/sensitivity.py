@@ -1,8 +1,7 @@
 """Which memories make the collective bias: derivatives of collective quantities with respect to the policy.
 
 All are adjoint derivatives: the solution of one problem gives the derivatives with respect to all S entries of the
-policy. κ is differentiated along the least-noise path (`path_gradient`), the others through one stationary law
-(`poisson`).
+policy. κ is differentiated along its path (`action_rates`), the others through one stationary law (`poisson`).
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ import numpy as np
 import xarray as xr
 
 from meanfield._finite_size.law_path import NoPath, law_path
-from meanfield._finite_size.path_gradient import path_gradient
 from meanfield._finite_size.poisson import PoissonEquation, eigenvalue_response, polished_fold, share_response
 from meanfield._fixed_points.fixed_points import fixed_points
 from meanfield._parameters.critical_mass import critical_mass
@@ -30,16 +28,14 @@ def sensitivity(policy: xr.Dataset, *, of: str, fixed_point: int | None = None, 
     """The derivative of a collective quantity of a two-word policy with respect to what agents say in each memory.
 
     dq(i) raises the probability of the first word in memory i by dq and lowers that of the second by as much. A memory
-    with an exact 0 or 1 has a one-sided derivative; for κ of the least action the derivative is taken at 1e-14 instead
-    of 0.
+    with an exact 0 or 1 has a one-sided derivative; that of κ is taken at 1e-14 instead of 0.
 
     Parameters
     ----------
     policy
         One policy, of two words.
     of
-        - 'kappa': κ of the group-size law, ≥ 0 whichever word is strong (derivatives to about 1e-4, or to the accuracy
-          of κ that `group_size_law` reports);
+        - 'kappa': κ of the group-size law, ≥ 0 whichever word is strong (derivatives to about 1e-4 of the largest);
         - 'eigenvalue': real part of the leading eigenvalue of a fixed point, which moves with the policy;
         - 'word_share': share of the first word at a fixed point;
         - 'critical_mass': fraction of agents committed to `word` at which the old state vanishes in a fold.
@@ -54,21 +50,21 @@ def sensitivity(policy: xr.Dataset, *, of: str, fixed_point: int | None = None, 
 
     - `derivative` with respect to q(i), and `memory`, a label as 'a/b b/b': own/partner's word, oldest first;
     - `weight`, the fraction of agents in the memory: at the fixed point; among the uncommitted at the fold; for κ
-      averaged over the least-noise path, with times weighted by their contribution to κ²;
+      averaged over the path of least action, with times weighted by their part of the action;
     - for 'eigenvalue' `direct`, the derivative at an unmoved fixed point;
     - for 'kappa' `bias`, half of q(first | i) - q(second | i with the words exchanged), and `contribution` = derivative
       · bias. A policy that treats both words alike has κ = 0, so contributions sum to κ up to bias³; for the eleven
-      strongly biased pairs of GPT-4o the sum is within 13 % of κ.
+      strongly biased pairs of GPT-4o the sum is within 14 % of κ.
 
     attrs["value"] is the quantity itself.
 
     Raises
     ------
     InputError
-        If the policy has more than two words, an argument is missing or out of place, there is no least-noise path or
-        fold, the fixed point is marginal or its leading eigenvalue not simple, or agents hardly ever leave some habit.
+        If the policy has more than two words, an argument is missing or out of place, there is no finite κ or no fold,
+        the fixed point is marginal or its leading eigenvalue not simple, or agents hardly ever leave some habit.
     ConvergenceError
-        If an iteration does not end; its `best` is the value of κ or the critical mass, without its derivative.
+        If an iteration does not end; its `best` is the value of the critical mass, without its derivative.
 
     See Also
     --------
@@ -156,11 +152,10 @@ def _critical_mass(policy: xr.Dataset, space: MemorySpace, word: str) -> tuple[f
 def _kappa(policy: xr.Dataset, space: MemorySpace) -> tuple[float, Columns]:
     law = law_path(policy)
     if isinstance(law, NoPath):
-        raise InputError(f"policy has no least-noise path: {law.reason}")
-    gradient, passed = path_gradient(law.path)
-    derivative = gradient[0] - gradient[1]
+        raise InputError(f"policy has no finite κ: {law.reason}")
+    derivative, weight = law.path.slope()
     q = policy["q"].values
     exchanged = [space.state([(1 - a, 1 - b) for a, b in space.memory(i)]) for i in range(space.n_states)]
     bias = (q[:, 0] - q[exchanged, 1]) / 2
-    columns = {"derivative": derivative, "weight": passed / passed.sum()}
-    return law.path.kappa, {**columns, "bias": bias, "contribution": derivative * bias}
+    columns = {"derivative": derivative, "weight": weight, "bias": bias, "contribution": derivative * bias}
+    return law.path.kappa, columns

@@ -1,12 +1,4 @@
-"""The barrier of an attractor of one policy, and how it changes with the policy.
-
-Of the path out of the attractor only h depends on the policy to first order:
-
-    dΔ/dq_a(i) = -∫ ∂h/∂q_a(i) dt,   ∂h/∂q_a(i) = x_i Σ_b g_ba exp(p_Γ(i,a,b) - p_i),
-
-up to a number for each i. The difference between two words fades with p, so that it decays beyond the ends of the path
-with the rates of the attractor and of the saddle.
-"""
+"""The barrier of an attractor of one policy, and how it changes with the policy (`action_rates`)."""
 
 from __future__ import annotations
 
@@ -14,10 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 import xarray as xr
-from scipy.integrate import simpson
 
 from meanfield._finite_size import message_kernel as kernel
-from meanfield._finite_size.action_rates import policy_slope, work
+from meanfield._finite_size.action_rates import action_slope
 from meanfield._finite_size.least_change import Slope, weights_of
 from meanfield._finite_size.path_equations import PathEquations
 from meanfield._large_deviations.escape import Landscape
@@ -74,14 +65,9 @@ def barrier_slope(policy: xr.Dataset, barrier: Barrier) -> Slope:
     u, v = (_everywhere(way, values) for values in (path.x * np.exp(-path.p), np.exp(path.p)))
     v[:, ~way.face] = 1
     messages = kernel.messages_of(u, v, equations.q, equations.memory, equations.n_kept)
-    rates = np.zeros(u.shape)
-    for n, (one, other, g) in enumerate(zip(u, v, messages, strict=True)):
-        first, second = policy_slope(equations, one, other, g)
-        rates[n] = second - first
-    step = path.time[1]
-    derivative = simpson(rates, dx=step, axis=0) + rates[0] / way.decay + rates[-1] / growth
-    passed = simpson(work(equations, u, v, messages)[:, None] * u * v, dx=step, axis=0)
-    return Slope(path.barrier, derivative, weights_of(passed))
+    pace = np.full(len(u), path.time[1])
+    slope, passed = action_slope(equations, u, v, messages, pace, growth=growth, decay=way.decay)
+    return Slope(path.barrier, slope, weights_of(passed))
 
 
 def _everywhere(way: Exit, values: np.ndarray) -> np.ndarray:

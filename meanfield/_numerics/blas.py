@@ -5,10 +5,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 _lock, _limits = threading.Lock(), []  # one entry for each caller inside; the first one's is the limit
+_libraries = cache(ThreadpoolController)  # those loaded at the first call: to look for them takes 10 ms
 
 
 @contextmanager
@@ -18,7 +20,7 @@ def one_blas_thread() -> Iterator[None]:
     On a busy machine threads that wait for each other make hundreds of small factorisations ten times slower.
     """
     with _lock:
-        _limits.append(None if _limits else threadpool_limits(1, user_api="blas"))
+        _limits.append(None if _limits else _libraries().limit(limits=1, user_api="blas"))
     try:
         yield
     finally:

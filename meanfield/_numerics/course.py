@@ -16,14 +16,8 @@ STENCIL = np.array([3.0, -25.0, 150.0, 150.0, -25.0, 3.0]) / 256
 EDGE = np.array([[63.0, 315.0, -210.0, 126.0, -45.0, 7.0], [-7.0, 105.0, 210.0, -70.0, 21.0, -3.0]]) / 256
 
 
-def integrate(
-    rate: Callable[[int, Vector], Vector],
-    start: Vector,
-    n_steps: int,
-    step: float,
-    held: Callable[[int, Vector], Vector] | None = None,
-) -> Course:
-    """Runge-Kutta of order four; `rate` gets the number of half steps since the start, `held` adjusts each node."""
+def integrate(rate: Callable[[int, Vector], Vector], start: Vector, n_steps: int, step: float) -> Course:
+    """Runge-Kutta of order four; `rate` gets the number of half steps since the start."""
     course = np.empty((n_steps + 1, len(start)))
     course[0] = start
     for number in range(n_steps):
@@ -32,8 +26,7 @@ def integrate(
         second = rate(2 * number + 1, y + step / 2 * first)
         third = rate(2 * number + 1, y + step / 2 * second)
         fourth = rate(2 * number + 2, y + step * third)
-        y = y + step / 6 * (first + 2 * (second + third) + fourth)
-        course[number + 1] = y if held is None else held(number + 1, y)
+        course[number + 1] = y + step / 6 * (first + 2 * (second + third) + fourth)
     return course
 
 

@@ -66,7 +66,7 @@ def flip_table(policies: xr.Dataset, *, kappa: float = 0.0, progress: bool = Fal
     >>> table["along"].to_series().round(2).to_dict()
     {'usual': 0.0, 'failures': 1.6, 'eager': -0.67}
     >>> table["predicted_kappa"].values.round(2), table["kappa"].values.round(2)
-    (array([ 0.1 , -0.06,  0.18]), array([ 0.1 , -0.06,  0.18]))
+    (array([ 0.1 , -0.06,  0.17]), array([ 0.1 , -0.06,  0.18]))
     """
     stacks = named_stacks(policies)
     columns = []

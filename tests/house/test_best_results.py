@@ -8,13 +8,11 @@ import pytest
 import meanfield
 import validation
 from _policies import majority_policy
-from meanfield._finite_size import path_gradient, poisson
+from meanfield._finite_size import poisson
 from meanfield._fixed_points import fixed_points
 from validation.naming_game import _exact
 
 MAJORITY = majority_policy(3, 0.97)
-# Without memories agents prefer the first word.
-TILTED = meanfield.make_policy(np.append(0.55, MAJORITY["q"].values[1:, 0]), ["a", "b"])
 
 
 def test_fixed_points_are_handed_over_with_their_residuals(monkeypatch):
@@ -24,13 +22,6 @@ def test_fixed_points_are_handed_over_with_their_residuals(monkeypatch):
         meanfield.fixed_points(MAJORITY)
     for name in ("residual", "word_share", "eigenvalue"):
         np.testing.assert_array_equal(raised.value.best[name], known[name])
-
-
-def test_kappa_is_handed_over_where_its_derivative_is_not_found(monkeypatch):
-    monkeypatch.setattr(path_gradient, "MAX_TURNS", 1)
-    with pytest.raises(meanfield.ConvergenceError, match="not found in 1 turns") as raised:
-        meanfield.sensitivity(TILTED, of="kappa")
-    assert raised.value.best == pytest.approx(float(meanfield.group_size_law(TILTED)["kappa"]), rel=1e-12)
 
 
 def test_the_critical_mass_is_handed_over_where_its_fold_is_not_polished(monkeypatch):

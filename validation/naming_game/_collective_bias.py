@@ -35,10 +35,9 @@ def collective_bias(
 ) -> xr.Dataset:
     """The fraction of simulated runs that end at the strong word, beside the prediction Φ(κ√N), for a set of policies.
 
-    The strong word is the convention that the rate equation reaches from empty memories; κ says by how many standard
-    deviations of an agent's noise the way over the saddle is barred, and Φ is the normal distribution function. A run
-    without consensus within 1,000 rounds counts as not ending there. Source of the fraction:
-    [004] Fig. 3; of the prediction: `meanfield.group_size_law`.
+    The strong word is the convention that the rate equation reaches from empty memories; κ²/2 is the least action of a
+    fluctuation over the saddle, and Φ is the normal distribution function. A run without consensus within 1,000 rounds
+    counts as not ending there. Source of the fraction: [004] Fig. 3; of the prediction: `meanfield.group_size_law`.
 
     Parameters
     ----------

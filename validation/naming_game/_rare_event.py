@@ -82,9 +82,9 @@ def rare_event(
         Number of independent estimates, ≥ 2, whose mean is the result and whose spread is its error.
     coordinate
         A number for each memory state, shape (S,), or a DataArray over `state`; its mean over agents is the coordinate.
-        Default: the way to the saddle that takes the least noise (see `meanfield.group_size_law`), for agents of one
-        policy of two words who start with empty memories, if there is one. Else the probability that a random agent
-        says the word.
+        Default: how much action is left on the likeliest way to the saddle (see `meanfield.group_size_law`), for agents
+        of one policy of two words who start with empty memories, if there is one. Else the probability that a random
+        agent says the word.
     level
         Confidence of the interval.
     progress
@@ -113,7 +113,7 @@ def rare_event(
     See Also
     --------
     simulate : for chances above 1e-3
-    meanfield.group_size_law : Φ(-κ√N), the same chance to leading order
+    meanfield.group_size_law : Φ(-κ√N), the same chance up to a factor, and with order 2 that factor
     validation.naming_game.exact_population : of few agents
 
     Examples
@@ -124,7 +124,7 @@ def rare_event(
     >>> policy = meanfield.make_policy(follow, ["A", "B"], memory_length=2)
     >>> rare = validation.rare_event(policy, "B", n_agents=200, runs=100, seed=1)
     >>> print(f"{rare['probability'].item():.1e}", rare["relative_error"].round(2).item())
-    5.0e-07 0.15
+    3.9e-07 0.16
     """
     population = as_population(policy)
     if word not in population.words:

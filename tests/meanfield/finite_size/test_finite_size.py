@@ -9,13 +9,15 @@ from scipy.sparse import csr_array
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import meanfield
+from _labelled_calls import conformist
 from _policies import drift, random_composition, random_policy, relabelled
 from meanfield import finite_size
+from meanfield._finite_size import message_newton
 from meanfield._finite_size import moments as _finite_size
 from meanfield._finite_size.moments import STEP
 from meanfield._finite_size.path_equations import PathEquations
 from meanfield._numerics.blas import one_blas_thread
-from meanfield.toolbox import space_of
+from meanfield.toolbox import space_of, weak_side
 
 TIMES = np.array([2.0, 4.0, 8.0])  # whole rounds, so that N interactions, 2N, 4N have happened
 
@@ -222,11 +224,12 @@ def test_published_policy_against_simulated_populations(published):
     assert (np.abs(squares.mean(0) / variance - 1) < error + np.array([0, 0, 0, 600, 600, 600]) / n).all()
 
 
+def threads() -> set[int]:
+    return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
+
+
 def test_blas_has_its_threads_back_when_the_last_has_left():
     """However callers overlap. The control: of two limits of threadpoolctl alone the second restores 1."""
-
-    def threads() -> set[int]:
-        return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
 
     def left_in_turn(limit) -> set[int]:
         with threadpool_limits(2, user_api="blas"):
@@ -240,6 +243,33 @@ def test_blas_has_its_threads_back_when_the_last_has_left():
 
     assert left_in_turn(one_blas_thread) == {2}
     assert left_in_turn(lambda: _Late(1)) == {1}
+
+
+@pytest.mark.usefixtures("unchecked_types")
+@pytest.mark.parametrize(
+    "search",
+    [
+        meanfield.group_size_law,
+        lambda policy: meanfield.sensitivity(policy, of="kappa"),
+        meanfield.intervention,
+        weak_side,
+        lambda policy: meanfield.majority_law(random_policy(1)),
+        lambda policy: meanfield.escape_path(policy, fixed_point=0),
+    ],
+)
+def test_paths_are_searched_on_one_thread(search, monkeypatch):
+    """The control: outside of the search there are two."""
+    step, seen = message_newton._step, []
+
+    def spied(*arguments):
+        seen.append(threads())
+        return step(*arguments)
+
+    monkeypatch.setattr(message_newton, "_step", spied)
+    with threadpool_limits(2, user_api="blas"):
+        search(conformist())
+        assert threads() == {2}
+    assert seen and all(one == {1} for one in seen)
 
 
 class _Late:

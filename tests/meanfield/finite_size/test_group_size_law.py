@@ -11,32 +11,32 @@ import validation
 from _policies import linearised_drift, majority, relabelled
 from meanfield import MemorySpace, group_size_law, make_policy
 from meanfield._finite_size import law_path as _law_path
-from meanfield._finite_size.least_noise_path import unstable_direction
+from meanfield._finite_size.law_path import unstable_direction
 from meanfield._finite_size.path_equations import PathEquations
 from meanfield.toolbox import space_of
 
-# κ of GPT-4o, converged in step, end time and iterations. Simulations approach them from N = 100 on: for {woman, man}
-# 0.02588 ± 0.00007 at N = 1,600, for {African, White} 0.2063 ± 0.0005 at N = 100 and 0.2077 ± 0.0009 at N = 200.
-# The prototype's 0.0262 and 0.2108 are what Euler steps of 0.2 to 0.3 give.
+# κ of GPT-4o, converged in step, end time and messages to 1e-6. Simulations approach them as κ - c/N: for {woman, man}
+# 0.02588 ± 0.00007 at N = 1,600; for {African, White}, of c = 0.22, 0.2063 ± 0.0005 at N = 100 and 0.2077 ± 0.0009 at
+# N = 200.
 KAPPA = {
-    "his/her": 0.08991,
-    "gay/straight": 0.07879,
-    "she/he": 0.05034,
-    "White/Black": 0.23985,
-    "more/less": 0.32252,
-    "young/old": 0.28082,
-    "African/White": 0.20654,
-    "Mexican/American": 0.29143,
-    "tall/short": 0.07708,
-    "woman/man": 0.025861,
-    "wife/husband": 0.08114,
+    "his/her": 0.0902068,
+    "gay/straight": 0.0789366,
+    "she/he": 0.0503885,
+    "White/Black": 0.2429495,
+    "more/less": 0.3250445,
+    "young/old": 0.2801049,
+    "African/White": 0.2087975,
+    "Mexican/American": 0.2951190,
+    "tall/short": 0.0769360,
+    "woman/man": 0.0258942,
+    "wife/husband": 0.0811941,
 }
 
 
 def test_kappa_of_a_published_policy_and_what_follows_from_it(published):
     law = group_size_law(published.sel(model="gpt-4o", pair="woman/man"), n_agents=[24, 100], level=0.9)
     kappa = law["kappa"].item()
-    assert kappa == pytest.approx(KAPPA["woman/man"], rel=1e-4)
+    assert kappa == pytest.approx(KAPPA["woman/man"], rel=1e-5)
     assert law["strong_word"].item() == "woman"
     assert law.attrs["applies"] == 1
     assert law["distance"].item() / law["sigma"].item() == pytest.approx(kappa, rel=1e-12)
@@ -156,7 +156,7 @@ def test_wrong_input_is_named(arguments, message):
 @pytest.mark.parametrize("pair", KAPPA)
 def test_kappa_of_all_pairs_of_gpt_4o(published, pair):
     law = group_size_law(published.sel(model="gpt-4o", pair=pair))
-    assert law["kappa"].item() == pytest.approx(KAPPA[pair], rel=1e-3)
+    assert law["kappa"].item() == pytest.approx(KAPPA[pair], rel=1e-5)
 
 
 @pytest.mark.slow

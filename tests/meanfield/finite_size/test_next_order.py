@@ -173,7 +173,7 @@ def test_the_tail(start, n, runs) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("n", [24, 100])
 def test_pairs_of_gpt_4o(published, n) -> None:
-    """2,000,000 runs each; order 1 misses by up to 0.025 and 0.009."""
+    """2,000,000 runs each; order 1 misses by up to 0.025 and 0.010."""
     for pair in published["pair"].values:
         policy = published.sel(model="gpt-4o", pair=pair)
         law = group_size_law(policy, n_agents=n, order=2)

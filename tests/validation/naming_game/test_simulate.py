@@ -242,10 +242,10 @@ def test_biases_of_fig_4(published: xr.Dataset, n_agents: int, published_bias: f
 
 @pytest.mark.parametrize("n_agents", [24, 100, 400])
 def test_gpt_african_white_follows_the_finite_size_law(published: xr.Dataset, n_agents: int) -> None:
-    """P(African) = Φ(κ√N) with κ = 0.2108 to leading order; the standard error of 4,000 runs is at most 0.006."""
+    """P(African) = Φ(κ√N) with κ = 0.2088 to leading order; the standard error of 4,000 runs is at most 0.006."""
     policy = published.sel(model="gpt-4o", pair="African/White")
     simulated = probability_of(policy, "African", n_agents, 4000)
-    assert simulated == pytest.approx(norm.cdf(0.2108 * np.sqrt(n_agents)), abs=0.04)
+    assert simulated == pytest.approx(norm.cdf(0.2088 * np.sqrt(n_agents)), abs=0.04)
 
 
 @pytest.mark.parametrize("pair", ["young/old", "more/less"])

@@ -221,7 +221,7 @@ function eigenvector(h, value) {
 }
 
 /** The solution of a linear system given by rows, by elimination with pivots; the rows are overwritten. */
-export function solved(rows, right) {
+function solved(rows, right) {
   const n = rows.length;
   const y = Array.from(right);
   for (let k = 0; k < n; k++) {

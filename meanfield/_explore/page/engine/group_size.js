@@ -3,7 +3,6 @@
 import { leadingEigenvalues } from "./eigenvalues.js";
 import { fixedPoints } from "./fixed_points.js";
 import { leastAction } from "./least_action.js";
-import { leastNoise } from "./least_noise.js";
 import { pathEquations } from "./path_equations.js";
 import { makePopulation } from "./population.js";
 import { solution, startComposition } from "./solution.js";
@@ -14,9 +13,8 @@ const NEAR = 1e-2; // Σ|x - y| within which a solution ends at a fixed point
 const MAX_TIME = 2000;
 
 /**
- * {kappa, critical, strong, leadingOrder, reason} of agents with the probabilities q and no committed ones: κ, the size
- * of groups that end at the strong word with a chance of 99 %, that word (null if it is mixed), whether κ is that of
- * leading order and not of the least action, and why there is no κ, '' if there is.
+ * {kappa, critical, strong, reason} of agents with the probabilities q and no committed ones: κ, the size of groups that
+ * end at the strong word with a chance of 99 %, that word (null if it is mixed), and why there is no κ, '' if there is.
  */
 export function groupSizeLaw(q, space) {
   const population = makePopulation(space, q);
@@ -24,12 +22,12 @@ export function groupSizeLaw(q, space) {
   const none = (reason) => ({ kappa: NaN, critical: NaN, strong: null, reason });
   if (points.map((point) => point.status).join() !== "stable,unstable,stable") return none(objection(points));
   const said = everSaid(q, space);
-  if (said.length === 1) return { kappa: Infinity, critical: 0, strong: said[0], leadingOrder: true, reason: "" };
+  if (said.length === 1) return { kappa: Infinity, critical: 0, strong: said[0], reason: "" };
   const reached = reachedFromEmpty(population, points);
   if (reached === null) return none("nowhere");
-  const found = kappaOf(q, space, points, reached);
-  if (typeof found === "string") return none(found);
-  return { ...found, critical: (SURE / found.kappa) ** 2, strong: points[reached].convention, reason: "" };
+  const kappa = kappaOf(q, space, points, reached);
+  if (typeof kappa === "string") return none(kappa);
+  return { kappa, critical: (SURE / kappa) ** 2, strong: points[reached].convention, reason: "" };
 }
 
 /** Why a landscape has no law: it does not consist of two attractors with one saddle between them. */
@@ -79,11 +77,6 @@ function kappaOf(q, space, points, strong) {
   const weak = points[2 - strong].composition;
   const towards = vector.reduce((sum, value, i) => sum + value * (weak[i] - saddle[i]), 0);
   const left = vector.map((value) => value * Math.sign(towards));
-  const growth = values[0][0] - 1;
-  const kappa = leastNoise(equations, saddle, left, growth);
-  if (kappa === null) return "long path";
-  if (!Number.isNaN(kappa)) return { kappa, leadingOrder: true };
-  // From κ of about 1/2 on the equations of leading order may have no solution.
-  const further = leastAction(equations, saddle, left, growth);
-  return Number.isNaN(further) ? "no path" : { kappa: further, leadingOrder: false };
+  const kappa = leastAction(equations, saddle, left, values[0][0] - 1);
+  return kappa === null ? "long path" : Number.isNaN(kappa) ? "no path" : kappa;
 }

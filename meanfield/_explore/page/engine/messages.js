@@ -6,15 +6,15 @@
 //
 // are linear. u goes forward from empty memories, v backward from the saddle, and both give new messages, g_ab = Σ_i u_i
 // q_a(i) v_Γ(i,a,b). Newton's method with GMRES finds the fixed point in their logarithms. Steps are equal in τ,
-// τ = t/LONG + log(1 + t/FIRST)/GROWTH, since messages change fast at the start.
+// τ = t/LONG + log(1 + t/firstTime)/GROWTH, since messages change fast at the start.
 
 import { halvesOf } from "./course.js";
 import { krylovSolution } from "./krylov.js";
 import { dotProduct, pathEquations } from "./path_equations.js";
 
-const [LONG, GROWTH, FIRST] = [0.8, 0.5, 1e-8];
+const [LONG, GROWTH] = [0.8, 0.5];
 export const ROUGH = 1e-3; // size of residuals below which the next may be larger
-const SHORT_SEARCH = 300; // evaluations
+export const SHORT_SEARCH = 300; // evaluations
 const MAX_KRYLOV = 150;
 const [LOOSE, EXACT, SLOW] = [1e-2, 1e-6, 0.3];
 const DIFFERENCE = 1e-6; // of logarithms of messages, for their derivatives
@@ -23,15 +23,15 @@ const SMALLEST_PART = 0.03; // of a step
 const STRONGEST = 1e9; // of momenta
 
 /** Times and dt/dτ at nodes and middles from 0 to `end`, with each step in as many parts. */
-export function meshUntil(end, parts) {
-  const tau = end / LONG + Math.log1p(end / FIRST) / GROWTH;
+export function meshUntil(end, parts, firstTime) {
+  const tau = end / LONG + Math.log1p(end / firstTime) / GROWTH;
   const nSteps = parts * Math.ceil(tau);
-  const first = (GROWTH / LONG) * FIRST;
+  const first = (GROWTH / LONG) * firstTime;
   const time = Array.from({ length: 2 * nSteps + 1 }, (_, k) => {
     const z = omega((GROWTH * tau * k) / (2 * nSteps) + first + Math.log(first));
     return Math.max((LONG / GROWTH) * (z - first), 0);
   });
-  const pace = time.map((t) => tau / nSteps / (1 / LONG + 1 / (GROWTH * (t + FIRST))));
+  const pace = time.map((t) => tau / nSteps / (1 / LONG + 1 / (GROWTH * (t + firstTime))));
   return { time, pace, nNodes: nSteps + 1 };
 }
 
@@ -64,7 +64,7 @@ export class MessageProblem {
     return Float64Array.from({ length: 4 * this.mesh.nNodes }, (_, i) => Math.log(said[(i >> 1) & 1]));
   }
 
-  /** {logarithms, residual, size, kappa, endError, rest} of messages, or null where they leave all bounds. */
+  /** {logarithms, residual, size, kappa, last, strength} of messages, or null where they leave all bounds. */
   evaluate(logarithms, equations) {
     this.evaluations++;
     const nodes = Array.from({ length: this.mesh.nNodes }, (_, n) => logarithms.subarray(4 * n, 4 * n + 4));
@@ -87,10 +87,9 @@ export class MessageProblem {
     if (!again.every(Number.isFinite)) return null;
     const residual = again.map((value, i) => value - logarithms[i]);
     const size = Math.sqrt(dotProduct(residual, residual) / residual.length);
-    const kappa = Math.sqrt(Math.max(0, -2 * Math.log(v[0][0])));
-    // Linearising the end errs by the third order in the strength, and the action is of the second.
-    const endError = kappa > 0 ? ((2 * rest) / kappa ** 2) ** 1.5 : Infinity;
-    return { logarithms, residual, size, kappa, endError };
+    const kappa = Math.sign(strength) * Math.sqrt(Math.max(0, -2 * Math.log(v[0][0])));
+    const composition = last.map((value, i) => (value * end[i]) / scale);
+    return { logarithms, residual, size, kappa, last: composition, strength };
   }
 
   /** The strength of the momentum with which u, up to a factor, ends on the linearised path, or null. */

@@ -1,4 +1,4 @@
-// The products in the equations of the least-noise path and its momentum, of agents of one policy.
+// Products of drift and noise with vectors, for agents of one policy.
 //
 // With kept[k, a] = Σ_i x_i q_a(i), summed over the states i that keep the memory k, and R[k, a, b] the value of the state
 // that follows k after saying a and hearing b, all of them are sums over k.
@@ -50,22 +50,15 @@ export function pathEquations(q, space) {
     keep,
     met,
 
-    /** The composition that follows if agents who keep k and say a hear Q. */
-    hearing(kept, Q) {
-      const out = new Float64Array(nStates);
-      for (let j = 0; j < 2 * nKept; j++) {
-        out[1 + 2 * j] = kept[j] * Q[0];
-        out[2 + 2 * j] = kept[j] * Q[1];
-      }
-      return out;
-    },
-
     /** F(x). */
     drift(x) {
       const { kept, said } = keep(x);
       const total = said[0] + said[1];
-      const out = this.hearing(kept, [said[0] / total, said[1] / total]);
-      for (let i = 0; i < nStates; i++) out[i] -= x[i];
+      const out = x.map((value) => -value);
+      for (let j = 0; j < 2 * nKept; j++) {
+        out[1 + 2 * j] += (kept[j] * said[0]) / total;
+        out[2 + 2 * j] += (kept[j] * said[1]) / total;
+      }
       return out;
     },
 
@@ -108,11 +101,6 @@ export function pathEquations(q, space) {
         }
       }
       return out;
-    },
-
-    /** pᵀDp. */
-    work(x, p) {
-      return dotProduct(p, this.noise(x, p));
     },
   };
 }

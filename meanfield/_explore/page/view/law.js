@@ -57,7 +57,7 @@ function powers(size) {
   return Number.isInteger(Math.log10(size)) || size === 2 ? whole(size) : "";
 }
 
-function sentence(words, { kappa, critical, strong, leadingOrder }, { agents }) {
+function sentence(words, { kappa, critical, strong }, { agents }) {
   const chance = normalCdf(kappa * Math.sqrt(agents));
   const end = strong === null ? "the stronger side" : word(words, strong);
   if (kappa === Infinity) return ["From empty memories agents only ever say ", end, ", in groups of every size."];
@@ -67,7 +67,7 @@ function sentence(words, { kappa, critical, strong, leadingOrder }, { agents }) 
     " with a chance of ",
     shown("chance", chance, percent(chance)),
     ", as the bias is κ\u00a0=\u00a0",
-    shown("kappa", kappa, digits(kappa, leadingOrder ? 4 : 3)),
+    shown("kappa", kappa, digits(kappa, 4)),
     ". From N",
     subscript("c"),
     "\u00a0=\u00a0",
