@@ -43,7 +43,7 @@ nitpicky = True
 nitpick_ignore_regex = [
     (r"py:.*", r"(collections|fractions|jaxtyping|matplotlib|numpy|os|pandas|pathlib|rich|scipy|sympy|xarray)\..*"),
     (r"py:.*", r"(np|pd|typing|xr)\..*"),
-    (r"py:class", r"ndarray|Axes|.*\._.*"),
+    (r"py:class", r"ndarray|Array|Axes|Bool|Float|Int|.*\._.*"),
 ]
 default_role = "name"
 templates_path = ["_templates"]

@@ -20,27 +20,22 @@ their eigenvalues and a stability table. Results are datasets of xarray with lab
 - Errors, all of them `MeanfieldError`: `InputError`, `ModelError`, its special case `UnparsedError`, `StorageError`,
   `ConvergenceError`.
 
+`core` is the engine in JAX, for `jax.grad`, `jax.vmap`, `jax.jit` and a GPU: arrays in, arrays out.
+
 `toolbox` serves the packages beside this one.
 """
 
-import os
-import sys
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from meanfield.toolbox._lazy_door import lazy_door
 from meanfield.toolbox._rooms import warn_of_hidden_rooms
 
-# JAX reads the variable when it is imported, which takes a second: who needs no JAX does not wait for it. Programs that
-# are started from here have the variable too.
-os.environ["JAX_ENABLE_X64"] = "1"
-if "jax" in sys.modules:
-    sys.modules["jax"].config.update("jax_enable_x64", True)
-
 __version__ = version("meanfield-llm")
 warn_of_hidden_rooms("policy_extraction", "theory", "validation", "paper_figs")
 
 if TYPE_CHECKING:
+    from meanfield import core as core
     from meanfield import datasets as datasets
     from meanfield import toolbox as toolbox
     from meanfield._dynamics.basins import basins as basins
@@ -64,7 +59,6 @@ if TYPE_CHECKING:
     from meanfield._population.compositions import empty_memories as empty_memories
     from meanfield._population.drift import TIME_PER_ROUND as TIME_PER_ROUND
     from meanfield._population.drift import drift as drift
-    from meanfield._population.memory import MemorySpace as MemorySpace
     from meanfield._population.observables import convention as convention
     from meanfield._population.observables import entropy as entropy
     from meanfield._population.observables import success_rate as success_rate
@@ -83,6 +77,7 @@ if TYPE_CHECKING:
     from meanfield._tables.stability_report import describe_stability as describe_stability
     from meanfield._tables.stability_report import stability_report as stability_report
     from meanfield._tables.stability_table import stability_table as stability_table
+    from meanfield.core._space import MemorySpace as MemorySpace
     from meanfield.toolbox._cache_folder import cache_folder as cache_folder
     from meanfield.toolbox._errors import ConvergenceError as ConvergenceError
     from meanfield.toolbox._errors import InputError as InputError

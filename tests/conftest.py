@@ -7,12 +7,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import jax
 import jaxtyping
 import pytest
 import xarray as xr
 
 import meanfield
 
+jax.config.update("jax_enable_x64", True)
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 

@@ -19,6 +19,7 @@ from meanfield._population.observables import MIXED, convention
 from meanfield._population.population import Population, as_population
 from meanfield._population.provenance import stamp
 from meanfield._population.single_policy import names_of
+from meanfield._population.stacks import each_of_stack
 from meanfield.toolbox._arguments import real_number, whole_number
 from meanfield.toolbox._columns import labelled
 from meanfield.toolbox._errors import InputError
@@ -98,6 +99,7 @@ def _same(x: np.ndarray, y: np.ndarray) -> bool:
     return bool(np.abs(x - y).sum(-1).max() / 2 < SAME_ATTRACTOR)
 
 
+@each_of_stack
 def basins(
     policy: xr.Dataset | Population,
     *,
@@ -113,7 +115,7 @@ def basins(
     Parameters
     ----------
     policy
-        One policy, or a population.
+        One policy, a stack over model and pair (a result for each), or a population.
     family
         'consensus', for two words: a share s of agents, 0 ≤ s ≤ 1, remembers only the first word ([π]^2H), all others
         only the second. Fractions are lengths in s. Repeated division finds the separatrices, the values of s at which

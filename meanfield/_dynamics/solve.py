@@ -7,9 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import xarray as xr
 
-from meanfield._dynamics.integrate import STEADY_RESIDUAL, Courses, integrate
 from meanfield._dynamics.recurrence import SLOW_TRANSIENT, STEADY, WATCHES, recurrence, turns
-from meanfield._numerics.tsit5 import Tolerances
 from meanfield._population.compositions import empty_memories, validate_fractions
 from meanfield._population.drift import TIME_PER_ROUND
 from meanfield._population.mixture import Mixture
@@ -19,6 +17,7 @@ from meanfield._population.population import Population
 from meanfield._population.provenance import stamp
 from meanfield._population.reaction_model import ReactionModel
 from meanfield._population.single_policy import space_of
+from meanfield._population.trajectories import STEADY_RESIDUAL, Courses, Tolerances, integrate
 from meanfield._reactions.solve import solve_reactions
 from meanfield.toolbox._arguments import increasing_times, real_number
 from meanfield.toolbox._errors import InputError
@@ -45,7 +44,8 @@ def solve(
 
     For policies and populations the equation is dx/dt = A(Q)ᵀx - x, and two units of time are one population round
     ([004] Eq. 24 has the factor 2 that Eq. 27 absorbs). For a reaction model the fraction of agents in each conserved
-    class is kept to rounding. The integrator is adaptive Tsit5.
+    class is kept to rounding. The integrator is
+    Tsitouras' method of order 5 with adaptive steps, for stiff reaction models Kvaerno's of order 5 (diffrax).
 
     A trajectory of policies stops where max|dx/dt| < 1e-8, or at `max_time`; later times repeat its end. It may stop at
     a saddle, for example in a population without any bias. A trajectory that is still moving at `max_time` is followed

@@ -21,6 +21,7 @@ from meanfield._population.observables import MIXED
 from meanfield._population.single_policy import single_policy, space_of, words_of
 
 DENSE_STATES = 100  # below, LAPACK is faster than Arnoldi
+NEARBY = 1e-9  # shift from an eigenvalue in inverse iteration
 MAX_NUMBERS = 2**24  # steps times states: 0.13 GB for each of fifteen courses
 # A solution of the rate equation is steady where max|dx/dt| is below; it then is at a fixed point that is this near.
 STEADY_RESIDUAL = 1e-8
@@ -183,12 +184,18 @@ def unstable_direction(equations: PathEquations, saddle: Vector) -> tuple[Float[
         return equations.transposed(saddle, w.ravel()) + w.ravel()
 
     n = len(saddle)
+    start = np.random.default_rng(0).standard_normal(n)
     if n <= DENSE_STATES:
-        values, vectors = np.linalg.eig(np.stack([shifted(w) for w in np.eye(n)], axis=1))
-    else:
-        start = np.random.default_rng(0).standard_normal(n)
-        operator = LinearOperator((n, n), matvec=shifted, dtype=float)
-        found: Any = eigs(operator, k=3, which="LR", ncv=40, v0=start)
-        values, vectors = found
+        matrix = np.stack([shifted(w) for w in np.eye(n)], axis=1)
+        values = np.sort(np.linalg.eigvals(matrix).real)[::-1]
+        # Inverse iteration: LAPACK scales rows of states that hardly occur, and so loses eigenvectors
+        closer = matrix - (values[0] + NEARBY) * np.eye(n)
+        for _ in range(3):
+            start = np.linalg.solve(closer, start)
+            start /= np.linalg.norm(start)
+        return values[:2] - 1, start
+    operator = LinearOperator((n, n), matvec=shifted, dtype=float)
+    found: Any = eigs(operator, k=3, which="LR", ncv=40, v0=start)
+    values, vectors = found
     order = np.argsort(-values.real)
     return values.real[order[:2]] - 1, vectors[:, order[0]].real

@@ -166,8 +166,10 @@ def _weak(problem: MessageProblem, search: _Search) -> Found | None:
 def _settled(problem: MessageProblem, found: Found, until: float, search: _Search) -> LeastActionPath | str:
     """The path with as many and as long times as κ needs."""
     equations, ends, n_states = problem.equations, problem.ends, len(problem.equations.q)
+    weak, said = search.first_time == WEAK, np.log(ends.said)[:, None]
     parts, change, longest, end = 1, np.inf, False, search.end_error(problem, found)
-    while (lengthen := not longest and end > END) or change > SETTLED:
+    while (short := not longest and end > END) or change > SETTLED:
+        lengthen = short and not (weak and change > SETTLED)
         fine = parts if lengthen else 2 * parts
         factor = 1 + np.log(end / END) / (2 * ends.growth * until)  # the error falls with the square of the momentum
         time = until * float(np.clip(factor, *LONGER)) if lengthen else until
@@ -177,8 +179,12 @@ def _settled(problem: MessageProblem, found: Found, until: float, search: _Searc
         if mesh.n_nodes * n_states > search.limit:
             return _too_large(mesh.n_nodes, n_states, ends.growth)
         another, enough = MessageProblem(equations, ends, mesh), lengthen and end < NEARLY
-        starts = [moved(found.logarithms, problem.mesh, mesh, wait) for wait in (WAITS if lengthen else WAITS[-1:])]
-        tolerance = search.tolerance(found, ON_THE_WAY if lengthen else MESSAGE_TOLERANCE)
+        waits = WAITS if lengthen and not weak else WAITS[-1:]
+        starts = [moved(found.logarithms, problem.mesh, mesh, wait) for wait in waits]
+        if weak:
+            faded = np.exp(-ends.growth * np.maximum(mesh.time[::2] - until, 0.0))
+            starts = [said + faded[:, None, None] * (starts[0] - said)]
+        tolerance = search.tolerance(found, ON_THE_WAY if fine == 1 else MESSAGE_TOLERANCE)
         most = SHORT_SEARCH if enough else LONG_SEARCH // mesh.n_nodes
         better = another.solve(another.nearest(starts, search.least), search.least, tolerance, most)
         if better is None and enough:

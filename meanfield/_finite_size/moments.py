@@ -35,7 +35,6 @@ from meanfield._finite_size import moments_kernel as kernel
 from meanfield._finite_size.noise import outcomes
 from meanfield._finite_size.path_equations import PathEquations
 from meanfield._numerics.blas import one_blas_thread
-from meanfield._numerics.tsit5 import STAGE_TIMES
 from meanfield._population.drift import TIME_PER_ROUND
 from meanfield._population.provenance import stamp
 from meanfield._population.single_policy import labels_of, name_of, single_policy, space_of
@@ -221,7 +220,7 @@ def _correction(drive: np.ndarray, equations: PathEquations) -> np.ndarray:
     correction, rows = np.zeros((len(drive), equations.n_words)), np.zeros((2, drive.shape[1]))
     rows[0, 0] = 1.0
     for n in range(1, len(drive)):
-        rows = _advance(rows, equations, STEP, spline(STEP * (n - 1 + STAGE_TIMES)))
+        rows = _advance(rows, equations, STEP, spline(STEP * (n - 1 + kernel.STAGE_TIMES)))
         correction[n] = rows[1] @ equations.q
     return correction
 

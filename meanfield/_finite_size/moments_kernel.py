@@ -11,7 +11,18 @@ import numpy as np
 
 from meanfield._finite_size.path_kernel import keep
 from meanfield._numerics.compiled import compiled, copy_to
-from meanfield._population.trajectory_kernel import WEIGHTS
+
+# Tsitouras' method of order 5 (Computers & Mathematics with Applications 62, 770 (2011))
+STAGES = (
+    np.array([0.161]),
+    np.array([-0.008480655492356989, 0.335480655492357]),
+    np.array([2.8971530571054935, -6.359448489975075, 4.3622954328695815]),
+    np.array([5.325864828439257, -11.748883564062828, 7.4955393428898365, -0.09249506636175525]),
+    np.array([5.86145544294642, -12.92096931784711, 8.159367898576159, -0.071584973281401, -0.028269050394068383]),
+    np.array([0.09646076681806523, 0.01, 0.4798896504144996, 1.379008574103742, -3.290069515436081, 2.324710524099774]),
+)
+STAGE_TIMES = np.array([0.0, *(weights.sum() for weights in STAGES)])
+WEIGHTS = np.array([[*weights, *[0.0] * (len(STAGES) - len(weights))] for weights in STAGES])
 
 
 @compiled

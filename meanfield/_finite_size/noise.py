@@ -11,33 +11,35 @@ The first sum describes the moves of single agents, the second the correlation o
 interactions at the times of a Poisson process; if exactly N/2 happen in a unit of time it is D - 2FFᵀ (van Kampen,
 Stochastic Processes in Physics and Chemistry, ch. X).
 
-Functions take NumPy and JAX arrays alike and never form a matrix: O(S·W²).
+No function forms a matrix: O(S·W²).
 """
 
 from __future__ import annotations
 
+import numpy as np
 from jaxtyping import Float
 
-from meanfield._population.memory import MemorySpace
-from meanfield._population.reaction_tensor import Array, spoken
+from meanfield.core._space import MemorySpace
 
 
-def outcome_values(w: Float[Array, " states"], space: MemorySpace) -> Float[Array, "states words words"]:
+def outcome_values(w: Float[np.ndarray, " states"], space: MemorySpace) -> Float[np.ndarray, "states words words"]:
     """w_Γ(i,a,b), the value of the state that follows i after saying a and hearing b, shape (S, W, W)."""
-    xp = w.__array_namespace__()
     rows = w[1:].reshape(-1, space.n_words, space.n_words)  # one row for each memory of at most H - 1 interactions
     longest = rows[space.offset(space.memory_length - 1) :]
-    return xp.concat([rows, xp.tile(longest, (space.n_digits, 1, 1))])
+    return np.concat([rows, np.tile(longest, (space.n_digits, 1, 1))])
 
 
 def outcomes(
-    x: Float[Array, " states"], q: Float[Array, "states words"], space: MemorySpace
-) -> Float[Array, "states words words"]:
+    x: Float[np.ndarray, " states"], q: Float[np.ndarray, "states words"], space: MemorySpace
+) -> Float[np.ndarray, "states words words"]:
     """Σ_i x_i q_a(i) e_Γ(i,a,b), the composition of agents after saying a and hearing b, shape (S, W, W)."""
-    xp = x.__array_namespace__()
-    said = spoken(x, q, space)
-    words = xp.eye(space.n_words, dtype=x.dtype)
+    said, full = x[:, None] * q, space.offset(space.memory_length)
+    # Agents with a full memory forget its oldest interaction
+    shortened = said[full:].reshape(space.n_digits, -1, space.n_words).sum(0)
+    longest = space.offset(space.memory_length - 1)
+    said = np.concat([said[:longest], said[longest:full] + shortened])
+    words = np.eye(space.n_words, dtype=x.dtype)
     # An agent's newest interaction is the last digit of its state.
     spread = said[:, :, None, None, None] * words[None, :, None, :, None] * words[None, None, :, None, :]
-    start = xp.zeros((1, space.n_words, space.n_words), dtype=x.dtype)
-    return xp.concat([start, spread.reshape(-1, space.n_words, space.n_words)])
+    start = np.zeros((1, space.n_words, space.n_words), dtype=x.dtype)
+    return np.concat([start, spread.reshape(-1, space.n_words, space.n_words)])

@@ -14,7 +14,7 @@ from jaxtyping import Float
 
 from meanfield._finite_size import path_kernel as kernel
 from meanfield._numerics.course import Vector
-from meanfield._population.memory import MemorySpace
+from meanfield.core._space import MemorySpace
 
 Rows = Float[np.ndarray, "kept own partner"]
 
@@ -44,7 +44,7 @@ class PathEquations:
         return kernel.keep(x, *self._policy)[0]
 
     def drift(self, x: Vector) -> Vector:
-        """F(x) of `mixture_drift`."""
+        """F(x), the right-hand side of the rate equation."""
         return kernel.drift(x, *self._policy)
 
     def transposed(self, x: Vector, w: Vector) -> Vector:

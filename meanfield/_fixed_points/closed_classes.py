@@ -6,7 +6,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from meanfield._population.memory import MemorySpace
+from meanfield.core._space import MemorySpace
 
 
 def flow_successors(space: MemorySpace) -> np.ndarray:

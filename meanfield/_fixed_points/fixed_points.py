@@ -25,6 +25,7 @@ from meanfield._population.population import Population, as_population, without_
 from meanfield._population.provenance import stamp
 from meanfield._population.reaction_model import ReactionModel
 from meanfield._population.single_policy import names_of
+from meanfield._population.stacks import each_of_stack
 from meanfield._reactions.fixed_points import reaction_fixed_points
 from meanfield.toolbox._columns import labelled
 from meanfield.toolbox._errors import ConvergenceError, InputError
@@ -53,6 +54,7 @@ class Root(NamedTuple):
     may_be_stable: bool = True  # not if g rises there, nor if several fixed points can't be told apart
 
 
+@each_of_stack
 def fixed_points(
     policy: xr.Dataset | Population | ReactionModel,
     *,
@@ -90,7 +92,8 @@ def fixed_points(
     Parameters
     ----------
     policy
-        One policy, a population, or a reaction model. The other parameters are for reaction models only.
+        One policy, a stack over model and pair, a population, or a reaction model. A stack has a result for each
+        policy, shorter ones filled with NaN. The other parameters are for reaction models only.
     masses
         Fraction of agents in each class of `model.classes`, shape (C,); they sum to 1. `model.class_masses` computes
         them from a composition. Optional with one class or with `initial`.
@@ -314,7 +317,7 @@ def _following(population: Population, kind: int, word: int) -> np.ndarray:
 def _label(population: Population, roots: list[Root]) -> xr.Dataset:
     mixture, space = population.mixture, population.space
     x = np.array([root.composition for root in roots]).reshape(-1, len(population.policies), space.n_states)
-    share = np.array([mixture_word_share(one, mixture) for one in x]).reshape(-1, space.n_words)
+    share = mixture_word_share(x, mixture)
     found = [leading_eigenvalues(mixture, one, space, x_error=COMPOSITION_ERROR) for one in x]
     leading = np.array([one.values[0] for one in found], dtype=complex)
     error = np.array([one.errors[0] for one in found], dtype=float)
@@ -325,7 +328,7 @@ def _label(population: Population, roots: list[Root]) -> xr.Dataset:
             error[number] = max(error[number], -leading[number].real)
     floor_shift = np.array([one.floor_shifts[0] for one in found], dtype=float)
     conventions = [convention(one, population.words) for one in population.convincible_share(share)]
-    residual = np.array([np.abs(mixture_drift(one, mixture, space)).max() for one in x])
+    residual = np.array([np.abs(mixture_drift(one[None], mixture)).max() for one in x])
     over = ("fixed_point",)
     kind = np.where(np.array(conventions) == MIXED, MIXED, "consensus")
     branch = np.array([root.branch for root in roots], dtype=int)

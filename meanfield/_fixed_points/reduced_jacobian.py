@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from meanfield._population.memory import MemorySpace
 from meanfield._population.mixture import Mixture
+from meanfield.core._space import MemorySpace
 
 Product = Callable[[np.ndarray], np.ndarray]
 Numbers = Any  # numpy.ndarray of float64, or of objects that add and multiply
@@ -54,11 +54,11 @@ class ReducedJacobian:
         self._answers = [self._moved(self._spoken, self._then * hears[b][:, None]) for b in range(space.n_words)]
 
     def apply(self, u: Numbers) -> Numbers:
-        """B u, shape (M·K·W,)."""
-        u = u.reshape(self.shape)
-        change = self._said_by_all(u)
-        image = self._moved(u, self._next) + sum(c * answer for c, answer in zip(change, self._answers, strict=True))
-        return (image - self._spoken * image.sum((1, 2), keepdims=True)).ravel()
+        """B u, shape (M·K·W,), or for each row of u."""
+        shape, u = u.shape, u.reshape(-1, *self.shape)
+        change = self._said_by_all(u)[..., None, None, None]
+        image = self._moved(u, self._next) + sum(change[:, b] * answer for b, answer in enumerate(self._answers))
+        return (image - self._spoken * image.sum((-2, -1), keepdims=True)).reshape(shape)
 
     def apply_transposed(self, u: Numbers) -> Numbers:
         """Bᵀu, shape (M·K·W,)."""
@@ -119,19 +119,20 @@ class ReducedJacobian:
 
     def _moved(self, u: Numbers, then: Numbers) -> Numbers:
         """Weights by (kind, memory kept, word said) one interaction after `u`."""
-        return self._kept((u[..., None, None] * then).reshape(len(u), -1, self._space.n_words))
+        return self._kept((u[..., None, None] * then).reshape(*u.shape[:-2], -1, self._space.n_words))
 
     def _kept(self, said: Numbers) -> Numbers:
         """Weights by (kind, memory, word), of the longest memories or of all, to those by (kind, memory kept, word)."""
-        full, shorter = said[:, -self._space.n_full :], said[:, : -self._space.n_full]
-        kept = full.reshape(len(said), self._space.n_digits, self._n_kept, -1).sum(1)
-        if shorter.shape[1]:
-            kept = np.concatenate([shorter[:, : -self._n_kept], shorter[:, -self._n_kept :] + kept], axis=1)
-        never = said[:, : self.shape[1] - kept.shape[1]] * 0
-        return np.concatenate([never, kept], axis=1)
+        full, shorter = said[..., -self._space.n_full :, :], said[..., : -self._space.n_full, :]
+        kept = full.reshape(*said.shape[:-2], self._space.n_digits, self._n_kept, -1).sum(-3)
+        if shorter.shape[-2]:
+            longest = shorter[..., -self._n_kept :, :] + kept
+            kept = np.concatenate([shorter[..., : -self._n_kept, :], longest], axis=-2)
+        never = said[..., : self.shape[1] - kept.shape[-2], :] * 0
+        return np.concatenate([never, kept], axis=-2)
 
     def _said_by_all(self, spoken: Numbers) -> Numbers:
-        return (self._share[:, None] * spoken.sum(1)).sum(0)
+        return (self._share[:, None] * spoken.sum(-2)).sum(-2)
 
 
 def _converted(values: np.ndarray, number: Any) -> Numbers:

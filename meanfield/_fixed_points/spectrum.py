@@ -15,13 +15,13 @@ from meanfield._fixed_points.reduced_jacobian import ReducedJacobian
 from meanfield._numerics.extended_eigenvalues import extended_eigenvalues
 from meanfield._numerics.stability import MARGINAL
 from meanfield._population.compositions import validate_composition
-from meanfield._population.memory import MemorySpace
 from meanfield._population.mixture import Mixture
 from meanfield._population.population import Population, as_population
 from meanfield._population.provenance import stamp
 from meanfield._population.reaction_model import ReactionModel
 from meanfield._population.single_policy import names_of
 from meanfield._reactions.modes import modes_at
+from meanfield.core._space import MemorySpace
 from meanfield.toolbox._columns import labelled
 from meanfield.toolbox._errors import InputError
 
@@ -134,7 +134,7 @@ def leading_eigenvalues(
     """
     matrix = ReducedJacobian(mixture, x, space)
     dense = matrix.size <= max(DENSE_SIZE, 4 * k)
-    pairs = _dense(matrix)[:k] if dense else _arnoldi(matrix, k)
+    pairs = _dense(matrix, k) if dense else _arnoldi(matrix, k)
     errors = np.array([_error(matrix, pair) for pair in pairs])
     # Stability hangs on how |Re λ| compares with what counts as marginal
     decided = [abs(abs(pair.value.real - 1) - MARGINAL) > error for pair, error in zip(pairs, errors, strict=True)]
@@ -198,12 +198,11 @@ def _pair(value: complex, left: np.ndarray, right: np.ndarray) -> _Pair:
     return _Pair(complex(value), scale * left, scale * right)
 
 
-def _dense(matrix: ReducedJacobian) -> list[_Pair]:
-    """All eigenvalues, by LAPACK."""
-    columns = np.stack([matrix.apply(column) for column in np.eye(matrix.size)], axis=1)
-    found: Any = eig(columns, left=True)
+def _dense(matrix: ReducedJacobian, k: int) -> list[_Pair]:
+    """The k eigenvalues with the largest real parts, by LAPACK."""
+    found: Any = eig(matrix.apply(np.eye(matrix.size)).T, left=True)
     values, left, right = found
-    order = np.lexsort((-values.imag, -values.real))
+    order = np.lexsort((-values.imag, -values.real))[:k]
     return [_pair(values[i], left[:, i].conj(), right[:, i]) for i in order]
 
 
@@ -231,6 +230,7 @@ def _error(matrix: ReducedJacobian, pair: _Pair) -> float:
     value, left, right = pair
     if not (np.isfinite(left).all() and np.isfinite(right).all()):
         return np.inf
-    residual = np.abs(matrix.apply(right.real) + 1j * matrix.apply(right.imag) - value * right)
+    real, imaginary = matrix.apply(np.stack([right.real, right.imag]))
+    residual = np.abs(real + 1j * imaginary - value * right)
     rounding = np.finfo(float).eps * np.linalg.norm(left) * np.linalg.norm(right)
     return float(MARGIN * (np.abs(left) @ residual + rounding))

@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 from meanfield._fixed_points.closed_classes import closed_classes, flow_successors, said_next
 from meanfield._fixed_points.stationary_kernel import eliminated, iterate
 from meanfield._numerics.compiled import in_threads
-from meanfield._population.memory import MemorySpace
+from meanfield.core._space import MemorySpace
 from meanfield.toolbox._errors import ConvergenceError
 
 ELIMINATED_FLOWS = 64  # below, elimination on all flows is faster than iteration

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from jaxtyping import Float
 from numpy.polynomial import Chebyshev
-from numpy.polynomial.chebyshev import chebvander
+from numpy.polynomial.chebyshev import chebcompanion, chebvander
+from numpy.polynomial.polyutils import trimcoef
 
 DEGREE = 16
 TAIL = 3
 MAX_DEPTH = 20
 ROUNDING = 1e-13
+TINY = 1e-15  # coefficients of no degree
+REAL = 2e-9  # imaginary part, for intervals of length 2
 
 Function = Callable[[np.ndarray], np.ndarray]
 
@@ -61,3 +64,19 @@ def halves(ends: Float[np.ndarray, "intervals two"]) -> Float[np.ndarray, "halve
     left, right = ends.T
     middle = (left + right) / 2
     return np.stack([left, middle, middle, right], axis=1).reshape(-1, 2)
+
+
+def real_roots(
+    coefficients: Sequence[np.ndarray] | np.ndarray, ends: Float[np.ndarray, "intervals two"]
+) -> list[Float[np.ndarray, " roots"]]:
+    """The real roots of each Chebyshev polynomial inside its interval, in rising order."""
+    trimmed = [trimcoef(row, TINY) for row in coefficients]
+    found = [np.empty(0)] * len(ends)
+    for length in {len(row) for row in trimmed} - {1}:
+        rows = [number for number, row in enumerate(trimmed) if len(row) == length]
+        matrices = np.stack([chebcompanion(trimmed[row])[::-1, ::-1] for row in rows])
+        for row, roots in zip(rows, np.linalg.eigvals(matrices), strict=True):
+            left, right = ends[row]
+            x = left + (right - left) * (np.sort(roots.real[np.abs(roots.imag) < REAL]) + 1) / 2
+            found[row] = x[(x > left) & (x < right)]
+    return found

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import bisect
 import itertools
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
-from numpy.polynomial import Chebyshev
+from numpy.polynomial.chebyshev import chebder, chebval
 from scipy.optimize import brentq
 
-from meanfield._numerics.piecewise import DEGREE, MAX_DEPTH, Function, fitted, halves
+from meanfield._numerics.piecewise import DEGREE, MAX_DEPTH, Function, fitted, halves, real_roots
 
 UNRESOLVED = 100.0  # error of a piece in units of its last coefficients, where these are still large
 STRAIGHT = 2.0  # factor by which slopes may differ about a simple root
@@ -66,19 +66,21 @@ def all_roots(
     with errors below `rounding`, for the roots themselves and for those that are about to merge.
     """
     exact = exact or function
-    line = _Line(_pieces(function, np.array(list(itertools.pairwise(breaks))), tolerance))
-    fits = len(line.pieces)
+    line = _Line([_fit(function, np.array(list(itertools.pairwise(breaks))), tolerance)])
+    fits = len(line.pieces.ends)
     for _ in range(MAX_DEPTH):
-        coarse = [piece for piece in line.undecided() if piece.accuracy > rounding or not piece.resolved]
-        if not coarse or len(line.pieces) > MOST_PIECES:
+        rough = line.pieces.accuracy > rounding
+        coarse = line.undecided() & (rough | ~line.resolved)
+        if not coarse.any() or len(line.pieces.ends) > MOST_PIECES:
             break
-        pieces = [piece for piece in line.pieces if piece not in coarse]
-        rough = [piece for piece in coarse if piece.accuracy > rounding and not piece.resolved]
-        fine = [piece for piece in coarse if piece not in rough]
-        for look, accuracy, part in ((function, tolerance, rough), (exact, rounding, fine)):
-            pieces += _pieces(look, halves(np.array([piece.ends for piece in part])), accuracy) if part else []
-        line = _Line(pieces)
-        fits += 2 * len(coarse)
+        parts = [line.pieces.of(~coarse)]
+        for look, accuracy, part in (
+            (function, tolerance, coarse & rough & ~line.resolved),
+            (exact, rounding, coarse & ~(rough & ~line.resolved)),
+        ):
+            parts += [_fit(look, halves(line.pieces.ends[part]), accuracy)] if part.any() else []
+        line = _Line(parts)
+        fits += 2 * int(coarse.sum())
     roots, left, right, slopes = np.array(line.simple).reshape(-1, 4).T
     steps, n_steps = np.full(len(roots), np.inf), 0
     while n_steps < STEPS and (np.abs(steps * slopes) > rounding).any():
@@ -93,24 +95,21 @@ def all_roots(
     return Roots(*np.array(found).reshape(-1, 3).T, stretches, line.closest(), evaluations)
 
 
-class _Piece:
-    """The interpolant on an interval, with its error."""
+class _Pieces(NamedTuple):
+    """Interpolants on intervals, one a row, and how much the function and they may err."""
 
-    def __init__(self, ends: np.ndarray, coefficients: np.ndarray, tail: float, accuracy: float) -> None:
-        self.ends = self.left, self.right = ends.tolist()
-        self.accuracy = accuracy  # of the function
-        self.resolved = tail <= accuracy * max(1.0, np.abs(coefficients).max())  # whether the coefficients fall off
-        self.error = max(accuracy, tail if self.resolved else UNRESOLVED * tail)
-        self.value = Chebyshev(coefficients, domain=ends)
-        self.slope = self.value.deriv()
-        turning = self.slope.trim(1e-15).roots()
-        real = turning[np.abs(turning.imag) < 1e-9 * (self.right - self.left)].real
-        self.extrema = np.sort(real[(real > self.left) & (real < self.right)])
+    ends: Float[np.ndarray, "pieces two"]
+    coefficients: Float[np.ndarray, "pieces coefficients"]
+    tails: Float[np.ndarray, " pieces"]
+    accuracy: Float[np.ndarray, " pieces"]  # of the function
+
+    def of(self, rows: np.ndarray) -> _Pieces:
+        return _Pieces(*(column[rows] for column in self))
 
 
-def _pieces(function: Function, ends: np.ndarray, accuracy: float) -> list[_Piece]:
+def _fit(function: Function, ends: np.ndarray, accuracy: float) -> _Pieces:
     coefficients, tails = fitted(function, ends)
-    return [_Piece(*fit, accuracy) for fit in zip(ends, coefficients[:, 0], tails[:, 0], strict=True)]
+    return _Pieces(ends, coefficients[:, 0], tails[:, 0], np.full(len(ends), accuracy))
 
 
 class _Line:
@@ -119,17 +118,27 @@ class _Line:
     A bracket is a pair of neighbours among the samples of certain sign and the two ends of the line.
     """
 
-    def __init__(self, pieces: list[_Piece]) -> None:
-        self.pieces = sorted(pieces, key=lambda piece: piece.left)
-        self._starts = [piece.left for piece in self.pieces[1:]]
-        rows = [(self.pieces[0].left, np.nan, np.inf, False)]
-        for before, piece in zip([None, *self.pieces[:-1]], self.pieces, strict=True):
-            x = np.array([piece.left, *piece.extrema, piece.right])
-            at_break = before is not None and before.slope(before.right) * piece.slope(piece.left) < 0
-            turns = [at_break, *[True] * len(piece.extrema), False]
-            rows += zip(x, piece.value(x), [piece.error] * len(x), turns, strict=True)
-        rows.append((self.pieces[-1].right, np.nan, np.inf, False))
-        self._x, self._f, self._error, self._turns = np.array(rows).T
+    def __init__(self, parts: list[_Pieces]) -> None:
+        whole = _Pieces(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+        self.pieces = pieces = whole.of(np.argsort(whole.ends[:, 0]))
+        left, right = pieces.ends.T
+        self._starts = left[1:].tolist()
+        # Whether the coefficients fall off
+        self.resolved = pieces.tails <= pieces.accuracy * np.maximum(1.0, np.abs(pieces.coefficients).max(1))
+        errors = np.maximum(pieces.accuracy, np.where(self.resolved, 1.0, UNRESOLVED) * pieces.tails)
+        self._errors = errors
+        self._slopes = chebder(pieces.coefficients, axis=1) * (2 / (right - left))[:, None]
+        extrema = real_roots(self._slopes, pieces.ends)
+        x = [[a, *inner, b] for (a, b), inner in zip(pieces.ends.tolist(), extrema, strict=True)]
+        number = np.repeat(np.arange(len(x)), [len(inside) for inside in x])
+        at = np.concatenate(x)
+        every = np.arange(len(x))
+        at_breaks = self.slope(every[:-1], right[:-1]) * self.slope(every[1:], left[1:]) < 0
+        turns = [[turn, *[True] * len(inner), False] for turn, inner in zip([False, *at_breaks], extrema, strict=True)]
+        self._x = np.array([left[0], *at, right[-1]])
+        self._f = np.array([np.nan, *self.value(number, at), np.nan])
+        self._error = np.array([np.inf, *errors[number], np.inf])
+        self._turns = np.array([False, *itertools.chain(*turns), False])
         self._sure = np.abs(self._f) > self._error
         brackets = list(itertools.pairwise(np.flatnonzero(self._sure | np.isnan(self._f)).tolist()))
         odd = [bracket for bracket in brackets if self._odd(*bracket)]
@@ -138,19 +147,30 @@ class _Line:
         self.simple = [(root, self._x[i], self._x[j], slope) for (i, j), (root, slope) in found.items()]
         self._undecided = [(i, j) for i, j in brackets if (i, j) not in found and (self._odd(i, j) or j - i > 1)]
 
-    def undecided(self) -> list[_Piece]:
-        """The pieces on which more accuracy may tell the number of roots."""
-        spans = [(self._x[i], self._x[j]) for i, j in self._undecided]
-        return [
-            piece for piece in self.pieces if any(piece.left < right and piece.right > left for left, right in spans)
-        ]
+    def value(self, number: Any, x: Any) -> Any:
+        """The interpolants of these pieces at x."""
+        return self._at(self.pieces.coefficients, number, x)
+
+    def slope(self, number: Any, x: Any) -> Any:
+        """Their derivatives."""
+        return self._at(self._slopes, number, x)
+
+    def _at(self, coefficients: np.ndarray, number: Any, x: Any) -> Any:
+        left, right = self.pieces.ends[number].T
+        return chebval((2 * x - left - right) / (right - left), coefficients[number].T, tensor=False)
+
+    def undecided(self) -> np.ndarray:
+        """Whether more accuracy on a piece may tell the number of roots."""
+        spans = np.array([(self._x[i], self._x[j]) for i, j in self._undecided]).reshape(-1, 1, 2)
+        left, right = self.pieces.ends.T
+        return ((left < spans[..., 1]) & (right > spans[..., 0])).any(0)
 
     def stretches(self) -> list[Stretch]:
         """Where |f| is below twice its error and the number of roots is not known; those that touch taken together."""
         found: list[Stretch] = []
         for i, j in self._undecided:
             hidden = self._x[i + 1 : j] if j - i > 1 else [self._crossing(self._x[i], self._x[j])]
-            bound = 2 * max(self._piece(x).error for x in hidden)
+            bound = 2 * max(self._errors[self._piece(x)] for x in hidden)
             ends = [
                 self._crossing(self._x[k], x, np.sign(self._f[k]) * bound) if abs(self._f[k]) > bound else self._x[k]
                 for k, x in ((i, hidden[0]), (j, hidden[-1]))
@@ -165,7 +185,7 @@ class _Line:
 
     def closest(self) -> tuple[float, float, float]:
         """The smallest |f| at an extremum of certain sign, its place and its error."""
-        extrema = self._sure & (self._turns > 0)
+        extrema = self._sure & self._turns
         rows = zip(np.abs(self._f[extrema]), self._x[extrema], self._error[extrema], strict=True)
         return min(rows, default=(np.inf, np.nan, np.nan))
 
@@ -177,22 +197,22 @@ class _Line:
         left, right = self._x[i], self._x[j]
         root = self._crossing(left, right)
         piece = self._piece(root)
-        slope = piece.slope(root)
-        steep = abs(slope) * (piece.right - piece.left) > STEEP * piece.error
-        if not piece.resolved or not steep or left == right or self._turns[i + 1 : j].any():
+        slope, error, length = self.slope(piece, root), self._errors[piece], np.diff(self.pieces.ends[piece]).item()
+        steep = abs(slope) * length > STEEP * error
+        if not self.resolved[piece] or not steep or left == right or self._turns[i + 1 : j].any():
             return None
-        around = np.clip(root + piece.error / slope * np.linspace(-1, 1, 9), left, right)
-        ratio = np.array([self._piece(x).slope(x) for x in around]) / slope
+        around = np.clip(root + error / slope * np.linspace(-1, 1, 9), left, right)
+        ratio = self.slope(np.array([self._piece(x) for x in around]), around) / slope
         return (root, slope) if ratio.min() > 1 / STRAIGHT and ratio.max() < STRAIGHT else None
 
-    def _piece(self, x: float) -> _Piece:
-        return self.pieces[bisect.bisect_right(self._starts, x)]
+    def _piece(self, x: float) -> int:
+        return bisect.bisect_right(self._starts, x)
 
     def _crossing(self, left: float, right: float, level: float = 0.0) -> float:
         """Where f is at a level between two arguments; the nearer of them if it jumps there, at an end of a piece."""
 
         def above(x: float) -> float:
-            return self._piece(x).value(x) - level
+            return float(self.value(self._piece(x), x)) - level
 
         if above(left) * above(right) >= 0:
             return min(left, right, key=lambda x: abs(above(x)))

@@ -18,6 +18,7 @@ from meanfield._population.drift import mixture_word_share
 from meanfield._population.population import Population, as_population
 from meanfield._population.provenance import stamp
 from meanfield._population.single_policy import names_of
+from meanfield._population.stacks import each_of_stack
 from meanfield.toolbox._arguments import real_number
 from meanfield.toolbox._columns import labelled
 from meanfield.toolbox._labels import word_coords
@@ -35,6 +36,7 @@ class _Point(NamedTuple):
     fold: bool
 
 
+@each_of_stack
 def bifurcation(
     population: xr.Dataset | Population,
     *,
@@ -52,8 +54,8 @@ def bifurcation(
     Parameters
     ----------
     population
-        A policy or a population. The diagram does not depend on its own value of the parameter, except that the last of
-        three or more policies must not have the fraction 1.
+        A policy, a stack over model and pair (a diagram for each), or a population. The diagram does not depend on its
+        own value of the parameter, except that the last of three or more policies must not have the fraction 1.
     parameter
         'committed': the fraction of all agents who are committed to `word`. 'fraction': the fraction of the last policy
         among the uncommitted agents; the others keep their proportions.

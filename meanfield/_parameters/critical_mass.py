@@ -16,6 +16,7 @@ from meanfield._parameters.equilibria import EquilibriumCurve, Line, Stop, param
 from meanfield._population.population import Population, as_population
 from meanfield._population.provenance import stamp
 from meanfield._population.single_policy import names_of
+from meanfield._population.stacks import each_of_stack
 from meanfield.toolbox._columns import labelled
 from meanfield.toolbox._errors import InputError
 from meanfield.toolbox._labels import word_coords
@@ -47,6 +48,7 @@ class _Fate(NamedTuple):
     reason: str
 
 
+@each_of_stack
 def critical_mass(
     population: xr.Dataset | Population,
     *,
@@ -62,7 +64,8 @@ def critical_mass(
     Parameters
     ----------
     population, parameter, word
-        As in `bifurcation`.
+        As in `bifurcation`. A stack of policies over pairs of words needs parameter = 'fraction' or pairs that have the
+        word.
     old
         Which state to follow: the stable or marginal fixed point without newcomers at which a random partner says this
         word most often, and more often than the other. Default: for committed agents the one at which `word` is rarest;

@@ -19,7 +19,7 @@ from numpy.polynomial import Chebyshev
 
 from meanfield._fixed_points.fixed_points import LOGITS, word_shares
 from meanfield._fixed_points.response import Response
-from meanfield._numerics.piecewise import interpolate
+from meanfield._numerics.piecewise import interpolate, real_roots
 from meanfield._population.mixture import Mixture
 from meanfield._population.population import Population
 from meanfield._population.single_policy import word_index
@@ -162,7 +162,9 @@ class EquilibriumCurve:
                 return []  # agents of this class say the word anyway
             raise InputError("parameter = 'fraction': expected a last policy that responds differently from the others")
         pieces = interpolate(self._normalised, LOGITS, TOLERANCE)
-        stops = _distinct(np.concatenate([self._stops(*piece) for piece in pieces]))
+        special = [polynomial for piece in pieces for polynomial in self._special(*piece)]
+        ends = np.array([polynomial.domain for polynomial in special])
+        stops = _distinct(np.concatenate([ends.ravel(), *real_roots([one.coef for one in special], ends)]))
         self.crossings = self._find_crossings(stops)
         middles = (stops[1:] + stops[:-1]) / 2
         inside = self.parameter(middles)
@@ -175,11 +177,9 @@ class EquilibriumCurve:
             arcs[-1].append(Stop(stops[i + 1], values[i + 1], False))
         return arcs
 
-    def _stops(self, top: Chebyshev, bottom: Chebyshev) -> np.ndarray:
-        """Where c on this piece turns, is 0 or the largest, or has a pole; and the ends of the piece."""
-        turning = top.deriv() * bottom - top * bottom.deriv()
-        special = [turning, top, top - self._line.end * bottom, bottom]
-        return np.concatenate([top.domain, *(_real_roots(polynomial) for polynomial in special)])
+    def _special(self, top: Chebyshev, bottom: Chebyshev) -> list[Chebyshev]:
+        """Zero where c on this piece turns, is 0 or the largest, or has a pole."""
+        return [top.deriv() * bottom - top * bottom.deriv(), top, top - self._line.end * bottom, bottom]
 
 
 def _distinct(stops: np.ndarray) -> np.ndarray:
@@ -188,13 +188,6 @@ def _distinct(stops: np.ndarray) -> np.ndarray:
     rest = np.sort(stops[apart])
     rest = rest[np.diff(rest, prepend=-np.inf) > SAME_STOP]
     return np.sort(np.concatenate([LOGITS, rest]))
-
-
-def _real_roots(polynomial: Chebyshev) -> np.ndarray:
-    left, right = polynomial.domain
-    roots = polynomial.trim(1e-15).roots()
-    real = roots[np.abs(roots.imag) < 1e-9 * (right - left)].real
-    return real[(real > left) & (real < right)]
 
 
 def _without_ripples(arc: list[Stop]) -> list[Stop]:

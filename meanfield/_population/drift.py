@@ -6,8 +6,6 @@ Kind m has the share s_m of all agents, agents who always say w have the share c
 on each other through Q alone. For one policy the equation is dx_k/dt = -x_k + Σ_ij x_i x_j P_k(i, j), with two units of
 time to a population round ([004] Eqs. 1 and 27). The normalised Q conserves each Σx_m whatever its value; the printed
 form leaves the simplex, since there σ = Σx obeys σ' = σ² - σ.
-
-Functions of a `Mixture` take NumPy and JAX arrays alike.
 """
 
 from __future__ import annotations
@@ -17,11 +15,11 @@ import xarray as xr
 from jaxtyping import Float
 
 from meanfield._population.compositions import validate_composition
-from meanfield._population.memory import MemorySpace
 from meanfield._population.mixture import Mixture
 from meanfield._population.population import Population, as_population
-from meanfield._population.reaction_tensor import Array, gain, heard, spoken
+from meanfield.core._export import exported
 
+word_drifts = exported("meanfield.core._trajectory", "word_drifts")
 TIME_PER_ROUND = 2.0  # one round is N interactions, and each of them updates two agents
 
 
@@ -62,7 +60,7 @@ def drift(policy: xr.Dataset | Population, composition: xr.DataArray | np.ndarra
     True
     """
     population = as_population(policy)
-    slope = mixture_drift(validate_composition(composition, population), population.mixture, population.space)
+    (slope,) = mixture_drift(validate_composition(composition, population)[None], population.mixture)
     alone = not isinstance(policy, Population)
     coords = {"state": np.arange(population.space.n_states)}
     attrs = {"long_name": "rate of change of the composition", "units": "1/time"}
@@ -70,33 +68,15 @@ def drift(policy: xr.Dataset | Population, composition: xr.DataArray | np.ndarra
     return xr.DataArray(slope[0] if alone else slope, coords, dims, name="drift", attrs=attrs)
 
 
-def mixture_word_share(x: Float[Array, "kinds states"], mixture: Mixture) -> Float[Array, " words"]:
-    """Q, the word share of a random partner; each x_m is normalised by its sum."""
-    said = [x[m] @ mixture.q[m] for m in range(x.shape[0])]
-    return sum(mixture.share[m] * (Q / Q.sum()) for m, Q in enumerate(said)) + mixture.committed
+def mixture_word_share(
+    x: Float[np.ndarray, "*batch kinds states"], mixture: Mixture
+) -> Float[np.ndarray, "*batch words"]:
+    """Q, the word share of a random partner."""
+    return np.einsum("m,...ms,msw->...w", mixture.share, x, mixture.q) + mixture.committed
 
 
 def mixture_drift(
-    x: Float[Array, "kinds states"], mixture: Mixture, space: MemorySpace
-) -> Float[Array, "kinds states"]:
-    """F_m(x) = A_m(Q)ᵀx_m - x_m, which conserves each Σx_m whatever its value."""
-    xp = x.__array_namespace__()
-    Q = mixture_word_share(x, mixture)
-    return xp.stack([gain(x[m], Q, mixture.q[m], space) - x[m] for m in range(x.shape[0])])
-
-
-def mixture_linearised_drift(
-    v: Float[Array, "kinds states"], x: Float[Array, "kinds states"], mixture: Mixture, space: MemorySpace
-) -> Float[Array, "kinds states"]:
-    """J(x)v for a perturbation v with Σ_i v_m(i) = 0 for each kind: A_m(Q)ᵀv_m + (∂A_m/∂Q ᵀ x_m) δQ - v_m.
-
-    For one policy at x = e_n it is the reduced Jacobian of [004] Eq. 38, whether or not [π]^2H is a fixed point.
-    """
-    xp = x.__array_namespace__()
-    Q = mixture_word_share(x, mixture)
-    change = sum(mixture.share[m] * (v[m] @ mixture.q[m]) for m in range(x.shape[0]))
-    rows = [
-        gain(v[m], Q, mixture.q[m], space) + heard(spoken(x[m], mixture.q[m], space), change) - v[m]
-        for m in range(x.shape[0])
-    ]
-    return xp.stack(rows)
+    x: Float[np.ndarray, "batch kinds states"], mixture: Mixture
+) -> Float[np.ndarray, "batch kinds states"]:
+    """F_m(x) = A_m(Q)ᵀx_m - x_m, which sums to 0 for each kind, for a batch of compositions of one population."""
+    return word_drifts(*mixture, x)

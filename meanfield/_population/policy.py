@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from meanfield._population.memory import MemorySpace
 from meanfield._population.policy_schema import validate_policy
 from meanfield._population.tabulation import Function, probabilities, tabulated
+from meanfield.core._space import MemorySpace
 from meanfield.toolbox._errors import InputError
 from meanfield.toolbox._files import load
 from meanfield.toolbox._labels import canonical_order, has_names, values_in_order, word_coords

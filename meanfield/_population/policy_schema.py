@@ -7,9 +7,9 @@ from collections.abc import Hashable
 import numpy as np
 import xarray as xr
 
-from meanfield._population.memory import MemorySpace
 from meanfield._population.reaction_model import ReactionModel
 from meanfield._population.tabulation import ROW_SUM_TOLERANCE
+from meanfield.core._space import MemorySpace
 from meanfield.toolbox._errors import InputError
 from meanfield.toolbox._expect import expect
 from meanfield.toolbox._labels import canonical_order, has_names

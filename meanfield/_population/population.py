@@ -10,9 +10,9 @@ from types import MappingProxyType
 import numpy as np
 import xarray as xr
 
-from meanfield._population.memory import MemorySpace
 from meanfield._population.mixture import Mixture
 from meanfield._population.single_policy import policy_hash, single_policy, space_of, words_of
+from meanfield.core._space import MemorySpace
 from meanfield.toolbox._arguments import real_number
 from meanfield.toolbox._errors import InputError
 from meanfield.toolbox._labels import values_in_order, word_coords

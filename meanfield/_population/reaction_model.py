@@ -147,6 +147,13 @@ class ReactionModel:
         rates = np.bincount(moves.source, weights=moves.rate * peak[moves.field], minlength=self.n_states)
         return float(rates.max()) or self.encounter_rate
 
+    @property
+    def game(self) -> tuple[Any, ...]:
+        """The arrays of `meanfield.core.ReactionGame`."""
+        own = np.concatenate([self.alpha, self.beta])
+        moves = self.moves
+        return own, moves.source, moves.target, moves.field, moves.rate, self.classes, self.encounter_rate
+
     def index(self, state: Hashable) -> int:
         """The position of a state in `states`; InputError for an unknown label."""
         if state not in self.states:
@@ -159,9 +166,14 @@ class ReactionModel:
 
     def drift(self, x: Any) -> Float[np.ndarray, " states"]:
         """dx/dt at the composition x, shape (K,), per unit of time."""
+        gained, lost = self.fluxes(x)
+        return gained - lost
+
+    def fluxes(self, x: Any) -> tuple[Float[np.ndarray, " states"], Float[np.ndarray, " states"]]:
+        """The gain and the loss of each state at the composition x, shape (K,), per unit of time."""
         x, moves = self._composition(x), self.moves
         flux = moves.rate * (moves.fields @ x + moves.offset)[moves.field] * x[moves.source]
-        return self._gained(moves.target, flux) - self._gained(moves.source, flux)
+        return self._gained(moves.target, flux), self._gained(moves.source, flux)
 
     def generator(self, x: Any) -> Float[np.ndarray, "states states"]:
         """G(y) with dx/dt = G(y) x, dense, for an agent whose partners have the composition x. Columns sum to 0."""

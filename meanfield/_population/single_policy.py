@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping
 import numpy as np
 import xarray as xr
 
-from meanfield._population.memory import MemorySpace
 from meanfield._population.policy_schema import STACKED_DIMS, transposed, validate_policy
+from meanfield.core._space import MemorySpace
 from meanfield.toolbox._errors import InputError
 from meanfield.toolbox._labels import canonical_order
 

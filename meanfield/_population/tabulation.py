@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from meanfield._population.memory import MemorySpace
+from meanfield.core._space import MemorySpace
 from meanfield.toolbox._arguments import shown
 from meanfield.toolbox._csv import column_numbers, read_csv
 from meanfield.toolbox._errors import InputError

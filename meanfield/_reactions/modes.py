@@ -52,7 +52,7 @@ def _errors(reduced: np.ndarray, values: np.ndarray, vectors: np.ndarray) -> Flo
     """
     if not values.size:
         return np.empty(0)
-    rounding = np.finfo(float).eps * np.linalg.norm(reduced)
+    rounding = np.finfo(float).eps * max(float(np.linalg.norm(reduced)), 1.0)  # its entries are differences of rates
     try:
         errors = MARGIN * rounding * np.linalg.norm(np.linalg.inv(vectors), axis=1)  # rows are the left eigenvectors
     except np.linalg.LinAlgError:

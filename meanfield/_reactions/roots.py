@@ -10,13 +10,16 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float
+from scipy.optimize import least_squares
 
 from meanfield._population.reaction_model import ReactionModel
 
-MAX_RESIDUAL = 1e-11  # of max|dx/dt| and of the masses, in units of the fastest rate
-MAX_STEPS = 300
-PATIENCE = 60  # steps in which the residual must at least be halved
+MAX_RESIDUAL = 1e-12  # |dx/dt| of each state against what it gains and loses, and of the masses
+MAX_STEPS = 100
 STEP = 1000.0  # h, in units of the fastest rate
+SMALL = 1e-6  # fraction of a class that may be none
+EPS = np.finfo(float).eps
+TINY = np.finfo(float).tiny / EPS  # flux
 MAX_COMBINATIONS = 10_000
 
 
@@ -94,57 +97,60 @@ def on_face(
 def polish(
     model: ReactionModel, masses: Float[np.ndarray, " classes"], x: Float[np.ndarray, " states"]
 ) -> Float[np.ndarray, " states"] | None:
-    """A fixed point with these masses on the closed face of x that the iteration from x finds, or None.
+    """A fixed point with these masses on the closed face of x, or on a smaller one, to which x leads, or None.
 
-    The iteration brings z(x) - x to zero, with z the composition one long implicit step later, (1 - hG(x)) z = x. It
-    has the zeros of the drift and measures fast and slow states alike. Levenberg-Marquardt with a damping proportional
-    to the squared residual, projected onto x ≥ 0, converges quadratically to isolated fixed points and also to others,
-    at which Newton's step is not unique (Kanzow, Yamashita and Fukushima, J. Comput. Appl. Math. 172, 375 (2004)). It
-    may end at a positive minimum of the residual.
+    MINPACK's Levenberg-Marquardt steps bring z(x) - x to zero, with z the composition one long implicit step later,
+    (1 - hG(x)) z = x. It has the zeros of the drift and measures fast and slow states alike. The unknowns are the
+    square roots of the fractions, which so stay positive. Newton steps relative to each fraction follow, or begin anew
+    if that fails. If nothing balances, states that have all but emptied are left out where others do not need them.
     """
     face = closed_face(model, x > 0)
-    belongs = (model.classes[None, :] == np.arange(len(masses))[:, None]).astype(float)
-    one, damping = np.eye(int(face.sum())), 1.0
-    here = _lag(model, masses, np.where(face, x, 0.0), face)
-    norms: list[float] = []
+    on, one, h = np.ix_(face, face), np.eye(int(face.sum())), STEP / model.fastest
+    belongs = _belongs(model, masses)[:, face]
+
+    def whole(values: np.ndarray) -> np.ndarray:
+        filled = np.zeros(model.n_states)
+        filled[face] = values
+        return filled
+
+    def later(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        implicit = one - h * model.generator(whole(x))[on]
+        return np.linalg.solve(implicit, x), implicit
+
+    def missed(root: np.ndarray) -> np.ndarray:
+        return np.append(later(root**2)[0] - root**2, belongs @ root**2 - masses)
+
+    def derivative(root: np.ndarray) -> np.ndarray:
+        z, implicit = later(root**2)
+        through_partners = (model.jacobian(whole(z)) - model.generator(whole(z)))[on]
+        return np.vstack([np.linalg.solve(implicit, one + h * through_partners) - one, belongs]) * 2 * root
+
+    start = np.sqrt(np.abs(later(x[face])[0]))  # which is positive
+    options = {"method": "lm", "xtol": EPS, "ftol": EPS, "gtol": EPS, "max_nfev": MAX_STEPS}
+    for root in (least_squares(missed, start, derivative, **options).x, start):
+        x, left = _refined(model, masses, whole(root**2))
+        if left <= MAX_RESIDUAL:
+            return x
+    smaller = closed_face(model, x > SMALL * masses[model.classes])
+    return None if smaller.sum() == face.sum() else polish(model, masses, on_face(model, masses, smaller, x))
+
+
+def _refined(model: ReactionModel, masses: np.ndarray, x: np.ndarray) -> tuple[Float[np.ndarray, " states"], float]:
+    """x after Newton steps in ln x, and there max |dx/dt| / (gain + loss), or what the masses miss."""
+    belongs = _belongs(model, masses)
+    best, left = x, np.inf
     for _ in range(MAX_STEPS):
-        norm = float(np.linalg.norm(here.residual))
-        stuck = len(norms) >= PATIENCE and norm > norms[-PATIENCE] / 2
-        if norm < 1e-15 or damping > 1e12 or stuck:
+        gained, lost = model.fluxes(x)
+        scale = np.where(gained + lost > TINY, gained + lost, 1)
+        missed = np.append((lost - gained) / scale, masses - belongs @ x)
+        most = float(np.abs(missed).max())
+        if left <= MAX_RESIDUAL and most >= left:
             break
-        norms.append(norm)
-        matrix = np.vstack([_lag_derivative(model, here, face), belongs[:, face], damping * norm * one])
-        step = np.linalg.lstsq(matrix, np.append(-here.residual, np.zeros(len(one))))[0]
-        trial = here.x.copy()
-        trial[face] = np.maximum(trial[face] + step, 0)
-        there = _lag(model, masses, trial, face)
-        if np.linalg.norm(there.residual) < norm:
-            here, damping = there, max(damping / 4, 1e-3)
-        else:
-            damping *= 4
-    missed = np.append(model.drift(here.x) / model.fastest, model.class_masses(here.x) - masses)
-    return here.x if np.abs(missed).max() <= MAX_RESIDUAL else None
+        best, left = x, most
+        matrix = np.vstack([model.jacobian(x) * x / scale[:, None], belongs * x])
+        x = x * np.exp(np.clip(np.linalg.lstsq(matrix, missed)[0], -1, 1))
+    return best, left
 
 
-class Lag(NamedTuple):
-    """A composition x, the composition `later`, 1 - hG(x) on the face, and (z - x, what the masses miss)."""
-
-    x: Float[np.ndarray, " states"]
-    later: Float[np.ndarray, " states"]
-    implicit: Float[np.ndarray, "face face"]
-    residual: Float[np.ndarray, " equations"]
-
-
-def _lag(model: ReactionModel, masses: np.ndarray, x: np.ndarray, face: np.ndarray) -> Lag:
-    on = np.ix_(face, face)
-    implicit = np.eye(int(face.sum())) - STEP / model.fastest * model.generator(x)[on]
-    later = np.zeros_like(x)
-    later[face] = np.linalg.solve(implicit, x[face])
-    return Lag(x, later, implicit, np.append((later - x)[face], model.class_masses(x) - masses))
-
-
-def _lag_derivative(model: ReactionModel, here: Lag, face: np.ndarray) -> Float[np.ndarray, "face face"]:
-    """(1 - hG)⁻¹ (1 + h (∂G/∂x) z) - 1; that of G is what the Jacobian has beyond it."""
-    one = np.eye(int(face.sum()))
-    through_partners = (model.jacobian(here.later) - model.generator(here.later))[np.ix_(face, face)]
-    return np.linalg.solve(here.implicit, one + STEP / model.fastest * through_partners) - one
+def _belongs(model: ReactionModel, masses: np.ndarray) -> Float[np.ndarray, "classes states"]:
+    return (model.classes == np.arange(len(masses))[:, None]).astype(float)

@@ -7,22 +7,20 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Float
+from scipy.integrate import BDF
 from scipy.linalg import null_space
 from tqdm.auto import tqdm
 
 from meanfield._numerics.stability import MARGINAL, stability
-from meanfield._numerics.tsit5 import Tolerances
 from meanfield._population.reaction_model import ReactionModel
 from meanfield._reactions.modes import MARGIN, modes_at, reduced_jacobian
 from meanfield._reactions.roots import MAX_RESIDUAL, ClosedFaces, on_face, polish
-from meanfield._reactions.solve import courses
 
 SAME = 1e-6  # fixed points whose compositions differ by less are one
 MARGINAL_SAME = 1e-3  # marginal ones; where the drift has a cubic zero its size tells little of the distance
-COURSE_LENGTH = 1000.0  # in units of the fastest rate
-MOST_COURSES = 40  # until a solution is given up that does not come to rest
-REST = 1e-9  # of max|dx/dt|, in units of the fastest rate
+COURSE_LENGTH = 1e10  # in units of the fastest rate
+MOST_STEPS = 1000  # until a solution is given up, which may oscillate
 RANDOM_COURSES = 15  # of the random starts those from which solutions are followed
 MAX_PAIRS = 64  # of fixed points between which others are looked for
 # A fixed point belongs to a continuum where another one lies about this far along a direction in which it is marginal.
@@ -93,7 +91,7 @@ def starts_of(
     whole, *others = faces.faces
     centre = on_face(model, mass, whole, np.ones(model.n_states))
     spread = [on_face(model, mass, whole, _weights(model, rng)) for _ in range(number)]
-    yield from _rests(model, mass, whole, np.array([*initial, centre, *spread[:RANDOM_COURSES]]))
+    yield from _rests(model, mass, whole, [*initial, centre, *spread[:RANDOM_COURSES]])
     yield from (centre, *spread)
     for face in others:
         yield on_face(model, mass, face, np.ones(model.n_states))
@@ -128,28 +126,27 @@ def linearised(model: ReactionModel, mass: np.ndarray, x: np.ndarray) -> tuple[R
     # x is off by about the step of Newton's method, which moves the eigenvalue
     step = np.linalg.lstsq(reduced, -tangent.T @ model.drift(x) / model.fastest, rcond=MARGINAL)[0]
     moved = np.linalg.eigvals(reduced_jacobian(model, x + tangent @ step, tangent))
-    sides = [sign * tangent @ v for v in flat.T for sign in (1, -1)]
+    # Few agents in one more state are a flat direction to which nobody needs to be missing elsewhere
+    empty = np.flatnonzero((x <= SAME * mass[model.classes]) & (mass[model.classes] > 0))
+    one_more = [
+        np.eye(len(x))[i] - np.where(model.classes == model.classes[i], x / mass[model.classes[i]], 0) for i in empty
+    ]
+    one_more = [v for v in one_more if np.abs(model.jacobian(x) @ v).max() <= MARGINAL * model.fastest]
+    sides = [*one_more, *(sign * tangent @ v for v in flat.T for sign in (1, -1))]
     leading, error = complex(values[0]), float(errors[0] + MARGIN * np.abs(moved - values[0]).min())
     return Root(x, leading, error, vectors[:, 0].real, flat.shape[1], False), sides
 
 
-def _rests(
-    model: ReactionModel,
-    mass: np.ndarray,
-    face: Bool[np.ndarray, " states"],
-    starts: Float[np.ndarray, "starts states"],
-) -> Iterator[np.ndarray]:
-    """Where solutions come to rest; for others, their last point."""
-    ends, moving = starts.copy(), np.ones(len(starts), bool)
-    for _ in range(MOST_COURSES):
-        course, speed = courses(model, ends[moving], np.array([COURSE_LENGTH / model.fastest]), Tolerances(1e-8, 1e-11))
-        ends[moving] = np.maximum(course[:, -1], 0)
-        moving[moving] = speed[:, -1] > REST * model.fastest
-        if not moving.any():
-            break
-    for end in ends:
+def _rests(model: ReactionModel, mass: np.ndarray, face: np.ndarray, starts: list[np.ndarray]) -> Iterator[np.ndarray]:
+    """Where solutions come to rest, or are given up."""
+    rate, slope = (lambda _, x, f=f: f(x) / model.fastest for f in (model.drift, model.jacobian))
+    for start in starts:
+        solver = BDF(rate, 0.0, start, COURSE_LENGTH, jac=slope, rtol=1e-5, atol=1e-11, first_step=0.1)
+        for _ in range(MOST_STEPS):
+            if solver.status == "running":
+                solver.step()
         # The solver leaves less than its tolerance in states that have emptied; small classes have small fractions.
-        yield on_face(model, mass, face, np.where(end > SAME * mass[model.classes], end, 0.0))
+        yield on_face(model, mass, face, np.where(solver.y > SAME * mass[model.classes], solver.y, 0.0))
 
 
 def _downhill(model: ReactionModel, mass: np.ndarray, faces: ClosedFaces, roots: list[Root]) -> Iterator[np.ndarray]:
@@ -160,8 +157,7 @@ def _downhill(model: ReactionModel, mass: np.ndarray, faces: ClosedFaces, roots:
             push = ASIDE * root.mode / np.abs(root.mode).max()
             sides += [np.maximum(root.x + sign * push, 0) for sign in (1, -1)]
     if sides:
-        starts = np.array([on_face(model, mass, side > 0, side) for side in sides])
-        yield from _rests(model, mass, faces.faces[0], starts)
+        yield from _rests(model, mass, faces.faces[0], [on_face(model, mass, side > 0, side) for side in sides])
 
 
 def _between(pairs: list[tuple[Root, Root]]) -> Iterator[np.ndarray]:
@@ -191,7 +187,8 @@ def _weights(model: ReactionModel, rng: np.random.Generator) -> np.ndarray:
 
 def _aside(model: ReactionModel, mass: np.ndarray, x: np.ndarray, side: np.ndarray) -> bool:
     """Whether another fixed point lies that way."""
-    start = np.maximum(x + ASIDE * side / np.abs(side).max(), 0)
+    side = side / np.abs(side).max()
+    start = np.maximum(x + ASIDE * np.where(np.abs(side) > SAME, side, 0), 0)  # rounding would open further states
     other = polish(model, mass, on_face(model, mass, start > 0, start))
     return other is not None and bool(ASIDE / 10 < np.abs(other - x).max() < 10 * ASIDE)
 
@@ -205,7 +202,8 @@ def _connected(model: ReactionModel, mass: np.ndarray, one: Root, other: Root) -
     if _kind(one) != _kind(other):
         return False
     middle = (one.x + other.x) / 2
-    still = np.abs(model.drift(middle)).max() <= MAX_RESIDUAL * model.fastest
+    gained, lost = model.fluxes(middle)
+    still = (np.abs(gained - lost) <= MAX_RESIDUAL * (gained + lost)).all()
     x = middle if still else polish(model, mass, middle)  # which moves along a continuum even from one of its points
     if x is None or np.abs(x - middle).max() > NEAR * np.abs(one.x - other.x).max():
         return False

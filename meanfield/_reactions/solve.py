@@ -8,12 +8,10 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from meanfield._numerics.compiled import in_threads
-from meanfield._numerics.tsit5 import MAX_STEPS, Tolerances
 from meanfield._population.compositions import validate_fractions
 from meanfield._population.provenance import stamp
 from meanfield._population.reaction_model import ReactionModel
-from meanfield._population.trajectory_kernel import FIRST_STEP, LEAST_WORK, NO_MIXTURE, drift_by_moves, follow
+from meanfield._population.trajectories import Tolerances, courses
 from meanfield.toolbox._columns import labelled
 from meanfield.toolbox._errors import InputError
 from meanfield.toolbox._labels import in_order, real_numbers
@@ -47,29 +45,6 @@ def state_coords(model: ReactionModel) -> dict[str, Any]:
         "state": ("state", np.array(model.names, dtype=str), {"long_name": "state of an agent"}),
         "conserved_class": ("state", model.classes, {"long_name": "class of states that agents never leave"}),
     }
-
-
-def courses(
-    model: ReactionModel, starts: Float[np.ndarray, "starts states"], times: np.ndarray, tolerances: Tolerances
-) -> tuple[Float[np.ndarray, "starts times states"], Float[np.ndarray, "starts times"]]:
-    """Solutions from each start at each time, and max|dx/dt| there."""
-    x = np.array(starts, dtype=np.float64, order="C")[:, None]
-    times, moves = np.ascontiguousarray(times), tuple(map(np.ascontiguousarray, model.moves))
-    # The time scale is the model's own.
-    limits = (float(times[-1]), *map(float, tolerances), FIRST_STEP / model.fastest, -1.0, float(MAX_STEPS))
-    observed, ends = np.empty((len(x), len(times), model.n_states)), np.empty((len(x), 2))
-    residual = np.empty(observed.shape[:2])
-
-    def solve(lanes: slice) -> None:
-        slope = np.empty(model.n_states)
-        for lane in range(lanes.start, lanes.stop):
-            ends[lane] = follow(x[lane], NO_MIXTURE, moves, times, limits, observed[lane])
-            residual[lane] = [drift_by_moves(one, *moves, slope) for one in observed[lane]]
-
-    in_threads(solve, len(x), LEAST_WORK * (model.n_states + len(moves[0])))
-    if (ends[:, 1] < 0).any():
-        raise InputError(f"time {times[-1]:g} is not reached in {MAX_STEPS:,} steps: expected an earlier one")
-    return observed, residual
 
 
 def initial_compositions(model: ReactionModel, initial: xr.DataArray | np.ndarray) -> xr.DataArray:

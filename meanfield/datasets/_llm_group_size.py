@@ -9,8 +9,8 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 import xarray as xr
 
-from meanfield._population.memory import MemorySpace
 from meanfield._population.policy_schema import validate_policy
+from meanfield.core._space import MemorySpace
 from meanfield.datasets._archive import members
 from meanfield.datasets._fetch import download, find_local
 from meanfield.datasets._unpickle import unpickle_numbers

@@ -14,7 +14,8 @@ from rich.console import Console
 from rich.table import Table
 
 import meanfield
-from _policies import drift, linearised_drift, random_policy
+from _policies import random_policy
+from meanfield import core
 from meanfield._fixed_points.spectrum import leading_eigenvalues
 from meanfield.toolbox import space_of
 
@@ -43,30 +44,56 @@ def show(title: str, rows: list[tuple[str, float]]) -> None:
 
 @pytest.mark.bench
 def test_one_right_hand_side() -> None:
-    """dx/dt at H = 3 and H = 5: reshape form against the dense tensor of Eq. 27."""
+    """dx/dt at H = 3 and H = 5: the Hamiltonian's derivative against the dense tensor of Eq. 27."""
     for length in (3, 5):
         policy = random_policy(1, 2, length)
-        space, q = space_of(policy), jnp.asarray(policy["q"].values)
-        x = jnp.full(space.n_states, 1 / space.n_states)
-        loop = jax.jit(lambda x, q=q, s=space: jax.lax.fori_loop(0, STEPS, lambda _, x: x + 1e-3 * drift(x, q, s), x))
+        game, n_states = core.WordGame(policy["q"].values), space_of(policy).n_states
+        x = jnp.full(n_states, 1 / n_states)
+        loop = jax.jit(lambda x, game=game: jax.lax.fori_loop(0, STEPS, lambda _, x: x + 1e-3 * core.drift(game, x), x))
         loop(x).block_until_ready()
-        rows = [("factorised, compiled loop", seconds(lambda x=x, f=loop: f(x).block_until_ready()) / STEPS)]
-        n, qn = np.asarray(x), np.asarray(q)
-        rows.append(("factorised, NumPy", seconds(lambda n=n, q=qn, s=space: drift(n, q, s))))
+        rows = [("derivative of the Hamiltonian", seconds(lambda x=x, f=loop: f(x).block_until_ready()) / STEPS)]
         if length == 3:
-            P = meanfield.dense_tensor(policy)
+            P, n = meanfield.dense_tensor(policy), np.asarray(x)
             rows.append(
                 ("dense tensor, einsum", seconds(lambda P=P, n=n: np.einsum("kij,i,j->k", P, n, n, optimize=True)))
             )
-        show(f"one right-hand side, H = {length}, {space.n_states} states", rows)
+        show(f"one right-hand side, H = {length}, {n_states} states", rows)
+
+
+@pytest.mark.bench
+def test_batches() -> None:
+    """One call for many policies, beside the labelled functions one policy at a time."""
+    for length in (2, 3):
+        space = meanfield.MemorySpace(2, length)
+        lead = [sum(pair.count(0) - 1 for pair in space.memory(i)) for i in range(space.n_states)]
+        noise = 0.1 * np.random.default_rng(0).standard_normal((1000, space.n_states))
+        first = jax.nn.sigmoid(3.0 * np.array(lead) + noise)
+        q = jnp.stack([first, 1 - first], axis=-1)
+        policies = [meanfield.make_policy(np.asarray(one), ["a", "b"]) for one in q[:10]]
+        for name, batched, alone in (
+            ("fixed points", lambda q: core.fixed_points(core.WordGame(q)).word_share, meanfield.fixed_points),
+            (
+                "critical masses",
+                lambda q: core.critical_mass(core.WordGame(q), 1),
+                lambda policy: meanfield.critical_mass(policy, word="b"),
+            ),
+        ):
+            program = jax.jit(jax.vmap(batched))
+            rows = []
+            for number in (1, 100, 1000):
+                program(q[:number]).block_until_ready()
+                took = seconds(lambda n=number, f=program, q=q: f(q[:n]).block_until_ready()) / number
+                rows.append((f"core, {number} at once, each", took))
+            alone(policies[0])
+            rows.append(("labelled, each", seconds(lambda f=alone, p=policies: [f(one) for one in p], 1) / 10))
+            show(f"{name}, H = {length}", rows)
 
 
 def dense(policy: xr.Dataset, x: np.ndarray) -> float:
     """The leading eigenvalue from the whole reduced Jacobian."""
-    space, q = space_of(policy), policy["q"].values
-    identity = np.eye(space.n_states)
-    columns = [linearised_drift(identity[i] - x, x, q, space) for i in range(space.n_states)]
-    return np.linalg.eigvals(np.stack(columns, axis=1)).real.max()
+    game, x = core.WordGame(policy["q"].values), jnp.asarray(x)
+    columns = jax.vmap(lambda v: core.jacobian_product(game, x, v - x))(jnp.eye(len(x)))
+    return np.linalg.eigvals(np.asarray(columns).T).real.max()
 
 
 @pytest.mark.bench

@@ -8,7 +8,6 @@ import pytest
 import meanfield
 import validation
 from _policies import majority_policy
-from meanfield._finite_size import poisson
 from meanfield._fixed_points import fixed_points
 from validation.naming_game import _exact
 
@@ -22,14 +21,6 @@ def test_fixed_points_are_handed_over_with_their_residuals(monkeypatch):
         meanfield.fixed_points(MAJORITY)
     for name in ("residual", "word_share", "eigenvalue"):
         np.testing.assert_array_equal(raised.value.best[name], known[name])
-
-
-def test_the_critical_mass_is_handed_over_where_its_fold_is_not_polished(monkeypatch):
-    known = float(meanfield.critical_mass(MAJORITY, word="b")["critical_mass"])
-    monkeypatch.setattr(poisson, "MAX_POLISH", -1.0)
-    with pytest.raises(meanfield.ConvergenceError, match="could not be polished") as raised:
-        meanfield.sensitivity(MAJORITY, of="critical_mass", word="b")
-    assert raised.value.best == pytest.approx(known, abs=1e-9)
 
 
 def test_where_runs_end_is_handed_over_with_its_error(monkeypatch):

@@ -52,11 +52,6 @@ print([name for name in {HEAVY} if name in sys.modules])
     assert "xarray" in after
 
 
-@pytest.mark.parametrize("first", ["", "import jax.numpy as j; assert j.ones(1).dtype == 'float32'"])
-def test_float64_is_on_whoever_imports_jax_first(first):
-    assert run(f"{first}\nimport meanfield, jax.numpy as j; print(j.ones(1).dtype)").strip() == "float64"
-
-
 @pytest.mark.slow
 def test_solutions_compile_nothing():
     """The control is the leading eigenvalue's function, which is compiled."""

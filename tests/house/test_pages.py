@@ -14,6 +14,7 @@ from _paths import ROOT
 DOCS = ROOT / "docs"
 JOBS = sorted(page for page in (DOCS / "jobs").glob("*.md") if page.name != "index.md")
 TROUBLE = DOCS / "what_can_go_wrong.md"
+GRADIENTS = DOCS / "how_to" / "gradients.md"
 CELL = re.compile(r"^```\{code-cell\}\n(?P<options>---\n.*?^---\n)?(?P<code>.*?)^```$", re.DOTALL | re.MULTILINE)
 DECIMAL = re.compile(r"(?<![\w.])\d+\.\d+(?![\w.]*\d)")
 
@@ -51,7 +52,7 @@ def play(page: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", [pytest.param(page, id=page.stem) for page in [*JOBS, TROUBLE]])
+@pytest.mark.parametrize("page", [pytest.param(page, id=page.stem) for page in [*JOBS, TROUBLE, GRADIENTS]])
 def test_numbers_in_prose_are_those_that_cells_show(page, capsys):
     mpl.use("Agg")
     play(page)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import jax
 import numpy as np
 import xarray as xr
 
 import meanfield
-from meanfield._population.drift import mixture_drift, mixture_linearised_drift
-from meanfield._population.mixture import Mixture
+from meanfield import core
 from meanfield.toolbox import space_of
+
+_drift, _jacobian_product = jax.jit(core.drift), jax.jit(core.jacobian_product)
 
 
 def random_policy(seed: int, n_words: int = 2, memory_length: int = 1, concentration: float = 1.0) -> xr.Dataset:
@@ -23,14 +25,14 @@ def random_composition(seed: int, n_states: int) -> np.ndarray:
     return np.random.default_rng(seed).dirichlet(np.ones(n_states))
 
 
-def drift(x, q, space):
-    """dx/dt of agents of one policy, for NumPy and JAX arrays."""
-    return mixture_drift(x[None], Mixture.alone(q), space)[0]
+def drift(x, q):
+    """dx/dt of agents of one policy."""
+    return np.asarray(_drift(core.WordGame(q), np.asarray(x)))
 
 
-def linearised_drift(v, x, q, space):
-    """J(x)v of agents of one policy, for NumPy and JAX arrays."""
-    return mixture_linearised_drift(v[None], x[None], Mixture.alone(q), space)[0]
+def linearised_drift(v, x, q):
+    """J(x)v of agents of one policy."""
+    return np.asarray(_jacobian_product(core.WordGame(q), np.asarray(x), np.asarray(v)))
 
 
 def relabelled_states(space: meanfield.MemorySpace, order: list[int]) -> np.ndarray:

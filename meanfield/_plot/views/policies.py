@@ -15,9 +15,9 @@ from scipy.special import expit
 from meanfield._plot.registry import draws
 from meanfield._plot.views.fixed_points import draw_points, triangle
 from meanfield._plot.words import words_in
-from meanfield._population.memory import MemorySpace
 from meanfield._population.population import as_population
 from meanfield._population.single_policy import space_of
+from meanfield.core._space import MemorySpace
 from meanfield.toolbox._errors import InputError
 
 MOST_CELLS = 2**22  # of the heat map, rows times memories of full length

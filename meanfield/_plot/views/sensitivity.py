@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 
 from meanfield._plot.registry import draws
 from meanfield._plot.words import words_in
-from meanfield._population.memory import MemorySpace
+from meanfield.core._space import MemorySpace
 from meanfield.toolbox._arguments import whole_number
 from meanfield.toolbox._errors import InputError
 from meanfield.toolbox._labels import canonical_order

@@ -8,7 +8,6 @@ import meanfield
 from _policies import drift, majority_policy, oscillating_pair, random_policy
 from meanfield import Population
 from meanfield._dynamics.recurrence import LIMIT_CYCLE
-from meanfield.toolbox import space_of
 
 
 def uneven_majority(towards_first=0.99, towards_second=0.9):
@@ -21,9 +20,9 @@ def uneven_majority(towards_first=0.99, towards_second=0.9):
 
 def end_of(policy, start, until=200.0, rtol=1e-10):
     """Share of the first word where another integrator ends."""
-    q, space = policy["q"].values, space_of(policy)
+    q = policy["q"].values
     options = {"method": "DOP853", "rtol": rtol, "atol": rtol / 1000}
-    solution = solve_ivp(lambda t, x: drift(x, q, space), (0, until), start, **options)
+    solution = solve_ivp(lambda t, x: drift(x, q), (0, until), start, **options)
     return float(solution.y[:, -1] @ q[:, 0])
 
 

@@ -7,7 +7,6 @@ from scipy.integrate import solve_ivp
 import meanfield
 from _policies import drift, oscillating_pair
 from meanfield._dynamics.recurrence import LIMIT_CYCLE, SLOW_TRANSIENT, WATCHES, recurrence
-from meanfield.toolbox import space_of
 
 TIMES = WATCHES[0]
 
@@ -71,9 +70,9 @@ def cyclic_majority(error):
 
 def turns(policy, start, until, observed):
     """Times between crossings of the middle of the first word's range, upwards, by another integrator."""
-    q, space = policy["q"].values, space_of(policy)
+    q = policy["q"].values
     solution = solve_ivp(
-        lambda t, x: drift(x, q, space),
+        lambda t, x: drift(x, q),
         (0, until + observed),
         start,
         method="DOP853",

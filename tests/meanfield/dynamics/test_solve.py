@@ -14,7 +14,7 @@ def test_one_unit_of_time_is_half_a_round():
     policy = random_policy(5)
     q, space = policy["q"].values, space_of(policy)
     x = np.eye(space.n_states)[0]
-    assert drift(x, q, space)[0] == -1.0
+    assert drift(x, q)[0] == -1.0
     solution = meanfield.solve(policy, times=np.array([0.0, 2.0]), max_time=2.0)
     assert solution["composition"].values[0] == pytest.approx(np.exp(-2.0), rel=1e-6)
     assert solution["round"].values.tolist() == [0.0, 1.0]

@@ -120,12 +120,12 @@ def test_variance_solves_the_linear_noise_equation(size):
         x, C = state[:n], state[n:].reshape(n, n)
         JC = np.array([equations.linearised(x, column) for column in C.T]).T
         D = np.array([equations.noise(x, w) for w in np.eye(n)])
-        return np.concatenate([drift(x, q, space), (JC + JC.T + D).ravel()])
+        return np.concatenate([drift(x, q), (JC + JC.T + D).ravel()])
 
     start = np.concatenate([np.eye(n)[0], np.zeros(n * n)])
     end = solve_ivp(slope, (0, time), start, rtol=1e-8, atol=1e-10).y[:, -1]
     x, C = end[:n], end[n:].reshape(n, n)
-    shift = drift(x, q, space) @ q
+    shift = drift(x, q) @ q
     ours = finite_size(policy, times=np.array([0.0, time]))["word_share_variance"].values[-1]
     np.testing.assert_allclose(ours + 2 * time * shift**2, np.diag(q.T @ C @ q), atol=1e-5)
 

@@ -100,7 +100,7 @@ def test_unstable_direction_is_a_left_eigenvector(published):
         assert values[1] < 1e-9
         v = np.random.default_rng(1).standard_normal(len(q))
         v -= v.mean()
-        assert left @ linearised_drift(v, saddle, q, space) == pytest.approx(values[0] * (left @ v), abs=1e-8)
+        assert left @ linearised_drift(v, saddle, q) == pytest.approx(values[0] * (left @ v), abs=1e-8)
 
 
 @pytest.mark.parametrize(

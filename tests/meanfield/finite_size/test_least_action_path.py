@@ -60,7 +60,7 @@ def test_compiled_products_are_derivatives_of_the_rate_equation_and_of_its_noise
     q, space, x, v, w = drawn(*size)
     equations = PathEquations(q, space)
     transposed = gradient(lambda x: slope_along(w, x, q, space), x)
-    np.testing.assert_allclose(equations.drift(x), drift(x, q, space), atol=1e-15)
+    np.testing.assert_allclose(equations.drift(x), drift(x, q), atol=1e-15)
     np.testing.assert_allclose(equations.transposed(x, w), transposed, atol=1e-13)
     assert w @ equations.linearised(x, v) == pytest.approx(transposed @ v, rel=1e-11)
     np.testing.assert_allclose(equations.noise(x, w), gradient(lambda v: covariance(v, w, x, q, space), v), atol=1e-13)
@@ -91,13 +91,13 @@ def test_least_action_follows_its_hamiltonian(size):
     assert weak == pytest.approx(1e-14 / 2 * covariance(v, v, x, q, space), rel=1e-6)
 
 
-@pytest.mark.parametrize("fidelity", [0.97, 0.995])
-def test_weak_noise_is_that_of_the_linear_theory(fidelity):
+@pytest.mark.parametrize(("fidelity", "end"), [(0.97, 60), (0.838, 700)])  # the second has a slow saddle
+def test_weak_noise_is_that_of_the_linear_theory(fidelity, end):
     """κ = d/σ: the adjoint along the way of an unbiased population to the saddle, and the noise and the lean on it."""
     lean, space = 1e-4, meanfield.MemorySpace(2, 3)
     even, uneven = (PathEquations(majority(0.5 + by, fidelity=fidelity)["q"].values, space) for by in (0, lean))
-    start, end, exactly = np.eye(1, space.n_states)[0], 60.0, {"method": "DOP853", "rtol": 1e-11, "atol": 1e-13}
-    times = np.linspace(0, end, 1201)
+    start, exactly = np.eye(1, space.n_states)[0], {"method": "DOP853", "rtol": 1e-11, "atol": 1e-13}
+    times = np.linspace(0, end, 20 * end + 1)
     way = solve_ivp(lambda t, x: even.drift(x), (0, end), start, dense_output=True, t_eval=times, **exactly)
     _, left = unstable_direction(even, way.sol(end))
     back = solve_ivp(lambda s, w: even.transposed(way.sol(end - s), w), (0, end), left.copy(), t_eval=times, **exactly)
@@ -105,7 +105,7 @@ def test_weak_noise_is_that_of_the_linear_theory(fidelity):
     noise = [w @ even.noise(x, w) for x, w in courses]
     push = [w @ (uneven.drift(x) - even.drift(x)) for x, w in courses]
     expected = abs(simpson(push, x=times)) / np.sqrt(simpson(noise, x=times))
-    assert expected > lean
+    assert expected > lean / 3
     assert law_path(majority(0.5 + lean, fidelity=fidelity)).path.kappa == pytest.approx(expected, rel=1e-4)
 
 

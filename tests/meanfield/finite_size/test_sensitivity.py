@@ -8,9 +8,6 @@ import meanfield
 from _labelled_calls import conformist
 from _policies import random_policy, relabelled, relabelled_states
 from meanfield import sensitivity
-from meanfield._finite_size import poisson as _poisson
-from meanfield._fixed_points.closed_classes import closed_classes
-from meanfield._fixed_points.stationary_law import StationaryLaw
 from meanfield._parameters.critical_mass import critical_mass
 from meanfield.toolbox import space_of
 
@@ -69,7 +66,7 @@ AT_FOLDS = [{"of": "critical_mass", "word": word} for word in "ab"]
 def test_derivatives_are_those_of_central_differences(length, dense, what, monkeypatch):
     """Eigenvectors by LAPACK and by Arnoldi iteration. Controls: the direct part alone of an eigenvalue at an
     attractor is off by a tenth at least."""
-    monkeypatch.setattr(_poisson, "DENSE_STATES", dense)
+    monkeypatch.setattr("meanfield.core._spectrum.DENSE_SIZE", dense)
     policy = majority(0.55, length=length)
     result = sensitivity(policy, **what)
     assert result.attrs["value"] == pytest.approx(value_of(policy, **what), abs=1e-12)
@@ -175,48 +172,6 @@ def test_memories_are_labelled_oldest_first(tmp_path):
     assert result["weight"].sum().item() == pytest.approx(1)
     assert result.attrs["option_fixed_point"] == 0
     assert meanfield.load(meanfield.save(result, tmp_path / "sensitivity.nc")).identical(result)
-
-
-@pytest.mark.parametrize("dense_flows", [0, 2048])
-def test_response_of_an_agent(dense_flows, monkeypatch):
-    """Share, slope and gradient at a Q that is no fixed point, by elimination and by Krylov iteration."""
-    monkeypatch.setattr(_poisson, "DENSE_FLOWS", dense_flows)
-    policy, Q = random_policy(7, 2, 4), np.array([0.3, 0.7])
-    q, space = policy["q"].values, space_of(policy)
-
-    def share(q: np.ndarray, Q: np.ndarray) -> float:
-        return StationaryLaw(q, space, closed_classes(q, space, heard=(0, 1))[0]).word_share(Q[None])[0, 0]
-
-    p = StationaryLaw(q, space, closed_classes(q, space, heard=(0, 1))[0]).composition(Q)
-    response = _poisson.share_response(_poisson.PoissonEquation(q, p, Q, space), q, p, Q, space)
-    other = np.array([1, -1])
-    step = 1e-5 * other
-    assert response.share == pytest.approx(share(q, Q), abs=1e-13)
-    assert response.slope == pytest.approx((share(q, Q + step) - share(q, Q - step)) / 2e-5, rel=1e-7)
-    direction = np.random.default_rng(1).uniform(-1, 1, len(q)) * q.min(1)
-    change = np.outer(direction, step)
-    assert response.gradient @ direction == pytest.approx(
-        (share(q + change, Q) - share(q - change, Q)) / 2e-5, rel=1e-6
-    )
-
-
-def habits(leave: float) -> xr.Dataset:
-    """An agent says the word of its last two memories again, but for a chance `leave`; where they differ, any."""
-    space = meanfield.MemorySpace(2, 2)
-    first = np.full(space.n_states, 0.5)
-    for word, chance in ((0, 1 - leave), (1, leave)):
-        for heard in np.ndindex(2, 2):
-            first[space.state([(word, partner) for partner in heard])] = chance
-    return meanfield.make_policy(first, ["a", "b"])
-
-
-def test_chains_without_derivatives_are_refused():
-    Q, space = np.array([0.5, 0.5]), meanfield.MemorySpace(2, 2)
-    for leave, message in ((0.0, "2 sets of memories that agents never leave"), (1e-13, "hardly ever leave")):
-        q = habits(leave)["q"].values
-        p = StationaryLaw(q, space, closed_classes(q, space, heard=(0, 1))[0]).composition(Q)
-        with pytest.raises(meanfield.InputError, match=message):
-            _poisson.PoissonEquation(q, p, Q, space)
 
 
 def test_defective_eigenvalues_are_refused():

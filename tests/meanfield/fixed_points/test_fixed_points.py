@@ -20,10 +20,10 @@ from meanfield.toolbox import space_of
 
 def simplex_search(policy, starts, weights):
     """Word shares of all fixed points that Newton iteration on the full rate equation meets from random starts."""
-    q, space = policy["q"].values, space_of(policy)
+    q = policy["q"].values
 
     def equations(x):
-        return np.append(np.asarray(drift(x, q, space))[1:], x.sum() - 1)
+        return np.append(np.asarray(drift(x, q))[1:], x.sum() - 1)
 
     found = []
     for x0 in dirichlet.rvs(weights, size=starts, random_state=0):

@@ -35,7 +35,7 @@ def dense_reduced_jacobian(policy, x):
     """The linearised drift in an orthonormal basis of the tangent space Σε = 0."""
     space, q = space_of(policy), policy["q"].values
     basis = np.linalg.qr(np.column_stack([np.ones(space.n_states), np.eye(space.n_states)[:, 1:]]))[0][:, 1:]
-    image = np.stack([linearised_drift(v, x, q, space) for v in basis.T], axis=1)
+    image = np.stack([linearised_drift(v, x, q) for v in basis.T], axis=1)
     return basis.T @ image
 
 

@@ -9,9 +9,9 @@ import xarray as xr
 
 import meanfield
 from _policies import random_composition, random_policy, relabelled, relabelled_states
-from meanfield import Population
+from meanfield import Population, core
 from meanfield._fixed_points.response import responses
-from meanfield._population.drift import mixture_drift, mixture_linearised_drift, mixture_word_share
+from meanfield._population.drift import mixture_drift, mixture_word_share
 from meanfield.toolbox import space_of
 
 TIMES = np.linspace(0.0, 20.0, 41)
@@ -120,7 +120,7 @@ def test_fractions_that_are_rounded_lose_no_agents():
     """Fractions may miss the sum 1 by 1e-9; whoever is left over must not leak out of the compositions."""
     population = two_policies(fractions=(0.35, 0.65 - 9e-10))
     x = np.stack([random_composition(seed, 21) for seed in (1, 2)])
-    drift = mixture_drift(x, population.mixture, population.space)
+    drift = mixture_drift(x[None], population.mixture)[0]
     np.testing.assert_allclose(drift.sum(1), 0, atol=1e-15)
 
 
@@ -161,8 +161,8 @@ def test_three_words_in_another_order_drift_alike():
     states = relabelled_states(ours.space, order)
     renamed = np.empty_like(x)
     renamed[:, states] = x
-    drift = mixture_drift(x, ours.mixture, ours.space)
-    np.testing.assert_allclose(mixture_drift(renamed, theirs.mixture, ours.space)[:, states], drift, atol=1e-16)
+    drift = mixture_drift(x[None], ours.mixture)[0]
+    np.testing.assert_allclose(mixture_drift(renamed[None], theirs.mixture)[0][:, states], drift, atol=1e-16)
 
 
 # The equation itself
@@ -206,9 +206,9 @@ def test_drift_is_the_double_sum_over_agents(n_words, length):
     population = Population(policies, fractions=[0.3, 0.7], committed={"a": 0.1, "b": 0.05})
     x = np.stack([random_composition(seed, population.space.n_states) for seed in (1, 2)])
     expected = brute_force_drift(population, x)
-    np.testing.assert_allclose(mixture_drift(x, population.mixture, population.space), expected, atol=1e-15)
+    np.testing.assert_allclose(mixture_drift(x[None], population.mixture)[0], expected, atol=1e-15)
     without = Population(policies, fractions=[0.3, 0.7])
-    assert np.abs(mixture_drift(x, without.mixture, population.space) - expected).max() > 1e-3, "the control"
+    assert np.abs(mixture_drift(x[None], without.mixture)[0] - expected).max() > 1e-3, "the control"
 
 
 @pytest.mark.parametrize(("n_words", "length"), [(2, 2), (3, 1), (2, 3), (4, 1)])
@@ -219,8 +219,10 @@ def test_jacobian_products_are_differences_of_the_drift(n_words, length):
     mixture, space = population.mixture, population.space
     x = np.stack([random_composition(seed, space.n_states) for seed in (1, 2, 3)])
     v = np.stack([random_composition(seed, space.n_states) for seed in (4, 5, 6)]) - 1 / space.n_states
-    difference = (mixture_drift(x + v, mixture, space) - mixture_drift(x - v, mixture, space)) / 2
-    np.testing.assert_allclose(mixture_linearised_drift(v, x, mixture, space), difference, atol=1e-14)
+    difference = (mixture_drift((x + v)[None], mixture)[0] - mixture_drift((x - v)[None], mixture)[0]) / 2
+    game, share = core.WordGame(*mixture), mixture.share[:, None]
+    product = core.jacobian_product(game, share * x, share * v) / share
+    np.testing.assert_allclose(product, difference, atol=1e-14)
 
 
 def test_fixed_points_are_the_only_ones_on_a_fine_grid():

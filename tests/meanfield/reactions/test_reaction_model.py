@@ -13,9 +13,9 @@ from scipy.linalg import block_diag
 import meanfield
 import theory
 from _policies import majority_policy, random_composition, random_policy
-from meanfield import InputError, Population, ReactionModel, reaction_model
-from meanfield._numerics.tsit5 import Tolerances
-from meanfield._population.drift import mixture_drift, mixture_linearised_drift
+from meanfield import InputError, Population, ReactionModel, core, reaction_model
+from meanfield._population.drift import mixture_drift
+from meanfield._population.trajectories import Tolerances
 from meanfield._reactions.fixed_points import _index_report
 from meanfield._reactions.roots import closed_face, closed_faces, only_support, polish
 from meanfield._reactions.search import linearised, starts_of
@@ -108,8 +108,9 @@ def test_fast_method_has_the_results_of_the_general_one(game):
 
     x = np.stack([random_composition(m, space.n_states) for m in range(len(mixture.q))])
     step = x[:, ::-1] - x
-    np.testing.assert_allclose(model.drift(whole(x)), whole(mixture_drift(x, mixture, space), 0 * firm), atol=1e-16)
-    change = mixture_linearised_drift(step, x, mixture, space)
+    np.testing.assert_allclose(model.drift(whole(x)), whole(mixture_drift(x[None], mixture)[0], 0 * firm), atol=1e-16)
+    share = mixture.share[:, None]
+    change = core.jacobian_product(core.WordGame(*mixture), share * x, share * step) / share
     np.testing.assert_allclose(model.jacobian(whole(x)) @ whole(step, 0 * firm), whole(change, 0 * firm), atol=1e-14)
 
     times = np.array([0.0, 0.5, 3.0, 40.0])

@@ -86,12 +86,14 @@ function rangeOf(values) {
 
 /** κ with as many and as long times as it needs. */
 function settled(equations, first, start, approach, least, { firstTime }) {
+  const weak = firstTime === WEAK.firstTime;
   let [problem, found, until, parts] = [first, start, approach, 1];
   let [change, longest, error] = [Infinity, false, endError(equations, first.ends, start)];
   for (;;) {
-    const lengthen = !longest && error > END;
-    if (!lengthen && !(change > SETTLED)) return found.kappa > 0 ? found.kappa : NaN;
-    const { growth } = problem.ends;
+    const short = !longest && error > END;
+    if (!short && !(change > SETTLED)) return found.kappa > 0 ? found.kappa : NaN;
+    const lengthen = short && !(weak && change > SETTLED);
+    const { growth, said } = problem.ends;
     const longer = 1 + Math.log(error / END) / (2 * growth * until);
     const end = lengthen ? until * Math.min(Math.max(longer, LEAST_LONGER), MOST_LONGER) : until;
     const fine = lengthen ? parts : 2 * parts;
@@ -99,9 +101,15 @@ function settled(equations, first, start, approach, least, { firstTime }) {
     if (end * growth > FADED || fine > FINEST) return NaN;
     if (mesh.nNodes * problem.space.nStates > MOST_NUMBERS) return null;
     const another = new MessageProblem(problem.q, problem.space, problem.ends, mesh);
-    const tolerance = (lengthen ? ON_THE_WAY : MESSAGE_TOLERANCE) * sizeOf(found);
-    const waits = lengthen ? WAITS : WAITS.slice(-1);
-    const starts = waits.map((wait) => movedMessages(found.logarithms, problem.mesh, mesh, wait));
+    const tolerance = (fine === 1 ? ON_THE_WAY : MESSAGE_TOLERANCE) * sizeOf(found);
+    const waits = lengthen && !weak ? WAITS : WAITS.slice(-1);
+    const fading = (value, i) => {
+      const atSaddle = Math.log(said[(i >> 1) & 1]);
+      return atSaddle + Math.exp(-growth * Math.max(mesh.time[2 * (i >> 2)] - until, 0)) * (value - atSaddle);
+    };
+    const starts = waits
+      .map((wait) => movedMessages(found.logarithms, problem.mesh, mesh, wait))
+      .map((start) => (weak ? start.map(fading) : start));
     const enough = lengthen && error < NEARLY;
     const most = enough ? SHORT_SEARCH : Math.floor(LONG_SEARCH / mesh.nNodes);
     const better = another.solve(another.nearest(starts, least), least, tolerance, most);

@@ -217,29 +217,36 @@ function forwardCourse(messages, pace, equations) {
   const start = new Float64Array(equations.space.nStates);
   start[0] = 1;
   const course = [start];
-  for (let n = 0; 2 * n + 2 < messages.length; n++) {
-    const rate = (place, y) => forwards(y, messages[place], equations).map((value) => pace[place] * value);
-    course.push(stepped(course[n], rate, [2 * n, 2 * n + 1, 2 * n + 2]));
-  }
+  const rate = (place, y) => forwards(y, messages[place], equations);
+  for (let n = 0; 2 * n + 2 < messages.length; n++) course.push(stepped(course[n], rate, pace, 2 * n, 1));
   return course;
 }
 
 /** v at the nodes, by the transposed steps, so that Σuv is conserved. */
 function backwardCourse(messages, pace, end, equations) {
   const course = [Float64Array.from(end)];
-  for (let place = messages.length - 1; place > 0; place -= 2) {
-    const rate = (at, y) => backwards(y, messages[at], equations).map((value) => pace[at] * value);
-    course.push(stepped(course.at(-1), rate, [place, place - 1, place - 2]));
-  }
+  const rate = (place, y) => backwards(y, messages[place], equations);
+  for (let place = messages.length - 1; place > 0; place -= 2) course.push(stepped(course.at(-1), rate, pace, place, -1));
   return course.reverse();
 }
 
-function stepped(y, rate, [first, middle, last]) {
-  const one = rate(first, y);
-  const two = rate(middle, y.map((value, i) => value + one[i] / 2));
-  const three = rate(middle, y.map((value, i) => value + two[i] / 2));
-  const four = rate(last, y.map((value, i) => value + three[i]));
-  return y.map((value, i) => value + (one[i] + 2 * (two[i] + three[i]) + four[i]) / 6);
+function stepped(y, rate, pace, place, way) {
+  const [h, middle, last] = [pace[place], pace[place + way], pace[place + 2 * way]];
+  const one = rate(place, y);
+  const two = rate(place + way, ahead(y, h / 2, one));
+  const three = rate(place + way, ahead(y, middle / 2, two));
+  const four = rate(place + 2 * way, ahead(y, middle, three));
+  const next = new Float64Array(y.length);
+  for (let i = 0; i < y.length; i++) {
+    next[i] = y[i] + (h * one[i] + 2 * middle * (two[i] + three[i]) + last * four[i]) / 6;
+  }
+  return next;
+}
+
+function ahead(y, step, slope) {
+  const out = new Float64Array(y.length);
+  for (let i = 0; i < y.length; i++) out[i] = y[i] + step * slope[i];
+  return out;
 }
 
 /** Messages at the times of a longer mesh: the values at `wait` times the old end, and at the end, last longer. */

@@ -1,0 +1,79 @@
+"""Functions of one policy that take stacks over model and pair as well."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, ParamSpec
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from meanfield._population.policy_schema import STACKED_DIMS, validate_policy
+from meanfield.toolbox._errors import InputError
+
+Arguments = ParamSpec("Arguments")
+WORDS = ("word", "word_label", "word_number")
+
+
+def each_of_stack(function: Callable[Arguments, xr.Dataset]) -> Callable[Arguments, xr.Dataset]:
+    """`function` of one policy, its first argument, for a stack too: a result for each policy, over the stack's dims.
+
+    Where results differ in length, shorter ones are filled: numbers with NaN, texts with '', truth values with False.
+    Attributes that differ become variables. As in `solve`, words are numbered and `word_label` names them.
+    """
+    first = next(iter(inspect.signature(function).parameters))
+
+    @wraps(function)
+    def call(*arguments: Arguments.args, **options: Arguments.kwargs) -> xr.Dataset:
+        policy = arguments[0] if arguments else options.get(first)
+        if not isinstance(policy, xr.Dataset) or not set(STACKED_DIMS) & set(policy.dims):
+            return function(*arguments, **options)
+        policies = validate_policy(policy, first)
+        dims = [dim for dim in STACKED_DIMS if policies.sizes.get(dim, 1) > 1]
+        if not dims:
+            return function(*arguments, **options)
+        found: dict[tuple[int, ...], xr.Dataset] = {}
+        for place in np.ndindex(*(policies.sizes[dim] for dim in dims)):
+            one = policies.isel(dict(zip(dims, place, strict=True)))
+            if not np.isnan(one["q"].values).all():
+                alone: Any = (one, *arguments[1:]) if arguments else ()
+                found[place] = function(*alone, **({**options, first: one} if not arguments else options))
+        if not found:
+            raise InputError(f"{first} holds no policy: every combination of model and pair is NaN")
+        return _together(found, policies, dims)
+
+    return call
+
+
+def _together(found: dict[tuple[int, ...], xr.Dataset], policies: xr.Dataset, dims: list[str]) -> xr.Dataset:
+    parts = [_numbered(one) for one in found.values()]
+    first = parts[0]
+    # "policy" names model and pair, which are coordinates here
+    apart = [key for key in first.attrs if key != "policy" and len({str(one.attrs.get(key)) for one in parts}) > 1]
+    parts = [one.assign({key: one.attrs[key] for key in apart}) for one in parts]
+    fill = {name: _filling(values.dtype) for name, values in parts[0].variables.items() if name not in first.dims}
+    whole = xr.concat(parts, "place", join="outer", fill_value=fill, combine_attrs="drop_conflicts", data_vars="all")
+    places = pd.MultiIndex.from_tuples(list(found), names=[f"{dim}_place" for dim in dims])
+    whole = whole.assign_coords(xr.Coordinates.from_pandas_multiindex(places, "place")).unstack(
+        "place", fill_value=fill
+    )
+    whole = whole.rename({f"{dim}_place": dim for dim in dims}).transpose(*dims, ...)
+    kept = {name: policies[name] for name in (*STACKED_DIMS, *WORDS) if name in policies.coords}
+    missing = {dim: range(policies.sizes[dim]) for dim in dims if whole.sizes[dim] < policies.sizes[dim]}
+    return whole.reindex(missing, fill_value=fill).drop_vars(dims).assign_coords(kept)
+
+
+def _numbered(one: xr.Dataset) -> xr.Dataset:
+    """Words by number, all dims numbered, and no coordinate that belongs to the policy alone."""
+    one = one.drop_vars([name for name in (*WORDS, *STACKED_DIMS) if name in one.coords])
+    numbers = {dim: np.arange(size) for dim, size in one.sizes.items() if dim not in one.coords}
+    whole = {name: values.astype(float) for name, values in one.data_vars.items() if values.dtype.kind in "iu"}
+    return one.assign(whole).assign_coords(numbers)
+
+
+def _filling(dtype: np.dtype) -> Any:
+    """For absent entries; whole numbers have become floats."""
+    return {"U": "", "b": False}.get(dtype.kind, np.nan)

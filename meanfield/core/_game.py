@@ -1,0 +1,215 @@
+"""Games: populations of agents in finitely many states who meet in pairs, each given by one Hamiltonian.
+
+In the limit of many agents a population of N jumps by vectors of order 1/N, and all that is known of it to leading
+order is the generating function of its jumps,
+
+    H(x, p) = Σ_jumps rate(x) (exp(p·jump) - 1),
+
+with x the fractions of agents and p the momentum conjugate to x. The rate equation is dx/dt = ∂H/∂p at p = 0, the noise
+of N agents has the covariance ∂²H/∂p² / N there, and probabilities of rare ends are exp(-N S) with S the action of H.
+The functions of `meanfield.core` differentiate H; nothing else in this package knows how agents meet.
+"""
+
+import abc
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float, Int
+
+Array = jax.Array | np.ndarray
+
+
+class Game(eqx.Module):
+    """A game, given by its Hamiltonian.
+
+    A subclass defines `hamiltonian` and `classes`. Then drift, Jacobian, noise, trajectories, fixed points and
+    eigenvalues work for it, under `jax.jit`, `jax.vmap` and `jax.grad`. Compositions x have the shape of `classes`.
+
+    Attributes
+    ----------
+    classes
+        The conserved class of each state, numbers from 0. Agents never leave their class, so that Σ x over each class
+        is conserved, and H(x, p) does not change if p is shifted by one number on a whole class.
+    """
+
+    classes: eqx.AbstractVar[Int[Array, "..."]]
+
+    @abc.abstractmethod
+    def hamiltonian(self, x: Float[Array, "..."], p: Float[Array, "..."]) -> Float[Array, ""]:
+        """H(x, p) per unit of time, with H(x, 0) = 0; x and p of one shape."""
+
+
+class WordGame(Game):
+    """The naming game: two random agents each say a word by their policy, and remember what was said.
+
+    An agent in memory i says a with probability q_a(i), hears b and moves to Γ(i, a, b) (see `MemorySpace`). With
+
+        g(a, b) = Σ_i x_i q_a(i) exp(p_Γ(i,a,b) - p_i) + c_a,   n = Σ_i x_i + Σ_a c_a,
+        H(x, p) = ½ [Σ_ab g(a, b) g(b, a) / n - n],
+
+    two units of time are a population round ([004] Eqs. 1 and 27). Agents of several species have policies of their own
+    and act on each other through g alone; committed agents always say one word.
+
+    Parameters
+    ----------
+    q
+        Choice probabilities, shape (S, W), or (M, S, W) for M species. S = Σ_{h≤H} W^{2h}; rows sum to 1.
+    share
+        Share of each species among all agents, shape () or (M,). Shares and `committed` sum to 1. Default: one species
+        takes what committed agents leave.
+    committed
+        Share of all agents who always say each word, shape (W,). Default: none.
+
+    Notes
+    -----
+    x[m, i] is the fraction of all agents that are of species m and in memory i, so that x[m] sums to ``share[m]``.
+
+    Examples
+    --------
+    >>> import jax, numpy as np
+    >>> from meanfield import core
+    >>> q = np.array([0.6, 0.9, 0.5, 0.5, 0.1])  # P(first word); H = 1
+    >>> with jax.enable_x64(True):
+    ...     game = core.WordGame(np.stack([q, 1 - q], axis=-1))
+    ...     print(core.drift(game, core.empty_memories(game)).round(2))
+    [-1.    0.36  0.24  0.24  0.16]
+    """
+
+    q: Float[Array, "*species states words"]
+    share: Float[Array, "*species"]
+    committed: Float[Array, " words"]
+
+    def __init__(self, q, share=None, committed=None) -> None:
+        self.q = jnp.asarray(q)
+        zeros = jnp.zeros(self.q.shape[-1], self.q.dtype)
+        self.committed = zeros if committed is None else jnp.asarray(committed, self.q.dtype)
+        if share is None:
+            if self.q.ndim != 2:
+                raise ValueError(f"share = None: expected shape {self.q.shape[:-2]}, one share for each species")
+            share = 1 - self.committed.sum()
+        self.share = jnp.asarray(share, self.q.dtype)
+        for name, found, expected in (
+            ("share", self.share.shape, self.q.shape[:-2]),
+            ("committed", self.committed.shape, self.q.shape[-1:]),
+        ):
+            if found != expected:
+                raise ValueError(f"{name} has shape {found}: expected {expected} for q of shape {self.q.shape}")
+
+    def hamiltonian(self, x: Float[Array, "*species states"], p: Float[Array, "*species states"]) -> Float[Array, ""]:
+        moved = jnp.exp(after(p, self.q.shape[-1]) - p[..., None, None])
+        g = jnp.einsum("...i,...ia,...iab->...ab", x, self.q, moved)
+        g = g.reshape(-1, *g.shape[-2:]).sum(0) + self.committed[:, None]
+        n = x.sum() + self.committed.sum()
+        return (jnp.sum(g * g.T) / n - n) / 2
+
+    @property  # equinox takes a property for an abstract field
+    def classes(self) -> Int[Array, "*species states"]:  # pyright: ignore[reportIncompatibleVariableOverride]
+        species = jnp.arange(self.share.size).reshape(self.share.shape)
+        return jnp.broadcast_to(species[..., None], self.q.shape[:-1])
+
+
+class ReactionGame(Game):
+    """Pairwise encounters of agents in K states, whose channels are products of a factor of each partner.
+
+    In an encounter of initiator i and responder j the channel m happens with probability α_m(i) β_m(j); each of the two
+    then moves on its own. A *side* is a channel seen by one of the two: sides 0 … M - 1 are those of initiators, and
+    M … 2M - 1 those of responders. With own[s] = α_m or β_m,
+
+        δ_s = Σ_moves of side s  rate · x_source (exp(p_target - p_source) - 1),
+        H(x, p) = ε Σ_m [(own_m·x) δ_{M+m} + δ_m (own_{M+m}·x) + δ_m δ_{M+m}] + Σ_spontaneous moves (the same as δ).
+
+    Parameters
+    ----------
+    own
+        Shape (2M, K): α, then β.
+    source, target, side
+        Shape (E,): the moves of one agent from a state to another on a side; 2M for spontaneous moves.
+    rate
+        Shape (E,): own[side, source] times the probability of this move, or the rate of a spontaneous one.
+    classes
+        Shape (K,): the conserved class of each state.
+    encounter_rate
+        ε, the encounters that an agent initiates per unit of time.
+
+    Examples
+    --------
+    The arrays of a `meanfield.ReactionModel` are its `game`. An epidemic, in which infected agents recover at the rate
+    0.5:
+
+    >>> import jax, numpy as np
+    >>> import meanfield
+    >>> from meanfield import core
+    >>> infect, recover = np.array([[0.0, 1], [0, 1]]), np.array([[0.0, 0], [0.5, 0]])
+    >>> model = meanfield.ReactionModel(["S", "I"], [[1, 0]], [[0, 1]], [infect], None, recover)
+    >>> names = ("own", "source", "target", "side", "rate", "classes", "encounter_rate")
+    >>> with jax.enable_x64(True):
+    ...     game = core.ReactionGame(**dict(zip(names, model.game, strict=True)))
+    ...     print(core.drift(game, np.array([0.9, 0.1])).round(3))
+    [-0.04  0.04]
+    """
+
+    own: Float[Array, "sides states"] = eqx.field(converter=jnp.asarray)
+    source: Int[Array, " moves"] = eqx.field(converter=jnp.asarray)
+    target: Int[Array, " moves"] = eqx.field(converter=jnp.asarray)
+    side: Int[Array, " moves"] = eqx.field(converter=jnp.asarray)
+    rate: Float[Array, " moves"] = eqx.field(converter=jnp.asarray)
+    classes: Int[Array, " states"] = eqx.field(converter=jnp.asarray)
+    encounter_rate: Float[Array, ""] = eqx.field(converter=jnp.asarray)
+
+    def hamiltonian(self, x: Float[Array, " states"], p: Float[Array, " states"]) -> Float[Array, ""]:
+        channels = self.own.shape[0] // 2
+        flux = self.rate * x[self.source] * jnp.expm1(p[self.target] - p[self.source])
+        delta = jax.ops.segment_sum(flux, self.side, 2 * channels + 1)
+        first, second, alone = delta[:channels], delta[channels:-1], delta[-1]
+        acts = self.own @ x
+        met = acts[:channels] @ second + first @ acts[channels:] + first @ second
+        return self.encounter_rate * met + alone
+
+
+def after(w: Float[Array, "*species states"], n_words: int) -> Float[Array, "*species states words words"]:
+    """Values w of the states to which agents go: w[Γ(i, a, b)] for state i, word said a and word heard b.
+
+    Successors of a memory stand side by side, so this is a reshape. Full memories that differ in their oldest
+    interaction only have the same successors.
+    """
+    n_digits = n_words**2
+    rows = w[..., 1:].reshape(*w.shape[:-1], -1, n_words, n_words)
+    kept = rows.shape[-3]  # memories of at most H - 1 interactions
+    longest = rows[..., (kept - 1) // n_digits :, :, :]
+    repeats = (*(1 for _ in w.shape[:-1]), n_digits, 1, 1)
+    return jnp.concatenate([rows, jnp.tile(longest, repeats)], axis=-3)
+
+
+def word_share(game: WordGame, x: Float[Array, "*species states"]) -> Float[Array, " words"]:
+    """Q_w = Σ_mi x_m(i) q_m(i, w) + c_w, the probability that a random agent says word w.
+
+    Examples
+    --------
+    >>> import jax, numpy as np
+    >>> from meanfield import core
+    >>> q = np.array([0.6, 0.9, 0.5, 0.5, 0.1])
+    >>> with jax.enable_x64(True):
+    ...     game = core.WordGame(np.stack([q, 1 - q], axis=-1))
+    ...     print(core.word_share(game, core.empty_memories(game)))
+    [0.6 0.4]
+    """
+    said = jnp.einsum("...i,...iw->...w", x, game.q).reshape(-1, game.q.shape[-1]).sum(0)
+    return said + game.committed
+
+
+def empty_memories(game: WordGame) -> Float[Array, "*species states"]:
+    """The composition in which no agent has interacted yet.
+
+    Examples
+    --------
+    >>> import jax, numpy as np
+    >>> from meanfield import core
+    >>> q = np.array([0.6, 0.9, 0.5, 0.5, 0.1])
+    >>> with jax.enable_x64(True):
+    ...     game = core.WordGame(np.stack([q, 1 - q], axis=-1))
+    ...     print(core.empty_memories(game))
+    [1. 0. 0. 0. 0.]
+    """
+    return jnp.zeros(game.q.shape[:-1], game.q.dtype).at[..., 0].set(game.share)

@@ -1,0 +1,119 @@
+"""Leading eigenvalues of the linearised rate equation of any game, and their derivatives."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+from scipy.linalg import eig
+from scipy.sparse.linalg import LinearOperator, eigs
+
+from meanfield.core._game import Array, Game
+from meanfield.core._rates import jacobian_product
+
+DENSE_SIZE = 200  # below, LAPACK is faster than Arnoldi iteration
+
+
+class Eigenvalues(NamedTuple):
+    """Eigenvalues by falling real part, with left and right eigenvectors in the shape of x and l·r = 1."""
+
+    values: np.ndarray
+    left: np.ndarray
+    right: np.ndarray
+
+
+def leading_eigenvalues(game: Game, x: Float[Array, ...], k: int = 1) -> Eigenvalues:
+    """The k eigenvalues of J = ∂F/∂x with the largest real parts, on perturbations that keep every class's mass.
+
+    k is at most the number of states less that of classes; ValueError if it is more.
+
+    LAPACK for small games, else Arnoldi iteration on products with J and Jᵀ (scipy). Runs on the host; `eigenvalue` is
+    its differentiable part. In 64 bits eigenvalues of a naming game near -1 may err by 1e-3, since J is almost
+    defective there: `meanfield.spectrum` bounds the error and computes in extended precision where it must.
+
+    Examples
+    --------
+    >>> import jax, numpy as np
+    >>> from meanfield import core
+    >>> q = np.array([0.6, 0.9, 0.5, 0.5, 0.1])
+    >>> with jax.enable_x64(True):
+    ...     game = core.WordGame(np.stack([q, 1 - q], axis=-1))
+    ...     x = core.fixed_point(game, np.array([0.6, 0.4])).composition
+    ...     core.leading_eigenvalues(game, x, 2).values.round(3)
+    array([-0.2+0.j, -1. +0.j])
+    """
+    shape, size = x.shape, x.size
+    classes = np.asarray(game.classes).ravel()
+    mass = np.bincount(classes, weights=np.asarray(x, float).ravel(), minlength=size)
+    part = np.asarray(x, float).ravel() / np.where(mass > 0, mass, 1)[classes]
+    kept = mass[classes] > 0
+    directions = int(kept.sum()) - len(np.unique(classes[kept]))
+    if not 1 <= k <= directions:
+        raise ValueError(f"k = {k}: expected 1 to {directions} eigenvalues")
+
+    def tangent(v: np.ndarray, transpose: bool) -> np.ndarray:
+        if transpose:
+            return np.where(kept, v - np.bincount(classes, weights=part * v, minlength=size)[classes], 0)
+        return np.where(kept, v - part * np.bincount(classes, weights=v, minlength=size)[classes], 0)
+
+    def product(transpose: bool, shift: float, v: np.ndarray) -> np.ndarray:
+        v = np.asarray(v).ravel()
+        along = tangent(v, transpose)
+        image = np.asarray(_product(game, x, jnp.asarray(along.reshape(shape), x.dtype), transpose), float).ravel()
+        return tangent(image, transpose) - shift * (v - along)
+
+    # Directions that change a class's mass come last, below all others
+    if size <= max(DENSE_SIZE, 2 * k + 2):
+        matrix = np.stack([product(False, 0.0, one) for one in np.eye(size)], axis=1)
+        shift = 1 + 2 * np.abs(matrix).sum(0).max()
+        matrix -= shift * np.stack([one - tangent(one, False) for one in np.eye(size)], axis=1)
+        found: Any = eig(matrix, left=True)
+        values, left, right = found[0], found[1].conj(), found[2]
+    else:
+        options: dict[str, Any] = {"v0": np.random.default_rng(0).standard_normal(size)}
+
+        def largest(transpose: bool, shift: float, **which: Any) -> Any:
+            operator = LinearOperator((size, size), matvec=partial(product, transpose, shift), dtype=float)
+            return eigs(operator, **options, **which)
+
+        radius = float(np.abs(largest(False, 0.0, k=1, which="LM", return_eigenvectors=False))[0])
+        leading = {"k": k + 1, "which": "LR", "ncv": max(40, 2 * k + 4)}
+        (values, right), (others, left) = (largest(flag, 1 + 2 * radius, **leading) for flag in (False, True))
+        left = left[:, [int(np.abs(others - value).argmin()) for value in values]]
+    order = np.lexsort((-values.imag, -values.real))[:k]
+    right, left = right[:, order].T, left[:, order].T
+    left = left / (left * right).sum(-1, keepdims=True)
+    return Eigenvalues(values[order], left.reshape(-1, *shape), right.reshape(-1, *shape))
+
+
+@eqx.filter_jit
+def _product(game: Game, x: Array, v: Array, transpose: bool) -> Array:
+    return jacobian_product(game, x, v, transpose=transpose)
+
+
+def eigenvalue(game: Game, x: Float[Array, ...], left: Float[Array, ...], right: Float[Array, ...]) -> Float[Array, ""]:
+    """l·J(x)r, the eigenvalue that belongs to these eigenvectors, with its derivative by the game and by x.
+
+    By perturbation theory dλ = l·dJ r for a simple eigenvalue with l·r = 1: vectors are constants. Vectors are real;
+    for a complex pair Re λ is the value for the real parts of both less that for their imaginary parts. Put x =
+    `fixed_point` (…) inside the differentiated function for the total derivative at a fixed point that moves.
+
+    Examples
+    --------
+    >>> import jax, numpy as np
+    >>> from meanfield import core
+    >>> q = np.array([0.6, 0.9, 0.5, 0.5, 0.1])
+    >>> with jax.enable_x64(True):
+    ...     game = core.WordGame(np.stack([q, 1 - q], axis=-1))
+    ...     x = core.fixed_point(game, np.array([0.6, 0.4])).composition
+    ...     found = core.leading_eigenvalues(game, x)
+    ...     print(core.eigenvalue(game, x, found.left[0].real, found.right[0].real).round(3))
+    -0.2
+    """
+    left, right = jax.lax.stop_gradient(left), jax.lax.stop_gradient(right)
+    return jnp.vdot(left, jacobian_product(game, x, right))

@@ -1,0 +1,239 @@
+"""Solutions of the rate equation in time, by diffrax."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, cast
+
+import diffrax
+import jax
+import jax.numpy as jnp
+from jaxtyping import Float, Int
+
+from meanfield.core._game import Array, Game, ReactionGame, WordGame, word_share
+from meanfield.core._rates import drift
+
+MAX_STEPS = 2**20
+FIRST_STEP = 0.1
+LEAST_SHARE = 1e-100  # of a species of which there is nobody, who then follows the others unnoticed
+
+
+class Trajectory(NamedTuple):
+    """A solution of the rate equation.
+
+    Attributes
+    ----------
+    observed
+        `observe(x)` at each of the times; later times repeat the end.
+    end
+        The composition at the end.
+    end_time
+        When the trajectory came to rest, or the last time asked for.
+    speed
+        max|dx/dt| at the end, with each fraction divided by the mass of its class.
+    steps
+        Number of steps taken.
+    successful
+        Whether the end was reached within `max_steps` steps.
+
+    See Also
+    --------
+    trajectory : returns it
+    """
+
+    observed: Any
+    end: Float[Array, ...]
+    end_time: Float[Array, ""]
+    speed: Float[Array, ""]
+    steps: Int[Array, ""]
+    successful: Any
+
+
+def trajectory(
+    game: Game,
+    x: Float[Array, ...],
+    times: Float[Array, " times"],
+    *,
+    max_time: float | Float[Array, ""] | None = None,
+    observe: Callable[[Float[Array, ...]], Any] = lambda x: x,
+    rtol: float | Float[Array, ""] = 1e-8,
+    atol: float | Float[Array, ""] = 1e-11,
+    rest: float | Float[Array, ""] = 0.0,
+    first_step: float | Float[Array, ""] = FIRST_STEP,
+    stiff: bool = False,
+    max_steps: int = MAX_STEPS,
+    adjoint: diffrax.AbstractAdjoint | None = None,
+) -> Trajectory:
+    """Follow dx/dt = F(x) from the composition x at time 0.
+
+    Tsitouras' method of order 5, or for stiff games Kvaerno's L-stable one, with adaptive steps. Fractions are divided
+    by the mass of their conserved class for the control of errors.
+
+    Parameters
+    ----------
+    game, x
+        The game, and the composition at time 0.
+    times
+        Times at which to observe, rising.
+    max_time
+        Time to go on to, at least the last of `times`, which is the default.
+    observe
+        Function of x; its values at `times` are returned.
+    rtol, atol
+        Tolerances of the step size control.
+    rest
+        Ends where max|dx/dt| is smaller, in the units of x divided by the mass of its class.
+    first_step
+        Length of the first step that is tried.
+    stiff
+        Whether fast and slow rates differ by orders of magnitude.
+    max_steps
+        Largest number of steps.
+    adjoint
+        Of diffrax; the default allows `jax.grad`, `diffrax.ForwardMode()` allows `jax.jvp`.
+
+    Examples
+    --------
+    >>> import jax, numpy as np
+    >>> from meanfield import core
+    >>> q = np.array([0.6, 0.9, 0.5, 0.5, 0.1])
+    >>> with jax.enable_x64(True):
+    ...     game = core.WordGame(np.stack([q, 1 - q], axis=-1))
+    ...     times = np.array([0.0, 1.0])
+    ...     start = core.empty_memories(game)
+    ...     solution = core.trajectory(game, start, times, observe=lambda x: core.word_share(game, x))
+    ...     print(solution.observed.round(3))
+    [[0.6   0.4  ]
+     [0.582 0.418]]
+    """
+    masses = jax.ops.segment_sum(x.ravel(), game.classes.ravel(), x.size)
+    scale = jnp.where(masses > 0, masses, 1)[game.classes]
+
+    def rate(t: Any, y: Float[Array, ...], game: Game) -> Float[Array, ...]:
+        return drift(game, y * scale) / scale
+
+    def at_rest(t: Any, y: Float[Array, ...], game: Game, **_: Any) -> Any:
+        return jnp.abs(rate(t, y, game)).max() < rest
+
+    last = times[-1] if max_time is None else max_time
+    solution = diffrax.diffeqsolve(
+        diffrax.ODETerm(rate),
+        diffrax.Kvaerno5() if stiff else diffrax.Tsit5(),
+        0.0,
+        last,
+        first_step,
+        x / scale,
+        args=game,
+        saveat=diffrax.SaveAt(
+            subs=[
+                diffrax.SubSaveAt(ts=times, fn=lambda t, y, game: observe(y * scale)),
+                diffrax.SubSaveAt(t1=True),
+            ]
+        ),
+        stepsize_controller=diffrax.PIDController(rtol=rtol, atol=atol),
+        event=diffrax.Event(at_rest),
+        max_steps=max_steps,
+        adjoint=diffrax.RecursiveCheckpointAdjoint() if adjoint is None else adjoint,
+        throw=False,
+    )
+    values, moments = cast(Any, solution.ys), cast(Any, solution.ts)
+    observed, end, end_time = values[0], values[1][0] * scale, moments[1][0]
+    final = observe(end)
+    reached = (times <= end_time) & (end_time > 0)  # nothing is observed of a start at rest
+
+    def repeated(values: Array, last: Array) -> Array:
+        where = reached.reshape(-1, *(1 for _ in last.shape))
+        return jnp.where(where, values, last)
+
+    return Trajectory(
+        jax.tree.map(repeated, observed, final),
+        end,
+        end_time,
+        jnp.abs(drift(game, end) / scale).max(),
+        solution.stats["num_steps"],
+        diffrax.is_okay(solution.result) | diffrax.is_event(solution.result),
+    )
+
+
+def word_trajectories(
+    q: Float[Array, "lanes species states words"],
+    share: Float[Array, "lanes species"],
+    committed: Float[Array, "lanes words"],
+    x: Float[Array, "lanes species states"],
+    times: Float[Array, " times"],
+    max_time: Float[Array, ""],
+    rtol: Float[Array, ""],
+    atol: Float[Array, ""],
+    rest: Float[Array, ""],
+) -> tuple[Array, ...]:
+    """Word shares at the times, end, time and speed there, and success, of a batch of naming games.
+
+    Each species of x has the sum 1.
+    """
+
+    def one(q: Array, share: Array, committed: Array, x: Array) -> tuple[Array, ...]:
+        share = jnp.maximum(share, LEAST_SHARE)
+        game = WordGame(q, share, committed)
+        found = trajectory(
+            game,
+            x * share[:, None],
+            times,
+            max_time=max_time,
+            observe=lambda x: word_share(game, x),
+            rtol=rtol,
+            atol=atol,
+            rest=rest,
+        )
+        return found.observed, found.end / share[:, None], found.end_time, found.speed, found.successful
+
+    return _each(one, q, share, committed, x)
+
+
+def word_drifts(
+    q: Float[Array, "species states words"],
+    share: Float[Array, " species"],
+    committed: Float[Array, " words"],
+    x: Float[Array, "batch species states"],
+) -> Float[Array, "batch species states"]:
+    """dx/dt for compositions of which each species has the sum 1, in units of its share."""
+    share = jnp.maximum(share, LEAST_SHARE)
+    game = WordGame(q, share, committed)
+    return jax.vmap(lambda x: drift(game, x * share[:, None]) / share[:, None])(x)
+
+
+def reaction_trajectories(
+    own: Float[Array, "sides states"],
+    source: Int[Array, " moves"],
+    target: Int[Array, " moves"],
+    side: Int[Array, " moves"],
+    rate: Float[Array, " moves"],
+    classes: Int[Array, " states"],
+    encounter_rate: Float[Array, ""],
+    x: Float[Array, "lanes states"],
+    times: Float[Array, " times"],
+    rtol: Float[Array, ""],
+    atol: Float[Array, ""],
+    first_step: Float[Array, ""],
+    *,
+    stiff: bool,
+) -> tuple[Array, ...]:
+    """Compositions and max|dx/dt| at the times, and success, of one reaction game from a batch of starts."""
+    game = ReactionGame(
+        own=own, source=source, target=target, side=side, rate=rate, classes=classes, encounter_rate=encounter_rate
+    )
+
+    def observe(x: Array) -> tuple[Array, Array]:
+        return x, jnp.abs(drift(game, x)).max()
+
+    def one(x: Array) -> tuple[Array, ...]:
+        found = trajectory(game, x, times, observe=observe, rtol=rtol, atol=atol, first_step=first_step, stiff=stiff)
+        return *found.observed, found.successful
+
+    return _each(one, x)
+
+
+def _each(one: Callable[..., tuple[Array, ...]], *lanes: Array) -> tuple[Array, ...]:
+    """`one` for each lane; a single one compiles faster without `jax.vmap`."""
+    if len(lanes[0]) > 1:
+        return jax.vmap(one)(*lanes)
+    return jax.tree.map(lambda values: values[None], one(*(values[0] for values in lanes)))

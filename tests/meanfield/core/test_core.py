@@ -1,0 +1,405 @@
+"""One battery for all games, then each function against closed forms, differences and the labelled functions."""
+
+import itertools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.test_util import check_grads
+from scipy.integrate import solve_ivp
+
+import meanfield
+from _policies import majority_policy, random_policy, relabelled, relabelled_states
+from meanfield import core
+from meanfield._fixed_points.closed_classes import closed_classes
+from meanfield._fixed_points.stationary_law import StationaryLaw
+from meanfield.core._response import flow_chain, stationary
+from meanfield.toolbox import space_of
+
+INFECT, RECOVER = np.array([[0.0, 1], [0, 1]]), np.array([[0.0, 0], [0.5, 0]])
+EPIDEMIC = meanfield.ReactionModel(["S", "I"], [[1, 0]], [[0, 1]], [INFECT], None, RECOVER)
+NAMES = ["own", "source", "target", "side", "rate", "classes", "encounter_rate"]
+
+
+def reaction_game(model: meanfield.ReactionModel) -> core.ReactionGame:
+    return core.ReactionGame(**{name: jnp.asarray(value) for name, value in zip(NAMES, model.game, strict=True)})
+
+
+def word_game(seed: int, n_words: int, length: int, kinds: int = 1) -> core.WordGame:
+    policies = [random_policy(seed + m, n_words, length)["q"].values for m in range(kinds)]
+    committed = np.zeros(n_words) if kinds == 1 else np.full(n_words, 0.2 / n_words)
+    share = 1.0 if kinds == 1 else np.linspace(1, 2, kinds) / np.linspace(1, 2, kinds).sum() * 0.8
+    return core.WordGame(policies[0] if kinds == 1 else np.stack(policies), share, committed)
+
+
+def hosts_and_vectors() -> meanfield.ReactionModel:
+    """Two conserved classes."""
+    first = [np.array([[0.0, 1, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]])]
+    second = [np.array([[1.0, 0, 0, 0], [0, 1, 0, 0], [0, 0, 0, 1], [0, 0, 0, 1]])]
+    back = np.zeros((4, 4))
+    back[1, 0], back[3, 2] = 0.1, 0.3
+    return meanfield.ReactionModel(
+        ["SH", "IH", "SV", "IV"],
+        [[1, 0, 0, 0], [0, 1, 0, 0]],
+        [[0, 0, 0, 1], [0, 0, 1, 0]],
+        [first[0], np.eye(4)],
+        [np.eye(4), second[0]],
+        back,
+    )
+
+
+class Forgetful(core.Game):
+    """A game of one's own: some agents forget all, at a rate."""
+
+    naming: core.WordGame
+    rate: float
+
+    @property
+    def classes(self):
+        return self.naming.classes
+
+    def hamiltonian(self, x, p):
+        return self.naming.hamiltonian(x, p) + self.rate * jnp.sum(x * jnp.expm1(p[0] - p))
+
+
+GAMES = {
+    "two words": word_game(1, 2, 2),
+    "three words": word_game(2, 3, 1),
+    "two species and committed agents": word_game(3, 2, 2, 2),
+    "epidemic": reaction_game(EPIDEMIC),
+    "two classes": reaction_game(hosts_and_vectors()),
+    "own": Forgetful(word_game(1, 2, 2), 0.3),
+}
+
+
+@pytest.fixture(params=GAMES)
+def game(request):
+    return GAMES[request.param]
+
+
+def composition_of(game: core.Game, seed: int = 0) -> jnp.ndarray:
+    classes = np.asarray(game.classes)
+    weights = np.random.default_rng(seed).exponential(size=classes.shape)
+    if isinstance(game, core.WordGame):
+        return jnp.asarray(weights / weights.sum(-1, keepdims=True) * np.asarray(game.share)[..., None])
+    return jnp.asarray(weights / weights.sum())
+
+
+def test_drift_is_a_derivative_that_conserves_each_class(game):
+    x, v = composition_of(game), composition_of(game, 1) - 0.5
+    total = jax.ops.segment_sum(core.drift(game, x).ravel(), game.classes.ravel(), x.size)
+    np.testing.assert_allclose(total, 0, atol=1e-15)
+    assert abs(game.hamiltonian(x, jnp.zeros_like(x))) < 1e-15
+    shift = jnp.arange(x.size, dtype=float)[game.classes]
+    assert game.hamiltonian(x, v + shift) == pytest.approx(float(game.hamiltonian(x, v)), abs=1e-12)
+    step = 1e-6
+    slope = (game.hamiltonian(x, step * v) - game.hamiltonian(x, -step * v)) / (2 * step)
+    assert jnp.vdot(core.drift(game, x), v) == pytest.approx(float(slope), rel=1e-6)
+
+
+def test_products_are_those_of_dense_matrices(game):
+    x, v = composition_of(game), composition_of(game, 1) - 0.5
+    J = jax.jacfwd(lambda x: core.drift(game, x))(x).reshape(x.size, x.size)
+    D = jax.hessian(lambda p: game.hamiltonian(x, p))(jnp.zeros_like(x)).reshape(x.size, x.size)
+    np.testing.assert_allclose(core.jacobian_product(game, x, v).ravel(), J @ v.ravel(), atol=1e-13)
+    np.testing.assert_allclose(core.jacobian_product(game, x, v, transpose=True).ravel(), J.T @ v.ravel(), atol=1e-13)
+    np.testing.assert_allclose(core.noise_product(game, x, v).ravel(), D @ v.ravel(), atol=1e-13)
+    assert np.linalg.eigvalsh(D).min() > -1e-12
+    assert np.linalg.eigvalsh(D).max() > 1e-3
+    factors = jnp.stack([v, composition_of(game, 2)])
+    bent = sum(
+        (core.drift(game, x + 1e-3 * f) + core.drift(game, x - 1e-3 * f) - 2 * core.drift(game, x)) for f in factors
+    )
+    if isinstance(game, core.ReactionGame):  # other drifts are quadratic on the simplex only
+        np.testing.assert_allclose(core.curvature(game, x, factors), bent / 2e-6, atol=1e-8)
+
+
+def test_all_are_differentiable_and_batched(game):
+    x, v = composition_of(game), composition_of(game, 1) - 0.5
+    check_grads(lambda x, v: game.hamiltonian(x, v), (x, v), order=2, rtol=1e-4)
+    check_grads(lambda x: core.drift(game, x), (x,), order=2, rtol=1e-5)
+    check_grads(lambda x, v: core.jacobian_product(game, x, v), (x, v), order=1, rtol=1e-4)
+    check_grads(lambda x, v: core.noise_product(game, x, v), (x, v), order=1, rtol=1e-4)
+    check_grads(lambda x, v: core.curvature(game, x, v[None]), (x, v), order=1, rtol=1e-4)
+    many = jnp.stack([composition_of(game, seed) for seed in range(1000)])
+    batched = jax.jit(jax.vmap(lambda x: core.drift(game, x)))(many)
+    np.testing.assert_allclose(batched[::97], [core.drift(game, one) for one in many[::97]], atol=1e-15)
+
+
+def test_hamiltonian_is_the_double_sum_over_pairs_of_agents():
+    """Each of two agents says a word by its policy and moves; the control exchanges what is said and heard."""
+    policy = random_policy(5, 2, 2)
+    q, space = policy["q"].values, space_of(policy)
+    x, p = (np.random.default_rng(seed).dirichlet(np.ones(space.n_states)) for seed in (0, 1))
+
+    def after(state: int, said: tuple[int, int]) -> int:
+        return space.state((*space.memory(state), said)[-2:])
+
+    def summed(order: int) -> float:
+        total = -1.0
+        for i, j in itertools.product(range(space.n_states), repeat=2):
+            for a, b in itertools.product(range(2), repeat=2):
+                mine, theirs = [(a, b), (b, a)][::order]
+                jump = p[after(i, mine)] - p[i] + p[after(j, theirs)] - p[j]
+                total += x[i] * x[j] * q[i, a] * q[j, b] * np.exp(jump)
+        return total / 2
+
+    found = core.WordGame(q).hamiltonian(jnp.asarray(x), jnp.asarray(p))
+    assert found == pytest.approx(summed(1), abs=1e-14)
+    assert abs(found - summed(-1)) > 1e-4
+
+
+def test_an_own_game_adds_its_term_to_the_drift():
+    """The control: a game without `classes` can't be made."""
+    game = GAMES["own"]
+    x = composition_of(game)
+    forgotten = 0.3 * (core.empty_memories(game.naming) - x)
+    np.testing.assert_allclose(core.drift(game, x), core.drift(game.naming, x) + forgotten, atol=1e-15)
+
+    class Unfinished(core.Game):
+        def hamiltonian(self, x, p):
+            return jnp.zeros(())
+
+    with pytest.raises(TypeError, match="classes"):
+        Unfinished()
+
+
+def test_drift_is_that_of_the_dense_tensor():
+    game = word_game(7, 2, 2)
+    P, x = core.reaction_tensor(game), composition_of(game)
+    np.testing.assert_allclose(P.sum(0), 1, atol=1e-15)
+    np.testing.assert_allclose(jnp.einsum("kij,i,j->k", P, x, x) - x, core.drift(game, x), atol=1e-15)
+
+
+def test_words_have_no_order():
+    policy, order = random_policy(3, 3, 1), [2, 0, 1]
+    other, states = relabelled(policy, order), relabelled_states(space_of(policy), order)
+    ours, theirs = core.WordGame(policy["q"].values), core.WordGame(other["q"].values)
+    x = composition_of(ours)
+    moved = jnp.zeros_like(x).at[states].set(x)
+    expected = jnp.zeros_like(x).at[states].set(core.drift(ours, x))
+    np.testing.assert_allclose(core.drift(theirs, moved), expected, atol=1e-15)
+
+
+def laws(policy) -> StationaryLaw:
+    q, space = policy["q"].values, space_of(policy)
+    return StationaryLaw(q, space, closed_classes(q, space, heard=tuple(range(space.n_words)))[0])
+
+
+@pytest.mark.parametrize(("size", "least"), [((2, 1), 1e-150), ((2, 3), 1e-40), ((3, 2), 1e-40), ((2, 4), 1e-30)])
+def test_stationary_distributions_have_full_relative_accuracy(size, least):
+    """Against elimination in compiled loops; the control, a solution by LU, knows nothing of small entries."""
+    policy = random_policy(1, *size)
+    Q = np.array([least, *np.full(size[0] - 1, (1 - least) / (size[0] - 1))])
+    exact = laws(policy).flow_law(Q[None])[0]
+    chain = flow_chain(jnp.asarray(policy["q"].values), jnp.asarray(Q))
+    found = stationary(chain)
+    np.testing.assert_allclose(found, exact, rtol=1e-12)
+    n = len(exact)
+    by_lu = np.linalg.solve((np.eye(n) - np.asarray(chain)).T + 1 / n, np.full(n, 1 / n))
+    assert size[1] == 1 or np.abs(by_lu / exact - 1).max() > 1
+
+
+@pytest.mark.parametrize("kinds", [1, 2])
+def test_response_and_its_derivatives(kinds):
+    game, Q = word_game(4, 2, 2, kinds), jnp.array([0.3, 0.7])
+    x = core.composition(game, Q)
+    np.testing.assert_allclose(x.sum(-1), game.share, rtol=1e-14)
+    np.testing.assert_allclose(core.word_share(game, x), core.response(game, Q), rtol=1e-13)
+
+    def respond(a, Q):
+        first = jax.nn.sigmoid(a)
+        return core.response(core.WordGame(jnp.stack([first, 1 - first], -1), game.share, game.committed), Q)
+
+    check_grads(respond, (jax.scipy.special.logit(game.q[..., 0]), Q), order=2, rtol=1e-4)
+
+
+def follow(lead, noise):
+    """Log-odds of a policy that follows what it remembers most, from the lead of the first word in each memory."""
+    return 3.0 * lead + noise
+
+
+SPACE = meanfield.MemorySpace(2, 2)
+LEAD = np.array([sum(pair.count(0) - 1 for pair in SPACE.memory(i)) for i in range(SPACE.n_states)])
+NOISE = 0.3 * np.random.default_rng(3).normal(size=SPACE.n_states)
+
+
+def game_of(a) -> core.WordGame:
+    first = jax.nn.sigmoid(a)
+    return core.WordGame(jnp.stack([first, 1 - first], axis=-1))
+
+
+A = jnp.asarray(follow(LEAD, NOISE))
+DIRECTION = jnp.asarray(np.random.default_rng(4).normal(size=SPACE.n_states))
+
+
+def labelled(a):
+    return meanfield.make_policy(np.asarray(jax.nn.sigmoid(a)), ["a", "b"])
+
+
+def test_fixed_points_are_those_of_the_labelled_function():
+    found, exact = core.fixed_points(game_of(A)), meanfield.fixed_points(labelled(A))
+    order = found.successful
+    np.testing.assert_allclose(found.word_share[order], exact["word_share"], atol=1e-12)
+    np.testing.assert_allclose(found.composition[order], exact["composition"], atol=1e-12)
+    one = core.fixed_point(game_of(A), jnp.array([0.98, 0.02]))
+    np.testing.assert_allclose(one.word_share, exact["word_share"][0], atol=1e-12)
+
+
+def test_exact_consensus_is_a_fixed_point():
+    found = core.fixed_points(core.WordGame(majority_policy(3, 1.0)["q"].values))
+    np.testing.assert_allclose(found.word_share[found.successful], [[1, 0], [0.5, 0.5], [0, 1]], atol=1e-12)
+
+
+def test_entries_without_a_fixed_point_have_no_derivatives():
+    """Where the second word is never said, its logarithm is infinite."""
+
+    def told(q):
+        found = core.fixed_points(core.WordGame(q))
+        return jnp.where(found.successful[:, None], found.word_share, 0).sum()
+
+    np.testing.assert_array_equal(jax.grad(told)(jnp.tile(jnp.array([1.0, 0.0]), (5, 1))), 0)
+
+
+def test_three_words():
+    policy = random_policy(6, 3, 1)
+    exact = meanfield.fixed_points(policy)
+    one = core.fixed_point(core.WordGame(policy["q"].values), jnp.full(3, 1 / 3))
+    assert one.successful
+    np.testing.assert_allclose(one.word_share, exact["word_share"][0], atol=1e-10)
+
+
+def test_derivatives_of_fixed_points():
+    check_grads(lambda a: core.fixed_point(game_of(a), jnp.array([0.98, 0.02])).composition, (A,), order=1, rtol=1e-5)
+    found = core.fixed_points(game_of(A))
+    by_all = jax.jacobian(lambda a: core.fixed_points(game_of(a)).word_share[:, 0])(A)
+    for i in np.flatnonzero(found.successful):
+        held = jax.grad(lambda a, x=found.composition[i]: _share(a, x))(A)
+        np.testing.assert_allclose(by_all[i], held, atol=1e-12)
+    unheld = jax.grad(lambda a: core.word_share(game_of(a), found.composition[2])[0])(A)
+    assert jnp.abs(unheld - by_all[2]).max() > 1e-3, "the control: as if the fixed point stayed where it is"
+
+
+def _share(a, x):
+    game = game_of(a)
+    return core.word_share(game, core.implicit_fixed_point(game, x))[0]
+
+
+def test_implicit_fixed_points_of_reaction_models():
+    """The endemic state of an epidemic: infected 1 - r at the recovery rate r, with the derivative -1."""
+    game = GAMES["epidemic"]
+    x = jnp.array([0.5, 0.5])
+
+    def infected(rate):
+        moved = core.ReactionGame(**{name: getattr(game, name) for name in NAMES if name != "rate"}, rate=rate)
+        return core.implicit_fixed_point(moved, x)[1]
+
+    recovery = int(np.argmax(np.asarray(game.side) == 2))
+    assert jax.grad(infected)(game.rate)[recovery] == pytest.approx(-1, abs=1e-12)
+
+
+def test_critical_mass_from_parameters_to_its_gradient_in_one_program():
+    mass = jax.jit(lambda a: core.critical_mass(game_of(a), 1))
+    exact = meanfield.critical_mass(labelled(A), word="b")["critical_mass"].item()
+    assert mass(A) == pytest.approx(exact, abs=1e-10)
+    check_grads(mass, (A,), order=1, modes=["fwd", "rev"], rtol=1e-5)
+    assert np.isnan(core.critical_mass(game_of(jnp.zeros(SPACE.n_states)), 1))
+
+
+def test_a_thousand_policies_are_one_call():
+    noise = 0.1 * jnp.asarray(np.random.default_rng(0).normal(size=(1000, SPACE.n_states)))
+    masses = jax.jit(jax.vmap(lambda noise: core.critical_mass(game_of(A + noise), 1)))(noise)
+    alone = [core.critical_mass(game_of(A + noise[i]), 1) for i in (0, 500, 999)]
+    np.testing.assert_allclose(masses[jnp.array([0, 500, 999])], alone, atol=1e-12)
+
+
+@pytest.mark.parametrize("dense", [True, False])
+def test_leading_eigenvalues(dense, monkeypatch):
+    """The derivative with the fixed point that moves; the control holds it where it is."""
+    monkeypatch.setattr("meanfield.core._spectrum.DENSE_SIZE", 200 if dense else 5)
+
+    def at(a):
+        return core.fixed_point(game_of(a), jnp.array([0.98, 0.02])).composition
+
+    x = at(A)
+    found = core.leading_eigenvalues(game_of(A), x, 2)
+    exact = meanfield.spectrum(labelled(A), np.asarray(x), k=2)["eigenvalue"]
+    np.testing.assert_allclose(found.values.real, exact, atol=1e-9)
+    left, right = jnp.asarray(found.left[0].real), jnp.asarray(found.right[0].real)
+    slope = jax.grad(lambda a: core.eigenvalue(game_of(a), at(a), left, right))(A) @ DIRECTION
+
+    def leading(a):
+        return core.leading_eigenvalues(game_of(a), at(a)).values[0].real
+
+    difference = (leading(A + 1e-5 * DIRECTION) - leading(A - 1e-5 * DIRECTION)) / 2e-5
+    assert slope == pytest.approx(difference, rel=1e-5)
+    held = jax.grad(lambda a: core.eigenvalue(game_of(a), x, left, right))(A) @ DIRECTION
+    assert abs(held / difference - 1) > 1e-3
+
+
+def test_trajectories_follow_their_tolerance():
+    game, times = word_game(1, 2, 2), np.linspace(0, 30, 50)
+    options = {"method": "DOP853", "t_eval": times, "rtol": 1e-13, "atol": 1e-15}
+    drift = jax.jit(core.drift)
+    start = composition_of(game)
+    exact = solve_ivp(lambda t, x: drift(game, x), (0, 30), start, **options).y.T
+    errors = []
+    for rtol in (1e-5, 1e-8, 1e-11):
+        found = core.trajectory(game, start, times, rtol=rtol, atol=rtol)
+        assert found.successful
+        errors.append(np.abs(found.observed - exact).max())
+        assert errors[-1] < 10 * rtol
+    assert errors[0] > 1e3 * errors[2]  # the control: it is the tolerance that decides
+    assert not core.trajectory(game, start, times, max_steps=5).successful
+
+
+def test_derivatives_of_a_trajectory():
+    times = jnp.linspace(0.0, 5.0, 4)
+
+    def shares(a, x):
+        game = game_of(a)
+        return core.trajectory(game, x, times, observe=lambda x: core.word_share(game, x), rtol=1e-10).observed
+
+    check_grads(shares, (A, composition_of(game_of(A))), order=1, modes=["rev"], rtol=1e-4, atol=1e-5)
+
+
+def test_eigenvalues_of_fast_reactions_and_of_several_species():
+    """Two states with rate 5 each way have the one eigenvalue -10; no more are promised than there are."""
+    flip = np.array([[0.0, 5], [5, 0]])
+    model = meanfield.ReactionModel(["A", "B"], [[0, 0]], [[0, 0]], spontaneous=flip)
+    half = jnp.array([0.5, 0.5])
+    found = core.leading_eigenvalues(reaction_game(model), half)
+    np.testing.assert_allclose(found.values, [-10], atol=1e-12)
+    with pytest.raises(ValueError, match="k = 2: expected 1 to 1"):
+        core.leading_eigenvalues(reaction_game(model), half, 2)
+    population = meanfield.Population(
+        [random_policy(seed, 2, 2) for seed in (1, 2)], fractions=[0.3, 0.7], committed={"a": 0.1}
+    )
+    points, mixture = meanfield.fixed_points(population), population.mixture
+    x = jnp.asarray(points["composition"].values[0] * mixture.share[:, None])
+    found = core.leading_eigenvalues(core.WordGame(*mixture), x)
+    assert found.values[0].real == pytest.approx(points["eigenvalue"].values[0], abs=1e-9)
+
+
+def test_committed_agents_count_to_the_critical_mass():
+    policy = labelled(A)
+    population = meanfield.Population(policy, committed={"b": 0.02})
+    exact = meanfield.critical_mass(population, word="b")["critical_mass"].item()
+    (q,), (share,), committed = population.mixture
+    assert core.critical_mass(core.WordGame(q, share, committed), 1) == pytest.approx(exact, abs=1e-9)
+
+
+def test_shapes_are_checked():
+    q = GAMES["two words"].q
+    with pytest.raises(ValueError, match=r"share has shape \(\): expected \(2,\)"):
+        core.WordGame(jnp.stack([q, q]), 1.0)
+    with pytest.raises(ValueError, match="word = -1: expected 0 or 1"):
+        core.critical_mass(GAMES["two words"], -1)
+    assert core.critical_mass(game_of(A), np.int64(1)) == core.critical_mass(game_of(A), 1)
+
+
+def test_agents_who_never_change_their_word_in_32_bits():
+    q = jnp.array([0.5, 1, 1, 0, 0], jnp.float32)
+    found = core.response(core.WordGame(jnp.stack([q, 1 - q], -1)), jnp.array([0.3, 0.7], jnp.float32))
+    assert jnp.isfinite(found).all()

@@ -1,0 +1,90 @@
+"""Programs on disk: new processes load them, damaged ones are made anew, and the user's JAX is left alone."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from meanfield.core import _export
+from meanfield.core._export import exported
+
+LEFT_ALONE = """
+import jax
+import numpy as np
+import meanfield
+policy = meanfield.make_policy(np.array([0.6, 0.9, 0.5, 0.5, 0.1]), ["A", "B"])
+share = meanfield.solve(policy, times=[0.0, 1.0])["word_share"]
+assert share.dtype == np.float64
+assert not jax.config.jax_enable_x64 and jax.config.jax_compilation_cache_dir is None
+assert jax.numpy.ones(1).dtype == np.float32
+"""
+
+
+LAPACK = """
+import numpy as np
+from meanfield.core._export import exported
+q = np.full((1, 5, 2), 0.5)
+x = np.array([[0, 0.25, 0.25, 0.25, 0.25]])
+print(exported("meanfield.core._sensitivity", "word_share_gradient")(q, np.ones(1), np.zeros(2), x).sum().round(6))
+"""
+
+
+@pytest.fixture
+def programs(monkeypatch, tmp_path):
+    monkeypatch.setattr(_export, "_folder", lambda: tmp_path)
+    return tmp_path
+
+
+def fresh():
+    return exported("meanfield.core._trajectory", "word_drifts")
+
+
+ARGUMENTS = np.full((1, 5, 2), 0.5), np.ones(1), np.zeros(2), np.full((1, 1, 5), 0.2)
+
+
+def test_programs_are_kept_and_damaged_ones_made_anew(programs, monkeypatch):
+    first = fresh()(*ARGUMENTS)
+    (file,) = programs.iterdir()
+    content = file.read_bytes()
+
+    def refused(*_):
+        raise AssertionError("compiled again")
+
+    with monkeypatch.context() as context:
+        context.setattr(_export, "_compile", refused)
+        np.testing.assert_array_equal(fresh()(*ARGUMENTS), first)
+        for damaged in (content[:-1], content[:100] + b"?" + content[101:], b""):
+            file.write_bytes(damaged)
+            with pytest.raises(AssertionError, match="compiled again"):
+                fresh()(*ARGUMENTS)
+    np.testing.assert_array_equal(fresh()(*ARGUMENTS), first)
+    assert len(list(programs.iterdir())) == 1
+    with monkeypatch.context() as context:
+        context.setattr(_export, "_compile", refused)
+        fresh()(*ARGUMENTS)
+
+
+def test_programs_run_where_no_folder_can_be_written(programs, monkeypatch):
+    file = programs / "file"
+    file.write_text("")
+    monkeypatch.setattr(_export, "_folder", lambda: file)
+    assert np.abs(fresh()(*ARGUMENTS)).max() > 0
+
+
+def test_the_configuration_of_jax_is_left_alone():
+    done = subprocess.run([sys.executable, "-c", LEFT_ALONE], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "cpu_aot_loader" not in done.stderr
+
+
+def test_programs_that_need_lapack_run_in_a_new_process(tmp_path):
+    """The first process compiles, the second loads."""
+    environment = {**os.environ, "MEANFIELD_CACHE": str(tmp_path)}
+    printed = []
+    for _ in range(2):
+        done = subprocess.run([sys.executable, "-c", LAPACK], capture_output=True, text=True, env=environment)
+        assert done.returncode == 0, done.stderr
+        printed.append(done.stdout)
+    assert printed[0] == printed[1] != ""

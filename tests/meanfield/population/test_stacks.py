@@ -1,0 +1,52 @@
+"""Functions of a policy for stacks: each result is that of the policy alone."""
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import meanfield
+from _policies import majority_policy, random_policy
+
+CALLS = {
+    "fixed_points": {},
+    "critical_mass": {"word": "b"},
+    "bifurcation": {"word": "b", "spacing": 0.2},
+    "basins": {},
+    "sensitivity": {"of": "word_share", "fixed_point": 0},
+}
+POLICIES = {"many": majority_policy(2, 0.97), "one": random_policy(3, 2, 2)}
+POLICIES = {name: meanfield.make_policy(one["q"].values, ["a", "b"], model=name) for name, one in POLICIES.items()}
+STACK = xr.concat(list(POLICIES.values()), "model")
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_stacks_have_the_results_of_their_policies(name):
+    call = getattr(meanfield, name)
+    whole = call(STACK, **CALLS[name])
+    for model, policy in POLICIES.items():
+        alone, part = call(policy, **CALLS[name]), whole.sel(model=model)
+        for key, values in alone.data_vars.items():
+            kept = part[key].isel({dim: slice(size) for dim, size in values.sizes.items()})
+            np.testing.assert_array_equal(kept.values, values.values, err_msg=key)
+            beyond = part[key].isel({dim: slice(size, None) for dim, size in values.sizes.items()})
+            assert not beyond.size or (beyond.isnull() | (beyond == "") | (beyond == 0)).all()
+    assert whole["word_label"].values.tolist() == ["a", "b"]
+
+
+def test_absent_policies_stay_absent():
+    q = np.stack(
+        [[random_policy(seed)["q"].values for seed in (0, 1)], [random_policy(seed)["q"].values for seed in (2, 3)]]
+    )
+    q[1, 0] = np.nan
+    coords = {
+        "model": ["x", "y"],
+        "pair": ["a/b", "c/d"],
+        "word_label": (("pair", "word"), [["a", "b"], ["c", "d"]]),
+    }
+    stack = xr.Dataset({"q": (("model", "pair", "state", "word"), q)}, coords=coords, attrs={"memory_length": 1})
+    points = meanfield.fixed_points(stack)
+    assert points["word_share"].isnull().all(["fixed_point", "word"]).values.tolist() == [[False, False], [True, False]]
+    assert points["stability"].sel(model="y", pair="a/b").values.tolist() == [""] * points.sizes["fixed_point"]
+    alone = meanfield.fixed_points(random_policy(3))["word_share"]
+    there = points["word_share"].sel(model="y", pair="c/d").set_index(word="word_label").sel(word="d")
+    np.testing.assert_array_equal(there[: alone.sizes["fixed_point"]], alone.isel(word=1))
