@@ -2,59 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
-from typing import NamedTuple
+from collections.abc import Sequence
 
 import numpy as np
 import xarray as xr
-from jaxtyping import Float
-from scipy.special import expit
 
-from meanfield._fixed_points.closed_classes import closed_classes
-from meanfield._fixed_points.response import Response, responses, supports
-from meanfield._fixed_points.spectrum import leading_eigenvalues
-from meanfield._fixed_points.stationary_law import TOLERANCE, StationaryLaw
-from meanfield._numerics.roots import Roots, all_roots
-from meanfield._numerics.simplex_roots import simplex_roots
+from meanfield._fixed_points.points import Points, all_points
 from meanfield._numerics.stability import stability_columns
-from meanfield._population.compositions import consensus
-from meanfield._population.drift import mixture_drift, mixture_word_share
+from meanfield._population.drift import mixture_drift
 from meanfield._population.observables import MIXED, convention
-from meanfield._population.population import Population, as_population, without_component
+from meanfield._population.population import Population
 from meanfield._population.provenance import stamp
 from meanfield._population.reaction_model import ReactionModel
-from meanfield._population.single_policy import names_of
-from meanfield._population.stacks import each_of_stack
+from meanfield._population.stacks import as_games
 from meanfield._reactions.fixed_points import reaction_fixed_points
-from meanfield.toolbox._columns import labelled
 from meanfield.toolbox._errors import ConvergenceError, InputError
 
-# Policies have floors of 2e-16 ≈ expit(-36), and roots near such a floor; at ±46 a word share is 1e-20.
-LOGITS = np.array([-46.0, -23.0, -12.0, -6.0, -3.0, 0.0, 3.0, 6.0, 12.0, 23.0, 46.0])
-MAX_LOGIT = 600.0  # a share of 1e-261: products of smaller ones lose their digits
-LEAST_SLIP = np.exp(-MAX_LOGIT)
-MAX_SUPPORTS = 64  # faces of the simplex that are searched, some seconds each
-MAX_WORK = 10**7  # multiplications for a Jacobian at one of 400 starts
-FIRST_LOOK = 1e-6  # accuracy of g, which is enough where no two roots are about to merge
-ROUNDING = 1e-14  # of g, five times what is seen for H = 1 to 8
-COMPOSITION_ERROR = 1e-12  # relative, of stationary laws and of a root in logit Q that is not about to merge
 # Rounding in the stationary law stays orders of magnitude below; a larger residual is no fixed point.
 MAX_RESIDUAL = 1e-9
 
 
-class Root(NamedTuple):
-    """A fixed point."""
-
-    branch: int  # the closed class of memories on which it lives; -1 at an exact corner
-    composition: Float[np.ndarray, "kinds states"]
-    around: tuple[
-        Float[np.ndarray, "kinds states"], ...
-    ] = ()  # at both ends of where it may lie, if it is about to merge
-    may_be_stable: bool = True  # not if g rises there, nor if several fixed points can't be told apart
-
-
-@each_of_stack
 def fixed_points(
     policy: xr.Dataset | Population | ReactionModel,
     *,
@@ -171,182 +138,40 @@ def fixed_points(
         return reaction_fixed_points(policy, **given)
     if given:
         raise InputError(f"{next(iter(given))} is given: expected only with a ReactionModel, which needs a search")
-    population = as_population(policy)
-    roots, completeness = _all_roots(population) if population.space.n_words == 2 else _searched_roots(population)
-    roots.sort(key=lambda root: tuple(-mixture_word_share(root.composition, population.mixture)))
-    result = without_component(_label(population, roots), policy)
-    result = result.assign_coords(names_of(policy))
-    return stamp(result.assign_attrs(policy=population.name, completeness=completeness), "fixed_points", policy)
-
-
-def _all_roots(population: Population) -> tuple[list[Root], str]:
-    """The fixed points of two words, and a report of the search."""
-    roots: list[Root] = []
-    searched = []
-    for branch, response in enumerate(responses(population)):
-        found, report = interior_roots(response)
-        for logit, error, slope in zip(found.roots, found.errors, found.slopes, strict=True):
-            reach = error * np.array([0.0, -1.0, 1.0]) if error > COMPOSITION_ERROR else np.zeros(1)
-            x, *around = (response.composition(Q) for Q in word_shares(logit + reach))
-            roots.append(Root(branch, x, tuple(around), bool(slope < 0)))
-        searched.append(f"Class {branch}: {report}")
-    roots += exact_corners(population)
-    if len(searched) > 1:
-        searched.append("Mixtures of the classes that have the same Q are fixed points too.")
-    if not roots:
-        raise ConvergenceError(
-            f"{population.name}: there is a fixed point, but rounding hides at which share: {' '.join(searched)}"
-        )
-    return roots, " ".join([*searched, "Exact corners are decided from the policy's zeros."])
-
-
-def _searched_roots(population: Population) -> tuple[list[Root], str]:
-    """The fixed points of more than two words found from many starts, and a report of the search."""
-    roots: list[Root] = []
-    searched = []
-    n_words, n_flows = population.space.n_words, population.space.n_full // population.space.n_words
-    if n_words**3 * n_flows > MAX_WORK:
-        raise InputError(
-            f"policy has {n_words} words and H = {population.space.memory_length}: the search of the simplex would "
-            "take hours; expected fewer words or a shorter memory"
-        )
-    for support in supports(population, MAX_SUPPORTS):
-        for branch, response in enumerate(responses(population, support)):
-            found = simplex_roots(response, n_words, support=support)
-            number = branch if len(support) > 1 else -1
-            roots += [Root(number, response.composition(Q)) for Q in found.roots]
-            searched.append(f"class {branch}, {found.report}")
-    return roots, "not guaranteed; " + "; ".join(searched)
-
-
-def interior_roots(response: Response) -> tuple[Roots, str]:
-    """The roots of g as a function of logit Q, with 0 < Q < 1, and a report of the search in sentences."""
-
-    def mismatch(logits: np.ndarray, tolerance: float = TOLERANCE) -> np.ndarray:
-        Q = word_shares(logits)
-        ratio = response(Q, tolerance) / Q  # close to 1 at a root, so that its logarithm loses no digit
-        return np.log(ratio[:, 0]) - np.log(ratio[:, 1])
-
-    if (response(word_shares(np.zeros(1))) == 0).any():
-        return Roots(*np.empty((3, 0)), [], (np.inf, np.nan, np.nan), 0), "agents say one word only, so Q is 0 or 1."
-    breaks = np.concatenate([-_outer(lambda x: -mismatch(-x)), LOGITS[1:-1], _outer(mismatch)])
-    breaks.sort()
-    look, exact = (partial(mismatch, tolerance=tolerance) for tolerance in (FIRST_LOOK / 100, ROUNDING))
-    found = all_roots(look, breaks, FIRST_LOOK, exact=exact, rounding=ROUNDING)
-    return found, _report(found, max(-breaks[0], breaks[-1]))
-
-
-def _report(found: Roots, end: float) -> str:
-    """The search for roots with |logit Q| up to `end`, in sentences."""
-    which = "all roots" if not found.unresolved else "the roots that can be told apart"
-    report = [f"{which} of g = log(F_0/F_1) - logit Q for |logit Q| <= {end:g}, from {found.evaluations} evaluations."]
-    distance, where, error = found.closest
-    if distance < np.inf:
-        report.append(
-            f"Where g turns |g| is at least {distance:.1g} (at logit Q = {where:.3g}, and its error below {error:.0e})."
-        )
-    for stretch in found.unresolved:
-        left, right, odd, bound = stretch
-        report.append(
-            f"Not resolved: between logit Q = {left:.9g} and {right:.9g} |g| is below its rounding error, {bound:.0e}; "
-            f"there may be {'1 or 3' if odd else '0 or 2'} fixed points or more, and one stands for them."
-            if stretch.has_root
-            else f"Not resolved: up to rounding every share with {left:.3g} < logit Q < {right:.3g} is a fixed point, "
-            f"with |g| below {bound:.0e}."
-        )
-    return " ".join(report)
-
-
-def _outer(mismatch: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-    """Breaks from 46 upwards, until g(ℓ) only moves away from zero or stays: there log(f_0/f_1) is n·ℓ + constant.
-
-    n is 0 where the policy has a floor, so that g falls; n is an integer where each further minority choice needs n
-    partners of the minority, so that g is constant (n = 1) or rises. Even then a floor may follow far out, at which g
-    turns: it is no asymptote unless g still goes on in this way where a share is hardly a number.
-    """
-
-    def lasts(end: float, last: float, slope: int) -> bool:
-        with np.errstate(divide="ignore"):
-            far = float(mismatch(np.array([MAX_LOGIT]))[0])
-        return not np.isfinite(far) or bool(abs(far - last - slope * (MAX_LOGIT - end)) < 1)
-
-    end = LOGITS[-1]
-    breaks = [end]
-    while end < MAX_LOGIT:
-        before, last = mismatch(np.array([end - 1, end]))
-        slope = last - before
-        if not np.isfinite(slope):
-            raise ConvergenceError(
-                f"a word's share cannot be told at logit Q = ±{end:g}: expected no choice probability between 0 and "
-                f"{LEAST_SLIP:.0g}, or larger ones beside it; 0 says the same"
-            )
-        if abs(slope - round(slope)) < 1e-4 and slope * last >= 0 and lasts(end, last, round(slope)):
-            break
-        end = min(1.5 * end, MAX_LOGIT)
-        breaks.append(end)
-    return np.array(breaks)
-
-
-def word_shares(logit: np.ndarray) -> np.ndarray:
-    """(Q_0, Q_1) on the last axis, each to full relative accuracy."""
-    return np.stack([expit(logit), expit(-logit)], axis=-1)
-
-
-def exact_corners(population: Population) -> list[Root]:
-    """Consensus states in which nobody ever says the other word, so that Q is exactly 0 or 1, up to 1e-261."""
-    found = []
-    for w, word in enumerate(population.words):
-        others = np.delete(np.arange(population.space.n_words), w)
-        slips = population.mixture.q[:, population.space.consensus_state(w)][:, others].max(1) > LEAST_SLIP
-        if not (slips & (population.mixture.share > 0)).any() and not population.mixture.committed[others].any():
-            x = consensus(population, word).values
-            # Kinds of share 0 may slip: they follow the others, who don't notice.
-            for m in np.flatnonzero(slips):
-                x[m] = _following(population, int(m), w)
-            found.append(Root(-1, x))
-    return found
-
-
-def _following(population: Population, kind: int, word: int) -> np.ndarray:
-    """The stationary composition of agents who hear one word only."""
-    q, space = population.mixture.q[kind], population.space
-    law = StationaryLaw(q, space, closed_classes(q, space, heard=(word,))[0])
-    return law.composition(np.eye(space.n_words)[word])
-
-
-def _label(population: Population, roots: list[Root]) -> xr.Dataset:
-    mixture, space = population.mixture, population.space
-    x = np.array([root.composition for root in roots]).reshape(-1, len(population.policies), space.n_states)
-    share = mixture_word_share(x, mixture)
-    found = [leading_eigenvalues(mixture, one, space, x_error=COMPOSITION_ERROR) for one in x]
-    leading = np.array([one.values[0] for one in found], dtype=complex)
-    error = np.array([one.errors[0] for one in found], dtype=float)
-    for number, root in enumerate(roots):
-        moved = [leading_eigenvalues(mixture, one, space).values[0] for one in root.around]
-        error[number] += np.abs(np.array(moved) - leading[number]).max(initial=0.0)
-        if not root.may_be_stable:
-            error[number] = max(error[number], -leading[number].real)
-    floor_shift = np.array([one.floor_shifts[0] for one in found], dtype=float)
-    conventions = [convention(one, population.words) for one in population.convincible_share(share)]
-    residual = np.array([np.abs(mixture_drift(one[None], mixture)).max() for one in x])
-    over = ("fixed_point",)
+    games = as_games(policy)
+    found = all_points(games.mixtures, games.names)
+    conventions, residuals = [], []
+    for one, mixture, words in zip(found, games.mixtures, games.words, strict=True):
+        uncommitted = one.word_share - mixture.committed  # the success rate is that of agents who are not committed
+        conventions += [convention(share / (1 - mixture.committed.sum()), words) for share in uncommitted]
+        residuals.append(np.abs(mixture_drift(one.composition, mixture)).max((1, 2)))
+    over = "fixed_point"
+    both = {name: np.concatenate([getattr(one, name) for one in found]) for name in Points._fields[:-1]}
+    residual = np.concatenate(residuals)
     kind = np.where(np.array(conventions) == MIXED, MIXED, "consensus")
-    branch = np.array([root.branch for root in roots], dtype=int)
+    shift = "shift of the eigenvalue without entries below 1e-14"
     columns = {
-        "word_share": ((*over, "word"), share, "word share", "1"),
-        **stability_columns(over, leading, error),
-        "eigenvalue_floor_shift": (over, floor_shift, "shift of the eigenvalue without entries below 1e-14", "1/time"),
-        "kind": (over, kind, "kind", "1"),
-        "convention": (over, np.array(conventions, dtype=str), "convention", "1"),
-        "branch": (over, branch, "closed class; -1 at an exact corner", "1"),
-        "residual": (over, residual, "max |dx/dt|", "1/time"),
-        "composition": ((*over, "component", "state"), x, "fraction of agents in each state", "1"),
+        "word_share": ((over, "word"), both["word_share"], "word share", "1"),
+        **stability_columns((over,), both["leading"], both["error"]),
+        "eigenvalue_floor_shift": ((over,), both["floor_shift"], shift, "1/time"),
+        "kind": ((over,), kind, "kind", "1"),
+        "convention": ((over,), np.array(conventions, dtype=str), "convention", "1"),
+        "branch": ((over,), both["branch"], "closed class; -1 at an exact corner", "1"),
+        "residual": ((over,), residual, "max |dx/dt|", "1/time"),
+        "composition": (
+            (over, "component", "state"),
+            both["composition"],
+            "fraction of agents in each state",
+            "1",
+        ),
     }
-    result = labelled(columns, coords={**population.coords, "fixed_point": np.arange(len(roots))})
+    numbers = [len(one.branch) for one in found]
+    result = games.labelled(columns, over, numbers, completeness=[one.completeness for one in found])
     if (residual > MAX_RESIDUAL).any():
+        name = np.repeat(games.names, numbers)[residual.argmax()]
         raise ConvergenceError(
-            f"{population.name}: a root has max|dx/dt| = {residual.max():.1e} and is no fixed point; "
+            f"{name}: a root has max|dx/dt| = {residual.max():.1e} and is no fixed point; "
             "error.best has all roots with their residuals",
             best=result,
         )
-    return result
+    return stamp(result, "fixed_points", policy)

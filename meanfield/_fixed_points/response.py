@@ -9,7 +9,7 @@ from jaxtyping import Float
 
 from meanfield._fixed_points.closed_classes import closed_classes
 from meanfield._fixed_points.stationary_law import TOLERANCE, StationaryLaw
-from meanfield._population.population import Population
+from meanfield._population.mixture import Mixture
 from meanfield.toolbox._errors import InputError
 
 
@@ -19,9 +19,9 @@ class Response:
     `laws` are the stationary laws of the kinds, each on one closed class of memories.
     """
 
-    def __init__(self, population: Population, laws: tuple[StationaryLaw, ...]) -> None:
+    def __init__(self, mixture: Mixture, laws: tuple[StationaryLaw, ...]) -> None:
         self._laws = laws
-        self._mixture = population.mixture
+        self._mixture = mixture
 
     def of_kinds(
         self, Q: Float[np.ndarray, "laws words"], tolerance: float = TOLERANCE
@@ -41,34 +41,35 @@ class Response:
         return np.stack([law.composition(Q) for law in self._laws])
 
 
-def responses(population: Population, support: tuple[int, ...] | None = None) -> list[Response]:
+def responses(mixture: Mixture, support: tuple[int, ...] | None = None) -> list[Response]:
     """The responses of a population, one for each choice of a closed class for each kind.
 
     `support` are the words that partners say, by default all.
     """
-    words = tuple(range(population.space.n_words)) if support is None else support
+    space = mixture.space
+    words = tuple(range(space.n_words)) if support is None else support
     each_kind = []
-    for q, share in zip(population.mixture.q, population.mixture.share, strict=True):
-        classes = closed_classes(q, population.space, heard=words)
+    for q, share in zip(mixture.q, mixture.share, strict=True):
+        classes = closed_classes(q, space, heard=words)
         if share == 0:
             classes = classes[:1]  # nobody is there: its classes make no fixed points
-        each_kind.append([StationaryLaw(q, population.space, flows) for flows in classes])
-    return [Response(population, laws) for laws in itertools.product(*each_kind)]
+        each_kind.append([StationaryLaw(q, space, flows) for flows in classes])
+    return [Response(mixture, laws) for laws in itertools.product(*each_kind)]
 
 
-def supports(population: Population, most: int) -> list[tuple[int, ...]]:
+def supports(mixture: Mixture, most: int) -> list[tuple[int, ...]]:
     """The sets of words to which a population may keep, from large to small: faces that may hold fixed points.
 
     On such a face the words of its support are heard and, in some closed class of each kind, no others are said. Each
     set is a union of smallest sets that contain a given word, with all that follows from hearing them. All words are
     one of the sets wherever every word may be said. InputError if there are more than `most`.
     """
-    committed = frozenset(np.flatnonzero(population.mixture.committed).tolist())
-    smallest = {kept for word in range(population.space.n_words) for kept in _kept_to(population, committed | {word})}
+    committed = frozenset(np.flatnonzero(mixture.committed).tolist())
+    smallest = {kept for word in range(mixture.space.n_words) for kept in _kept_to(mixture, committed | {word})}
     found, pending = set(smallest), list(smallest)
     while pending:
         one = pending.pop()
-        new = {kept for other in smallest if not other <= one for kept in _kept_to(population, one | other)} - found
+        new = {kept for other in smallest if not other <= one for kept in _kept_to(mixture, one | other)} - found
         found |= new
         pending += new
         if len(found) > most:
@@ -79,12 +80,12 @@ def supports(population: Population, most: int) -> list[tuple[int, ...]]:
     return sorted((tuple(sorted(kept)) for kept in found), key=lambda kept: (-len(kept), kept))
 
 
-def _kept_to(population: Population, heard: frozenset[int]) -> set[frozenset[int]]:
+def _kept_to(mixture: Mixture, heard: frozenset[int]) -> set[frozenset[int]]:
     """The smallest sets of words that contain `heard` and all words said in reply."""
     kept, pending = set(), [heard]
     while pending:
         words = pending.pop()
-        for said in _said(population, tuple(sorted(words))):
+        for said in _said(mixture, tuple(sorted(words))):
             if said <= words:
                 kept.add(words)
             else:
@@ -92,14 +93,11 @@ def _kept_to(population: Population, heard: frozenset[int]) -> set[frozenset[int
     return kept
 
 
-def _said(population: Population, heard: tuple[int, ...]) -> set[frozenset[int]]:
+def _said(mixture: Mixture, heard: tuple[int, ...]) -> set[frozenset[int]]:
     """The words that agents who hear these may say for good, for each choice of closed classes."""
     each_kind = [
-        {
-            frozenset((flows % population.space.n_words).tolist())
-            for flows in closed_classes(q, population.space, heard=heard)
-        }
-        for q, share in zip(population.mixture.q, population.mixture.share, strict=True)
+        {frozenset((flows % mixture.space.n_words).tolist()) for flows in closed_classes(q, mixture.space, heard=heard)}
+        for q, share in zip(mixture.q, mixture.share, strict=True)
         if share > 0
     ]
     return {frozenset().union(*choice) for choice in itertools.product(*each_kind)}

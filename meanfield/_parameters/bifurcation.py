@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from meanfield._fixed_points.fixed_points import exact_corners, word_shares
+from meanfield._fixed_points.points import exact_corners, word_shares
 from meanfield._fixed_points.response import responses
 from meanfield._fixed_points.spectrum import leading_eigenvalues
 from meanfield._numerics.stability import stability_columns
@@ -103,7 +103,7 @@ def bifurcation(
     points: list[_Point] = []
     lasting: list[tuple[int, np.ndarray]] = []
     arcs = 0
-    for branch, response in enumerate(responses(population)):
+    for branch, response in enumerate(responses(population.mixture)):
         curve = EquilibriumCurve(line, response)
         for arc in curve.arcs:
             points += _sample(curve, arc, branch, arcs, spacing)
@@ -127,7 +127,7 @@ def lasting_corners(population: Population, parameter: str, word: str | None) ->
     else:
         free = 1 - sum(share for other, share in population.committed.items() if other != word)
         between = population.with_committed(word, free / 2)
-    return [root.composition for root in exact_corners(between)]
+    return [root.composition for root in exact_corners(between.mixture)]
 
 
 def _sample(curve: EquilibriumCurve, arc: list[Stop], branch: int, number: int, spacing: float) -> list[_Point]:

@@ -9,8 +9,9 @@ import xarray as xr
 from jaxtyping import Float
 
 from meanfield._dynamics.solve import solve
-from meanfield._fixed_points.fixed_points import fixed_points, word_shares
+from meanfield._fixed_points.points import all_points, word_shares
 from meanfield._fixed_points.response import responses
+from meanfield._numerics.stability import stability
 from meanfield._parameters.bifurcation import lasting_corners
 from meanfield._parameters.equilibria import EquilibriumCurve, Line, Stop, parameter_line
 from meanfield._population.population import Population, as_population
@@ -107,7 +108,7 @@ def critical_mass(
     """
     given, population = population, as_population(population)
     word, line = parameter_line(population, parameter, word)
-    curves = [EquilibriumCurve(line, response) for response in responses(population)]
+    curves = [EquilibriumCurve(line, response) for response in responses(population.mixture)]
     without = population.with_fraction(0.0) if word is None else population.with_committed(word, 0.0)
     start = _old_state(without, word, old)
     if isinstance(start, str):
@@ -148,12 +149,12 @@ def _old_state(rest: Population, word: str | None, old: str | None) -> _Old | st
     """The fixed point to follow, without the newcomers; or the reason why there is none."""
     if old is not None and old not in rest.words:
         raise InputError(f"old = {old!r}: expected one of {', '.join(rest.words)}")
-    points = fixed_points(rest)
+    (points,) = all_points([rest.mixture], [rest.name])
     # A marginal consensus is left so slowly that it may well be where a population is.
-    stable = points.isel(fixed_point=points["stability"].values != "unstable")
-    if not stable.sizes["fixed_point"]:
+    (stable,) = np.nonzero(stability(points.leading, points.error) != "unstable")
+    if not stable.size:
         return "without the newcomers every fixed point is unstable"
-    shares = stable["word_share"].values
+    shares = points.word_share[stable]
     if old is not None:
         chosen = int(np.argmax(shares[:, rest.words.index(old)]))
         if shares[chosen, rest.words.index(old)] <= 0.5:
@@ -162,13 +163,13 @@ def _old_state(rest: Population, word: str | None, old: str | None) -> _Old | st
         chosen = int(np.argmin(shares[:, rest.words.index(word)]))
     else:
         end = solve(rest, times=np.array([0.0, 1.0]))["composition"].values
-        away = np.abs(stable["composition"].values - end).sum((1, 2))
+        away = np.abs(points.composition[stable] - end).sum((1, 2))
         chosen = int(np.argmin(away))
         if away[chosen] > NEAR:
             return (
                 "without the newcomers the rate equation leads from empty memories to no attractor; name one by `old`"
             )
-    return _Old(shares[chosen], int(stable["branch"].values[chosen]))
+    return _Old(shares[chosen], int(points.branch[stable[chosen]]))
 
 
 def _follow(curves: list[EquilibriumCurve], old: _Old, line: Line, *, lasting_corner: bool) -> _Fate:

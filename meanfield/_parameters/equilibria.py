@@ -17,7 +17,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy.polynomial import Chebyshev
 
-from meanfield._fixed_points.fixed_points import LOGITS, word_shares
+from meanfield._fixed_points.points import LOGITS, word_shares
 from meanfield._fixed_points.response import Response
 from meanfield._numerics.piecewise import interpolate, real_roots
 from meanfield._population.mixture import Mixture

@@ -20,6 +20,7 @@ from meanfield._population.population import Population, as_population
 from meanfield.core._export import exported
 
 word_drifts = exported("meanfield.core._trajectory", "word_drifts")
+ROWS = 8
 TIME_PER_ROUND = 2.0  # one round is N interactions, and each of them updates two agents
 
 
@@ -79,4 +80,5 @@ def mixture_drift(
     x: Float[np.ndarray, "batch kinds states"], mixture: Mixture
 ) -> Float[np.ndarray, "batch kinds states"]:
     """F_m(x) = A_m(Q)ᵀx_m - x_m, which sums to 0 for each kind, for a batch of compositions of one population."""
-    return word_drifts(*mixture, x)
+    whole = np.resize(x, (-(-len(x) // ROWS) * ROWS, *x.shape[1:]))  # programs are compiled for each shape
+    return np.concatenate([word_drifts(*mixture, part) for part in np.split(whole, len(whole) // ROWS)])[: len(x)]

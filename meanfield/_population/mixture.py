@@ -7,6 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
+from meanfield.core._space import MemorySpace
+
 
 class Mixture(NamedTuple):
     """The arrays of a population."""
@@ -14,6 +16,11 @@ class Mixture(NamedTuple):
     q: Float[np.ndarray, "kinds states words"]  # choice probabilities of each kind
     share: Float[np.ndarray, " kinds"]  # share of each kind among all agents
     committed: Float[np.ndarray, " words"]  # share of agents who always say a word
+
+    @property
+    def space(self) -> MemorySpace:
+        """Of all kinds."""
+        return MemorySpace.from_sizes(*self.q.shape[1:])
 
     @classmethod
     def alone(cls, q: Float[np.ndarray, "states words"]) -> Mixture:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import wraps
 from typing import Any, ParamSpec
 
@@ -11,11 +12,90 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from meanfield._population.mixture import Mixture
 from meanfield._population.policy_schema import STACKED_DIMS, validate_policy
+from meanfield._population.population import Population, as_population, without_component
+from meanfield._population.single_policy import names_of
+from meanfield.toolbox._columns import Columns, labelled
 from meanfield.toolbox._errors import InputError
 
 Arguments = ParamSpec("Arguments")
 WORDS = ("word", "word_label", "word_number")
+
+
+@dataclass(frozen=True)
+class Games:
+    """One policy, a stack of policies or a population as arrays, with what labels their results."""
+
+    mixtures: list[Mixture]
+    names: list[str]
+    words: list[tuple[str, ...]]
+    population: Population | None  # None for a stack
+    given: xr.Dataset | Population
+    dims: list[str]  # of a stack
+    places: list[int]  # of its policies, along its dims
+
+    def labelled(self, columns: Columns, over: str, numbers: list[int], **texts: list[str]) -> xr.Dataset:
+        """`columns` along `over` of all games together, `numbers` of rows of each, as `toolbox._columns.labelled`.
+
+        In a stack shorter columns are filled: numbers with NaN, texts with '', truth values with False. `texts` are
+        attributes, and variables of a stack.
+        """
+        if self.population is not None:
+            coords = {**self.population.coords, over: np.arange(numbers[0])}
+            result = without_component(labelled(columns, coords), self.given).assign_coords(names_of(self.given))
+            return result.assign_attrs(policy=self.names[0], **{key: text for key, (text,) in texts.items()})
+        policies: Any = self.given
+        most = max(numbers)
+        sizes = tuple(policies.sizes[dim] for dim in self.dims)
+        place = np.repeat(self.places, numbers)
+        row = np.concatenate([np.arange(number) for number in numbers])
+        whole = {}
+        for name, (dims, flat, *label) in columns.items():
+            dims, flat = [dim for dim in dims if dim != "component"], flat[:, 0] if "component" in dims else flat
+            filled = np.full(
+                (np.prod(sizes), most, *flat.shape[1:]),
+                _filling(flat.dtype),
+                float if flat.dtype.kind in "iu" else flat.dtype,
+            )
+            filled[place, row] = flat
+            whole[name] = ((*self.dims, *dims), filled.reshape(*sizes, *filled.shape[1:]), *label)
+        coords = {name: policies[name] for name in (*STACKED_DIMS, *WORDS, "state") if name in policies.coords}
+        result = labelled(whole, {**coords, over: np.arange(most)})
+        for name, values in texts.items():
+            filled = np.full(np.prod(sizes), "", np.array(values).dtype)
+            filled[self.places] = values
+            result[name] = (self.dims, filled.reshape(sizes))
+        return result
+
+
+def as_games(policy: xr.Dataset | Population, name: str = "policy") -> Games:
+    """The arrays of one policy, a stack of policies or a population; InputError if it is none."""
+    if isinstance(policy, Population) or not isinstance(policy, xr.Dataset) or not set(STACKED_DIMS) & set(policy.dims):
+        one = as_population(policy)
+        return Games([one.mixture], [one.name], [one.words], one, policy, [], [])
+    policies = validate_policy(policy, name)
+    dims = [dim for dim in STACKED_DIMS if policies.sizes.get(dim, 1) > 1]
+    if not dims:
+        return as_games(policies.squeeze([dim for dim in STACKED_DIMS if dim in policies.dims]), name)
+    policies = policies.squeeze([dim for dim in STACKED_DIMS if dim in policies.dims and dim not in dims])
+    labels = "word_label" if "word_label" in policies.coords else "word"
+    q, words = (_each(policies[key], policies, dims) for key in ("q", labels))
+    models = _each(policies["model"], policies, dims) if "model" in policies.coords else None
+    places = np.flatnonzero(~np.isnan(q).all((1, 2))).tolist()
+    if not places:
+        raise InputError(f"{name} holds no policy: every combination of model and pair is NaN")
+    said = [tuple(map(str, words[place])) for place in places]
+    before = ["" if models is None else f"{models[place]} " for place in places]
+    names = [f"{model}{{{', '.join(one)}}}" for model, one in zip(before, said, strict=True)]
+    return Games([Mixture.alone(q[place]) for place in places], names, said, None, policies, dims, places)
+
+
+def _each(values: xr.DataArray, policies: xr.Dataset, dims: list[str]) -> np.ndarray:
+    """`values` of each policy, along one axis."""
+    absent = {dim: policies.sizes[dim] for dim in dims if dim not in values.dims}
+    whole = values.expand_dims(absent).transpose(*dims, ...).values
+    return whole.reshape(-1, *whole.shape[len(dims) :])
 
 
 def each_of_stack(function: Callable[Arguments, xr.Dataset]) -> Callable[Arguments, xr.Dataset]:

@@ -103,7 +103,7 @@ def flow(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) ->
     if len(words) != 2:
         raise InputError(f"policy has {len(words)} words: expected 2 or 3 for view = 'flow'")
     Q = np.array([expit(LOGITS), expit(-LOGITS)]).T
-    found = responses(as_population(part))
+    found = responses(as_population(part).mixture)
     for number, response in enumerate(found):
         name = {} if len(found) == 1 else {"label": f"closed class {number}"}
         axes.plot(Q[:, 0], (response(Q) - Q)[:, 0], **{"color": f"C{number}", **name, **style})

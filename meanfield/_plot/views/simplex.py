@@ -56,7 +56,7 @@ def one_response(policy: xr.Dataset | Population, words: tuple[str, ...]) -> Res
     population = as_population(policy)
     if population.words != words:
         raise InputError(f"policy is over {', '.join(population.words)}: expected {', '.join(words)}, as the result")
-    found = responses(population)
+    found = responses(population.mixture)
     if len(found) > 1:
         raise InputError(
             f"policy has {len(found)} closed classes of memories, each with a flow of its own: "

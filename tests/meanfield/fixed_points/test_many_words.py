@@ -28,7 +28,7 @@ def test_supports_are_those_that_visiting_every_face_finds(seed):
     policy = meanfield.make_policy(q / q.sum(1, keepdims=True), list("abcd"))
     every = [face for size in (4, 3, 2, 1) for face in itertools.combinations(range(4), size)]
     expected = {face for face in every if any(said <= set(face) for said in words_of_classes(policy, face))}
-    found = set(supports(meanfield.Population(policy), 15))
+    found = set(supports(meanfield.Population(policy).mixture, 15))
     # A face on which fewer words are said than heard holds no root; it may be missing
     held = {face for face in expected if any(said == set(face) for said in words_of_classes(policy, face))}
     assert held <= found <= expected
@@ -36,7 +36,7 @@ def test_supports_are_those_that_visiting_every_face_finds(seed):
 
 def test_eight_words_that_all_may_be_said_have_one_face():
     policy = random_policy(1, n_words=8, memory_length=1)
-    assert supports(meanfield.Population(policy), 1) == [tuple(range(8))]
+    assert supports(meanfield.Population(policy).mixture, 1) == [tuple(range(8))]
     points = meanfield.fixed_points(policy)
     assert points["residual"].values.max() < 1e-9
     assert "add up to 1" in points.attrs["completeness"]

@@ -18,7 +18,7 @@ from scipy.optimize import brentq
 import meanfield
 from _battery import memories
 from _policies import majority_policy
-from meanfield._fixed_points import fixed_points as module
+from meanfield._fixed_points import points as module
 from meanfield.toolbox import space_of
 
 pytestmark = pytest.mark.usefixtures("unchecked_types")

@@ -213,7 +213,7 @@ def case(request):
 def test_every_point_is_a_fixed_point(case):
     """Only x is not in the table: p(Q) of each kind on its closed class gives it, and Q is then what they say."""
     population, parameter, word, diagram = case
-    curves, checked = responses(population), 0
+    curves, checked = responses(population.mixture), 0
     for c, Q, branch in zip(*(diagram[name].values for name in ("parameter", "word_share", "branch")), strict=True):
         if branch < 0 or c > 0.95:
             continue

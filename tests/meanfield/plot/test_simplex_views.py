@@ -46,7 +46,7 @@ def test_arrows_follow_the_change_of_the_word_share(found):
     c = middle[:, 1] / np.sqrt(0.75)
     b = middle[:, 0] - c / 2
     Q = np.stack([1 - b - c, b, c], -1)
-    change = in_plane(responses(as_population(POLICY))[0](Q) - Q)
+    change = in_plane(responses(as_population(POLICY).mixture)[0](Q) - Q)
     length = np.hypot(flow.U, flow.V)
     cosine = (change * np.stack([flow.U, flow.V], -1)).sum(1) / length / np.hypot(*change.T)
     np.testing.assert_allclose(cosine, 1, atol=1e-6)

@@ -230,7 +230,7 @@ def test_fixed_points_are_the_only_ones_on_a_fine_grid():
     population = two_policies({"b": 0.03})
     grid = np.linspace(1e-4, 1 - 1e-4, 1001)
     said = sum(
-        share * responses(Population(policy))[0](np.stack([grid, 1 - grid], 1))[:, 0]
+        share * responses(Population(policy).mixture)[0](np.stack([grid, 1 - grid], 1))[:, 0]
         for share, policy in zip(population.mixture.share, population.policies, strict=True)
     )
     changes = grid[np.flatnonzero(np.diff(np.sign(said - grid)))][::-1]

@@ -1,0 +1,211 @@
+"""The fixed points of populations as arrays: roots of the self-consistency of the word share, and their eigenvalues."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+from scipy.special import expit
+
+from meanfield._fixed_points.closed_classes import closed_classes
+from meanfield._fixed_points.response import Response, responses, supports
+from meanfield._fixed_points.spectrum import leading_eigenvalues
+from meanfield._fixed_points.stationary_law import TOLERANCE, StationaryLaw
+from meanfield._numerics.compiled import each_in_threads
+from meanfield._numerics.roots import Roots, all_roots
+from meanfield._numerics.simplex_roots import simplex_roots
+from meanfield._population.drift import mixture_word_share
+from meanfield._population.mixture import Mixture
+from meanfield.toolbox._errors import ConvergenceError, InputError
+
+# Policies have floors of 2e-16 ≈ expit(-36), and roots near such a floor; at ±46 a word share is 1e-20.
+LOGITS = np.array([-46.0, -23.0, -12.0, -6.0, -3.0, 0.0, 3.0, 6.0, 12.0, 23.0, 46.0])
+MAX_LOGIT = 600.0  # a share of 1e-261: products of smaller ones lose their digits
+LEAST_SLIP = np.exp(-MAX_LOGIT)
+MAX_SUPPORTS = 64  # faces of the simplex that are searched, some seconds each
+MAX_WORK = 10**7  # multiplications for a Jacobian at one of 400 starts
+FIRST_LOOK = 1e-6  # accuracy of g, which is enough where no two roots are about to merge
+ROUNDING = 1e-14  # of g, five times what is seen for H = 1 to 8
+COMPOSITION_ERROR = 1e-12  # relative, of stationary laws and of a root in logit Q that is not about to merge
+
+
+class Root(NamedTuple):
+    """A fixed point."""
+
+    branch: int  # the closed class of memories on which it lives; -1 at an exact corner
+    composition: Float[np.ndarray, "kinds states"]
+    around: tuple[
+        Float[np.ndarray, "kinds states"], ...
+    ] = ()  # at both ends of where it may lie, if it is about to merge
+    may_be_stable: bool = True  # not if g rises there, nor if several fixed points can't be told apart
+
+
+class Points(NamedTuple):
+    """Fixed points of one population, by falling share of the first word."""
+
+    composition: Float[np.ndarray, "points kinds states"]
+    word_share: Float[np.ndarray, "points words"]
+    leading: np.ndarray  # eigenvalue, complex
+    error: Float[np.ndarray, " points"]  # a bound of its error
+    floor_shift: Float[np.ndarray, " points"]
+    branch: np.ndarray
+    completeness: str
+
+
+def all_points(mixtures: list[Mixture], names: list[str]) -> list[Points]:
+    """The fixed points of each population; ConvergenceError names the one that fails."""
+    return each_in_threads(_points, mixtures, names)
+
+
+def _points(mixture: Mixture, name: str) -> Points:
+    two = mixture.space.n_words == 2
+    roots, completeness = _all_roots(mixture, name) if two else _searched_roots(mixture)
+    x = np.array([root.composition for root in roots]).reshape(-1, *mixture.q.shape[:2])
+    share = mixture_word_share(x, mixture)
+    order = np.lexsort(-share.T[::-1])
+    roots, x, share = [roots[i] for i in order], x[order], share[order]
+    found = [leading_eigenvalues(mixture, one, mixture.space, x_error=COMPOSITION_ERROR) for one in x]
+    leading = np.array([one.values[0] for one in found], dtype=complex)
+    error = np.array([one.errors[0] for one in found], dtype=float)
+    for number, root in enumerate(roots):
+        moved = [leading_eigenvalues(mixture, one, mixture.space).values[0] for one in root.around]
+        error[number] += np.abs(np.array(moved) - leading[number]).max(initial=0.0)
+        if not root.may_be_stable:
+            error[number] = max(error[number], -leading[number].real)
+    floor_shift = np.array([one.floor_shifts[0] for one in found], dtype=float)
+    branch = np.array([root.branch for root in roots], dtype=int)
+    return Points(x, share, leading, error, floor_shift, branch, completeness)
+
+
+def _all_roots(mixture: Mixture, name: str) -> tuple[list[Root], str]:
+    """The fixed points of two words, and a report of the search."""
+    roots: list[Root] = []
+    searched = []
+    for branch, response in enumerate(responses(mixture)):
+        found, report = interior_roots(response)
+        for logit, error, slope in zip(found.roots, found.errors, found.slopes, strict=True):
+            reach = error * np.array([0.0, -1.0, 1.0]) if error > COMPOSITION_ERROR else np.zeros(1)
+            x, *around = (response.composition(Q) for Q in word_shares(logit + reach))
+            roots.append(Root(branch, x, tuple(around), bool(slope < 0)))
+        searched.append(f"Class {branch}: {report}")
+    roots += exact_corners(mixture)
+    if len(searched) > 1:
+        searched.append("Mixtures of the classes that have the same Q are fixed points too.")
+    if not roots:
+        raise ConvergenceError(
+            f"{name}: there is a fixed point, but rounding hides at which share: {' '.join(searched)}"
+        )
+    return roots, " ".join([*searched, "Exact corners are decided from the policy's zeros."])
+
+
+def _searched_roots(mixture: Mixture) -> tuple[list[Root], str]:
+    """The fixed points of more than two words found from many starts, and a report of the search."""
+    roots: list[Root] = []
+    searched = []
+    space = mixture.space
+    n_words, n_flows = space.n_words, space.n_full // space.n_words
+    if n_words**3 * n_flows > MAX_WORK:
+        raise InputError(
+            f"policy has {n_words} words and H = {space.memory_length}: the search of the simplex would "
+            "take hours; expected fewer words or a shorter memory"
+        )
+    for support in supports(mixture, MAX_SUPPORTS):
+        for branch, response in enumerate(responses(mixture, support)):
+            found = simplex_roots(response, n_words, support=support)
+            number = branch if len(support) > 1 else -1
+            roots += [Root(number, response.composition(Q)) for Q in found.roots]
+            searched.append(f"class {branch}, {found.report}")
+    return roots, "not guaranteed; " + "; ".join(searched)
+
+
+def interior_roots(response: Response) -> tuple[Roots, str]:
+    """The roots of g as a function of logit Q, with 0 < Q < 1, and a report of the search in sentences."""
+
+    def mismatch(logits: np.ndarray, tolerance: float = TOLERANCE) -> np.ndarray:
+        Q = word_shares(logits)
+        ratio = response(Q, tolerance) / Q  # close to 1 at a root, so that its logarithm loses no digit
+        return np.log(ratio[:, 0]) - np.log(ratio[:, 1])
+
+    if (response(word_shares(np.zeros(1))) == 0).any():
+        return Roots(*np.empty((3, 0)), [], (np.inf, np.nan, np.nan), 0), "agents say one word only, so Q is 0 or 1."
+    breaks = np.concatenate([-_outer(lambda x: -mismatch(-x)), LOGITS[1:-1], _outer(mismatch)])
+    breaks.sort()
+    look, exact = (partial(mismatch, tolerance=tolerance) for tolerance in (FIRST_LOOK / 100, ROUNDING))
+    found = all_roots(look, breaks, FIRST_LOOK, exact=exact, rounding=ROUNDING)
+    return found, _report(found, max(-breaks[0], breaks[-1]))
+
+
+def _report(found: Roots, end: float) -> str:
+    """The search for roots with |logit Q| up to `end`, in sentences."""
+    which = "all roots" if not found.unresolved else "the roots that can be told apart"
+    report = [f"{which} of g = log(F_0/F_1) - logit Q for |logit Q| <= {end:g}, from {found.evaluations} evaluations."]
+    distance, where, error = found.closest
+    if distance < np.inf:
+        report.append(
+            f"Where g turns |g| is at least {distance:.1g} (at logit Q = {where:.3g}, and its error below {error:.0e})."
+        )
+    for stretch in found.unresolved:
+        left, right, odd, bound = stretch
+        report.append(
+            f"Not resolved: between logit Q = {left:.9g} and {right:.9g} |g| is below its rounding error, {bound:.0e}; "
+            f"there may be {'1 or 3' if odd else '0 or 2'} fixed points or more, and one stands for them."
+            if stretch.has_root
+            else f"Not resolved: up to rounding every share with {left:.3g} < logit Q < {right:.3g} is a fixed point, "
+            f"with |g| below {bound:.0e}."
+        )
+    return " ".join(report)
+
+
+def _outer(mismatch: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    """Breaks from 46 upwards, until g(ℓ) only moves away from zero or stays: there log(f_0/f_1) is n·ℓ + constant.
+
+    n is 0 where the policy has a floor, so that g falls; n is an integer where each further minority choice needs n
+    partners of the minority, so that g is constant (n = 1) or rises. Even then a floor may follow far out, at which g
+    turns: it is no asymptote unless g still goes on in this way where a share is hardly a number.
+    """
+
+    def lasts(end: float, last: float, slope: int) -> bool:
+        with np.errstate(divide="ignore"):
+            far = float(mismatch(np.array([MAX_LOGIT]))[0])
+        return not np.isfinite(far) or bool(abs(far - last - slope * (MAX_LOGIT - end)) < 1)
+
+    end = LOGITS[-1]
+    breaks = [end]
+    while end < MAX_LOGIT:
+        before, last = mismatch(np.array([end - 1, end]))
+        slope = last - before
+        if not np.isfinite(slope):
+            raise ConvergenceError(
+                f"a word's share cannot be told at logit Q = ±{end:g}: expected no choice probability between 0 and "
+                f"{LEAST_SLIP:.0g}, or larger ones beside it; 0 says the same"
+            )
+        if abs(slope - round(slope)) < 1e-4 and slope * last >= 0 and lasts(end, last, round(slope)):
+            break
+        end = min(1.5 * end, MAX_LOGIT)
+        breaks.append(end)
+    return np.array(breaks)
+
+
+def word_shares(logit: np.ndarray) -> np.ndarray:
+    """(Q_0, Q_1) on the last axis, each to full relative accuracy."""
+    return np.stack([expit(logit), expit(-logit)], axis=-1)
+
+
+def exact_corners(mixture: Mixture) -> list[Root]:
+    """Consensus states in which nobody ever says the other word, so that Q is exactly 0 or 1, up to 1e-261."""
+    found, space = [], mixture.space
+    for word in range(space.n_words):
+        others, state = np.delete(np.arange(space.n_words), word), space.consensus_state(word)
+        slips = mixture.q[:, state][:, others].max(1) > LEAST_SLIP
+        if not (slips & (mixture.share > 0)).any() and not mixture.committed[others].any():
+            x = np.zeros(mixture.q.shape[:2])
+            x[:, state] = 1.0
+            # Kinds of share 0 may slip: they follow the others, who don't notice.
+            for m in np.flatnonzero(slips):
+                law = StationaryLaw(mixture.q[m], space, closed_classes(mixture.q[m], space, heard=(word,))[0])
+                x[m] = law.composition(np.eye(space.n_words)[word])
+            found.append(Root(-1, x))
+    return found
