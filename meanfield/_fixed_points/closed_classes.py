@@ -35,6 +35,8 @@ def closed_classes(q: np.ndarray, space: MemorySpace, heard: tuple[int, ...], le
     successors = flow_successors(space)[:, list(heard), :]
     possible = said_next(q, space)[:, list(heard), :] > leak
     n_flows = successors.shape[0]
+    if possible.all() and len(heard) == space.n_words:
+        return [np.arange(n_flows)]  # H interactions lead from any flow to any other
     source = np.broadcast_to(np.arange(n_flows)[:, None, None], successors.shape)
     source, target = source[possible], successors[possible]
     graph = csr_array((np.ones(len(source), bool), (source, target)), shape=(n_flows, n_flows))

@@ -12,10 +12,10 @@ from scipy.special import expit
 
 from meanfield._fixed_points.closed_classes import closed_classes
 from meanfield._fixed_points.response import Response, responses, supports
-from meanfield._fixed_points.spectrum import leading_eigenvalues
+from meanfield._fixed_points.spectrum import Eigenvalues, leading_eigenvalues, leading_of_each
 from meanfield._fixed_points.stationary_law import TOLERANCE, StationaryLaw
-from meanfield._numerics.compiled import each_in_threads
-from meanfield._numerics.roots import Roots, all_roots
+from meanfield._numerics.blas import one_blas_thread
+from meanfield._numerics.roots import Roots, roots_of_each
 from meanfield._numerics.simplex_roots import simplex_roots
 from meanfield._population.drift import mixture_word_share
 from meanfield._population.mixture import Mixture
@@ -55,50 +55,59 @@ class Points(NamedTuple):
     completeness: str
 
 
+@one_blas_thread()
 def all_points(mixtures: list[Mixture], names: list[str]) -> list[Points]:
-    """The fixed points of each population; ConvergenceError names the one that fails."""
-    return each_in_threads(_points, mixtures, names)
+    """The fixed points of each population, all over as many words; ConvergenceError names the one that fails."""
+    two = mixtures[0].space.n_words == 2
+    found = _all_roots(mixtures, names) if two else [_searched_roots(mixture) for mixture in mixtures]
+    x = [root.composition for roots, _ in found for root in roots]
+    whose = [mixture for mixture, (roots, _) in zip(mixtures, found, strict=True) for _ in roots]
+    leading = iter(leading_of_each(whose, x, x_error=COMPOSITION_ERROR))
+    return [
+        _points(mixture, roots, [next(leading) for _ in roots], report)
+        for mixture, (roots, report) in zip(mixtures, found, strict=True)
+    ]
 
 
-def _points(mixture: Mixture, name: str) -> Points:
-    two = mixture.space.n_words == 2
-    roots, completeness = _all_roots(mixture, name) if two else _searched_roots(mixture)
-    x = np.array([root.composition for root in roots]).reshape(-1, *mixture.q.shape[:2])
-    share = mixture_word_share(x, mixture)
-    order = np.lexsort(-share.T[::-1])
-    roots, x, share = [roots[i] for i in order], x[order], share[order]
-    found = [leading_eigenvalues(mixture, one, mixture.space, x_error=COMPOSITION_ERROR) for one in x]
+def _points(mixture: Mixture, roots: list[Root], found: list[Eigenvalues], completeness: str) -> Points:
     leading = np.array([one.values[0] for one in found], dtype=complex)
-    error = np.array([one.errors[0] for one in found], dtype=float)
+    error, floor_shift = (np.array([getattr(one, name)[0] for one in found]) for name in ("errors", "floor_shifts"))
     for number, root in enumerate(roots):
         moved = [leading_eigenvalues(mixture, one, mixture.space).values[0] for one in root.around]
         error[number] += np.abs(np.array(moved) - leading[number]).max(initial=0.0)
         if not root.may_be_stable:
             error[number] = max(error[number], -leading[number].real)
-    floor_shift = np.array([one.floor_shifts[0] for one in found], dtype=float)
+    x = np.array([root.composition for root in roots]).reshape(-1, *mixture.q.shape[:2])
+    share = mixture_word_share(x, mixture)
     branch = np.array([root.branch for root in roots], dtype=int)
-    return Points(x, share, leading, error, floor_shift, branch, completeness)
+    order = np.lexsort(-share.T[::-1])
+    return Points(*(column[order] for column in (x, share, leading, error, floor_shift, branch)), completeness)
 
 
-def _all_roots(mixture: Mixture, name: str) -> tuple[list[Root], str]:
-    """The fixed points of two words, and a report of the search."""
-    roots: list[Root] = []
-    searched = []
-    for branch, response in enumerate(responses(mixture)):
-        found, report = interior_roots(response)
-        for logit, error, slope in zip(found.roots, found.errors, found.slopes, strict=True):
-            reach = error * np.array([0.0, -1.0, 1.0]) if error > COMPOSITION_ERROR else np.zeros(1)
-            x, *around = (response.composition(Q) for Q in word_shares(logit + reach))
-            roots.append(Root(branch, x, tuple(around), bool(slope < 0)))
-        searched.append(f"Class {branch}: {report}")
-    roots += exact_corners(mixture)
-    if len(searched) > 1:
-        searched.append("Mixtures of the classes that have the same Q are fixed points too.")
-    if not roots:
-        raise ConvergenceError(
-            f"{name}: there is a fixed point, but rounding hides at which share: {' '.join(searched)}"
-        )
-    return roots, " ".join([*searched, "Exact corners are decided from the policy's zeros."])
+def _all_roots(mixtures: list[Mixture], names: list[str]) -> list[tuple[list[Root], str]]:
+    """The fixed points of two words, and a report of the search, for each population."""
+    branches = [responses(mixture) for mixture in mixtures]
+    searches = iter(interior_roots([response for some in branches for response in some]))
+    result = []
+    for mixture, some, name in zip(mixtures, branches, names, strict=True):
+        roots: list[Root] = []
+        searched = []
+        for branch, response in enumerate(some):
+            found, report = next(searches)
+            x = response.composition(word_shares(found.roots))
+            for number, (logit, error, slope) in enumerate(zip(found.roots, found.errors, found.slopes, strict=True)):
+                around = word_shares(logit + error * np.array([-1.0, 1.0])) if error > COMPOSITION_ERROR else ()
+                roots.append(Root(branch, x[number], tuple(map(response.composition, around)), bool(slope < 0)))
+            searched.append(f"Class {branch}: {report}")
+        roots += exact_corners(mixture)
+        if len(searched) > 1:
+            searched.append("Mixtures of the classes that have the same Q are fixed points too.")
+        if not roots:
+            raise ConvergenceError(
+                f"{name}: there is a fixed point, but rounding hides at which share: {' '.join(searched)}"
+            )
+        result.append((roots, " ".join([*searched, "Exact corners are decided from the policy's zeros."])))
+    return result
 
 
 def _searched_roots(mixture: Mixture) -> tuple[list[Root], str]:
@@ -121,21 +130,31 @@ def _searched_roots(mixture: Mixture) -> tuple[list[Root], str]:
     return roots, "not guaranteed; " + "; ".join(searched)
 
 
-def interior_roots(response: Response) -> tuple[Roots, str]:
-    """The roots of g as a function of logit Q, with 0 < Q < 1, and a report of the search in sentences."""
+def interior_roots(given: list[Response]) -> list[tuple[Roots, str]]:
+    """The roots of g as a function of logit Q, with 0 < Q < 1, and a report of the search, for each response."""
+    nothing = Roots(*np.empty((3, 0)), [], (np.inf, np.nan, np.nan), 0)
+    result = [(nothing, "agents say one word only, so Q is 0 or 1.")] * len(given)
+    places, breaks = [], []
+    for place, response in enumerate(given):
+        g = partial(_mismatch, response)
+        if (response(word_shares(np.zeros(1))) > 0).all():
+            places.append(place)
+            breaks.append(np.sort([*-_outer(lambda x, g=g: -g(-x)), *LOGITS[1:-1], *_outer(g)]))
+    look, exact = (
+        [partial(_mismatch, given[place], tolerance=tolerance) for place in places]
+        for tolerance in (FIRST_LOOK / 100, ROUNDING)
+    )
+    found = roots_of_each(look, breaks, FIRST_LOOK, exact=exact, rounding=ROUNDING) if places else []
+    for place, one, ends in zip(places, found, breaks, strict=True):
+        result[place] = one, _report(one, max(-ends[0], ends[-1]))
+    return result
 
-    def mismatch(logits: np.ndarray, tolerance: float = TOLERANCE) -> np.ndarray:
-        Q = word_shares(logits)
-        ratio = response(Q, tolerance) / Q  # close to 1 at a root, so that its logarithm loses no digit
-        return np.log(ratio[:, 0]) - np.log(ratio[:, 1])
 
-    if (response(word_shares(np.zeros(1))) == 0).any():
-        return Roots(*np.empty((3, 0)), [], (np.inf, np.nan, np.nan), 0), "agents say one word only, so Q is 0 or 1."
-    breaks = np.concatenate([-_outer(lambda x: -mismatch(-x)), LOGITS[1:-1], _outer(mismatch)])
-    breaks.sort()
-    look, exact = (partial(mismatch, tolerance=tolerance) for tolerance in (FIRST_LOOK / 100, ROUNDING))
-    found = all_roots(look, breaks, FIRST_LOOK, exact=exact, rounding=ROUNDING)
-    return found, _report(found, max(-breaks[0], breaks[-1]))
+def _mismatch(response: Response, logits: np.ndarray, tolerance: float = TOLERANCE) -> np.ndarray:
+    """g = log(F_0/F_1) - logit Q."""
+    Q = word_shares(logits)
+    ratio = response(Q, tolerance) / Q  # close to 1 at a root, so that its logarithm loses no digit
+    return np.log(ratio[:, 0]) - np.log(ratio[:, 1])
 
 
 def _report(found: Roots, end: float) -> str:

@@ -30,40 +30,44 @@ class ReducedJacobian:
     """B on vectors u of M·K·W numbers, for M kinds of agents and K memories of at most H - 1 interactions.
 
     Directions that leave the simplex, Σ_k u_m(k) ≠ 0 for a kind m, are projected out, which adds the eigenvalue 0. x is
-    the composition, shape (M, S); `number` converts a float into the numbers to compute with.
+    the composition, shape (M, S); `number` converts a float into the numbers to compute with. Several matrices of one
+    shape, for x and arrays of the mixture with an axis before the others, are applied to u of shape (…, n, M·K·W).
     """
 
     def __init__(self, mixture: Mixture, x: np.ndarray, space: MemorySpace, number: Any = np.float64) -> None:
         self._space = space
         self._n_kept = space.n_full // space.n_digits  # memories of exactly H - 1 interactions
         # Nobody returns to a memory that is shorter than the shortest one
-        lengths = [h for h in range(space.memory_length) if x[:, space.offset(h) : space.offset(h + 1)].any()]
+        lengths = [h for h in range(space.memory_length) if x[..., space.offset(h) : space.offset(h + 1)].any()]
         first = space.offset(min([*lengths, space.memory_length - 1]))
         start = first if lengths else space.offset(space.memory_length)
         q = _rows_of_one(_converted(mixture.q, number))
-        x = _converted(x[:, start:], number)
-        self.shape = (len(x), space.offset(space.memory_length) - first, space.n_words)
+        x = _converted(x[..., start:], number)
+        self.shape = (x.shape[-2], space.offset(space.memory_length) - first, space.n_words)
         self.size = int(np.prod(self.shape))
-        self._spoken = self._kept((x / x.sum(1, keepdims=True))[:, :, None] * q[:, start:])
+        self._spoken = self._kept((x / x.sum(-1, keepdims=True))[..., None] * q[..., start:, :])
         self._share = _converted(mixture.share, number)
         Q = _rows_of_one(self._said_by_all(self._spoken) + _converted(mixture.committed, number))
         # What an agent says next, by what it keeps, has just said, and hears; with the chance to hear that, and without
-        self._then = q[:, 1 + space.n_digits * first :].reshape(*self.shape, space.n_words, space.n_words)
-        self._next = self._then * Q[:, None]
+        heard = (*q.shape[:-3], *self.shape, space.n_words, space.n_words)
+        self._then = q[..., 1 + space.n_digits * first :, :].reshape(heard)
+        self._next = self._then * Q[..., None, None, None, :, None]
         hears = np.eye(space.n_words, dtype=int)
         self._answers = [self._moved(self._spoken, self._then * hears[b][:, None]) for b in range(space.n_words)]
 
     def apply(self, u: Numbers) -> Numbers:
         """B u, shape (M·K·W,), or for each row of u."""
-        shape, u = u.shape, u.reshape(-1, *self.shape)
+        u = u.reshape(*u.shape[:-1], *self.shape)
         change = self._said_by_all(u)[..., None, None, None]
-        image = self._moved(u, self._next) + sum(change[:, b] * answer for b, answer in enumerate(self._answers))
-        return (image - self._spoken * image.sum((-2, -1), keepdims=True)).reshape(shape)
+        answers = (change[..., b, :, :, :] * answer for b, answer in enumerate(self._answers))
+        image = self._moved(u, self._next) + sum(answers)
+        image = image - self._spoken * image.sum((-2, -1), keepdims=True)
+        return image.reshape(*image.shape[:-3], self.size)
 
     def apply_transposed(self, u: Numbers) -> Numbers:
         """Bᵀu, shape (M·K·W,)."""
         u = u.reshape(self.shape)
-        u = u - (self._spoken * u).sum((1, 2), keepdims=True)
+        u = u - (self._spoken * u).sum((-2, -1), keepdims=True)
         heard = np.array([(answer * u).sum() for answer in self._answers])
         return ((self._next * self._after(u)).sum((3, 4)) + self._share[:, None, None] * heard).ravel()
 
@@ -99,27 +103,30 @@ class ReducedJacobian:
         """Re l·Br for complex vectors of float64."""
         return float(np.real(left @ (self.apply(right.real) + 1j * self.apply(right.imag))))
 
-    def shift(self, left: Numbers, right: Numbers) -> float:
+    def shift(self, left: Numbers, right: Numbers) -> Numbers:
         """A bound of |l·δB r| for a relative change of 1 of each entry of x; l·r = 1.
 
         x acts through F, entry by entry, and through Q.
         """
-        left, right = left.reshape(self.shape), right.reshape(self.shape)
-        left = left - (self._spoken * left).sum((1, 2), keepdims=True)
-        value = self._then * self._after(left)
-        through_memories = (self._spoken * np.abs((value.sum(4) * self._said_by_all(right)).sum(3))).sum()
-        through_words = np.abs((right[..., None, None] * self._next * self._after(left)).sum((0, 1, 2, 4))).sum()
-        return float(through_memories + through_words)
+        left, right = (side.reshape(*side.shape[:-1], *self.shape) for side in (left, right))
+        after = self._after(left - (self._spoken * left).sum((-2, -1), keepdims=True))
+        change = self._said_by_all(right)[..., None, None, None, :]
+        through_memories = self._spoken * np.abs(((self._then * after).sum(-1) * change).sum(-1))
+        through_words = np.abs((right[..., None, None] * self._next * after).sum((-5, -4, -3, -1)))
+        return through_memories.sum((-3, -2, -1)) + through_words.sum(-1)
 
     def _after(self, u: Numbers) -> Numbers:
         """Values by (kind, memory kept, word) where an agent stands next, by what it said, hears and says then."""
-        shorter = self._next[0, ..., 0].size - self._space.n_full
-        longest = np.tile(u[:, -self._n_kept :], (1, self._space.n_digits, 1))
-        return np.concatenate([u[:, u.shape[1] - shorter :], longest], axis=1).reshape(self._next.shape)
+        rows, W = self.shape[1:]
+        shorter = rows * self._space.n_digits - self._space.n_full
+        longest = [u[..., -self._n_kept :, :]] * self._space.n_digits
+        after = np.concatenate([u[..., rows - shorter :, :], *longest], axis=-2)
+        return after.reshape(*u.shape[:-2], rows, W, W, W)
 
     def _moved(self, u: Numbers, then: Numbers) -> Numbers:
         """Weights by (kind, memory kept, word said) one interaction after `u`."""
-        return self._kept((u[..., None, None] * then).reshape(*u.shape[:-2], -1, self._space.n_words))
+        moved = u[..., None, None] * then
+        return self._kept(moved.reshape(*moved.shape[:-4], -1, self._space.n_words))
 
     def _kept(self, said: Numbers) -> Numbers:
         """Weights by (kind, memory, word), of the longest memories or of all, to those by (kind, memory kept, word)."""
@@ -132,7 +139,7 @@ class ReducedJacobian:
         return np.concatenate([never, kept], axis=-2)
 
     def _said_by_all(self, spoken: Numbers) -> Numbers:
-        return (self._share[:, None] * spoken.sum(-2)).sum(-2)
+        return (self._share[..., None] * spoken.sum(-2)).sum(-2)
 
 
 def _converted(values: np.ndarray, number: Any) -> Numbers:

@@ -36,9 +36,9 @@ class Response:
         said = self.of_kinds(Q, tolerance)
         return np.einsum("m,mlw->lw", self._mixture.share, said) + self._mixture.committed
 
-    def composition(self, Q: Float[np.ndarray, " words"]) -> Float[np.ndarray, "kinds states"]:
+    def composition(self, Q: Float[np.ndarray, "*laws words"]) -> Float[np.ndarray, "*laws kinds states"]:
         """p_m(Q), the stationary law over all states of each kind."""
-        return np.stack([law.composition(Q) for law in self._laws])
+        return np.stack([law.composition(Q) for law in self._laws], axis=-2)
 
 
 def responses(mixture: Mixture, support: tuple[int, ...] | None = None) -> list[Response]:

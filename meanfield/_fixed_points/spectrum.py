@@ -28,6 +28,7 @@ from meanfield.toolbox._errors import InputError
 DENSE_SIZE = 100  # below, LAPACK is faster than Arnoldi and finds every eigenvalue
 RESTARTS = 15  # of Arnoldi iteration, which takes one to five where float64 suffices
 ENOUGH = 3e-7  # a larger error asks for extended precision
+EPS = np.finfo(float).eps
 FLOOR = 1e-14
 TRIALS = 2
 MARGIN = 10.0  # between the error to first order and the one reported
@@ -134,7 +135,7 @@ def leading_eigenvalues(
     """
     matrix = ReducedJacobian(mixture, x, space)
     dense = matrix.size <= max(DENSE_SIZE, 4 * k)
-    pairs = _dense(matrix, k) if dense else _arnoldi(matrix, k)
+    pairs = _dense_pairs(matrix.apply(np.eye(matrix.size)).T, k) if dense else _arnoldi(matrix, k)
     errors = np.array([_error(matrix, pair) for pair in pairs])
     # Stability hangs on how |Re λ| compares with what counts as marginal
     decided = [abs(abs(pair.value.real - 1) - MARGINAL) > error for pair, error in zip(pairs, errors, strict=True)]
@@ -156,6 +157,47 @@ def leading_eigenvalues(
     values, errors, shifts = (np.append(column, zeros) for column in (values, errors, shifts))
     order = np.lexsort((-values.imag, -values.real))[:k]
     return Eigenvalues(values[order] - 1, errors[order], shifts[order])
+
+
+def leading_of_each(
+    mixtures: list[Mixture], x: list[Float[np.ndarray, "kinds states"]], *, x_error: float
+) -> list[Eigenvalues]:
+    """`leading_eigenvalues`, one for each population and composition; small ones are computed together."""
+    found: list[Eigenvalues | None] = [None] * len(x)
+    groups: dict[tuple, list[int]] = {}
+    for number, mixture in enumerate(mixtures):
+        if not ((mixture.q > 0) & (mixture.q < FLOOR)).any():
+            full = not x[number][:, : -mixture.space.n_full].any()
+            groups.setdefault((mixture.q.shape, full), []).append(number)
+    for (shape, full), numbers in groups.items():
+        space = MemorySpace.from_sizes(*shape[1:])
+        if full and shape[0] * space.n_full // space.n_words <= DENSE_SIZE:
+            together = Mixture(*(np.stack(arrays) for arrays in zip(*(mixtures[n] for n in numbers), strict=True)))
+            matrix = ReducedJacobian(together, np.stack([x[number] for number in numbers]), space)
+            for number, value in zip(numbers, _all_dense(matrix, x_error), strict=True):
+                found[number] = value
+    return [
+        leading_eigenvalues(mixture, one, mixture.space, x_error=x_error) if value is None else value
+        for mixture, one, value in zip(mixtures, x, found, strict=True)
+    ]
+
+
+def _all_dense(matrix: ReducedJacobian, x_error: float) -> list[Eigenvalues | None]:
+    """The leading eigenvalue of each matrix where float64 suffices, as nearly everywhere; else None."""
+    columns = matrix.apply(np.eye(matrix.size)[:, None])
+    pairs = [_dense_pairs(one.T, 1)[0] for one in np.moveaxis(columns, 1, 0)]
+    value, left, right = (np.array(part) for part in zip(*pairs, strict=True))
+    real, imaginary = matrix.apply(np.stack([right.real, right.imag]))
+    residual = np.abs(real + 1j * imaginary - value[:, None] * right)
+    rounding = EPS * np.linalg.norm(left, axis=1) * np.linalg.norm(right, axis=1)
+    error = MARGIN * ((np.abs(left) * residual).sum(1) + rounding)
+    shift = x_error * matrix.shift(left, right)
+    decided = (np.abs(np.abs(value.real - 1) - MARGINAL) > error) & (error <= ENOUGH) & (shift <= ENOUGH)
+    # Zero belongs to what the next word does not show
+    kept = value.real > 0
+    values, errors = np.where(kept, value, 0)[:, None] - 1, np.where(kept, error + shift, 0)[:, None]
+    rows = zip(decided, values, errors, strict=True)
+    return [Eigenvalues(value, error, np.zeros(1)) if enough else None for enough, value, error in rows]
 
 
 def _extended(mixture: Mixture, x: np.ndarray, space: MemorySpace, k: int) -> tuple[list[_Pair], np.ndarray]:
@@ -198,9 +240,9 @@ def _pair(value: complex, left: np.ndarray, right: np.ndarray) -> _Pair:
     return _Pair(complex(value), scale * left, scale * right)
 
 
-def _dense(matrix: ReducedJacobian, k: int) -> list[_Pair]:
+def _dense_pairs(columns: np.ndarray, k: int) -> list[_Pair]:
     """The k eigenvalues with the largest real parts, by LAPACK."""
-    found: Any = eig(matrix.apply(np.eye(matrix.size)).T, left=True)
+    found: Any = eig(columns, left=True)
     values, left, right = found
     order = np.lexsort((-values.imag, -values.real))[:k]
     return [_pair(values[i], left[:, i].conj(), right[:, i]) for i in order]
@@ -232,5 +274,5 @@ def _error(matrix: ReducedJacobian, pair: _Pair) -> float:
         return np.inf
     real, imaginary = matrix.apply(np.stack([right.real, right.imag]))
     residual = np.abs(real + 1j * imaginary - value * right)
-    rounding = np.finfo(float).eps * np.linalg.norm(left) * np.linalg.norm(right)
+    rounding = EPS * np.linalg.norm(left) * np.linalg.norm(right)
     return float(MARGIN * (np.abs(left) @ residual + rounding))

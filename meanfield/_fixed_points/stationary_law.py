@@ -17,6 +17,7 @@ from meanfield.toolbox._errors import ConvergenceError
 ELIMINATED_FLOWS = 64  # below, elimination on all flows is faster than iteration
 LAST_RESORT_FLOWS = 8192  # above, elimination would take minutes and gigabytes for each Q
 FEWEST_CYCLES = 8
+CYCLES = 16  # steps of the iteration, mostly
 TOLERANCE = 1e-13  # relative error of the word shares; sums of positive terms lose no more than this
 LEAKS = (1e-3, 1e-6, 1e-9, 1e-12)
 RARE = 1e-4  # a word that is heard less
@@ -85,7 +86,7 @@ class StationaryLaw:
         def solve(rows: slice) -> None:
             converged[rows] = iterate(Q[rows], *fixed, tolerance, max_cycles, laws[rows])
 
-        in_threads(solve, len(Q), len(start))
+        in_threads(solve, len(Q), CYCLES * len(start))
         if len(self._class) <= LAST_RESORT_FLOWS and self.space.n_words > 2:
             converged &= ~((Q > 0) & (Q < RARE)).any(1)
         if not converged.all():
@@ -117,10 +118,12 @@ class StationaryLaw:
         said = np.stack([law[:, w::W].sum(1) for w in range(W)], axis=1)
         return said / said.sum(1, keepdims=True)
 
-    def composition(self, Q: Float[np.ndarray, " words"]) -> Float[np.ndarray, " states"]:
+    def composition(self, Q: Float[np.ndarray, "*laws words"]) -> Float[np.ndarray, "*laws states"]:
         """p(Q) over all states."""
-        full = self.flow_law(Q[None])[0][:, None] * Q
-        return np.concatenate([np.zeros(self.space.offset(self.space.memory_length)), full.ravel()])
+        rows = Q.reshape(-1, Q.shape[-1])
+        x = np.zeros((len(rows), self.space.n_states))
+        x[:, -self.space.n_full :] = np.einsum("lf,lw->lfw", self.flow_law(rows), rows).reshape(-1, self.space.n_full)
+        return x.reshape(*Q.shape[:-1], self.space.n_states)
 
 
 def own_words(

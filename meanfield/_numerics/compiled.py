@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import no_type_check
@@ -10,7 +9,6 @@ from typing import no_type_check
 import numpy as np
 from numba import get_num_threads, njit
 
-_here = threading.local()
 WORTH = 2**18  # numbers for which a thread pays: to start one takes as long as some 2**16 take
 TOGETHER = 2**13  # numbers that a thread works on between looks at whether it is to stop
 
@@ -46,14 +44,6 @@ def summed(table):
     return out
 
 
-def each_in_threads(function: Callable, *columns: list) -> list:
-    """`function` of each row of arguments, in as many threads as numba has; each then keeps to itself."""
-    if len(columns[0]) <= 1:
-        return list(map(function, *columns))
-    with ThreadPoolExecutor(get_num_threads(), initializer=lambda: setattr(_here, "alone", True)) as pool:
-        return list(pool.map(function, *columns))
-
-
 def in_threads(function: Callable[[slice], None], n_rows: int, numbers: int, most: int | None = None) -> None:
     """Call `function` on slices that cover `n_rows` rows, in as many threads as numba has where that pays.
 
@@ -61,7 +51,7 @@ def in_threads(function: Callable[[slice], None], n_rows: int, numbers: int, mos
     """
     size = max(1, TOGETHER // max(1, numbers))
     rows = [slice(first, min(first + size, n_rows)) for first in range(0, n_rows, size)]
-    threads = 1 if hasattr(_here, "alone") else min(n_rows * numbers // WORTH, get_num_threads(), most or len(rows))
+    threads = min(n_rows * numbers // WORTH, get_num_threads(), most or len(rows))
     if threads <= 1:
         for part in rows:
             function(part)

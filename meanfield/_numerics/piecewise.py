@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 from numpy.polynomial import Chebyshev
 from numpy.polynomial.chebyshev import chebcompanion, chebvander
-from numpy.polynomial.polyutils import trimcoef
 
 DEGREE = 16
 TAIL = 3
@@ -67,16 +67,26 @@ def halves(ends: Float[np.ndarray, "intervals two"]) -> Float[np.ndarray, "halve
 
 
 def real_roots(
-    coefficients: Sequence[np.ndarray] | np.ndarray, ends: Float[np.ndarray, "intervals two"]
+    coefficients: Sequence[np.ndarray] | np.ndarray, ends: Float[np.ndarray, "intervals two"], nothing: Any = TINY
 ) -> list[Float[np.ndarray, " roots"]]:
-    """The real roots of each Chebyshev polynomial inside its interval, in rising order."""
-    trimmed = [trimcoef(row, TINY) for row in coefficients]
+    """The real roots of each Chebyshev polynomial inside its interval, in rising order.
+
+    The last coefficients are left out where they are at most `nothing`, a number or one for each.
+    """
     found = [np.empty(0)] * len(ends)
-    for length in {len(row) for row in trimmed} - {1}:
-        rows = [number for number, row in enumerate(trimmed) if len(row) == length]
-        matrices = np.stack([chebcompanion(trimmed[row])[::-1, ::-1] for row in rows])
-        for row, roots in zip(rows, np.linalg.eigvals(matrices), strict=True):
-            left, right = ends[row]
+    degrees = np.zeros(len(ends), int)
+    for row, (c, least) in enumerate(zip(coefficients, np.broadcast_to(nothing, len(ends)), strict=True)):
+        size = np.abs(c)
+        if 2 * size[0] <= size.sum():  # else the first one decides the sign
+            degrees[row] = np.flatnonzero(size > least).max(initial=0)
+    for n in np.unique(degrees[degrees > 0]).tolist():
+        (rows,) = np.nonzero(degrees == n)
+        c = np.stack([coefficients[row][: n + 1] for row in rows])
+        scale = np.where(np.arange(n) == 0, np.sqrt(2), 1) / 2 if n > 1 else 1.0
+        matrices = np.repeat(chebcompanion(np.eye(n + 1)[n])[None], len(rows), axis=0)
+        matrices[:, :, -1] -= c[:, :-1] / c[:, -1:] * scale
+        for row, roots in zip(rows.tolist(), np.linalg.eigvals(matrices[:, ::-1, ::-1]), strict=True):
+            left, right = ends[row].tolist()
             x = left + (right - left) * (np.sort(roots.real[np.abs(roots.imag) < REAL]) + 1) / 2
             found[row] = x[(x > left) & (x < right)]
     return found

@@ -113,9 +113,9 @@ def solved(policy):
     """The fixed points inside, by rising logit, the number of those at exact corners, and the roots of g."""
     search, kept = module.interior_roots, []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "interior_roots", lambda response: kept.append(search(response)) or kept[0])
+        patch.setattr(module, "interior_roots", lambda given: kept.append(search(given)) or kept[0])
         points = meanfield.fixed_points(policy)
-    ((found, _),) = kept
+    (((found, _),),) = kept
     inner = points.isel(fixed_point=np.flatnonzero(points["branch"].values == 0)[::-1])
     assert inner.sizes["fixed_point"] == len(found.roots)
     assert ("Not resolved" in points.attrs["completeness"]) == bool(found.unresolved)
