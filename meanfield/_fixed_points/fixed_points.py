@@ -9,17 +9,13 @@ import xarray as xr
 
 from meanfield._fixed_points.points import Points, all_points
 from meanfield._numerics.stability import stability_columns
-from meanfield._population.drift import mixture_drift
-from meanfield._population.observables import MIXED, convention
+from meanfield._population.observables import MIXED
 from meanfield._population.population import Population
 from meanfield._population.provenance import stamp
 from meanfield._population.reaction_model import ReactionModel
-from meanfield._population.stacks import as_games
+from meanfield._population.stacks import Games, as_games
 from meanfield._reactions.fixed_points import reaction_fixed_points
 from meanfield.toolbox._errors import ConvergenceError, InputError
-
-# Rounding in the stationary law stays orders of magnitude below; a larger residual is no fixed point.
-MAX_RESIDUAL = 1e-9
 
 
 def fixed_points(
@@ -139,39 +135,31 @@ def fixed_points(
     if given:
         raise InputError(f"{next(iter(given))} is given: expected only with a ReactionModel, which needs a search")
     games = as_games(policy)
-    found = all_points(games.mixtures, games.names)
-    conventions, residuals = [], []
-    for one, mixture, words in zip(found, games.mixtures, games.words, strict=True):
-        uncommitted = one.word_share - mixture.committed  # the success rate is that of agents who are not committed
-        conventions += [convention(share / (1 - mixture.committed.sum()), words) for share in uncommitted]
-        residuals.append(np.abs(mixture_drift(one.composition, mixture)).max((1, 2)))
+    try:
+        found = all_points(games.mixtures, games.names, games.words)
+    except ConvergenceError as error:
+        best = _label(error.best, games) if isinstance(error.best, list) else None
+        raise ConvergenceError(str(error), best=best) from None
+    return stamp(_label(found, games), "fixed_points", policy)
+
+
+def _label(found: list[Points], games: Games) -> xr.Dataset:
     over = "fixed_point"
-    both = {name: np.concatenate([getattr(one, name) for one in found]) for name in Points._fields[:-1]}
-    residual = np.concatenate(residuals)
-    kind = np.where(np.array(conventions) == MIXED, MIXED, "consensus")
-    shift = "shift of the eigenvalue without entries below 1e-14"
+    every = {name: np.concatenate([getattr(one, name) for one in found]) for name in Points._fields[:-1]}
     columns = {
-        "word_share": ((over, "word"), both["word_share"], "word share", "1"),
-        **stability_columns((over,), both["leading"], both["error"]),
-        "eigenvalue_floor_shift": ((over,), both["floor_shift"], shift, "1/time"),
-        "kind": ((over,), kind, "kind", "1"),
-        "convention": ((over,), np.array(conventions, dtype=str), "convention", "1"),
-        "branch": ((over,), both["branch"], "closed class; -1 at an exact corner", "1"),
-        "residual": ((over,), residual, "max |dx/dt|", "1/time"),
-        "composition": (
-            (over, "component", "state"),
-            both["composition"],
-            "fraction of agents in each state",
-            "1",
+        "word_share": ((over, "word"), every["word_share"], "word share", "1"),
+        **stability_columns((over,), every["leading"], every["error"]),
+        "eigenvalue_floor_shift": (
+            (over,),
+            every["floor_shift"],
+            "shift of the eigenvalue without entries below 1e-14",
+            "1/time",
         ),
+        "kind": ((over,), np.where(every["convention"] == MIXED, MIXED, "consensus"), "kind", "1"),
+        "convention": ((over,), every["convention"], "convention", "1"),
+        "branch": ((over,), every["branch"], "closed class; -1 at an exact corner", "1"),
+        "residual": ((over,), every["residual"], "max |dx/dt|", "1/time"),
+        "composition": ((over, "component", "state"), every["composition"], "fraction of agents in each state", "1"),
     }
     numbers = [len(one.branch) for one in found]
-    result = games.labelled(columns, over, numbers, completeness=[one.completeness for one in found])
-    if (residual > MAX_RESIDUAL).any():
-        name = np.repeat(games.names, numbers)[residual.argmax()]
-        raise ConvergenceError(
-            f"{name}: a root has max|dx/dt| = {residual.max():.1e} and is no fixed point; "
-            "error.best has all roots with their residuals",
-            best=result,
-        )
-    return stamp(result, "fixed_points", policy)
+    return games.labelled(columns, over, numbers, completeness=[one.completeness for one in found])

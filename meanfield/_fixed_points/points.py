@@ -17,8 +17,9 @@ from meanfield._fixed_points.stationary_law import TOLERANCE, StationaryLaw
 from meanfield._numerics.blas import one_blas_thread
 from meanfield._numerics.roots import Roots, roots_of_each
 from meanfield._numerics.simplex_roots import simplex_roots
-from meanfield._population.drift import mixture_word_share
+from meanfield._population.drift import mixture_drift, mixture_word_share
 from meanfield._population.mixture import Mixture
+from meanfield._population.observables import convention
 from meanfield.toolbox._errors import ConvergenceError, InputError
 
 # Policies have floors of 2e-16 ≈ expit(-36), and roots near such a floor; at ±46 a word share is 1e-20.
@@ -29,6 +30,8 @@ MAX_SUPPORTS = 64  # faces of the simplex that are searched, some seconds each
 MAX_WORK = 10**7  # multiplications for a Jacobian at one of 400 starts
 FIRST_LOOK = 1e-6  # accuracy of g, which is enough where no two roots are about to merge
 ROUNDING = 1e-14  # of g, five times what is seen for H = 1 to 8
+# Rounding in the stationary law stays orders of magnitude below; a larger residual is no fixed point.
+MAX_RESIDUAL = 1e-9
 COMPOSITION_ERROR = 1e-12  # relative, of stationary laws and of a root in logit Q that is not about to merge
 
 
@@ -52,24 +55,36 @@ class Points(NamedTuple):
     error: Float[np.ndarray, " points"]  # a bound of its error
     floor_shift: Float[np.ndarray, " points"]
     branch: np.ndarray
+    residual: Float[np.ndarray, " points"]  # max|dx/dt|
+    convention: np.ndarray  # of the agents who are not committed: a word, or 'mixed'
     completeness: str
 
 
 @one_blas_thread()
-def all_points(mixtures: list[Mixture], names: list[str]) -> list[Points]:
+def all_points(mixtures: list[Mixture], names: list[str], words: list[tuple[str, ...]]) -> list[Points]:
     """The fixed points of each population, all over as many words; ConvergenceError names the one that fails."""
     two = mixtures[0].space.n_words == 2
     found = _all_roots(mixtures, names) if two else [_searched_roots(mixture) for mixture in mixtures]
     x = [root.composition for roots, _ in found for root in roots]
     whose = [mixture for mixture, (roots, _) in zip(mixtures, found, strict=True) for _ in roots]
     leading = iter(leading_of_each(whose, x, x_error=COMPOSITION_ERROR))
-    return [
-        _points(mixture, roots, [next(leading) for _ in roots], report)
-        for mixture, (roots, report) in zip(mixtures, found, strict=True)
+    points = [
+        _points(mixture, roots, [next(leading) for _ in roots], report, said)
+        for mixture, (roots, report), said in zip(mixtures, found, words, strict=True)
     ]
+    worst = [one.residual.max(initial=0.0) for one in points]
+    if max(worst) > MAX_RESIDUAL:
+        raise ConvergenceError(
+            f"{names[int(np.argmax(worst))]}: a root has max|dx/dt| = {max(worst):.1e} and is no fixed point; "
+            "error.best has all roots with their residuals",
+            best=points,
+        )
+    return points
 
 
-def _points(mixture: Mixture, roots: list[Root], found: list[Eigenvalues], completeness: str) -> Points:
+def _points(
+    mixture: Mixture, roots: list[Root], found: list[Eigenvalues], completeness: str, words: tuple[str, ...]
+) -> Points:
     leading = np.array([one.values[0] for one in found], dtype=complex)
     error, floor_shift = (np.array([getattr(one, name)[0] for one in found]) for name in ("errors", "floor_shifts"))
     for number, root in enumerate(roots):
@@ -80,8 +95,12 @@ def _points(mixture: Mixture, roots: list[Root], found: list[Eigenvalues], compl
     x = np.array([root.composition for root in roots]).reshape(-1, *mixture.q.shape[:2])
     share = mixture_word_share(x, mixture)
     branch = np.array([root.branch for root in roots], dtype=int)
+    residual = np.abs(mixture_drift(x, mixture)).max((1, 2))
+    uncommitted = (share - mixture.committed) / (1 - mixture.committed.sum())
+    conventions = np.array([convention(one, words) for one in uncommitted], dtype=str)
+    columns = (x, share, leading, error, floor_shift, branch, residual, conventions)
     order = np.lexsort(-share.T[::-1])
-    return Points(*(column[order] for column in (x, share, leading, error, floor_shift, branch)), completeness)
+    return Points(*(column[order] for column in columns), completeness)
 
 
 def _all_roots(mixtures: list[Mixture], names: list[str]) -> list[tuple[list[Root], str]]:
@@ -213,6 +232,13 @@ def word_shares(logit: np.ndarray) -> np.ndarray:
     return np.stack([expit(logit), expit(-logit)], axis=-1)
 
 
+def agreed(mixture: Mixture, word: int) -> Float[np.ndarray, "kinds states"]:
+    """All agents have said and heard only this word in their last H interactions."""
+    x = np.zeros(mixture.q.shape[:2])
+    x[:, mixture.space.consensus_state(word)] = 1.0
+    return x
+
+
 def exact_corners(mixture: Mixture) -> list[Root]:
     """Consensus states in which nobody ever says the other word, so that Q is exactly 0 or 1, up to 1e-261."""
     found, space = [], mixture.space
@@ -220,8 +246,7 @@ def exact_corners(mixture: Mixture) -> list[Root]:
         others, state = np.delete(np.arange(space.n_words), word), space.consensus_state(word)
         slips = mixture.q[:, state][:, others].max(1) > LEAST_SLIP
         if not (slips & (mixture.share > 0)).any() and not mixture.committed[others].any():
-            x = np.zeros(mixture.q.shape[:2])
-            x[:, state] = 1.0
+            x = agreed(mixture, word)
             # Kinds of share 0 may slip: they follow the others, who don't notice.
             for m in np.flatnonzero(slips):
                 law = StationaryLaw(mixture.q[m], space, closed_classes(mixture.q[m], space, heard=(word,))[0])

@@ -160,7 +160,7 @@ def leading_eigenvalues(
 
 
 def leading_of_each(
-    mixtures: list[Mixture], x: list[Float[np.ndarray, "kinds states"]], *, x_error: float
+    mixtures: list[Mixture], x: list[Float[np.ndarray, "kinds states"]], *, x_error: float = 0.0
 ) -> list[Eigenvalues]:
     """`leading_eigenvalues`, one for each population and composition; small ones are computed together."""
     found: list[Eigenvalues | None] = [None] * len(x)

@@ -149,7 +149,7 @@ def _old_state(rest: Population, word: str | None, old: str | None) -> _Old | st
     """The fixed point to follow, without the newcomers; or the reason why there is none."""
     if old is not None and old not in rest.words:
         raise InputError(f"old = {old!r}: expected one of {', '.join(rest.words)}")
-    (points,) = all_points([rest.mixture], [rest.name])
+    (points,) = all_points([rest.mixture], [rest.name], [rest.words])
     # A marginal consensus is left so slowly that it may well be where a population is.
     (stable,) = np.nonzero(stability(points.leading, points.error) != "unstable")
     if not stable.size:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
@@ -11,10 +12,10 @@ from tqdm import tqdm
 from meanfield._dynamics.basins import basins
 from meanfield._dynamics.solve import solve
 from meanfield._finite_size.group_size_law import group_size_law
-from meanfield._fixed_points.fixed_points import fixed_points
-from meanfield._fixed_points.spectrum import leading_eigenvalues
+from meanfield._fixed_points.points import Points, agreed, all_points
+from meanfield._fixed_points.spectrum import Eigenvalues, leading_of_each
 from meanfield._numerics.stability import stability
-from meanfield._population.compositions import consensus
+from meanfield._population.observables import MIXED
 from meanfield._population.population import Population, as_population
 from meanfield._population.provenance import stamp
 from meanfield._population.single_policy import each_policy
@@ -28,6 +29,7 @@ CANDIDATE_TOLERANCE = 1e-3
 CRITERIA = ("trajectory", "basin", "law")
 # Published policies that come to rest do so within 300; what takes longer has no attractor to count.
 BASIN_MAX_TIME = 500.0
+TOGETHER = 8  # policies between two looks at the progress bar
 TIE = 1e-6  # separatrices are known to 1e-7
 
 Policies = xr.Dataset | Population
@@ -107,15 +109,20 @@ def stability_table(
     if total == 0:
         raise InputError("policies is empty: expected at least one policy")
     rows: list[dict[str, object]] = []
+    jobs = enumerate(_with_strong_word(stacks))
     with tqdm(total=total, desc="fixed points", unit="policy", disable=not progress, leave=False) as bar:
-        for number, (policy, strong) in enumerate(_with_strong_word(stacks)):
-            population = as_population(policy)
-            labels = {"model": population.model, "pair": _pair(policy)}
-            words = {"strong": strong, **_other_criteria(policy, strong, criteria)}
-            rows += [
-                {"policy": number, **labels, **row, **words} for row in (*_candidates(population), *_roots(policy))
-            ]
-            bar.update()
+        while some := list(itertools.islice(jobs, TOGETHER)):
+            populations = [as_population(policy) for _, (policy, _) in some]
+            for (number, (policy, strong)), population, (candidates, points) in zip(
+                some, populations, _found(populations), strict=True
+            ):
+                labels = {"model": population.model, "pair": _pair(policy)}
+                words = {"strong": strong, **_other_criteria(policy, strong, criteria)}
+                rows += [
+                    {"policy": number, **labels, **row, **words}
+                    for row in (*_candidates(population, candidates), *_roots(population, points))
+                ]
+                bar.update()
     columns = {name: ("entry", np.array([row[name] for row in rows])) for name in rows[0]}
     table = xr.Dataset(columns, coords={"entry": np.arange(len(rows))})
     table["eigenvalue"].attrs["units"] = "1/time, two units of time are a population round"
@@ -164,11 +171,22 @@ def _other_criteria(policy: Policies, strong: str, criteria: Sequence[str]) -> d
     return columns
 
 
-def _candidates(population: Population) -> Iterator[dict[str, object]]:
+def _found(populations: list[Population]) -> Iterator[tuple[list[Eigenvalues], Points]]:
+    """The eigenvalues at the candidates and the fixed points of each population."""
+    for _, some in itertools.groupby(populations, lambda population: population.space):
+        alike = list(some)
+        mixtures = [population.mixture for population in alike]
+        points = all_points(mixtures, [one.name for one in alike], [one.words for one in alike])
+        n_words = alike[0].space.n_words
+        at = [agreed(mixture, word) for mixture in mixtures for word in range(n_words)]
+        candidates = leading_of_each([mixture for mixture in mixtures for _ in range(n_words)], at)
+        for number, one in enumerate(points):
+            yield candidates[n_words * number : n_words * (number + 1)], one
+
+
+def _candidates(population: Population, candidates: Sequence[Eigenvalues]) -> Iterator[dict[str, object]]:
     mixture = population.mixture
-    for w, word in enumerate(population.words):
-        x = consensus(population, word).values
-        found = leading_eigenvalues(mixture, x, population.space)
+    for w, (word, found) in enumerate(zip(population.words, candidates, strict=True)):
         status = str(stability(found.values[0], found.errors[0]))
         said = mixture.q[:, population.space.consensus_state(w)]
         share = mixture.share @ said + mixture.committed
@@ -189,20 +207,19 @@ def _candidates(population: Population) -> Iterator[dict[str, object]]:
         }
 
 
-def _roots(policy: Policies) -> Iterator[dict[str, object]]:
-    found = fixed_points(policy)
-    words = as_population(policy).words
-    for i in range(found.sizes["fixed_point"]):
-        point = found.isel(fixed_point=i)
-        majority = int(np.argmax(point["word_share"].values))
+def _roots(population: Population, points: Points) -> Iterator[dict[str, object]]:
+    for i, said in enumerate(points.word_share):
+        status = str(stability(points.leading[i], points.error[i]))
         yield {
             "row": "fixed_point",
-            "word": words[majority],
-            "word_share": point["word_share"].values[majority],
-            **{name: point[name].item() for name in ("eigenvalue", "eigenvalue_error", "eigenvalue_floor_shift")},
-            "stability": point["stability"].item(),
-            "stable": point["stable"].item(),
-            "residual": point["residual"].item(),
+            "word": population.words[int(np.argmax(said))],
+            "word_share": said.max(),
+            "eigenvalue": points.leading[i].real,
+            "eigenvalue_error": points.error[i],
+            "eigenvalue_floor_shift": points.floor_shift[i],
+            "stability": status,
+            "stable": status == "stable",
+            "residual": points.residual[i],
             "is_fixed_point": True,
-            "kind": point["kind"].item(),
+            "kind": MIXED if points.convention[i] == MIXED else "consensus",
         }
