@@ -32,6 +32,7 @@ from meanfield import InputError
 Case = Callable[[np.random.Generator], object]
 MOST_FAULTS = 5  # a broken function need not be shown broken a thousand times
 PATIENCE = 10
+PROGRAMS = "compiled"  # folder of the cache
 LONGEST_MESSAGE = 2000  # characters
 _inputs: dict[Path, tuple[int, int]] = {}
 
@@ -190,19 +191,23 @@ def _tried(case: Case, number: int, seed: int, allowed: tuple, memory: float, ma
     if not what and (peak := _resident("self", "VmHWM")) > memory:
         what = f"takes {peak:.1f} GB"
     if may_write:
-        for path in Path.cwd().rglob("*"):
-            if path.is_file():
-                _inputs[path] = _stamp(path)
+        _inputs.update(_files(Path.cwd()))
     return what
+
+
+def _files(folder: Path) -> dict[Path, tuple[int, int]]:
+    """All but compiled programs, which any call may add."""
+    files = (path for path in folder.rglob("*") if not path.is_dir() and path.relative_to(folder).parts[0] != PROGRAMS)
+    return {path: _stamp(path) for path in files}
 
 
 def _clear(folder: Path) -> bool:
     """Empties the folder; whether it held anything but the inputs as they were given."""
-    found = {path: _stamp(path) for path in folder.rglob("*") if not path.is_dir()}
-    left = found != _inputs
+    left = _files(folder) != _inputs
     _inputs.clear()
     for path in folder.iterdir():
-        shutil.rmtree(path) if path.is_dir() else path.unlink()
+        if path.name != PROGRAMS:
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
     return left
 
 
