@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 import xarray as xr
@@ -15,7 +16,7 @@ from meanfield._population.provenance import stamp
 from meanfield._population.reaction_model import ReactionModel
 from meanfield._population.stacks import Games, as_games
 from meanfield._reactions.fixed_points import reaction_fixed_points
-from meanfield.toolbox._errors import ConvergenceError, InputError
+from meanfield.toolbox._errors import InputError
 
 
 def fixed_points(
@@ -88,7 +89,7 @@ def fixed_points(
     - for reaction models `zero_modes`, the number of directions in which the linearised drift vanishes, and
       `continuum`, whether other fixed points adjoin.
 
-    attrs["completeness"] says what was searched.
+    attrs["completeness"] says what was searched; in a stack it is a variable, as is `policy_sha256`.
 
     Raises
     ------
@@ -135,12 +136,11 @@ def fixed_points(
     if given:
         raise InputError(f"{next(iter(given))} is given: expected only with a ReactionModel, which needs a search")
     games = as_games(policy)
-    try:
-        found = all_points(games.mixtures, games.names, games.words)
-    except ConvergenceError as error:
-        best = _label(error.best, games) if isinstance(error.best, list) else None
-        raise ConvergenceError(str(error), best=best) from None
-    return stamp(_label(found, games), "fixed_points", policy)
+    label = partial(_label, games=games)
+    result = stamp(label(all_points(games.mixtures, games.names, games.words, label)), "fixed_points", policy)
+    if games.population is None:
+        del result.attrs["policy_sha256"]  # each policy has its own
+    return result
 
 
 def _label(found: list[Points], games: Games) -> xr.Dataset:

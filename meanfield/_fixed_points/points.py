@@ -61,8 +61,13 @@ class Points(NamedTuple):
 
 
 @one_blas_thread()
-def all_points(mixtures: list[Mixture], names: list[str], words: list[tuple[str, ...]]) -> list[Points]:
-    """The fixed points of each population, all over as many words; ConvergenceError names the one that fails."""
+def all_points(
+    mixtures: list[Mixture],
+    names: list[str],
+    words: list[tuple[str, ...]],
+    best: Callable[[list[Points]], object] = lambda points: None,
+) -> list[Points]:
+    """The fixed points of each population, all over as many words; `best` makes the best result of an error of them."""
     two = mixtures[0].space.n_words == 2
     found = _all_roots(mixtures, names) if two else [_searched_roots(mixture) for mixture in mixtures]
     x = [root.composition for roots, _ in found for root in roots]
@@ -76,8 +81,8 @@ def all_points(mixtures: list[Mixture], names: list[str], words: list[tuple[str,
     if max(worst) > MAX_RESIDUAL:
         raise ConvergenceError(
             f"{names[int(np.argmax(worst))]}: a root has max|dx/dt| = {max(worst):.1e} and is no fixed point; "
-            "error.best has all roots with their residuals",
-            best=points,
+            "error.best of fixed_points has all roots with their residuals",
+            best=best(points),
         )
     return points
 
@@ -96,8 +101,7 @@ def _points(
     share = mixture_word_share(x, mixture)
     branch = np.array([root.branch for root in roots], dtype=int)
     residual = np.abs(mixture_drift(x, mixture)).max((1, 2))
-    uncommitted = (share - mixture.committed) / (1 - mixture.committed.sum())
-    conventions = np.array([convention(one, words) for one in uncommitted], dtype=str)
+    conventions = np.array([convention(one, words) for one in mixture.convincible_share(share)], dtype=str)
     columns = (x, share, leading, error, floor_shift, branch, residual, conventions)
     order = np.lexsort(-share.T[::-1])
     return Points(*(column[order] for column in columns), completeness)
@@ -149,18 +153,18 @@ def _searched_roots(mixture: Mixture) -> tuple[list[Root], str]:
     return roots, "not guaranteed; " + "; ".join(searched)
 
 
-def interior_roots(given: list[Response]) -> list[tuple[Roots, str]]:
+def interior_roots(each: list[Response]) -> list[tuple[Roots, str]]:
     """The roots of g as a function of logit Q, with 0 < Q < 1, and a report of the search, for each response."""
     nothing = Roots(*np.empty((3, 0)), [], (np.inf, np.nan, np.nan), 0)
-    result = [(nothing, "agents say one word only, so Q is 0 or 1.")] * len(given)
+    result = [(nothing, "agents say one word only, so Q is 0 or 1.")] * len(each)
     places, breaks = [], []
-    for place, response in enumerate(given):
+    for place, response in enumerate(each):
         g = partial(_mismatch, response)
-        if (response(word_shares(np.zeros(1))) > 0).all():
+        if not (response(word_shares(np.zeros(1))) == 0).any():
             places.append(place)
             breaks.append(np.sort([*-_outer(lambda x, g=g: -g(-x)), *LOGITS[1:-1], *_outer(g)]))
     look, exact = (
-        [partial(_mismatch, given[place], tolerance=tolerance) for place in places]
+        [partial(_mismatch, each[place], tolerance=tolerance) for place in places]
         for tolerance in (FIRST_LOOK / 100, ROUNDING)
     )
     found = roots_of_each(look, breaks, FIRST_LOOK, exact=exact, rounding=ROUNDING) if places else []

@@ -28,6 +28,7 @@ from meanfield.toolbox._errors import InputError
 DENSE_SIZE = 100  # below, LAPACK is faster than Arnoldi and finds every eigenvalue
 RESTARTS = 15  # of Arnoldi iteration, which takes one to five where float64 suffices
 ENOUGH = 3e-7  # a larger error asks for extended precision
+TOGETHER = 64  # matrices, at up to a megabyte each
 EPS = np.finfo(float).eps
 FLOOR = 1e-14
 TRIALS = 2
@@ -172,10 +173,12 @@ def leading_of_each(
     for (shape, full), numbers in groups.items():
         space = MemorySpace.from_sizes(*shape[1:])
         if full and shape[0] * space.n_full // space.n_words <= DENSE_SIZE:
-            together = Mixture(*(np.stack(arrays) for arrays in zip(*(mixtures[n] for n in numbers), strict=True)))
-            matrix = ReducedJacobian(together, np.stack([x[number] for number in numbers]), space)
-            for number, value in zip(numbers, _all_dense(matrix, x_error), strict=True):
-                found[number] = value
+            for first in range(0, len(numbers), TOGETHER):
+                some = numbers[first : first + TOGETHER]
+                together = Mixture(*(np.stack(arrays) for arrays in zip(*(mixtures[n] for n in some), strict=True)))
+                matrix = ReducedJacobian(together, np.stack([x[number] for number in some]), space)
+                for number, value in zip(some, _all_dense(matrix, x_error), strict=True):
+                    found[number] = value
     return [
         leading_eigenvalues(mixture, one, mixture.space, x_error=x_error) if value is None else value
         for mixture, one, value in zip(mixtures, x, found, strict=True)
@@ -187,11 +190,12 @@ def _all_dense(matrix: ReducedJacobian, x_error: float) -> list[Eigenvalues | No
     columns = matrix.apply(np.eye(matrix.size)[:, None])
     pairs = [_dense_pairs(one.T, 1)[0] for one in np.moveaxis(columns, 1, 0)]
     value, left, right = (np.array(part) for part in zip(*pairs, strict=True))
-    real, imaginary = matrix.apply(np.stack([right.real, right.imag]))
-    residual = np.abs(real + 1j * imaginary - value[:, None] * right)
-    rounding = EPS * np.linalg.norm(left, axis=1) * np.linalg.norm(right, axis=1)
-    error = MARGIN * ((np.abs(left) * residual).sum(1) + rounding)
-    shift = x_error * matrix.shift(left, right)
+    with np.errstate(invalid="ignore", over="ignore"):  # vectors are infinite where l·r = 0
+        real, imaginary = matrix.apply(np.stack([right.real, right.imag]))
+        residual = np.abs(real + 1j * imaginary - value[:, None] * right)
+        rounding = EPS * np.linalg.norm(left, axis=1) * np.linalg.norm(right, axis=1)
+        error = MARGIN * ((np.abs(left) * residual).sum(1) + rounding)
+        shift = x_error * matrix.shift(left, right)
     decided = (np.abs(np.abs(value.real - 1) - MARGINAL) > error) & (error <= ENOUGH) & (shift <= ENOUGH)
     # Zero belongs to what the next word does not show
     kept = value.real > 0

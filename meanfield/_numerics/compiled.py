@@ -9,7 +9,7 @@ from typing import no_type_check
 import numpy as np
 from numba import get_num_threads, njit
 
-WORTH = 2**18  # numbers for which a thread pays: to start one takes as long as some 2**16 take
+WORTH = 2**18  # numbers that repay a thread; to start one costs as much as a quarter of them
 TOGETHER = 2**13  # numbers that a thread works on between looks at whether it is to stop
 
 
@@ -51,7 +51,7 @@ def in_threads(function: Callable[[slice], None], n_rows: int, numbers: int, mos
     """
     size = max(1, TOGETHER // max(1, numbers))
     rows = [slice(first, min(first + size, n_rows)) for first in range(0, n_rows, size)]
-    threads = min(n_rows * numbers // WORTH, get_num_threads(), most or len(rows))
+    threads = min(len(rows), n_rows * numbers // WORTH, get_num_threads(), most or len(rows))
     if threads <= 1:
         for part in rows:
             function(part)

@@ -77,7 +77,7 @@ def real_roots(
     degrees = np.zeros(len(ends), int)
     for row, (c, least) in enumerate(zip(coefficients, np.broadcast_to(nothing, len(ends)), strict=True)):
         size = np.abs(c)
-        if 2 * size[0] <= size.sum():  # else the first one decides the sign
+        if not 2 * size[0] > size.sum():  # else the first one decides the sign
             degrees[row] = np.flatnonzero(size > least).max(initial=0)
     for n in np.unique(degrees[degrees > 0]).tolist():
         (rows,) = np.nonzero(degrees == n)

@@ -18,7 +18,7 @@ UNRESOLVED = 100.0  # error of a piece in units of its last coefficients, where 
 STRAIGHT = 2.0  # factor by which slopes may differ about a simple root
 STEEP = 64.0  # a polynomial of degree 16 below 1 has slopes up to 32 in the middle of an interval of length 1
 MOST_PIECES = 1000  # where rounding is larger than it should be, halving does not end by itself
-SMALL = 1e-2  # coefficient that is nothing beside an error of 1
+SMALL = 1e-3  # coefficient that is negligible for an error of 1
 STEPS = 20  # of Newton's method; two or three are enough where roots are not about to merge
 NARROW = 0.1  # a stretch up to which one root, its middle, stands for all in it
 
@@ -72,7 +72,7 @@ def all_roots(
 
 def roots_of_each(
     functions: Sequence[Function],
-    breaks: Sequence[Float[np.ndarray, " breaks"]],
+    breaks: Sequence[np.ndarray],
     tolerance: float,
     *,
     exact: Sequence[Function],
@@ -140,7 +140,7 @@ def _fitted(functions: Sequence[Function], ends: Sequence[np.ndarray], accuracy:
     coefficients, tails = (column[:, 0] for column in fitted(values, every))
     per_length = 2 / np.diff(every, axis=1)
     slopes = chebder(coefficients, axis=1) * per_length
-    # An interpolant without such small slopes is as good
+    # Coefficients so small change the interpolant by far less than its error
     turning = np.fromiter(real_roots(slopes, every, SMALL * accuracy * per_length[:, 0]), object)
     whole = _Pieces(every, coefficients, slopes, turning, tails, np.full(len(every), accuracy))
     return [whole.of(rows) for rows in np.split(np.arange(len(every)), cuts)]

@@ -20,7 +20,7 @@ from meanfield._population.population import Population, as_population
 from meanfield.core._export import exported
 
 word_drifts = exported("meanfield.core._trajectory", "word_drifts")
-ROWS = 8
+ROWS = 8  # compositions at once: a program is compiled for each number of them
 TIME_PER_ROUND = 2.0  # one round is N interactions, and each of them updates two agents
 
 
@@ -61,7 +61,7 @@ def drift(policy: xr.Dataset | Population, composition: xr.DataArray | np.ndarra
     True
     """
     population = as_population(policy)
-    (slope,) = mixture_drift(validate_composition(composition, population)[None], population.mixture)
+    (slope,) = word_drifts(*population.mixture, validate_composition(composition, population)[None])
     alone = not isinstance(policy, Population)
     coords = {"state": np.arange(population.space.n_states)}
     attrs = {"long_name": "rate of change of the composition", "units": "1/time"}
@@ -80,5 +80,6 @@ def mixture_drift(
     x: Float[np.ndarray, "batch kinds states"], mixture: Mixture
 ) -> Float[np.ndarray, "batch kinds states"]:
     """F_m(x) = A_m(Q)ᵀx_m - x_m, which sums to 0 for each kind, for a batch of compositions of one population."""
-    whole = np.resize(x, (-(-len(x) // ROWS) * ROWS, *x.shape[1:]))  # programs are compiled for each shape
-    return np.concatenate([word_drifts(*mixture, part) for part in np.split(whole, len(whole) // ROWS)])[: len(x)]
+    parts = [x[first : first + ROWS] for first in range(0, len(x), ROWS)]
+    slopes = [word_drifts(*mixture, np.resize(part, (ROWS, *part.shape[1:])))[: len(part)] for part in parts]
+    return np.concatenate([x[:0], *slopes])

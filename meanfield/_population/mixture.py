@@ -19,8 +19,12 @@ class Mixture(NamedTuple):
 
     @property
     def space(self) -> MemorySpace:
-        """Of all kinds."""
+        """The memory space, the same for all kinds."""
         return MemorySpace.from_sizes(*self.q.shape[1:])
+
+    def convincible_share(self, word_share: Float[np.ndarray, "*batch words"]) -> Float[np.ndarray, "*batch words"]:
+        """The word share among agents who are not committed, from the word share of all."""
+        return (word_share - self.committed) / (1 - self.committed.sum())
 
     @classmethod
     def alone(cls, q: Float[np.ndarray, "states words"]) -> Mixture:

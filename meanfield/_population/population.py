@@ -136,7 +136,7 @@ class Population:
 
     def convincible_share(self, word_share: np.ndarray) -> np.ndarray:
         """The word share among agents who are not committed, from the word share of all; words on the last axis."""
-        return (word_share - self.mixture.committed) / (1 - self.mixture.committed.sum())
+        return self.mixture.convincible_share(word_share)
 
     @property
     def sha256(self) -> str:

@@ -106,6 +106,11 @@ def space_of(policy: xr.Dataset) -> MemorySpace:
 def policy_hash(policy: xr.Dataset) -> str:
     """SHA-256 over the words and probabilities, hexadecimal: equal policies have equal hashes."""
     policy = transposed(canonical_order(policy, "policy"))
-    digest = hashlib.sha256("\0".join(map(str, policy["word_label"].values.ravel())).encode())
-    digest.update(np.ascontiguousarray(policy["q"].values, dtype="<f8").tobytes())
+    return hash_of(policy["word_label"].values.ravel(), policy["q"].values)
+
+
+def hash_of(words: Iterable[str], q: np.ndarray) -> str:
+    """`policy_hash` of these words and probabilities."""
+    digest = hashlib.sha256("\0".join(map(str, words)).encode())
+    digest.update(np.ascontiguousarray(q, dtype="<f8").tobytes())
     return digest.hexdigest()

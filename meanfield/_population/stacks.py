@@ -15,7 +15,7 @@ import xarray as xr
 from meanfield._population.mixture import Mixture
 from meanfield._population.policy_schema import STACKED_DIMS, validate_policy
 from meanfield._population.population import Population, as_population, without_component
-from meanfield._population.single_policy import names_of
+from meanfield._population.single_policy import hash_of, names_of
 from meanfield.toolbox._columns import Columns, labelled
 from meanfield.toolbox._errors import InputError
 
@@ -36,7 +36,9 @@ class Games:
     places: list[int]  # of its policies, along its dims
 
     def labelled(self, columns: Columns, over: str, numbers: list[int], **texts: list[str]) -> xr.Dataset:
-        """`columns` along `over` of all games together, `numbers` of rows of each, as `toolbox._columns.labelled`.
+        """A Dataset of `columns`, as for `toolbox._columns.labelled`, along `over` of all games one after another.
+
+        ``numbers[i]`` rows belong to game i.
 
         In a stack shorter columns are filled: numbers with NaN, texts with '', truth values with False. `texts` are
         attributes, and variables of a stack.
@@ -62,6 +64,8 @@ class Games:
             whole[name] = ((*self.dims, *dims), filled.reshape(*sizes, *filled.shape[1:]), *label)
         coords = {name: policies[name] for name in (*STACKED_DIMS, *WORDS, "state") if name in policies.coords}
         result = labelled(whole, {**coords, over: np.arange(most)})
+        hashes = [hash_of(said, mixture.q[0]) for said, mixture in zip(self.words, self.mixtures, strict=True)]
+        texts = {**texts, "policy_sha256": hashes}
         for name, values in texts.items():
             filled = np.full(np.prod(sizes), "", np.array(values).dtype)
             filled[self.places] = values
@@ -75,10 +79,10 @@ def as_games(policy: xr.Dataset | Population, name: str = "policy") -> Games:
         one = as_population(policy)
         return Games([one.mixture], [one.name], [one.words], one, policy, [], [])
     policies = validate_policy(policy, name)
-    dims = [dim for dim in STACKED_DIMS if policies.sizes.get(dim, 1) > 1]
+    policies = policies.squeeze([dim for dim in STACKED_DIMS if policies.sizes.get(dim) == 1])
+    dims = [dim for dim in STACKED_DIMS if dim in policies.dims]
     if not dims:
-        return as_games(policies.squeeze([dim for dim in STACKED_DIMS if dim in policies.dims]), name)
-    policies = policies.squeeze([dim for dim in STACKED_DIMS if dim in policies.dims and dim not in dims])
+        return as_games(policies, name)
     labels = "word_label" if "word_label" in policies.coords else "word"
     q, words = (_each(policies[key], policies, dims) for key in ("q", labels))
     models = _each(policies["model"], policies, dims) if "model" in policies.coords else None

@@ -1,5 +1,7 @@
 """Eigenvalues of almost defective Jacobians lie within the error that is reported for them."""
 
+import itertools
+
 import flint
 import numpy as np
 import pytest
@@ -8,7 +10,8 @@ from scipy.sparse.linalg import LinearOperator, eigs
 import meanfield
 from _battery import battery, memories
 from meanfield._fixed_points.reduced_jacobian import ReducedJacobian
-from meanfield._fixed_points.spectrum import leading_eigenvalues
+from meanfield._fixed_points.spectrum import leading_eigenvalues, leading_of_each
+from meanfield._population.mixture import Mixture
 from meanfield.toolbox import space_of
 
 
@@ -134,3 +137,24 @@ def test_floors_that_decide_digits_are_named():
     found = meanfield.spectrum(policy, meanfield.consensus(policy, "a"), k=1)
     assert found["eigenvalue"].item() == pytest.approx((2e-16) ** 0.2 - 1, abs=1e-9)
     assert abs(found["eigenvalue_floor_shift"].item()) > 1e-4
+
+
+def test_eigenvalues_are_the_same_together_and_alone():
+    """At random compositions, some of them with agents who remember little."""
+    random, mixtures, compositions = np.random.default_rng(0), [], []
+    for kinds, n_words, length in itertools.product((1, 2), (2, 3), (1, 2)):
+        space = meanfield.MemorySpace(n_words, length)
+        for short in (False, True, True):
+            shares = random.dirichlet(np.ones(kinds + n_words))
+            q = random.dirichlet(np.ones(n_words), (kinds, space.n_states))
+            x = random.dirichlet(np.ones(space.n_states), kinds)
+            if not short:
+                x[:, : -space.n_full] = 0.0
+                x /= x.sum(1, keepdims=True)
+            mixtures.append(Mixture(q, shares[:kinds], shares[kinds:]))
+            compositions.append(x)
+    found = leading_of_each(mixtures, compositions, x_error=1e-12)
+    for mixture, x, one in zip(mixtures, compositions, found, strict=True):
+        alone = leading_eigenvalues(mixture, x, mixture.space, x_error=1e-12)
+        assert one.values[0] == pytest.approx(alone.values[0], abs=1e-13)
+        assert one.errors[0] == pytest.approx(alone.errors[0], rel=0.5, abs=1e-15)

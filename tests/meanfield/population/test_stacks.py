@@ -1,10 +1,13 @@
 """Functions of a policy for stacks: each result is that of the policy alone."""
 
+import contextlib
+
 import numpy as np
 import pytest
 import xarray as xr
 
 import meanfield
+from _battery import battery
 from _policies import majority_policy, random_policy
 
 CALLS = {
@@ -25,12 +28,30 @@ def test_stacks_have_the_results_of_their_policies(name):
     whole = call(STACK, **CALLS[name])
     for model, policy in POLICIES.items():
         alone, part = call(policy, **CALLS[name]), whole.sel(model=model)
+        assert part["policy_sha256"].item() == alone.attrs["policy_sha256"]
         for key, values in alone.data_vars.items():
             kept = part[key].isel({dim: slice(size) for dim, size in values.sizes.items()})
             np.testing.assert_array_equal(kept.values, values.values, err_msg=key)
             beyond = part[key].isel({dim: slice(size, None) for dim, size in values.sizes.items()})
             assert not beyond.size or (beyond.isnull() | (beyond == "") | (beyond == 0)).all()
     assert whole["word_label"].values.tolist() == ["a", "b"]
+
+
+def test_hard_policies_have_the_same_fixed_points_in_a_stack():
+    policies, alone = [], []
+    for _, one in battery(42, 2, 2):
+        policy = meanfield.make_policy(one["q"].values, ["a", "b"], model=f"policy {len(policies)}")
+        with contextlib.suppress(meanfield.ConvergenceError):
+            alone.append(meanfield.fixed_points(policy))
+            policies.append(policy)
+    assert len(policies) > 35
+    whole = meanfield.fixed_points(xr.concat(policies, "model"))
+    for policy, points in zip(policies, alone, strict=True):
+        rows = whole.sel(model=policy["model"].item()).isel(fixed_point=slice(points.sizes["fixed_point"]))
+        np.testing.assert_array_equal(rows["stability"], points["stability"])
+        assert rows["completeness"].item() == points.attrs["completeness"]
+        for name in ("word_share", "composition", "eigenvalue", "residual"):
+            np.testing.assert_allclose(rows[name], points[name], atol=1e-12, err_msg=name)
 
 
 def test_absent_policies_stay_absent():
