@@ -18,6 +18,7 @@ from meanfield.toolbox._errors import InputError
 # An explicit method at its stability limit leaves a residual of about the tolerance, however long it runs.
 STEADY_RESIDUAL = 1e-8
 TOGETHER = 2**11  # fractions advanced by one program: it waits for the slowest of its trajectories
+FEW = 8  # solutions at once where there are few, as in a bisection
 STIFF = 1e4  # times the fastest rate: an explicit method takes about as many steps
 FIRST_STEP = 0.1  # of the shortest time scale
 
@@ -120,7 +121,8 @@ def _size(number: int) -> int:
 
 def _in_programs(solve: Callable[[np.ndarray], tuple[np.ndarray, ...]], n_lanes: int, numbers: int) -> list[np.ndarray]:
     """Results of `solve` for all lanes, of which it gets one or a fixed number at a time; the last one may repeat."""
-    size = 1 if n_lanes == 1 else max(1, TOGETHER // numbers)
+    most = max(1, TOGETHER // numbers)
+    size = 1 if n_lanes == 1 else min(FEW, most) if n_lanes <= 4 * FEW else most
     chunks = np.minimum(np.arange(0, n_lanes, size)[:, None] + np.arange(size), n_lanes - 1)
     with ThreadPoolExecutor(
         len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
