@@ -160,10 +160,8 @@ def leading_eigenvalues(
     return Eigenvalues(values[order] - 1, errors[order], shifts[order])
 
 
-def leading_of_each(
-    mixtures: list[Mixture], x: list[Float[np.ndarray, "kinds states"]], *, x_error: float = 0.0
-) -> list[Eigenvalues]:
-    """`leading_eigenvalues`, one for each population and composition; small ones are computed together."""
+def leading_of_each(mixtures: list[Mixture], x: list[np.ndarray], *, x_error: float = 0.0) -> list[Eigenvalues]:
+    """`leading_eigenvalues` of each population at its composition (M, S); small ones are computed together."""
     found: list[Eigenvalues | None] = [None] * len(x)
     groups: dict[tuple, list[int]] = {}
     for number, mixture in enumerate(mixtures):

@@ -8,7 +8,7 @@ import pytest
 import meanfield
 import validation
 from _policies import majority_policy
-from meanfield._fixed_points import fixed_points
+from meanfield._fixed_points import points
 from validation.naming_game import _exact
 
 MAJORITY = majority_policy(3, 0.97)
@@ -16,7 +16,7 @@ MAJORITY = majority_policy(3, 0.97)
 
 def test_fixed_points_are_handed_over_with_their_residuals(monkeypatch):
     known = meanfield.fixed_points(MAJORITY)
-    monkeypatch.setattr(fixed_points, "MAX_RESIDUAL", -1.0)
+    monkeypatch.setattr(points, "MAX_RESIDUAL", -1.0)
     with pytest.raises(meanfield.ConvergenceError, match="no fixed point") as raised:
         meanfield.fixed_points(MAJORITY)
     for name in ("residual", "word_share", "eigenvalue"):
