@@ -92,7 +92,6 @@ def critical_mass(
     See Also
     --------
     validation.naming_game.committed_minority : N agents and a deadline, simulated
-    validation.naming_game.committed_minority : by simulation
     bifurcation : all equilibria along the way
     theory.minimal_naming_game.critical_fraction : closed forms of the minimal naming game
 

@@ -67,7 +67,7 @@ def validate_policy(policy: xr.Dataset, name: str = "policy") -> xr.Dataset:
     policy.q[state=0] sums to 0.5 over the words: expected 1
     """
     if isinstance(policy, ReactionModel):
-        raise InputError(f"{name} is a ReactionModel: only solve, fixed_points and spectrum take reaction models")
+        raise InputError(f"{name} is a ReactionModel: expected a policy, for this function takes no reaction models")
     expect(policy, "policy", name)
     policy = numbered_by_pair(policy, name)
     _validate_dims(policy, name)

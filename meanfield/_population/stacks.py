@@ -136,8 +136,9 @@ def _together(found: dict[tuple[int, ...], xr.Dataset], policies: xr.Dataset, di
     parts = [_numbered(one) for one in found.values()]
     first = parts[0]
     # "policy" names model and pair, which are coordinates here
-    apart = [key for key in first.attrs if key != "policy" and len({str(one.attrs.get(key)) for one in parts}) > 1]
-    parts = [one.assign({key: one.attrs[key] for key in apart}) for one in parts]
+    keys = dict.fromkeys(key for one in parts for key in one.attrs if key != "policy")
+    apart = [key for key in keys if len({str(one.attrs.get(key)) for one in parts}) > 1]
+    parts = [one.assign({key: one.attrs.get(key, "") for key in apart}) for one in parts]
     fill = {name: _filling(values.dtype) for name, values in parts[0].variables.items() if name not in first.dims}
     whole = xr.concat(parts, "place", join="outer", fill_value=fill, combine_attrs="drop_conflicts", data_vars="all")
     places = pd.MultiIndex.from_tuples(list(found), names=[f"{dim}_place" for dim in dims])

@@ -550,7 +550,7 @@ def test_wrong_arguments_are_named(call, message):
     "name", ["basins", "bifurcation", "critical_mass", "finite_size", "group_size_law", "stability_table"]
 )
 def test_what_is_for_policies_says_so(name):
-    with pytest.raises(InputError, match=r"is a ReactionModel: only solve, fixed_points and spectrum take"):
+    with pytest.raises(InputError, match=r"is a ReactionModel: expected a policy"):
         getattr(meanfield, name)(sis())
 
 
