@@ -10,20 +10,18 @@ import numpy as np
 import xarray as xr
 from tqdm import tqdm
 
-from meanfield._dynamics.recurrence import STEADY
-from meanfield._dynamics.solve import solve
+from meanfield._dynamics.recurrence import STEADY, follow
 from meanfield._fixed_points.spectrum import leading_eigenvalues
 from meanfield._numerics.stability import stability
-from meanfield._population.compositions import consensus
+from meanfield._population.drift import mixture_word_share
+from meanfield._population.mixture import Mixture
 from meanfield._population.observables import MIXED, convention
-from meanfield._population.population import Population, as_population
-from meanfield._population.provenance import stamp
-from meanfield._population.single_policy import names_of
-from meanfield._population.stacks import each_of_stack
+from meanfield._population.population import Population
+from meanfield._population.stacks import as_games
+from meanfield._population.trajectories import Tolerances
 from meanfield.toolbox._arguments import real_number, whole_number
-from meanfield.toolbox._columns import labelled
+from meanfield.toolbox._columns import Columns
 from meanfield.toolbox._errors import InputError
-from meanfield.toolbox._labels import word_coords
 
 FAMILIES = ("consensus", "dirichlet")
 # Even, so that no start of a symmetric family lies on the separatrix in its middle
@@ -32,34 +30,28 @@ REFINEMENT = 6  # starts within an interval that holds a separatrix; also even
 SEPARATRIX_TOLERANCE = 1e-7
 SAME_ATTRACTOR = 1e-3  # Σ|x - y| / 2 below which two trajectories end at the same place
 BATCH = 64
+TOGETHER = 32  # populations that are followed at once
 SADDLE = -1
 MARGINAL = "marginal"
 
 
-class _Ends(NamedTuple):
-    """Where trajectories end: compositions (starts, kinds, states), word shares of all agents, and outcomes."""
-
-    composition: np.ndarray
-    word_share: np.ndarray
-    outcome: np.ndarray
-
-
 class _Attractors:
-    """The attractors that trajectories have reached so far."""
+    """The attractors that trajectories of one population have reached so far."""
 
-    def __init__(self, population: Population) -> None:
-        self.population = population
+    def __init__(self, mixture: Mixture, words: tuple[str, ...]) -> None:
+        self.mixture, self.words = mixture, words
         self.met: list[tuple[np.ndarray, str]] = []
         self.composition: list[np.ndarray] = []
         self.word_share: list[np.ndarray] = []
         self.outcome: list[str] = []
 
-    def number(self, ends: _Ends) -> np.ndarray:
+    def number(self, compositions: np.ndarray, outcomes: np.ndarray) -> np.ndarray:
         """The number of the attractor of each trajectory; -1 for one that ends at a saddle and so lies on a separatrix.
 
         Trajectories that do not come to rest are grouped by their outcome.
         """
-        return np.array([self._number(*end) for end in zip(*ends, strict=True)])
+        shares = mixture_word_share(compositions, self.mixture)
+        return np.array([self._number(*end) for end in zip(compositions, shares, outcomes, strict=True)])
 
     def _number(self, x: np.ndarray, share: np.ndarray, outcome: str) -> int:
         if outcome == STEADY:
@@ -82,14 +74,14 @@ class _Attractors:
         return self.outcome[k] != MARGINAL or self._convention(share) == self._convention(self.word_share[k])
 
     def _convention(self, share: np.ndarray) -> str:
-        return convention(self.population.convincible_share(share), self.population.words)
+        return convention(self.mixture.convincible_share(share), self.words)
 
     def _status(self, x: np.ndarray) -> str:
         """'steady' at an attractor, 'marginal' or 'unstable' at other fixed points."""
         for known, status in self.met:
             if _same(x, known):
                 return status
-        found = leading_eigenvalues(self.population.mixture, x, self.population.space)
+        found = leading_eigenvalues(self.mixture, x, self.mixture.space)
         status = str(stability(found.values[0], found.errors[0]))
         self.met.append((x, STEADY if status == "stable" else status))
         return self.met[-1][1]
@@ -99,7 +91,6 @@ def _same(x: np.ndarray, y: np.ndarray) -> bool:
     return bool(np.abs(x - y).sum(-1).max() / 2 < SAME_ATTRACTOR)
 
 
-@each_of_stack
 def basins(
     policy: xr.Dataset | Population,
     *,
@@ -121,7 +112,7 @@ def basins(
         only the second. Fractions are lengths in s. Repeated division finds the separatrices, the values of s at which
         the attractor changes, to 1e-7; it may miss a basin narrower than 1/15 between two others. 'dirichlet':
         compositions drawn from a symmetric Dirichlet distribution over all states, independently for each kind of
-        agents.
+        agents; a stack has the same ones for all its policies.
     starts
         Number of compositions drawn, for 'dirichlet' only. Time grows with it, memory does not.
     concentration
@@ -167,97 +158,116 @@ def basins(
     >>> basins["separatrix"].values.round(3)  # with fewer agents than this who remember A only, B wins
     array([0.479])
     """
-    population = as_population(policy)
+    games = as_games(policy)
     if family not in FAMILIES:
         raise InputError(f"family = {family!r}: expected one of {', '.join(FAMILIES)}")
-    if family == "consensus" and population.space.n_words != 2:
-        raise InputError(f"policy has {population.space.n_words} words: expected 2 for family = 'consensus'")
+    n_words = games.mixtures[0].space.n_words
+    if family == "consensus" and n_words != 2:
+        raise InputError(f"policy has {n_words} words: expected 2 for family = 'consensus'")
     starts, seed = whole_number("starts", starts, 1), whole_number("seed", seed)
     real_number("concentration", concentration, above=0)
     if not max_time > 0:
         raise InputError(f"max_time = {max_time}: expected a time above 0")
-    attractors = _Attractors(population)
+    found = [_Attractors(mixture, words) for mixture, words in zip(games.mixtures, games.words, strict=True)]
+    columns: list[Columns] = []
     with tqdm(desc="basins", unit="start", disable=not progress, leave=False) as bar:
-        if family == "consensus":
-            fraction, error, boundaries = _by_consensus(population, attractors, max_time, bar)
-        else:
-            fraction, error = _by_draws(population, attractors, (starts, concentration, seed), max_time, bar)
-            boundaries = np.empty(0)
-    result = _label(population, attractors, fraction, error, boundaries)
+        for first in range(0, len(found), TOGETHER):
+            some = found[first : first + TOGETHER]
+            if family == "consensus":
+                basins_of_each = _by_consensus(some, max_time, bar)
+            else:
+                basins_of_each = _by_draws(some, (starts, concentration, seed), max_time, bar)
+            columns += [_columns(one, *basins) for one, basins in zip(some, basins_of_each, strict=True)]
     options = {"starts": starts, "concentration": concentration, "seed": seed} if family == "dirichlet" else {}
-    result = result.assign_attrs(policy=population.name).assign_coords(names_of(policy))
-    return stamp(result, "basins", policy, family=family, max_time=max_time, **options)
+    return games.stamped(games.labelled(columns, "attractor"), "basins", family=family, max_time=max_time, **options)
 
 
-def _ends(population: Population, compositions: np.ndarray, max_time: float, bar: tqdm) -> _Ends:
-    initial = xr.DataArray(compositions, dims=("start", "component", "state"))
-    solution = solve(population, initial=initial, times=np.array([0.0, min(1.0, max_time)]), max_time=max_time)
-    bar.update(len(compositions))
-    x = solution["composition"].values
-    said = np.einsum("m,ims,msw->iw", population.mixture.share, x, population.mixture.q)
-    return _Ends(x, said + population.mixture.committed, solution["outcome"].values)
+class _Basins(NamedTuple):
+    """Of one population: the fraction that ends at each attractor, its error, and the separatrices."""
+
+    fraction: np.ndarray
+    error: np.ndarray
+    boundaries: np.ndarray
 
 
-def _by_consensus(
-    population: Population, attractors: _Attractors, max_time: float, bar: tqdm
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Length in s of each basin, no errors, and the separatrices."""
-    first, second = (consensus(population, word).values for word in population.words)
+def _reached(some: list[_Attractors], starts: list[np.ndarray], max_time: float, bar: tqdm) -> list[np.ndarray]:
+    """The number of the attractor of each population that is reached from each of its starts, as many for each."""
+    mixtures = Mixture(*(np.stack(arrays) for arrays in zip(*(one.mixture for one in some), strict=True)))
+    times = np.array([0.0, min(1.0, max_time)])
+    courses, outcome, _ = follow(mixtures, np.stack(starts), times, max_time, Tolerances())
+    bar.update(outcome.size)
+    return [one.number(*ends) for one, *ends in zip(some, courses.composition, outcome, strict=True)]
 
-    def number(s: np.ndarray) -> np.ndarray:
-        compositions = s[:, None, None] * first + (1 - s)[:, None, None] * second
-        return attractors.number(_ends(population, compositions, max_time, bar))
 
-    s = np.linspace(0.0, 1.0, SECTIONS)
-    reached = number(s)
-    while True:
-        wide = np.diff(s) > SEPARATRIX_TOLERANCE
-        open_intervals = np.flatnonzero((np.diff(reached) != 0) & wide)
-        if not len(open_intervals):
-            break
-        inner = np.linspace(s[open_intervals[0]], s[open_intervals[0] + 1], REFINEMENT + 2)[1:-1]
-        s, reached = np.append(s, inner), np.append(reached, number(inner))
-        order = np.argsort(s)
-        s, reached = s[order], reached[order]
+def _by_consensus(some: list[_Attractors], max_time: float, bar: tqdm) -> list[_Basins]:
+    """Lengths in s of the basins of each population, and the separatrices: all are divided at once."""
+    s = [np.empty(0) for _ in some]
+    reached = [np.empty(0, int) for _ in some]
+    wanted = {number: np.linspace(0.0, 1.0, SECTIONS) for number in range(len(some))}
+    while wanted:
+        asked = [some[number] for number in wanted]
+        starts = [
+            inner[:, None, None] * one.mixture.consensus(0) + (1 - inner)[:, None, None] * one.mixture.consensus(1)
+            for one, inner in zip(asked, wanted.values(), strict=True)
+        ]
+        found = _reached(asked, starts, max_time, bar)
+        for (number, inner), attractors in zip(wanted.items(), found, strict=True):
+            order = np.argsort(both := np.append(s[number], inner))
+            s[number], reached[number] = both[order], np.append(reached[number], attractors)[order]
+        wanted = {
+            number: np.linspace(left, right, REFINEMENT + 2)[1:-1]
+            for number in wanted
+            for left, right in _open_intervals(s[number], reached[number])[:1]
+        }
+    return [_lengths(one, *sides) for one, *sides in zip(some, s, reached, strict=True)]
+
+
+def _open_intervals(s: np.ndarray, reached: np.ndarray) -> np.ndarray:
+    """The intervals, still too wide, in which the attractor changes."""
+    rows = (np.diff(reached) != 0) & (np.diff(s) > SEPARATRIX_TOLERANCE)
+    return np.stack([s[:-1], s[1:]], axis=1)[rows]
+
+
+def _lengths(attractors: _Attractors, s: np.ndarray, reached: np.ndarray) -> _Basins:
     s, reached = s[reached != SADDLE], reached[reached != SADDLE]
     if not len(s):
-        return np.empty(0), np.empty(0), np.empty(0)
+        return _Basins(*np.empty((3, 0)))
     changes = np.flatnonzero(np.diff(reached))
     boundaries = (s[changes] + s[changes + 1]) / 2
     length = np.zeros(len(attractors.composition))
     for k, (left, right) in enumerate(itertools.pairwise([0.0, *boundaries, 1.0])):
         length[reached[[*changes, -1][k]]] += right - left
-    return length, np.full(len(length), np.nan), boundaries
+    return _Basins(length, np.full(len(length), np.nan), boundaries)
 
 
-def _by_draws(
-    population: Population, attractors: _Attractors, drawn: tuple[int, float, int], max_time: float, bar: tqdm
-) -> tuple[np.ndarray, np.ndarray]:
-    """Share of the draws that end at each attractor, and its standard error."""
+def _by_draws(some: list[_Attractors], drawn: tuple[int, float, int], max_time: float, bar: tqdm) -> list[_Basins]:
+    """Share of the draws that end at each attractor of each population, and its standard error."""
     starts, concentration, seed = drawn
     random = np.random.default_rng(seed)
-    shape = population.mixture.q.shape[:2]
-    bar.reset(total=starts)
-    counts = Counter()
+    kinds, states = some[0].mixture.q.shape[:2]
+    counts: list[Counter[int]] = [Counter() for _ in some]
     for first in range(0, starts, BATCH):
-        size = min(BATCH, starts - first)
-        compositions = random.dirichlet(np.full(shape[1], concentration), size=(size, shape[0]))
-        counts.update(attractors.number(_ends(population, compositions, max_time, bar)).tolist())
-    fraction = np.array([counts[k] for k in range(len(attractors.composition))]) / starts
-    return fraction, np.sqrt(fraction * (1 - fraction) / starts)
+        size = (min(BATCH, starts - first), kinds)
+        compositions = random.dirichlet(np.full(states, concentration), size=size)  # the same for all
+        for count, numbers in zip(counts, _reached(some, [compositions] * len(some), max_time, bar), strict=True):
+            count.update(numbers.tolist())
+    result = []
+    for one, count in zip(some, counts, strict=True):
+        fraction = np.array([count[k] for k in range(len(one.composition))]) / starts
+        result.append(_Basins(fraction, np.sqrt(fraction * (1 - fraction) / starts), np.empty(0)))
+    return result
 
 
-def _label(
-    population: Population, attractors: _Attractors, fraction: np.ndarray, error: np.ndarray, boundaries: np.ndarray
-) -> xr.Dataset:
-    share = np.array(attractors.word_share).reshape(-1, population.space.n_words)
+def _columns(attractors: _Attractors, fraction: np.ndarray, error: np.ndarray, boundaries: np.ndarray) -> Columns:
+    mixture, words = attractors.mixture, attractors.words
+    share = np.array(attractors.word_share).reshape(-1, mixture.space.n_words)
     outcome = np.array(attractors.outcome, dtype=str)
     order = np.lexsort((-share[:, 0], outcome != STEADY))
     share, outcome = share[order], outcome[order]
-    conventions = np.array([convention(one, population.words) for one in population.convincible_share(share)], str)
+    conventions = np.array([convention(one, words) for one in mixture.convincible_share(share)], str)
     moving = (outcome != STEADY) & (outcome != MARGINAL)
     several = moving | ((outcome == MARGINAL) & (conventions == MIXED))
-    columns = {
+    return {
         "fraction": (("attractor",), fraction[order], "fraction of the family that ends here"),
         "standard_error": (("attractor",), error[order], "standard error of the fraction"),
         "word_share": (("attractor", "word"), np.where(several[:, None], np.nan, share), "word share"),
@@ -265,4 +275,3 @@ def _label(
         "outcome": (("attractor",), outcome, "what trajectories do"),
         "separatrix": (("boundary",), boundaries, "share of agents who remember the first word only"),
     }
-    return labelled(columns, coords={**word_coords(population.words), "attractor": np.arange(len(order))})

@@ -1,9 +1,12 @@
-"""Whether a trajectory that has not come to rest is periodic."""
+"""What becomes of trajectories: whether one that has not come to rest is periodic."""
 
 from __future__ import annotations
 
 import numpy as np
 from jaxtyping import Float
+
+from meanfield._population.mixture import Mixture
+from meanfield._population.trajectories import STEADY_RESIDUAL, Courses, Tolerances, integrate
 
 STEADY = "steady"
 LIMIT_CYCLE = "limit cycle"
@@ -15,6 +18,38 @@ WATCHES = (np.linspace(0.0, 200.0, 2001), np.linspace(0.0, 2000.0, 2001))
 SMALLEST_AMPLITUDE = 1e-6
 # An oscillation that loses no more than this from one half of the time of observation to the other counts as sustained.
 LOSS = 0.01
+
+
+def follow(
+    mixtures: Mixture,
+    starts: Float[np.ndarray, "populations starts kinds states"],
+    times: Float[np.ndarray, " times"],
+    max_time: float,
+    tolerances: Tolerances,
+) -> tuple[Courses, np.ndarray, np.ndarray]:
+    """The solutions, as `integrate` has them, their outcomes, and periods of limit cycles (else NaN)."""
+    courses = integrate(mixtures, starts, times, max_time, tolerances)
+    moving = courses.residual >= STEADY_RESIDUAL
+    outcome = np.full(moving.shape, STEADY, dtype=object)
+    period = np.full(moving.shape, np.nan)
+    for p in np.flatnonzero(moving.any(1)):
+        alone = Mixture(*(values[p : p + 1] for values in mixtures))
+        compositions = courses.composition[p : p + 1, moving[p]]
+        outcome[p, moving[p]], period[p, moving[p]] = _watch(alone, compositions, tolerances)
+    return courses, outcome, period
+
+
+def _watch(alone: Mixture, compositions: np.ndarray, tolerances: Tolerances) -> tuple[np.ndarray, np.ndarray]:
+    """Outcome and period for one population from each composition; a second, longer watch decides open cases."""
+    number = compositions.shape[1]
+    outcome, period = np.full(number, SLOW_TRANSIENT, dtype=object), np.full(number, np.nan)
+    for times in WATCHES:
+        shares = integrate(alone, compositions, times, times[-1], tolerances).word_share[0]
+        for i in np.flatnonzero(outcome == SLOW_TRANSIENT):
+            outcome[i], period[i] = recurrence(times, shares[i])
+        if not any(turns(shares[i]) for i in np.flatnonzero(outcome == SLOW_TRANSIENT)):
+            break
+    return outcome, period
 
 
 def recurrence(times: Float[np.ndarray, " times"], word_share: Float[np.ndarray, "times words"]) -> tuple[str, float]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import xarray as xr
 
-from meanfield._dynamics.recurrence import SLOW_TRANSIENT, STEADY, WATCHES, recurrence, turns
+from meanfield._dynamics.recurrence import STEADY, follow
 from meanfield._population.compositions import empty_memories, validate_fractions
 from meanfield._population.drift import TIME_PER_ROUND
 from meanfield._population.mixture import Mixture
@@ -17,7 +17,7 @@ from meanfield._population.population import Population
 from meanfield._population.provenance import stamp
 from meanfield._population.reaction_model import ReactionModel
 from meanfield._population.single_policy import space_of
-from meanfield._population.trajectories import STEADY_RESIDUAL, Courses, Tolerances, integrate
+from meanfield._population.trajectories import MAX_TIME, Courses, Tolerances
 from meanfield._reactions.solve import solve_reactions
 from meanfield.toolbox._arguments import increasing_times, real_number
 from meanfield.toolbox._errors import InputError
@@ -121,7 +121,7 @@ def solve(
             if argument is None:
                 raise InputError(f"{name} = None: a ReactionModel has no default")
         return solve_reactions(policies, initial, increasing_times(times), tolerances)
-    max_time = 2000.0 if max_time is None else max_time
+    max_time = MAX_TIME if max_time is None else max_time
     saved = increasing_times(np.linspace(0.0, 200.0, 401) if times is None else times)
     if not saved[-1] <= max_time < np.inf:
         raise InputError(f"max_time = {max_time}: expected at least the last of times, {saved[-1]}")
@@ -133,8 +133,7 @@ def solve(
     _check_memory(int(measured.sum()), starts.size // stack.mixtures.q[..., 0].size, len(saved), stack)
     mixtures = Mixture(*(values[measured] for values in stack.mixtures))
     x0 = starts.values.reshape(len(measured), -1, *stack.shape)[measured]
-    courses = integrate(mixtures, x0, saved, float(max_time), tolerances)
-    outcome, period = _outcomes(mixtures, courses, tolerances, stack)
+    courses, outcome, period = follow(mixtures, x0, saved, float(max_time), tolerances)
     solution = _label(stack, starts, saved, courses, outcome, period)
     options = {
         "initial": "empty memories" if initial is None else "given",
@@ -209,35 +208,6 @@ def _check_memory(n_policies: int, n_starts: int, n_times: int, stack: _Stack) -
     a_solution = BYTES_A_SHARE * stack.space.n_words * n_times + BYTES_A_FRACTION * int(np.prod(stack.shape))
     asked = f"policies = {n_policies}, starts = {n_starts}, times = {n_times}"
     check_memory(n_policies * n_starts * a_solution, asked, "fewer at a time")
-
-
-def _outcomes(
-    mixtures: Mixture, courses: Courses, tolerances: Tolerances, stack: _Stack
-) -> tuple[np.ndarray, np.ndarray]:
-    """The outcome of each solution and the period of limit cycles (else NaN), shape (populations, starts)."""
-    moving = courses.residual >= STEADY_RESIDUAL
-    outcome = np.full(moving.shape, STEADY, dtype=object)
-    period = np.full(moving.shape, np.nan)
-    for p in np.flatnonzero(moving.any(1)):
-        alone = Mixture(*(values[p : p + 1] for values in mixtures))
-        starts = courses.composition[p : p + 1, moving[p]]
-        outcome[p, moving[p]], period[p, moving[p]] = _watch(alone, starts, tolerances, stack)
-    return outcome, period
-
-
-def _watch(
-    alone: Mixture, compositions: np.ndarray, tolerances: Tolerances, stack: _Stack
-) -> tuple[np.ndarray, np.ndarray]:
-    """Outcome and period for one population from each composition; a second, longer watch decides open cases."""
-    number = compositions.shape[1]
-    outcome, period = np.full(number, SLOW_TRANSIENT, dtype=object), np.full(number, np.nan)
-    for times in WATCHES:
-        shares = integrate(alone, compositions, times, times[-1], tolerances).word_share[0]
-        for i in np.flatnonzero(outcome == SLOW_TRANSIENT):
-            outcome[i], period[i] = recurrence(times, shares[i])
-        if not any(turns(shares[i]) for i in np.flatnonzero(outcome == SLOW_TRANSIENT)):
-            break
-    return outcome, period
 
 
 def _label(

@@ -9,17 +9,20 @@ import xarray as xr
 
 from meanfield._finite_size.law_path import NoPath, law_path
 from meanfield._fixed_points.closed_classes import closed_classes
-from meanfield._fixed_points.fixed_points import fixed_points
-from meanfield._parameters.critical_mass import critical_mass
-from meanfield._population.population import Population, as_population, without_component
-from meanfield._population.provenance import stamp
-from meanfield._population.single_policy import names_of, word_index
-from meanfield._population.stacks import each_of_stack
+from meanfield._fixed_points.points import Points, all_points
+from meanfield._numerics.stability import stability
+from meanfield._parameters.critical_mass import fates_of_each
+from meanfield._parameters.equilibria import parameter_lines
+from meanfield._population.mixture import Mixture
+from meanfield._population.population import Population
+from meanfield._population.single_policy import each_policy, space_of
+from meanfield._population.stacks import Games, as_games
 from meanfield._population.tabulation import named_memories, text_of
 from meanfield.core._export import exported
 from meanfield.core._game import WordGame
 from meanfield.core._space import MemorySpace
 from meanfield.core._spectrum import leading_eigenvalues
+from meanfield.toolbox._columns import Columns
 from meanfield.toolbox._errors import InputError
 
 word_share_gradient = exported("meanfield.core._sensitivity", "word_share_gradient")
@@ -30,10 +33,9 @@ LEAST_SHARE = 1e-100  # of a species of which there is nobody
 DEFECTIVE = 1e-11  # |l·r|/(|l||r|); derivatives are good to about 1e-16 over this number
 NEEDS = {"kappa": None, "eigenvalue": "fixed_point", "word_share": "fixed_point", "critical_mass": "word"}
 
-Columns = dict[str, np.ndarray]
+Arrays = dict[str, np.ndarray]
 
 
-@each_of_stack
 def sensitivity(
     policy: xr.Dataset | Population, *, of: str, fixed_point: int | None = None, word: str | None = None
 ) -> xr.Dataset:
@@ -96,20 +98,22 @@ def sensitivity(
     ('his/his his/his his/his his/his his/his', 0.0028)
     """
     _validate_options(of, fixed_point, word)
-    population = as_population(policy)
-    if population.space.n_words != 2 and of in ("kappa", "critical_mass"):
-        raise InputError(f"policy has {population.space.n_words} words: expected 2 for of = {of!r}")
+    games = as_games(policy)
+    n_words = games.mixtures[0].space.n_words
+    if n_words != 2 and of in ("kappa", "critical_mass"):
+        raise InputError(f"policy has {n_words} words: expected 2 for of = {of!r}")
     if of == "kappa":
         if isinstance(policy, Population):
             raise InputError("policy is a Population: expected one policy for of = 'kappa'")
-        value, columns = _kappa(population.policies[0], population.space)
+        found = [_kappa(one) for one in each_policy(policy)]
     elif of == "critical_mass":
-        value, columns = _critical_mass(population, word or "")
+        found = _critical_mass(games, word or "")
     else:
-        value, columns = _at_fixed_point(population, of, fixed_point or 0)
-    result = _label(population, of, columns).assign_attrs(policy=population.name, of=of, value=float(value))
-    result = without_component(result, policy).assign_coords(names_of(policy))
-    return stamp(result, "sensitivity", policy, fixed_point=fixed_point, word=word)
+        found = _at_fixed_point(games, of, fixed_point or 0)
+    values, columns = zip(*found, strict=True)
+    each = [_labelled(of, words, one) for words, one in zip(games.words, columns, strict=True)]
+    result = games.labelled(each, value=[float(value) for value in values]).assign_attrs(of=of)
+    return games.stamped(result, "sensitivity", fixed_point=fixed_point, word=word)
 
 
 def _validate_options(of: str, fixed_point: int | None, word: str | None) -> None:
@@ -121,7 +125,7 @@ def _validate_options(of: str, fixed_point: int | None, word: str | None) -> Non
             raise InputError(f"{name} = {value!r}: expected {'a value' if needed else 'None'} for of = {of!r}")
 
 
-def _label(population: Population, of: str, columns: Columns) -> xr.Dataset:
+def _labelled(of: str, words: tuple[str, ...], columns: Arrays) -> Columns:
     units = "1/time" if of == "eigenvalue" else "1"
     labels = {
         "derivative": (f"derivative of {of} with respect to q", units),
@@ -131,46 +135,49 @@ def _label(population: Population, of: str, columns: Columns) -> xr.Dataset:
         "contribution": ("derivative times bias", units),
     }
     dims = ("component", "state", "word")
-    data = {
-        name: (dims[: values.ndim], values, dict(zip(("long_name", "units"), labels[name], strict=True)))
-        for name, values in columns.items()
+    space = MemorySpace.from_sizes(columns["derivative"].shape[1], len(words))
+    memory = np.array([text_of(one) for one in named_memories(space, words)], dtype=str)
+    return {
+        **{name: (dims[: values.ndim], values, *labels[name]) for name, values in columns.items()},
+        "memory": (("state",), memory, "own word/partner's word, oldest first", ""),
     }
-    memory = [text_of(one) for one in named_memories(population.space, population.words)]
-    attrs = {"long_name": "own word/partner's word, oldest first", "units": ""}
-    return xr.Dataset({**data, "memory": ("state", np.array(memory, dtype=str), attrs)}, coords=population.coords)
 
 
-def _at_fixed_point(population: Population, of: str, number: int) -> tuple[float, Columns]:
-    points = fixed_points(population)
-    if not isinstance(number, (int, np.integer)) or not 0 <= number < points.sizes["fixed_point"]:
-        raise InputError(f"fixed_point = {number}: expected 0 to {points.sizes['fixed_point'] - 1}")
-    point = points.isel(fixed_point=number)
-    if point["stability"].item() == "marginal":
-        raise InputError(f"fixed_point = {number} is marginal: expected a stable or unstable one")
-    x, share = point["composition"].values, point["word_share"].values
-    _check_classes(population, tuple(np.flatnonzero(share > 0).tolist()))
-    mixture = population.mixture
+def _at_fixed_point(games: Games, of: str, number: int) -> list[tuple[float, Arrays]]:
+    every = all_points(games.mixtures, games.names, games.words)
+    rows = zip(every, games.mixtures, games.names, strict=True)
+    return [_at_one_of(points, mixture, name, of, number) for points, mixture, name in rows]
+
+
+def _at_one_of(points: Points, mixture: Mixture, name: str, of: str, number: int) -> tuple[float, Arrays]:
+    if not isinstance(number, (int, np.integer)) or not 0 <= number < len(points.branch):
+        raise InputError(f"fixed_point = {number}: expected 0 to {len(points.branch) - 1} for {name}")
+    if stability(points.leading[number], points.error[number]) == "marginal":
+        raise InputError(f"fixed_point = {number} of {name} is marginal: expected a stable or unstable one")
+    x, share = points.composition[number], points.word_share[number]
+    _check_classes(mixture, tuple(np.flatnonzero(share > 0).tolist()))
     game = (*mixture, x * mixture.share[:, None])
     if of == "word_share":
         return float(share[0]), {"derivative": _derivative(word_share_gradient(*game)), "weight": x}
-    left, right = _eigenvectors(population, x)
+    left, right = _eigenvectors(mixture, x)
     total, direct = eigenvalue_gradient(*game, left, right)
     columns = {"derivative": _derivative(total), "weight": x, "direct": _derivative(direct)}
-    return point["eigenvalue"].item(), columns
+    return float(points.leading[number].real), columns
 
 
-def _critical_mass(population: Population, word: str) -> tuple[float, Columns]:
-    index = word_index(population.policies[0], word)
-    found = critical_mass(population, word=word)
-    if found.attrs["transition"] != "fold":
-        raise InputError(f"word = {word!r}: expected one with a fold, but {found.attrs['reason']}")
-    first, second = np.log(found["word_share"].values)
-    mixture = population.with_committed(word, 0.0).mixture
-    _check_classes(population, (0, 1))
-    share = np.maximum(mixture.share, LEAST_SHARE)
-    gradient, x = critical_mass_gradient(mixture.q, share, mixture.committed, first - second, index)
-    columns = {"derivative": _derivative(gradient), "weight": x / share[:, None]}
-    return found["critical_mass"].item(), columns
+def _critical_mass(games: Games, word: str) -> list[tuple[float, Arrays]]:
+    _, lines = parameter_lines(games, "committed", word)
+    result = []
+    for line, (fate, _), words in zip(lines, fates_of_each(games, lines, word, None), games.words, strict=True):
+        if fate.transition != "fold" or fate.end is None:
+            raise InputError(f"word = {word!r}: expected one with a fold, but {fate.reason}")
+        mixture = line.at(0.0)
+        _check_classes(mixture, (0, 1))
+        share = np.maximum(mixture.share, LEAST_SHARE)
+        game = (mixture.q, share, mixture.committed)
+        gradient, x = critical_mass_gradient(*game, fate.end.logit, words.index(word))
+        result.append((fate.end.parameter, {"derivative": _derivative(gradient), "weight": x / share[:, None]}))
+    return result
 
 
 def _derivative(gradient: np.ndarray) -> np.ndarray:
@@ -180,9 +187,9 @@ def _derivative(gradient: np.ndarray) -> np.ndarray:
     return gained[..., 0] if n_words == 2 else gained
 
 
-def _check_classes(population: Population, heard: tuple[int, ...]) -> None:
-    for q in population.mixture.q:
-        n_classes = len(closed_classes(q, population.space, heard=heard))
+def _check_classes(mixture: Mixture, heard: tuple[int, ...]) -> None:
+    for q in mixture.q:
+        n_classes = len(closed_classes(q, mixture.space, heard=heard))
         if n_classes > 1:
             raise InputError(
                 f"policy has {n_classes} sets of memories that agents never leave: expected one, since "
@@ -190,15 +197,14 @@ def _check_classes(population: Population, heard: tuple[int, ...]) -> None:
             )
 
 
-def _eigenvectors(population: Population, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _eigenvectors(mixture: Mixture, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Real and imaginary parts of the leading left and right eigenvectors; InputError if they have no derivatives."""
-    mixture = population.mixture
     with jax.enable_x64(True):
         found = leading_eigenvalues(WordGame(*mixture), jnp.asarray(x * mixture.share[:, None]))
     value, left, right = found.values[0], found.left[0], found.right[0]
     overlap = 1 / (np.linalg.norm(left) * np.linalg.norm(right))
     # What an agent has forgotten in H interactions makes J defective at λ = -1, which rounding spreads over a circle.
-    forgotten = abs(value + 1) < 5 * np.finfo(float).eps ** (1 / population.space.memory_length)
+    forgotten = abs(value + 1) < 5 * np.finfo(float).eps ** (1 / mixture.space.memory_length)
     if forgotten or not overlap > DEFECTIVE:
         raise InputError(
             f"fixed_point has a defective or degenerate leading eigenvalue {value.real:.6g} (overlap of its "
@@ -207,12 +213,12 @@ def _eigenvectors(population: Population, x: np.ndarray) -> tuple[np.ndarray, np
     return np.stack([left.real, left.imag]), np.stack([right.real, right.imag])
 
 
-def _kappa(policy: xr.Dataset, space: MemorySpace) -> tuple[float, Columns]:
+def _kappa(policy: xr.Dataset) -> tuple[float, Arrays]:
     law = law_path(policy)
     if isinstance(law, NoPath):
         raise InputError(f"policy has no finite κ: {law.reason}")
     derivative, weight = law.path.slope()
-    q = policy["q"].values
+    q, space = policy["q"].values, space_of(policy)
     exchanged = [space.state([(1 - a, 1 - b) for a, b in space.memory(i)]) for i in range(space.n_states)]
     bias = (q[:, 0] - q[exchanged, 1]) / 2
     columns = {"derivative": derivative, "weight": weight, "bias": bias, "contribution": derivative * bias}

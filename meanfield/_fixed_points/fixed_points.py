@@ -12,7 +12,6 @@ from meanfield._fixed_points.points import Points, all_points
 from meanfield._numerics.stability import stability_columns
 from meanfield._population.observables import MIXED
 from meanfield._population.population import Population
-from meanfield._population.provenance import stamp
 from meanfield._population.reaction_model import ReactionModel
 from meanfield._population.stacks import Games, as_games
 from meanfield._reactions.fixed_points import reaction_fixed_points
@@ -137,29 +136,27 @@ def fixed_points(
         raise InputError(f"{next(iter(given))} is given: expected only with a ReactionModel, which needs a search")
     games = as_games(policy)
     label = partial(_label, games=games)
-    result = stamp(label(all_points(games.mixtures, games.names, games.words, label)), "fixed_points", policy)
-    if games.population is None:
-        del result.attrs["policy_sha256"]  # each policy has its own
-    return result
+    return games.stamped(label(all_points(games.mixtures, games.names, games.words, label)), "fixed_points")
 
 
 def _label(found: list[Points], games: Games) -> xr.Dataset:
     over = "fixed_point"
-    every = {name: np.concatenate([getattr(one, name) for one in found]) for name in Points._fields[:-1]}
-    columns = {
-        "word_share": ((over, "word"), every["word_share"], "word share", "1"),
-        **stability_columns((over,), every["leading"], every["error"]),
-        "eigenvalue_floor_shift": (
-            (over,),
-            every["floor_shift"],
-            "shift of the eigenvalue without entries below 1e-14",
-            "1/time",
-        ),
-        "kind": ((over,), np.where(every["convention"] == MIXED, MIXED, "consensus"), "kind", "1"),
-        "convention": ((over,), every["convention"], "convention", "1"),
-        "branch": ((over,), every["branch"], "closed class; -1 at an exact corner", "1"),
-        "residual": ((over,), every["residual"], "max |dx/dt|", "1/time"),
-        "composition": ((over, "component", "state"), every["composition"], "fraction of agents in each state", "1"),
-    }
-    numbers = [len(one.branch) for one in found]
-    return games.labelled(columns, over, numbers, completeness=[one.completeness for one in found])
+    columns = [
+        {
+            "word_share": ((over, "word"), points.word_share, "word share", "1"),
+            **stability_columns((over,), points.leading, points.error),
+            "eigenvalue_floor_shift": (
+                (over,),
+                points.floor_shift,
+                "shift of the eigenvalue without entries below 1e-14",
+                "1/time",
+            ),
+            "kind": ((over,), np.where(points.convention == MIXED, MIXED, "consensus"), "kind", "1"),
+            "convention": ((over,), points.convention, "convention", "1"),
+            "branch": ((over,), points.branch, "closed class; -1 at an exact corner", "1"),
+            "residual": ((over,), points.residual, "max |dx/dt|", "1/time"),
+            "composition": ((over, "component", "state"), points.composition, "fraction of agents in each state", "1"),
+        }
+        for points in found
+    ]
+    return games.labelled(columns, over, completeness=[points.completeness for points in found])

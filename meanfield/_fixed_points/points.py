@@ -236,13 +236,6 @@ def word_shares(logit: np.ndarray) -> np.ndarray:
     return np.stack([expit(logit), expit(-logit)], axis=-1)
 
 
-def agreed(mixture: Mixture, word: int) -> Float[np.ndarray, "kinds states"]:
-    """All agents have said and heard only this word in their last H interactions."""
-    x = np.zeros(mixture.q.shape[:2])
-    x[:, mixture.space.consensus_state(word)] = 1.0
-    return x
-
-
 def exact_corners(mixture: Mixture) -> list[Root]:
     """Consensus states in which nobody ever says the other word, so that Q is exactly 0 or 1, up to 1e-261."""
     found, space = [], mixture.space
@@ -250,7 +243,7 @@ def exact_corners(mixture: Mixture) -> list[Root]:
         others, state = np.delete(np.arange(space.n_words), word), space.consensus_state(word)
         slips = mixture.q[:, state][:, others].max(1) > LEAST_SLIP
         if not (slips & (mixture.share > 0)).any() and not mixture.committed[others].any():
-            x = agreed(mixture, word)
+            x = mixture.consensus(word)
             # Kinds of share 0 may slip: they follow the others, who don't notice.
             for m in np.flatnonzero(slips):
                 law = StationaryLaw(mixture.q[m], space, closed_classes(mixture.q[m], space, heard=(word,))[0])

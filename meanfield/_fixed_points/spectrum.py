@@ -16,13 +16,13 @@ from meanfield._numerics.extended_eigenvalues import extended_eigenvalues
 from meanfield._numerics.stability import MARGINAL
 from meanfield._population.compositions import validate_composition
 from meanfield._population.mixture import Mixture
-from meanfield._population.population import Population, as_population
+from meanfield._population.population import Population
 from meanfield._population.provenance import stamp
 from meanfield._population.reaction_model import ReactionModel
-from meanfield._population.single_policy import names_of
+from meanfield._population.stacks import as_games
 from meanfield._reactions.modes import modes_at
 from meanfield.core._space import MemorySpace
-from meanfield.toolbox._columns import labelled
+from meanfield.toolbox._columns import Columns, labelled
 from meanfield.toolbox._errors import InputError
 
 DENSE_SIZE = 100  # below, LAPACK is faster than Arnoldi and finds every eigenvalue
@@ -51,10 +51,11 @@ def spectrum(
     Parameters
     ----------
     policy
-        One policy, a population, or a reaction model. In a population Σε = 0 for each kind of agents.
+        One policy, a stack over model and pair, a population, or a reaction model. In a population Σε = 0 for each kind
+        of agents.
     composition
         Fractions of agents in each state, shape (S,), for a population (M, S); rows sum to 1. A DataArray is aligned by
-        its coordinates. It need not be a fixed point.
+        its coordinates; for a stack it may have its dims too, else it is that of all. It need not be a fixed point.
     k
         How many eigenvalues, 1 ≤ k ≤ M(S - 1). Default: 4, or all where there are fewer.
 
@@ -82,18 +83,20 @@ def spectrum(
     """
     if isinstance(policy, ReactionModel):
         x = validate_composition(composition, policy)
-        found = modes_at(policy, x, policy.class_masses(x)[policy.classes] > 0)
-        k = _number(k, len(found.values))
-        values, errors = found.values[:k] * policy.fastest, found.errors[:k] * policy.fastest
-        return stamp(_label(values, errors, f"1/{policy.time_unit}"), "spectrum", k=k)
-    population = as_population(policy)
-    x = validate_composition(composition, population)
-    k = _number(k, x.size - len(x))
-    found = leading_eigenvalues(population.mixture, x, population.space, k)
-    shift = (found.floor_shifts, "shift of the eigenvalue without entries below 1e-14")
-    result = _label(found.values, found.errors, "1/time", eigenvalue_floor_shift=shift)
-    result = result.assign_attrs(policy=population.name).assign_coords(names_of(policy))
-    return stamp(result, "spectrum", policy, k=k)
+        modes = modes_at(policy, x, policy.class_masses(x)[policy.classes] > 0)
+        k = _number(k, len(modes.values))
+        values, errors = modes.values[:k] * policy.fastest, modes.errors[:k] * policy.fastest
+        columns = _columns(values, errors, f"1/{policy.time_unit}")
+        return stamp(labelled(columns, coords={"mode": np.arange(k)}), "spectrum", k=k)
+    games = as_games(policy)
+    every = games.compositions(composition)
+    k = _number(k, every[0].size - len(every[0]))
+    columns = []
+    for mixture, x in zip(games.mixtures, every, strict=True):
+        found = leading_eigenvalues(mixture, x, mixture.space, k)
+        shift = (found.floor_shifts, "shift of the eigenvalue without entries below 1e-14")
+        columns.append(_columns(found.values, found.errors, "1/time", eigenvalue_floor_shift=shift))
+    return games.stamped(games.labelled(columns, "mode"), "spectrum", k=k)
 
 
 def _number(k: int | None, most: int) -> int:
@@ -104,15 +107,14 @@ def _number(k: int | None, most: int) -> int:
     return k
 
 
-def _label(values: np.ndarray, errors: np.ndarray, unit: str, **further: tuple[np.ndarray, str]) -> xr.Dataset:
+def _columns(values: np.ndarray, errors: np.ndarray, unit: str, **further: tuple[np.ndarray, str]) -> Columns:
     columns = {
         "eigenvalue": (values.real, "eigenvalue of the reduced Jacobian, real part"),
         "eigenvalue_imaginary": (values.imag, "eigenvalue of the reduced Jacobian, imaginary part"),
         "eigenvalue_error": (errors, "bound of the error of the eigenvalue"),
         **further,
     }
-    named = {name: ("mode", column, label, unit) for name, (column, label) in columns.items()}
-    return labelled(named, coords={"mode": np.arange(len(values))})
+    return {name: (("mode",), column, label, unit) for name, (column, label) in columns.items()}
 
 
 class Eigenvalues(NamedTuple):

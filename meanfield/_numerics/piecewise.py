@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
-from numpy.polynomial import Chebyshev
-from numpy.polynomial.chebyshev import chebcompanion, chebvander
+from numpy.polynomial.chebyshev import chebcompanion, chebder, chebval, chebvander
 
 DEGREE = 16
 TAIL = 3
@@ -20,8 +20,22 @@ REAL = 2e-9  # imaginary part, for intervals of length 2
 
 Function = Callable[[np.ndarray], np.ndarray]
 
-_NODES = np.cos(np.pi * (np.arange(DEGREE + 1) + 0.5) / (DEGREE + 1))
-_TO_COEFFICIENTS = np.linalg.inv(chebvander(_NODES, DEGREE)).T
+
+def _nodes(number: int) -> tuple[np.ndarray, np.ndarray]:
+    """Chebyshev's nodes on (-1, 1), and what takes values there to the coefficients of their interpolant."""
+    nodes = np.cos(np.pi * (np.arange(number) + 0.5) / number)
+    return nodes, np.linalg.inv(chebvander(nodes, number - 1)).T
+
+
+_NODES, _TO_COEFFICIENTS = _nodes(DEGREE + 1)
+_PRODUCT_NODES, _TO_PRODUCT_COEFFICIENTS = _nodes(2 * DEGREE)
+
+
+class Pieces(NamedTuple):
+    """Interpolants of one function on neighbouring intervals."""
+
+    ends: Float[np.ndarray, "intervals two"]
+    coefficients: Float[np.ndarray, "intervals components coefficients"]
 
 
 def fitted(
@@ -34,29 +48,48 @@ def fitted(
     return coefficients, np.abs(coefficients[..., -TAIL:]).max(-1)
 
 
-def interpolate(
-    function: Function, breaks: Float[np.ndarray, " breaks"], tolerance: float
-) -> list[tuple[Chebyshev, ...]]:
-    """For each interval in rising order one polynomial for each component.
+def together(functions: Sequence[Function], numbers: Sequence[int] | np.ndarray) -> Function:
+    """One function of many arguments: `numbers` says how many of them, in turn, belong to each of `functions`."""
+    cuts = np.cumsum(numbers)[:-1]
+
+    def values(arguments: np.ndarray) -> np.ndarray:
+        parts = zip(functions, np.split(arguments, cuts), strict=True)
+        return np.concatenate([function(part) for function, part in parts if len(part)], axis=-1)
+
+    return values
+
+
+def interpolate(functions: Sequence[Function], breaks: Float[np.ndarray, " breaks"], tolerance: float) -> list[Pieces]:
+    """The pieces of each function, in rising order; all are evaluated together.
 
     The intervals between `breaks` are halved until the last coefficients of degree 16 are below `tolerance` times the
-    largest coefficient of the component, or below rounding. `function` maps arguments (n,) to finite values (n,) or
+    largest coefficient of the component, or below rounding. A function maps arguments (n,) to finite values (n,) or
     (components, n).
     """
-    intervals = list(itertools.pairwise(breaks))
-    done: list[tuple[Chebyshev, ...]] = []
+    ends = np.tile(list(itertools.pairwise(breaks)), (len(functions), 1))
+    whose = np.repeat(np.arange(len(functions)), len(breaks) - 1)
+    done: list[tuple[np.ndarray, ...]] = []
     for depth in range(MAX_DEPTH + 1):
-        ends = np.array(intervals)
-        coefficients, tails = fitted(function, ends)
+        numbers = np.bincount(whose, minlength=len(functions)) * (DEGREE + 1)
+        coefficients, tails = fitted(together(functions, numbers), ends)
         accept = (tails <= np.maximum(tolerance * np.abs(coefficients).max(-1), ROUNDING)).all(1) | (depth == MAX_DEPTH)
-        done += [
-            tuple(Chebyshev(c, domain=e) for c in components)
-            for components, e in zip(coefficients[accept], ends[accept], strict=True)
-        ]
-        intervals = halves(ends[~accept])
-        if not len(intervals):
+        done.append((whose[accept], ends[accept], coefficients[accept]))
+        ends, whose = halves(ends[~accept]), np.repeat(whose[~accept], 2)
+        if not len(ends):
             break
-    return sorted(done, key=lambda piece: piece[0].domain[0])
+    whose, ends, coefficients = (np.concatenate(parts) for parts in zip(*done, strict=True))
+    order = np.lexsort((ends[:, 0], whose))
+    cuts = np.searchsorted(whose[order], np.arange(1, len(functions)))
+    return [Pieces(ends[rows], coefficients[rows]) for rows in np.split(order, cuts)]
+
+
+def wronskian(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Coefficients of f'g - fg' on (-1, 1), for those of f and g, each (…, 17)."""
+    (f, g), (df, dg) = (
+        [chebval(_PRODUCT_NODES, np.moveaxis(series(c), -1, 0)) for c in (first, second)]
+        for series in (lambda c: c, partial(chebder, axis=-1))
+    )
+    return (df * g - f * dg) @ _TO_PRODUCT_COEFFICIENTS
 
 
 def halves(ends: Float[np.ndarray, "intervals two"]) -> Float[np.ndarray, "halves two"]:

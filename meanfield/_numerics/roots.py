@@ -12,7 +12,7 @@ from jaxtyping import Float
 from numpy.polynomial.chebyshev import chebder, chebval
 from scipy.optimize import brentq
 
-from meanfield._numerics.piecewise import DEGREE, MAX_DEPTH, Function, fitted, halves, real_roots
+from meanfield._numerics.piecewise import DEGREE, MAX_DEPTH, Function, fitted, halves, real_roots, together
 
 UNRESOLVED = 100.0  # error of a piece in units of its last coefficients, where these are still large
 STRAIGHT = 2.0  # factor by which slopes may differ about a simple root
@@ -130,20 +130,14 @@ class _Pieces(NamedTuple):
 
 
 def _fitted(functions: Sequence[Function], ends: Sequence[np.ndarray], accuracy: float) -> list[_Pieces]:
-    cuts = np.cumsum([len(each) for each in ends])[:-1]
-    every = np.concatenate(ends)
-
-    def values(arguments: np.ndarray) -> np.ndarray:
-        parts = np.split(arguments, cuts * (DEGREE + 1))
-        return np.concatenate([function(part) for function, part in zip(functions, parts, strict=True)])
-
-    coefficients, tails = (column[:, 0] for column in fitted(values, every))
+    numbers, every = np.array([len(each) for each in ends]), np.concatenate(ends)
+    coefficients, tails = (column[:, 0] for column in fitted(together(functions, numbers * (DEGREE + 1)), every))
     per_length = 2 / np.diff(every, axis=1)
     slopes = chebder(coefficients, axis=1) * per_length
     # Coefficients so small change the interpolant by far less than its error
     turning = np.fromiter(real_roots(slopes, every, SMALL * accuracy * per_length[:, 0]), object)
     whole = _Pieces(every, coefficients, slopes, turning, tails, np.full(len(every), accuracy))
-    return [whole.of(rows) for rows in np.split(np.arange(len(every)), cuts)]
+    return [whole.of(rows) for rows in np.split(np.arange(len(every)), np.cumsum(numbers)[:-1])]
 
 
 class _Line:

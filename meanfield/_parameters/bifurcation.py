@@ -9,19 +9,15 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from meanfield._fixed_points.points import exact_corners, word_shares
-from meanfield._fixed_points.response import responses
-from meanfield._fixed_points.spectrum import leading_eigenvalues
+from meanfield._fixed_points.points import word_shares
+from meanfield._fixed_points.spectrum import leading_of_each
 from meanfield._numerics.stability import stability_columns
-from meanfield._parameters.equilibria import EquilibriumCurve, Line, Stop, parameter_line
+from meanfield._parameters.equilibria import EquilibriumCurve, Line, Stop, curves_of_each, parameter_lines
 from meanfield._population.drift import mixture_word_share
-from meanfield._population.population import Population, as_population
-from meanfield._population.provenance import stamp
-from meanfield._population.single_policy import names_of
-from meanfield._population.stacks import each_of_stack
+from meanfield._population.population import Population
+from meanfield._population.stacks import as_games
 from meanfield.toolbox._arguments import real_number
-from meanfield.toolbox._columns import labelled
-from meanfield.toolbox._labels import word_coords
+from meanfield.toolbox._columns import Columns
 
 SAMPLES = 200  # for the length of a stretch
 
@@ -36,7 +32,6 @@ class _Point(NamedTuple):
     fold: bool
 
 
-@each_of_stack
 def bifurcation(
     population: xr.Dataset | Population,
     *,
@@ -97,37 +92,27 @@ def bifurcation(
     >>> folds["parameter"].values.round(3), folds["word_share"].sel(word="B").values.round(3)
     (array([0.174]), array([0.308]))
     """
-    given, population = population, as_population(population)
+    games = as_games(population, "population")
     real_number("spacing", spacing, above=0, below=1)
-    word, line = parameter_line(population, parameter, word)
-    points: list[_Point] = []
-    lasting: list[tuple[int, np.ndarray]] = []
-    arcs = 0
-    for branch, response in enumerate(responses(population.mixture)):
-        curve = EquilibriumCurve(line, response)
-        for arc in curve.arcs:
-            points += _sample(curve, arc, branch, arcs, spacing)
+    word, lines = parameter_lines(games, parameter, word)
+    columns = []
+    for line, curves in zip(lines, curves_of_each(lines), strict=True):
+        points: list[_Point] = []
+        lasting: list[tuple[int, np.ndarray]] = []
+        arcs = 0
+        for branch, curve in enumerate(curves):
+            for arc in curve.arcs:
+                points += _sample(curve, arc, branch, arcs, spacing)
+                arcs += 1
+            lasting += [(branch, curve.composition(crossing)) for crossing in curve.crossings]
+        lasting += [(-1, corner) for corner in line.corners()]
+        for branch, x in lasting:
+            values = np.linspace(0.0, line.end, 1 + round(1 / spacing), endpoint=parameter == "fraction")
+            points += [_Point(float(c), x, branch, arcs, False) for c in values]
             arcs += 1
-        lasting += [(branch, curve.composition(crossing)) for crossing in curve.crossings]
-    lasting += [(-1, corner) for corner in lasting_corners(population, parameter, word)]
-    for branch, x in lasting:
-        values = np.linspace(0.0, line.end, 1 + round(1 / spacing), endpoint=parameter == "fraction")
-        points += [_Point(float(c), x, branch, arcs, False) for c in values]
-        arcs += 1
-    result = _label(population, line, points)
-    attrs = {"policy": population.name, "parameter": parameter, "word": word or ""}
-    result = result.assign_attrs(attrs).assign_coords(names_of(given))
-    return stamp(result, "bifurcation", given, spacing=spacing)
-
-
-def lasting_corners(population: Population, parameter: str, word: str | None) -> list[np.ndarray]:
-    """Exact consensus states that are fixed points at every value of the parameter."""
-    if word is None:
-        between = population.with_fraction(0.5)
-    else:
-        free = 1 - sum(share for other, share in population.committed.items() if other != word)
-        between = population.with_committed(word, free / 2)
-    return [root.composition for root in exact_corners(between.mixture)]
+        columns.append(_columns(line, points))
+    result = games.labelled(columns, "point").assign_attrs(parameter=parameter, word=word or "")
+    return games.stamped(result, "bifurcation", spacing=spacing)
 
 
 def _sample(curve: EquilibriumCurve, arc: list[Stop], branch: int, number: int, spacing: float) -> list[_Point]:
@@ -148,13 +133,14 @@ def _sample(curve: EquilibriumCurve, arc: list[Stop], branch: int, number: int, 
     ]
 
 
-def _label(population: Population, line: Line, points: list[_Point]) -> xr.Dataset:
-    found = [leading_eigenvalues(line.at(point.parameter), point.composition, population.space) for point in points]
+def _columns(line: Line, points: list[_Point]) -> Columns:
+    mixtures = [line.at(point.parameter) for point in points]
+    found = leading_of_each(mixtures, [point.composition for point in points])
     leading = np.array([one.values[0] for one in found], dtype=complex)
     error = np.array([one.errors[0] for one in found], dtype=float)
-    share = np.array([mixture_word_share(point.composition, line.at(point.parameter)) for point in points])
+    share = np.array([mixture_word_share(one.composition, at) for one, at in zip(points, mixtures, strict=True)])
     over = ("point",)
-    columns = {
+    return {
         "parameter": (over, np.array([point.parameter for point in points]), "parameter", "1"),
         "word_share": ((*over, "word"), share.reshape(-1, 2), "word share", "1"),
         **stability_columns(over, leading, error),
@@ -162,4 +148,3 @@ def _label(population: Population, line: Line, points: list[_Point]) -> xr.Datas
         "arc": (over, np.array([point.arc for point in points], dtype=int), "connected piece", "1"),
         "branch": (over, np.array([point.branch for point in points], dtype=int), "closed class", "1"),
     }
-    return labelled(columns, coords={**word_coords(population.words), "point": np.arange(len(points))})

@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 import xarray as xr
 from jaxtyping import Float
+from scipy.optimize import brentq
 
-from meanfield._dynamics.solve import solve
-from meanfield._fixed_points.points import all_points, word_shares
+from meanfield._fixed_points.points import Points, all_points, word_shares
 from meanfield._fixed_points.response import responses
 from meanfield._numerics.stability import stability
-from meanfield._parameters.bifurcation import lasting_corners
-from meanfield._parameters.equilibria import EquilibriumCurve, Line, Stop, parameter_line
-from meanfield._population.population import Population, as_population
-from meanfield._population.provenance import stamp
-from meanfield._population.single_policy import names_of
-from meanfield._population.stacks import each_of_stack
-from meanfield.toolbox._columns import labelled
-from meanfield.toolbox._errors import InputError
-from meanfield.toolbox._labels import word_coords
+from meanfield._parameters.equilibria import EquilibriumCurve, Line, Stop, curves_of_each, parameter_lines
+from meanfield._population.mixture import Mixture
+from meanfield._population.population import Population
+from meanfield._population.single_policy import word_number
+from meanfield._population.stacks import Games, as_games
+from meanfield._population.trajectories import MAX_TIME, Tolerances, integrate
+from meanfield.toolbox._columns import Columns
 
 EDGE = 45.9  # |logit Q| beyond which an equilibrium is taken for the consensus at which the curve ends
 NOTHING = 1e-9  # what is called 0 of a parameter known to 1e-10
 SAME_SHARE = 1e-6
-NEAR = 1e-2  # Σ|x - y| within which a trajectory ends at a fixed point
-GRID = 4000
+NEAR = 1e-2  # Σ s|x - y| within which a trajectory ends at a fixed point
+GRID = 200
 
 
 class _Old(NamedTuple):
@@ -41,7 +40,7 @@ class _Old(NamedTuple):
             return float(np.clip(np.log(self.word_share[0]) - np.log(self.word_share[1]), -46.0, 46.0))
 
 
-class _Fate(NamedTuple):
+class Fate(NamedTuple):
     """Where the old state vanishes (None if nowhere), the kind of transition, and the reason."""
 
     end: Stop | None
@@ -49,7 +48,6 @@ class _Fate(NamedTuple):
     reason: str
 
 
-@each_of_stack
 def critical_mass(
     population: xr.Dataset | Population,
     *,
@@ -65,8 +63,7 @@ def critical_mass(
     Parameters
     ----------
     population, parameter, word
-        As in `bifurcation`. A stack of policies over pairs of words needs parameter = 'fraction' or pairs that have the
-        word.
+        As in `bifurcation`.
     old
         Which state to follow: the stable or marginal fixed point without newcomers at which a random partner says this
         word most often, and more often than the other. Default: for committed agents the one at which `word` is rarest;
@@ -105,23 +102,33 @@ def critical_mass(
     >>> mass["critical_mass"].round(3).item(), mass.attrs["transition"]
     (0.174, 'fold')
     """
-    given, population = population, as_population(population)
-    word, line = parameter_line(population, parameter, word)
-    curves = [EquilibriumCurve(line, response) for response in responses(population.mixture)]
-    without = population.with_fraction(0.0) if word is None else population.with_committed(word, 0.0)
-    start = _old_state(without, word, old)
-    if isinstance(start, str):
-        found = _Fate(None, "none", start)
-    else:
-        lasting = lasting_corners(population, parameter, word)
-        found = _follow(curves, start, line, lasting_corner=bool(len(lasting)))
-    end, transition, reason = found
+    games = as_games(population, "population")
+    word, lines = parameter_lines(games, parameter, word)
+    fates, columns = zip(*fates_of_each(games, lines, word, old), strict=True)
+    transitions, reasons = ([getattr(fate, name) for fate in fates] for name in ("transition", "reason"))
+    result = games.labelled(columns, transition=transitions, reason=reasons)
+    return games.stamped(result.assign_attrs(parameter=parameter, word=word or "", old=old or ""), "critical_mass")
+
+
+def fates_of_each(games: Games, lines: list[Line], word: str | None, old: str | None) -> Iterator[tuple[Fate, Columns]]:
+    """What becomes of the old state of each population along its line, with the columns of `critical_mass`."""
+    if old is not None:
+        for words in games.words:
+            word_number(words, old, "old")
+    starts = _old_states(lines, games, word, old)
+    for line, curves, start in zip(lines, curves_of_each(lines), starts, strict=True):
+        fate = Fate(None, "none", start) if isinstance(start, str) else _follow(curves, start, line)
+        yield fate, _columns(curves, start, fate)
+
+
+def _columns(curves: list[EquilibriumCurve], start: _Old | str, fate: Fate) -> Columns:
     folds = sorted((stop for curve in curves for arc in curve.arcs for stop in arc if stop.fold), key=lambda s: s.logit)
+    end = fate.end
     share = np.full(2, np.nan) if end is None else word_shares(np.array(end.logit))
-    if transition == "continuous":
+    if fate.transition == "continuous":
         share = share.round()  # the curve ends at a consensus, and is followed to 1e-20 of it
     before = np.full(2, np.nan) if isinstance(start, str) else start.word_share
-    columns = {
+    return {
         "critical_mass": ((), np.nan if end is None else end.parameter, "fraction at which the old state vanishes"),
         "word_share": (("word",), share, "word share there"),
         "old_word_share": (("word",), before, "word share of the old state at fraction 0"),
@@ -132,52 +139,58 @@ def critical_mass(
             "word share at the fold",
         ),
     }
-    attrs = {
-        "policy": population.name,
-        "parameter": parameter,
-        "word": word or "",
-        "old": old or "",
-        "transition": transition,
-        "reason": reason,
-    }
-    result = labelled(columns, coords=word_coords(population.words) | names_of(given)).assign_attrs(attrs)
-    return stamp(result, "critical_mass", given)
 
 
-def _old_state(rest: Population, word: str | None, old: str | None) -> _Old | str:
-    """The fixed point to follow, without the newcomers; or the reason why there is none."""
-    if old is not None and old not in rest.words:
-        raise InputError(f"old = {old!r}: expected one of {', '.join(rest.words)}")
-    (points,) = all_points([rest.mixture], [rest.name], [rest.words])
+def _old_states(lines: list[Line], games: Games, word: str | None, old: str | None) -> list[_Old | str]:
+    """The fixed point of each population to follow, without the newcomers; or the reason why there is none."""
+    rest = [line.at(0.0) for line in lines]
+    every = all_points(rest, games.names, games.words)
+    away: list[np.ndarray | None] = [None] * len(rest)
+    if word is None and old is None:
+        q, share, committed = (np.stack(arrays) for arrays in zip(*rest, strict=True))
+        empty = np.zeros((len(rest), 1, *q.shape[1:3]))
+        empty[..., 0] = 1
+        ends = integrate(Mixture(q, share, committed), empty, np.array([0.0, 1.0]), MAX_TIME, Tolerances())
+        away = [
+            np.einsum("m,pms->p", mixture.share, np.abs(points.composition - end))
+            for points, mixture, (end,) in zip(every, rest, ends.composition, strict=True)
+        ]
+    return [_old_state(*one, word, old) for one in zip(every, games.words, away, strict=True)]
+
+
+def _old_state(
+    points: Points, words: tuple[str, ...], away: np.ndarray | None, word: str | None, old: str | None
+) -> _Old | str:
+    """`away` is the distance of each fixed point from where the rate equation leads from empty memories."""
     # A marginal consensus is left so slowly that it may well be where a population is.
     (stable,) = np.nonzero(stability(points.leading, points.error) != "unstable")
     if not stable.size:
         return "without the newcomers every fixed point is unstable"
     shares = points.word_share[stable]
     if old is not None:
-        chosen = int(np.argmax(shares[:, rest.words.index(old)]))
-        if shares[chosen, rest.words.index(old)] <= 0.5:
+        chosen = int(np.argmax(shares[:, words.index(old)]))
+        if shares[chosen, words.index(old)] <= 0.5:
             return f"without the newcomers there is no attractor at which most say {old!r}"
-    elif word is not None:
-        chosen = int(np.argmin(shares[:, rest.words.index(word)]))
+    elif away is None:
+        chosen = int(np.argmin(shares[:, words.index(word or "")]))
     else:
-        end = solve(rest, times=np.array([0.0, 1.0]))["composition"].values
-        away = np.abs(points.composition[stable] - end).sum((1, 2))
-        chosen = int(np.argmin(away))
-        if away[chosen] > NEAR:
+        chosen = int(np.argmin(away[stable]))
+        if away[stable[chosen]] > NEAR:
             return (
                 "without the newcomers the rate equation leads from empty memories to no attractor; name one by `old`"
             )
     return _Old(shares[chosen], int(points.branch[stable[chosen]]))
 
 
-def _follow(curves: list[EquilibriumCurve], old: _Old, line: Line, *, lasting_corner: bool) -> _Fate:
+def _follow(curves: list[EquilibriumCurve], old: _Old, line: Line) -> Fate:
     """The fate of the old state with rising c."""
 
     def away(stop: Stop) -> float:
         return float(np.abs(word_shares(np.array(stop.logit)) - old.word_share).max())
 
-    its_own = curves if old.branch < 0 else curves[old.branch : old.branch + 1]
+    # Kinds of whom there is nobody at c = 0 have classes of their own later
+    later = len(curves) // len(responses(line.at(0.0)))
+    its_own = curves if old.branch < 0 else curves[later * old.branch : later * (old.branch + 1)]
     for curve in its_own:
         for crossing in curve.crossings:
             if np.abs(word_shares(np.array(crossing)) - old.word_share).max() < SAME_SHARE:
@@ -186,37 +199,38 @@ def _follow(curves: list[EquilibriumCurve], old: _Old, line: Line, *, lasting_co
     beginning = [(curve, path) for curve, path in paths if path[0].parameter <= NOTHING]
     curve, path = min(beginning, key=lambda both: away(both[1][0]), default=(None, []))
     if curve is None or away(path[0]) > SAME_SHARE:
-        if lasting_corner:
-            return _Fate(None, "none", "the old state is a consensus that stays one at every fraction")
-        return _Fate(None, "none", "the old state is on no curve of equilibria with 1e-20 < Q < 1 - 1e-20")
+        if line.corners():
+            return Fate(None, "none", "the old state is a consensus that stays one at every fraction")
+        return Fate(None, "none", "the old state is on no curve of equilibria with 1e-20 < Q < 1 - 1e-20")
     end = path[1]
     if end.fold:
         if end.logit in curve.crossings:
-            return _Fate(end, "pitchfork", "the old state meets one that is an equilibrium at every fraction")
-        return _Fate(end, "fold", "the old state meets a saddle")
+            return Fate(end, "pitchfork", "the old state meets one that is an equilibrium at every fraction")
+        return Fate(end, "fold", "the old state meets a saddle")
     inwards = end.logit - np.sign(end.logit) * 2
     merges = end.parameter < line.end * (1 - SAME_SHARE)
     if merges and abs(end.logit) > EDGE and abs(end.parameter - curve.parameter(np.array([inwards]))[0]) < NOTHING:
-        return _Fate(end, "continuous", "the old state merges with a consensus")
-    return _Fate(None, "none", _gradual(curve, path[0], end))
+        return Fate(end, "continuous", "the old state merges with a consensus")
+    return Fate(None, "none", _gradual(curve, path[0], end))
 
 
-def _at_crossing(curve: EquilibriumCurve, crossing: float, line: Line) -> _Fate:
+def _at_crossing(curve: EquilibriumCurve, crossing: float, line: Line) -> Fate:
     """The fate of a state that is an equilibrium at every c and from which others branch off at a crossing."""
     c = float(curve.parameter(np.array([crossing]))[0])
     if 0 < c < line.end:
         reason = "the old state is an equilibrium at every fraction, and turns unstable where others branch off"
-        return _Fate(Stop(crossing, c, fold=True), "pitchfork", reason)
-    return _Fate(None, "none", "the old state is an equilibrium at every fraction, and stays stable")
+        return Fate(Stop(crossing, c, fold=True), "pitchfork", reason)
+    return Fate(None, "none", "the old state is an equilibrium at every fraction, and stays stable")
 
 
 def _gradual(curve: EquilibriumCurve, start: Stop, end: Stop) -> str:
     """The reason for a state that never vanishes, with the fraction from which the others say the other word."""
     logits = np.linspace(start.logit, end.logit, GRID)
-    c, others = curve.parameter(logits), curve.said_by_others(logits)
-    say_old = others[:, int(np.argmax(others[0]))]
-    turn = int(np.argmax(say_old < 0.5))
+    said = curve.said_by_others(logits)
+    old = int(np.argmax(said[0]))
+    turn = int(np.argmax(said[:, old] < 0.5))
     where = "at no fraction"
     if turn:
-        where = f"from {np.interp(0.5, say_old[[turn, turn - 1]], c[[turn, turn - 1]]):.3f} on"
+        half = brentq(lambda logit: curve.said_by_others(np.array([logit]))[0, old] - 0.5, *logits[turn - 1 : turn + 1])
+        where = f"from {curve.parameter(np.array([half]))[0]:.3f} on"
     return f"the old state changes gradually and never vanishes; most others say the other word {where}"

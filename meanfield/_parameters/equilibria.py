@@ -15,14 +15,13 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
-from numpy.polynomial import Chebyshev
 
-from meanfield._fixed_points.points import LOGITS, word_shares
-from meanfield._fixed_points.response import Response
-from meanfield._numerics.piecewise import interpolate, real_roots
+from meanfield._fixed_points.points import LOGITS, exact_corners, interior_roots, word_shares
+from meanfield._fixed_points.response import Response, responses
+from meanfield._numerics.piecewise import interpolate, real_roots, wronskian
 from meanfield._population.mixture import Mixture
-from meanfield._population.population import Population
-from meanfield._population.single_policy import word_index
+from meanfield._population.single_policy import word_number
+from meanfield._population.stacks import Games
 from meanfield.toolbox._errors import InputError
 
 PARAMETERS = ("committed", "fraction")
@@ -47,36 +46,52 @@ class Line(NamedTuple):
         """The population at c."""
         return Mixture(self.q, self.share + c * self.share_slope, self.committed + c * self.committed_slope)
 
+    def corners(self) -> list[Float[np.ndarray, "kinds states"]]:
+        """Exact consensus states that are fixed points at every c."""
+        return [root.composition for root in exact_corners(self.at(self.end / 2))]
 
-def parameter_line(population: Population, parameter: str, word: str | None) -> tuple[str | None, Line]:
-    """The word of the committed agents, and the populations along the parameter c.
+
+def parameter_lines(games: Games, parameter: str, word: str | None) -> tuple[str | None, list[Line]]:
+    """The word of the committed agents, and each population along the parameter c.
 
     c is the fraction of all agents committed to the word, or of the last policy among the uncommitted agents.
     """
-    if population.space.n_words != 2:
-        raise InputError(f"population has {population.space.n_words} words: expected 2 to follow equilibria")
+    n_words = games.mixtures[0].space.n_words
+    if n_words != 2:
+        raise InputError(f"population has {n_words} words: expected 2 to follow equilibria")
     if parameter not in PARAMETERS:
         raise InputError(f"parameter = {parameter!r}: expected one of {', '.join(PARAMETERS)}")
     if parameter == "fraction":
         if word is not None:
             raise InputError(f"word = {word!r}: only committed agents have one; expected none for parameter 'fraction'")
-        base = population.with_fraction(0.0)
-        last = np.eye(len(base.policies))[-1]
-        slope = base.mixture.share.sum() * (last - np.array(base.fractions))
-        return None, Line(*base.mixture[:2], slope, base.mixture.committed, np.zeros(len(base.words)), 1.0)
+        return None, [_line_of_fractions(mixture) for mixture in games.mixtures]
     if word is None:
-        bound = [w for w, share in population.committed.items() if share > 0] or list(population.committed)
+        committed = {} if games.population is None else games.population.committed
+        bound = [w for w, share in committed.items() if share > 0] or list(committed)
         if len(bound) != 1:
+            words = dict.fromkeys(word for words in games.words for word in words)
             raise InputError(
-                f"word = None with agents committed to {bound or 'no word'}: expected one of "
-                f"{', '.join(population.words)}"
+                f"word = None with agents committed to {bound or 'no word'}: expected one of {', '.join(words)}"
             )
         (word,) = bound
-    word_index(population.policies[0], word)
-    base = population.with_committed(word, 0.0)
-    slope = np.array([float(word == other) for other in base.words])
-    end = 1 - float(base.mixture.committed.sum())
-    return word, Line(*base.mixture[:2], -np.array(base.fractions), base.mixture.committed, slope, end)
+    lines = []
+    for mixture, words in zip(games.mixtures, games.words, strict=True):
+        slope = np.eye(n_words)[word_number(words, word)]
+        others = np.where(slope, 0.0, mixture.committed)
+        free = 1 - others.sum()
+        lines.append(Line(mixture.q, free * mixture.fractions, -mixture.fractions, others, slope, float(free)))
+    return word, lines
+
+
+def _line_of_fractions(mixture: Mixture) -> Line:
+    *others, _ = mixture.fractions if len(mixture.share) != 2 else (1.0, 0.0)
+    if not sum(others) > 0:
+        raise InputError(
+            f"fractions = {(*mixture.fractions.tolist(),)}: expected a policy before the last with a positive fraction"
+        )
+    start, free = np.array([*others, 0.0]) / sum(others), mixture.share.sum()
+    slope = free * (np.eye(len(start))[-1] - start)
+    return Line(mixture.q, free * start, slope, mixture.committed, np.zeros(len(mixture.committed)), 1.0)
 
 
 class Stop(NamedTuple):
@@ -90,14 +105,14 @@ class Stop(NamedTuple):
 class EquilibriumCurve:
     """The curve c(Q) of two words on one closed class of memories of each kind.
 
-    `arcs` are its stretches with 0 ≤ c ≤ end; `crossings` are the logit(Q) at which it crosses an equilibrium for every
-    c.
+    `arcs` are its stretches with 0 ≤ c ≤ end, none where agents of this class say the committed agents' word anyway;
+    `crossings` are the logit(Q) at which it crosses an equilibrium for every c.
     """
 
     def __init__(self, line: Line, response: Response) -> None:
-        self._line, self._response = line, response
+        self.line, self.response = line, response
         self.crossings: list[float] = []
-        self.arcs = [_without_ripples(arc) for arc in self._find_arcs()]
+        self.arcs: list[list[Stop]] = []
 
     def parameter(self, logits: Float[np.ndarray, " points"]) -> Float[np.ndarray, " points"]:
         """c at each logit(Q); at a crossing its limit."""
@@ -113,73 +128,82 @@ class EquilibriumCurve:
     def said_by_others(self, logits: Float[np.ndarray, " points"]) -> Float[np.ndarray, "points words"]:
         """The word share of the uncommitted agents at points of the curve."""
         c = self.parameter(logits)[:, None]
-        if self._line.committed_slope.any():
+        if self.line.committed_slope.any():
             c = np.zeros_like(
                 c
             )  # committed agents take the places of all kinds alike, up to c = 1, where nobody is left
-        share = self._line.share + c * self._line.share_slope
-        said = np.einsum("lm,mlw->lw", share, self._response.of_kinds(word_shares(logits)))
+        share = self.line.share + c * self.line.share_slope
+        said = np.einsum("lm,mlw->lw", share, self.response.of_kinds(word_shares(logits)))
         return said / said.sum(1, keepdims=True)
 
     def _limit(self, crossing: float) -> float:
         """c at a crossing, from both sides, by extrapolation in the square of the distance."""
-        near, far = (self.parameter(crossing + h * np.array([-1.0, 1.0])).mean() for h in (0.01, 0.02))
+        with np.errstate(invalid="ignore"):  # where c has no effect it is nan
+            near, far = (self.parameter(crossing + h * np.array([-1.0, 1.0])).mean() for h in (0.01, 0.02))
         return float((4 * near - far) / 3)
 
     def composition(self, logit: float) -> Float[np.ndarray, "kinds states"]:
         """The composition at a point of the curve."""
-        return self._response.composition(word_shares(np.array(logit)))
+        return self.response.composition(word_shares(np.array(logit)))
 
     def _sides(self, logits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Q - F(Q; 0) and B(Q) for the rarer word, where both have full relative accuracy."""
         Q = word_shares(logits)
-        said = self._response.of_kinds(Q)
-        rest = np.einsum("m,mlw->lw", self._line.share, said) + self._line.committed
-        slope = np.einsum("m,mlw->lw", self._line.share_slope, said) + self._line.committed_slope
+        said = self.response.of_kinds(Q)
+        rest = np.einsum("m,mlw->lw", self.line.share, said) + self.line.committed
+        slope = np.einsum("m,mlw->lw", self.line.share_slope, said) + self.line.committed_slope
         rarer = (logits > 0).astype(int)[:, None]
         return np.take_along_axis(Q - rest, rarer, 1)[:, 0], np.take_along_axis(slope, rarer, 1)[:, 0]
 
-    def _normalised(self, logits: np.ndarray) -> np.ndarray:
+    def normalised(self, logits: np.ndarray) -> np.ndarray:
         """Both sides as a unit vector: bounded, and smooth where c has a pole."""
         top, bottom = self._sides(logits)
         sign = np.where(logits > 0, -1.0, 1.0)  # the rarer word changes at 0, and with it the sign of both sides
         return sign * np.stack([top, bottom]) / np.hypot(top, bottom)
 
-    def _find_crossings(self, stops: np.ndarray) -> list[float]:
-        """Where Q = F(Q; c) for every c, as at equal shares if neither kind of agent prefers a word."""
-        top, bottom = self._sides(stops)
-        return stops[np.hypot(top, bottom) < ROUNDING * word_shares(stops).min(1)].tolist()
-
-    def _changes_something(self) -> bool:
+    def changes_something(self) -> bool:
         """Whether c affects the word share; if not, there is no curve c(Q)."""
         top, bottom = self._sides(LOGITS)
         return bool((np.abs(bottom) > ALIKE * np.hypot(top, bottom)).any())
 
-    def _find_arcs(self) -> list[list[Stop]]:
-        """Stretches of the curve on which 0 ≤ c ≤ end, each as its ends and the extrema of c between them."""
-        if not self._changes_something():
-            if self._line.committed_slope.any():
-                return []  # agents of this class say the word anyway
-            raise InputError("parameter = 'fraction': expected a last policy that responds differently from the others")
-        pieces = interpolate(self._normalised, LOGITS, TOLERANCE)
-        special = [polynomial for piece in pieces for polynomial in self._special(*piece)]
-        ends = np.array([polynomial.domain for polynomial in special])
-        stops = _distinct(np.concatenate([ends.ravel(), *real_roots([one.coef for one in special], ends)]))
-        self.crossings = self._find_crossings(stops)
-        middles = (stops[1:] + stops[:-1]) / 2
-        inside = self.parameter(middles)
-        within = (inside >= 0) & (inside <= self._line.end)
-        values = np.clip(self.parameter(stops), 0.0, self._line.end)
+    def find_arcs(self, special: Float[np.ndarray, " logits"]) -> None:
+        """Find crossings and arcs, from all logit(Q) at which c may turn, be 0 or the largest, or have a pole."""
+        stops = _distinct(special)
+        top, bottom = self._sides(stops)
+        self.crossings = stops[np.hypot(top, bottom) < ROUNDING * word_shares(stops).min(1)].tolist()
+        inside = self.parameter((stops[1:] + stops[:-1]) / 2)
+        within = (inside >= 0) & (inside <= self.line.end)
+        values = np.clip(self.parameter(stops), 0.0, self.line.end)
         arcs: list[list[Stop]] = []
         for i in np.flatnonzero(within):
             if not arcs or arcs[-1][-1].logit != stops[i]:
                 arcs.append([Stop(stops[i], values[i], False)])
             arcs[-1].append(Stop(stops[i + 1], values[i + 1], False))
-        return arcs
+        self.arcs = [_without_ripples(arc) for arc in arcs]
 
-    def _special(self, top: Chebyshev, bottom: Chebyshev) -> list[Chebyshev]:
-        """Zero where c on this piece turns, is 0 or the largest, or has a pole."""
-        return [top.deriv() * bottom - top * bottom.deriv(), top, top - self._line.end * bottom, bottom]
+
+def curves_of_each(lines: list[Line]) -> list[list[EquilibriumCurve]]:
+    """The curves of each population, one for each choice of closed classes; all are interpolated together."""
+    each = [[EquilibriumCurve(line, response) for response in responses(line.at(line.end / 2))] for line in lines]
+    moving = [curve for curves in each for curve in curves if curve.changes_something()]
+    if not lines[0].committed_slope.any():
+        if any(not set(curves) & set(moving) for curves in each):
+            raise InputError("parameter = 'fraction': expected a last policy that responds differently from the others")
+        # Where both say the same whatever they hear, an equilibrium is one at every c
+        still = [curve for curves in each for curve in curves if curve not in moving]
+        for curve, (found, _) in zip(still, interior_roots([curve.response for curve in still]), strict=True):
+            curve.crossings = found.roots.tolist()
+    ends, special = [np.empty((0, 2))], []
+    each_fitted = interpolate([curve.normalised for curve in moving], LOGITS, TOLERANCE) if moving else []
+    for curve, pieces in zip(moving, each_fitted, strict=True):
+        top, bottom = np.moveaxis(pieces.coefficients, 1, 0)
+        zeros = (wronskian(top, bottom), top, top - curve.line.end * bottom, bottom)
+        special += [coefficients for some in zeros for coefficients in some]
+        ends.append(np.tile(pieces.ends, (len(zeros), 1)))
+    roots = iter(real_roots(special, np.concatenate(ends)))
+    for curve, its_own in zip(moving, ends[1:], strict=True):
+        curve.find_arcs(np.concatenate([its_own.ravel(), *(next(roots) for _ in its_own)]))
+    return each
 
 
 def _distinct(stops: np.ndarray) -> np.ndarray:

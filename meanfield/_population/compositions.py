@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Mapping, Sequence
+
 import numpy as np
 import xarray as xr
 
@@ -62,6 +64,13 @@ def validate_composition(composition: xr.DataArray | np.ndarray, population: Pop
     else:
         shape = (len(population.policies), population.space.n_states)
         labels = {"component": range(shape[0]), "state": range(shape[1])}
+    return fractions_in_order(composition, shape, labels)
+
+
+def fractions_in_order(
+    composition: xr.DataArray | np.ndarray, shape: tuple[int, ...], labels: Mapping[str, Sequence[Hashable]]
+) -> np.ndarray:
+    """`composition` of this shape and these labels as an array; InputError unless rows lie on the simplex."""
     x = values_in_order(composition, labels, "composition")
     if x.shape not in (shape, shape[-1:]):
         expected = f"({shape[-1]},)" if shape[0] in (1, shape[-1]) else f"{shape} or ({shape[-1]},)"

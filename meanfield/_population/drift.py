@@ -16,30 +16,34 @@ from jaxtyping import Float
 
 from meanfield._population.compositions import validate_composition
 from meanfield._population.mixture import Mixture
-from meanfield._population.population import Population, as_population
+from meanfield._population.population import Population
+from meanfield._population.reaction_model import ReactionModel
+from meanfield._population.stacks import as_games
 from meanfield.core._export import exported
 
 word_drifts = exported("meanfield.core._trajectory", "word_drifts")
+LABEL = "rate of change of the composition"
 ROWS = 8  # compositions at once: a program is compiled for each number of them
 TIME_PER_ROUND = 2.0  # one round is N interactions, and each of them updates two agents
 
 
-def drift(policy: xr.Dataset | Population, composition: xr.DataArray | np.ndarray) -> xr.DataArray:
-    """The right-hand side of the rate equation, dx/dt = A(Q)ᵀx - x, per unit of time.
+def drift(policy: xr.Dataset | Population | ReactionModel, composition: xr.DataArray | np.ndarray) -> xr.DataArray:
+    """The right-hand side of the rate equation, for policies dx/dt = A(Q)ᵀx - x, per unit of time.
 
     Two units of time are one population round. Source: [004] Eq. 1.
 
     Parameters
     ----------
     policy
-        One policy, or a population.
+        One policy, a stack over model and pair, a population, or a reaction model.
     composition
         Fractions of agents in each state, shape (S,), for a population (M, S); rows sum to 1. A DataArray is aligned by
-        its coordinates.
+        its coordinates; for a stack it may have its dims too, else it is that of all.
 
     Returns
     -------
-    DataArray with dims (state), for a population (component, state). It sums to 0 over the states.
+    DataArray with dims (state), for a population (component, state), after those of a stack. It sums to 0 over the
+    states.
 
     Raises
     ------
@@ -60,13 +64,14 @@ def drift(policy: xr.Dataset | Population, composition: xr.DataArray | np.ndarra
     >>> abs(meanfield.drift(policy, composition)).max().item() < 1e-12
     True
     """
-    population = as_population(policy)
-    (slope,) = word_drifts(*population.mixture, validate_composition(composition, population)[None])
-    alone = not isinstance(policy, Population)
-    coords = {"state": np.arange(population.space.n_states)}
-    attrs = {"long_name": "rate of change of the composition", "units": "1/time"}
-    dims = ("state",) if alone else ("component", "state")
-    return xr.DataArray(slope[0] if alone else slope, coords, dims, name="drift", attrs=attrs)
+    if isinstance(policy, ReactionModel):
+        slope = policy.drift(validate_composition(composition, policy))
+        label = {"long_name": LABEL, "units": f"1/{policy.time_unit}"}
+        return xr.DataArray(slope, {"state": np.array(policy.names, dtype=str)}, ["state"], name="drift", attrs=label)
+    games = as_games(policy)
+    rows = zip(games.mixtures, games.compositions(composition), strict=True)
+    slopes = [word_drifts(*mixture, x[None])[0] for mixture, x in rows]
+    return games.labelled([{"drift": (("component", "state"), one, LABEL, "1/time")} for one in slopes])["drift"]
 
 
 def mixture_word_share(

@@ -26,6 +26,17 @@ class Mixture(NamedTuple):
         """The word share among agents who are not committed, from the word share of all."""
         return (word_share - self.committed) / (1 - self.committed.sum())
 
+    @property
+    def fractions(self) -> Float[np.ndarray, " kinds"]:
+        """Fraction of each kind among the agents who are not committed."""
+        return self.share / self.share.sum()
+
+    def consensus(self, word: int) -> Float[np.ndarray, "kinds states"]:
+        """All agents have said and heard only this word in their last H interactions."""
+        x = np.zeros(self.q.shape[:2])
+        x[:, self.space.consensus_state(word)] = 1.0
+        return x
+
     @classmethod
     def alone(cls, q: Float[np.ndarray, "states words"]) -> Mixture:
         """Agents of one policy only."""

@@ -92,9 +92,13 @@ def words_of(policy: xr.Dataset) -> tuple[str, ...]:
 
 def word_index(policy: xr.Dataset, word: str) -> int:
     """The number of `word` on the dim `word`; InputError if the policy does not have it."""
-    words = words_of(policy)
+    return word_number(words_of(policy), word)
+
+
+def word_number(words: tuple[str, ...], word: str, name: str = "word") -> int:
+    """The number of a word among `words`; InputError if it is not among them."""
     if word not in words:
-        raise InputError(f"word = {word!r}: expected one of {', '.join(words)}")
+        raise InputError(f"{name} = {word!r}: expected one of {', '.join(words)}")
     return words.index(word)
 
 

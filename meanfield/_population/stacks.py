@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import wraps
-from typing import Any, ParamSpec
+from typing import Any
 
 import numpy as np
-import pandas as pd
 import xarray as xr
+from jaxtyping import Float
 
+from meanfield._population.compositions import fractions_in_order, validate_composition
 from meanfield._population.mixture import Mixture
 from meanfield._population.policy_schema import STACKED_DIMS, validate_policy
-from meanfield._population.population import Population, as_population, without_component
+from meanfield._population.population import Population, as_population
+from meanfield._population.provenance import Option, stamp
 from meanfield._population.single_policy import hash_of, names_of
 from meanfield.toolbox._columns import Columns, labelled
 from meanfield.toolbox._errors import InputError
+from meanfield.toolbox._labels import in_order
 
-Arguments = ParamSpec("Arguments")
 WORDS = ("word", "word_label", "word_number")
+COMPONENT = ("component", "component_policy", "component_fraction", "committed")
 
 
 @dataclass(frozen=True)
@@ -35,42 +36,83 @@ class Games:
     dims: list[str]  # of a stack
     places: list[int]  # of its policies, along its dims
 
-    def labelled(self, columns: Columns, over: str, numbers: list[int], **texts: list[str]) -> xr.Dataset:
-        """A Dataset of `columns`, as for `toolbox._columns.labelled`, along `over` of all games one after another.
-
-        ``numbers[i]`` rows belong to game i.
-
-        In a stack shorter columns are filled: numbers with NaN, texts with '', truth values with False. `texts` are
-        attributes, and variables of a stack.
-        """
+    def compositions(self, composition: xr.DataArray | np.ndarray) -> list[Float[np.ndarray, "kinds states"]]:
+        """A composition for each game, the same one or along the dims of the stack; InputError as it is validated."""
         if self.population is not None:
-            coords = {**self.population.coords, over: np.arange(numbers[0])}
-            result = without_component(labelled(columns, coords), self.given).assign_coords(names_of(self.given))
-            return result.assign_attrs(policy=self.names[0], **{key: text for key, (text,) in texts.items()})
+            return [validate_composition(composition, self.population)]
         policies: Any = self.given
-        most = max(numbers)
-        sizes = tuple(policies.sizes[dim] for dim in self.dims)
-        place = np.repeat(self.places, numbers)
-        row = np.concatenate([np.arange(number) for number in numbers])
-        whole = {}
-        for name, (dims, flat, *label) in columns.items():
-            dims, flat = [dim for dim in dims if dim != "component"], flat[:, 0] if "component" in dims else flat
-            filled = np.full(
-                (np.prod(sizes), most, *flat.shape[1:]),
-                _filling(flat.dtype),
-                float if flat.dtype.kind in "iu" else flat.dtype,
-            )
-            filled[place, row] = flat
-            whole[name] = ((*self.dims, *dims), filled.reshape(*sizes, *filled.shape[1:]), *label)
-        coords = {name: policies[name] for name in (*STACKED_DIMS, *WORDS, "state") if name in policies.coords}
-        result = labelled(whole, {**coords, over: np.arange(most)})
+        along = [dim for dim in self.dims if isinstance(composition, xr.DataArray) and dim in composition.dims]
+        if along:
+            composition = in_order(composition, {dim: policies[dim].values.tolist() for dim in along}, "composition")
+        states = self.mixtures[0].space.n_states
+        places = np.unravel_index(self.places, [policies.sizes[dim] for dim in self.dims])
+        each = []
+        for place in zip(*places, strict=True):
+            at = {dim: number for dim, number in zip(self.dims, place, strict=True) if dim in along}
+            one = composition.isel(at) if at else composition
+            each.append(fractions_in_order(one, (1, states), {"component": range(1), "state": range(states)}))
+        return each
+
+    def labelled(self, each: Sequence[Columns], *numbered: str, **texts: Sequence[Any]) -> xr.Dataset:
+        """A Dataset of the columns of each game, as for `toolbox._columns.labelled`; dims `numbered` get numbers.
+
+        In a stack shorter columns are filled: numbers with NaN, texts with '', truth values with False. `texts`, one a
+        game, are attributes, and variables of a stack.
+        """
+        if not isinstance(self.given, Population):
+            each = [{name: _without_component(*column) for name, column in columns.items()} for columns in each]
+        columns = each[0] if self.population is not None else self._stacked(each)
+        dims = {dim for own, *_ in columns.values() for dim in own}
+        coords = self._coords(dims)
+        result = labelled(columns, coords)
+        result = result.assign_coords({dim: np.arange(result.sizes.get(dim, 0)) for dim in numbered})
+        if self.population is not None:
+            attrs = {"policy": self.names[0], **{key: text for key, (text,) in texts.items()}}
+            return result.assign_coords(names_of(self.given)).assign_attrs(attrs)
         hashes = [hash_of(said, mixture.q[0]) for said, mixture in zip(self.words, self.mixtures, strict=True)]
-        texts = {**texts, "policy_sha256": hashes}
-        for name, values in texts.items():
-            filled = np.full(np.prod(sizes), "", np.array(values).dtype)
-            filled[self.places] = values
-            result[name] = (self.dims, filled.reshape(sizes))
+        for name, values in {**texts, "policy_sha256": hashes}.items():
+            result[name] = (self.dims, self._placed([np.asarray(value) for value in values]))
         return result
+
+    def _coords(self, dims: set[str]) -> dict[str, Any]:
+        """Coordinates of the policies along these dims."""
+        if self.population is None:
+            policies: Any = self.given
+            return {name: policies[name] for name in (*STACKED_DIMS, *WORDS) if name in policies.coords} | (
+                {"state": policies["state"]} if "state" in dims else {}
+            )
+        without = {"state"} - dims | ({*COMPONENT} if "component" not in dims else set())
+        return {name: values for name, values in self.population.coords.items() if name not in without}
+
+    def _stacked(self, each: Sequence[Columns]) -> Columns:
+        return {
+            name: ((*self.dims, *own), self._placed([np.asarray(columns[name][1]) for columns in each]), *label)
+            for name, (own, _, *label) in each[0].items()
+        }
+
+    def _placed(self, parts: list[np.ndarray]) -> np.ndarray:
+        """The arrays of all games over the dims of the stack."""
+        shape = np.max([part.shape for part in parts], axis=0).astype(int)
+        kind = np.result_type(*parts)
+        sizes = tuple(self.given.sizes[dim] for dim in self.dims)
+        whole = np.full((np.prod(sizes), *shape), _filling(kind), float if kind.kind in "iu" else kind)
+        for place, part in zip(self.places, parts, strict=True):
+            whole[(place, *(slice(size) for size in part.shape))] = part
+        return whole.reshape(*sizes, *shape)
+
+    def stamped(self, result: xr.Dataset, kind: str, **options: Option) -> xr.Dataset:
+        """`result` with attrs that say where it comes from."""
+        result = stamp(result, kind, self.given, **options)
+        if self.population is None:
+            del result.attrs["policy_sha256"]  # each policy has its own
+        return result
+
+
+def _without_component(dims: tuple[str, ...], values: Any, *label: str) -> tuple:
+    """A column of a single policy."""
+    if "component" not in dims:
+        return dims, values, *label
+    return tuple(dim for dim in dims if dim != "component"), np.take(values, 0, dims.index("component")), *label
 
 
 def as_games(policy: xr.Dataset | Population, name: str = "policy") -> Games:
@@ -100,63 +142,6 @@ def _each(values: xr.DataArray, policies: xr.Dataset, dims: list[str]) -> np.nda
     absent = {dim: policies.sizes[dim] for dim in dims if dim not in values.dims}
     whole = values.expand_dims(absent).transpose(*dims, ...).values
     return whole.reshape(-1, *whole.shape[len(dims) :])
-
-
-def each_of_stack(function: Callable[Arguments, xr.Dataset]) -> Callable[Arguments, xr.Dataset]:
-    """`function` of one policy, its first argument, for a stack too: a result for each policy, over the stack's dims.
-
-    Where results differ in length, shorter ones are filled: numbers with NaN, texts with '', truth values with False.
-    Attributes that differ become variables. As in `solve`, words are numbered and `word_label` names them.
-    """
-    first = next(iter(inspect.signature(function).parameters))
-
-    @wraps(function)
-    def call(*arguments: Arguments.args, **options: Arguments.kwargs) -> xr.Dataset:
-        policy = arguments[0] if arguments else options.get(first)
-        if not isinstance(policy, xr.Dataset) or not set(STACKED_DIMS) & set(policy.dims):
-            return function(*arguments, **options)
-        policies = validate_policy(policy, first)
-        dims = [dim for dim in STACKED_DIMS if policies.sizes.get(dim, 1) > 1]
-        if not dims:
-            return function(*arguments, **options)
-        found: dict[tuple[int, ...], xr.Dataset] = {}
-        for place in np.ndindex(*(policies.sizes[dim] for dim in dims)):
-            one = policies.isel(dict(zip(dims, place, strict=True)))
-            if not np.isnan(one["q"].values).all():
-                alone: Any = (one, *arguments[1:]) if arguments else ()
-                found[place] = function(*alone, **({**options, first: one} if not arguments else options))
-        if not found:
-            raise InputError(f"{first} holds no policy: every combination of model and pair is NaN")
-        return _together(found, policies, dims)
-
-    return call
-
-
-def _together(found: dict[tuple[int, ...], xr.Dataset], policies: xr.Dataset, dims: list[str]) -> xr.Dataset:
-    parts = [_numbered(one) for one in found.values()]
-    first = parts[0]
-    # "policy" names model and pair, which are coordinates here
-    keys = dict.fromkeys(key for one in parts for key in one.attrs if key != "policy")
-    apart = [key for key in keys if len({str(one.attrs.get(key)) for one in parts}) > 1]
-    parts = [one.assign({key: one.attrs.get(key, "") for key in apart}) for one in parts]
-    fill = {name: _filling(values.dtype) for name, values in parts[0].variables.items() if name not in first.dims}
-    whole = xr.concat(parts, "place", join="outer", fill_value=fill, combine_attrs="drop_conflicts", data_vars="all")
-    places = pd.MultiIndex.from_tuples(list(found), names=[f"{dim}_place" for dim in dims])
-    whole = whole.assign_coords(xr.Coordinates.from_pandas_multiindex(places, "place")).unstack(
-        "place", fill_value=fill
-    )
-    whole = whole.rename({f"{dim}_place": dim for dim in dims}).transpose(*dims, ...)
-    kept = {name: policies[name] for name in (*STACKED_DIMS, *WORDS) if name in policies.coords}
-    missing = {dim: range(policies.sizes[dim]) for dim in dims if whole.sizes[dim] < policies.sizes[dim]}
-    return whole.reindex(missing, fill_value=fill).drop_vars(dims).assign_coords(kept)
-
-
-def _numbered(one: xr.Dataset) -> xr.Dataset:
-    """Words by number, all dims numbered, and no coordinate that belongs to the policy alone."""
-    one = one.drop_vars([name for name in (*WORDS, *STACKED_DIMS) if name in one.coords])
-    numbers = {dim: np.arange(size) for dim, size in one.sizes.items() if dim not in one.coords}
-    whole = {name: values.astype(float) for name, values in one.data_vars.items() if values.dtype.kind in "iu"}
-    return one.assign(whole).assign_coords(numbers)
 
 
 def _filling(dtype: np.dtype) -> Any:

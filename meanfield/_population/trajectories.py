@@ -17,6 +17,7 @@ from meanfield.toolbox._errors import InputError
 
 # An explicit method at its stability limit leaves a residual of about the tolerance, however long it runs.
 STEADY_RESIDUAL = 1e-8
+MAX_TIME = 2000.0  # the 1,000 rounds of the papers' simulations
 TOGETHER = 2**11  # fractions advanced by one program: it waits for the slowest of its trajectories
 FEW = 8  # solutions at once where there are few, as in a bisection
 STIFF = 1e4  # times the fastest rate: an explicit method takes about as many steps
@@ -29,8 +30,8 @@ reaction_trajectories = exported("meanfield.core._trajectory", "reaction_traject
 class Tolerances(NamedTuple):
     """Tolerances of the step size control, relative and absolute."""
 
-    rtol: float
-    atol: float
+    rtol: float = 1e-8
+    atol: float = 1e-11
 
 
 class Courses(NamedTuple):

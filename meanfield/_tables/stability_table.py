@@ -12,7 +12,7 @@ from tqdm import tqdm
 from meanfield._dynamics.basins import basins
 from meanfield._dynamics.solve import solve
 from meanfield._finite_size.group_size_law import group_size_law
-from meanfield._fixed_points.points import Points, agreed, all_points
+from meanfield._fixed_points.points import Points, all_points
 from meanfield._fixed_points.spectrum import Eigenvalues, leading_of_each
 from meanfield._numerics.stability import stability
 from meanfield._population.observables import MIXED
@@ -178,7 +178,7 @@ def _found(populations: list[Population]) -> Iterator[tuple[list[Eigenvalues], P
         mixtures = [population.mixture for population in alike]
         points = all_points(mixtures, [one.name for one in alike], [one.words for one in alike])
         n_words = alike[0].space.n_words
-        at = [agreed(mixture, word) for mixture in mixtures for word in range(n_words)]
+        at = [mixture.consensus(word) for mixture in mixtures for word in range(n_words)]
         candidates = leading_of_each([mixture for mixture in mixtures for _ in range(n_words)], at)
         for number, one in enumerate(points):
             yield candidates[n_words * number : n_words * (number + 1)], one

@@ -478,6 +478,62 @@ def test_state_of_equal_shares_turns_unstable_at_the_pitchfork():
     assert meanfield.fixed_points(population.with_fraction(c + 1e-2)).sizes["fixed_point"] == 3
 
 
+def test_newcomers_may_keep_to_habits_of_their_own():
+    """Both repeat what they said twice: f = 1 and 0, or f = 1/2 for the first and 3/13 for the second."""
+
+    def alternating(memory):
+        own = [said for said, _ in memory]
+        return own[0] == "a" if len(own) == 2 else own != ["a"]
+
+    def never_twice(memory):
+        own = [said for said, _ in memory]
+        return 1.0 if own == ["a", "a"] else 0.0 if own[-1:] == ["a"] else 0.3
+
+    policies = [
+        meanfield.make_policy(lambda memory, rule=rule: float(rule(memory)), ["a", "b"], memory_length=2)
+        for rule in (alternating, never_twice)
+    ]
+    population = Population(policies, fractions=[0.5, 0.5])
+    critical = meanfield.critical_mass(population, parameter="fraction")
+    np.testing.assert_allclose(critical["old_word_share"], 0.5)
+    assert "gradually" in critical.attrs["reason"]
+    diagram = meanfield.bifurcation(population, parameter="fraction", spacing=0.05)
+    c, share = diagram["parameter"].values, diagram["word_share"].values[:, 0]
+    found = set()
+    for branch in range(6):
+        here = diagram["branch"].values == branch
+        for first, second in itertools.product((0, 0.5, 1), (3 / 13, 1)):
+            if here.any() and np.abs(share - (1 - c) * first - c * second)[here].max() < 1e-9:
+                found.add((first, second))
+    assert found == {*itertools.product((0, 0.5, 1), (3 / 13, 1))} - {(1, 1)}  # where all say the first word only
+
+
+def test_where_policies_respond_alike_an_equilibrium_lasts():
+    """Nobody says the first word twice, and p = 0.2 + 0.6 Q after the second: f = p / (1 + p)."""
+
+    def rule(memory, after_both):
+        own = [said for said, _ in memory]
+        if own == ["a", "a"]:
+            return after_both
+        return 0.0 if own[-1:] == ["a"] else 0.8 if memory and memory[-1][1] == "a" else 0.2
+
+    policies = [
+        meanfield.make_policy(lambda memory, after=after: rule(memory, after), ["a", "b"], memory_length=2)
+        for after in (1.0, 0.0)  # one goes on once it has said the first word twice
+    ]
+    population = Population(policies, fractions=[0.5, 0.5])
+    expected = (np.sqrt(0.84) - 0.6) / 1.2
+    diagram = meanfield.bifurcation(population, parameter="fraction", spacing=0.1)
+    lasting = arcs_of(diagram)[1]
+    np.testing.assert_allclose(lasting["parameter"], np.linspace(0, 1, 11))
+    np.testing.assert_allclose(lasting["word_share"].values[:, 0], expected)
+    critical = meanfield.critical_mass(population, parameter="fraction")
+    np.testing.assert_allclose(critical["old_word_share"].values[0], expected)
+    assert critical.attrs["reason"] == "the old state is an equilibrium at every fraction, and stays stable"
+    with pytest.raises(meanfield.InputError, match="expected a last policy that responds differently"):
+        meanfield.bifurcation(Population([policies[1]] * 2, fractions=[0.5, 0.5]), parameter="fraction")
+
+
 def test_old_state_that_does_not_exist_is_not_replaced():
     policy = meanfield.make_policy(np.array([0.5, 0.9, 0.8, 0.7, 0.6]), ["a", "b"])
     critical = meanfield.critical_mass(policy, word="b", old="b")

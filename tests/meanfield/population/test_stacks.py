@@ -16,6 +16,7 @@ CALLS = {
     "bifurcation": {"word": "b", "spacing": 0.2},
     "basins": {},
     "sensitivity": {"of": "word_share", "fixed_point": 0},
+    "spectrum": {"composition": np.full(21, 1 / 21), "k": 3},
 }
 POLICIES = {"many": majority_policy(2, 0.97), "one": random_policy(3, 2, 2)}
 POLICIES = {name: meanfield.make_policy(one["q"].values, ["a", "b"], model=name) for name, one in POLICIES.items()}
@@ -35,6 +36,25 @@ def test_stacks_have_the_results_of_their_policies(name):
             beyond = part[key].isel({dim: slice(size, None) for dim, size in values.sizes.items()})
             assert not beyond.size or (beyond.isnull() | (beyond == "") | (beyond == 0)).all()
     assert whole["word_label"].values.tolist() == ["a", "b"]
+
+
+def test_draws_and_compositions_go_to_their_policies():
+    drawn = {"family": "dirichlet", "starts": 70, "concentration": 0.1, "max_time": 50.0}
+    whole = meanfield.basins(STACK, **drawn)
+    points = meanfield.fixed_points(STACK)["composition"].isel(fixed_point=0)
+    modes = meanfield.spectrum(STACK.isel(model=[1, 0]), points, k=2)  # aligned by model
+    slopes = meanfield.drift(STACK, points)
+    for model, policy in POLICIES.items():
+        alone = meanfield.basins(policy, **drawn)
+        rows = whole.sel(model=model).isel(attractor=slice(alone.sizes["attractor"]))
+        np.testing.assert_allclose(rows["fraction"], alone["fraction"])
+        expected = meanfield.spectrum(policy, points.sel(model=model), k=2)
+        np.testing.assert_array_equal(modes.sel(model=model)["eigenvalue"], expected["eigenvalue"])
+    assert slopes.dims == ("model", "state")
+    assert np.abs(slopes).max() < 1e-12
+    assert np.abs(meanfield.drift(STACK, points.isel(model=0, drop=True))).max() > 1e-3
+    with pytest.raises(meanfield.InputError, match="composition has model = 'other': expected many, one, each once"):
+        meanfield.spectrum(STACK, points.assign_coords(model=["many", "other"]))
 
 
 def test_hard_policies_have_the_same_fixed_points_in_a_stack():
