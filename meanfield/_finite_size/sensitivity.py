@@ -15,9 +15,11 @@ from meanfield._parameters.critical_mass import fates_of_each
 from meanfield._parameters.equilibria import parameter_lines
 from meanfield._population.mixture import Mixture
 from meanfield._population.population import Population
+from meanfield._population.reaction_model import ReactionModel
 from meanfield._population.single_policy import each_policy, space_of
 from meanfield._population.stacks import Games, as_games
 from meanfield._population.tabulation import named_memories, text_of
+from meanfield._reactions.sensitivity import reaction_sensitivity
 from meanfield.core._export import exported
 from meanfield.core._game import WordGame
 from meanfield.core._space import MemorySpace
@@ -37,27 +39,35 @@ Arrays = dict[str, np.ndarray]
 
 
 def sensitivity(
-    policy: xr.Dataset | Population, *, of: str, fixed_point: int | None = None, word: str | None = None
+    policy: xr.Dataset | Population | ReactionModel,
+    *,
+    of: str,
+    fixed_point: int | xr.DataArray | np.ndarray | None = None,
+    word: str | None = None,
 ) -> xr.Dataset:
-    """The derivative of a collective quantity with respect to what agents say in each memory.
+    """The derivative of a collective quantity with respect to what agents say in each memory, or to rates of moves.
 
     dq(i) raises the probability of the first word in memory i by dq and lowers that of the second by as much. With more
     than two words, dq(i, w) raises that of word w and lowers those of all others by equal parts. Derivatives are exact
     (`jax.grad` of functions of `meanfield.core`, which differentiate by parameters of your own as well). A memory
-    with an exact 0 or 1 has a one-sided derivative; that of κ is taken at 1e-14 instead of 0.
+    with an exact 0 or 1 has a one-sided derivative; that of κ is taken at 1e-14 instead of 0. In a reaction model the
+    derivative is by the logarithm of the rate of each move of one agent: dx/dθ = -J⁻¹ ∂F/∂θ on perturbations that keep
+    the mass of each class.
 
     Parameters
     ----------
     policy
         One policy, a stack over model and pair (a result for each), or for 'eigenvalue', 'word_share' and
-        'critical_mass' a population.
+        'critical_mass' a population; or a reaction model.
     of
         - 'kappa': κ of the group-size law, ≥ 0 whichever word is strong (derivatives to about 1e-4 of the largest);
         - 'eigenvalue': real part of the leading eigenvalue of a fixed point, which moves with the policy;
         - 'word_share': share of the first word at a fixed point;
-        - 'critical_mass': fraction of agents committed to `word` at which the old state vanishes in a fold.
+        - 'critical_mass': fraction of agents committed to `word` at which the old state vanishes in a fold;
+        - 'composition' (reaction models, which have 'eigenvalue' besides): the fraction of agents in each state.
     fixed_point
-        Number of the fixed point, as in `fixed_points(policy)`; for 'eigenvalue' and 'word_share'.
+        Number of the fixed point, as in `fixed_points(policy)`; for 'eigenvalue' and 'word_share'. For a reaction model
+        the composition there, with the masses that it keeps.
     word
         Word of the committed agents; for 'critical_mass'.
 
@@ -75,6 +85,9 @@ def sensitivity(
       strongly biased pairs of GPT-4o the sum is within 14 % of κ.
 
     attrs["value"] is the quantity itself.
+
+    For a reaction model: Dataset over `move` with `derivative` (move), for 'composition' (move, state); the coordinates
+    `source`, `target`, `side` ('first', 'second' or 'spontaneous') and `channel` (-1 for none) tell the move.
 
     Raises
     ------
@@ -96,7 +109,19 @@ def sensitivity(
     >>> top = change.isel(state=change["derivative"].argmax("state"))
     >>> top["memory"].item(), top["derivative"].round(4).item()  # more "his" here makes most of it everywhere
     ('his/his his/his his/his his/his his/his', 0.0028)
+
+    In an epidemic with the recovery rate 0.5 half of the agents are ill; x = 1 - recovery / infection, per logarithm:
+
+    >>> infect, recover = np.array([[0.0, 1], [0, 1]]), np.array([[0.0, 0], [0.5, 0]])
+    >>> model = meanfield.ReactionModel(["S", "I"], [[1, 0]], [[0, 1]], [infect], None, recover)
+    >>> change = meanfield.sensitivity(model, of="composition", fixed_point=np.array([0.5, 0.5]))
+    >>> change["side"].values.tolist(), change["derivative"].sel(state="I").values.round(3)
+    (['first', 'spontaneous'], array([ 0.5, -0.5]))
     """
+    if isinstance(policy, ReactionModel):
+        if word is not None:
+            raise InputError(f"word = {word!r}: expected None for a ReactionModel")
+        return reaction_sensitivity(policy, of, fixed_point)
     _validate_options(of, fixed_point, word)
     games = as_games(policy)
     n_words = games.mixtures[0].space.n_words
@@ -109,14 +134,16 @@ def sensitivity(
     elif of == "critical_mass":
         found = _critical_mass(games, word or "")
     else:
-        found = _at_fixed_point(games, of, fixed_point or 0)
+        if not isinstance(fixed_point, (int, np.integer)):
+            raise InputError(f"fixed_point = {fixed_point!r}: expected its number")
+        found = _at_fixed_point(games, of, int(fixed_point))
     values, columns = zip(*found, strict=True)
     each = [_labelled(of, words, one) for words, one in zip(games.words, columns, strict=True)]
     result = games.labelled(each, value=[float(value) for value in values]).assign_attrs(of=of)
     return games.stamped(result, "sensitivity", fixed_point=fixed_point, word=word)
 
 
-def _validate_options(of: str, fixed_point: int | None, word: str | None) -> None:
+def _validate_options(of: str, fixed_point: object, word: str | None) -> None:
     if of not in NEEDS:
         raise InputError(f"of = {of!r}: expected one of {', '.join(NEEDS)}")
     for name, value in (("fixed_point", fixed_point), ("word", word)):
@@ -150,7 +177,7 @@ def _at_fixed_point(games: Games, of: str, number: int) -> list[tuple[float, Arr
 
 
 def _at_one_of(points: Points, mixture: Mixture, name: str, of: str, number: int) -> tuple[float, Arrays]:
-    if not isinstance(number, (int, np.integer)) or not 0 <= number < len(points.branch):
+    if not 0 <= number < len(points.branch):
         raise InputError(f"fixed_point = {number}: expected 0 to {len(points.branch) - 1} for {name}")
     if stability(points.leading[number], points.error[number]) == "marginal":
         raise InputError(f"fixed_point = {number} of {name} is marginal: expected a stable or unstable one")

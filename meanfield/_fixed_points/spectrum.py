@@ -258,7 +258,7 @@ def _arnoldi(matrix: ReducedJacobian, k: int) -> list[_Pair]:
     sides: list[Any] = []
     for product in matrix.products():
         operator = LinearOperator((matrix.size, matrix.size), matvec=product, dtype=np.float64)
-        size = min(max(40, 2 * k + 2), matrix.size - 1)
+        size = min(max(30, 2 * k + 2), matrix.size - 1)
         try:
             sides.append(eigs(operator, k=k, which="LR", ncv=size, v0=start, maxiter=RESTARTS))
         except ArpackNoConvergence:

@@ -10,7 +10,7 @@ import numpy as np
 from numba import get_num_threads, njit
 
 WORTH = 2**18  # numbers that repay a thread; to start one costs as much as a quarter of them
-TOGETHER = 2**13  # numbers that a thread works on between looks at whether it is to stop
+TOGETHER = 2**16  # numbers that a thread works on between looks at whether it is to stop
 
 
 def compiled(function: Callable) -> Callable:

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Float, Int
 
-from meanfield.core._game import Array, WordGame, word_share
+from meanfield.core._game import Array, ReactionGame, WordGame, word_share
 from meanfield.core._response import composition
 from meanfield.core._roots import committed_at, implicit_fixed_point
 from meanfield.core._spectrum import eigenvalue
@@ -63,3 +63,26 @@ def critical_mass_gradient(
     game = WordGame(q, share, committed)
     gradient = jax.grad(lambda q: committed_at(WordGame(q, share, committed), logit, word))(q)
     return gradient, composition(game, jnp.stack([jax.nn.sigmoid(logit), jax.nn.sigmoid(-logit)]))
+
+
+def reaction_gradients(
+    own: Float[Array, "sides states"],
+    source: Int[Array, " moves"],
+    target: Int[Array, " moves"],
+    side: Int[Array, " moves"],
+    rate: Float[Array, " moves"],
+    classes: Int[Array, " states"],
+    encounter_rate: Float[Array, ""],
+    x: Float[Array, " states"],
+    left: Float[Array, "two states"],
+    right: Float[Array, "two states"],
+) -> tuple[Float[Array, "states moves"], Float[Array, " moves"]]:
+    """The derivatives of the fixed point x, and of Re λ there, by the logarithm of the rate of each move."""
+
+    def at(factors: Float[Array, " moves"]) -> tuple[Array, Array]:
+        game = ReactionGame(own, source, target, side, rate * factors, classes, encounter_rate)
+        moved = implicit_fixed_point(game, x)
+        real = eigenvalue(game, moved, left[0], right[0]) - eigenvalue(game, moved, left[1], right[1])
+        return moved, real
+
+    return jax.jacrev(at)(jnp.ones_like(rate))
