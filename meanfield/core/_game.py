@@ -36,6 +36,11 @@ class Game(eqx.Module):
 
     classes: eqx.AbstractVar[Int[Array, "..."]]
 
+    def masses(self, x: Float[Array, "..."]) -> Float[Array, "..."]:
+        """The mass of the class of each state, Σ x over the class, in the shape of x."""
+        classes = self.classes.ravel()
+        return jax.ops.segment_sum(x.ravel(), classes, x.size)[classes].reshape(x.shape)
+
     @abc.abstractmethod
     def hamiltonian(self, x: Float[Array, "..."], p: Float[Array, "..."]) -> Float[Array, ""]:
         """H(x, p) per unit of time, with H(x, 0) = 0; x and p of one shape."""

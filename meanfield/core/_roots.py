@@ -183,15 +183,12 @@ def implicit_fixed_point(game: Game, x: Float[Array, ...]) -> Float[Array, ...]:
     ...     print(jax.grad(share)(jnp.asarray(q), x)[:2].round(4))
     [0.   1.25]
     """
-    n_classes = x.size  # at most
-    classes = game.classes.ravel()
-    mass = jax.ops.segment_sum(x.ravel(), classes, n_classes)[classes].reshape(x.shape)
+    mass = game.masses(x)
     part = lax.stop_gradient(x / jnp.where(mass > 0, mass, 1))
 
     def slope(linear: Any, value: Array) -> Array:
         def regular(v: Array) -> Array:
-            total = jax.ops.segment_sum(v.ravel(), classes, n_classes)[classes].reshape(v.shape)
-            return linear(v) - jnp.where(mass > 0, part * total, v)
+            return linear(v) - jnp.where(mass > 0, part * game.masses(v), v)
 
         matrix = jax.jacfwd(regular)(jnp.zeros_like(value)).reshape(value.size, value.size)
         return jnp.linalg.solve(matrix, value.ravel()).reshape(value.shape)

@@ -49,9 +49,9 @@ def leading_eigenvalues(game: Game, x: Float[Array, ...], k: int = 1) -> Eigenva
     """
     shape, size = x.shape, x.size
     classes = np.asarray(game.classes).ravel()
-    mass = np.bincount(classes, weights=np.asarray(x, float).ravel(), minlength=size)
-    part = np.asarray(x, float).ravel() / np.where(mass > 0, mass, 1)[classes]
-    kept = mass[classes] > 0
+    mass = np.asarray(game.masses(x), float).ravel()
+    part = np.asarray(x, float).ravel() / np.where(mass > 0, mass, 1)
+    kept = mass > 0
     directions = int(kept.sum()) - len(np.unique(classes[kept]))
     if not 1 <= k <= directions:
         raise ValueError(f"k = {k}: expected 1 to {directions} eigenvalues")

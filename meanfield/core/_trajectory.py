@@ -106,8 +106,8 @@ def trajectory(
     [[0.6   0.4  ]
      [0.582 0.418]]
     """
-    masses = jax.ops.segment_sum(x.ravel(), game.classes.ravel(), x.size)
-    scale = jnp.where(masses > 0, masses, 1)[game.classes]
+    masses = game.masses(x)
+    scale = jnp.where(masses > 0, masses, 1)
 
     def rate(t: Any, y: Float[Array, ...], game: Game) -> Float[Array, ...]:
         return drift(game, y * scale) / scale
