@@ -86,6 +86,19 @@ def composition_of(game: core.Game, seed: int = 0) -> jnp.ndarray:
     return jnp.asarray(weights / weights.sum())
 
 
+@pytest.fixture(autouse=True, scope="module")
+def programs_compiled_in_half_the_time():
+    before = jax.config.read("jax_disable_most_optimizations")
+    jax.config.update("jax_disable_most_optimizations", True)
+    yield
+    jax.config.update("jax_disable_most_optimizations", before)
+
+
+def check_derivatives(function, arguments, order=1, modes=("fwd", "rev"), atol=None):
+    """All derivatives against central differences; as programs, since single operations take longer to compile."""
+    check_grads(jax.jit(function), arguments, order=order, modes=modes, rtol=1e-4, atol=atol)
+
+
 def test_drift_is_a_derivative_that_conserves_each_class(game):
     x, v = composition_of(game), composition_of(game, 1) - 0.5
     total = jax.ops.segment_sum(core.drift(game, x).ravel(), game.classes.ravel(), x.size)
@@ -99,29 +112,30 @@ def test_drift_is_a_derivative_that_conserves_each_class(game):
 
 
 def test_products_are_those_of_dense_matrices(game):
+    """The drift is quadratic on the simplex, so that its second differences there are its curvature."""
     x, v = composition_of(game), composition_of(game, 1) - 0.5
-    J = jax.jacfwd(lambda x: core.drift(game, x))(x).reshape(x.size, x.size)
-    D = jax.hessian(lambda p: game.hamiltonian(x, p))(jnp.zeros_like(x)).reshape(x.size, x.size)
+    J = jax.jit(jax.jacfwd(lambda x: core.drift(game, x)))(x).reshape(x.size, x.size)
+    D = jax.jit(jax.hessian(lambda p: game.hamiltonian(x, p)))(jnp.zeros_like(x)).reshape(x.size, x.size)
     np.testing.assert_allclose(core.jacobian_product(game, x, v).ravel(), J @ v.ravel(), atol=1e-13)
     np.testing.assert_allclose(core.jacobian_product(game, x, v, transpose=True).ravel(), J.T @ v.ravel(), atol=1e-13)
     np.testing.assert_allclose(core.noise_product(game, x, v).ravel(), D @ v.ravel(), atol=1e-13)
     assert np.linalg.eigvalsh(D).min() > -1e-12
     assert np.linalg.eigvalsh(D).max() > 1e-3
-    factors = jnp.stack([v, composition_of(game, 2)])
-    bent = sum(
-        (core.drift(game, x + 1e-3 * f) + core.drift(game, x - 1e-3 * f) - 2 * core.drift(game, x)) for f in factors
-    )
-    if isinstance(game, core.ReactionGame):  # other drifts are quadratic on the simplex only
-        np.testing.assert_allclose(core.curvature(game, x, factors), bent / 2e-6, atol=1e-8)
+    drift = jax.jit(lambda x: core.drift(game, x))
+    others = [composition_of(game, seed) for seed in (1, 2)]
+    factors = jnp.stack([x - game.masses(x) / game.masses(one) * one for one in others])
+    bent = sum(drift(x + 1e-3 * one) + drift(x - 1e-3 * one) - 2 * drift(x) for one in factors) / 2e-6
+    np.testing.assert_allclose(core.curvature(game, x, factors), bent, atol=1e-8)
+    assert np.abs(bent).max() > 1e-4
 
 
 def test_all_are_differentiable_and_batched(game):
     x, v = composition_of(game), composition_of(game, 1) - 0.5
-    check_grads(lambda x, v: game.hamiltonian(x, v), (x, v), order=2, rtol=1e-4)
-    check_grads(lambda x: core.drift(game, x), (x,), order=2, rtol=1e-5)
-    check_grads(lambda x, v: core.jacobian_product(game, x, v), (x, v), order=1, rtol=1e-4)
-    check_grads(lambda x, v: core.noise_product(game, x, v), (x, v), order=1, rtol=1e-4)
-    check_grads(lambda x, v: core.curvature(game, x, v[None]), (x, v), order=1, rtol=1e-4)
+    check_derivatives(lambda x, v: game.hamiltonian(x, v), (x, v), order=2)
+    check_derivatives(lambda x: core.drift(game, x), (x,))
+    check_derivatives(lambda x, v: core.jacobian_product(game, x, v), (x, v))
+    check_derivatives(lambda x, v: core.noise_product(game, x, v), (x, v))
+    check_derivatives(lambda x, v: core.curvature(game, x, v[None]), (x, v))
     many = jnp.stack([composition_of(game, seed) for seed in range(1000)])
     batched = jax.jit(jax.vmap(lambda x: core.drift(game, x)))(many)
     np.testing.assert_allclose(batched[::97], [core.drift(game, one) for one in many[::97]], atol=1e-15)
@@ -212,7 +226,7 @@ def test_response_and_its_derivatives(kinds):
         first = jax.nn.sigmoid(a)
         return core.response(core.WordGame(jnp.stack([first, 1 - first], -1), game.share, game.committed), Q)
 
-    check_grads(respond, (jax.scipy.special.logit(game.q[..., 0]), Q), order=2, rtol=1e-4)
+    check_derivatives(respond, (jax.scipy.special.logit(game.q[..., 0]), Q), order=2)
 
 
 def follow(lead, noise):
@@ -271,9 +285,9 @@ def test_three_words():
 
 
 def test_derivatives_of_fixed_points():
-    check_grads(lambda a: core.fixed_point(game_of(a), jnp.array([0.98, 0.02])).composition, (A,), order=1, rtol=1e-5)
+    check_derivatives(lambda a: core.fixed_point(game_of(a), jnp.array([0.98, 0.02])).composition, (A,))
     found = core.fixed_points(game_of(A))
-    by_all = jax.jacobian(lambda a: core.fixed_points(game_of(a)).word_share[:, 0])(A)
+    by_all = jax.jit(jax.jacobian(lambda a: core.fixed_points(game_of(a)).word_share[:, 0]))(A)
     for i in np.flatnonzero(found.successful):
         held = jax.grad(lambda a, x=found.composition[i]: _share(a, x))(A)
         np.testing.assert_allclose(by_all[i], held, atol=1e-12)
@@ -303,7 +317,7 @@ def test_critical_mass_from_parameters_to_its_gradient_in_one_program():
     mass = jax.jit(lambda a: core.critical_mass(game_of(a), 1))
     exact = meanfield.critical_mass(labelled(A), word="b")["critical_mass"].item()
     assert mass(A) == pytest.approx(exact, abs=1e-10)
-    check_grads(mass, (A,), order=1, modes=["fwd", "rev"], rtol=1e-5)
+    check_derivatives(mass, (A,))
     assert np.isnan(core.critical_mass(game_of(jnp.zeros(SPACE.n_states)), 1))
 
 
@@ -361,7 +375,7 @@ def test_derivatives_of_a_trajectory():
         game = game_of(a)
         return core.trajectory(game, x, times, observe=lambda x: core.word_share(game, x), rtol=1e-10).observed
 
-    check_grads(shares, (A, composition_of(game_of(A))), order=1, modes=["rev"], rtol=1e-4, atol=1e-5)
+    check_derivatives(shares, (A, composition_of(game_of(A))), modes=["rev"], atol=1e-5)
 
 
 def test_eigenvalues_of_fast_reactions_and_of_several_species():
