@@ -100,7 +100,7 @@ def courses(
 
     def solve(lanes: np.ndarray) -> tuple[np.ndarray, ...]:
         first_step = FIRST_STEP / model.fastest
-        return reaction_trajectories(*game, x0[lanes], _padded(times), *stricter, first_step, stiff=stiff)
+        return reaction_trajectories(game, x0[lanes], _padded(times), *stricter, first_step, stiff=stiff)
 
     x, residual, successful = _in_programs(solve, len(starts), K + E)
     _check_steps(successful, times[-1])

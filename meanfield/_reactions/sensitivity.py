@@ -38,7 +38,7 @@ def reaction_sensitivity(model: ReactionModel, of: str, fixed_point: object) -> 
         found = "a zero eigenvalue" if modes.values.size else "no perturbations"
         raise InputError(f"fixed_point has {found}: expected one that moves smoothly with the model")
     moves, channels = model.moves, len(model.alpha)
-    by_state, by_eigenvalue = reaction_gradients(*model.game, x, *_eigenvectors(modes, of))
+    by_state, by_eigenvalue = reaction_gradients(model.game, x, *_eigenvectors(modes, of))
     label = "derivative by the logarithm of the rate of the move"
     derivative = {
         "composition": (("move", "state"), by_state.T, label, "1"),

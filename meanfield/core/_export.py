@@ -31,16 +31,17 @@ _lock = threading.RLock()
 def exported(module: str, function: str) -> Callable:
     """`function` of `module`, compiled in 64 bits for the shapes of its arguments, or loaded from the cache folder.
 
-    Arguments are arrays and numbers, options are keywords; the result is an array of NumPy or a tuple of them. `module`
+    Arguments are arrays, numbers and tuples of them, options are keywords; results are arrays of NumPy. `module`
     is imported only to compile: importing and tracing its solvers takes longer than most programs run. A program is
     kept for one release of JAX, one kind of processor and one state of `meanfield.core`; a damaged one is made anew.
     """
     programs: dict[tuple, Any] = {}
 
     def call(*arguments: Any, **options: Any) -> Any:
-        values = tuple(np.asarray(value) for value in arguments)
-        shapes = tuple((value.shape, value.dtype.str) for value in values)
-        key = (shapes, *sorted(options.items()))
+        values = jax.tree.map(np.asarray, arguments)
+        leaves, structure = jax.tree.flatten(values)
+        shapes = tuple((value.shape, value.dtype.str) for value in leaves)
+        key = (str(structure), shapes, *sorted(options.items()))
         with jax.enable_x64(True):
             if key not in programs:
                 with _lock:

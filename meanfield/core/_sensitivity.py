@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Float, Int
@@ -66,23 +67,22 @@ def critical_mass_gradient(
 
 
 def reaction_gradients(
-    own: Float[Array, "sides states"],
-    source: Int[Array, " moves"],
-    target: Int[Array, " moves"],
-    side: Int[Array, " moves"],
-    rate: Float[Array, " moves"],
-    classes: Int[Array, " states"],
-    encounter_rate: Float[Array, ""],
+    arrays: tuple[Array, ...],
     x: Float[Array, " states"],
     left: Float[Array, "two states"],
     right: Float[Array, "two states"],
 ) -> tuple[Float[Array, "states moves"], Float[Array, " moves"]]:
-    """The derivatives of the fixed point x, and of Re λ there, by the logarithm of the rate of each move."""
+    """The derivatives of the fixed point x, and of Re λ there, by the logarithm of the rate of each move.
 
-    def at(factors: Float[Array, " moves"]) -> tuple[Array, Array]:
-        game = ReactionGame(own, source, target, side, rate * factors, classes, encounter_rate)
-        moved = implicit_fixed_point(game, x)
-        real = eigenvalue(game, moved, left[0], right[0]) - eigenvalue(game, moved, left[1], right[1])
+    `arrays` are the fields of a `ReactionGame`.
+    """
+    game = ReactionGame(*arrays)
+
+    def at(rate: Float[Array, " moves"]) -> tuple[Array, Array]:
+        changed = eqx.tree_at(lambda game: game.rate, game, rate)
+        moved = implicit_fixed_point(changed, x)
+        real = eigenvalue(changed, moved, left[0], right[0]) - eigenvalue(changed, moved, left[1], right[1])
         return moved, real
 
-    return jax.jacrev(at)(jnp.ones_like(rate))
+    by_state, by_eigenvalue = jax.jacrev(at)(game.rate)
+    return by_state * game.rate, by_eigenvalue * game.rate

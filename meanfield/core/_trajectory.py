@@ -202,13 +202,7 @@ def word_drifts(
 
 
 def reaction_trajectories(
-    own: Float[Array, "sides states"],
-    source: Int[Array, " moves"],
-    target: Int[Array, " moves"],
-    side: Int[Array, " moves"],
-    rate: Float[Array, " moves"],
-    classes: Int[Array, " states"],
-    encounter_rate: Float[Array, ""],
+    arrays: tuple[Array, ...],
     x: Float[Array, "lanes states"],
     times: Float[Array, " times"],
     rtol: Float[Array, ""],
@@ -217,10 +211,11 @@ def reaction_trajectories(
     *,
     stiff: bool,
 ) -> tuple[Array, ...]:
-    """Compositions and max|dx/dt| at the times, and success, of one reaction game from a batch of starts."""
-    game = ReactionGame(
-        own=own, source=source, target=target, side=side, rate=rate, classes=classes, encounter_rate=encounter_rate
-    )
+    """Compositions and max|dx/dt| at the times, and success, of one reaction game from a batch of starts.
+
+    `arrays` are the fields of a `ReactionGame`.
+    """
+    game = ReactionGame(*arrays)
 
     def observe(x: Array) -> tuple[Array, Array]:
         return x, jnp.abs(drift(game, x)).max()
