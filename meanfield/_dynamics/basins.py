@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 import itertools
+from abc import ABC, abstractmethod
 from collections import Counter
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
 from tqdm import tqdm
 
-from meanfield._dynamics.recurrence import STEADY, follow
+from meanfield._dynamics.recurrence import STEADY, WATCHES, follow, recurrence
 from meanfield._fixed_points.spectrum import leading_eigenvalues
 from meanfield._numerics.stability import stability
 from meanfield._population.drift import mixture_word_share
 from meanfield._population.mixture import Mixture
 from meanfield._population.observables import MIXED, convention
 from meanfield._population.population import Population
+from meanfield._population.provenance import stamp
+from meanfield._population.reaction_model import ReactionModel
 from meanfield._population.stacks import as_games
-from meanfield._population.trajectories import Tolerances
+from meanfield._population.trajectories import MAX_TIME, STEADY_RESIDUAL, Tolerances, courses
+from meanfield._reactions.fixed_points import validated_masses
+from meanfield._reactions.modes import modes_at
+from meanfield._reactions.solve import state_coords
 from meanfield.toolbox._arguments import real_number, whole_number
-from meanfield.toolbox._columns import Columns
+from meanfield.toolbox._columns import Columns, labelled
 from meanfield.toolbox._errors import InputError
 
 FAMILIES = ("consensus", "dirichlet")
@@ -31,60 +38,87 @@ SEPARATRIX_TOLERANCE = 1e-7
 SAME_ATTRACTOR = 1e-3  # Σ|x - y| / 2 below which two trajectories end at the same place
 BATCH = 64
 TOGETHER = 32  # populations that are followed at once
+STRICT = Tolerances(1e-10, 1e-13)  # under which trajectories of reaction models come to rest
 SADDLE = -1
 MARGINAL = "marginal"
 
 
-class _Attractors:
-    """The attractors that trajectories of one population have reached so far."""
+class _Attractors(ABC):
+    """The attractors that trajectories of one game have reached so far."""
 
-    def __init__(self, mixture: Mixture, words: tuple[str, ...]) -> None:
-        self.mixture, self.words = mixture, words
-        self.met: list[tuple[np.ndarray, str]] = []
+    def __init__(self) -> None:
+        self._met: list[tuple[np.ndarray, str]] = []
         self.composition: list[np.ndarray] = []
-        self.word_share: list[np.ndarray] = []
         self.outcome: list[str] = []
+
+    @abstractmethod
+    def stability_at(self, x: np.ndarray) -> str:
+        """The stability of a fixed point."""
+
+    @abstractmethod
+    def convention_at(self, x: np.ndarray) -> str:
+        """Marginal fixed points of the same convention count as one."""
 
     def number(self, compositions: np.ndarray, outcomes: np.ndarray) -> np.ndarray:
         """The number of the attractor of each trajectory; -1 for one that ends at a saddle and so lies on a separatrix.
 
         Trajectories that do not come to rest are grouped by their outcome.
         """
-        shares = mixture_word_share(compositions, self.mixture)
-        return np.array([self._number(*end) for end in zip(compositions, shares, outcomes, strict=True)])
+        return np.array([self._number(*end) for end in zip(compositions, outcomes, strict=True)])
 
-    def _number(self, x: np.ndarray, share: np.ndarray, outcome: str) -> int:
+    def _number(self, x: np.ndarray, outcome: str) -> int:
         if outcome == STEADY:
             outcome = self._status(x)
         if outcome == "unstable":
             return SADDLE
         for k, known in enumerate(self.composition):
-            if outcome == self.outcome[k] and self._belongs(x, share, k, known):
+            if outcome == self.outcome[k] and self._belongs(x, k, known):
                 return k
         self.composition.append(x)
-        self.word_share.append(share)
         self.outcome.append(outcome)
         return len(self.composition) - 1
 
-    def _belongs(self, x: np.ndarray, share: np.ndarray, k: int, known: np.ndarray) -> bool:
+    def _belongs(self, x: np.ndarray, k: int, known: np.ndarray) -> bool:
         """Whether a trajectory with the same outcome as attractor k belongs to it."""
         if self.outcome[k] == STEADY:
             return _same(x, known)
         # A continuum of marginal fixed points would be a list of starts: they count by their convention.
-        return self.outcome[k] != MARGINAL or self._convention(share) == self._convention(self.word_share[k])
-
-    def _convention(self, share: np.ndarray) -> str:
-        return convention(self.mixture.convincible_share(share), self.words)
+        return self.outcome[k] != MARGINAL or self.convention_at(x) == self.convention_at(known)
 
     def _status(self, x: np.ndarray) -> str:
         """'steady' at an attractor, 'marginal' or 'unstable' at other fixed points."""
-        for known, status in self.met:
+        for known, status in self._met:
             if _same(x, known):
                 return status
+        status = self.stability_at(x)
+        self._met.append((x, STEADY if status == "stable" else status))
+        return self._met[-1][1]
+
+
+class _WordAttractors(_Attractors):
+    def __init__(self, mixture: Mixture, words: tuple[str, ...]) -> None:
+        super().__init__()
+        self.mixture, self.words = mixture, words
+
+    def stability_at(self, x: np.ndarray) -> str:
         found = leading_eigenvalues(self.mixture, x, self.mixture.space)
-        status = str(stability(found.values[0], found.errors[0]))
-        self.met.append((x, STEADY if status == "stable" else status))
-        return self.met[-1][1]
+        return str(stability(found.values[0], found.errors[0]))
+
+    def convention_at(self, x: np.ndarray) -> str:
+        return convention(self.mixture.convincible_share(mixture_word_share(x, self.mixture)), self.words)
+
+
+class _ReactionAttractors(_Attractors):
+    def __init__(self, model: ReactionModel, masses: np.ndarray) -> None:
+        super().__init__()
+        self.model, self._face = model, masses[model.classes] > 0
+
+    def stability_at(self, x: np.ndarray) -> str:
+        modes = modes_at(self.model, x, self._face)
+        return str(stability(modes.values[0], modes.errors[0])) if modes.values.size else "stable"
+
+    def convention_at(self, x: np.ndarray) -> str:
+        return ""
 
 
 def _same(x: np.ndarray, y: np.ndarray) -> bool:
@@ -92,13 +126,14 @@ def _same(x: np.ndarray, y: np.ndarray) -> bool:
 
 
 def basins(
-    policy: xr.Dataset | Population,
+    policy: xr.Dataset | Population | ReactionModel,
     *,
     family: str = "consensus",
     starts: int = 1000,
     concentration: float = 1.0,
     seed: int = 0,
-    max_time: float = 2000.0,
+    max_time: float | None = None,
+    masses: Sequence[float] | np.ndarray | None = None,
     progress: bool = False,
 ) -> xr.Dataset:
     """Measure basins of attraction: the fraction of a family of initial compositions that ends at each attractor.
@@ -106,13 +141,14 @@ def basins(
     Parameters
     ----------
     policy
-        One policy, a stack over model and pair (a result for each), or a population.
+        One policy, a stack over model and pair (a result for each), a population, or a reaction model.
     family
         'consensus', for two words: a share s of agents, 0 ≤ s ≤ 1, remembers only the first word ([π]^2H), all others
         only the second. Fractions are lengths in s. Repeated division finds the separatrices, the values of s at which
         the attractor changes, to 1e-7; it may miss a basin narrower than 1/15 between two others. 'dirichlet':
         compositions drawn from a symmetric Dirichlet distribution over all states, independently for each kind of
-        agents; a stack has the same ones for all its policies.
+        agents, for a reaction model over the states of each conserved class; a stack has the same ones for all its
+        policies.
     starts
         Number of compositions drawn, for 'dirichlet' only. Time grows with it, memory does not.
     concentration
@@ -121,7 +157,10 @@ def basins(
     seed
         Seed of the draws.
     max_time
-        As in `solve`: a trajectory still moving then is a 'slow transient' or a 'limit cycle'.
+        As in `solve`, by default 2000: a trajectory still moving then is a 'slow transient' or a 'limit cycle'. For a
+        reaction model in its unit of time, by default 2000 over its fastest rate.
+    masses
+        For a reaction model with several conserved classes: the fraction of agents in each, as in `fixed_points`.
     progress
         Show a progress bar.
 
@@ -135,6 +174,9 @@ def basins(
       otherwise the outcome in `solve`, one entry for each;
     - `separatrix` (boundary), empty for 'dirichlet'. A start that ends at a saddle lies on a separatrix and counts for
       no attractor.
+
+    For a reaction model `composition` (attractor, state) takes the place of the last three, by falling fraction of the
+    family.
 
     Raises
     ------
@@ -158,27 +200,39 @@ def basins(
     >>> basins["separatrix"].values.round(3)  # with fewer agents than this who remember A only, B wins
     array([0.479])
     """
-    games = as_games(policy)
     if family not in FAMILIES:
         raise InputError(f"family = {family!r}: expected one of {', '.join(FAMILIES)}")
+    starts, seed = whole_number("starts", starts, 1), whole_number("seed", seed)
+    real_number("concentration", concentration, above=0)
+    if max_time is not None and not max_time > 0:
+        raise InputError(f"max_time = {max_time}: expected a time above 0")
+    drawn = {"starts": starts, "concentration": concentration, "seed": seed}
+    bar = tqdm(desc="basins", unit="start", disable=not progress, leave=False)
+    if isinstance(policy, ReactionModel):
+        if family == "consensus":
+            raise InputError("family = 'consensus': a ReactionModel has no words; expected 'dirichlet'")
+        max_time = MAX_TIME / policy.fastest if max_time is None else max_time
+        with bar:
+            result = _reaction_basins(policy, validated_masses(policy, masses), drawn, max_time, bar)
+        return stamp(result, "reaction_basins", family=family, max_time=max_time, **drawn)
+    if masses is not None:
+        raise InputError("masses is given: expected only with a ReactionModel")
+    max_time = MAX_TIME if max_time is None else max_time
+    games = as_games(policy)
     n_words = games.mixtures[0].space.n_words
     if family == "consensus" and n_words != 2:
         raise InputError(f"policy has {n_words} words: expected 2 for family = 'consensus'")
-    starts, seed = whole_number("starts", starts, 1), whole_number("seed", seed)
-    real_number("concentration", concentration, above=0)
-    if not max_time > 0:
-        raise InputError(f"max_time = {max_time}: expected a time above 0")
-    found = [_Attractors(mixture, words) for mixture, words in zip(games.mixtures, games.words, strict=True)]
+    found = [_WordAttractors(mixture, words) for mixture, words in zip(games.mixtures, games.words, strict=True)]
     columns: list[Columns] = []
-    with tqdm(desc="basins", unit="start", disable=not progress, leave=False) as bar:
+    with bar:
         for first in range(0, len(found), TOGETHER):
             some = found[first : first + TOGETHER]
             if family == "consensus":
                 basins_of_each = _by_consensus(some, max_time, bar)
             else:
-                basins_of_each = _by_draws(some, (starts, concentration, seed), max_time, bar)
+                basins_of_each = _by_draws(some, drawn, max_time, bar)
             columns += [_columns(one, *basins) for one, basins in zip(some, basins_of_each, strict=True)]
-    options = {"starts": starts, "concentration": concentration, "seed": seed} if family == "dirichlet" else {}
+    options = drawn if family == "dirichlet" else {}
     return games.stamped(games.labelled(columns, "attractor"), "basins", family=family, max_time=max_time, **options)
 
 
@@ -190,7 +244,7 @@ class _Basins(NamedTuple):
     boundaries: np.ndarray
 
 
-def _reached(some: list[_Attractors], starts: list[np.ndarray], max_time: float, bar: tqdm) -> list[np.ndarray]:
+def _reached(some: list[_WordAttractors], starts: list[np.ndarray], max_time: float, bar: tqdm) -> list[np.ndarray]:
     """The number of the attractor of each population that is reached from each of its starts, as many for each."""
     mixtures = Mixture(*(np.stack(arrays) for arrays in zip(*(one.mixture for one in some), strict=True)))
     times = np.array([0.0, min(1.0, max_time)])
@@ -199,7 +253,7 @@ def _reached(some: list[_Attractors], starts: list[np.ndarray], max_time: float,
     return [one.number(*ends) for one, *ends in zip(some, courses.composition, outcome, strict=True)]
 
 
-def _by_consensus(some: list[_Attractors], max_time: float, bar: tqdm) -> list[_Basins]:
+def _by_consensus(some: list[_WordAttractors], max_time: float, bar: tqdm) -> list[_Basins]:
     """Lengths in s of the basins of each population, and the separatrices: all are divided at once."""
     s = [np.empty(0) for _ in some]
     reached = [np.empty(0, int) for _ in some]
@@ -240,16 +294,25 @@ def _lengths(attractors: _Attractors, s: np.ndarray, reached: np.ndarray) -> _Ba
     return _Basins(length, np.full(len(length), np.nan), boundaries)
 
 
-def _by_draws(some: list[_Attractors], drawn: tuple[int, float, int], max_time: float, bar: tqdm) -> list[_Basins]:
+def _by_draws(some: list[_WordAttractors], drawn: dict[str, Any], max_time: float, bar: tqdm) -> list[_Basins]:
     """Share of the draws that end at each attractor of each population, and its standard error."""
-    starts, concentration, seed = drawn
-    random = np.random.default_rng(seed)
+    random = np.random.default_rng(drawn["seed"])
     kinds, states = some[0].mixture.q.shape[:2]
+
+    def reached(size: int) -> list[np.ndarray]:
+        compositions = random.dirichlet(np.full(states, drawn["concentration"]), size=(size, kinds))
+        return _reached(some, [compositions] * len(some), max_time, bar)
+
+    return _shares_of_draws(some, reached, drawn["starts"])
+
+
+def _shares_of_draws(
+    some: Sequence[_Attractors], reached: Callable[[int], list[np.ndarray]], starts: int
+) -> list[_Basins]:
+    """`reached` draws so many starts and returns the numbers of their attractors, for each game."""
     counts: list[Counter[int]] = [Counter() for _ in some]
     for first in range(0, starts, BATCH):
-        size = (min(BATCH, starts - first), kinds)
-        compositions = random.dirichlet(np.full(states, concentration), size=size)  # the same for all
-        for count, numbers in zip(counts, _reached(some, [compositions] * len(some), max_time, bar), strict=True):
+        for count, numbers in zip(counts, reached(min(BATCH, starts - first)), strict=True):
             count.update(numbers.tolist())
     result = []
     for one, count in zip(some, counts, strict=True):
@@ -258,9 +321,43 @@ def _by_draws(some: list[_Attractors], drawn: tuple[int, float, int], max_time: 
     return result
 
 
-def _columns(attractors: _Attractors, fraction: np.ndarray, error: np.ndarray, boundaries: np.ndarray) -> Columns:
+def _reaction_basins(
+    model: ReactionModel, masses: np.ndarray, drawn: dict[str, Any], max_time: float, bar: tqdm
+) -> xr.Dataset:
+    random, attractors = np.random.default_rng(drawn["seed"]), _ReactionAttractors(model, masses)
+    members = [np.flatnonzero(model.classes == c) for c in range(model.n_classes)]
+
+    def reached(size: int) -> list[np.ndarray]:
+        x = np.empty((size, model.n_states))
+        for mass, states in zip(masses, members, strict=True):
+            x[:, states] = mass * random.dirichlet(np.full(len(states), drawn["concentration"]), size)
+        x, speed = (values[:, -1] for values in courses(model, x, np.array([0.0, max_time]), STRICT))
+        outcome = np.full(size, STEADY, dtype=object)
+        (moving,) = np.nonzero(speed > STEADY_RESIDUAL * model.fastest)
+        if moving.size:
+            times = WATCHES[0]
+            seen, _ = courses(model, x[moving], times / model.fastest, Tolerances())
+            outcome[moving] = [recurrence(times, one)[0] for one in seen]
+        bar.update(size)
+        return [attractors.number(x, outcome)]
+
+    ((fraction, error, _),) = _shares_of_draws([attractors], reached, drawn["starts"])
+    order, outcome = np.argsort(-fraction, kind="stable"), np.array(attractors.outcome, dtype=str)
+    x = np.array(attractors.composition).reshape(-1, model.n_states)
+    over, steady = ("attractor",), (outcome == STEADY)[order, None]
+    columns = {
+        "fraction": (over, fraction[order], "fraction of the family that ends here"),
+        "standard_error": (over, error[order], "standard error of the fraction"),
+        "composition": ((*over, "state"), np.where(steady, x[order], np.nan), "fraction of agents in each state"),
+        "outcome": (over, outcome[order], "what trajectories do"),
+    }
+    return labelled(columns, coords={**state_coords(model), "attractor": np.arange(len(order))})
+
+
+def _columns(attractors: _WordAttractors, fraction: np.ndarray, error: np.ndarray, boundaries: np.ndarray) -> Columns:
     mixture, words = attractors.mixture, attractors.words
-    share = np.array(attractors.word_share).reshape(-1, mixture.space.n_words)
+    x = np.array(attractors.composition).reshape(-1, *mixture.q.shape[:2])
+    share = mixture_word_share(x, mixture)
     outcome = np.array(attractors.outcome, dtype=str)
     order = np.lexsort((-share[:, 0], outcome != STEADY))
     share, outcome = share[order], outcome[order]

@@ -37,7 +37,7 @@ def reaction_fixed_points(
     if initial is not None:
         given = initial_compositions(model, initial).values.reshape(-1, model.n_states)
         masses = model.class_masses(given[0]) if masses is None else masses
-    mass = _validate_masses(model, masses)
+    mass = validated_masses(model, masses)
     for x in given:
         if np.abs(model.class_masses(x) - mass).max() > SAME_MASS:
             raise InputError(f"initial has the class masses {model.class_masses(x)}: expected {mass}")
@@ -52,7 +52,8 @@ def reaction_fixed_points(
     )
 
 
-def _validate_masses(model: ReactionModel, masses: Sequence[float] | np.ndarray | None) -> np.ndarray:
+def validated_masses(model: ReactionModel, masses: Sequence[float] | np.ndarray | None) -> np.ndarray:
+    """The fractions of agents in the conserved classes, as an array; InputError where they are none."""
     if masses is None:
         if model.n_classes > 1:
             raise InputError(f"masses = None: expected the fractions of agents in {model.n_classes} conserved classes")
