@@ -128,18 +128,19 @@ def test_estimates_are_those_of_what_is_taken(calculate: Callable[[], object], b
 
 def test_draws_of_basins_are_not_kept(monkeypatch: pytest.MonkeyPatch, unchecked_types: None) -> None:
     """A hundred thousand starts more take less than a byte each; where they end is not kept either, and is made up."""
-    population, bar = as_population(POLICY), tqdm(disable=True)
-    monkeypatch.setattr(_basins, "_ends", lambda population, compositions, *_: compositions)
-    attractors = SimpleNamespace(number=lambda ends: (ends[:, 0, 0] > 0.5).astype(int), composition=[None, None])
+    game, bar = as_population(POLICY), tqdm(disable=True)
+    monkeypatch.setattr(_basins, "_reached", lambda some, starts, *_: [(starts[0][:, 0, 0] > 0.5).astype(int)])
+    attractors = SimpleNamespace(mixture=game.mixture, composition=[None, None])
     found = {}
 
     def draw(starts: int) -> None:
-        found[starts] = _basins._by_draws(population, attractors, (starts, 1.0, 0), 1.0, bar)
+        drawn = {"starts": starts, "concentration": 1.0, "seed": 0}
+        (found[starts],) = _basins._by_draws([attractors], drawn, 1.0, bar)
 
     few, many = peak(lambda: draw(64)), peak(lambda: draw(2**17))
     assert many - few < 2**17
     # Of five states, the first holds more than half with chance 1/2⁴
-    fraction, error = found[2**17]
+    fraction, error, _ = found[2**17]
     assert fraction.sum() == 1 and abs(fraction[1] - 1 / 16) < 4 * error[1] < 0.003
 
 
