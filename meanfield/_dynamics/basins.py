@@ -37,7 +37,7 @@ REFINEMENT = 6  # starts within an interval that holds a separatrix; also even
 SEPARATRIX_TOLERANCE = 1e-7
 SAME_ATTRACTOR = 1e-3  # Σ|x - y| / 2 below which two trajectories end at the same place
 BATCH = 64
-TOGETHER = 32  # populations that are followed at once
+TOGETHER = 2**14  # fractions of all populations that are followed at once, from each of up to 64 starts
 STRICT = Tolerances(1e-10, 1e-13)  # under which trajectories of reaction models come to rest
 SADDLE = -1
 MARGINAL = "marginal"
@@ -175,8 +175,8 @@ def basins(
     - `separatrix` (boundary), empty for 'dirichlet'. A start that ends at a saddle lies on a separatrix and counts for
       no attractor.
 
-    For a reaction model `composition` (attractor, state) takes the place of the last three, by falling fraction of the
-    family.
+    For a reaction model by falling fraction of the family, with `composition` (attractor, state) in place of word
+    shares, conventions and separatrices.
 
     Raises
     ------
@@ -204,8 +204,8 @@ def basins(
         raise InputError(f"family = {family!r}: expected one of {', '.join(FAMILIES)}")
     starts, seed = whole_number("starts", starts, 1), whole_number("seed", seed)
     real_number("concentration", concentration, above=0)
-    if max_time is not None and not max_time > 0:
-        raise InputError(f"max_time = {max_time}: expected a time above 0")
+    if max_time is not None:
+        max_time = real_number("max_time", max_time, above=0)
     drawn = {"starts": starts, "concentration": concentration, "seed": seed}
     bar = tqdm(desc="basins", unit="start", disable=not progress, leave=False)
     if isinstance(policy, ReactionModel):
@@ -213,6 +213,7 @@ def basins(
             raise InputError("family = 'consensus': a ReactionModel has no words; expected 'dirichlet'")
         max_time = MAX_TIME / policy.fastest if max_time is None else max_time
         with bar:
+            bar.reset(total=starts)
             result = _reaction_basins(policy, validated_masses(policy, masses), drawn, max_time, bar)
         return stamp(result, "reaction_basins", family=family, max_time=max_time, **drawn)
     if masses is not None:
@@ -224,9 +225,11 @@ def basins(
         raise InputError(f"policy has {n_words} words: expected 2 for family = 'consensus'")
     found = [_WordAttractors(mixture, words) for mixture, words in zip(games.mixtures, games.words, strict=True)]
     columns: list[Columns] = []
+    together = max(1, TOGETHER // games.mixtures[0].q[..., 0].size)
     with bar:
-        for first in range(0, len(found), TOGETHER):
-            some = found[first : first + TOGETHER]
+        bar.reset(total=None if family == "consensus" else starts * len(found))
+        for first in range(0, len(found), together):
+            some = found[first : first + together]
             if family == "consensus":
                 basins_of_each = _by_consensus(some, max_time, bar)
             else:
@@ -246,7 +249,7 @@ class _Basins(NamedTuple):
 
 def _reached(some: list[_WordAttractors], starts: list[np.ndarray], max_time: float, bar: tqdm) -> list[np.ndarray]:
     """The number of the attractor of each population that is reached from each of its starts, as many for each."""
-    mixtures = Mixture(*(np.stack(arrays) for arrays in zip(*(one.mixture for one in some), strict=True)))
+    mixtures = Mixture.stacked([one.mixture for one in some])
     times = np.array([0.0, min(1.0, max_time)])
     courses, outcome, _ = follow(mixtures, np.stack(starts), times, max_time, Tolerances())
     bar.update(outcome.size)

@@ -13,10 +13,10 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float
 
-from meanfield._finite_size.noise import outcome_values
 from meanfield._finite_size.path_equations import PathEquations
 from meanfield._finite_size.path_kernel import over_heard
 from meanfield._numerics.course import Course, Vector
+from meanfield.core._space import MemorySpace
 
 Messages = Float[np.ndarray, "nodes own partner"]
 
@@ -76,3 +76,10 @@ def action_slope(
     beyond[[0, -1]] = 1 / decay, 1 / growth
     weights, done = quadrature(pace), work(equations, u * v, np.log(v))
     return (weights + beyond) @ rates, ((weights + beyond / 2) * done) @ (u * v)
+
+
+def outcome_values(w: Float[np.ndarray, " states"], space: MemorySpace) -> Float[np.ndarray, "states words words"]:
+    """w_Γ(i,a,b), the value of the state that follows i after saying a and hearing b, shape (S, W, W)."""
+    rows = w[1:].reshape(-1, space.n_words, space.n_words)  # one row for each memory of at most H - 1 interactions
+    longest = rows[space.offset(space.memory_length - 1) :]
+    return np.concat([rows, np.tile(longest, (space.n_digits, 1, 1))])

@@ -35,14 +35,6 @@ class PathEquations:
         """R."""
         return w[1:].reshape(-1, self.n_words, self.n_words)
 
-    def states(self, flow: Rows) -> Vector:
-        """The composition of agents after keeping k, saying a and hearing b."""
-        return np.concatenate([[0.0], flow.ravel()])
-
-    def kept(self, x: Vector) -> Float[np.ndarray, "kept own"]:
-        """kept."""
-        return kernel.keep(x, *self._policy)[0]
-
     def drift(self, x: Vector) -> Vector:
         """F(x), the right-hand side of the rate equation."""
         return kernel.drift(x, *self._policy)
@@ -51,15 +43,6 @@ class PathEquations:
         """J(x)ᵀw; J(x)x = F(x), since F has degree one."""
         return kernel.transposed(x, w, *self._policy)
 
-    def linearised(self, x: Vector, v: Vector) -> Vector:
-        """J(x)v."""
-        kept, Q = kernel.keep(x, *self._policy)
-        kept_v, moved = kernel.keep(v, *self._policy)
-        total = Q.sum()
-        Q, moved = Q / total, moved / total
-        flow = kept_v[:, :, None] * Q + kept[:, :, None] * (moved - Q * moved.sum())
-        return self.states(flow) - v
-
     def noise(self, x: Vector, w: Vector) -> Vector:
-        """D(x)w of `noise.noise`."""
+        """D(x)w, for encounters at the times of a Poisson process; see `core.noise_product`."""
         return kernel.noise(x, w, *self._policy)

@@ -16,7 +16,7 @@ from meanfield._parameters.equilibria import parameter_lines
 from meanfield._population.mixture import Mixture
 from meanfield._population.population import Population
 from meanfield._population.reaction_model import ReactionModel
-from meanfield._population.single_policy import each_policy, space_of
+from meanfield._population.single_policy import each_policy, name_of, space_of
 from meanfield._population.stacks import Games, as_games
 from meanfield._population.tabulation import named_memories, text_of
 from meanfield._reactions.sensitivity import reaction_sensitivity
@@ -84,17 +84,18 @@ def sensitivity(
       · bias. A policy that treats both words alike has κ = 0, so contributions sum to κ up to bias³; for the eleven
       strongly biased pairs of GPT-4o the sum is within 14 % of κ.
 
-    attrs["value"] is the quantity itself.
+    attrs["value"], in a stack a variable, is the quantity itself.
 
-    For a reaction model: Dataset over `move` with `derivative` (move), for 'composition' (move, state); the coordinates
-    `source`, `target`, `side` ('first', 'second' or 'spontaneous') and `channel` (-1 for none) tell the move.
+    For a reaction model: Dataset over `move` with `derivative` (move), for 'composition' (move, state), and
+    `composition`; the coordinates `source`, `target`, `side` ('first', 'second' or 'spontaneous') and `channel` (-1 for
+    none) tell the move. attrs["value"] is the eigenvalue.
 
     Raises
     ------
     InputError
-        If the policy has more than two words, an argument is missing or out of place, there is no finite κ or no fold,
-        the fixed point is marginal or its leading eigenvalue not simple, or agents have several
-        sets of memories that they never leave.
+        If the policy has more than two words for 'kappa' or 'critical_mass', an argument is missing or out of place,
+        there is no finite κ or no fold, the fixed point is marginal or its leading eigenvalue not simple, or agents
+        have several sets of memories that they never leave.
 
     See Also
     --------
@@ -182,11 +183,11 @@ def _at_one_of(points: Points, mixture: Mixture, name: str, of: str, number: int
     if stability(points.leading[number], points.error[number]) == "marginal":
         raise InputError(f"fixed_point = {number} of {name} is marginal: expected a stable or unstable one")
     x, share = points.composition[number], points.word_share[number]
-    _check_classes(mixture, tuple(np.flatnonzero(share > 0).tolist()))
+    _check_classes(mixture, name, tuple(np.flatnonzero(share > 0).tolist()))
     game = (*mixture, x * mixture.share[:, None])
     if of == "word_share":
         return float(share[0]), {"derivative": _derivative(word_share_gradient(*game)), "weight": x}
-    left, right = _eigenvectors(mixture, x)
+    left, right = _eigenvectors(mixture, name, x)
     total, direct = eigenvalue_gradient(*game, left, right)
     columns = {"derivative": _derivative(total), "weight": x, "direct": _derivative(direct)}
     return float(points.leading[number].real), columns
@@ -195,11 +196,12 @@ def _at_one_of(points: Points, mixture: Mixture, name: str, of: str, number: int
 def _critical_mass(games: Games, word: str) -> list[tuple[float, Arrays]]:
     _, lines = parameter_lines(games, "committed", word)
     result = []
-    for line, (fate, _), words in zip(lines, fates_of_each(games, lines, word, None), games.words, strict=True):
+    fates = fates_of_each(games, lines, word, None)
+    for line, (fate, _), words, name in zip(lines, fates, games.words, games.names, strict=True):
         if fate.transition != "fold" or fate.end is None:
-            raise InputError(f"word = {word!r}: expected one with a fold, but {fate.reason}")
+            raise InputError(f"word = {word!r}: expected one with a fold, but for {name} {fate.reason}")
         mixture = line.at(0.0)
-        _check_classes(mixture, (0, 1))
+        _check_classes(mixture, name, (0, 1))
         share = np.maximum(mixture.share, LEAST_SHARE)
         game = (mixture.q, share, mixture.committed)
         gradient, x = critical_mass_gradient(*game, fate.end.logit, words.index(word))
@@ -214,17 +216,17 @@ def _derivative(gradient: np.ndarray) -> np.ndarray:
     return gained[..., 0] if n_words == 2 else gained
 
 
-def _check_classes(mixture: Mixture, heard: tuple[int, ...]) -> None:
+def _check_classes(mixture: Mixture, name: str, heard: tuple[int, ...]) -> None:
     for q in mixture.q:
         n_classes = len(closed_classes(q, mixture.space, heard=heard))
         if n_classes > 1:
             raise InputError(
-                f"policy has {n_classes} sets of memories that agents never leave: expected one, since "
+                f"{name} has {n_classes} sets of memories that agents never leave: expected one, since "
                 "the stationary distribution jumps when a transition between several opens"
             )
 
 
-def _eigenvectors(mixture: Mixture, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _eigenvectors(mixture: Mixture, name: str, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Real and imaginary parts of the leading left and right eigenvectors; InputError if they have no derivatives."""
     with jax.enable_x64(True):
         found = leading_eigenvalues(WordGame(*mixture), jnp.asarray(x * mixture.share[:, None]))
@@ -234,7 +236,7 @@ def _eigenvectors(mixture: Mixture, x: np.ndarray) -> tuple[np.ndarray, np.ndarr
     forgotten = abs(value + 1) < 5 * np.finfo(float).eps ** (1 / mixture.space.memory_length)
     if forgotten or not overlap > DEFECTIVE:
         raise InputError(
-            f"fixed_point has a defective or degenerate leading eigenvalue {value.real:.6g} (overlap of its "
+            f"fixed_point of {name} has a defective or degenerate leading eigenvalue {value.real:.6g} (overlap of its "
             f"eigenvectors {overlap:.0e}): expected a simple one, which has derivatives"
         )
     return np.stack([left.real, left.imag]), np.stack([right.real, right.imag])
@@ -243,7 +245,7 @@ def _eigenvectors(mixture: Mixture, x: np.ndarray) -> tuple[np.ndarray, np.ndarr
 def _kappa(policy: xr.Dataset) -> tuple[float, Arrays]:
     law = law_path(policy)
     if isinstance(law, NoPath):
-        raise InputError(f"policy has no finite κ: {law.reason}")
+        raise InputError(f"{name_of(policy)} has no finite κ: {law.reason}")
     derivative, weight = law.path.slope()
     q, space = policy["q"].values, space_of(policy)
     exchanged = [space.state([(1 - a, 1 - b) for a, b in space.memory(i)]) for i in range(space.n_states)]

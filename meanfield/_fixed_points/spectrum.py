@@ -96,7 +96,7 @@ def spectrum(
         found = leading_eigenvalues(mixture, x, mixture.space, k)
         shift = (found.floor_shifts, "shift of the eigenvalue without entries below 1e-14")
         columns.append(_columns(found.values, found.errors, "1/time", eigenvalue_floor_shift=shift))
-    return games.stamped(games.labelled(columns, "mode"), "spectrum", k=k)
+    return games.stamped(games.labelled(columns, "mode").drop_dims("word", errors="ignore"), "spectrum", k=k)
 
 
 def _number(k: int | None, most: int) -> int:
@@ -175,7 +175,7 @@ def leading_of_each(mixtures: list[Mixture], x: list[np.ndarray], *, x_error: fl
         if full and shape[0] * space.n_full // space.n_words <= DENSE_SIZE:
             for first in range(0, len(numbers), TOGETHER):
                 some = numbers[first : first + TOGETHER]
-                together = Mixture(*(np.stack(arrays) for arrays in zip(*(mixtures[n] for n in some), strict=True)))
+                together = Mixture.stacked([mixtures[number] for number in some])
                 matrix = ReducedJacobian(together, np.stack([x[number] for number in some]), space)
                 for number, value in zip(some, _all_dense(matrix, x_error), strict=True):
                     found[number] = value

@@ -52,8 +52,9 @@ def bifurcation(
         A policy, a stack over model and pair (a diagram for each), or a population. The diagram does not depend on its
         own value of the parameter, except that the last of three or more policies must not have the fraction 1.
     parameter
-        'committed': the fraction of all agents who are committed to `word`. 'fraction': the fraction of the last policy
-        among the uncommitted agents; the others keep their proportions.
+        'committed': the fraction of all agents who are committed to `word`, which all pairs of a stack must have.
+        'fraction', of a population: the fraction of the last policy among the uncommitted agents; the others keep their
+        proportions.
     word
         Word of the committed agents. Optional if the population has agents committed to exactly one word.
     spacing
@@ -66,7 +67,8 @@ def bifurcation(
     - `parameter`, and `word_share` (word) of all agents;
     - `eigenvalue` to `oscillatory`, the leading eigenvalue and the stability as in `fixed_points`;
     - `fold`, whether the curve turns here, and `arc`, the number of the connected piece;
-    - `branch`, the closed class as in `fixed_points`; -1 for an exact consensus.
+    - `branch`, the closed class, as in `fixed_points` of a population with agents of every kind; -1 for an exact
+      consensus.
 
     A state that is an equilibrium at every c is an arc of its own, such as equal shares where no model prefers a word.
 

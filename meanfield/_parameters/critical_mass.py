@@ -34,11 +34,6 @@ class _Old(NamedTuple):
     word_share: Float[np.ndarray, " two"]
     branch: int
 
-    @property
-    def logit(self) -> float:
-        with np.errstate(divide="ignore"):
-            return float(np.clip(np.log(self.word_share[0]) - np.log(self.word_share[1]), -46.0, 46.0))
-
 
 class Fate(NamedTuple):
     """Where the old state vanishes (None if nowhere), the kind of transition, and the reason."""
@@ -79,7 +74,7 @@ def critical_mass(
 
     attrs["transition"] is 'fold'; 'continuous' if the state merges with the new consensus; 'pitchfork' if it meets a
     state that is an equilibrium at every fraction, or is such a state and turns unstable; or 'none'. attrs["reason"]
-    explains it.
+    explains it. In a stack they are variables.
 
     Raises
     ------
@@ -147,10 +142,10 @@ def _old_states(lines: list[Line], games: Games, word: str | None, old: str | No
     every = all_points(rest, games.names, games.words)
     away: list[np.ndarray | None] = [None] * len(rest)
     if word is None and old is None:
-        q, share, committed = (np.stack(arrays) for arrays in zip(*rest, strict=True))
-        empty = np.zeros((len(rest), 1, *q.shape[1:3]))
+        mixtures = Mixture.stacked(rest)
+        empty = np.zeros((len(rest), 1, *mixtures.q.shape[1:3]))
         empty[..., 0] = 1
-        ends = integrate(Mixture(q, share, committed), empty, np.array([0.0, 1.0]), MAX_TIME, Tolerances())
+        ends = integrate(mixtures, empty, np.array([0.0, 1.0]), MAX_TIME, Tolerances())
         away = [
             np.einsum("m,pms->p", mixture.share, np.abs(points.composition - end))
             for points, mixture, (end,) in zip(every, rest, ends.composition, strict=True)
@@ -232,5 +227,5 @@ def _gradual(curve: EquilibriumCurve, start: Stop, end: Stop) -> str:
     where = "at no fraction"
     if turn:
         half = brentq(lambda logit: curve.said_by_others(np.array([logit]))[0, old] - 0.5, *logits[turn - 1 : turn + 1])
-        where = f"from {curve.parameter(np.array([half]))[0]:.3f} on"
+        where = f"from {np.clip(curve.parameter(np.array([half]))[0], 0, curve.line.end):.3f} on"
     return f"the old state changes gradually and never vanishes; most others say the other word {where}"

@@ -64,7 +64,11 @@ def parameter_lines(games: Games, parameter: str, word: str | None) -> tuple[str
     if parameter == "fraction":
         if word is not None:
             raise InputError(f"word = {word!r}: only committed agents have one; expected none for parameter 'fraction'")
-        return None, [_line_of_fractions(mixture) for mixture in games.mixtures]
+        if games.population is None:
+            raise InputError("parameter = 'fraction': expected a Population of several policies")
+        base = games.population.with_fraction(0.0).mixture
+        slope = base.share.sum() * (np.eye(len(base.share))[-1] - base.fractions)
+        return None, [Line(*base[:2], slope, base.committed, np.zeros(n_words), 1.0)]
     if word is None:
         committed = {} if games.population is None else games.population.committed
         bound = [w for w, share in committed.items() if share > 0] or list(committed)
@@ -83,17 +87,6 @@ def parameter_lines(games: Games, parameter: str, word: str | None) -> tuple[str
     return word, lines
 
 
-def _line_of_fractions(mixture: Mixture) -> Line:
-    *others, _ = mixture.fractions if len(mixture.share) != 2 else (1.0, 0.0)
-    if not sum(others) > 0:
-        raise InputError(
-            f"fractions = {(*mixture.fractions.tolist(),)}: expected a policy before the last with a positive fraction"
-        )
-    start, free = np.array([*others, 0.0]) / sum(others), mixture.share.sum()
-    slope = free * (np.eye(len(start))[-1] - start)
-    return Line(mixture.q, free * start, slope, mixture.committed, np.zeros(len(mixture.committed)), 1.0)
-
-
 class Stop(NamedTuple):
     """A point of the curve: logit of the first word's share, the parameter there, and whether it is a fold."""
 
@@ -105,8 +98,8 @@ class Stop(NamedTuple):
 class EquilibriumCurve:
     """The curve c(Q) of two words on one closed class of memories of each kind.
 
-    `arcs` are its stretches with 0 ≤ c ≤ end, none where agents of this class say the committed agents' word anyway;
-    `crossings` are the logit(Q) at which it crosses an equilibrium for every c.
+    `arcs` are its stretches with 0 ≤ c ≤ end, none where c has no effect on agents of this class; `crossings` are the
+    logit(Q) at which it crosses an equilibrium for every c.
     """
 
     def __init__(self, line: Line, response: Response) -> None:

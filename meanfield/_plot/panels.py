@@ -18,6 +18,7 @@ from meanfield.toolbox._labels import canonical_order
 MOST_PANELS = 100
 COLUMNS = 4
 MODEL_AND_PAIR = ("model", "pair")
+OF_EACH = ("reason", "transition", "value")  # attributes of a result, and variables of a stack
 
 
 def panels_of(result: xr.Dataset, by: Sequence[str]) -> list[xr.Dataset]:
@@ -42,7 +43,11 @@ def panels_of(result: xr.Dataset, by: Sequence[str]) -> list[xr.Dataset]:
 
 
 def _in_order(part: xr.Dataset) -> xr.Dataset:
-    """Words and states in the order of their numbers; states with names, of reaction models, stay as they are."""
+    """Words and states in the order of their numbers; states with names, of reaction models, stay as they are.
+
+    What a stack has for each policy is an attribute of its result.
+    """
+    part = part.assign_attrs({name: part[name].item() for name in OF_EACH if name in part and not part[name].dims})
     named = "state" in part.coords and part["state"].dtype.kind in "UOT"
     return part if named else canonical_order(part, "result")
 

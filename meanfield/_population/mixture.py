@@ -38,6 +38,11 @@ class Mixture(NamedTuple):
         return x
 
     @classmethod
+    def stacked(cls, mixtures: list[Mixture]) -> Mixture:
+        """Populations of one shape, along a first axis."""
+        return cls(*(np.stack(arrays) for arrays in zip(*mixtures, strict=True)))
+
+    @classmethod
     def alone(cls, q: Float[np.ndarray, "states words"]) -> Mixture:
         """Agents of one policy only."""
         return cls(q[None], np.ones(1), np.zeros(q.shape[-1]))

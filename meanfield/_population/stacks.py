@@ -38,9 +38,14 @@ class Games:
 
     def compositions(self, composition: xr.DataArray | np.ndarray) -> list[Float[np.ndarray, "kinds states"]]:
         """A composition for each game, the same one or along the dims of the stack; InputError as it is validated."""
+        policies: Any = self.given
+        # Of a dim of size 1 a result of `solve` has the label along it
+        known = policies.coords if isinstance(policies, xr.Dataset) else {}
+        for dim in {*STACKED_DIMS} & {*known} - {*self.dims}:
+            if isinstance(composition, xr.DataArray) and dim in composition.dims:
+                composition = in_order(composition, {dim: [policies[dim].item()]}, "composition").squeeze(dim)
         if self.population is not None:
             return [validate_composition(composition, self.population)]
-        policies: Any = self.given
         along = [dim for dim in self.dims if isinstance(composition, xr.DataArray) and dim in composition.dims]
         if along:
             composition = in_order(composition, {dim: policies[dim].values.tolist() for dim in along}, "composition")

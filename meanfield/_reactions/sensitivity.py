@@ -63,10 +63,15 @@ def _eigenvectors(modes: Modes, of: str) -> tuple[np.ndarray, np.ndarray]:
     right = modes.vectors[:, 0]
     if of != "eigenvalue":
         return np.zeros((2, len(right))), np.zeros((2, len(right)))
+    value, others = modes.values[0], slice(1 if modes.values[0].imag == 0 else 2, None)  # but for its conjugate
+    apart = np.abs(modes.values - value) > np.maximum(modes.errors + modes.errors[0], MARGINAL)
     try:
         left = modes.tangent @ np.linalg.inv(modes.tangent.T @ modes.vectors)[0]
     except np.linalg.LinAlgError:
         left = np.full(len(right), np.inf)
-    if not np.linalg.norm(left) * np.linalg.norm(right) < 1 / DEFECTIVE:
-        raise InputError("fixed_point has a defective leading eigenvalue: expected a simple one, which has derivatives")
+    if not apart[others].all() or not np.linalg.norm(left) * np.linalg.norm(right) < 1 / DEFECTIVE:
+        raise InputError(
+            f"fixed_point has a defective or degenerate leading eigenvalue {value.real:.6g} (times the "
+            "fastest rate): expected a simple one, which has derivatives"
+        )
     return np.stack([left.real, left.imag]), np.stack([right.real, right.imag])

@@ -87,7 +87,12 @@ ANALYSES = (
         skip=("masses", "initial", "starts", "seed"),
     ),
     Analysis(
-        "basins", "meanfield._dynamics.basins", "basins", ("attractor",), "published.nc --model gpt-4o --out basins.csv"
+        "basins",
+        "meanfield._dynamics.basins",
+        "basins",
+        ("attractor",),
+        "published.nc --model gpt-4o --out basins.csv",
+        skip=("masses",),
     ),
     Analysis(
         "bifurcation",
@@ -123,6 +128,7 @@ ANALYSES = (
         "finite_size",
         ("n_agents", "time"),
         "published.nc --model gpt-4o --pair his/her -n 24,100 --times 0:20:2 --out moments.csv",
+        skip=("initial",),
     ),
     Analysis(
         "sensitivity",

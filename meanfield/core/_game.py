@@ -103,9 +103,11 @@ class WordGame(Game):
                 raise ValueError(f"{name} has shape {found}: expected {expected} for q of shape {self.q.shape}")
 
     def hamiltonian(self, x: Float[Array, "*species states"], p: Float[Array, "*species states"]) -> Float[Array, ""]:
-        moved = jnp.exp(after(p, self.q.shape[-1]) - p[..., None, None])
-        g = jnp.einsum("...i,...ia,...iab->...ab", x, self.q, moved)
-        g = g.reshape(-1, *g.shape[-2:]).sum(0) + self.committed[:, None]
+        n_words = self.q.shape[-1]
+        kept = keep((x * jnp.exp(-p))[..., None] * self.q)
+        moved = jnp.exp(p[..., 1:]).reshape(*kept.shape, n_words)
+        g = jnp.einsum("...ka,...kab->...ab", kept, moved)
+        g = g.reshape(-1, n_words, n_words).sum(0) + self.committed[:, None]
         n = x.sum() + self.committed.sum()
         return (jnp.sum(g * g.T) / n - n) / 2
 
@@ -185,6 +187,17 @@ def after(w: Float[Array, "*species states"], n_words: int) -> Float[Array, "*sp
     longest = rows[..., (kept - 1) // n_digits :, :, :]
     repeats = (*(1 for _ in w.shape[:-1]), n_digits, 1, 1)
     return jnp.concatenate([rows, jnp.tile(longest, repeats)], axis=-3)
+
+
+def keep(said: Float[Array, "*species states words"]) -> Float[Array, "*species kept words"]:
+    """Sums over the states that keep the same memory: the last H - 1 interactions, or all where there are fewer."""
+    n_states, n_words = said.shape[-2:]
+    n_digits = n_words**2
+    n_kept = (n_states - 1) // n_digits  # memories of at most H - 1 interactions
+    full = said[..., n_kept:, :]
+    full = full.reshape(*said.shape[:-2], n_digits, -1, n_words).sum(-3)
+    longest = said[..., n_kept - full.shape[-2] : n_kept, :] + full
+    return jnp.concatenate([said[..., : n_kept - full.shape[-2], :], longest], axis=-2)
 
 
 def word_share(game: WordGame, x: Float[Array, "*species states"]) -> Float[Array, " words"]:

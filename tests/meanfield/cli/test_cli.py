@@ -417,7 +417,7 @@ def test_help_shows_an_example_that_can_be_called(command, name):
 def test_help_tells_what_docstrings_tell(command, monkeypatch):
     monkeypatch.setenv("COLUMNS", "1000")
     _, out, _ = command("critical-mass", "--help")
-    assert "'committed': the fraction of all agents who are committed to `word`." in out, "as in `bifurcation`"
+    assert "'committed': the fraction of all agents who are committed to `word`, which" in out, "as in `bifurcation`"
     assert "[default: committed]" in out
     assert command("--version")[1] == f"meanfield {meanfield.__version__}\n"
     code, out, error = command()

@@ -1,5 +1,6 @@
 """The smallest change against brute force, closed forms, symmetry and simulated groups, and where there is none."""
 
+import jax
 import numpy as np
 import pytest
 import xarray as xr
@@ -10,13 +11,14 @@ import meanfield
 import validation
 from _labelled_calls import conformist
 from _policies import majority, random_policy, relabelled, relabelled_states
-from meanfield import InputError, intervention
+from meanfield import InputError, core, intervention
 from meanfield._finite_size import least_change
 from meanfield._finite_size.law_path import signed_law_path
 from meanfield._finite_size.path_equations import PathEquations
 from meanfield.toolbox import canonical_order, space_of
 
 pytestmark = pytest.mark.usefixtures("unchecked_types")
+JACOBIAN = jax.jit(jax.jacobian(lambda x, q: core.drift(core.WordGame(q), x)))
 
 
 @pytest.fixture(scope="module")
@@ -60,9 +62,9 @@ class Side:
         equations = PathEquations(np.stack([first, 1 - first], axis=1), self.space)
         x, eye = self.saddle, np.eye(len(first))
         for _ in range(6):  # Newton's method for the saddle
-            jacobian = np.array([equations.linearised(x, v) for v in eye]).T
+            jacobian = np.asarray(JACOBIAN(x, equations.q))
             x = x - np.linalg.solve(jacobian - 1, equations.drift(x) - (x.sum() - 1))
-        values, vectors = np.linalg.eig(np.array([equations.linearised(x, v) for v in eye]))
+        values, vectors = np.linalg.eig(np.asarray(JACOBIAN(x, equations.q)).T)
         left = vectors[:, np.argmax(values.real)].real
         left = left / (left[self.space.consensus_state(0)] - left[self.space.consensus_state(1)])
         y, h = eye[0], self.step

@@ -9,7 +9,7 @@ from scipy.integrate import simpson, solve_ivp
 import meanfield
 from _battery import battery, counted, policy_of, softmax
 from _policies import drift, majority
-from meanfield import group_size_law
+from meanfield import core, group_size_law
 from meanfield._finite_size import group_size_law as _group_size_law
 from meanfield._finite_size import least_action_path as _least_action
 from meanfield._finite_size import message_kernel as _message_kernel
@@ -62,7 +62,7 @@ def test_compiled_products_are_derivatives_of_the_rate_equation_and_of_its_noise
     transposed = gradient(lambda x: slope_along(w, x, q, space), x)
     np.testing.assert_allclose(equations.drift(x), drift(x, q), atol=1e-15)
     np.testing.assert_allclose(equations.transposed(x, w), transposed, atol=1e-13)
-    assert w @ equations.linearised(x, v) == pytest.approx(transposed @ v, rel=1e-11)
+    assert w @ core.jacobian_product(core.WordGame(q), x, v) == pytest.approx(transposed @ v, rel=1e-11)
     np.testing.assert_allclose(equations.noise(x, w), gradient(lambda v: covariance(v, w, x, q, space), v), atol=1e-13)
 
 

@@ -1,5 +1,8 @@
 """The majority law: exact chains, closed forms, simulated groups, symmetry, and policies without it."""
 
+from functools import partial
+
+import jax
 import numpy as np
 import pytest
 from scipy.linalg import expm, solve_continuous_lyapunov
@@ -8,6 +11,7 @@ from scipy.special import ndtr
 import meanfield
 import validation
 from _policies import majority
+from meanfield import core
 from meanfield._finite_size import majority_path
 from meanfield._finite_size.path_equations import PathEquations
 from meanfield._finite_size.word_share_correlation import word_share_correlation
@@ -68,7 +72,8 @@ def test_correlations_are_those_of_linear_noise():
     found = word_share_correlation(equations, x, 0, -point["eigenvalue"].item())
     # Perturbations keep their sum, so that J has an eigenvalue 0, which is moved to -1
     unit, q = np.eye(len(x)), LEANING
-    J = np.column_stack([equations.linearised(x, e) for e in unit]) - np.outer(x, np.ones(len(x)))
+    drift = partial(core.drift, core.WordGame(policy["q"].values))
+    J = np.asarray(jax.jacobian(drift)(x)) - np.outer(x, np.ones(len(x)))
     D = np.column_stack([equations.noise(x, e) for e in unit])
     C = solve_continuous_lyapunov(J, -D)
     times = np.array([0.0, 0.5, 2.0, 5.0])

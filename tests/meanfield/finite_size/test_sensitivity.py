@@ -189,8 +189,12 @@ def test_defective_eigenvalues_are_refused():
         (majority(0.6), {"of": "eigenvalue"}, "fixed_point = None: expected a value for of = 'eigenvalue'"),
         (majority(0.6), {"of": "word_share", "fixed_point": 3}, "fixed_point = 3: expected 0 to 2"),
         (majority(0.6), {"of": "critical_mass", "word": "c"}, "word = 'c': expected one of a, b"),
-        (ALWAYS_A, {"of": "critical_mass", "word": "a"}, "word = 'a': expected one with a fold, but the old state is"),
-        (ALWAYS_A, {"of": "kappa"}, "policy has no finite κ: the consensus on 'b' is no fixed point"),
+        (
+            ALWAYS_A,
+            {"of": "critical_mass", "word": "a"},
+            "word = 'a': expected one with a fold, but for {a, b} the old state is",
+        ),
+        (ALWAYS_A, {"of": "kappa"}, "has no finite κ: the consensus on 'b' is no fixed point"),
     ],
 )
 def test_wrong_input_is_named(policy, arguments, message):

@@ -35,7 +35,7 @@ def test_stacks_have_the_results_of_their_policies(name):
             np.testing.assert_array_equal(kept.values, values.values, err_msg=key)
             beyond = part[key].isel({dim: slice(size, None) for dim, size in values.sizes.items()})
             assert not beyond.size or (beyond.isnull() | (beyond == "") | (beyond == 0)).all()
-    assert whole["word_label"].values.tolist() == ["a", "b"]
+    assert name == "spectrum" or whole["word_label"].values.tolist() == ["a", "b"]
 
 
 def test_draws_and_compositions_go_to_their_policies():
@@ -91,3 +91,21 @@ def test_absent_policies_stay_absent():
     alone = meanfield.fixed_points(random_policy(3))["word_share"]
     there = points["word_share"].sel(model="y", pair="c/d").set_index(word="word_label").sel(word="d")
     np.testing.assert_array_equal(there[: alone.sizes["fixed_point"]], alone.isel(word=1))
+
+
+def test_compositions_along_a_dim_of_size_one():
+    one = STACK.isel(model=[0])
+    end = meanfield.solve(one)["composition"]
+    assert np.abs(meanfield.drift(one, end)).max() < 1e-7
+    assert dict(meanfield.spectrum(one, end, k=2).sizes) == {"mode": 2}
+    with pytest.raises(meanfield.InputError, match="composition has model = 'other': expected many"):
+        meanfield.drift(one, end.assign_coords(model=["other"]))
+
+
+def test_stacks_are_drawn_and_have_no_fraction_of_a_second_policy():
+    constant = [meanfield.make_policy(np.full(5, 0.6), ["a", "b"], model=name) for name in ("x", "y")]
+    never = meanfield.critical_mass(xr.concat(constant, "model"), word="b")
+    assert never["transition"].values.tolist() == ["none", "none"]
+    meanfield.plot(never)
+    with pytest.raises(meanfield.InputError, match="expected a Population of several policies"):
+        meanfield.critical_mass(STACK, parameter="fraction")

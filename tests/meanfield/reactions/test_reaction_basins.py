@@ -60,6 +60,8 @@ def test_cycles_are_one_entry():
 def test_wrong_input_is_named():
     with pytest.raises(meanfield.InputError, match="family = 'consensus': a ReactionModel has no words"):
         meanfield.basins(rule(UNDECIDED))
+    with pytest.raises(meanfield.InputError, match="max_time = inf: expected a number above 0"):
+        meanfield.basins(rule(UNDECIDED), family="dirichlet", max_time=np.inf)
     policy = meanfield.make_policy(np.full(5, 0.5), ["a", "b"])
     with pytest.raises(meanfield.InputError, match="masses is given: expected only with a ReactionModel"):
         meanfield.basins(policy, masses=[1.0])

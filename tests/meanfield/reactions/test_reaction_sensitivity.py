@@ -102,3 +102,13 @@ def test_wrong_input_is_named(options, message):
 def test_marginal_fixed_points_are_refused():
     with pytest.raises(meanfield.InputError, match="a zero eigenvalue: expected one that moves smoothly"):
         meanfield.sensitivity(epidemic(1.0), of="composition", fixed_point=np.array([1.0, 0.0]))
+
+
+def test_degenerate_eigenvalues_are_refused():
+    """Two classes of two states each, with the eigenvalue -1 twice."""
+    rates = np.kron(np.eye(2), [[0.0, 0.5], [0.5, 0.0]])
+    model = meanfield.ReactionModel(list("abcd"), np.zeros((1, 4)), np.zeros((1, 4)), spontaneous=rates)
+    with pytest.raises(meanfield.InputError, match="defective or degenerate leading eigenvalue"):
+        meanfield.sensitivity(model, of="eigenvalue", fixed_point=np.full(4, 0.25))
+    change = meanfield.sensitivity(model, of="composition", fixed_point=np.full(4, 0.25))
+    assert np.abs(change["derivative"]).max() > 0.1

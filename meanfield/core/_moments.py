@@ -1,0 +1,203 @@
+"""Mean and covariance of the fractions among N agents of any game, to order 1/N.
+
+The composition of N agents has mean x + V/N and covariance C/N, up to 1/N² (Gast and Van Houdt, Proc. ACM Meas. Anal.
+Comput. Syst. 1, 33 (2017); van Kampen, ch. X). With G = C - diag(x) + xxᵀ, the correlation of two different agents,
+
+    dx/dt = F(x),   dG/dt = JG + GJᵀ + S(x),   dV/dt = JV + ½F''[G] - (τ/2) JF,
+    S = D - τFFᵀ + JK + KJᵀ - dK/dt,   K = diag(x) - xxᵀ.
+
+τ = 0 where encounters happen at the times of a Poisson process. Where exactly N/τ of them happen in a unit of time, as
+in simulations, F has no share in the noise; τ = 2 for the naming game. That agents never meet themselves is in ½F''[G]:
+for C it would be ½F''[C - K]. In K and G committed agents are states of their own.
+
+S has a low rank, since agents act on each other through few fields, and what it feeds is forgotten. So G is kept in
+factors, which move like perturbations of x, and which are compressed in every step.
+"""
+
+from __future__ import annotations
+
+import diffrax
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+
+from meanfield.core._game import Array, Game, ReactionGame, WordGame
+from meanfield.core._rates import drift, jacobian_product, noise_product
+
+# Tsitouras' method of order 5: the last row gives the result, and is a stage only for an estimate of the error
+STAGES = len(diffrax.Tsit5.tableau.a_lower)
+*EARLIER, LAST = (np.pad(row, (0, STAGES - len(row))) for row in diffrax.Tsit5.tableau.a_lower)
+WEIGHTS = np.array([np.zeros(STAGES), *EARLIER])
+# Lobatto's rule of four points for what is fed in during a step: the weight of its ends, and the points within
+FEW = 4
+END, INNER = 1 / 12, np.array([(1 - 5**-0.5) / 2, (1 + 5**-0.5) / 2])
+
+
+def stepped(game: Game, x: Float[Array, ...], step: Float[Array, ""]) -> Float[Array, ...]:
+    """x after one step of Tsitouras' method of order 5."""
+
+    def stage(slopes: Array, numbered: tuple[Array, Array]) -> tuple[Array, None]:
+        number, weights = numbered
+        slope = drift(game, x + step * jnp.tensordot(weights, slopes, 1))
+        return slopes.at[number].set(slope), None
+
+    rows = (jnp.arange(STAGES), jnp.asarray(WEIGHTS, x.dtype))
+    slopes, _ = jax.lax.scan(stage, jnp.zeros((STAGES, *x.shape), x.dtype), rows)
+    return x + step * jnp.tensordot(jnp.asarray(LAST, x.dtype), slopes, 1)
+
+
+def moved_rows(game: Game, x: Array, step: Array, rows: Float[Array, "rows ..."]) -> Array:
+    """Perturbations of x, the rows, after the same step; a few at once stay in the cache of a processor."""
+
+    def moved(row: Array) -> Array:
+        return jax.jvp(lambda x: stepped(game, x, step), (x,), (row,))[1]
+
+    return jax.lax.map(moved, rows, batch_size=min(FEW, len(rows)))
+
+
+def source_product(game: Game, x: Array, v: Array, pause: Float[Array, ""]) -> Array:
+    """S(x)v, for τ = `pause`."""
+    F = drift(game, x)
+
+    def covariance(v: Array) -> Array:
+        return x * v - x * jnp.vdot(x, v)
+
+    passed = jacobian_product(game, x, covariance(v)) + covariance(jacobian_product(game, x, v, transpose=True))
+    changed = F * v - F * jnp.vdot(x, v) - x * jnp.vdot(F, v)
+    return noise_product(game, x, v) - pause * F * jnp.vdot(F, v) + passed - changed
+
+
+def _fed(game: Game, x: Array, tests: Float[Array, "tests ..."], pause: Array) -> tuple[Array, Array]:
+    """S as rows and a symmetric matrix between them, exact if its rank is at most the number of tests."""
+    apply = jax.vmap(lambda v: source_product(game, x, v, pause))
+    basis = jnp.linalg.qr(apply(tests).reshape(len(tests), -1).T)[0].T
+    middle = apply(basis.reshape(tests.shape)).reshape(len(tests), -1) @ basis.T
+    return basis.reshape(tests.shape), (middle + middle.T) / 2
+
+
+def _compressed(rows: Array, middle: Array, rank: int) -> tuple[Array, Array, Array]:
+    """Orthonormal rows and their weights, the largest ones, and the largest that is left out relative to those."""
+    basis, triangle = jnp.linalg.qr(rows.reshape(len(rows), -1).T)
+    weights, rotation = jnp.linalg.eigh(triangle @ middle @ triangle.T)
+    order = jnp.argsort(-jnp.abs(weights))
+    kept = (basis @ rotation[:, order[:rank]]).T.reshape(rank, *rows.shape[1:])
+    size = jnp.abs(weights[order])
+    lost = size[rank:].max(initial=0.0) / jnp.where(size[0] > 0, size[0], 1)
+    return kept, weights[order[:rank]], lost
+
+
+def observed(
+    game: Game, x: Array, rows: Array, weights: Array, observables: Float[Array, "observables ..."], pause: Array
+) -> tuple[Array, Array]:
+    """The variance of each observable, linear in the fractions, and what drives V."""
+
+    def covariance(one: Array) -> Array:
+        along = jax.vmap(lambda row: jnp.vdot(row, one))(rows)
+        return jnp.tensordot(weights * along, rows, 1) + x * one - x * jnp.vdot(x, one)
+
+    def second(row: Array) -> Array:
+        return jax.jvp(lambda x: jacobian_product(game, x, row), (x,), (row,))[1]
+
+    variance = jax.vmap(lambda one: jnp.vdot(one, covariance(one)))(observables)
+    push = jnp.tensordot(weights, jax.vmap(second)(rows), 1) / 2
+    if isinstance(game, WordGame):
+        push = push + _of_committed(game, x)
+    return variance, push - pause / 2 * jacobian_product(game, x, drift(game, x))
+
+
+def _of_committed(game: WordGame, x: Array) -> Array:
+    """The part of ½F''[G] from G between agents and committed ones, xcᵀ, and among these, ccᵀ - diag(c)."""
+    c = game.committed
+
+    def slope(c: Array, x: Array) -> Array:
+        return drift(eqx.tree_at(lambda game: game.committed, game, c), x)
+
+    def twice(v: Array) -> Array:
+        return jax.jvp(lambda c: jax.jvp(lambda c: slope(c, x), (c,), (v,))[1], (c,), (v,))[1]
+
+    with_agents = jax.jvp(lambda c: jax.jvp(lambda x: slope(c, x), (x,), (x,))[1], (c,), (c,))[1]
+    return with_agents + (twice(c) - jnp.tensordot(c, jax.vmap(twice)(jnp.eye(len(c), dtype=c.dtype)), 1)) / 2
+
+
+def correlation_steps(
+    game: Game,
+    x: Float[Array, ...],
+    rows: Float[Array, "rank ..."],
+    weights: Float[Array, " rank"],
+    observables: Float[Array, "observables ..."],
+    tests: Float[Array, "tests ..."],
+    step: Float[Array, ""],
+    pause: Float[Array, ""],
+    n_steps: int,
+) -> tuple[Array, ...]:
+    """x and the factors of G at the end; before each step x, variances and what drives V; weights left out."""
+    n_tests = len(tests)
+
+    def one(state: tuple[Array, Array, Array], _: None) -> tuple[tuple[Array, Array, Array], tuple[Array, ...]]:
+        x, rows, weights = state
+        seen = (x, *observed(game, x, rows, weights, observables, pause))
+        parts = jnp.asarray([0.0, *INNER, 1.0], x.dtype) * step
+        nodes = jax.vmap(lambda part: stepped(game, x, part))(parts)
+        fed, middles = jax.vmap(lambda node: _fed(game, node, tests, pause))(nodes)
+        within = jax.vmap(lambda node, part, fed: moved_rows(game, node, step - part, fed))(
+            nodes[1:3], parts[1:3], fed[1:3]
+        )
+        moved = moved_rows(game, x, step, jnp.concatenate([rows, fed[0]]))
+        factors = jnp.concatenate([moved, within.reshape(2 * n_tests, *x.shape), fed[3]])
+        shares = jnp.asarray([END, 0.5 - END, 0.5 - END, END], x.dtype) * step
+        middle = jax.scipy.linalg.block_diag(jnp.diag(weights), *(shares[:, None, None] * middles))
+        rows, weights, lost = _compressed(factors, middle, len(weights))
+        return (nodes[3], rows, weights), (*seen, lost)
+
+    state, seen = jax.lax.scan(one, (x, rows, weights), None, length=n_steps)
+    return *state, *seen
+
+
+def driven_steps(
+    game: Game,
+    x: Float[Array, ...],
+    v: Float[Array, ...],
+    pushes: Float[Array, "steps 4 ..."],
+    observables: Float[Array, "observables ..."],
+    step: Float[Array, ""],
+) -> tuple[Array, Array, Array]:
+    """x and V at the end, and the observables of V after each step, from what drives it at the points of Lobatto."""
+
+    def one(state: tuple[Array, Array], push: Array) -> tuple[tuple[Array, Array], Array]:
+        x, v = state
+        parts = jnp.asarray([0.0, *INNER, 1.0], x.dtype) * step
+        nodes = jax.vmap(lambda part: stepped(game, x, part))(parts)
+        shares = jnp.asarray([END, 0.5 - END, 0.5 - END, END], x.dtype) * step
+        starts = jax.vmap(jnp.multiply)(shares, push).at[0].add(v)
+        ends = jax.vmap(lambda node, part, row: moved_rows(game, node, step - part, row[None])[0])(nodes, parts, starts)
+        v = ends.sum(0)
+        return (nodes[3], v), jax.vmap(lambda one: jnp.vdot(one, v))(observables)
+
+    (x, v), seen = jax.lax.scan(one, (x, v), pushes)
+    return x, v, seen
+
+
+def game_of(arrays: tuple[Array, ...]) -> Game:
+    """The game of the arrays of a policy or population (three), or of a reaction model (seven)."""
+    return WordGame(*arrays) if len(arrays) == 3 else ReactionGame(*arrays)
+
+
+def correlation_program(
+    arrays: tuple[Array, ...],
+    x: Array,
+    rows: Array,
+    weights: Array,
+    observables: Array,
+    tests: Array,
+    *numbers: Array,
+    n_steps: int,
+) -> tuple[Array, ...]:
+    """`correlation_steps` of arrays."""
+    return correlation_steps(game_of(arrays), x, rows, weights, observables, tests, *numbers, n_steps)
+
+
+def driven_program(arrays: tuple[Array, ...], x: Array, v: Array, *rest: Array) -> tuple[Array, ...]:
+    """`driven_steps` of arrays."""
+    return driven_steps(game_of(arrays), x, v, *rest)
