@@ -224,7 +224,10 @@ def _outer(mismatch: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
                 f"a word's share cannot be told at logit Q = ±{end:g}: expected no choice probability between 0 and "
                 f"{LEAST_SLIP:.0g}, or larger ones beside it; 0 says the same"
             )
-        if abs(slope - round(slope)) < 1e-4 and slope * last >= 0 and lasts(end, last, round(slope)):
+        away = slope * last >= 0 and (
+            abs(last) > FIRST_LOOK or round(slope) == 0
+        )  # else there is a root at the very end
+        if abs(slope - round(slope)) < 1e-4 and away and lasts(end, last, round(slope)):
             break
         end = min(1.5 * end, MAX_LOGIT)
         breaks.append(end)

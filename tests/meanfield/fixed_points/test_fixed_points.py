@@ -5,6 +5,7 @@ from functools import partial
 import numpy as np
 import pytest
 from scipy.optimize import root
+from scipy.special import expit
 from scipy.stats import dirichlet
 
 import meanfield
@@ -303,3 +304,14 @@ def test_every_fixed_point_on_the_way_to_a_pitchfork(distance):
     # The mean age of a memory is 2 interactions, so that the growth rate is half of 3(p - 1/2) - 1
     middle = points.isel(fixed_point=len(found) // 2)
     assert middle["eigenvalue"].item() == pytest.approx(1.5 * distance, rel=0.1, abs=middle["eigenvalue_error"].item())
+
+
+@pytest.mark.parametrize("beyond", [-1e-3, -1e-9, 0.0, 1e-14, 1e-9, 1e-3])
+def test_roots_at_the_end_of_the_search_are_found(beyond):
+    """Says a only if it heard nothing else twice: Q = c + (1 - c) Q², with c where the search for roots may stop."""
+    space = meanfield.MemorySpace(2, 2)
+    heard = [[b for _, b in space.memory(i)] for i in range(space.n_states)]
+    policy = meanfield.make_policy(np.array([float(words == [0, 0]) for words in heard]), ["a", "b"])
+    c = expit(-46 + beyond)
+    points = meanfield.fixed_points(meanfield.Population(policy, committed={"a": c}))
+    np.testing.assert_allclose(points["word_share"].values[-1, 0], c, rtol=1e-9)
