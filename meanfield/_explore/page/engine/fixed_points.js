@@ -68,7 +68,8 @@ function outerBreaks(g) {
     const slope = last - g(end - 1);
     const whole = Math.round(slope);
     if (!Number.isFinite(slope)) throw new Error(`a word's share cannot be told at logit Q = ${end}`);
-    if (Math.abs(slope - whole) < 1e-4 && slope * last >= 0 && lasts(g, end, last, whole)) break;
+    const away = slope * last >= 0 && (Math.abs(last) > 1e-6 || whole === 0); // else there is a root at the very end
+    if (Math.abs(slope - whole) < 1e-4 && away && lasts(g, end, last, whole)) break;
     end = Math.min(1.5 * end, MAX_LOGIT);
     breaks.push(end);
   }
