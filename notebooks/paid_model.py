@@ -160,4 +160,4 @@ with tempfile.TemporaryDirectory() as folder:
 
 # %%
 table = policy_extraction.robustness(words=words, memory_length=1, cache=False)
-meanfield.plot(table)
+axes = meanfield.plot(table)
