@@ -125,7 +125,7 @@ def finite_size(
         x = np.zeros(mixture.q.shape[:2])
         x[:, 0] = mixture.share
         seen = np.moveaxis(mixture.q, -1, 0)
-        n_tests = space.n_words**2 + 2 * space.n_words + 1
+        n_tests = space.n_words**2
         mean, *others = _at_times(times, _moments((*mixture,), x, seen, n_tests, n_steps, STEP, TIME_PER_ROUND))
         columns.append(_columns("word", "word share", [mean + mixture.committed, *others], sizes))
     result = games.labelled(columns).assign_coords(_coords(times, sizes, "half rounds"))
@@ -141,7 +141,7 @@ def _of_reactions(model: ReactionModel, sizes: np.ndarray | None, times: Any, in
     if starts.ndim != 1:
         raise InputError(f"initial has dims {starts.dims}: expected state alone")
     n_steps = _number_of_steps(times, model.fastest, sizes, model.n_states, model.n_states)
-    n_tests = 6 * len(model.alpha) + 1
+    n_tests = 4 * len(model.alpha)
     found = _moments(model.game, starts.values, np.eye(model.n_states), n_tests, n_steps, STEP / model.fastest, 0.0)
     columns = _columns("state", "composition", _at_times(times, found), sizes)
     result = labelled(columns, coords={**state_coords(model), **_coords(times, sizes, model.time_unit)})

@@ -10,8 +10,11 @@ Comput. Syst. 1, 33 (2017); van Kampen, ch. X). With G = C - diag(x) + xxᵀ, th
 in simulations, F has no share in the noise; τ = 2 for the naming game. That agents never meet themselves is in ½F''[G]:
 for C it would be ½F''[C - K]. In K and G committed agents are states of their own.
 
-S has a low rank, since agents act on each other through few fields, and what it feeds is forgotten. So G is kept in
-factors, which move like perturbations of x, and which are compressed in every step.
+S has a low rank, since only encounters correlate agents: at most 4 for each channel of a reaction model, and for words
+
+    S = Σ_ab k_ab k_baᵀ - τFFᵀ,   k_ab = Σ_i x_i q_a(i) (e_Γ(i,a,b) - x).
+
+What it feeds is forgotten. So G is kept in factors, which move like perturbations of x and are compressed in every step.
 """
 
 from __future__ import annotations
