@@ -14,7 +14,7 @@ S has a low rank, since only encounters correlate agents: at most 4 for each cha
 
     S = Σ_ab k_ab k_baᵀ - τFFᵀ,   k_ab = Σ_i x_i q_a(i) (e_Γ(i,a,b) - x).
 
-What it feeds is forgotten. So G is kept in factors, which move like perturbations of x and are compressed in every step.
+What it feeds is forgotten. So G is kept in factors, which move like perturbations of x and are compressed each time.
 """
 
 from __future__ import annotations
