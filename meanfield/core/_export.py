@@ -42,7 +42,7 @@ def exported(module: str, function: str) -> Callable:
         leaves, structure = jax.tree.flatten(values)
         shapes = tuple((value.shape, value.dtype.str) for value in leaves)
         key = (str(structure), shapes, *sorted(options.items()))
-        with jax.enable_x64(True):
+        with jax.enable_x64(True), jax.default_device(_device()):
             if key not in programs:
                 with _lock:
                     path = _folder() / f"{function}-{_digest(repr((module, key)).encode())[:32]}"
@@ -98,6 +98,14 @@ def _lower_a_solution() -> None:
 
 
 @cache
+def _device() -> jax.Device:
+    """The processor: for one policy a GPU is slower, and results do not depend on there being one."""
+    with suppress(RuntimeError):  # JAX was told to leave it alone
+        return jax.devices("cpu")[0]
+    return jax.devices()[0]
+
+
+@cache
 def _folder() -> Path:
     """A folder for this JAX, processor and state of the core: programs are machine code."""
     sources = b"".join(file.read_bytes() for file in sorted(Path(__file__).parent.glob("*.py")))
@@ -106,9 +114,8 @@ def _folder() -> Path:
         flags = next(
             (line for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines() if "flags" in line), ""
         )
-    device = jax.devices()[0]
     traced_by = [version(name) for name in ("jax", "jaxlib", "diffrax", "equinox", "optimistix", "lineax")]
-    machine = (sys.version, platform.platform(), platform.processor(), flags, device.device_kind)
+    machine = (sys.version, platform.platform(), platform.processor(), flags, _device().device_kind)
     described = (traced_by, machine, os.environ.get("XLA_FLAGS"))
     return cache_folder() / "compiled" / _digest(repr(described).encode() + sources)[:16]
 

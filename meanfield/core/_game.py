@@ -106,8 +106,7 @@ class WordGame(Game):
         n_words = self.q.shape[-1]
         kept = keep((x * jnp.exp(-p))[..., None] * self.q)
         moved = jnp.exp(p[..., 1:]).reshape(*kept.shape, n_words)
-        g = jnp.einsum("...ka,...kab->...ab", kept, moved)
-        g = g.reshape(-1, n_words, n_words).sum(0) + self.committed[:, None]
+        g = (kept[..., None] * moved).reshape(-1, n_words, n_words).sum(0) + self.committed[:, None]
         n = x.sum() + self.committed.sum()
         return (jnp.sum(g * g.T) / n - n) / 2
 

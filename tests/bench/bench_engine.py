@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -62,30 +63,35 @@ def test_one_right_hand_side() -> None:
 
 @pytest.mark.bench
 def test_batches() -> None:
-    """One call for many policies, beside the labelled functions one policy at a time."""
+    """One call for many policies, on each device, beside the labelled functions one policy at a time."""
+    batched = {
+        "right-hand side": lambda q, x: core.drift(core.WordGame(q), x),
+        "trajectory, 30 rounds": lambda q, x: core.trajectory(core.WordGame(q), x, jnp.array([30.0])).end,
+        "fixed points": lambda q, x: core.fixed_points(core.WordGame(q)).word_share,
+        "critical mass": lambda q, x: core.critical_mass(core.WordGame(q), 1),
+        "its gradient": lambda q, x: jax.grad(lambda q: core.critical_mass(core.WordGame(q), 1))(q),
+    }
+    labelled = {"fixed points": meanfield.fixed_points, "critical mass": partial(meanfield.critical_mass, word="b")}
     for length in (2, 3):
         space = meanfield.MemorySpace(2, length)
-        lead = [sum(pair.count(0) - 1 for pair in space.memory(i)) for i in range(space.n_states)]
-        noise = 0.1 * np.random.default_rng(0).standard_normal((1000, space.n_states))
-        first = jax.nn.sigmoid(3.0 * np.array(lead) + noise)
-        q = jnp.stack([first, 1 - first], axis=-1)
-        policies = [meanfield.make_policy(np.asarray(one), ["a", "b"]) for one in q[:10]]
-        for name, batched, alone in (
-            ("fixed points", lambda q: core.fixed_points(core.WordGame(q)).word_share, meanfield.fixed_points),
-            (
-                "critical masses",
-                lambda q: core.critical_mass(core.WordGame(q), 1),
-                lambda policy: meanfield.critical_mass(policy, word="b"),
-            ),
-        ):
-            program = jax.jit(jax.vmap(batched))
-            rows = []
-            for number in (1, 100, 1000):
-                program(q[:number]).block_until_ready()
-                took = seconds(lambda n=number, f=program, q=q: f(q[:n]).block_until_ready()) / number
-                rows.append((f"core, {number} at once, each", took))
-            alone(policies[0])
-            rows.append(("labelled, each", seconds(lambda f=alone, p=policies: [f(one) for one in p], 1) / 10))
+        lead = np.array([sum(pair.count(0) - 1 for pair in space.memory(i)) for i in range(space.n_states)])
+        rng = np.random.default_rng(0)
+        first = 1 / (1 + np.exp(-3 * lead - 0.1 * rng.standard_normal((10_000, space.n_states))))
+        q = np.stack([first, 1 - first], axis=-1)
+        x = rng.dirichlet(np.ones(space.n_states), size=len(q))
+        policies = [meanfield.make_policy(one, ["a", "b"]) for one in q[:10]]
+        for name, function in batched.items():
+            program, rows = jax.jit(jax.vmap(function)), []
+            for device in dict.fromkeys([jax.devices("cpu")[0], jax.devices()[0]]):
+                for number in (1, 100, 10_000)[: 2 if length == 3 and device.platform == "cpu" else 3]:
+                    some = jax.device_put((q[:number], x[:number]), device)
+                    program(*some).block_until_ready()
+                    took = seconds(lambda some=some, f=program: f(*some).block_until_ready())
+                    rows.append((f"{number} at once, {device.device_kind}", took))
+            if name in labelled:
+                one_by_one = partial(list, map(labelled[name], policies))
+                labelled[name](policies[0])
+                rows.append(("10 policies one by one, labelled", seconds(one_by_one, 1)))
             show(f"{name}, H = {length}", rows)
 
 
