@@ -121,6 +121,8 @@ def _label(part: xr.Dataset, dim: str) -> str:
         return model_name(label)
     if dim == "pair":
         return "{" + ", ".join(words_in(part) or str(label).split("/")) + "}"
+    if dim == "component":
+        return str(part["component_policy"].item())
     if dim == "n_agents":
         return f"N = {label:,}"
     return f"{dim} {label:g}" if isinstance(label, float) else f"{dim} {label}"

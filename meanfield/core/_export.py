@@ -98,7 +98,7 @@ def _lower_a_solution() -> None:
 
 
 @cache
-def _device() -> jax.Device:
+def _device() -> Any:
     """The processor: for one policy a GPU is slower, and results do not depend on there being one."""
     with suppress(RuntimeError):  # JAX was told to leave it alone
         return jax.devices("cpu")[0]

@@ -17,9 +17,11 @@ NOTHING = 1e-9
 LONG = 4  # attractors, from which on names are slanted
 
 
-@draws("basins", view="fraction")
+@draws("basins", "reaction_basins", view="fraction")
 def fraction(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The fraction of starts that ends at each attractor, with its standard error where starts were drawn."""
+    if "convention" not in part:  # a reaction model has none
+        part = part.assign(convention=("attractor", [f"attractor {k}" for k in part["attractor"].values]))
     shares, names = part["fraction"].values, _names(part)
     convention = [str(name) for name in part["convention"].values]
     left_over = 1 - shares.sum()

@@ -8,8 +8,9 @@ import xarray as xr
 from matplotlib.axes import Axes
 
 from meanfield._plot.registry import draws
-from meanfield._plot.scales import last_change, show_rounds
+from meanfield._plot.scales import last_change, show_rounds, show_shares
 from meanfield._plot.size_curves import by_round, draw_by_size, draw_rate_equation, words_drawn
+from meanfield._plot.views.solutions import draw_states
 
 DEVIATIONS = 2.0
 
@@ -34,6 +35,30 @@ def correction(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: A
     """N times the difference of the mean word share from the rate equation, for large N."""
     axes.axhline(0, color="0.8", linewidth=0.8, zorder=0)
     _coefficient(axes, part["word_share_correction"], part, colours, **style)
+    axes.set_ylabel("N · (mean - limit)")
+
+
+@draws("reaction_finite_size", view="composition", by=("n_agents",))
+def composition(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
+    """Mean fractions of N agents in each state with bands of ± 2 standard deviations; without N the rate equation."""
+    if "mean" in part:
+        draw_states(axes, part, "mean", DEVIATIONS * part["variance"].clip(min=0) ** 0.5, **style)
+    else:
+        draw_states(axes, part, "composition", **style)
+    show_shares(axes, "fraction of agents")
+
+
+@draws("reaction_finite_size", view="variance", by=())
+def composition_variance(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
+    """N times the variance of the fraction of agents in each state, for large N."""
+    draw_states(axes, part, "composition_variance", **style)
+    axes.set_ylabel("N · variance of the fraction")
+
+
+@draws("reaction_finite_size", view="correction", by=())
+def composition_correction(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
+    """N times the difference of the mean fraction in each state from the rate equation, for large N."""
+    draw_states(axes, part, "composition_correction", **style)
     axes.set_ylabel("N · (mean - limit)")
 
 

@@ -10,7 +10,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 
 from meanfield._plot.registry import draws
-from meanfield._plot.words import words_in
+from meanfield._plot.words import word_colours, words_in
 from meanfield.core._space import MemorySpace
 from meanfield.toolbox._arguments import whole_number
 from meanfield.toolbox._errors import InputError
@@ -28,7 +28,7 @@ QUANTITIES = {
 LOWERS, _, RAISES = mpl.colormaps["RdBu"]([0.1, 0.5, 0.9])
 
 
-@draws("sensitivity", view="derivative")
+@draws("sensitivity", view="derivative", by=("model", "pair", "component"))
 def derivative(axes: Axes, part: xr.Dataset, colours: dict[str, str], *, number: int = BARS, **style: Any) -> None:
     """The derivatives of largest size with respect to P(first word), by memory."""
     first = words_in(part)[0]
@@ -51,6 +51,29 @@ def change(axes: Axes, part: xr.Dataset, colours: dict[str, str], *, number: int
     part = canonical_order(part, "result")
     _bars(axes, part, "change", number, np.argsort(-part["cost"].values, kind="stable"), **style)
     axes.set_xlabel(f"change of P({words_in(part)[0]})")
+
+
+@draws("reaction_sensitivity", view="derivative", by=())
+def rates(axes: Axes, part: xr.Dataset, colours: dict[str, str], *, number: int = BARS, **style: Any) -> None:
+    """The moves whose rates count most, with the derivative by the logarithm of each; of a composition, by state."""
+    whole = part["derivative"].transpose("move", ...)
+    values = whole.values.reshape(whole.sizes["move"], -1)
+    shown = np.argsort(-np.abs(values).max(1), kind="stable")[: whole_number("number", number, 1)]
+    named = [str(state) for state in part["state"].values] if "state" in whole.dims else [None]
+    shades = word_colours([[name for name in named if name]])
+    height = 0.8 / len(named)
+    for k, name in enumerate(named):
+        bars = values[shown, k]
+        look = {"color": shades[name] if name else [RAISES if value > 0 else LOWERS for value in bars], **style}
+        axes.barh(np.arange(len(shown)) + (k - (len(named) - 1) / 2) * height, bars, height, label=name, **look)
+    axes.axvline(0, color="0.3", linewidth=0.8)
+    moves = part.isel(move=shown)
+    channels = [f", channel {c}" if c > 0 else "" for c in moves["channel"].values]
+    sides = zip(moves["source"].values, moves["target"].values, moves["side"].values, channels, strict=True)
+    axes.set_yticks(range(len(shown)), [f"{a} → {b}\n{side}{channel}" for a, b, side, channel in sides])
+    axes.invert_yaxis()
+    of = "the leading eigenvalue" if part.attrs["of"] == "eigenvalue" else "fraction of agents"
+    axes.set_xlabel(f"d {of} / d log rate")
 
 
 def _quantity(part: xr.Dataset) -> str:

@@ -42,8 +42,14 @@ def success_rate(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style:
 @draws("reaction_solution", view="composition", by=())
 def composition(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The fraction of agents in each state by time; of many states only the largest are named."""
+    draw_states(axes, part, "composition", **style)
+    show_shares(axes, "fraction of agents")
+
+
+def draw_states(axes: Axes, part: xr.Dataset, column: str, deviation: xr.DataArray | None = None, **style: Any) -> None:
+    """A line for each state by time, with a band of so much about it."""
     part = part.sortby("time")
-    curves = _curves(part["composition"], "state")
+    curves = _curves(part[column], "state")
     largest = curves.max(axis=(0, 2))
     named = set(np.argsort(-largest, kind="stable")[:MOST_NAMED].tolist())
     states = [str(state) for state in part["state"].values]
@@ -52,12 +58,14 @@ def composition(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: 
         lines = axes.plot(part["time"], curves[:, number], **{"color": colours[state], **style})
         if number in named:
             lines[0].set_label(state)
+        if deviation is not None:
+            middle, half = (array.isel(state=number).sortby("time") for array in (part[column], deviation))
+            axes.fill_between(part["time"], middle - half, middle + half, color=colours[state], alpha=0.25, linewidth=0)
     if len(named) < len(states):
         axes.plot([], [], " ", label=f"and {len(states) - len(named)} more states")
     units = part["time"].attrs.get("units", "1")
     axes.margins(x=0)
     axes.set_xlabel("time" if units == "1" else f"time ({units})")
-    show_shares(axes, "fraction of agents")
 
 
 def _curves(array: xr.DataArray, *kinds: str) -> np.ndarray:

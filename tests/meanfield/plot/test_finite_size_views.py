@@ -95,3 +95,20 @@ def test_exact_moments_take_their_size_from_the_options():
     assert line.get_label() == "N = 40"
     np.testing.assert_array_equal(line.get_ydata(), exact["mean"].sel(word="a"))
     np.testing.assert_allclose(np.ptp(bands(axes)[0], axis=1), 4 * np.sqrt(exact["variance"].sel(word="a")))
+
+
+def test_reaction_models_have_bands_for_each_state():
+    mean = np.array([[[1.0, 0.0], [0.4, 0.6]], [[1.0, 0.0], [0.3, 0.7]]])
+    columns = {
+        "composition": (("time", "state"), mean[1]),
+        "mean": (("n_agents", "time", "state"), mean),
+        "variance": (("n_agents", "time", "state"), np.full((2, 2, 2), 0.01)),
+    }
+    coords = {"n_agents": [10, 50], "time": [0.0, 1.0], "state": ["S", "I"]}
+    result = xr.Dataset(columns, coords=coords, attrs={"kind": "reaction_finite_size"})
+    small, large = meanfield.plot(result)
+    assert (small.get_title(), large.get_title()) == ("N = 10", "N = 50")
+    band = small.collections[0].get_paths()[0].vertices[:, 1]
+    assert band.max() == pytest.approx(1.2)
+    assert [list(line.get_ydata()) for line in large.get_lines()] == [[1.0, 0.3], [0.0, 0.7]]
+    assert len(meanfield.plot(result.drop_vars(["mean", "variance", "n_agents"])).get_lines()) == 2

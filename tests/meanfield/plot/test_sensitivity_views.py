@@ -68,3 +68,25 @@ def test_changes_are_ranked_by_their_costs():
 def test_a_number_of_bars_that_is_none_is_refused():
     with pytest.raises(InputError, match="number = 0"):
         meanfield.plot(sensitivity([1, 2, 3, 4, 5]), number=0)
+
+
+def test_populations_have_a_panel_for_each_policy():
+    both = [sensitivity(values, of="eigenvalue") for values in ([0, 3, 0, 0, -1.0], [0, 0, 2.0, 0, 0])]
+    result = xr.concat(both, "component").assign_coords(component=[0, 1], component_policy=("component", ["x", "y"]))
+    first, second = meanfield.plot(result)
+    assert (first.get_title(), second.get_title()) == ("x", "y")
+    assert [bar.get_width() for bar in second.patches] == [2.0]
+
+
+@pytest.mark.parametrize("of", ["eigenvalue", "composition"])
+def test_moves_of_reaction_models(of):
+    values = np.array([[0.5, -0.5], [-3.0, 3.0], [1.0, -1.0]])
+    columns = {"derivative": ("move", values[:, 0]) if of == "eigenvalue" else (("move", "state"), values)}
+    names = {"source": ["S", "I", "S"], "target": ["I", "S", "I"], "side": ["first", "spontaneous", "first"]}
+    coords = {name: ("move", values) for name, values in {**names, "channel": [0, -1, 1]}.items()}
+    attrs = {"kind": "reaction_sensitivity", "of": of}
+    axes = meanfield.plot(xr.Dataset(columns, coords={**coords, "state": ["S", "I"]}, attrs=attrs), number=2)
+    assert [bar.get_width() for bar in axes.patches][:2] == [-3.0, 1.0]
+    assert len(axes.patches) == (2 if of == "eigenvalue" else 4)
+    ticks = [text.get_text() for text in axes.get_yticklabels()]
+    assert ticks == ["I → S\nspontaneous", "S → I\nfirst, channel 1"]
