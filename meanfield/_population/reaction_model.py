@@ -12,7 +12,7 @@ An agent is thus a Markov jump process with dx/dt = G(y) x, whose generator G is
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,6 +27,7 @@ from meanfield._population.reaction_arguments import (
     stochastic_matrices,
     transition_rates,
 )
+from meanfield._population.reaction_rules import channels_of
 from meanfield.toolbox._arguments import real_number
 from meanfield.toolbox._errors import InputError
 from meanfield.toolbox._labels import values_in_order
@@ -125,6 +126,48 @@ class ReactionModel:
         self.moves = self._moves()
         edges = coo_array((self.moves.rate, (self.moves.source, self.moves.target)), shape=(size, size))
         self.classes: Int[np.ndarray, " states"] = connected_components(edges, directed=False)[1].astype(np.int64)
+
+    @classmethod
+    def from_rules(
+        cls,
+        rules: Mapping[str, str] | Iterable[tuple[str, str]],
+        rates: float | Sequence[float] | np.ndarray,
+        *,
+        states: Sequence[str] | None = None,
+        time_unit: str = "1",
+    ) -> ReactionModel:
+        """The model of rules with rates of mass action: 'A + B' at rate k happens k x_A x_B times per agent and time.
+
+        Parameters
+        ----------
+        rules
+            ``{"S + I": "2 I", "I": "S"}``, or pairs of such texts where a left side has several outcomes. One agent, or
+            two that meet, on the left and as many on the right; for births and deaths add a state of empty places. An
+            agent that both sides have stays what it is.
+        rates
+            One for each rule, in their order, or one for all; at least 0, per unit of time.
+        states
+            Their order. Default: that in which the rules name them.
+        time_unit
+            Name of the unit of time, for labels.
+
+        Raises
+        ------
+        InputError
+            If a rule or a rate is not as described.
+
+        Examples
+        --------
+        The stiff reactions of Robertson:
+
+        >>> rules = {"A": "B", "2 B": "B + C", "B + C": "A + C"}
+        >>> model = meanfield.ReactionModel.from_rules(rules, [0.04, 3e7, 1e4])
+        >>> solution = meanfield.solve(model, initial=np.array([1.0, 0, 0]), times=[0.4, 40])
+        >>> solution["composition"].sel(state="A").values.round(5)
+        array([0.98517, 0.71583])
+        """
+        parts = channels_of(rules, rates, states)
+        return cls(*parts, time_unit=time_unit)
 
     @property
     def n_states(self) -> int:

@@ -14,7 +14,8 @@ from theory import norms
 from theory.norms import AGENTS, CHANNELS, Behaviour, NormAgent, NormRates, behaviour_of, default_operations
 from theory.toolbox import DAYS, EVENTS, fractions_text, mixture_of, operations_sha256
 from validation._engine.arguments import population_sizes
-from validation.reactions._events import ReactionRuns, interaction_rate, most_agents, play_reactions
+from validation.reactions._events import ReactionRuns, most_agents, play_reactions
+from validation.reactions._models import interaction_rate
 
 WHOLE = 1e-6  # by which fractions of N agents may miss whole numbers
 RECORD_BYTES = 500  # for each size, run and time, at most; measured 490, of which the result keeps 244

@@ -10,13 +10,14 @@ import numpy as np
 import xarray as xr
 from tqdm.auto import tqdm
 
-from meanfield import InputError
+from meanfield import InputError, ReactionModel
 from meanfield.toolbox import LARGEST_SEED, labelled, stamp, whole_number
 from theory.streams import seed_streams
 from validation._engine.arguments import LARGEST_POPULATION, check_protocol_runs
 from validation._engine.ensemble import play_to_end, portions
 from validation.reactions._epochs import log_survival
 from validation.reactions._kernel import Outcomes, Runs, advance
+from validation.reactions._models import interaction_rate, reaction_outcomes
 from validation.reactions._transitions import (
     LARGEST_IN_BATCHES,
     groups_of,
@@ -36,7 +37,7 @@ BATCH_LENGTH = 0.63  # of sqrt(N); π/8 under a root
 
 
 def simulate(
-    transitions: Iterable[tuple] | np.ndarray,
+    transitions: Iterable[tuple] | np.ndarray | ReactionModel,
     counts: Mapping[str, int] | Sequence[int] | np.ndarray,
     *,
     runs: int,
@@ -60,10 +61,11 @@ def simulate(
     transitions
         Objects `Transition` (before, after, probability, marked), any number for a pair of states; with the rest of the
         probability nothing changes, and immutable states (zealots) have none. Or an array P[i, j, i', j'] of shape
-        (K, K, K, K), each P[i, j] summing to 1.
+        (K, K, K, K), each P[i, j] summing to 1. Or a `meanfield.ReactionModel`, whose spontaneous moves are
+        interactions too: N (ε + s) of them take a unit of time, with s the largest total rate of such moves.
     counts
         Agents in each state at the start, {state: number}, or a sequence for the states 0 … K - 1; N ≥ 2 in all, at
-        most 2^32 - 1 agent by agent and 10^12 in batches. K ≤ 256.
+        most 2^32 - 1 agent by agent and 10^12 in batches. K ≤ 256. States of a model that are not named have none.
     runs
         Number of runs, ≥ 1.
     seed
@@ -90,6 +92,7 @@ def simulate(
       interactions by then, and `absorbed_round`, that number over N; both NaN without absorption.
     - With `record_rounds`: `count` (run, round, state) and, for marked transitions, `marked_share` (run, round) of the
       round's interactions; round 0 is the start, where the share is NaN.
+    - Of a model, `time` along `round` and `absorbed_time`, in its unit of time.
 
     Raises
     ------
@@ -110,11 +113,30 @@ def simulate(
     >>> runs = validation.reactions.simulate(rules, {"A": 55, "B": 45, "-": 0}, **options)
     >>> (runs["absorbed_group"] == "A wins").mean().item(), runs["absorbed_round"].median().round(1).item()
     (0.865, 12.6)
+
+    An epidemic dies out among 30 agents, though the rate equation keeps half of them infected:
+
+    >>> model = meanfield.ReactionModel.from_rules({"S + I": "2 I", "I": "S"}, [1.0, 0.5])
+    >>> options = {"runs": 1000, "seed": 1, "max_rounds": 10_000, "absorbing": {"healthy": ["S"]}}
+    >>> runs = validation.reactions.simulate(model, {"I": 15, "S": 15}, **options)
+    >>> runs["absorbed_time"].mean().round(-1).item()
+    1030.0
     """
+    model = transitions if isinstance(transitions, ReactionModel) else None
+    if model is not None and isinstance(counts, Mapping):
+        unknown = [name for name in counts if name not in model.names]
+        if unknown:
+            raise InputError(f"counts has {unknown}: expected states of the model, {', '.join(model.names)}")
+        counts = {name: counts.get(name, 0) for name in model.names}
     states, start = start_of(counts)
     groups = groups_of(absorbing, states)
-    rows = rows_of_array(transitions, len(states)) if isinstance(transitions, np.ndarray) else transitions
-    outcomes = outcomes_of_rows(rows, states, groups, np.eye(len(states), dtype=np.int64))
+    if model is not None:
+        if len(states) != model.n_states:
+            raise InputError(f"counts has {len(states)} states: expected {model.n_states}, as the model")
+        outcomes = reaction_outcomes(model, groups)
+    else:
+        rows = rows_of_array(transitions, len(states)) if isinstance(transitions, np.ndarray) else transitions
+        outcomes = outcomes_of_rows(rows, states, groups, np.eye(len(states), dtype=np.int64))
     n_agents = int(start.sum())
     plan = Plan(n_agents, runs, seed, max_rounds, record_rounds, progress)
     played = play_protocol(outcomes, start, plan, method)
@@ -130,6 +152,12 @@ def simulate(
         if outcomes.marked.any():
             result["marked_share"] = marked_share(played, n_agents, "share of marked interactions")
         result = result.assign_coords(round=np.arange(played.recorded.shape[1]))
+    if model is not None:
+        rounds, units = interaction_rate(model), {"long_name": "time", "units": model.time_unit}
+        if "round" in result.coords:
+            result = result.assign_coords(time=("round", result["round"].values / rounds, units))
+        if absorbing:
+            result["absorbed_time"] = ("run", result["absorbed_round"].values / rounds, units)
     options = {"runs": runs, "seed": seed, "max_rounds": max_rounds, "record_rounds": record_rounds, "method": method}
     return stamp(result, "protocol_simulation", None, **options)
 

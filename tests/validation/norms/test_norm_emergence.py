@@ -38,7 +38,7 @@ from theory.norms import (
 )
 from theory.norms._threshold import entrepreneur_threshold
 from validation.norms import _emergence as _norm_emergence
-from validation.reactions._events import interaction_rate, reaction_outcomes
+from validation.reactions._models import interaction_rate, reaction_outcomes
 
 DOCUMENT = ROOT / "docs" / "results" / "norms.md"
 NAMES = tuple(BEHAVIOURS)
@@ -70,7 +70,7 @@ def test_outcomes_are_those_of_the_protocol(rates: NormRates) -> None:
     """And by channel each pair has the share α β ε/(ε + s) of the encounters."""
     model = theory.norms.reaction_model(random_operations(2), "tipping", rates)
     P, rate = reaction_protocol(model)
-    outcomes = reaction_outcomes(model, 1 + np.arange(len(CHANNELS)))
+    outcomes = reaction_outcomes(model, marks=1 + np.arange(len(CHANNELS)))
     assert interaction_rate(model) == pytest.approx(rate, rel=1e-14)
     found, by_channel = np.zeros_like(P), np.zeros((len(CHANNELS) + 1, *P.shape[:2]))
     left = np.ones(P.shape[:2])

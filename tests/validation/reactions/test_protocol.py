@@ -647,3 +647,49 @@ def test_the_criterion_itself() -> None:
     draws = np.random.default_rng(9).multinomial(1000, law, 2000)
     rejected = sum(chi_square_p(observed, law) < 0.05 for observed in draws)
     assert abs(z_of(rejected, 2000, 0.05)) < Z
+
+
+# --- reaction models ---
+
+EPIDEMIC = meanfield.ReactionModel.from_rules({"S + I": "2 I", "I": "S"}, [1.0, 0.5])
+
+
+def time_to_extinction(n_agents: int, start: int, infection: float = 1.0) -> float:
+    """Of the epidemic among so many agents, from its birth and death chain."""
+    n = np.arange(1, n_agents + 1)
+    infected, healed = infection * n * (n_agents - n) / (n_agents - 1), 0.5 * n
+    rates = np.diag(-infected - healed) + np.diag(infected[:-1], 1) + np.diag(healed[1:], -1)
+    return np.linalg.solve(rates, -np.ones(n_agents))[start - 1]
+
+
+def test_extinction_takes_as_long_as_in_the_exact_chain():
+    options = {"runs": 4000, "seed": 3, "max_rounds": 10**6, "absorbing": {"healthy": ["S"]}}
+    time = reactions.simulate(EPIDEMIC, {"I": 10, "S": 10}, **options)["absorbed_time"]
+    error = time.std().item() / math.sqrt(len(time))
+    assert abs(time.mean().item() - time_to_extinction(20, 10)) < Z * error
+    assert abs(time.mean().item() - time_to_extinction(20, 10, 1.05)) > Z * error
+
+
+def test_models_and_their_protocols_have_one_law():
+    """The array merges channels, so that runs differ: the counts after a while are compared."""
+    options = {"runs": 2000, "seed": 1, "max_rounds": 6}
+    model, array = (
+        reactions.simulate(rules, [40, 60], **options)["final_count"].values[:, 1]
+        for rules in (EPIDEMIC, meanfield.reaction_protocol(EPIDEMIC)[0])
+    )
+    assert ks_2samp(model, array).pvalue > ALPHA
+    slower = meanfield.ReactionModel.from_rules({"S + I": "2 I", "I": "S"}, [0.8, 0.5])
+    other = reactions.simulate(slower, [40, 60], **options)["final_count"].values[:, 1]
+    assert ks_2samp(other, array).pvalue < ALPHA
+
+
+def test_models_have_their_own_time_and_all_their_states():
+    model = meanfield.ReactionModel.from_rules({"S + I": "2 I", "I": "R"}, [1.0, 0.5], time_unit="day")
+    runs = reactions.simulate(model, {"S": 9, "I": 1}, runs=2, seed=1, max_rounds=3, record_rounds=3)
+    assert runs["state"].values.tolist() == ["S", "I", "R"]
+    np.testing.assert_allclose(runs["time"], np.arange(4) / 1.5)  # an encounter and half a recovery a day
+    assert runs["time"].attrs["units"] == "day"
+    with pytest.raises(InputError, match=r"counts has \['X'\]: expected states of the model, S, I, R"):
+        reactions.simulate(model, {"X": 9, "I": 1}, runs=2, seed=1, max_rounds=3)
+    with pytest.raises(InputError, match="counts has 2 states: expected 3, as the model"):
+        reactions.simulate(model, [9, 1], runs=2, seed=1, max_rounds=3)

@@ -1,0 +1,79 @@
+"""Rules of mass action, over random ones, against sums over rules."""
+
+import re
+
+import numpy as np
+import pytest
+
+import meanfield
+from meanfield import InputError, ReactionModel
+
+NAMES = ("A", "B", "free energy", "D_4")
+
+
+def random_rules(seed):
+    """Rules as texts, as tuples of agents, and rates over twelve orders of magnitude."""
+    rng = np.random.default_rng(seed)
+    rules, agents = [], []
+    for _ in range(rng.integers(1, 9)):
+        sides = rng.choice(NAMES, size=(2, rng.integers(1, 3)))
+        agents.append(sides)
+        rules.append(tuple(f"2 {side[0]}" if len({*side}) < len(side) else " + ".join(side) for side in sides))
+    return rules, agents, 10 ** rng.uniform(-6, 6, len(rules))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_drift_is_that_of_mass_action(seed):
+    rules, agents, rates = random_rules(seed)
+    model = ReactionModel.from_rules(rules, rates, states=NAMES)
+    x = np.random.default_rng(seed).dirichlet(np.ones(len(NAMES)))
+    expected = np.zeros(len(NAMES))
+    for (before, after), rate in zip(agents, rates, strict=True):
+        happens = rate * np.prod([x[NAMES.index(name)] for name in before])
+        for name in before:
+            expected[NAMES.index(name)] -= happens
+        for name in after:
+            expected[NAMES.index(name)] += happens
+    np.testing.assert_allclose(model.drift(x), expected, atol=1e-14 * rates.max())
+
+
+def test_agents_stay_what_they_are_where_they_can():
+    """Hosts and vectors infect each other: the order of names in a rule makes no host a vector."""
+    rules = [("SH + IV", "IV + IH"), ("IH", "SH"), ("SV + IH", "IH + IV"), ("IV", "SV")]
+    model = ReactionModel.from_rules(rules, [1.0, 0.2, 1.0, 0.3])
+    assert model.names == ("SH", "IV", "IH", "SV")
+    assert model.classes.tolist() == [0, 1, 0, 1]
+
+
+def test_stiff_reactions_of_robertson():
+    model = ReactionModel.from_rules({"A": "B", "2 B": "B + C", "B + C": "A + C"}, [0.04, 3e7, 1e4])
+    reached = meanfield.solve(model, initial=np.array([1.0, 0, 0]), times=[0.4, 40.0, 4e3, 4e5])["composition"].sel(
+        state="A"
+    )
+    np.testing.assert_allclose(reached, [0.98517, 0.71583, 0.18320, 0.0049383], rtol=2e-5)
+    np.testing.assert_allclose(meanfield.fixed_points(model)["composition"], [[0, 0, 1]], atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("rules", "rates", "complaints"),
+    [
+        ({"S": "2 I"}, 1.0, ["'S → 2 I': 1 agents become 2, expected one or two, as many as before"]),
+        ({"A + B + C": "3 A"}, 1.0, ["3 agents become 3"]),
+        ({"S + I": "2 I", "I": "S"}, [1.0], ["rates has 1 numbers: expected 2"]),
+        ({"S": "I", "I": "2 S"}, [-1.0, np.nan], ["1 agents become 2", "-1.0 for 'S → I'", "nan for 'I → 2 S'"]),
+        ({"S": "I"}, "fast", ["rates has 'fast'"]),
+        ("S", 1.0, ["rules = 'S': expected"]),
+        ({}, 1.0, ["rules = {}: expected"]),
+        ({"S+": "I + S"}, 1.0, ["rules has 'S+': expected names"]),
+    ],
+)
+def test_all_complaints_at_once(rules, rates, complaints, unchecked_types):
+    with pytest.raises(InputError) as told:
+        ReactionModel.from_rules(rules, rates)
+    for complaint in complaints:
+        assert re.search(re.escape(complaint), str(told.value))
+
+
+def test_a_state_that_no_order_has():
+    with pytest.raises(InputError, match="states lacks 'I', which a rule has"):
+        ReactionModel.from_rules({"S": "I"}, 1.0, states=["S"])
