@@ -141,7 +141,7 @@ def _of_reactions(model: ReactionModel, sizes: np.ndarray | None, times: Any, in
     if starts.ndim != 1:
         raise InputError(f"initial has dims {starts.dims}: expected state alone")
     n_steps = _number_of_steps(times, model.fastest, sizes, model.n_states, model.n_states)
-    n_tests = 4 * len(model.alpha)
+    n_tests = max(1, 4 * len(model.alpha))  # a model without encounters has a source of rank 0
     found = _moments(model.game, starts.values, np.eye(model.n_states), n_tests, n_steps, STEP / model.fastest, 0.0)
     columns = _columns("state", "composition", _at_times(times, found), sizes)
     result = labelled(columns, coords={**state_coords(model), **_coords(times, sizes, model.time_unit)})

@@ -136,14 +136,17 @@ class ReactionModel:
         states: Sequence[str] | None = None,
         time_unit: str = "1",
     ) -> ReactionModel:
-        """The model of rules with rates of mass action: 'A + B' at rate k happens k x_A x_B times per agent and time.
+        """The model of rules of mass action: 'A + B' at the rate k happens k x_A x_B times per agent and time.
+
+        '2 A' does so k x_A² times, without a half. Among N agents two different ones meet, so that x_A x_B is
+        n_A n_B / (N (N - 1)), and x_A² is n_A (n_A - 1) / (N (N - 1)).
 
         Parameters
         ----------
         rules
             ``{"S + I": "2 I", "I": "S"}``, or pairs of such texts where a left side has several outcomes. One agent, or
             two that meet, on the left and as many on the right; for births and deaths add a state of empty places. An
-            agent that both sides have stays what it is.
+            agent that both sides have stays what it is. Names begin with no digit and have no '+'.
         rates
             One for each rule, in their order, or one for all; at least 0, per unit of time.
         states

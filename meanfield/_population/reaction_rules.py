@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from itertools import permutations
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import coo_array, csr_array
 
+from meanfield.toolbox._arguments import real_number
 from meanfield.toolbox._errors import InputError
 
-TERM = re.compile(r"\s*(?:(\d+)\s+)?(\S(?:.*\S)?)\s*")
+LARGEST_RATE = 1e100  # so that sums of rates are numbers
+
+TERM = re.compile(r"\s*(?:([1-9]\d?)\s+)?([^\d\s](?:.*\S)?)\s*")
 
 
 class Channels(NamedTuple):
@@ -29,41 +32,56 @@ class Channels(NamedTuple):
 
 def channels_of(rules: Any, rates: Any, states: Sequence[str] | None) -> Channels:
     """A channel for each rule of two agents; InputError with all complaints at once."""
-    pairs = list(rules.items()) if isinstance(rules, Mapping) else rules
-    whole = isinstance(pairs, Iterable) and not isinstance(pairs, str)
-    pairs = [rule for rule in pairs] if whole else []
-    if not pairs or not all(len(rule) == 2 and all(isinstance(side, str) for side in rule) for rule in pairs):
-        raise InputError(f"rules = {rules!r}: expected {{'S + I': '2 I', …}} or pairs ('S + I', '2 I')")
+    pairs = list(rules.items() if isinstance(rules, Mapping) else rules) if _several(rules) else []
+    if not pairs or not all(_several(rule) and len(rule) == 2 and {*map(type, rule)} == {str} for rule in pairs):
+        raise InputError(f"rules = {pairs or rules!r}: expected {{'S + I': '2 I', …}} or pairs ('S + I', '2 I')")
     sides, complaints = [[_agents(side) for side in rule] for rule in pairs], []
     for rule, (before, after) in zip(pairs, sides, strict=True):
-        if not 1 <= len(before) <= 2 or len(after) != len(before):
-            counts = f"{len(before)} agents become {len(after)}"
-            complaints.append(f"rules has {' → '.join(rule)!r}: {counts}, expected one or two, as many as before")
-    values = np.asarray(rates, dtype=object).ravel()
-    if len(values) == 1 and not np.ndim(rates):
-        values = np.repeat(values, len(pairs))
-    if len(values) != len(pairs):
-        complaints.append(f"rates has {len(values)} numbers: expected {len(pairs)}, one for each rule")
-    for rule, rate in zip(pairs, values, strict=False):
-        if isinstance(rate, bool | str) or not np.isreal(rate) or not 0 <= float(rate) < np.inf:
-            complaints.append(f"rates has {rate!r} for {' → '.join(rule)!r}: expected a number of at least 0")
+        text = " → ".join(rule)
+        if not before or not after:
+            complaints.append(
+                f"rules has {text!r}: expected names of states and + between them, as in '2 I' or 'S + I'"
+            )
+        elif len(before) > 2 or len(after) != len(before):
+            counts = f"{len(before)} and {len(after)} agents"
+            complaints.append(f"rules has {text!r}, {counts}: expected one or two, as many on both sides")
+    values, wrong = _rates(rates, pairs)
     found = tuple(dict.fromkeys(agent for rule in sides for side in rule for agent in side))
+    if states is not None and not _several(states):
+        raise InputError(f"states = {states!r}: expected a sequence of labels")
     names = found if states is None else tuple(states)
-    complaints += [f"states lacks {name!r}, which a rule has" for name in found if name not in names]
+    complaints += [*wrong, *(f"states lacks {name!r}, which a rule has" for name in found if name not in names)]
     if complaints:
         raise InputError("; ".join(complaints))
-    return _channels(names, sides, values.astype(float))
+    return _channels(names, sides, values)
+
+
+def _several(values: Any) -> bool:
+    return isinstance(values, Iterable) and not isinstance(values, str | bytes)
+
+
+def _rates(rates: Any, pairs: list) -> tuple[np.ndarray, list[str]]:
+    """A number for each rule, and complaints."""
+    if isinstance(rates, Mapping | Set):
+        return np.zeros(0), [f"rates = {rates!r}: expected numbers in the order of the rules, or one number"]
+    given = list(rates) if _several(rates) and np.ndim(rates) else [rates] * len(pairs)
+    if len(given) != len(pairs):
+        return np.zeros(0), [f"rates = {given}: expected {len(pairs)} numbers, one for each rule"]
+    values, complaints = np.zeros(len(pairs)), []
+    for k, (rule, rate) in enumerate(zip(pairs, given, strict=True)):
+        try:
+            values[k] = real_number(f"rates of {' → '.join(rule)!r}", rate, least=0, most=LARGEST_RATE)
+        except InputError as error:
+            complaints.append(str(error))
+    return values, complaints
 
 
 def _agents(side: str) -> tuple[str, ...]:
-    """The agents of 'S + I' or '2 I', in order; no more than three are told."""
-    agents: list[str] = []
-    for term in side.split("+"):
-        matched = TERM.fullmatch(term)
-        if matched is None:
-            raise InputError(f"rules has {side!r}: expected names of states with + between them")
-        agents += [matched[2]] * min(int(matched[1] or 1), 3)
-    return tuple(agents)
+    """The agents of 'S + I' or '2 I', in order; none where the text is wrong."""
+    terms = [TERM.fullmatch(term) for term in side.split("+")]
+    if not all(terms):
+        return ()
+    return tuple(term[2] for term in terms if term for _ in range(int(term[1] or 1)))
 
 
 def _channels(names: tuple[str, ...], sides: list, rates: np.ndarray) -> Channels:
@@ -73,7 +91,7 @@ def _channels(names: tuple[str, ...], sides: list, rates: np.ndarray) -> Channel
         for (before, after), rate in zip(sides, rates, strict=True)
     ]
     alone = [(before[0], after[0], rate) for before, after, rate in met if len(before) == 1 and before != after]
-    both = [(before, after, rate) for before, after, rate in met if len(before) == 2 and rate > 0]
+    both = [(before, after, rate) for before, after, rate in met if len(before) == 2 and rate > 0 and before != after]
     size = len(names)
     total = np.zeros((size, size))
     for (i, j), _, rate in both:

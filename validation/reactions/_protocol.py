@@ -92,7 +92,8 @@ def simulate(
       interactions by then, and `absorbed_round`, that number over N; both NaN without absorption.
     - With `record_rounds`: `count` (run, round, state) and, for marked transitions, `marked_share` (run, round) of the
       round's interactions; round 0 is the start, where the share is NaN.
-    - Of a model, `time` along `round` and `absorbed_time`, in its unit of time.
+    - Of a model, `time` along `round` and `absorbed_time`, in its unit: the mean time of so many interactions. Where
+      they happen at random times, as in `meanfield.finite_size`, variances at a given time are larger.
 
     Raises
     ------
@@ -123,16 +124,11 @@ def simulate(
     1030.0
     """
     model = transitions if isinstance(transitions, ReactionModel) else None
-    if model is not None and isinstance(counts, Mapping):
-        unknown = [name for name in counts if name not in model.names]
-        if unknown:
-            raise InputError(f"counts has {unknown}: expected states of the model, {', '.join(model.names)}")
-        counts = {name: counts.get(name, 0) for name in model.names}
+    if model is not None:
+        counts = _of_all_states(counts, model)
     states, start = start_of(counts)
     groups = groups_of(absorbing, states)
     if model is not None:
-        if len(states) != model.n_states:
-            raise InputError(f"counts has {len(states)} states: expected {model.n_states}, as the model")
         outcomes = reaction_outcomes(model, groups)
     else:
         rows = rows_of_array(transitions, len(states)) if isinstance(transitions, np.ndarray) else transitions
@@ -160,6 +156,18 @@ def simulate(
             result["absorbed_time"] = ("run", result["absorbed_round"].values / rounds, units)
     options = {"runs": runs, "seed": seed, "max_rounds": max_rounds, "record_rounds": record_rounds, "method": method}
     return stamp(result, "protocol_simulation", None, **options)
+
+
+def _of_all_states(counts: Mapping[str, int] | Sequence[int] | np.ndarray, model: ReactionModel) -> dict[str, int]:
+    """Agents in every state of the model, by its name."""
+    if isinstance(counts, Mapping):
+        unknown = [name for name in counts if name not in model.names]
+        if unknown:
+            raise InputError(f"counts has {unknown}: expected states of the model, {list(model.names)}")
+        return {name: counts.get(name, 0) for name in model.names}
+    if np.shape(counts) != (model.n_states,):
+        raise InputError(f"counts = {counts}: expected {model.n_states} numbers of agents, one for each state")
+    return dict(zip(model.names, counts, strict=True))
 
 
 def absorption(played: Runs, names: Sequence[str], n_agents: int) -> dict[str, tuple]:

@@ -68,7 +68,7 @@ def rates(axes: Axes, part: xr.Dataset, colours: dict[str, str], *, number: int 
         axes.barh(np.arange(len(shown)) + (k - (len(named) - 1) / 2) * height, bars, height, label=name, **look)
     axes.axvline(0, color="0.3", linewidth=0.8)
     moves = part.isel(move=shown)
-    channels = [f", channel {c}" if c > 0 else "" for c in moves["channel"].values]
+    channels = [f", channel {c}" if c >= 0 else "" for c in moves["channel"].values]
     sides = zip(moves["source"].values, moves["target"].values, moves["side"].values, channels, strict=True)
     axes.set_yticks(range(len(shown)), [f"{a} → {b}\n{side}{channel}" for a, b, side, channel in sides])
     axes.invert_yaxis()

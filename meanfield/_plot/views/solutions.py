@@ -47,7 +47,7 @@ def composition(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: 
 
 
 def draw_states(axes: Axes, part: xr.Dataset, column: str, deviation: xr.DataArray | None = None, **style: Any) -> None:
-    """A line for each state by time, with a band of so much about it."""
+    """A line for each state by time, with a band of ± `deviation`."""
     part = part.sortby("time")
     curves = _curves(part[column], "state")
     largest = curves.max(axis=(0, 2))
@@ -59,7 +59,7 @@ def draw_states(axes: Axes, part: xr.Dataset, column: str, deviation: xr.DataArr
         if number in named:
             lines[0].set_label(state)
         if deviation is not None:
-            middle, half = (array.isel(state=number).sortby("time") for array in (part[column], deviation))
+            middle, half = part[column].isel(state=number), deviation.isel(state=number).sortby("time")
             axes.fill_between(part["time"], middle - half, middle + half, color=colours[state], alpha=0.25, linewidth=0)
     if len(named) < len(states):
         axes.plot([], [], " ", label=f"and {len(states) - len(named)} more states")

@@ -57,14 +57,20 @@ def test_stiff_reactions_of_robertson():
 @pytest.mark.parametrize(
     ("rules", "rates", "complaints"),
     [
-        ({"S": "2 I"}, 1.0, ["'S → 2 I': 1 agents become 2, expected one or two, as many as before"]),
-        ({"A + B + C": "3 A"}, 1.0, ["3 agents become 3"]),
-        ({"S + I": "2 I", "I": "S"}, [1.0], ["rates has 1 numbers: expected 2"]),
-        ({"S": "I", "I": "2 S"}, [-1.0, np.nan], ["1 agents become 2", "-1.0 for 'S → I'", "nan for 'I → 2 S'"]),
-        ({"S": "I"}, "fast", ["rates has 'fast'"]),
+        ({"S": "2 I"}, 1.0, ["'S → 2 I', 1 and 2 agents: expected one or two, as many on both sides"]),
+        ({"A + B + C": "3 A"}, 1.0, ["3 and 3 agents"]),
+        ({"S + I": "2 I", "I": "S"}, [1.0], ["rates = [1.0]: expected 2 numbers"]),
+        ({"S": "I", "I": "2 S"}, [-1.0, np.nan], ["1 and 2 agents", "'S → I' = -1.0", "'I → 2 S' = nan"]),
+        ({"S": "I", "I": "S"}, {"S": 1.0, "I": 2.0}, ["expected numbers in the order of the rules"]),
+        ({"S": "I"}, "fast", ["rates of 'S → I' = 'fast'"]),
+        ({"S": "I"}, [[1.0]], ["rates of 'S → I' = [1.0]"]),
+        ({"S": "I", "I": "S"}, [10**400, True], ["'S → I' = ", "'I → S' = True"]),
+        ({"S": "I"}, None, ["'S → I' = None"]),
         ("S", 1.0, ["rules = 'S': expected"]),
+        (["SI", "IS"], 1.0, ["rules = ['SI', 'IS']: expected"]),
+        ([1, 2], 1.0, ["rules = [1, 2]: expected"]),
         ({}, 1.0, ["rules = {}: expected"]),
-        ({"S+": "I + S"}, 1.0, ["rules has 'S+': expected names"]),
+        ({"S+": "I + S", "2A": "2B", "B + 0 C": "B + C", "1 2": "A"}, 1.0, [*("S+ →", "2A → 2B", "0 C →", "1 2 →")]),
     ],
 )
 def test_all_complaints_at_once(rules, rates, complaints, unchecked_types):
@@ -77,3 +83,16 @@ def test_all_complaints_at_once(rules, rates, complaints, unchecked_types):
 def test_a_state_that_no_order_has():
     with pytest.raises(InputError, match="states lacks 'I', which a rule has"):
         ReactionModel.from_rules({"S": "I"}, 1.0, states=["S"])
+
+
+def test_rules_that_change_nothing_cost_nothing():
+    model = ReactionModel.from_rules({"S + I": "2 I", "I": "S", "S + R": "R + S"}, [1.0, 0.5, 1e6])
+    assert (len(model.alpha), model.encounter_rate) == (1, 1.0)
+
+
+def test_agents_that_never_meet_are_independent():
+    model = ReactionModel.from_rules({"I": "R"}, 1.0)
+    found = meanfield.finite_size(model, initial=np.array([1.0, 0.0]), times=[0.0, 1.0, 3.0], n_agents=10)
+    left = np.exp([0.0, -1.0, -3.0])
+    np.testing.assert_allclose(found["composition_variance"].sel(state="I"), left * (1 - left), atol=1e-6)
+    np.testing.assert_allclose(found["composition_correction"], 0, atol=1e-9)

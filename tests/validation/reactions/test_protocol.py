@@ -689,7 +689,10 @@ def test_models_have_their_own_time_and_all_their_states():
     assert runs["state"].values.tolist() == ["S", "I", "R"]
     np.testing.assert_allclose(runs["time"], np.arange(4) / 1.5)  # an encounter and half a recovery a day
     assert runs["time"].attrs["units"] == "day"
-    with pytest.raises(InputError, match=r"counts has \['X'\]: expected states of the model, S, I, R"):
+    options = {"runs": 2, "seed": 1, "max_rounds": 3, "absorbing": {"over": ["S", "R"]}}
+    listed, named = (reactions.simulate(model, counts, **options) for counts in ([9, 1, 0], {"I": 1, "S": 9}))
+    xr.testing.assert_identical(listed, named)
+    with pytest.raises(InputError, match=r"counts has \['X'\]: expected states of the model, \['S', 'I', 'R'\]"):
         reactions.simulate(model, {"X": 9, "I": 1}, runs=2, seed=1, max_rounds=3)
-    with pytest.raises(InputError, match="counts has 2 states: expected 3, as the model"):
+    with pytest.raises(InputError, match=r"counts = \[9, 1\]: expected 3 numbers of agents"):
         reactions.simulate(model, [9, 1], runs=2, seed=1, max_rounds=3)
