@@ -81,7 +81,8 @@ def leading_eigenvalues(game: Game, x: Float[Array, ...], k: int = 1) -> Eigenva
             operator = LinearOperator((size, size), matvec=partial(product, transpose, shift), dtype=float)
             return eigs(operator, **options, **which)
 
-        radius = float(np.abs(largest(False, 0.0, k=1, which="LM", return_eigenvectors=False))[0])
+        # Only its size matters; to more digits many eigenvalues near -1 may keep the iteration from an end
+        radius = float(np.abs(largest(False, 0.0, k=1, which="LM", tol=0.1, return_eigenvectors=False))[0])
         leading = {"k": k + 1, "which": "LR", "ncv": max(40, 2 * k + 4)}
         (values, right), (others, left) = (largest(flag, 1 + 2 * radius, **leading) for flag in (False, True))
         left = left[:, [int(np.abs(others - value).argmin()) for value in values]]

@@ -417,3 +417,16 @@ def test_agents_who_never_change_their_word_in_32_bits():
     q = jnp.array([0.5, 1, 1, 0, 0], jnp.float32)
     found = core.response(core.WordGame(jnp.stack([q, 1 - q], -1)), jnp.array([0.3, 0.7], jnp.float32))
     assert jnp.isfinite(found).all()
+
+
+def test_the_scale_of_eigenvalues_needs_no_digits():
+    """Of this policy no eigenvalue of the largest modulus converges: many lie at -1."""
+    space, rng = meanfield.MemorySpace(2, 4), np.random.default_rng(422)
+    lead = np.array([[sum(pair.count(w) for pair in space.memory(i)) for w in (0, 1)] for i in range(space.n_states)])
+    weights = np.exp(3.0 * lead + 0.5 * rng.normal(size=lead.shape))
+    policy = meanfield.make_policy(weights / weights.sum(1, keepdims=True), ["a", "b"])
+    points = meanfield.fixed_points(policy)
+    for x, value in zip(points["composition"].values, points["eigenvalue"].values, strict=True):
+        if value > -0.9:  # nearer to -1 64 bits are too few
+            found = core.leading_eigenvalues(core.WordGame(policy["q"].values), x).values[0]
+            assert found.real == pytest.approx(value, abs=1e-9)
