@@ -11,10 +11,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 from scipy.linalg import eig
-from scipy.sparse.linalg import LinearOperator, eigs
+from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigs
 
 from meanfield.core._game import Array, Game
 from meanfield.core._rates import jacobian_product
+from meanfield.toolbox._errors import ConvergenceError
 
 DENSE_SIZE = 200  # below, LAPACK is faster than Arnoldi iteration
 
@@ -30,7 +31,8 @@ class Eigenvalues(NamedTuple):
 def leading_eigenvalues(game: Game, x: Float[Array, ...], k: int = 1) -> Eigenvalues:
     """The k eigenvalues of J = ∂F/∂x with the largest real parts, on perturbations that keep every class's mass.
 
-    k is at most the number of states less that of classes; ValueError if it is more.
+    k is at most the number of states less that of classes; ValueError if it is more. ConvergenceError where Arnoldi
+    iteration does not tell the leading eigenvalues from others close to them.
 
     LAPACK for small games, else Arnoldi iteration on products with J and Jᵀ (scipy). Runs on the host; `eigenvalue` is
     its differentiable part. In 64 bits eigenvalues of a naming game near -1 may err by 1e-3, since J is almost
@@ -79,7 +81,13 @@ def leading_eigenvalues(game: Game, x: Float[Array, ...], k: int = 1) -> Eigenva
 
         def largest(transpose: bool, shift: float, **which: Any) -> Any:
             operator = LinearOperator((size, size), matvec=partial(product, transpose, shift), dtype=float)
-            return eigs(operator, **options, **which)
+            try:
+                return eigs(operator, **options, **which)
+            except ArpackNoConvergence as error:
+                raise ConvergenceError(
+                    f"leading eigenvalues of a game of {size} states: no convergence of Arnoldi iteration, since many "
+                    "eigenvalues lie close to the leading ones; meanfield.spectrum computes in extended precision"
+                ) from error
 
         # Only its size matters; to more digits many eigenvalues near -1 may keep the iteration from an end
         radius = float(np.abs(largest(False, 0.0, k=1, which="LM", tol=0.1, return_eigenvectors=False))[0])

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from jax.test_util import check_grads
 from scipy.integrate import solve_ivp
+from scipy.sparse.linalg import eigs
 
 import meanfield
 from _policies import majority_policy, random_policy, relabelled, relabelled_states
@@ -319,6 +320,15 @@ def test_critical_mass_from_parameters_to_its_gradient_in_one_program():
     assert mass(A) == pytest.approx(exact, abs=1e-10)
     check_derivatives(mass, (A,))
     assert np.isnan(core.critical_mass(game_of(jnp.zeros(SPACE.n_states)), 1))
+
+
+def test_a_cluster_of_eigenvalues_is_told(monkeypatch):
+    """One Krylov space of 40 does not separate the 340 eigenvalues of a random policy."""
+    monkeypatch.setattr("meanfield.core._spectrum.eigs", lambda *args, **more: eigs(*args, **{**more, "maxiter": 1}))
+    q = 0.5 + 0.1 * jnp.asarray(np.random.default_rng(0).normal(size=341))
+    game = core.WordGame(jnp.stack([q, 1 - q], axis=-1))
+    with pytest.raises(meanfield.ConvergenceError, match="close to the leading ones"):
+        core.leading_eigenvalues(game, core.fixed_point(game, jnp.array([0.5, 0.5])).composition, 2)
 
 
 def test_a_thousand_policies_are_one_call():
