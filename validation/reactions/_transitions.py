@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Mapping
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -62,6 +62,8 @@ def outcomes_of_rows(
 
 def start_of(counts: Any) -> tuple[dict[Hashable, int], np.ndarray]:
     """{state: its place} and the numbers of agents, int64 of shape (K,)."""
+    if not isinstance(counts, Mapping | Sequence | np.ndarray) or isinstance(counts, str):
+        raise InputError(f"counts = {counts!r}: expected {{state: number of agents}} or a list of numbers")
     names = list(counts) if isinstance(counts, Mapping) else list(range(len(counts)))
     numbers = [whole_number(f"counts[{name!r}]", counts[name], 0) for name in names]
     if not 2 <= len(names) <= MOST_STATES:

@@ -608,6 +608,7 @@ def test_saved_and_loaded(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
+        ({"counts": 5}, "counts = 5: expected {state: number of agents} or a list of numbers"),
         ({"counts": {"A": 1, "B": 0}}, "counts sum to 1: expected 2 to"),
         ({"counts": {"A": 5, "B": -1}}, "counts['B'] = -1: expected a whole number of at least 0"),
         ({"counts": {"A": 5, "B": 1.5}}, "counts['B'] = 1.5"),
