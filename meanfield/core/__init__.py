@@ -9,7 +9,7 @@ nothing but shapes and compute in the precision of their arguments: switch on 64
 - Rate equation: `drift`, `trajectory`, `reaction_tensor`.
 - Linearisation and noise: `jacobian_product`, `noise_product`, `curvature`.
 - Fixed points: `response`, `fixed_point`, `fixed_points`, `implicit_fixed_point`, `critical_mass`.
-- Eigenvalues: `leading_eigenvalues`, `eigenvalue`.
+- Eigenvalues: `leading_eigenvalues` (`Eigenvalues`), `eigenvalue`.
 """
 
 from typing import TYPE_CHECKING
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from meanfield.core._roots import fixed_point as fixed_point
     from meanfield.core._roots import fixed_points as fixed_points
     from meanfield.core._roots import implicit_fixed_point as implicit_fixed_point
+    from meanfield.core._spectrum import Eigenvalues as Eigenvalues
     from meanfield.core._spectrum import eigenvalue as eigenvalue
     from meanfield.core._spectrum import leading_eigenvalues as leading_eigenvalues
     from meanfield.core._trajectory import Trajectory as Trajectory

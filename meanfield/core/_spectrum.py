@@ -21,7 +21,20 @@ DENSE_SIZE = 200  # below, LAPACK is faster than Arnoldi iteration
 
 
 class Eigenvalues(NamedTuple):
-    """Eigenvalues by falling real part, with left and right eigenvectors in the shape of x and l·r = 1."""
+    """Eigenvalues by falling real part, with left and right eigenvectors in the shape of x and l·r = 1.
+
+    Examples
+    --------
+    >>> import jax, numpy as np
+    >>> from meanfield import core
+    >>> q = np.array([0.6, 0.9, 0.5, 0.5, 0.1])
+    >>> with jax.enable_x64(True):
+    ...     game = core.WordGame(np.stack([q, 1 - q], axis=-1))
+    ...     x = core.fixed_point(game, np.array([0.6, 0.4])).composition
+    ...     found = core.leading_eigenvalues(game, x)
+    >>> found.values.shape, found.left.shape
+    ((1,), (1, 5))
+    """
 
     values: np.ndarray
     left: np.ndarray
