@@ -1,6 +1,6 @@
-"""What the fluctuations of messages about a path contribute to a chance: the determinant det₂(1 - K).
+"""What the fluctuations of fields about a path contribute to a chance: the determinant det₂(1 - K).
 
-K is the covariance of the messages of one agent at two times, and det₂(1 - K) = det(1 - K) exp(tr K). A trapezoidal
+K is the covariance of the fields of one agent at two times, and det₂(1 - K) = det(1 - K) exp(tr K). A trapezoidal
 rule makes it finite, with averages at t = t', where K jumps. What single nodes contribute beyond tr K² is taken out, so
 that det₂ = 1 on a path without momentum, as it must be. Errors are even powers of the step.
 """
@@ -13,16 +13,41 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-Covariance = Float[np.ndarray, "nodes nodes pairs pairs"]  # of message ab at node n with cd at node m ≤ n
+from meanfield._population.mixture import Mixture
+
+Covariance = Float[np.ndarray, "nodes nodes pairs pairs"]  # of field ab at node n with cd at node m ≤ n
 
 STEPS = 1, 2, 4  # nodes
 
 
 class Border(NamedTuple):
-    """A function of the state where an agent ends: its covariance with the messages, and its variance."""
+    """A function of the state where an agent ends: its covariance with the fields, and its variance."""
 
     covariance: Float[np.ndarray, "nodes pairs"]
     variance: float
+
+
+def met_others(
+    mixture: Mixture,
+    logarithms: Float[np.ndarray, "nodes pairs"],
+    u: Float[np.ndarray, "nodes kinds states"],
+    v: Float[np.ndarray, "nodes kinds states"],
+) -> Float[np.ndarray, " nodes"]:
+    """Σ_ab g_ab g_ba less the mean of the same of an agent, who does not meet itself; 0 for agents of one kind."""
+    if len(mixture.share) == 1 and not mixture.committed.any():
+        return np.zeros(len(u))
+    n_words = mixture.space.n_words
+    after = mixture.space.successors()[:, None] + np.arange(n_words**2)
+
+    def met(g: np.ndarray) -> np.ndarray:
+        return (g * g.swapaxes(1, 2)).sum((1, 2))
+
+    alone = np.full(len(u), mixture.committed.sum())
+    for kind, (q, share) in enumerate(zip(mixture.q, mixture.share, strict=True)):
+        followed = v[:, kind, after].reshape(len(v), -1, n_words, n_words)
+        own = np.einsum("ni,ia,niab->nab", u[:, kind], q, followed, optimize=True)
+        alone += met(own) / share if share > 0 else 0.0
+    return met(np.exp(logarithms).reshape(-1, n_words, n_words)) - alone
 
 
 def log_determinants(
@@ -30,7 +55,7 @@ def log_determinants(
 ) -> list[tuple[float, float]]:
     """Sign and logarithm with each node, every second, every fourth; `pace` is the length of a step at each node.
 
-    With a border it is the determinant times the variance of its function, which messages have changed.
+    With a border it is the determinant times the variance of its function, which fields have changed.
     """
     found = []
     for k in STEPS:
@@ -56,7 +81,7 @@ def _log_determinant(
     lower = covariance.copy()
     jump = lower[here, here]
     lower[here, here] /= 2
-    # K as an operator: a message ab answers to the messages ba of others
+    # K as an operator: a field ab answers to the fields ba of others
     response = (lower + lower.transpose(1, 0, 3, 2))[..., swapped] * weights[:, None, None]
     matrix = np.eye(n * C + (border is not None))
     matrix[: n * C, : n * C] -= response.transpose(0, 2, 1, 3).reshape(n * C, n * C)

@@ -12,11 +12,12 @@ from scipy.special import log_ndtr, ndtr, ndtri
 from meanfield._finite_size.law_path import LawPath, NoPath, law_path, place
 from meanfield._finite_size.moments import validate_sizes
 from meanfield._finite_size.next_order import NextOrder, next_order
-from meanfield._population.observables import MIXED
-from meanfield._population.provenance import stamp
-from meanfield._population.single_policy import labels_of, name_of, single_policy, space_of
+from meanfield._population.observables import MIXED, success_rate
+from meanfield._population.population import Population
+from meanfield._population.single_policy import each_policy
+from meanfield._population.stacks import as_games
 from meanfield.toolbox._arguments import whole_number
-from meanfield.toolbox._columns import labelled
+from meanfield.toolbox._columns import Columns
 from meanfield.toolbox._errors import InputError
 
 DEFAULT_SIZES = tuple(int(n) for n in np.unique(np.geomspace(2, 1e5, 48).round()))
@@ -31,10 +32,11 @@ class _Numbers(NamedTuple):
     sigma: float
     correction: float = 0.0
     error: float = 0.0
+    success_rate: float = np.nan
 
 
 def group_size_law(
-    policy: xr.Dataset,
+    policy: xr.Dataset | Population,
     *,
     n_agents: int | Sequence[int] | np.ndarray = DEFAULT_SIZES,
     level: float = 0.99,
@@ -62,7 +64,8 @@ def group_size_law(
     Parameters
     ----------
     policy
-        One policy, of two words.
+        One policy, of two words, a stack over model and pair (a result for each), or a population, whose committed
+        agents count among the N.
     n_agents
         Distinct population sizes N ≥ 2. Default: 48 of them from 2 to 100,000.
     level
@@ -78,14 +81,16 @@ def group_size_law(
       order 1 and for infinite κ;
     - `probability` over `n_agents`, and `log_weak_probability`, the natural logarithm of 1 - `probability`;
     - `n_critical`, the size from which on the chance is at least `level`: κ√N - c/√N = Φ⁻¹(level);
-    - `strong_word`, the convention at the attractor that the rate equation reaches from empty memories; 'mixed' if that
-      is no consensus, '' if there is no law;
+    - `strong_word`, the word that leads at the attractor which the rate equation reaches from empty memories; '' if
+      there is no law, or agents treat both words alike, so that κ = 0;
+    - `success_rate`, how often two agents say the same at the attractors, the smaller of both: 1 less what noise keeps
+      off the conventions;
     - `distance` and `sigma`, with κ = distance/σ. For weak noise, the distance is the share of agents who would turn an
       infinite population if they started with memories of the weak word only, and σ/√N is the standard deviation of the
       noise in the same unit. Both are NaN if κ is infinite.
 
     attrs["applies"] is 1 if there is such a law. Otherwise it is 0, the numbers are NaN and attrs["reason"] says why.
-    If c is not found, `correction` is NaN and counts as 0, and attrs["reason"] says so.
+    If c is not found, `correction` is NaN and counts as 0, and attrs["reason"] says so. In a stack both are variables.
 
     Raises
     ------
@@ -116,54 +121,64 @@ def group_size_law(
     >>> law["probability"].values.round(3)
     array([0.585, 0.755, 0.986])
     """
-    policy = single_policy(policy)
     sizes = validate_sizes(n_agents)
     if not 0.5 < level < 1:
         raise InputError(f"level = {level}: expected a chance between 1/2 and 1, as in 0.99")
-    if policy.sizes["word"] != 2:
-        raise InputError(f"policy has {policy.sizes['word']} words: expected 2 for the group-size law")
     order = whole_number("order", order, 1, 2)
-    found = law_path(policy)
+    games = as_games(policy)
+    if (n_words := len(games.words[0])) != 2:
+        raise InputError(f"policy has {n_words} words: expected 2 for the group-size law")
+    models = [policy] if isinstance(policy, Population) else each_policy(policy)
+    laws = [_law_of(model, order) for model in models]
+    columns = [_columns(numbers, word, sizes, level) for numbers, word, _ in laws]
+    applies = [int(not np.isnan(numbers.kappa)) for numbers, *_ in laws]
+    result = games.labelled(columns, applies=applies, reason=[reason for *_, reason in laws])
+    result = result.assign_coords(n_agents=("n_agents", sizes, {"long_name": "number of agents"}))
+    return games.stamped(result, "group_size_law", level=level, order=order)
+
+
+def _law_of(model: xr.Dataset | Population, order: int) -> tuple[_Numbers, str, str]:
+    """The numbers, the strong word, and why there is a law or none."""
+    found = law_path(model)
     if isinstance(found, NoPath):
         unknown = np.nan if np.isnan(found.kappa) else 0.0
-        numbers = _Numbers(found.kappa, np.nan, np.nan, unknown, unknown)
-        return _label(policy, sizes, level, order, numbers, found.word, found.reason)
-    kappa, unit, missing = found.path.kappa, _unit(policy, found), ""
-    numbers = _Numbers(kappa, kappa**2 / unit, kappa / unit)
-    if order == 2:
+        return _Numbers(found.kappa, np.nan, np.nan, unknown, unknown), found.word, found.reason
+    kappa, unit, missing = found.path.kappa, _unit(found), ""
+    numbers = _Numbers(kappa, kappa**2 / unit, kappa / unit) if kappa else _Numbers(0.0, 0.0, np.nan)
+    agreed = success_rate(found.points["word_share"].values[[0, 2]]).min()
+    numbers = numbers._replace(success_rate=float(agreed))
+    if order == 2 and kappa:
         second = next_order(found.path)
         if isinstance(second, str):
             missing, second = f"; the next order is left out: {second}", NextOrder(np.nan, np.nan)
         numbers = numbers._replace(correction=second.correction, error=second.error)
-    word = str(found.points["convention"].values[found.strong])
-    return _label(policy, sizes, level, order, numbers, word, _law(policy, found) + missing)
+    return numbers, found.words[0], _law(found) + missing
 
 
-def _law(policy: xr.Dataset, found: LawPath) -> str:
+def _law(found: LawPath) -> str:
     """Why this landscape has a group-size law, and its reservations."""
     kinds = found.points["kind"].values.tolist()
-    mixed = [place(policy, found.points.isel(fixed_point=i)) for i in (0, 2) if kinds[i] == MIXED]
-    reserve = (
-        f"; the attractor {' and the one '.join(mixed)} is mixed, and small groups leave it again" if mixed else ""
-    )
+    words = tuple(str(word) for word in found.points["word"].values)
+    mixed = [place(words, found.points.isel(fixed_point=i)) for i in (0, 2) if kinds[i] == MIXED]
+    reserve = f"; noise keeps a part of the agents off the convention {' and '.join(mixed)}" if mixed else ""
+    if found.words[0] == found.words[1]:
+        reserve += f"; {found.words[0]!r} leads at both attractors"
     if found.path.error > KNOWN:
         reserve += f"; κ is known to {found.path.error:.1%}"
     return f"two attractors with one saddle between them{reserve}"
 
 
-def _unit(policy: xr.Dataset, found: LawPath) -> float:
+def _unit(found: LawPath) -> float:
     """The momentum of an agent who starts with memories of the weak word only, relative to an empty memory."""
-    effect = found.path.p[0]
+    effect, mixture = found.path.p[0], found.path.mixture
     weak_word = 1 if found.strong == 0 else 0  # fixed points come by falling share of the first word
-    return abs(effect[space_of(policy).consensus_state(weak_word)] - effect[0])
+    return abs(mixture.fractions @ (effect[:, mixture.space.consensus_state(weak_word)] - effect[:, 0]))
 
 
-def _label(
-    policy: xr.Dataset, sizes: np.ndarray, level: float, order: int, numbers: _Numbers, word: str, reason: str
-) -> xr.Dataset:
+def _columns(numbers: _Numbers, word: str, sizes: np.ndarray, level: float) -> Columns:
     kappa, correction = numbers.kappa, np.nan_to_num(numbers.correction)
     deviations = kappa * np.sqrt(sizes) - correction / np.sqrt(sizes)
-    columns = {
+    return {
         "kappa": ((), kappa, "kappa"),
         "correction": ((), numbers.correction, "c, which moves the law by c/√N"),
         "correction_error": ((), numbers.error, "numerical error of c"),
@@ -172,23 +187,15 @@ def _label(
         "n_critical": ((), _critical_size(kappa, correction, level), f"group size with a chance of {level:g}"),
         "distance": ((), numbers.distance, "distance to the saddle's stable manifold"),
         "sigma": ((), numbers.sigma, "noise across the saddle's stable manifold, for one agent"),
+        "success_rate": ((), numbers.success_rate, "success rate at the attractors, the smaller"),
+        "strong_word": ((), word, "word that leads where the rate equation goes from empty memories", ""),
     }
-    result = labelled(
-        columns,
-        coords={
-            "n_agents": ("n_agents", sizes, {"long_name": "number of agents"}),
-            **labels_of(policy),
-        },
-    )
-    result["strong_word"] = ((), word, {"long_name": "convention that the rate equation reaches from empty memories"})
-    attrs = {"policy": name_of(policy), "applies": int(not np.isnan(kappa)), "reason": reason}
-    return stamp(result.assign_attrs(attrs), "group_size_law", policy, level=level, order=order)
 
 
 def _critical_size(kappa: float, correction: float, level: float) -> float:
-    """The larger N with κ√N - c/√N = Φ⁻¹(level); 0 if the chance is larger for all N."""
+    """The larger N with κ√N - c/√N = Φ⁻¹(level); 0 if the chance is larger for all N, infinite if it never is."""
     needed = ndtri(level)
-    if np.isinf(kappa):
-        return 0.0
+    if np.isinf(kappa) or kappa == 0:
+        return 0.0 if kappa else np.inf
     square = needed**2 + 4 * kappa * correction
     return ((needed + np.sqrt(square)) / (2 * kappa)) ** 2 if not square < 0 else 0.0

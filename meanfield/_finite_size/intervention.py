@@ -9,6 +9,7 @@ from meanfield._finite_size.changed_policy import changed_policy
 from meanfield._finite_size.law_path import LawPath, NoPath, law_path, reached, signed_law_path
 from meanfield._finite_size.least_change import STATIONARY, Changed, LeastChange, Slope, SlopeOf, weights_of
 from meanfield._fixed_points.fixed_points import fixed_points
+from meanfield._population.population import as_population
 from meanfield._population.provenance import stamp
 from meanfield._population.single_policy import name_of, single_policy
 from meanfield.toolbox._arguments import real_number
@@ -90,14 +91,17 @@ def intervention(policy: xr.Dataset, *, kappa: float = 0.0, progress: bool = Fal
     kappa = real_number("kappa", kappa, least=0, most=LARGEST_KAPPA)
     law = law_path(policy)
     if isinstance(law, NoPath):
-        raise InputError(f"policy has no finite κ: {law.reason}")
+        raise InputError(f"policy has no finite κ above 0: {law.reason}")
     with tqdm(desc="intervention", unit="policy", disable=not progress, leave=False) as bar:
         search = LeastChange(policy, _slopes(law, kappa), _slope(law), -kappa, bar)
         changed = search.found()
     if changed is None or changed.residual > 10 * STATIONARY:
         raise _not_found(law, kappa, search.reason if changed is None else f"residual {changed.residual:.1g}")
     result = _label(policy, law, search.before, changed)
-    if kappa > CERTAIN * law.path.kappa and reached(single_policy(result), fixed_points(result)) != 2 - law.strong:
+    if (
+        kappa > CERTAIN * law.path.kappa
+        and reached(as_population(single_policy(result)), fixed_points(result)) != 2 - law.strong
+    ):
         raise _not_found(law, kappa, "the rate equation does not lead to the other word")
     result = result.assign_attrs(policy=name_of(policy))
     return stamp(result, "intervention", policy, kappa=kappa)
@@ -123,7 +127,7 @@ def _slopes(law: LawPath, kappa: float) -> SlopeOf:
 
 
 def _slope(law: LawPath) -> Slope:
-    derivative, passed = law.path.slope()
+    (derivative,), (passed,) = law.path.slope()
     return Slope(law.path.kappa, derivative, weights_of(passed))
 
 
@@ -134,7 +138,6 @@ def _label(policy: xr.Dataset, law: LawPath, before: Slope, changed: Changed) ->
         "kappa_after": ((), changed.slope.value, "κ after, negative for the other word"),
     }
     result = result.merge(labelled(columns))
-    words = law.points["convention"].values
-    for name, place in (("strong_word", law.strong), ("other_word", 2 - law.strong)):
-        result[name] = ((), str(words[place]), {"long_name": name.replace("_", " ")})
+    for name, word in zip(("strong_word", "other_word"), law.words, strict=True):
+        result[name] = ((), word, {"long_name": name.replace("_", " ")})
     return result

@@ -12,10 +12,10 @@ from scipy.special import log_ndtr, ndtr, owens_t
 from meanfield._finite_size.group_size_law import DEFAULT_SIZES
 from meanfield._finite_size.majority_path import MajorityPath, majority_path
 from meanfield._finite_size.moments import validate_sizes
-from meanfield._finite_size.path_equations import PathEquations
 from meanfield._finite_size.word_share_correlation import Correlation, word_share_correlation
 from meanfield._fixed_points.fixed_points import fixed_points
 from meanfield._population.drift import TIME_PER_ROUND
+from meanfield._population.population import as_population
 from meanfield._population.provenance import stamp
 from meanfield._population.single_policy import labels_of, name_of, single_policy, space_of, words_of
 from meanfield.toolbox._arguments import increasing_times
@@ -124,13 +124,13 @@ def majority_law(
     found = _attractor(policy)
     if isinstance(found, str):
         return _label(policy, sizes, rounds, np.full(2, np.nan), None, None, found)
-    equations, word = PathEquations(policy["q"].values, space_of(policy)), int(found.share.argmax())
+    mixture, word = as_population(policy).mixture, int(found.share.argmax())
     if rounds is None:
         rounds = LONG / found.decay / TIME_PER_ROUND * np.linspace(0, 1, ROUNDS) ** 2  # s falls fast at first
-    correlation = word_share_correlation(equations, found.composition, word, found.decay)
+    correlation = word_share_correlation(mixture, found.composition[None], word, found.decay)
     if isinstance(correlation, str):
         return _label(policy, sizes, rounds, found.share, None, None, correlation)
-    path = majority_path(equations, found.composition, word, found.decay, correlation.variance)
+    path = majority_path(mixture, found.composition[None], word, found.decay, correlation.variance)
     if isinstance(path, str):
         return _label(policy, sizes, rounds, found.share, None, correlation, path)
     return _label(policy, sizes, rounds, found.share, path, correlation, path.reason + _never_left(policy, found.share))

@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from meanfield._finite_size.messages import Ending, Found, Mesh, MessageProblem
 from meanfield._finite_size.next_order import (
     BESIDE,
     SEARCH,
@@ -22,9 +21,9 @@ from meanfield._finite_size.next_order import (
     correction_of,
     mean_order,
 )
-from meanfield._finite_size.path_equations import PathEquations
 from meanfield._fixed_points.spectrum import FLOOR
-from meanfield._numerics.course import Vector
+from meanfield._population.mixture import Mixture
+from meanfield.core._path_search import Ending, Instanton, Mesh, PathProblem, even_mesh, resting
 
 FORGOTTEN = 10.0  # T, in units of the time in which the slowest mode fades
 FINEST, COARSEST, PARTS = 0.4, 1.2, 4  # step of time; the number of steps is a multiple of the third
@@ -45,53 +44,59 @@ class MajorityPath(NamedTuple):
 class _Bounds(NamedTuple):
     """Problems that differ in the bound of a word share."""
 
-    equations: PathEquations
-    attractor: Vector
+    mixture: Mixture
+    attractor: np.ndarray
     word: int
     mesh: Mesh
 
-    def problem(self, bound: float) -> MessageProblem:
-        """A path to this bound."""
-        ends = Ending(bound - self.equations.q[:, self.word], 1.0, 0.0, self.attractor @ self.equations.q)
-        return MessageProblem(self.equations, ends, self.mesh, self.attractor)
+    @property
+    def first(self) -> float:
+        """The word share at the attractor."""
+        return float((self.attractor * self.mixture.q[..., self.word]).sum())
 
-    def solved(self, bound: float) -> tuple[MessageProblem, Found] | None:
+    def problem(self, bound: float) -> PathProblem:
+        """A path to this bound."""
+        ends = Ending(bound - self.mixture.q[..., self.word], 0.0)
+        return PathProblem(tuple(self.mixture), ends, self.mesh, self.attractor)
+
+    def solved(self, bound: float) -> tuple[PathProblem, Instanton] | None:
         """The path, followed as the bound moves away from the attractor."""
-        first = float(self.attractor @ self.equations.q[:, self.word])
-        at, stretch, messages = 0.0, 1.0, self.problem(first).without_momentum()
+        at, stretch = 0.0, 1.0
+        fields = np.tile(resting(tuple(self.mixture), self.attractor[None]), (self.mesh.n_nodes, 1))
         while stretch >= SMALLEST_STRETCH:
             to = min(1.0, at + stretch)
-            problem = self.problem(first + to * (bound - first))
-            found = problem.solve(messages, 0.0, TOLERANCE, SEARCH)
+            problem = self.problem(self.first + to * (bound - self.first))
+            found = problem.solve(fields, TOLERANCE, SEARCH)
             if found is None:
                 stretch /= 2
             elif to == 1:
                 return problem, found
             else:
-                at, stretch, messages = to, stretch * GROWTH, found.logarithms
+                at, stretch, fields = to, stretch * GROWTH, found.logarithms
         return None
 
 
 def majority_path(
-    equations: PathEquations, attractor: Vector, word: int, decay: float, variance: float
+    mixture: Mixture, attractor: np.ndarray, word: int, decay: float, variance: float
 ) -> MajorityPath | str:
     """κ and c for the chance that a word is ahead at random times, or the reason why there are none.
 
     The slowest mode of the attractor fades like exp(-decay·t); `variance` is that of the word share, times N.
     """
-    share = float(attractor @ equations.q[:, word])
+    said = mixture.q[..., word]
+    share = float((attractor * said).sum())
     if variance <= 0 and share == 0.5:
         return MajorityPath(0.0, 0.0, 0.0, "one attractor, where every agent says either word with chance 1/2")
     if share > 1 - FLOOR:
         return MajorityPath(np.inf, np.nan, np.nan, "one attractor, where agents never say any other word")
-    least = float(equations.q[-(equations.n_words ** (2 * equations.space.memory_length)) :, word].min())
+    least = float(said[:, -mixture.space.n_full :].min())
     if least > 0.5:
         reason = f"one attractor, and agents say the majority word with chance {least:.3g} or more in every memory"
         return MajorityPath(np.inf, np.nan, np.nan, reason)
     mesh = _mesh(FORGOTTEN / decay)
     if mesh is None:
         return f"the attractor is slow (eigenvalue {-decay:.2g})"
-    bounds = _Bounds(equations, attractor, word, mesh)
+    bounds = _Bounds(mixture, attractor, word, mesh)
     with np.errstate(all="ignore"):  # iterates far from the path may leave all bounds: None
         found = bounds.solved(0.5)
         if found is None:
@@ -109,10 +114,10 @@ def _mesh(end: float) -> Mesh | None:
     n_steps = PARTS * int(np.ceil(min(MOST_STEPS, end / FINEST) / PARTS - 1e-9))
     if end / n_steps > COARSEST:
         return None
-    return Mesh(np.linspace(0.0, end, 2 * n_steps + 1), np.full(2 * n_steps + 1, end / n_steps))
+    return even_mesh(end, n_steps)
 
 
-def _next_order(bounds: _Bounds, found: tuple[MessageProblem, Found], away: float) -> NextOrder | str:
+def _next_order(bounds: _Bounds, found: tuple[PathProblem, Instanton], away: float) -> NextOrder | str:
     """c; where κ is next to nothing, the mean of those at two bounds that are `away` from 1/2."""
     if bounds.mesh.pace[0] > COARSE:
         return "the attractor is slow, and c takes too many times"

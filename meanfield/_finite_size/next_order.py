@@ -6,17 +6,18 @@ N agents who meet in pairs are N independent agents in a random field. With norm
     E exp(N θ l·x(T)) = exp(-NT/2) E_ξ z[ξ]^N,   z[ξ] = E exp(θ l(i(T))) of one agent,
 
 exactly: an encounter is the product of two agents' moves, and the rule of Itô leaves out that an agent meets itself.
-For large N the integral over ξ is that about its saddle point, the messages g of the path of least action. So
+For large N the integral over ξ is that about its saddle point, the fields g of the path of least action. So
 
-    log E exp(N θ l·x(T)) = N Λ(θ) - ½ log det₂(1 - K) + O(1/N),   K = covariance of the messages of one agent,
+    log E exp(N θ l·x(T)) = N Λ(θ) - ½ log det₂(1 - K) + μ + O(1/N),   K = covariance of the fields of one agent,
 
-with det₂(1 - K) = det(1 - K) exp(tr K). Let l be the left eigenvector of the saddle's unstable direction. The
-population ends at the side that l·x(T) has for T → ∞. The saddle-point approximation that is uniform in θ
-(Barndorff-Nielsen) makes of both
+with det₂(1 - K) = det(1 - K) exp(tr K). For agents of one kind μ = 0. In a population of kinds c, committed ones too,
+μ = ½ ∫ [Σ_ab g_ab g_ba - Σ_c n_c Σ_ab g^c_ab g^c_ba] dt with the fields g^c of an agent of kind c, and K is the mean
+over all agents. Let l be the left eigenvector of the saddle's unstable direction. The population ends at the side that
+l·x(T) has for T → ∞. The saddle-point approximation that is uniform in θ (Barndorff-Nielsen) makes of both
 
-    P(strong) = Φ(√N κ - c/√N) + O(N^-3/2),   κ²/2 = -Λ at Λ' = 0,   c = -log(ω/κ)/κ,   ω² = θ² Λ'' det₂(1 - K).
+    P(strong) = Φ(√N κ - c/√N) + O(N^-3/2),   κ²/2 = -Λ at Λ' = 0,   c = -log(ω/κ)/κ,   ω² = θ² Λ'' det₂(1 - K) e^(-2μ).
 
-Λ'' det(1 - K) is one determinant, bordered by the covariances of messages and l (`fluctuations`). What T leaves out
+Λ'' det(1 - K) is one determinant, bordered by the covariances of fields and l (`fluctuations`). What T leaves out
 falls like exp(-λT), and is extrapolated from two T.
 """
 
@@ -27,13 +28,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from meanfield._finite_size import message_kernel
-from meanfield._finite_size import response_kernel as kernel
-from meanfield._finite_size.fluctuations import Border, log_determinants, without_step
+from meanfield._finite_size.fluctuations import Border, log_determinants, met_others, without_step
 from meanfield._finite_size.least_action_path import IMPOSSIBLE, LeastActionPath
-from meanfield._finite_size.messages import FIRST, LONG, Found, Mesh, MessageProblem, mesh_until, moved
-from meanfield._finite_size.path_equations import PathEquations
-from meanfield._numerics.course import halves
+from meanfield._finite_size.quadrature import quadrature
+from meanfield._population.mixture import Mixture
+from meanfield.core._path_search import FIRST, LONG, Instanton, Mesh, PathProblem, mesh_until, moved
 
 ENDS = (2.5, 4.0)  # T, in units of the time in which a momentum fades
 FIRST_TIMES = (1.0, 1e-4, FIRST)  # of meshes: noise that is strong needs early times
@@ -43,7 +42,7 @@ SAME = 2e-3  # relative difference of κ, above which a mesh has too few early t
 SMALL, BESIDE = 0.01, 0.02  # κ: below the first, c is the mean of those of κ plus and minus the second
 UNKNOWN = 0.1  # error of c above which it is not given
 STRONG = 0.5  # κ
-TOLERANCE = 1e-9  # of logarithms of messages
+TOLERANCE = 1e-9  # of logarithms of fields
 SEARCH = 1000  # evaluations
 NEGLIGIBLE = 1e-8  # correlations
 
@@ -58,7 +57,7 @@ class NextOrder(NamedTuple):
 def next_order(path: LeastActionPath) -> NextOrder | str:
     """c of the path, or the reason why there is none."""
     strong = path.kappa > STRONG
-    if strong and path.equations.q.min() <= 2 * IMPOSSIBLE:
+    if strong and path.mixture.q.min() <= 2 * IMPOSSIBLE:
         return "noise is strong, and answers of probability 0 leave c unknown"
     ends = [end / path.ends.growth for end in ENDS]
     steps = [step for step in LONGEST if mesh_until(ends[-1], PARTS, FIRST_TIMES[0], step).n_nodes <= MOST_NODES]
@@ -91,13 +90,13 @@ def _extrapolated(early: NextOrder, late: NextOrder) -> NextOrder:
 
 def _correction(path: LeastActionPath, mesh: Mesh) -> NextOrder | str:
     """c for one T, or the reason why there is none on this mesh."""
-    found = _solved(path, path.equations, mesh)
+    found = _solved(path, path.mixture, mesh)
     off = np.inf if found is None else abs(found[1].kappa - path.kappa)
     if found is None or not off < (SAME + path.error) * max(path.kappa, SMALL):
         return "no path was found with the accuracy that the next order needs"
     if path.kappa > SMALL:
         return correction_of(*found)
-    both = [one and correction_of(*one) for one in (_solved(path, equations, mesh) for equations in _beside(path))]
+    both = [one and correction_of(*one) for one in (_solved(path, mixture, mesh) for mixture in _beside(path))]
     return mean_order(both)
 
 
@@ -110,39 +109,38 @@ def mean_order(both: Sequence[NextOrder | str | None]) -> NextOrder | str:
     return NextOrder((one + two) / 2, (one_error + two_error) / 2 + BESIDE * abs(one - two))
 
 
-def _solved(path: LeastActionPath, equations: PathEquations, mesh: Mesh) -> tuple[MessageProblem, Found] | None:
-    problem = MessageProblem(equations, path.ends, mesh)
-    found = problem.solve(moved(np.log(path.messages), path.mesh, mesh, 1.0), 0.0, TOLERANCE, SEARCH)
+def _solved(path: LeastActionPath, mixture: Mixture, mesh: Mesh) -> tuple[PathProblem, Instanton] | None:
+    start = np.zeros(mixture.q.shape[:2])
+    start[:, 0] = mixture.share
+    problem = PathProblem(tuple(mixture), path.ends, mesh, start)
+    found = problem.solve(moved(path.logarithms, path.mesh, mesh, 1.0), TOLERANCE, SEARCH)
     return None if found is None else (problem, found)
 
 
-def _beside(path: LeastActionPath) -> list[PathEquations]:
+def _beside(path: LeastActionPath) -> list[Mixture]:
     """Agents who with empty memories lean a little more to either word, so that κ is not small."""
-    shares = path.equations.q[0, 0] + np.array([-BESIDE, BESIDE]) / path.slope()[0][0]
-    if not (shares.min() > 0 and shares.max() < 1):
-        return []
-    return [
-        PathEquations(np.vstack([[share, 1 - share], path.equations.q[1:]]), path.equations.space) for share in shares
-    ]
+    q, slope = path.mixture.q, path.slope()[0][:, 0].sum()
+    found = []
+    for lean in np.array([-BESIDE, BESIDE]) / slope:
+        leaning = q.copy()
+        leaning[:, 0] += np.array([lean, -lean])
+        if leaning[:, 0].min() > 0:
+            found.append(path.mixture._replace(q=leaning))
+    return found
 
 
-def correction_of(problem: MessageProblem, found: Found) -> NextOrder | str:
+def correction_of(problem: PathProblem, found: Instanton) -> NextOrder | str:
     """c, and the error of its extrapolation in the step, or the reason why there is none."""
-    equations, mesh, ends = problem.equations, problem.mesh, problem.ends
-    q, memory, n_kept = equations.q, equations.memory, equations.n_kept
-    W = equations.n_words
     if not found.kappa:
         return "the path has no momentum"
-    messages = np.exp(halves(found.logarithms.reshape(mesh.n_nodes, -1))).reshape(-1, W, W)
-    g = message_kernel.messages_of(found.u, found.v, q, memory, n_kept).reshape(-1, W * W)
-    course = messages, mesh.pace, found.u, found.v, g
-    covariance = kernel.correlations(*course, q, memory, n_kept, NEGLIGIBLE)
-    final = kernel.final_correlations(*course, ends.left, q, memory, n_kept)
-    x = found.u[-1] * found.v[-1]
-    alone = x @ ends.left**2 - (x @ ends.left) ** 2 + ends.spread / (2 * ends.growth)
-    signs, logarithms = zip(*log_determinants(covariance, mesh.pace[::2], Border(final, alone)), strict=True)
+    final, variance = problem.final_correlations(found)
+    border = Border(final, variance + problem.ending.width)
+    covariance = problem.correlations(found, NEGLIGIBLE)
+    signs, logarithms = zip(*log_determinants(covariance, problem.mesh.pace[::2], border), strict=True)
     if min(signs) <= 0:
         return "fluctuations about the path of least action grow: it is no minimum, or its mesh too coarse"
     logarithm, error = without_step(logarithms)
-    ratio = np.log(found.strength / found.kappa) + logarithm / 2
+    others = met_others(Mixture(*problem.arrays), found.again, *problem.courses(found))
+    met = quadrature(problem.mesh.pace[::2]) @ others / 2
+    ratio = np.log(found.strength / found.kappa) + logarithm / 2 - met
     return NextOrder(-ratio / found.kappa, abs(error / 2 / found.kappa))

@@ -245,8 +245,8 @@ def _eigenvectors(mixture: Mixture, name: str, x: np.ndarray) -> tuple[np.ndarra
 def _kappa(policy: xr.Dataset) -> tuple[float, Arrays]:
     law = law_path(policy)
     if isinstance(law, NoPath):
-        raise InputError(f"{name_of(policy)} has no finite κ: {law.reason}")
-    derivative, weight = law.path.slope()
+        raise InputError(f"{name_of(policy)} has no finite κ above 0: {law.reason}")
+    (derivative,), (weight,) = law.path.slope()
     q, space = policy["q"].values, space_of(policy)
     exchanged = [space.state([(1 - a, 1 - b) for a, b in space.memory(i)]) for i in range(space.n_states)]
     bias = (q[:, 0] - q[exchanged, 1]) / 2

@@ -19,7 +19,7 @@ from jaxtyping import Float
 
 from meanfield._finite_size.law_path import LawPath, law_path
 from meanfield._numerics.course import Vector
-from meanfield._population.single_policy import single_policy, words_of
+from meanfield._population.single_policy import single_policy
 
 FADED = 1e-4  # of the action: later than this ξ has its last weights
 
@@ -39,10 +39,9 @@ def weak_side(policy: xr.Dataset) -> WeakSide | None:
     if not isinstance(found, LawPath):
         return None
     path = found.path
-    left = -(path.p * path.x).sum(1)
+    x, p = path.x[:, 0], path.p[:, 0]
+    left = -(p * x).sum(1)
     faded = left < FADED * left[0]
     kept = max(1, int(np.argmax(faded))) if faded.any() else len(left)
-    # Fixed points come by falling share of the first word
-    word = words_of(policy)[1 if found.strong == 0 else 0]
     left = left[:kept, None]
-    return WeakSide(word, path.time[:kept], (path.p[:kept] - left) / np.sqrt(2 * left))
+    return WeakSide(found.words[1], path.time[:kept], (p[:kept] - left) / np.sqrt(2 * left))

@@ -14,10 +14,14 @@ from typing import NamedTuple
 import numpy as np
 from scipy.interpolate import CubicSpline
 
-from meanfield._finite_size.path_equations import PathEquations
-from meanfield._numerics.course import Vector, integrate
+from meanfield._numerics.course import Vector
+from meanfield._population.mixture import Mixture
+from meanfield.core._export import exported
+
+adjoint = exported("meanfield.core._instanton", "adjoint")
 
 FINEST, COARSEST, MOST_STEPS = 0.1, 0.5, 4000  # steps of time, and their number
+BLOCK = 500  # steps of one call of a program
 FADED = 8.0  # times in which the slowest mode fades e-fold
 GREGORY = np.array([3 / 8, 7 / 6, 23 / 24])  # weights next to the end of an integral, of fourth order
 
@@ -34,7 +38,7 @@ class Correlation(NamedTuple):
         return np.where(times <= self.times[-1], CubicSpline(self.times, self.values)(times), 0.0)
 
 
-def word_share_correlation(equations: PathEquations, attractor: Vector, word: int, decay: float) -> Correlation | str:
+def word_share_correlation(mixture: Mixture, attractor: np.ndarray, word: int, decay: float) -> Correlation | str:
     """C for the share of one word at an attractor whose slowest mode fades like exp(-decay·t).
 
     A string says why there is none.
@@ -43,12 +47,13 @@ def word_share_correlation(equations: PathEquations, attractor: Vector, word: in
     step = FADED / decay / n_steps
     if step > COARSEST:
         return f"the attractor is slow (eigenvalue {-decay:.2g})"
-    said = equations.q[:, word]
-    course = integrate(
-        lambda _, w: equations.transposed(attractor, w), said - attractor @ said, n_steps, step
-    )  # w has no constant part, which would not fade
-    pushed = np.array([equations.noise(attractor, w) for w in course])
-    products = course @ pushed.T
+    said = mixture.q[..., word]
+    w, course, pushed = said - (attractor * said).sum() / attractor.sum(), [], []  # a constant part would not fade
+    for _ in range(0, n_steps + 1, BLOCK):
+        rows, noise, w = adjoint(tuple(mixture), attractor, w, np.float64(step), n_steps=BLOCK)
+        course.append(rows.reshape(BLOCK, -1))
+        pushed.append(noise.reshape(BLOCK, -1))
+    products = np.concatenate(course)[: n_steps + 1] @ np.concatenate(pushed)[: n_steps + 1].T
     found = step * np.array([_integral(np.diagonal(products, -lag)) for lag in range(n_steps + 1)])
     relative = found / found[0] if found[0] > 0 else np.zeros(len(found))
     return Correlation(float(found[0]), step * np.arange(n_steps + 1), relative)

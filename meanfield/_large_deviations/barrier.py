@@ -1,4 +1,4 @@
-"""The barrier of an attractor of one policy, and how it changes with the policy (`action_rates`)."""
+"""The barrier of an attractor of one policy, and how it changes with the policy."""
 
 from __future__ import annotations
 
@@ -7,22 +7,20 @@ from typing import NamedTuple
 import numpy as np
 import xarray as xr
 
-from meanfield._finite_size import message_kernel as kernel
-from meanfield._finite_size.action_rates import action_slope
 from meanfield._finite_size.least_change import Slope, weights_of
-from meanfield._finite_size.path_equations import PathEquations
+from meanfield._finite_size.quadrature import quadrature
 from meanfield._large_deviations.escape import Landscape
+from meanfield._large_deviations.exit_path import population_path
 from meanfield._large_deviations.exits import Exit, NoExit
 from meanfield._large_deviations.path import Path
-from meanfield._large_deviations.population_messages import population_path
 from meanfield._large_deviations.prefactor import Prefactor
 from meanfield._population.drift import TIME_PER_ROUND
 from meanfield._population.population import as_population
-from meanfield._population.single_policy import space_of
+from meanfield.core._path_search import action_gradient, action_rates
 
 
 class Barrier(NamedTuple):
-    """The way out of an attractor; the path is that of messages: collocation takes ten times as long."""
+    """The way out of an attractor; the path is that of fields: collocation takes ten times as long."""
 
     way: Exit
     growth: float  # the saddle's unstable eigenvalue
@@ -51,7 +49,7 @@ def barrier_of(ground: Landscape, number: int, *, with_prefactor: bool) -> Barri
     (way,) = ways
     if way.obstacle:
         return NoExit(way.obstacle)
-    found = population_path(way, as_population(ground.game), with_prefactor=with_prefactor)
+    found = population_path(way, as_population(ground.game).mixture, with_prefactor=with_prefactor)
     if isinstance(found, str):
         return NoExit(found)
     path, prefactor = found
@@ -61,13 +59,16 @@ def barrier_of(ground: Landscape, number: int, *, with_prefactor: bool) -> Barri
 
 def barrier_slope(policy: xr.Dataset, barrier: Barrier) -> Slope:
     """Δ and its derivative by the probability of the first word of two; memories count by their part of the action."""
-    equations, (way, growth, path, _) = PathEquations(policy["q"].values, space_of(policy)), barrier
-    u, v = (_everywhere(way, values) for values in (path.x * np.exp(-path.p), np.exp(path.p)))
-    v[:, ~way.face] = 1
-    messages = kernel.messages_of(u, v, equations.q, equations.memory, equations.n_kept)
-    pace = np.full(len(u), path.time[1])
-    slope, passed = action_slope(equations, u, v, messages, pace, growth=growth, decay=way.decay)
-    return Slope(path.barrier, slope, weights_of(passed))
+    mixture, (way, growth, path, _) = as_population(policy).mixture, barrier
+    shape = (len(path.x), *mixture.q.shape[:2])
+    x, p = (_everywhere(way, values).reshape(shape) for values in (path.x, path.p))
+    beyond = np.zeros(len(x))
+    beyond[[0, -1]] = 1 / way.decay, 1 / growth  # p has grown and decays exponentially outside the path
+    weights = quadrature(np.full(len(x), path.time[1]))
+    by_q, *_ = action_gradient(tuple(mixture), x, p, weights + beyond)
+    work, _ = action_rates(tuple(mixture), x, p)
+    passed = np.tensordot((weights + beyond / 2) * work, x[:, 0], 1)
+    return Slope(path.barrier, by_q[0, :, 0] - by_q[0, :, 1], weights_of(passed))
 
 
 def _everywhere(way: Exit, values: np.ndarray) -> np.ndarray:

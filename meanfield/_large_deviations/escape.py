@@ -16,12 +16,11 @@ from meanfield._fixed_points.fixed_points import fixed_points
 from meanfield._fixed_points.spectrum import spectrum
 from meanfield._large_deviations.boundary_value_path import polished
 from meanfield._large_deviations.descent import Descent, descents
+from meanfield._large_deviations.exit_path import agents_of_reactions, exit_path, population_path
 from meanfield._large_deviations.exits import Exit, NoExit, exits_of
 from meanfield._large_deviations.linearised import Ends, ends_of
 from meanfield._large_deviations.path import Path
-from meanfield._large_deviations.population_messages import population_path
 from meanfield._large_deviations.prefactor import Prefactor, bend, prefactor
-from meanfield._large_deviations.reaction_messages import reaction_path
 from meanfield._population.drift import TIME_PER_ROUND
 from meanfield._population.population import Population, as_population
 from meanfield._population.population_model import reaction_model
@@ -127,9 +126,10 @@ def escape(ground: Landscape, way: Exit, *, with_prefactor: bool) -> Escape:
         return _of_population(way, as_population(ground.game), ends, directions, with_prefactor=with_prefactor)
     if ends is None:
         return Escape(way, None, None, f"agents of a reaction model have more than {MOST_DIRECTIONS + 1} states here")
-    path = reaction_path(way, ends)
-    if isinstance(path, str):
-        return Escape(way, None, None, path)
+    solved = exit_path(way, agents_of_reactions(way, ends))
+    if isinstance(solved, str):
+        return Escape(way, None, None, solved)
+    path = solved.path
     exact = polished(path, ends, way.decay) if directions <= MOST_POLISHED else None
     if not with_prefactor:
         return Escape(way, exact or path, None, "")
@@ -145,7 +145,7 @@ def escape(ground: Landscape, way: Exit, *, with_prefactor: bool) -> Escape:
 def _of_population(
     way: Exit, population: Population, ends: Ends | None, directions: int, *, with_prefactor: bool
 ) -> Escape:
-    found = population_path(way, population, with_prefactor=with_prefactor)
+    found = population_path(way, population.mixture, with_prefactor=with_prefactor)
     if isinstance(found, str):
         return Escape(way, None, None, found)
     path, width = found

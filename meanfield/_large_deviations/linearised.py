@@ -10,10 +10,33 @@ from scipy.linalg import solve_continuous_lyapunov
 
 from meanfield._large_deviations.exits import Exit
 from meanfield._large_deviations.hamiltonian import Hamiltonian
-from meanfield._large_deviations.message_path import Ending
 from meanfield._reactions.modes import tangent_space
 
 Square = Float[np.ndarray, "directions directions"]
+
+
+class SaddleEnd(NamedTuple):
+    """A saddle, its unstable eigenvalue λ, and lᵀDl of the left eigenvector l, in the shape of a composition.
+
+    l is positive where the path comes from, so that it ends with p = -s l.
+    """
+
+    saddle: np.ndarray
+    growth: float
+    left: np.ndarray
+    spread: float
+
+    def distance(self, x: np.ndarray) -> float:
+        """l·(x - saddle)."""
+        return float((self.left * (x - self.saddle)).sum())
+
+    def strength(self, x: np.ndarray) -> float:
+        """s with which the linearised path passes x."""
+        return 2 * self.growth * self.distance(x) / self.spread
+
+    def rest(self, x: np.ndarray, strength: float) -> float:
+        """The action from x on, if the linearised path of this strength passes near."""
+        return strength * self.distance(x) - strength**2 * self.spread / (4 * self.growth)
 
 
 class Ends(NamedTuple):
@@ -31,7 +54,7 @@ class Ends(NamedTuple):
     jacobian: Square  # at the attractor
     covariance: Square  # C at the attractor
     at_saddle: Square  # the solution of the same equation at the saddle, with one negative eigenvalue
-    ending: Ending  # in the states of the face
+    ending: SaddleEnd  # in the states of the face
 
 
 def ends_of(way: Exit) -> Ends:
@@ -43,7 +66,7 @@ def ends_of(way: Exit) -> Ends:
     leading = int(values.real.argmax())
     left = vectors[:, leading].real
     left *= np.sign(left @ tangent.T @ (way.downhill(0.0)[way.face] - saddle)) / np.abs(left).max()
-    ending = Ending(saddle, float(values[leading].real), tangent @ left, float(left @ D_s @ left))
+    ending = SaddleEnd(saddle, float(values[leading].real), tangent @ left, float(left @ D_s @ left))
     return Ends(
         way.face,
         hamiltonian,

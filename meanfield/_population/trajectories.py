@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -81,20 +81,8 @@ def courses(
     root mean square of the errors, which the tolerances make up for.
     """
     stiff = bool(model.fastest * times[-1] > STIFF)
-    K, E, M = (_size(number) for number in (model.n_states, len(model.moves.rate), len(model.alpha)))
-    K = model.n_states if stiff else K  # whose dense matrices would grow eightfold
-    own, source, target, side, rate, classes, encounter_rate = model.game
-    beyond = E - len(rate)
-    own = np.pad(own.reshape(2, -1, model.n_states), ((0, 0), (0, M - len(model.alpha)), (0, K - model.n_states)))
-    side = np.where(
-        side < len(model.alpha), side, np.where(side < 2 * len(model.alpha), side + M - len(model.alpha), 2 * M)
-    )
-    game = (
-        own.reshape(2 * M, K),
-        *(np.pad(numbers, (0, beyond)) for numbers in (source, target, side, rate)),
-        np.pad(classes, (0, K - model.n_states), constant_values=K - 1),
-        encounter_rate,
-    )
+    game = filled_game(model.game, model.n_states if stiff else None)  # dense matrices would grow eightfold
+    K, E = game[0].shape[1], len(game[1])
     x0 = np.pad(starts, ((0, 0), (0, K - model.n_states)))
     stricter = np.array(tolerances) * np.sqrt(model.n_states / K)
 
@@ -105,6 +93,17 @@ def courses(
     x, residual, successful = _in_programs(solve, len(starts), K + E)
     _check_steps(successful, times[-1])
     return x[:, : len(times), : model.n_states], residual[:, : len(times)]
+
+
+def filled_game(game: tuple[Any, ...], n_states: int | None = None) -> tuple[Any, ...]:
+    """The arrays of a `ReactionGame` with states, moves and channels that do nothing, up to one of few sizes each."""
+    own, source, target, side, rate, classes, encounter_rate = game
+    M, size = len(own) // 2, own.shape[1]
+    K, E, filled = n_states or _size(size), _size(len(rate)), _size(M)
+    sides = np.pad(own.reshape(2, M, size), ((0, 0), (0, filled - M), (0, K - size)))
+    side = np.where(side < M, side, np.where(side < 2 * M, side + filled - M, 2 * filled))
+    moves = (np.pad(numbers, (0, E - len(rate))) for numbers in (source, target, side, rate))
+    return sides.reshape(2 * filled, K), *moves, np.pad(classes, (0, K - size), constant_values=K - 1), encounter_rate
 
 
 def _padded(times: np.ndarray) -> np.ndarray:

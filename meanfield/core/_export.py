@@ -28,10 +28,11 @@ LOADER = b"cpu_aot_loader"  # whose complaints about tuning flags of the process
 _lock = threading.RLock()
 
 
-def exported(module: str, function: str) -> Callable:
+def exported(module: str, function: str, *, first: int | None = None) -> Callable:
     """`function` of `module`, compiled in 64 bits for the shapes of its arguments, or loaded from the cache folder.
 
-    Arguments are arrays, numbers and tuples of them, options are keywords; results are arrays of NumPy. `module`
+    Arguments are arrays, numbers and tuples of them, options are keywords; results are arrays of NumPy, of a tuple the
+    `first` so many. `module`
     is imported only to compile: importing and tracing its solvers takes longer than most programs run. A program is
     kept for one release of JAX, one kind of processor and one state of `meanfield.core`; a damaged one is made anew.
     """
@@ -48,7 +49,8 @@ def exported(module: str, function: str) -> Callable:
                     path = _folder() / f"{function}-{_digest(repr((module, key)).encode())[:32]}"
                     if key not in programs:  # another thread may have been first
                         programs[key] = _load(path) or _compile(module, function, values, options, path)
-            return jax.tree.map(np.array, programs[key](*values))
+            results = programs[key](*values)
+            return jax.tree.map(np.array, results if first is None else results[:first])
 
     return wraps(call)(call)
 

@@ -46,7 +46,44 @@ class Game(eqx.Module):
         """H(x, p) per unit of time, with H(x, 0) = 0; x and p of one shape."""
 
 
-class WordGame(Game):
+class PairGame(Game):
+    """A game whose Hamiltonian depends on the composition through a few sums over agents, its fields.
+
+    Fields are bilinear in u = x exp(-p) and v = exp(p), which are canonical variables like x and p:
+
+        H(x, p) = E(g),   g = G(u, v) + constants.
+
+    Given the fields as functions of time, Hamilton's equations are linear in u and in v. That is how N agents who meet
+    in pairs are N independent agents in random fields; instantons are found from them.
+
+    Examples
+    --------
+    >>> import jax, numpy as np
+    >>> from meanfield import core
+    >>> q = np.array([0.6, 0.9, 0.5, 0.5, 0.1])
+    >>> with jax.enable_x64(True):
+    ...     game = core.WordGame(np.stack([q, 1 - q], axis=-1))
+    ...     x, p = np.full(5, 0.2), np.array([0.0, 0.1, 0.0, 0.0, -0.1])
+    ...     energy = game.energy(game.fields(x * np.exp(-p), np.exp(p)) + game.constants)
+    ...     print(np.isclose(energy, game.hamiltonian(x, p)))
+    True
+    """
+
+    @abc.abstractmethod
+    def fields(self, u: Float[Array, "..."], v: Float[Array, "..."]) -> Float[Array, " fields"]:
+        """G(u, v), bilinear and not negative."""
+
+    @abc.abstractmethod
+    def energy(self, fields: Float[Array, " fields"]) -> Float[Array, ""]:
+        """E(g)."""
+
+    @property
+    @abc.abstractmethod
+    def constants(self) -> Float[Array, " fields"]:
+        """What agents without a state contribute to the fields."""
+
+
+class WordGame(PairGame):
     """The naming game: two random agents each say a word by their policy, and remember what was said.
 
     An agent in memory i says a with probability q_a(i), hears b and moves to Γ(i, a, b) (see `MemorySpace`). With
@@ -103,11 +140,25 @@ class WordGame(Game):
                 raise ValueError(f"{name} has shape {found}: expected {expected} for q of shape {self.q.shape}")
 
     def hamiltonian(self, x: Float[Array, "*species states"], p: Float[Array, "*species states"]) -> Float[Array, ""]:
+        g = self.fields(x * jnp.exp(-p), jnp.exp(p)) + self.constants
+        return self._energy(g, x.sum() + self.committed.sum())
+
+    def fields(self, u: Float[Array, "*species states"], v: Float[Array, "*species states"]) -> Float[Array, " fields"]:
+        """Σ_i u_i q_a(i) v_Γ(i,a,b) over all species, for a and b in turn."""
         n_words = self.q.shape[-1]
-        kept = keep((x * jnp.exp(-p))[..., None] * self.q)
-        moved = jnp.exp(p[..., 1:]).reshape(*kept.shape, n_words)
-        g = (kept[..., None] * moved).reshape(-1, n_words, n_words).sum(0) + self.committed[:, None]
-        n = x.sum() + self.committed.sum()
+        kept = keep(u[..., None] * self.q)
+        moved = v[..., 1:].reshape(*kept.shape, n_words)
+        return (kept[..., None] * moved).reshape(-1, n_words**2).sum(0)
+
+    @property
+    def constants(self) -> Float[Array, " fields"]:
+        return jnp.repeat(self.committed, self.q.shape[-1])
+
+    def energy(self, fields: Float[Array, " fields"]) -> Float[Array, ""]:
+        return self._energy(fields, self.share.sum() + self.committed.sum())
+
+    def _energy(self, fields: Float[Array, " fields"], n: Float[Array, ""]) -> Float[Array, ""]:
+        g = fields.reshape(self.q.shape[-1], -1)
         return (jnp.sum(g * g.T) / n - n) / 2
 
     @property  # equinox takes a property for an abstract field
@@ -116,7 +167,7 @@ class WordGame(Game):
         return jnp.broadcast_to(species[..., None], self.q.shape[:-1])
 
 
-class ReactionGame(Game):
+class ReactionGame(PairGame):
     """Pairwise encounters of agents in K states, whose channels are products of a factor of each partner.
 
     In an encounter of initiator i and responder j the channel m happens with probability α_m(i) β_m(j); each of the two
@@ -172,6 +223,26 @@ class ReactionGame(Game):
         acts = self.own @ x
         met = acts[:channels] @ second + first @ acts[channels:] + first @ second
         return self.encounter_rate * met + alone
+
+    def fields(self, u: Float[Array, " states"], v: Float[Array, " states"]) -> Float[Array, " fields"]:
+        """Of each side, agents who take part, with and without their moves; then spontaneous moves and who makes them.
+
+        With moves a side is Σ_i own_s(i) u_i (v of where agent i goes), without them Σ_i own_s(i) u_i v_i.
+        """
+        sides = len(self.own)
+        leaving = jax.ops.segment_sum(self.rate * u[self.source] * v[self.source], self.side, sides + 1)
+        arriving = jax.ops.segment_sum(self.rate * u[self.source] * v[self.target], self.side, sides + 1)
+        present = self.own @ (u * v)
+        moving = present + arriving[:-1] - leaving[:-1]
+        return jnp.concatenate([moving, present, arriving[-1:], leaving[-1:]])
+
+    @property
+    def constants(self) -> Float[Array, " fields"]:
+        return jnp.zeros(2 * len(self.own) + 2, self.own.dtype)
+
+    def energy(self, fields: Float[Array, " fields"]) -> Float[Array, ""]:
+        first, second, met, meant = fields[:-2].reshape(4, -1)
+        return self.encounter_rate * (first @ second - met @ meant) + fields[-2] - fields[-1]
 
 
 def after(w: Float[Array, "*species states"], n_words: int) -> Float[Array, "*species states words words"]:

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
-from scipy.linalg import eig
+from scipy.linalg import eig, lu_factor, lu_solve
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigs
 
 from meanfield.core._game import Array, Game
@@ -18,6 +18,7 @@ from meanfield.core._rates import jacobian_product
 from meanfield.toolbox._errors import ConvergenceError
 
 DENSE_SIZE = 200  # below, LAPACK is faster than Arnoldi iteration
+NEARBY, REFINED = 1e-9, 3  # shift from an eigenvalue in inverse iteration, and how often
 
 
 class Eigenvalues(NamedTuple):
@@ -88,7 +89,16 @@ def leading_eigenvalues(game: Game, x: Float[Array, ...], k: int = 1) -> Eigenva
         shift = 1 + 2 * np.abs(matrix).sum(0).max()
         matrix -= shift * np.stack([one - tangent(one, False) for one in np.eye(size)], axis=1)
         found: Any = eig(matrix, left=True)
-        values, left, right = found[0], found[1].conj(), found[2]
+        first = np.lexsort((-found[0].imag, -found[0].real))[:k]
+        values = found[0][first]
+        left, right = (vectors[:, first].astype(complex) for vectors in (found[1].conj(), found[2]))
+        # LAPACK scales rows of states that hardly occur, and so loses eigenvectors
+        for n, value in enumerate(values):
+            closer = lu_factor(matrix - (value + NEARBY * max(1, abs(value))) * np.eye(size))
+            for _ in range(REFINED):
+                right[:, n], left[:, n] = lu_solve(closer, right[:, n]), lu_solve(closer, left[:, n], trans=1)
+                right[:, n] /= np.linalg.norm(right[:, n])
+                left[:, n] /= np.linalg.norm(left[:, n])
     else:
         options: dict[str, Any] = {"v0": np.random.default_rng(0).standard_normal(size)}
 

@@ -11,9 +11,12 @@ import xarray as xr
 from tqdm.auto import tqdm
 
 from meanfield import InputError, each_policy, group_size_law, words_of
-from meanfield.toolbox import LARGEST_SEED, MIXED, check_level, labelled, name_of, stamp, whole_number, wilson_interval
+from meanfield.toolbox import LARGEST_SEED, check_level, labelled, name_of, stamp, whole_number, wilson_interval
 from validation._engine.arguments import check_ensembles, name_in, population_sizes
+from validation.naming_game._convention import Convention, convention_of
 from validation.naming_game._simulate import simulate
+
+DIGITS = 3  # of a success rate
 
 
 class _Ends(NamedTuple):
@@ -35,7 +38,7 @@ def collective_bias(
 ) -> xr.Dataset:
     """The fraction of simulated runs that end at the strong word, beside the prediction Φ(κ√N), for a set of policies.
 
-    The strong word is the convention that the rate equation reaches from empty memories; κ²/2 is the least action of a
+    The strong word leads where the rate equation goes from empty memories; κ²/2 is the least action of a
     fluctuation over the saddle, and Φ is the normal distribution function. A run without consensus within 1,000 rounds
     counts as not ending there. Source of the fraction: [004] Fig. 3; of the prediction: `meanfield.group_size_law`.
 
@@ -66,9 +69,9 @@ def collective_bias(
     - `probability` (pair, n_agents) = Φ(κ√N), `kappa` (pair), `correction` (pair) = c, 0 unless `order` is 2,
       `strong_word` (pair), `applies` (pair), whether there is such a law, and `reason` (pair), why.
 
-    A policy without a law has κ = NaN and the strong word '', and nothing is simulated. Where the strong word is
-    'mixed', nothing is simulated either, since runs without consensus don't tell their side: κ is given, and fractions
-    are NaN.
+    A policy without a law has κ = NaN and the strong word '', and nothing is simulated; nor where agents treat both
+    words alike. Where noise keeps the success rate of an infinite population below 98 %, a run ends as soon as it
+    succeeds as often as that population.
 
     Raises
     ------
@@ -103,7 +106,7 @@ def collective_bias(
     laws, ends = [], []
     for policy in tqdm(singles, desc="collective bias", unit="policy", disable=not progress, leave=False):
         laws.append(group_size_law(policy, n_agents=sizes, order=order))
-        ends.append(_ends(policy, str(laws[-1]["strong_word"].item()), sizes, runs, seed))
+        ends.append(_ends(policy, laws[-1], sizes, runs, seed))
     result = _labelled(singles, laws, ends, runs, level)
     sizes_as_text = " ".join(map(str, sizes))
     return stamp(result, "collective_bias", n_agents=sizes_as_text, runs=runs, seed=seed, level=level, order=order)
@@ -119,10 +122,15 @@ def _different(policies: xr.Dataset | Iterable[xr.Dataset]) -> list[xr.Dataset]:
     return singles
 
 
-def _ends(policy: xr.Dataset, strong_word: str, sizes: list[int], runs: int, seed: int) -> _Ends:
-    if strong_word in ("", MIXED):
+def _ends(policy: xr.Dataset, law: xr.Dataset, sizes: list[int], runs: int, seed: int) -> _Ends:
+    strong_word, agreed = str(law["strong_word"].item()), law["success_rate"].item()
+    if not strong_word:
         return _Ends(*np.full((2, len(sizes)), np.nan))
-    words = simulate(policy, n_agents=sizes, runs=runs, seed=seed)["consensus_word"].transpose("n_agents", "run")
+    rule = convention_of("004")
+    if agreed < rule.success_rate:
+        rule = Convention(round(agreed, DIGITS))
+    found = simulate(policy, n_agents=sizes, runs=runs, seed=seed, convention=rule)
+    words = found["consensus_word"].transpose("n_agents", "run")
     strong = (words.values == strong_word).sum(1)
     return _Ends(strong, words.isnull().values.sum(1))
 

@@ -10,7 +10,7 @@ import xarray as xr
 from scipy.special import ndtr, ndtri
 
 from meanfield import InputError, each_policy, group_size_law, words_of
-from meanfield.toolbox import MIXED, canonical_order, name_of, real_number, single_policy
+from meanfield.toolbox import canonical_order, name_of, real_number, single_policy
 from validation._engine.arguments import name_in, population_sizes
 
 
@@ -81,14 +81,12 @@ def _of_policy(policy: xr.Dataset) -> tuple[float, tuple[str, ...]]:
 
 
 def _law(policy: xr.Dataset) -> tuple[float, str]:
-    """κ and the strong word; InputError without a law, or if no run ends at the strong word."""
+    """κ and the strong word; InputError without a law."""
     law = group_size_law(policy, n_agents=2)
     if not law.attrs["applies"]:
         advice = "expected one with a law, or validation.naming_game.simulated_bias of its runs"
         raise InputError(f"{name_of(policy)} has no group-size law, since {law.attrs['reason']}: {advice}")
     kappa, word = law["kappa"].item(), str(law["strong_word"].item())
-    if word == MIXED:
-        raise InputError(f"{name_of(policy)} has a strong convention that is mixed: expected a word that wins runs")
     return kappa, word
 
 

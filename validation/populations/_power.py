@@ -69,7 +69,7 @@ def power(
     Raises
     ------
     InputError
-        If a policy has no group-size law or its strong word is 'mixed', the words of `against` are others, a simulated
+        If a policy has no group-size law, the words of `against` are others, a simulated
         bias has no decided run, or a number is out of range.
 
     See Also

@@ -15,11 +15,10 @@ from _exact_chains import ExactChain
 from _labelled_calls import conformist
 from _policies import drift, random_composition, random_policy, relabelled
 from meanfield import core, finite_size
-from meanfield._finite_size import message_newton
 from meanfield._finite_size import moments as _finite_size
 from meanfield._finite_size.moments import STEP
-from meanfield._finite_size.path_equations import PathEquations
 from meanfield._numerics.blas import one_blas_thread
+from meanfield.core import _path_search
 from meanfield.toolbox import space_of, weak_side
 
 TIMES = np.array([2.0, 4.0, 8.0])  # whole rounds, so that N interactions, 2N, 4N have happened
@@ -173,7 +172,8 @@ def test_noise_is_that_of_single_interactions(size):
     policy = random_policy(6, *size)
     q, space = policy["q"].values, space_of(policy)
     x, w = random_composition(2, space.n_states), np.random.default_rng(3).standard_normal(space.n_states)
-    np.testing.assert_allclose(PathEquations(q, space).noise(x, w), interaction_noise(x, q, space) @ w, atol=1e-13)
+    ours = core.noise_product(core.WordGame(q), x, w)
+    np.testing.assert_allclose(ours, interaction_noise(x, q, space) @ w, atol=1e-13)
 
 
 @pytest.mark.parametrize("size", [(2, 1), (3, 1), (2, 3)])
@@ -181,13 +181,15 @@ def test_variance_solves_the_linear_noise_equation(size):
     """qᵀCq of dC/dt = JC + CJᵀ + D, dense, is that of a Poisson process: larger by 2t(qᵀF)²."""
     policy = random_policy(7, *size, concentration=0.3)
     q, space = policy["q"].values, space_of(policy)
-    equations, n, time = PathEquations(q, space), space.n_states, 3.0
-    jacobian = jax.jit(jax.jacobian(lambda x: core.drift(core.WordGame(q), x)))
+    n, time = space.n_states, 3.0
+    game = core.WordGame(q)
+    jacobian = jax.jit(jax.jacobian(lambda x: core.drift(game, x)))
+    noise = jax.jit(jax.vmap(lambda x, w: core.noise_product(game, x, w), (None, 0)))
 
     def slope(_, state):
         x, C = state[:n], state[n:].reshape(n, n)
         JC = jacobian(x) @ C
-        D = np.array([equations.noise(x, w) for w in np.eye(n)])
+        D = noise(x, np.eye(n))
         return np.concatenate([drift(x, q), (JC + JC.T + D).ravel()])
 
     start = np.concatenate([np.eye(n)[0], np.zeros(n * n)])
@@ -327,13 +329,13 @@ def test_blas_has_its_threads_back_when_the_last_has_left():
 )
 def test_paths_are_searched_on_one_thread(search, monkeypatch):
     """The control: outside of the search there are two."""
-    step, seen = message_newton._step, []
+    step, seen = _path_search._step, []
 
     def spied(*arguments):
         seen.append(threads())
         return step(*arguments)
 
-    monkeypatch.setattr(message_newton, "_step", spied)
+    monkeypatch.setattr(_path_search, "_step", spied)
     with threadpool_limits(2, user_api="blas"):
         search(conformist())
         assert threads() == {2}

@@ -12,8 +12,7 @@ from _policies import linearised_drift, majority, relabelled
 from meanfield import MemorySpace, group_size_law, make_policy
 from meanfield._finite_size import law_path as _law_path
 from meanfield._finite_size.law_path import unstable_direction
-from meanfield._finite_size.path_equations import PathEquations
-from meanfield.toolbox import space_of
+from meanfield.toolbox import as_population
 
 # κ of GPT-4o, converged in step, end time and messages to 1e-6. Simulations approach them as κ - c/N: for {woman, man}
 # 0.02588 ± 0.00007 at N = 1,600; for {African, White}, of c = 0.22, 0.2063 ± 0.0005 at N = 100 and 0.2077 ± 0.0009 at
@@ -85,17 +84,17 @@ def test_chances_are_those_of_simulated_populations():
 @pytest.mark.slow
 def test_mixed_attractors_are_reserved():
     law = group_size_law(majority(0.53, fidelity=0.97))
-    assert law["strong_word"].item() == "mixed"
-    assert "is mixed, and small groups leave it again" in law.attrs["reason"]
+    assert law["strong_word"].item() == "a", "the word that leads at the attractor"
+    assert "noise keeps a part of the agents off the convention" in law.attrs["reason"]
 
 
 def test_unstable_direction_is_a_left_eigenvector(published):
     """Dense for 85 states, Arnoldi for 1,365: wᵀJv = λ wᵀv for tangent v."""
     for policy in (majority(0.53), published.sel(model="gpt-4o", pair="African/White")):
-        q, space = policy["q"].values, space_of(policy)
+        q = policy["q"].values
         points = meanfield.fixed_points(policy)
         saddle = points["composition"].values[1]
-        values, left = unstable_direction(PathEquations(q, space), saddle)
+        values, (left,) = unstable_direction(as_population(policy).mixture, saddle[None])
         assert values[0] == pytest.approx(points["eigenvalue"].values[1], abs=1e-9)
         assert values[1] < 1e-9
         v = np.random.default_rng(1).standard_normal(len(q))
@@ -124,10 +123,19 @@ def test_policies_without_a_law_say_why(published, pair, reason, tmp_path):
     assert meanfield.load(meanfield.save(law, tmp_path / "law.nc")).identical(law)
 
 
-def test_symmetric_policy_ends_at_the_saddle_and_has_no_law():
-    law = group_size_law(majority(0.5))
-    assert law.attrs["reason"] == "the rate equation leads from empty memories to neither of the two attractors"
-    assert np.isnan(law["kappa"].item())
+def test_agents_who_treat_both_words_alike_end_at_either():
+    law = group_size_law(majority(0.5), n_agents=[2, 1000])
+    assert "agents treat both words alike" in law.attrs["reason"]
+    assert law["kappa"].item() == 0 and law["n_critical"].item() == np.inf and law["strong_word"].item() == ""
+    np.testing.assert_array_equal(law["probability"], 0.5)
+
+
+def test_next_to_no_lean_is_a_law_too():
+    """The rate equation stays at the saddle for longer than it is followed; κ grows in proportion to the lean."""
+    laws = [group_size_law(majority(0.5 + lean), n_agents=10) for lean in (-1e-14, 1e-12, 1e-6)]
+    assert [law["strong_word"].item() for law in laws[1:]] == ["a", "a"]
+    assert laws[0]["kappa"].item() < 1e-7
+    assert laws[1]["kappa"].item() == pytest.approx(1e-6 * laws[2]["kappa"].item(), abs=1e-8)
 
 
 def test_paths_that_take_too_much_memory_are_not_tried(monkeypatch):

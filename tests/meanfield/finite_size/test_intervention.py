@@ -10,11 +10,10 @@ from scipy.special import expit, logit, ndtr, rel_entr
 import meanfield
 import validation
 from _labelled_calls import conformist
-from _policies import majority, random_policy, relabelled, relabelled_states
+from _policies import drift, majority, random_policy, relabelled, relabelled_states
 from meanfield import InputError, core, intervention
 from meanfield._finite_size import least_change
 from meanfield._finite_size.law_path import signed_law_path
-from meanfield._finite_size.path_equations import PathEquations
 from meanfield.toolbox import canonical_order, space_of
 
 pytestmark = pytest.mark.usefixtures("unchecked_types")
@@ -59,20 +58,20 @@ class Side:
 
     def __call__(self, first: np.ndarray) -> float:
         """Distance from the saddle along its left unstable eigenvector, after the time."""
-        equations = PathEquations(np.stack([first, 1 - first], axis=1), self.space)
+        q = np.stack([first, 1 - first], axis=1)
         x, eye = self.saddle, np.eye(len(first))
         for _ in range(6):  # Newton's method for the saddle
-            jacobian = np.asarray(JACOBIAN(x, equations.q))
-            x = x - np.linalg.solve(jacobian - 1, equations.drift(x) - (x.sum() - 1))
-        values, vectors = np.linalg.eig(np.asarray(JACOBIAN(x, equations.q)).T)
+            jacobian = np.asarray(JACOBIAN(x, q))
+            x = x - np.linalg.solve(jacobian - 1, drift(x, q) - (x.sum() - 1))
+        values, vectors = np.linalg.eig(np.asarray(JACOBIAN(x, q)).T)
         left = vectors[:, np.argmax(values.real)].real
         left = left / (left[self.space.consensus_state(0)] - left[self.space.consensus_state(1)])
         y, h = eye[0], self.step
         for _ in range(self.n_steps):
-            k1 = equations.drift(y)
-            k2 = equations.drift(y + h / 2 * k1)
-            k3 = equations.drift(y + h / 2 * k2)
-            y = y + h / 6 * (k1 + 2 * k2 + 2 * k3 + equations.drift(y + h * k3))
+            k1 = drift(y, q)
+            k2 = drift(y + h / 2 * k1, q)
+            k3 = drift(y + h / 2 * k2, q)
+            y = y + h / 6 * (k1 + 2 * k2 + 2 * k3 + drift(y + h * k3, q))
         return float(left @ (y - x))
 
 
@@ -239,9 +238,13 @@ def test_what_is_not_found_says_why_and_hands_over_kappa(policy, monkeypatch):
         (random_policy(0, 3), {}, "policy has 3 words: expected 2 for interventions"),
         (conformist(), {"kappa": -0.1}, "kappa = -0.1: expected a number from 0 to 0.5"),
         (conformist(), {"kappa": 0.7}, "kappa = 0.7: expected a number from 0 to 0.5"),
-        (random_policy(1), {}, "policy has no finite κ: .* is the only attractor"),
-        (majority(0.5), {}, "policy has no finite κ: the rate equation leads from empty memories to neither"),
-        (following(1.0), {}, "policy has no finite κ: agents who start with empty memories never say any other word"),
+        (random_policy(1), {}, "policy has no finite κ above 0: .* is the only attractor"),
+        (majority(0.5), {}, "policy has no finite κ above 0: agents treat both words alike"),
+        (
+            following(1.0),
+            {},
+            "policy has no finite κ above 0: agents who start with empty memories never say any other word",
+        ),
     ],
 )
 def test_where_kappa_is_not_defined(policy, arguments, message):
@@ -250,7 +253,7 @@ def test_where_kappa_is_not_defined(policy, arguments, message):
 
 
 def test_marginal_policies_are_refused(published):
-    with pytest.raises(InputError, match=r"policy has no finite κ: the fixed point .* is marginal"):
+    with pytest.raises(InputError, match=r"policy has no finite κ above 0: the fixed point .* is marginal"):
         intervention(published.sel(model="llama31_70B", pair="young/old"))
 
 

@@ -2,6 +2,7 @@
 
 import itertools
 
+import jax
 import numpy as np
 import pytest
 from scipy.integrate import simpson, solve_ivp
@@ -12,12 +13,13 @@ from _policies import drift, majority
 from meanfield import core, group_size_law
 from meanfield._finite_size import group_size_law as _group_size_law
 from meanfield._finite_size import least_action_path as _least_action
-from meanfield._finite_size import message_kernel as _message_kernel
-from meanfield._finite_size.action_rates import policy_slope, quadrature, work
 from meanfield._finite_size.law_path import NoPath, law_path, unstable_direction
-from meanfield._finite_size.path_equations import PathEquations
+from meanfield._finite_size.least_action_path import linearised
+from meanfield._finite_size.quadrature import quadrature
 from meanfield._numerics.anderson import anderson
-from meanfield.toolbox import policy_hash
+from meanfield.core import _instanton
+from meanfield.core._path_search import action_gradient, action_rates
+from meanfield.toolbox import as_population, policy_hash
 from validation import simulate
 
 
@@ -40,6 +42,10 @@ def outcome(space):
     return space.successors()[:, None, None] + space.n_words * words[:, None] + words
 
 
+def transposed_product(game, x, w):
+    return core.jacobian_product(game, x, w, transpose=True)
+
+
 def slope_along(w, x, q, space):
     """w·F(x) for word shares of those present, as in the rate equation off the simplex."""
     return np.einsum("i,ia,b,iab->", x, q, x @ q / x.sum(), w[outcome(space)]) - w @ x
@@ -56,21 +62,21 @@ SIZES = [(2, 1), (2, 3), (3, 2)]
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_compiled_products_are_derivatives_of_the_rate_equation_and_of_its_noise(size):
+def test_products_are_derivatives_of_the_rate_equation_and_of_its_noise(size):
     q, space, x, v, w = drawn(*size)
-    equations = PathEquations(q, space)
+    found = linearised((q, np.ones(()), np.zeros(q.shape[1])), x, w)
     transposed = gradient(lambda x: slope_along(w, x, q, space), x)
-    np.testing.assert_allclose(equations.drift(x), drift(x, q), atol=1e-15)
-    np.testing.assert_allclose(equations.transposed(x, w), transposed, atol=1e-13)
+    np.testing.assert_allclose(found[0], drift(x, q), atol=1e-15)
+    np.testing.assert_allclose(found[1], transposed, atol=1e-13)
     assert w @ core.jacobian_product(core.WordGame(q), x, v) == pytest.approx(transposed @ v, rel=1e-11)
-    np.testing.assert_allclose(equations.noise(x, w), gradient(lambda v: covariance(v, w, x, q, space), v), atol=1e-13)
+    np.testing.assert_allclose(found[2], gradient(lambda v: covariance(v, w, x, q, space), v), atol=1e-13)
 
 
 @pytest.mark.parametrize("size", SIZES)
 def test_least_action_follows_its_hamiltonian(size):
     """h is the growth rate of the mean of exp(p·change), summed over who meets whom."""
     q, space, x, v, _ = drawn(*size)
-    p, equations = 0.3 * v, PathEquations(q, space)
+    p, game = 0.3 * v, core.WordGame(q)
 
     def h(x, p, q):
         met = np.einsum("i,ia,iab->ab", x, q, np.exp(p[outcome(space)] - p[:, None, None]))
@@ -78,16 +84,21 @@ def test_least_action_follows_its_hamiltonian(size):
 
     by_x, by_p = gradient(lambda x: h(x, p, q), x), gradient(lambda p: h(x, p, q), p)
     u, v = x * np.exp(-p), np.exp(p)
-    policy = equations.q, equations.memory
-    (g,) = _message_kernel.messages_of(u[None], v[None], *policy, equations.n_kept)
-    du, dv = _message_kernel.forwards(u, g, *policy, equations.n_kept), -_message_kernel.backwards(v, g, *policy)
+    g = game.fields(u, v)
+    response = jax.grad(game.energy)(g)
+    loss = response @ g - game.energy(g)
+    onwards, backwards = _instanton._rates(game)
+    du, dv = onwards(u, response, loss), -backwards(v, response, loss)
     np.testing.assert_allclose(v * du + u * dv, by_p, atol=1e-13)
-    np.testing.assert_allclose(dv / v, -by_x, atol=1e-13)
-    # By the policy up to a number for each state, which a policy whose rows sum to 1 does not feel
-    by_q = gradient(lambda q: h(x, p, q), q).T
-    np.testing.assert_allclose(np.diff(policy_slope(equations, u, v, g), axis=0), np.diff(by_q, axis=0), atol=1e-13)
-    assert work(equations, x[None], p[None])[0] == pytest.approx(float(p @ by_p - h(x, p, q)), rel=1e-12)
-    weak = work(equations, x[None], 1e-7 * v[None])[0]
+    # Up to a number: H of the rate equation off the simplex
+    off = dv / v + by_x
+    np.testing.assert_allclose(off, off[0], atol=1e-13)
+    by_q = gradient(lambda q: h(x, p, q), q)
+    arrays = q, np.ones(()), np.zeros(q.shape[1])
+    np.testing.assert_allclose(action_gradient(arrays, x[None], p[None], np.ones(1))[0], -by_q, atol=1e-13)
+    (work,), (energy,) = action_rates(arrays, x[None], p[None])
+    assert (work, energy) == pytest.approx((float(p @ by_p - h(x, p, q)), float(h(x, p, q))), rel=1e-11)
+    weak = action_rates(arrays, x[None], 1e-7 * v[None])[0][0]
     assert weak == pytest.approx(1e-14 / 2 * covariance(v, v, x, q, space), rel=1e-6)
 
 
@@ -95,16 +106,17 @@ def test_least_action_follows_its_hamiltonian(size):
 def test_weak_noise_is_that_of_the_linear_theory(fidelity, end):
     """κ = d/σ: the adjoint along the way of an unbiased population to the saddle, and the noise and the lean on it."""
     lean, space = 1e-4, meanfield.MemorySpace(2, 3)
-    even, uneven = (PathEquations(majority(0.5 + by, fidelity=fidelity)["q"].values, space) for by in (0, lean))
+    even, uneven = (core.WordGame(majority(0.5 + by, fidelity=fidelity)["q"].values) for by in (0, lean))
+    drift, transposed, noise = (jax.jit(one) for one in (core.drift, transposed_product, core.noise_product))
     start, exactly = np.eye(1, space.n_states)[0], {"method": "DOP853", "rtol": 1e-11, "atol": 1e-13}
     times = np.linspace(0, end, 20 * end + 1)
-    way = solve_ivp(lambda t, x: even.drift(x), (0, end), start, dense_output=True, t_eval=times, **exactly)
-    _, left = unstable_direction(even, way.sol(end))
-    back = solve_ivp(lambda s, w: even.transposed(way.sol(end - s), w), (0, end), left.copy(), t_eval=times, **exactly)
+    way = solve_ivp(lambda t, x: drift(even, x), (0, end), start, dense_output=True, t_eval=times, **exactly)
+    _, (left,) = unstable_direction(as_population(majority(0.5, fidelity=fidelity)).mixture, way.sol(end)[None])
+    back = solve_ivp(lambda s, w: transposed(even, way.sol(end - s), w), (0, end), left, t_eval=times, **exactly)
     courses = list(zip(np.ascontiguousarray(way.y.T), np.ascontiguousarray(back.y.T[::-1]), strict=True))
-    noise = [w @ even.noise(x, w) for x, w in courses]
-    push = [w @ (uneven.drift(x) - even.drift(x)) for x, w in courses]
-    expected = abs(simpson(push, x=times)) / np.sqrt(simpson(noise, x=times))
+    spread = [w @ noise(even, x, w) for x, w in courses]
+    push = [w @ (drift(uneven, x) - drift(even, x)) for x, w in courses]
+    expected = abs(simpson(push, x=times)) / np.sqrt(simpson(spread, x=times))
     assert expected > lean / 3
     assert law_path(majority(0.5 + lean, fidelity=fidelity)).path.kappa == pytest.approx(expected, rel=1e-4)
 
@@ -158,8 +170,8 @@ def test_strong_attraction_has_a_path(seed, known_paths):
     assert not isinstance(law, NoPath), law
     path = law.path
     assert 0.2 < path.kappa < 2
-    assert -2 * (path.p * path.x).sum(1)[0] == pytest.approx(path.kappa**2, rel=1e-6)
-    assert np.abs(path.x[-1] - law.points["composition"].values[1]).max() < 2e-2, "it ends at the saddle"
+    assert -2 * (path.p * path.x)[0].sum() == pytest.approx(path.kappa**2, rel=1e-6)
+    assert np.abs(path.x[-1, 0] - law.points["composition"].values[1]).max() < 2e-2, "it ends at the saddle"
 
 
 # Newton's method finds the path of the first at once, those of the others by way of agents who answer at random,
@@ -175,14 +187,13 @@ def test_the_least_action_of_agents_who_hardly_ever_slip(length, number, known_p
     law = known_paths(member(length, number))
     assert not isinstance(law, NoPath), law
     path = law.path
-    energy = ((path.messages * path.messages.swapaxes(1, 2)).sum((1, 2)) - 1) / 2
+    done, energy = action_rates(tuple(path.mixture), path.x, path.p)
     assert np.abs(energy).max() < 1e-3
-    done = work(path.equations, path.x, path.p)
     total = quadrature(path.mesh.pace[::2]) @ done + done[-1] / (2 * path.ends.growth)
-    assert 2 * total == pytest.approx(path.kappa**2, rel=5e-4)  # of first order in what messages are off, κ of second
-    np.testing.assert_allclose(path.x.sum(1), 1, atol=1e-9)
+    assert 2 * total == pytest.approx(path.kappa**2, rel=5e-4)  # of first order in what fields are off, κ of second
+    np.testing.assert_allclose(path.x.sum((1, 2)), 1, atol=1e-9)
     assert path.x.min() >= 0 and np.ptp(path.p) > 1
-    np.testing.assert_allclose(path.x[-1], law.points["composition"].values[1], atol=1e-2)
+    np.testing.assert_allclose(path.x[-1, 0], law.points["composition"].values[1], atol=1e-2)
 
 
 @pytest.mark.slow
@@ -201,7 +212,7 @@ def test_paths_that_stop_at_the_attractor_are_none():
 @UNCHECKED
 def test_a_finer_and_longer_path_of_least_action(monkeypatch, known_paths):
     kappa = known_paths(strongly_coupled(115)).path.kappa
-    for name, value in (("SETTLED", 2e-6), ("END", 1e-5), ("MESSAGE_TOLERANCE", 1e-8)):
+    for name, value in (("SETTLED", 2e-6), ("END", 1e-5), ("FIELD_TOLERANCE", 1e-8)):
         monkeypatch.setattr(_least_action, name, value)
     assert group_size_law(strongly_coupled(115))["kappa"].item() == pytest.approx(kappa, rel=2e-5)
 

@@ -13,9 +13,8 @@ import validation
 from _policies import majority
 from meanfield import core
 from meanfield._finite_size import majority_path
-from meanfield._finite_size.path_equations import PathEquations
 from meanfield._finite_size.word_share_correlation import word_share_correlation
-from meanfield._population.single_policy import space_of
+from meanfield.toolbox import as_population
 
 LEANING = np.array([0.6, 0.75, 0.5, 0.6, 0.3])  # H = 1
 
@@ -68,13 +67,13 @@ def deviations_of_linear_noise(q):
 def test_correlations_are_those_of_linear_noise():
     policy = meanfield.make_policy(LEANING, ["A", "B"])
     point = meanfield.fixed_points(policy).isel(fixed_point=0)
-    x, equations = point["composition"].values, PathEquations(policy["q"].values, space_of(policy))
-    found = word_share_correlation(equations, x, 0, -point["eigenvalue"].item())
+    x, game = point["composition"].values, core.WordGame(policy["q"].values)
+    found = word_share_correlation(as_population(policy).mixture, x[None], 0, -point["eigenvalue"].item())
     # Perturbations keep their sum, so that J has an eigenvalue 0, which is moved to -1
     unit, q = np.eye(len(x)), LEANING
-    drift = partial(core.drift, core.WordGame(policy["q"].values))
+    drift = partial(core.drift, game)
     J = np.asarray(jax.jacobian(drift)(x)) - np.outer(x, np.ones(len(x)))
-    D = np.column_stack([equations.noise(x, e) for e in unit])
+    D = np.column_stack([core.noise_product(game, x, e) for e in unit])
     C = solve_continuous_lyapunov(J, -D)
     times = np.array([0.0, 0.5, 2.0, 5.0])
     exact = np.array([q @ expm(J * t) @ C @ q for t in times])

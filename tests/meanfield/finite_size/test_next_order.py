@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import xarray as xr
 from scipy.sparse.linalg import expm_multiply
 
 import meanfield
 from _exact_chains import ExactChain
 from _policies import majority, random_policy, relabelled
 from meanfield import InputError, ReactionModel, group_size_law
-from meanfield._finite_size import message_kernel, next_order, response_kernel
+from meanfield._finite_size import next_order
 from meanfield._finite_size.fluctuations import log_determinants, without_step
-from meanfield._finite_size.messages import Ending, MessageProblem, mesh_until
-from meanfield._finite_size.path_equations import PathEquations
-from meanfield._numerics.course import halves
-from meanfield.toolbox import space_of
+from meanfield.core._path_search import Ending, PathProblem, mesh_until, resting
+from meanfield.toolbox import as_population, space_of
 from validation import rare_event, simulate
+from validation.naming_game import Convention
 
 pytestmark = pytest.mark.usefixtures("unchecked_types")
 
@@ -24,14 +24,13 @@ pytestmark = pytest.mark.usefixtures("unchecked_types")
 KINDS = [38, 47, pytest.param(20, marks=pytest.mark.slow)]  # of `followers`
 
 
-class Tilted(Ending):
-    """An ending of a given strength, without anything after it."""
-
-    def strength(self, u):
-        return self.growth
-
-    def action(self, strength):
-        return 0.0
+def tilted(policy, left, strength, mesh):
+    """The mean of exp(strength N l·x) at the end of a mesh, and its instanton."""
+    mixture, start = as_population(policy).mixture, np.zeros((1, len(left)))
+    start[0, 0] = 1
+    problem = PathProblem(tuple(mixture), Ending(left[None], 0.0), mesh, start, strength)
+    still = np.tile(resting(problem.arrays, start[None]), (mesh.n_nodes, 1))
+    return problem, problem.solve(still, 1e-12, 300)
 
 
 def reaction_model(policy) -> ReactionModel:
@@ -46,14 +45,10 @@ def reaction_model(policy) -> ReactionModel:
 def test_mean_of_an_exponential_among_few_agents() -> None:
     """log E exp(N θ l·x(T)) is N Λ - ½ log det₂ + O(1/N): of exact chains, what is left halves when N doubles."""
     policy, strength, end = random_policy(3, memory_length=1), 0.8, 2.0
-    equations, left = PathEquations(policy["q"].values, space_of(policy)), np.random.default_rng(5).normal(size=5)
-    mesh = mesh_until(end, 8, 1.0)
-    ends = Tilted(left, strength, 0.0, np.ones(2))
-    start = np.full((mesh.n_nodes, 2, 2), np.log(0.5))
-    problem = MessageProblem(equations, ends, mesh)
-    found = problem.solve(start, 0.0, 1e-12)
+    left = np.random.default_rng(5).normal(size=5)
+    problem, found = tilted(policy, left, strength, mesh_until(end, 8, 1.0))
     assert found is not None
-    leading, fluctuations = np.log(found.v[0, 0]), -log_determinant(problem, found) / 2
+    leading, fluctuations = -found.action, -log_determinant(problem, found) / 2
     model, rest = reaction_model(policy), []
     for n in (6, 12, 24):
         chain = ExactChain(model, [n])
@@ -66,12 +61,8 @@ def test_mean_of_an_exponential_among_few_agents() -> None:
 
 def log_determinant(problem, found) -> float:
     """log det₂(1 - K), extrapolated."""
-    equations, pace, n = problem.equations, problem.mesh.pace, problem.mesh.n_nodes
-    agents = equations.q, equations.memory, equations.n_kept
-    messages = np.exp(halves(found.logarithms.reshape(n, 4))).reshape(-1, 2, 2)
-    g = message_kernel.messages_of(found.u, found.v, *agents).reshape(n, 4)
-    covariance = response_kernel.correlations(messages, pace, found.u, found.v, g, *agents, 0.0)
-    signs, logarithms = zip(*log_determinants(covariance, pace[::2]), strict=True)
+    covariance = problem.correlations(found, 0.0)
+    signs, logarithms = zip(*log_determinants(covariance, problem.mesh.pace[::2]), strict=True)
     one, two, four = logarithms
     assert min(signs) > 0
     assert abs(one) < 1e-12 or 3.5 < (two - four) / (one - two) < 4.5  # of second order in the step
@@ -81,9 +72,7 @@ def log_determinant(problem, found) -> float:
 def test_without_a_push_there_is_nothing_to_correct() -> None:
     """The mean of 1 is 1, also on a mesh."""
     policy = random_policy(3, memory_length=2)
-    ends = Tilted(np.zeros(21), 1.0, 0.0, np.ones(2))
-    problem = MessageProblem(PathEquations(policy["q"].values, space_of(policy)), ends, mesh_until(3.0, 4, 1.0))
-    found = problem.solve(np.full((problem.mesh.n_nodes, 2, 2), np.log(0.5)), 0.0, 1e-12)
+    problem, found = tilted(policy, np.zeros(21), 1.0, mesh_until(3.0, 4, 1.0))
     assert log_determinant(problem, found) == pytest.approx(0, abs=1e-9)
 
 
@@ -192,3 +181,34 @@ def followers(seed):
     q = np.where(draw.random(len(q)) < 0.1, q.round(), q)
     q[space.consensus_state(0)], q[space.consensus_state(1)] = 1 - 1e-6, 1e-6
     return meanfield.make_policy(q, ["a", "b"])
+
+
+def test_committed_agents_and_a_second_model_have_a_law() -> None:
+    """30,000 runs: within four standard errors and what the order leaves; order 1, and no others met, are not."""
+    population = meanfield.Population(majority(0.6), committed={"b": 0.1})
+    first, law = (group_size_law(population, n_agents=[30, 90], order=order) for order in (1, 2))
+    agreed = Convention(round(law["success_rate"].item(), 3))
+    runs = simulate(population, n_agents=[30, 90], runs=30_000, seed=2, convention=agreed)["consensus_word"]
+    share = (runs == "b").mean("run").values
+    assert law["strong_word"].item() == "b" and (share > 0.94).all()
+    allowed = 4 * np.sqrt(share * (1 - share) / 30_000) + np.array([30, 90]) ** -1.5 / 4
+    assert (abs(law["probability"].values - share) < allowed).all()
+    assert abs(first["probability"].values[0] - share[0]) > 1.5 * allowed[0]
+
+
+def test_models_that_are_alike_are_one() -> None:
+    policy = followers(38)
+    both = group_size_law(meanfield.Population([policy, policy], fractions=[0.3, 0.7]), order=2)
+    law = group_size_law(policy, order=2)
+    for name in ("kappa", "correction", "probability", "distance"):
+        np.testing.assert_allclose(both[name], law[name], rtol=1e-6)
+
+
+def test_a_stack_has_the_laws_of_its_policies() -> None:
+    policies = [majority(0.55), majority(0.5), majority(0.6, fidelity=0.7)]
+    stack = xr.concat(policies, "model").assign_coords(model=["lean", "even", "noisy"])
+    laws = group_size_law(stack, n_agents=[10, 100])
+    assert laws["strong_word"].values.tolist() == ["a", "", ""]
+    assert laws["applies"].values.tolist() == [1, 1, 0]
+    np.testing.assert_allclose(laws["kappa"], [group_size_law(one)["kappa"].item() for one in policies])
+    assert "only attractor" in laws["reason"].values[2]

@@ -11,9 +11,8 @@ from _metastable import counting_model, follower, most
 from meanfield import InputError, Population, escape_path, lifetime
 from meanfield._large_deviations.boundary_value_path import polished
 from meanfield._large_deviations.escape import landscape
+from meanfield._large_deviations.exit_path import agents_of_reactions, exit_path, population_path
 from meanfield._large_deviations.linearised import ends_of
-from meanfield._large_deviations.population_messages import population_path
-from meanfield._large_deviations.reaction_messages import reaction_path
 from meanfield.toolbox import as_population
 
 pytestmark = pytest.mark.usefixtures("unchecked_types")
@@ -49,13 +48,13 @@ def test_it_solves_hamiltons_equations_from_end_to_end():
     assert (np.diff(path["action"]) > 0).all()
 
 
-def test_both_kinds_of_messages_and_collocation_find_the_same_barrier():
+def test_fields_of_words_and_of_channels_and_collocation_find_the_same_barrier():
     """Words for the policy, the sums of channels for the model of nine states that the same agents are."""
     policy, model = landscape(follower(ERRS), None), landscape(counting_model(ERRS), None)
     (of_words,), (of_channels,) = policy.ways_out(0), model.ways_out(0)
     found = [
-        population_path(of_words, as_population(policy.game), with_prefactor=False)[0],
-        reaction_path(of_channels, ends_of(of_channels)),
+        population_path(of_words, as_population(policy.game).mixture, with_prefactor=False)[0],
+        exit_path(of_channels, agents_of_reactions(of_channels, ends_of(of_channels))).path,
     ]
     for path in found:
         assert path.barrier == pytest.approx(BARRIER, abs=2e-6)
@@ -78,9 +77,8 @@ def test_path_of_a_policy_is_labelled():
 
 def barriers(game, *numbers):
     ground = landscape(game, None)
-    ways = [
-        population_path(ground.ways_out(number)[0], as_population(game), with_prefactor=False) for number in numbers
-    ]
+    mixture = as_population(game).mixture
+    ways = [population_path(ground.ways_out(number)[0], mixture, with_prefactor=False) for number in numbers]
     return np.array([way[0].barrier for way in ways])
 
 
@@ -127,15 +125,15 @@ def test_attractors_without_a_way_out_say_why(policy, reason, barrier):
 
 
 @pytest.mark.parametrize(
-    ("number", "message"),
+    ("number", "field"),
     [
         (1, "fixed_point = 1 is unstable: expected an attractor"),
         (3, "fixed_point = 3: expected a whole number from 0 to 2"),
         (0.5, "fixed_point = 0.5: expected"),
     ],
 )
-def test_what_is_no_attractor_is_named(number, message):
-    with pytest.raises(InputError, match=message):
+def test_what_is_no_attractor_is_named(number, field):
+    with pytest.raises(InputError, match=field):
         escape_path(follower(ERRS), fixed_point=number)
 
 

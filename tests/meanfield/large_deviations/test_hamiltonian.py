@@ -8,8 +8,8 @@ import pytest
 import meanfield
 from _metastable import follower
 from _policies import random_composition, random_policy
+from meanfield._finite_size.least_action_path import linearised
 from meanfield._large_deviations.hamiltonian import Hamiltonian
-from meanfield._large_deviations.population_messages import PopulationEquations
 from meanfield.toolbox import as_population, space_of
 
 
@@ -93,7 +93,7 @@ def test_without_momentum_it_is_the_rate_equation():
         np.testing.assert_allclose(matrix.T, model.jacobian(one), atol=1e-15)
 
 
-def test_of_the_naming_game_it_is_that_of_the_messages():
+def test_of_the_naming_game_it_is_that_of_words():
     """½ [Σ_ab g_ab g_ba - 1], with committed agents in g."""
     policy = random_policy(2, memory_length=2)
     population = meanfield.Population(policy, committed={"b": 0.2})
@@ -115,10 +115,10 @@ def test_products_of_a_population_are_those_of_its_matrices():
     w = np.random.default_rng(1).standard_normal((2, 5))
     second = whole(model).curvature(np.append(x, 0.1)[None], np.zeros((1, 11)))
     full = np.append(w, 0.0)
-    equations = PopulationEquations(as_population(population))
-    off = equations.transposed(x, w).ravel() - (second.xp[0] @ full)[:10]
+    _, transposed, noise = linearised(tuple(as_population(population).mixture), x, w)
+    off = transposed.ravel() - (second.xp[0] @ full)[:10]
     np.testing.assert_allclose(off, off[0], atol=1e-14)  # a number that perturbations of Σx = 1 do not see
-    assert equations.spread(x, w) == pytest.approx(full @ second.pp[0] @ full, rel=1e-12)
+    assert (w * noise).sum() == pytest.approx(full @ second.pp[0] @ full, rel=1e-12)
 
 
 def test_a_face_is_a_model_of_its_own():

@@ -12,7 +12,7 @@ from _exact_chains import ExactChain
 from _metastable import counting_model, follower, most
 from _policies import random_policy
 from meanfield import InputError, Population, lifetime
-from meanfield._large_deviations import population_messages as _population_messages
+from meanfield._large_deviations import exit_path
 from meanfield._large_deviations.escape import escape, landscape
 from meanfield._large_deviations.linearised import ends_of
 from meanfield._large_deviations.prefactor import prefactor
@@ -82,8 +82,8 @@ def test_policy_has_the_lifetime_of_its_exact_chain():
 @pytest.mark.parametrize(
     "game", [pytest.param(follower(0.05), marks=pytest.mark.slow), Population(follower(0.05), committed={"A": 0.04})]
 )
-def test_fluctuations_of_messages_and_curvature_give_the_same_prefactor(game):
-    """A determinant of covariances of W² messages, and a Riccati equation of second derivatives in all states."""
+def test_fluctuations_of_fields_and_curvature_give_the_same_prefactor(game):
+    """A determinant of covariances of W² fields, and a Riccati equation of second derivatives in all states."""
     ground = landscape(game, None)
     (way,) = ground.ways_out(0)
     found = escape(ground, way, with_prefactor=True)
@@ -149,20 +149,20 @@ def test_memories_of_one_interaction_hold_one_convention(committed):
 @pytest.mark.slow
 def test_covariances_that_take_too_much_memory_are_not_built(monkeypatch):
     """Of many words there would be W⁴ numbers for each two times."""
-    monkeypatch.setattr(_population_messages, "MOST_UNKNOWNS", 100)
-    monkeypatch.setattr(_population_messages.PopulationProblem, "fluctuations", None)
+    monkeypatch.setattr(exit_path, "MOST_UNKNOWNS", 100)
+    monkeypatch.setattr(exit_path.PathProblem, "correlations", None)
     found = lifetime(follower(0.05), n_agents=[10])
     assert np.isfinite(found["barrier"]).all() and np.isnan(found["lifetime"]).all()
     assert (found["reason"] == "the prefactor was not found").all()
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("arguments", "field"),
     [
         ({"n_agents": [1, 2]}, r"n_agents = \[1, 2\]: expected distinct whole numbers of at least 2"),
         ({"masses": [0.5, 0.5]}, r"masses is given: expected only with a ReactionModel"),
     ],
 )
-def test_wrong_input_is_named(arguments, message):
-    with pytest.raises(InputError, match=message):
+def test_wrong_input_is_named(arguments, field):
+    with pytest.raises(InputError, match=field):
         lifetime(follower(0.05), **arguments)

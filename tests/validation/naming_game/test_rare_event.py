@@ -137,8 +137,8 @@ def test_the_way_to_the_saddle_is_kappa_long(start) -> None:
     assert side.times[0] == 0 and (np.diff(side.times) > 0).all()
     assert group_size_law(policy)["kappa"].item() == path.kappa
     assert side.weights[0, 0] == pytest.approx(-path.kappa, rel=1e-3)
-    way = (side.weights * path.x[: len(side.times)]).sum(1)
-    np.testing.assert_allclose(way**2, -2 * (path.p * path.x).sum(1)[: len(way)], rtol=1e-6)
+    way = (side.weights * path.x[: len(side.times), 0]).sum(1)
+    np.testing.assert_allclose(way**2, -2 * (path.p * path.x).sum((1, 2))[: len(way)], rtol=1e-6)
     assert (np.diff(way) > -1e-9).all() and way[-1] > -0.02
 
 

@@ -1,0 +1,319 @@
+"""Instantons: the likeliest paths of many agents to where they rarely go.
+
+N agents follow a path x(t) with a probability exp(-N S) to leading order, S = ∫ p·dx/dt - H(x, p) dt with Hamilton's
+equations for x and p (Freidlin and Wentzell, ch. 5). For agents who meet in pairs u = x exp(-p) and v = exp(p) obey
+linear equations once the fields g(t) of the game are given (`PairGame`). With w = ∂E/∂g and K = w·G(u, v),
+
+    du/dt = ∂K/∂v - r u,   -dv/dt = ∂K/∂u - r v,   r = [w·(g - constants) - E(g)] / M,
+
+of bounded rates, where M is the mass of all agents and r makes S simple. u goes forward from independent agents with a
+given composition x₀, v backward from the end, and both give new fields. The instanton is the fixed point, where
+
+    S(g, s) = -Σ_i x₀_i log (mean of v at time 0 over the class of i) + s l·x* - A(s)
+
+is stationary: S is known better than the fields.
+
+The momentum at the end T is s l. At a saddle x* l is the left eigenvector of the unstable direction with eigenvalue λ;
+beyond T the linearised equations give A(s) = s² lᵀDl/4λ and the condition l·(x(T) - x*) = -s lᵀDl/2λ. With lᵀDl = 0 the
+path ends on the level set l·x = l·x*, for any l and x*.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Float
+
+from meanfield.core._game import Array, PairGame
+from meanfield.core._moments import game_of
+from meanfield.core._rates import drift, jacobian_product, noise_product
+
+Rate = Callable[[Array, Array, Array], Array]  # of u or v, w and r
+
+WEAK = 0.1  # differences of momenta
+GAUSS = (0.112701665379258, 0.5, 0.887298334620742), (5 / 18, 8 / 18, 5 / 18)  # nodes and weights on [0, 1]
+STRONGEST = 1e9  # strength of momenta
+LEAST = 1e-300  # of fields, which have logarithms
+DIGITS, MOST_TURNS = 1e-15, 200  # of strengths
+
+
+def sweep(
+    arrays: tuple[Array, ...],
+    logarithms: Float[Array, "halves fields"],
+    pace: Float[Array, "steps 3"],
+    n_steps: Array,
+    start: Float[Array, ...],
+    left: Float[Array, ...],
+    level: Float[Array, ""],
+    width: Float[Array, ""],
+    strength: Float[Array, ""],
+) -> tuple[Array, ...]:
+    """Logarithms of the new fields at the nodes, the strength s, S, and u and v at the nodes.
+
+    Logarithms of fields are those at nodes and middles in turn, with a node at every whole τ, and `pace` is dt/dτ at
+    the beginning, middle and end of each step; the first `n_steps` count. `level` is l·x* and `width` is lᵀDl/2λ. A
+    `strength` of NaN is found from the condition at the end. Where fields leave all bounds some numbers are not finite.
+    """
+    game: Any = game_of(arrays)
+    points = _response(game, logarithms, pace, start.sum())
+    onwards, backwards = _rates(game)
+    u = _course(onwards, start, points, n_steps)
+    found = _strength(game, u[n_steps], start, left, level, width)
+    strength = jnp.where(jnp.isnan(strength), found, strength)
+    v = _course_back(backwards, jnp.exp(strength * left), points, n_steps)
+    means = game.masses(start * v[0]) / _positive(game.masses(start))
+    action = -jnp.vdot(start, jnp.log(_positive(means))) + strength * level - strength**2 * width / 2
+    u = u / _positive(means)
+    again = _at_nodes(lambda u, v: game.fields(u, v) + game.constants, n_steps, u, v)
+    return jnp.log(jnp.maximum(again, LEAST)), strength, action, u, v
+
+
+def _response(game: Any, logarithms: Array, pace: Array, mass: Array) -> tuple[Array, Array, Array]:
+    """w, r and the pace at the beginning, middle and end of each step, of agents of this mass."""
+    fields = jnp.exp(logarithms)
+    response = jax.vmap(jax.grad(game.energy))(fields)
+    energy = jax.vmap(game.energy)(fields)
+    loss = ((response * (fields - game.constants)).sum(-1) - energy) / mass
+    response, loss = (jnp.stack([values[:-2:2], values[1::2], values[2::2]], axis=1) for values in (response, loss))
+    return response, loss, pace
+
+
+def _rates(game: Any) -> tuple[Rate, Rate]:
+    """du/dt and -dv/dt."""
+
+    def onwards(u: Array, response: Array, loss: Array) -> Array:
+        return jax.grad(lambda v: jnp.vdot(response, game.fields(u, v)))(u) - loss * u
+
+    def backwards(v: Array, response: Array, loss: Array) -> Array:
+        return jax.grad(lambda u: jnp.vdot(response, game.fields(u, v)))(v) - loss * v
+
+    return onwards, backwards
+
+
+def _step(rate: Rate, y: Array, response: Array, loss: Array, pace: Array) -> Array:
+    """A step of Runge-Kutta of order four; the first axis of the rest is beginning, middle and end."""
+    one = pace[0] * rate(y, response[0], loss[0])
+    two = pace[1] * rate(y + one / 2, response[1], loss[1])
+    three = pace[1] * rate(y + two / 2, response[1], loss[1])
+    four = pace[2] * rate(y + three, response[2], loss[2])
+    return y + (one + 2 * (two + three) + four) / 6
+
+
+def _course(rate: Rate, y: Array, points: tuple[Array, ...], n_steps: Array) -> Array:
+    """y at the nodes."""
+
+    def step(n: Array, course: Array) -> Array:
+        return course.at[n + 1].set(_step(rate, course[n], *(values[n] for values in points)))
+
+    return jax.lax.fori_loop(0, n_steps, step, _rows(y, points).at[0].set(y))
+
+
+def _course_back(rate: Rate, y: Array, points: tuple[Array, ...], n_steps: Array) -> Array:
+    """y at the nodes from the last one back, by the transposed steps, so that Σuv is conserved."""
+
+    def step(k: Array, course: Array) -> Array:
+        n = n_steps - k
+        return course.at[n - 1].set(_step(rate, course[n], *(values[n - 1, ::-1] for values in points)))
+
+    return jax.lax.fori_loop(0, n_steps, step, _rows(y, points).at[n_steps].set(y))
+
+
+def _rows(y: Array, points: tuple[Array, ...]) -> Array:
+    return jnp.zeros((len(points[0]) + 1, *y.shape), y.dtype)
+
+
+def _at_nodes(function: Callable[..., Any], n_steps: Array, *courses: Array) -> Any:
+    """Its values at the first n_steps + 1 nodes, and 0 after them."""
+    shapes = jax.eval_shape(function, *(course[0] for course in courses))
+    rows = jax.tree.map(lambda one: jnp.zeros((len(courses[0]), *one.shape), one.dtype), shapes)
+
+    def fill(n: Array, rows: Any) -> Any:
+        values = function(*(course[n] for course in courses))
+        return jax.tree.map(lambda rows, value: rows.at[n].set(value), rows, values)
+
+    return jax.lax.fori_loop(0, n_steps + 1, fill, rows)
+
+
+def _strength(game: PairGame, u: Array, start: Array, left: Array, level: Array, width: Array) -> Array:
+    """s with l·x = l·x* - s·width for x ~ u exp(s l), NaN if it is larger than any that occurs."""
+    masses, classes, logarithm = game.masses(start), game.classes.ravel(), jnp.log(u)
+
+    def excess(s: Array) -> tuple[Array, Array]:
+        """And its derivative, which is positive."""
+        exponent = logarithm + s * left
+        largest = jax.ops.segment_max(exponent.ravel(), classes, exponent.size)[classes].reshape(exponent.shape)
+        weight = jnp.exp(exponent - jnp.where(jnp.isfinite(largest), largest, 0))
+        x = masses * weight / _positive(game.masses(weight))
+        mean = game.masses(x * left) / _positive(masses)
+        return jnp.vdot(x, left) - level + s * width, jnp.vdot(x, (left - mean) ** 2) + width
+
+    def outside(farthest: Array) -> Array:
+        return (farthest <= STRONGEST) & ~((excess(-farthest)[0] < 0) & (excess(farthest)[0] > 0))
+
+    def unfinished(state: tuple[Array, ...]) -> Array:
+        *_, before, s, turn = state
+        return ~(jnp.abs(s - before) <= DIGITS * jnp.abs(s)) & (turn < MOST_TURNS)
+
+    def closer(state: tuple[Array, ...]) -> tuple[Array, ...]:
+        low, high, before, s, turn = state
+        value, slope = excess(s)
+        low, high = jnp.where(value <= 0, s, low), jnp.where(value >= 0, s, high)
+        newton = s - value / slope
+        inside = (newton >= low) & (newton <= high) & (jnp.abs(newton - s) < jnp.abs(s - before) / 2)
+        return low, high, s, jnp.where(inside, newton, (low + high) / 2), turn + 1
+
+    farthest = jax.lax.while_loop(outside, lambda farthest: 2 * farthest, jnp.ones_like(level))
+    first = -farthest, farthest, jnp.full_like(level, jnp.inf), jnp.zeros_like(level), jnp.zeros_like(level)
+    s = jax.lax.while_loop(unfinished, closer, first)[3]
+    return jnp.where(farthest > STRONGEST, jnp.nan, s)
+
+
+def _positive(values: Array) -> Array:
+    """1 for classes without agents."""
+    return jnp.where(values == 0, 1, values)
+
+
+def path_slopes(
+    arrays: tuple[Array, ...],
+    x: Float[Array, "nodes ..."],
+    p: Float[Array, "nodes ..."],
+    weights: Float[Array, " nodes"],
+    n_steps: Array,
+) -> tuple[Array, ...]:
+    """-∫ ∂H/∂(arrays) dt along a path: the derivative of the action by the game, since an instanton is stationary.
+
+    `weights` are those of the nodes in the integral.
+    """
+
+    def add(n: Array, total: Any) -> Any:
+        slope = jax.grad(lambda arrays: game_of(arrays).hamiltonian(x[n], p[n]), allow_int=True)(arrays)
+        return jax.tree.map(lambda total, one: total - weights[n] * one if total.size else total, total, slope)
+
+    first = jax.tree.map(lambda one: jnp.zeros(one.shape if one.dtype.kind == "f" else (0,)), arrays)
+    return jax.lax.fori_loop(0, n_steps + 1, add, first)
+
+
+def path_rates(
+    arrays: tuple[Array, ...], x: Float[Array, "nodes ..."], p: Float[Array, "nodes ..."], n_steps: Array
+) -> tuple[Float[Array, " nodes"], Float[Array, " nodes"]]:
+    """p·dx/dt - H and H at the nodes of a path.
+
+    In weak noise the terms of first order in p cancel; there the first is computed as ∫ s pᵀ H_pp(x, s p) p ds.
+    """
+    game = game_of(arrays)
+
+    def one(x: Array, p: Array) -> tuple[Array, Array]:
+        def slope(p: Array) -> Array:
+            return jax.grad(game.hamiltonian, argnums=1)(x, p)
+
+        def spread(part: Array) -> Array:
+            return part * jnp.vdot(p, jax.jvp(slope, (part * p,), (p,))[1])
+
+        energy = game.hamiltonian(x, p)
+        weak = jnp.dot(jax.vmap(spread)(jnp.asarray(GAUSS[0])), jnp.asarray(GAUSS[1]))
+        return jnp.where(jnp.ptp(p) < WEAK, weak, jnp.vdot(p, slope(p)) - energy), energy
+
+    return _at_nodes(one, n_steps, x, p)
+
+
+def resting_fields(
+    arrays: tuple[Array, ...], x: Float[Array, "nodes ..."], n_steps: Array
+) -> Float[Array, "nodes fields"]:
+    """Logarithms of the fields without momentum."""
+    game: Any = game_of(arrays)
+    fields = _at_nodes(lambda x: game.fields(x, jnp.ones_like(x)) + game.constants, n_steps, x)
+    return jnp.log(jnp.maximum(fields, LEAST))
+
+
+def linearised(
+    arrays: tuple[Array, ...], x: Float[Array, ...], w: Float[Array, ...]
+) -> tuple[Float[Array, ...], Float[Array, ...], Float[Array, ...]]:
+    """F(x), J(x)ᵀw and D(x)w."""
+    game = game_of(arrays)
+    return drift(game, x), jacobian_product(game, x, w, transpose=True), noise_product(game, x, w)
+
+
+def correlations(
+    arrays: tuple[Array, ...],
+    logarithms: Float[Array, "halves fields"],
+    pace: Float[Array, "steps 3"],
+    n_steps: Array,
+    u: Float[Array, "nodes ..."],
+    v: Float[Array, "nodes ..."],
+    first: Array,
+    negligible: Array,
+    *,
+    block: int,
+) -> Float[Array, "nodes block fields fields"]:
+    """Covariance of the fields of one agent, f at node n and f' at node m = first, ..., first + block - 1, for n ≥ m.
+
+    It is the mean over all agents times their mass; at n = m f' comes first. It is left out (0) where what f' makes of
+    the distribution of agents has faded to `negligible`.
+    """
+    game: Any = game_of(arrays)
+    points = _response(game, logarithms, pace, (u[0] * v[0]).sum())
+    rate = jax.vmap(jax.vmap(_rates(game)[0], (0, None, None)), (0, None, None))
+    n_fields, shape = logarithms.shape[1], u.shape[1:]
+
+    def made(n: Array) -> Array:
+        """What each field makes of u, less its mean over each class."""
+        after = jax.jacrev(lambda v: game.fields(u[n], v))(v[n])
+        present = _positive(game.masses(u[n] * v[n]))
+        return after - jax.vmap(lambda one: game.masses(one * v[n]) / present * u[n])(after)
+
+    def unfinished(state: tuple[Array, ...]) -> Array:
+        n, y, _ = state
+        faded = (jnp.abs(y) * v[jnp.minimum(n, n_steps)]).sum(tuple(range(1, y.ndim))).max() < negligible
+        return (n <= n_steps) & ~(faded & (n >= first + block))
+
+    def onwards(state: tuple[Array, ...]) -> tuple[Array, ...]:
+        n, y, found = state
+        y = jax.lax.cond(n - first < block, lambda y: y.at[n - first].set(made(n)), lambda y: y, y)
+        seen = jax.vmap(jax.vmap(lambda one: game.fields(one, v[n])))(y)
+        step = jnp.minimum(n, len(pace) - 1)
+        return n + 1, _step(rate, y, *(values[step] for values in points)), found.at[n].set(seen.transpose(0, 2, 1))
+
+    y = jnp.zeros((block, n_fields, *shape), u.dtype)
+    found = jnp.zeros((len(u), block, n_fields, n_fields), u.dtype)
+    return jax.lax.while_loop(unfinished, onwards, (first, y, found))[2]
+
+
+def final_correlations(
+    arrays: tuple[Array, ...],
+    logarithms: Float[Array, "halves fields"],
+    pace: Float[Array, "steps 3"],
+    n_steps: Array,
+    u: Float[Array, "nodes ..."],
+    v: Float[Array, "nodes ..."],
+    left: Float[Array, ...],
+) -> tuple[Float[Array, "nodes fields"], Float[Array, ""]]:
+    """Covariance of the fields of one agent at each node with l of the state where it ends, and the variance of l."""
+    game: Any = game_of(arrays)
+    points = _response(game, logarithms, pace, (u[0] * v[0]).sum())
+    y = _course_back(_rates(game)[1], left * v[n_steps], points, n_steps)
+
+    def read(u: Array, v: Array, y: Array) -> Array:
+        return game.fields(u, y - game.masses(u * y) / _positive(game.masses(u * v)) * v)
+
+    x = u[n_steps] * v[n_steps]
+    mean = game.masses(x * left) / _positive(game.masses(x))
+    return _at_nodes(read, n_steps, u, v, y), jnp.vdot(x, (left - mean) ** 2)
+
+
+def adjoint(
+    arrays: tuple[Array, ...], x: Float[Array, ...], w: Float[Array, ...], step: Array, *, n_steps: int
+) -> tuple[Array, Array, Array]:
+    """w and D w before each step of dw/dt = Jᵀw at a fixed point x, and w after the last."""
+    game = game_of(arrays)
+
+    def rate(w: Array, *_: Array) -> Array:
+        return jacobian_product(game, x, w, transpose=True)
+
+    def one(w: Array, _: None) -> tuple[Array, tuple[Array, Array]]:
+        return _step(rate, w, *[jnp.zeros(3)] * 2, jnp.full(3, step)), (w, noise_product(game, x, w))
+
+    w, (course, pushed) = jax.lax.scan(one, w, None, length=n_steps)
+    return course, pushed, w

@@ -1,0 +1,111 @@
+"""Games of pairs by their fields, and the action of instantons."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import meanfield
+from _policies import majority, random_policy
+from meanfield import core
+from meanfield.core import _instanton
+from meanfield.core._path_search import Ending, PathProblem, action_gradient, mesh_until, resting
+from meanfield.toolbox import as_population
+
+
+def words(seed: int = 0):
+    population = meanfield.Population(
+        [random_policy(seed, memory_length=2), random_policy(seed + 1, memory_length=2)],
+        fractions=[0.3, 0.7],
+        committed={"b": 0.2},
+    )
+    return core.WordGame(*population.mixture), tuple(population.mixture)
+
+
+def reactions():
+    rules = {"S + I": "2 I", "I": "S", "2 S": "S + R", "R + I": "R + S", "R": "S"}
+    model = meanfield.ReactionModel.from_rules(rules, [1.0, 0.4, 0.3, 0.2, 0.1])
+    return core.ReactionGame(*model.game), model.game
+
+
+GAMES = pytest.mark.parametrize("game_of", [words, reactions])
+
+
+def drawn(game, seed=1):
+    random = np.random.default_rng(seed)
+    weights = random.random(game.classes.shape) + 0.05
+    share = getattr(game, "share", jnp.ones(()))
+    x = weights / weights.sum(-1, keepdims=True) * np.asarray(share)[..., None]
+    return x, 0.5 * random.standard_normal(x.shape)
+
+
+@GAMES
+def test_the_hamiltonian_is_the_energy_of_the_fields(game_of):
+    game, _ = game_of()
+    x, p = drawn(game)
+    energy = game.energy(game.fields(x * np.exp(-p), np.exp(p)) + game.constants)
+    assert energy == pytest.approx(float(game.hamiltonian(x, p)), abs=1e-14)
+    assert abs(energy) > 1e-2
+
+
+@GAMES
+def test_hamiltons_equations_are_linear_given_the_fields(game_of):
+    game, _ = game_of()
+    x, p = drawn(game)
+    u, v = x * np.exp(-p), np.exp(p)
+    response = jax.grad(game.energy)(game.fields(u, v) + game.constants)
+    onwards, backwards = _instanton._rates(game)
+    du, dv = onwards(u, response, jnp.zeros(())), -backwards(v, response, jnp.zeros(()))
+    by_x, by_p = jax.grad(game.hamiltonian, (0, 1))(x, p)
+    np.testing.assert_allclose(v * du + u * dv, by_p, atol=1e-13)
+    # Up to a number for each class, whose mass is conserved
+    off = (dv / v + by_x).reshape(-1, x.shape[-1])
+    np.testing.assert_allclose(off - off[:, :1], 0, atol=1e-13)
+
+
+def path(mixture):
+    """From empty memories to a share of 0.6 of the first word at time 3."""
+    start = np.zeros(mixture.q.shape[:2])
+    start[:, 0] = mixture.share
+    mesh = mesh_until(3.0, 8, 1.0)
+    problem = PathProblem(tuple(mixture), Ending(mixture.q[..., 0], 0.6), mesh, start)
+    found = problem.solve(np.tile(resting(problem.arrays, start[None]), (mesh.n_nodes, 1)), 1e-11, 500)
+    assert found is not None
+    return problem, found
+
+
+def test_an_instanton_keeps_its_energy_and_its_masses_and_ends_where_it_must():
+    mixture = as_population(majority(0.5)).mixture
+    problem, found = path(mixture)
+    u, v = problem.courses(found)
+    x, p = u * v, np.log(v)
+    game = core.WordGame(*mixture)
+    energy = np.asarray(jax.vmap(game.hamiltonian)(x, p))
+    np.testing.assert_allclose(energy, energy[-1], atol=1e-6)
+    np.testing.assert_allclose(x.sum((1, 2)), 1, atol=1e-12)
+    assert core.word_share(game, x[-1])[0] == pytest.approx(0.6, abs=1e-12)
+    done = np.trapezoid(
+        (p * np.gradient(x, problem.mesh.time[::2], axis=0)).sum((1, 2)) - energy, problem.mesh.time[::2]
+    )
+    assert found.action == pytest.approx(done, rel=2e-3)
+
+
+def test_its_derivative_is_the_partial_derivative_of_the_action():
+    """Against differences of whole searches; the control leaves the sign of H out."""
+    from meanfield._finite_size.quadrature import quadrature
+
+    mixture = as_population(majority(0.5)).mixture
+    problem, found = path(mixture)
+    u, v = problem.courses(found)
+    weights = quadrature(problem.mesh.pace[::2])
+    by_q = action_gradient(problem.arrays, u * v, np.log(v), weights)[0]
+    direction = np.random.default_rng(0).standard_normal(mixture.q.shape[:2])[..., None] * np.array([1.0, -1.0])
+    ends = []
+    for step in (-1e-5, 1e-5):
+        moved = PathProblem(
+            (mixture.q + step * direction, *mixture[1:]), problem.ending, problem.mesh, problem.start
+        )  # the same end: l·x of the unmoved policy
+        ends.append(moved.solve(found.logarithms, 1e-11, 500).action)
+    slope = (ends[1] - ends[0]) / 2e-5
+    assert (by_q * direction).sum() == pytest.approx(slope, rel=1e-4)
+    assert abs(slope) > 1e-3
