@@ -245,15 +245,19 @@ def population_path(way: Exit, mixture: Mixture, *, with_prefactor: bool) -> tup
 
 
 def _prefactor(solved: Solved, way: Exit, mixture: Mixture) -> Prefactor | None:
+    """With half the step as long as a sign is wrong; None if that takes too many nodes."""
     problem, found = solved.problem, solved.found
-    while _step(problem) > FINE_STEP:
+    while True:
+        n_nodes, n_fields = found.logarithms.shape
+        if n_nodes > MOST_NODES or n_nodes * n_fields > MOST_UNKNOWNS:
+            return None
+        if _step(problem) <= FINE_STEP:
+            covariance = problem.correlations(found, NEGLIGIBLE)
+            others = met_others(mixture, found.again, *problem.courses(found))
+            prefactor = prefactor_of(covariance, others, _step(problem), way.decay, problem.ending.growth)
+            if prefactor is not None:
+                return prefactor
         finer = _refined(problem, found)
         if finer is None:
             return None
         problem, found = finer
-    n_nodes, n_fields = found.logarithms.shape
-    if n_nodes > MOST_NODES or n_nodes * n_fields > MOST_UNKNOWNS:
-        return None
-    covariance = problem.correlations(found, NEGLIGIBLE)
-    others = met_others(mixture, found.again, *problem.courses(found))
-    return prefactor_of(covariance, others, _step(problem), way.decay, problem.ending.growth)
