@@ -198,7 +198,8 @@ def test_texts_say_what_is_drawn_and_what_is_not(bias, drawn):
     figure, _ = drawn(bias)
     (legend,) = figure.legends
     labels = [text.get_text() for text in legend.get_texts()]
-    assert labels == [f"{a} over {b}, {bias['kappa'].sel(pair=f'{a}/{b}').item():.3f}" for a, b in (pair.split("/") for pair in DRAWN)]
+    kappas = [bias["kappa"].sel(pair=pair).item() for pair in DRAWN]
+    assert labels == [f"{pair.replace('/', ' over ')}, {kappa:.3f}" for pair, kappa in zip(DRAWN, kappas, strict=True)]
     caption = " ".join(figure.get_supxlabel().split())
     assert "20,000 runs a point" in caption
     assert caption.endswith("no law or no consensus to count: {lone, other}.")
