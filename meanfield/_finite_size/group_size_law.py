@@ -16,7 +16,7 @@ from meanfield._population.observables import MIXED, success_rate
 from meanfield._population.population import Population
 from meanfield._population.single_policy import each_policy
 from meanfield._population.stacks import as_games
-from meanfield.toolbox._arguments import whole_number
+from meanfield.toolbox._arguments import real_number, whole_number
 from meanfield.toolbox._columns import Columns
 from meanfield.toolbox._errors import InputError
 
@@ -87,7 +87,7 @@ def group_size_law(
       off the conventions;
     - `distance` and `sigma`, with κ = distance/σ. For weak noise, the distance is the share of agents who would turn an
       infinite population if they started with memories of the weak word only, and σ/√N is the standard deviation of the
-      noise in the same unit. Both are NaN if κ is infinite.
+      noise in the same unit. Both are NaN if κ is infinite or 0.
 
     attrs["applies"] is 1 if there is such a law. Otherwise it is 0, the numbers are NaN and attrs["reason"] says why.
     If c is not found, `correction` is NaN and counts as 0, and attrs["reason"] says so. In a stack both are variables.
@@ -122,6 +122,7 @@ def group_size_law(
     array([0.585, 0.755, 0.986])
     """
     sizes = validate_sizes(n_agents)
+    level = real_number("level", level)
     if not 0.5 < level < 1:
         raise InputError(f"level = {level}: expected a chance between 1/2 and 1, as in 0.99")
     order = whole_number("order", order, 1, 2)
@@ -142,17 +143,21 @@ def _law_of(model: xr.Dataset | Population, order: int) -> tuple[_Numbers, str, 
     found = law_path(model)
     if isinstance(found, NoPath):
         unknown = np.nan if np.isnan(found.kappa) else 0.0
-        return _Numbers(found.kappa, np.nan, np.nan, unknown, unknown), found.word, found.reason
+        agreed = np.nan if found.points is None else _agreed(found.points)
+        return _Numbers(found.kappa, np.nan, np.nan, unknown, unknown, agreed), found.word, found.reason
     kappa, unit, missing = found.path.kappa, _unit(found), ""
-    numbers = _Numbers(kappa, kappa**2 / unit, kappa / unit) if kappa else _Numbers(0.0, 0.0, np.nan)
-    agreed = success_rate(found.points["word_share"].values[[0, 2]]).min()
-    numbers = numbers._replace(success_rate=float(agreed))
-    if order == 2 and kappa:
+    numbers = _Numbers(kappa, kappa**2 / unit, kappa / unit, success_rate=_agreed(found.points))
+    if order == 2:
         second = next_order(found.path)
         if isinstance(second, str):
             missing, second = f"; the next order is left out: {second}", NextOrder(np.nan, np.nan)
         numbers = numbers._replace(correction=second.correction, error=second.error)
     return numbers, found.words[0], _law(found) + missing
+
+
+def _agreed(points: xr.Dataset) -> float:
+    """How often two agents say the same at the attractors, the smaller of both."""
+    return float(success_rate(points["word_share"].values[[0, 2]]).min())
 
 
 def _law(found: LawPath) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from meanfield._finite_size.least_action_path import LeastActionPath, least_action_path, linearised
+from meanfield._finite_size.least_action_path import NO_PATH, SMALLEST, LeastActionPath, least_action_path, linearised
 from meanfield._fixed_points.fixed_points import fixed_points
 from meanfield._fixed_points.spectrum import FLOOR, spectrum
 from meanfield._population.compositions import consensus
@@ -32,6 +32,8 @@ NEAR = 1e-2
 MAX_TIME = 2000.0
 # As in the stability table: agents leave the true consensus states of published policies with chance 4e-5 at most.
 CONSENSUS_RESIDUAL = 1e-3
+ROUNDING = 1e-14  # of probabilities
+ALIKE = "agents treat both words alike, so that either wins with the same probability"
 BALANCED = 1e-3  # scale of κ where the rate equation leads to the saddle
 
 
@@ -45,11 +47,12 @@ class LawPath(NamedTuple):
 
 
 class NoPath(NamedTuple):
-    """Why there is no path; κ and the word where κ is known without one."""
+    """Why there is no path; κ, the word and the three fixed points where κ is known without one."""
 
     reason: str
     kappa: float = np.nan
     word: str = ""
+    points: xr.Dataset | None = None
 
 
 def law_path(model: Model) -> LawPath | NoPath:
@@ -64,17 +67,24 @@ def law_path(model: Model) -> LawPath | NoPath:
             f"agents who start with empty memories never say any other word than {said[0]!r}, answers of probability "
             f"below {FLOOR:g} aside"
         )
-        return NoPath(reason, np.inf, said[0])
+        return NoPath(reason, np.inf, said[0], points)
     if _even(population.mixture):
-        return NoPath("agents treat both words alike, so that either wins with the same probability", 0.0)
+        return NoPath(ALIKE, 0.0, "", points)
     strong = reached(population, points)
-    if strong == 1:  # it is so near to the saddle's stable manifold that the rate equation does not tell
-        found = _path_to_saddle(population, points, 0, BALANCED)
-        against = isinstance(found, LawPath) and found.path.kappa < 0
-        return _path_to_saddle(population, points, 2, BALANCED) if against else found
     if strong is None:
         return NoPath("the rate equation leads from empty memories to neither of the two attractors")
-    return _path_to_saddle(population, points, strong)
+    if strong == 1:  # it is so near to the saddle's stable manifold that the rate equation does not tell
+        found = _path_to_saddle(population, points, 0, BALANCED)
+        if isinstance(found, LawPath) and found.path.kappa < 0:
+            found = _path_to_saddle(population, points, 2, BALANCED)
+    else:
+        found = _path_to_saddle(population, points, strong)
+        if isinstance(found, NoPath) and found.reason == NO_PATH:  # κ may be next to nothing
+            nearly = _path_to_saddle(population, points, strong, BALANCED)
+            found = nearly if isinstance(nearly, LawPath) and abs(nearly.path.kappa) < BALANCED else found
+    if isinstance(found, LawPath) and abs(found.path.kappa) < SMALLEST:
+        return NoPath(f"{ALIKE}: κ is below {SMALLEST:g}, which rounding does not tell from 0", 0.0, "", points)
+    return found
 
 
 def _ever_said(population: Population) -> list[str]:
@@ -95,10 +105,10 @@ def _ever_said(population: Population) -> list[str]:
 
 
 def _even(mixture: Mixture) -> bool:
-    """Whether exchanging both words changes no agent."""
+    """Whether exchanging both words changes no agent, rounding aside."""
     (q, _, committed), space = mixture, mixture.space
     exchanged = [space.state([(1 - a, 1 - b) for a, b in space.memory(i)]) for i in range(space.n_states)]
-    return bool((q[:, :, 0] == q[:, exchanged, 1]).all() and committed[0] == committed[1])
+    return bool(np.abs(q[:, :, 0] - q[:, exchanged, 1]).max() < ROUNDING and abs(np.subtract(*committed)) < ROUNDING)
 
 
 def _objection(model: Model, points: xr.Dataset) -> str:

@@ -120,7 +120,7 @@ def least_action_path(
     left = left - (left * saddle).sum() / saddle.sum()
     left = left / np.abs(left).max()
     spread = float((left * linearised(tuple(mixture), saddle, left)[2]).sum())
-    ends = Ending(left, 0.0, growth, spread)
+    ends = Ending(left, 0.0, growth, spread / (2 * growth))
     least = 0.0 if mixture.q.min() > 0 else IMPOSSIBLE
     for first_time, until in APPROACHES:
         search = _Search(mixture, saddle, ends, first_time, least, limit, scale)
@@ -230,7 +230,7 @@ def _settled(search: _Search, mesh: Mesh, found: Instanton, until: float) -> Lea
         if not lengthen:
             change = abs(better.kappa - found.kappa) / max(search.size(found), search.size(better))
         found, problem, until, parts, end = better, another, time, fine, search.end_error(another, better)
-    if found.kappa <= 0 and search.scale == 0:
+    if found.kappa <= -SMALLEST and search.scale == 0:
         return NO_PATH
     u, v = problem.courses(found)
     error, mixture = max(end**2, change), search.answering(search.least)

@@ -28,11 +28,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from meanfield._finite_size.fluctuations import Border, log_determinants, met_others, without_step
+from meanfield._finite_size.fluctuations import Border, log_determinants, without_step
 from meanfield._finite_size.least_action_path import IMPOSSIBLE, LeastActionPath
 from meanfield._finite_size.quadrature import quadrature
 from meanfield._population.mixture import Mixture
-from meanfield.core._path_search import FIRST, LONG, Instanton, Mesh, PathProblem, mesh_until, moved
+from meanfield.core._path_search import FIRST, LONG, Instanton, Mesh, PathProblem, interaction_of, mesh_until, moved
 
 ENDS = (2.5, 4.0)  # T, in units of the time in which a momentum fades
 FIRST_TIMES = (1.0, 1e-4, FIRST)  # of meshes: noise that is strong needs early times
@@ -135,12 +135,13 @@ def correction_of(problem: PathProblem, found: Instanton) -> NextOrder | str:
         return "the path has no momentum"
     final, variance = problem.final_correlations(found)
     border = Border(final, variance + problem.ending.width)
-    covariance = problem.correlations(found, NEGLIGIBLE)
-    signs, logarithms = zip(*log_determinants(covariance, problem.mesh.pace[::2], border), strict=True)
+    interaction = interaction_of(problem.arrays)
+    covariance = problem.correlations(found, interaction, NEGLIGIBLE)
+    found_with = log_determinants(covariance, interaction.pairing, problem.mesh.pace[::2], border)
+    signs, logarithms = zip(*found_with, strict=True)
     if min(signs) <= 0:
         return "fluctuations about the path of least action grow: it is no minimum, or its mesh too coarse"
     logarithm, error = without_step(logarithms)
-    others = met_others(Mixture(*problem.arrays), found.again, *problem.courses(found))
-    met = quadrature(problem.mesh.pace[::2]) @ others / 2
+    met = quadrature(problem.mesh.pace[::2]) @ problem.met_others(found) / 2
     ratio = np.log(found.strength / found.kappa) + logarithm / 2 - met
     return NextOrder(-ratio / found.kappa, abs(error / 2 / found.kappa))

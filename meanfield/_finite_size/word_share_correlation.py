@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.interpolate import CubicSpline
 
+from meanfield._finite_size.quadrature import GREGORY
 from meanfield._numerics.course import Vector
 from meanfield._population.mixture import Mixture
 from meanfield.core._export import exported
@@ -23,7 +24,6 @@ adjoint = exported("meanfield.core._instanton", "adjoint")
 FINEST, COARSEST, MOST_STEPS = 0.1, 0.5, 4000  # steps of time, and their number
 BLOCK = 500  # steps of one call of a program
 FADED = 8.0  # times in which the slowest mode fades e-fold
-GREGORY = np.array([3 / 8, 7 / 6, 23 / 24])  # weights next to the end of an integral, of fourth order
 
 
 class Correlation(NamedTuple):

@@ -10,10 +10,10 @@ import xarray as xr
 from meanfield._finite_size.least_change import Slope, weights_of
 from meanfield._finite_size.quadrature import quadrature
 from meanfield._large_deviations.escape import Landscape
-from meanfield._large_deviations.exit_path import population_path
-from meanfield._large_deviations.exits import Exit, NoExit
+from meanfield._large_deviations.exit_path import agents_of, exit_path, path_prefactor
+from meanfield._large_deviations.exits import Exit, Extinction, NoExit
 from meanfield._large_deviations.path import Path
-from meanfield._large_deviations.prefactor import Prefactor
+from meanfield._large_deviations.random_fields import Prefactor
 from meanfield._population.drift import TIME_PER_ROUND
 from meanfield._population.population import as_population
 from meanfield.core._path_search import action_gradient, action_rates
@@ -49,12 +49,16 @@ def barrier_of(ground: Landscape, number: int, *, with_prefactor: bool) -> Barri
     (way,) = ways
     if way.obstacle:
         return NoExit(way.obstacle)
-    found = population_path(way, as_population(ground.game).mixture, with_prefactor=with_prefactor)
-    if isinstance(found, str):
-        return NoExit(found)
-    path, prefactor = found
-    growth = float(ground.unstable(way.saddle_number)[0])
-    return Barrier(way, growth, path, prefactor if way.straight else None)
+    if isinstance(way, Extinction):
+        return NoExit("agents leave it by an extinction: expected a saddle")
+    agents = agents_of(way, as_population(ground.game).mixture, None)
+    if isinstance(agents, str):
+        return NoExit(agents)
+    solved = exit_path(way, agents)
+    if isinstance(solved, str):
+        return NoExit(solved)
+    prefactor = path_prefactor(solved, way, agents) if with_prefactor and way.straight else None
+    return Barrier(way, agents.ending.growth, solved.path, prefactor)
 
 
 def barrier_slope(policy: xr.Dataset, barrier: Barrier) -> Slope:

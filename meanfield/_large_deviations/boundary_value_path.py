@@ -56,7 +56,7 @@ def polished(path: Path, ends: Ends, decay: float) -> Path | None:
         return None
     x, p = points(found.y)
     values, action = h.value(x, p), found.y[-1]
-    barrier = action[-1] + ends.ending.rest(x[-1], ends.ending.strength(x[-1]))
+    barrier = action[-1] + ends.ending.beyond(x[-1], ends.ending.strength(x[-1]))
     return Path(found.x, x, p, action, values, float(barrier), float(np.trapezoid(np.abs(values), found.x)))
 
 

@@ -16,11 +16,11 @@ from meanfield._fixed_points.fixed_points import fixed_points
 from meanfield._fixed_points.spectrum import spectrum
 from meanfield._large_deviations.boundary_value_path import polished
 from meanfield._large_deviations.descent import Descent, descents
-from meanfield._large_deviations.exit_path import agents_of_reactions, exit_path, population_path
-from meanfield._large_deviations.exits import Exit, NoExit, exits_of
-from meanfield._large_deviations.linearised import Ends, ends_of
+from meanfield._large_deviations.exit_path import agents_of, exit_path, path_prefactor
+from meanfield._large_deviations.exits import Exit, Extinction, NoExit, exits_of
+from meanfield._large_deviations.linearised import Ends, bend, ends_of
 from meanfield._large_deviations.path import Path
-from meanfield._large_deviations.prefactor import Prefactor, bend, prefactor
+from meanfield._large_deviations.random_fields import Prefactor
 from meanfield._population.drift import TIME_PER_ROUND
 from meanfield._population.population import Population, as_population
 from meanfield._population.population_model import reaction_model
@@ -31,7 +31,7 @@ from meanfield.toolbox._errors import InputError
 Game = xr.Dataset | Population | ReactionModel
 
 MOST_DIRECTIONS = 63  # in which compositions of a reaction model may differ
-MOST_POLISHED = 20  # for collocation, and for the prefactor of reaction models
+MOST_POLISHED = 20  # for collocation
 SIDEWAYS = "the path may reach the saddle sideways, where the prefactor does not hold"
 MOST_BENT = 0.02  # of a path next to the saddle
 KNOWN = {"word_share", "convention", "composition"}  # of the fixed points
@@ -77,7 +77,7 @@ class Landscape:
             self._ways_down[number] = descents(self.model, self.compositions[number], goals)
         return self._ways_down[number]
 
-    def ways_out(self, number: int) -> list[Exit] | NoExit:
+    def ways_out(self, number: int) -> list[Exit | Extinction] | NoExit:
         """Of the attractor with this number."""
         status = self.points["stability"].values.tolist()
         return exits_of(self.model, self.compositions, status, number, self.unstable, self.descents)
@@ -86,7 +86,7 @@ class Landscape:
 class Escape(NamedTuple):
     """A way out of an attractor, with its path, and the prefactor of the time that it takes."""
 
-    way: Exit
+    way: Exit | Extinction
     path: Path | None
     prefactor: Prefactor | None
     reason: str  # why one is missing, or ''
@@ -95,7 +95,8 @@ class Escape(NamedTuple):
         """log of the rate, whose time unit has `per_unit` units of the model."""
         if self.path is None or self.prefactor is None:
             return np.full(len(sizes), np.nan)
-        return np.log(per_unit) - self.prefactor.logarithm - sizes * self.path.barrier
+        prefactor = self.prefactor.logarithm + self.prefactor.power * np.log(sizes)
+        return np.log(per_unit) - prefactor - sizes * self.path.barrier
 
     @property
     def barrier(self) -> float:
@@ -116,48 +117,31 @@ def landscape(game: Game, masses: Sequence[float] | np.ndarray | None) -> Landsc
     return Landscape(game, points, reaction_model(game), compositions)
 
 
-def escape(ground: Landscape, way: Exit, *, with_prefactor: bool) -> Escape:
+def escape(ground: Landscape, way: Exit | Extinction, *, with_prefactor: bool) -> Escape:
     """The path of this way out."""
     if way.obstacle:
         return Escape(way, None, None, way.obstacle)
     directions = int(way.face.sum()) - np.unique(way.model.classes[way.face]).size
-    ends = ends_of(way) if directions <= MOST_DIRECTIONS else None
-    if not isinstance(ground.game, ReactionModel):
-        return _of_population(way, as_population(ground.game), ends, directions, with_prefactor=with_prefactor)
-    if ends is None:
-        return Escape(way, None, None, f"agents of a reaction model have more than {MOST_DIRECTIONS + 1} states here")
-    solved = exit_path(way, agents_of_reactions(way, ends))
-    if isinstance(solved, str):
-        return Escape(way, None, None, solved)
-    path = solved.path
-    exact = polished(path, ends, way.decay) if directions <= MOST_POLISHED else None
+    ends = ends_of(way) if isinstance(way, Exit) and directions <= MOST_DIRECTIONS else None
+    mixture = None if isinstance(ground.game, ReactionModel) else as_population(ground.game).mixture
+    agents = agents_of(way, mixture, ends)
+    solved = agents if isinstance(agents, str) else exit_path(way, agents)
+    if isinstance(agents, str) or isinstance(solved, str):
+        return Escape(way, None, None, str(solved))
+    exact = polished(solved.path, ends, way.decay) if ends is not None and directions <= MOST_POLISHED else None
+    path = exact or solved.path
     if not with_prefactor:
-        return Escape(way, exact or path, None, "")
-    if directions > MOST_POLISHED:
-        return Escape(way, path, None, f"the prefactor is computed for at most {MOST_POLISHED + 1} states")
-    if exact is None:
-        return Escape(way, path, None, "no exact path was found")
+        return Escape(way, path, None, "")
     if _sideways(way, exact, ends):
-        return Escape(way, exact, None, SIDEWAYS)
-    return Escape(way, exact, prefactor(exact, ends, way.model.fastest), "")
+        return Escape(way, path, None, SIDEWAYS)
+    prefactor = path_prefactor(solved, way, agents)
+    return Escape(way, path, prefactor, "" if prefactor else "the prefactor was not found")
 
 
-def _of_population(
-    way: Exit, population: Population, ends: Ends | None, directions: int, *, with_prefactor: bool
-) -> Escape:
-    found = population_path(way, population.mixture, with_prefactor=with_prefactor)
-    if isinstance(found, str):
-        return Escape(way, None, None, found)
-    path, width = found
-    exact = polished(path, ends, way.decay) if ends is not None and directions <= MOST_POLISHED else None
-    if with_prefactor and _sideways(way, exact, ends):
-        return Escape(way, exact or path, None, SIDEWAYS)
-    return Escape(way, exact or path, width, "the prefactor was not found" if with_prefactor and not width else "")
-
-
-def _sideways(way: Exit, exact: Path | None, ends: Ends | None) -> bool:
+def _sideways(way: Exit | Extinction, exact: Path | None, ends: Ends | None) -> bool:
     """Whether the path may reach the saddle along a stable direction, where φ has no second derivatives."""
-    return not way.straight and (exact is None or ends is None or bend(exact, ends) > MOST_BENT)
+    straight = isinstance(way, Extinction) or way.straight
+    return not straight and (exact is None or ends is None or bend(exact, ends) > MOST_BENT)
 
 
 def lowest(found: list[Escape]) -> Escape:
@@ -172,7 +156,7 @@ def escapes(ground: Landscape, *, progress: bool = False) -> list[list[Escape] |
     total = sum(len(some) for some in ways if not isinstance(some, NoExit))
     with tqdm(desc="paths", unit="path", total=total, disable=not progress, leave=False) as bar:
 
-        def found(way: Exit) -> Escape:
+        def found(way: Exit | Extinction) -> Escape:
             one = escape(ground, way, with_prefactor=True)
             bar.update()
             return one

@@ -37,7 +37,8 @@ def escape_path(
         g_ab = Σ_i x_i q_a(i) exp(p_Γ(i,a,b) - p_i),
 
     from x = attractor to x = saddle with p = 0 at both ends, so h = 0. In it an agent's move from i to k is exp(p_k -
-    p_i) times as frequent as usual. Beyond the saddle the population needs no more luck.
+    p_i) times as frequent as usual. Beyond the saddle the population needs no more luck. Where agents die out, the path
+    ends with the momentum log v, with v the chance that a single one of them dies out with all its offspring.
 
     Parameters
     ----------
@@ -46,7 +47,8 @@ def escape_path(
     fixed_point
         Number of the attractor, as in `fixed_points`.
     saddle
-        Number of the saddle over which the path leads. Default: the saddle of the lowest barrier.
+        Number of the saddle over which the path leads, or of the fixed point where agents have died out. Default: that
+        of the lowest barrier.
     masses
         As for `lifetime`.
 

@@ -1,9 +1,9 @@
-"""The likeliest path out of an attractor: an instanton from it to a saddle.
+"""The likeliest path out of an attractor: an instanton from it to a saddle, or to where some agents die out.
 
 The instanton to a saddle from a point on the rate equation's way down from it is easy to find next to the saddle, where
 fields are those on the way down. It is followed as this point moves down the way, with as much more time as the way
 down takes. From the attractor itself the path takes an infinite time; there the strength of the momentum at the end is
-given, which fixes the time.
+given, which fixes the time. From there the momentum is raised to that of an extinction, too.
 """
 
 from __future__ import annotations
@@ -14,65 +14,86 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from meanfield._finite_size.fluctuations import met_others
 from meanfield._finite_size.law_path import unstable_direction
 from meanfield._finite_size.least_action_path import linearised
-from meanfield._large_deviations.exits import Exit
-from meanfield._large_deviations.linearised import Ends, SaddleEnd
+from meanfield._large_deviations.exits import OFF, Exit, Extinction
+from meanfield._large_deviations.extinction import AbsorbingEnd, absorbing_end
+from meanfield._large_deviations.linearised import Ends
 from meanfield._large_deviations.path import Path
-from meanfield._large_deviations.prefactor import Prefactor
-from meanfield._large_deviations.random_fields import prefactor_of
+from meanfield._large_deviations.random_fields import Fluctuations, Prefactor, extinction_prefactor, saddle_prefactor
 from meanfield._numerics.course import halves, remaining
 from meanfield._population.mixture import Mixture
 from meanfield._population.trajectories import filled_game
 from meanfield.core._path_search import (
+    Arrays,
+    Departure,
     Ending,
     Instanton,
     Logarithms,
-    PathProblem,
     action_rates,
     even_mesh,
+    fields_along,
+    interaction_of,
     resting,
 )
 
 COARSE = 1.6  # first step, in units of the fastest rate
 FIRST, MIN_STEPS = 4, 16  # the first path has this part of all steps
 FEWEST = 5  # steps between which fields are interpolated
-ROUGH, FINE = 1e-3, 1e-5  # residual of logarithms of fields: on the way, and in the end
+ROUGH, FINE = 1e-3, 1e-7  # residual of logarithms of fields: on the way, and in the end
 SEARCH, LAST_SEARCH = 400, 2000  # evaluations
 EASY = 150  # evaluations, below which the next stretch of the way is twice as long
 SETTLED = 1e-5  # of the barrier: what halving the step may change, and what a longer path
+WRONG = 1e-2  # of the barrier: an error with which a path does not lead to the saddle
 ORDER = 15  # what the change is more than the error, for a method of order four
 FADED, LONGER = 10.0, 4  # what a longer path gains beyond that where it starts, and how often it is made longer
 FINEST = 8  # parts of a first step
 MAX_NUMBERS = 2**24  # steps times states: 0.13 GB for each of a few courses
-FINE_STEP, MOST_NODES = 0.3, 900  # for the prefactor
-MOST_UNKNOWNS = 9 * MOST_NODES  # fields at all nodes, whose covariances then take half a gigabyte
+FINE_STEP, MOST_NODES = 0.6, 3000  # for the prefactor: a step in units of the fastest rate
+MOST_UNKNOWNS = 8100  # fields at all nodes, whose covariances then take half a gigabyte
 NEGLIGIBLE = 1e-7  # correlations
+KNOWN = 0.003  # error of a prefactor, above which steps are halved
+# Of an extinction: times before the momentum is raised and while it is, in units of both rates; the strength left then
+STARTED, RISES, RAISED = 14.0, 4.0, 0.2
+RISING = 64  # steps
+SMALLEST_STRETCH = 1e-3  # of the momentum
+LOWER, LAST_STRENGTH = 10.0, 5e-3  # strengths: how much less each time, and where the path may end
+STRAIGHT = 1e-2  # of momenta at the end, that part that grows in reverse
+VANISHED = -600.0  # logarithm of a field
 LEAST = 1e-300
 
 
 class Agents(NamedTuple):
     """A game, and how its compositions stand to those of a reaction model and to the states of a face."""
 
-    arrays: tuple[Any, ...]
-    end: SaddleEnd  # in the shape of a composition
+    arrays: Arrays
+    ending: Ending
     inwards: Callable[[np.ndarray], np.ndarray]  # from states of the model, on the last axis, to the game
     outwards: Callable[[np.ndarray], np.ndarray]  # from the game, after an axis of nodes, to states of the face
+    end: AbsorbingEnd | None = None  # of an extinction
 
-    @property
-    def ending(self) -> Ending:
-        """The momentum is -s l: noise goes against the way down."""
-        return Ending(-self.end.left, -float((self.end.left * self.end.saddle).sum()), self.end.growth, self.end.spread)
-
-    def problem(self, start: np.ndarray, end: float, n_steps: int, strength: float = np.nan) -> PathProblem:
+    def problem(self, start: np.ndarray, end: float, n_steps: int, strength: float = np.nan) -> Departure:
         """From a start in the states of the model; a given strength is that of a path from the attractor."""
-        return PathProblem(self.arrays, self.ending, even_mesh(end, n_steps), self.inwards(start), strength)
+        return Departure(self.arrays, self.ending, even_mesh(end, n_steps), self.inwards(start), strength)
+
+    def allowed_energy(self, strength: float, rate: float) -> float:
+        """|H| on a path, where the action times 2·decay is `rate`; an extinction needs the end of its path, too."""
+        if self.end is None:
+            return SETTLED * rate
+        return min(SETTLED * rate, STRAIGHT * self.ending.growth * self.end.weight * strength**2)
 
 
-def agents_of_population(way: Exit, mixture: Mixture) -> Agents:
+def agents_of(way: Exit | Extinction, mixture: Mixture | None, ends: Ends | None) -> Agents | str:
+    """Those of a population, or of a reaction model without a `mixture`, or why no path is computed.
+
+    `ends` are those of a path over a saddle in a model of not too many states.
+    """
+    return _of_reactions(way, ends) if mixture is None else _of_population(way, mixture)
+
+
+def _of_population(way: Exit | Extinction, mixture: Mixture) -> Agents | str:
     """Those who are not committed."""
-    kinds, n_states = mixture.q.shape[:2]
+    arrays, (kinds, n_states) = tuple(mixture), mixture.q.shape[:2]
     committed = way.model.n_states - kinds * n_states
 
     def inwards(x: np.ndarray) -> np.ndarray:
@@ -81,14 +102,20 @@ def agents_of_population(way: Exit, mixture: Mixture) -> Agents:
     def outwards(course: np.ndarray) -> np.ndarray:
         return np.pad(course.reshape(len(course), -1), ((0, 0), (0, committed)))[:, way.face]
 
-    saddle, first = inwards(way.saddle), inwards(way.downhill(0.0))
+    saddle = inwards(way.saddle)
+    if isinstance(way, Extinction):
+        classes = np.repeat(np.arange(kinds), n_states)
+        return _dying(arrays, saddle, inwards(way.face), classes, inwards, outwards)
+    if (np.einsum("mi,mia->a", saddle, mixture.q) + mixture.committed <= 0).any():
+        return "some word is never said here: expected a policy without it"
     growth, left = unstable_direction(mixture, saddle)
-    left = left * np.sign((left * (first - saddle)).sum()) / np.abs(left).max()
-    spread = float((left * linearised(tuple(mixture), saddle, left)[2]).sum())
-    return Agents(tuple(mixture), SaddleEnd(saddle, float(growth[0]), left, spread), inwards, outwards)
+    left = -left * np.sign((left * (inwards(way.downhill(0.0)) - saddle)).sum()) / np.abs(left).max()
+    spread = float((left * linearised(arrays, saddle, left)[2]).sum())
+    ending = Ending(left, float((left * saddle).sum()), float(growth[0]), spread / (2 * float(growth[0])))
+    return Agents(arrays, ending, inwards, outwards)
 
 
-def agents_of_reactions(way: Exit, ends: Ends) -> Agents:
+def _of_reactions(way: Exit | Extinction, ends: Ends | None) -> Agents | str:
     """Those in the states of the face."""
     size = int(way.face.sum())
     arrays = filled_game(_on_face(way))
@@ -97,16 +124,27 @@ def agents_of_reactions(way: Exit, ends: Ends) -> Agents:
     def filled(values: np.ndarray) -> np.ndarray:
         return np.pad(values, [(0, 0)] * (values.ndim - 1) + [(0, unused)])
 
-    end = ends.ending
-    return Agents(
-        arrays,
-        SaddleEnd(filled(end.saddle), end.growth, filled(end.left), end.spread),
-        lambda x: filled(x[..., way.face]),
-        lambda course: course[:, :size],
-    )
+    def inwards(x: np.ndarray) -> np.ndarray:
+        return filled(x[..., way.face])
+
+    def outwards(course: np.ndarray) -> np.ndarray:
+        return course[:, :size]
+
+    if isinstance(way, Extinction):
+        return _dying(arrays, inwards(way.saddle), inwards(way.face), arrays[5], inwards, outwards)
+    if ends is None:
+        return f"agents of a reaction model have {size} states here, more than are computed"
+    return Agents(arrays, ends.ending._replace(left=filled(ends.ending.left)), inwards, outwards)
 
 
-def _on_face(way: Exit) -> tuple[Any, ...]:
+def _dying(
+    arrays: Arrays, x: np.ndarray, on: np.ndarray, classes: np.ndarray, inwards: Callable, outwards: Callable
+) -> Agents | str:
+    end = absorbing_end(arrays, np.where(x > OFF, x, 0.0), on, classes)
+    return end if isinstance(end, str) else Agents(arrays, end.ending, inwards, outwards, end)
+
+
+def _on_face(way: Exit | Extinction) -> tuple[Any, ...]:
     """The game among the states of the face, with the channels that agents there take."""
     own, source, target, side, rate, classes, encounter_rate = way.model.game
     first, second = np.split(own[:, way.face], 2)
@@ -122,26 +160,30 @@ class Solved(NamedTuple):
     """A path, and the problem and the instanton that it comes from."""
 
     path: Path
-    problem: PathProblem
+    problem: Departure
     found: Instanton
 
 
-def exit_path(way: Exit, agents: Agents) -> Solved | str:
+def exit_path(way: Exit | Extinction, agents: Agents) -> Solved | str:
     """The path, or the reason if none is found."""
-    n_steps = max(MIN_STEPS, int(np.ceil(way.duration * way.model.fastest / COARSE)))
+    dies_out = isinstance(way, Extinction)
+    duration, fewest = (_time_of_extinction(way, agents), RISING) if dies_out else (way.duration, MIN_STEPS)
+    n_steps = max(fewest, int(np.ceil(duration * way.model.fastest / COARSE)))
     if n_steps * way.model.n_states > MAX_NUMBERS:
         return f"the path takes {n_steps} steps in {way.model.n_states} states, more than are kept"
     with np.errstate(all="ignore"):  # iterates far from the path may leave all bounds: None
-        coarse = _followed(way, agents, n_steps)
+        coarse = _raised(way, agents, n_steps) if dies_out else _followed(way, agents, n_steps)
         if coarse is None:
             return "no path to the saddle was found"
         problem, found = coarse
+        n_steps = problem.mesh.n_nodes - 1
         for _ in range(LONGER):
-            excess = abs(_energy(problem, found)[0]) / (2 * way.decay * found.action)
-            if excess < SETTLED:
+            excess = abs(_energy(problem, found)[0])
+            allowed = agents.allowed_energy(found.strength, 2 * way.decay * found.action)
+            if excess < allowed:
                 break
             step, n_steps = _step(problem), problem.mesh.n_nodes - 1
-            extra = int(np.ceil(np.log(FADED * excess / SETTLED) / (2 * way.decay * step)))
+            extra = int(np.ceil(np.log(FADED * excess / allowed) / (2 * way.decay * step)))
             longer = _longer(found, problem, way, agents, extra)
             n_steps += extra
             problem = agents.problem(way.attractor, n_steps * step, n_steps, found.strength)
@@ -156,58 +198,61 @@ def exit_path(way: Exit, agents: Agents) -> Solved | str:
                 return "no path to the saddle was found"
             problem, found = finer
             change = abs(found.action / before - 1)
-    return Solved(_path(way, agents, problem, found, change), problem, found)
+    path = _path(way, agents, problem, found, change)
+    if not path.error < WRONG * path.barrier:
+        return "no path to the saddle was found"
+    return Solved(path, problem, found)
 
 
-def _path(way: Exit, agents: Agents, problem: PathProblem, found: Instanton, change: float) -> Path:
+def _path(way: Exit | Extinction, agents: Agents, problem: Departure, found: Instanton, change: float) -> Path:
     u, v = problem.courses(found)
     x, p = u * v, np.log(v)
     work, energy = action_rates(problem.arrays, x, p)
     rest = remaining(halves(work[:, None])[:, 0], _step(problem))
-    end, last = agents.end, x[-1]
-    off = abs((end.strength(last) - found.strength) * end.spread / (2 * end.growth) * found.strength)
+    end, last = agents.ending, x[-1]
+    off = abs((end.strength(last) - found.strength) * end.width * found.strength)
     error = change * found.action / ORDER + abs(energy[0]) / (2 * way.decay) + off
     centred = agents.outwards(_centred(way, agents, x, p))
-    action = found.action - end.rest(last, found.strength) - rest
+    action = found.action - end.beyond(last, found.strength) - rest
     return Path(problem.mesh.time[::2], agents.outwards(x), centred, action, energy, float(found.action), float(error))
 
 
-def _centred(way: Exit, agents: Agents, x: np.ndarray, p: np.ndarray) -> np.ndarray:
+def _centred(way: Exit | Extinction, agents: Agents, x: np.ndarray, p: np.ndarray) -> np.ndarray:
     """Momenta are known up to a number for each class: their mean over its agents is 0 for those of a population."""
     if len(agents.arrays) > 3:
         return p
     return p - (x * p).sum(-1, keepdims=True) / np.maximum(x.sum(-1, keepdims=True), LEAST)
 
 
-def _energy(problem: PathProblem, found: Instanton) -> Float[np.ndarray, " nodes"]:
+def _energy(problem: Departure, found: Instanton) -> Float[np.ndarray, " nodes"]:
     """H, 0 on the exact path."""
     u, v = problem.courses(found)
     return action_rates(problem.arrays, u * v, np.log(v))[1]
 
 
-def _step(problem: PathProblem) -> float:
+def _step(problem: Departure) -> float:
     return float(problem.mesh.pace[0])
 
 
-def _longer(found: Instanton, problem: PathProblem, way: Exit, agents: Agents, extra: int) -> Logarithms:
+def _longer(found: Instanton, problem: Departure, way: Exit | Extinction, agents: Agents, extra: int) -> Logarithms:
     """Fields that begin so many steps earlier."""
     fields, rest = found.logarithms, resting(agents.arrays, agents.inwards(way.attractor[None]))
     fading = np.exp(-way.decay * _step(problem) * np.arange(extra, 0, -1))
     return np.vstack([rest + fading[:, None] * (fields[0] - rest), fields])
 
 
-def _refined(problem: PathProblem, found: Instanton) -> tuple[PathProblem, Instanton] | None:
+def _refined(problem: Departure, found: Instanton) -> tuple[Departure, Instanton] | None:
     """The same path from an attractor with half the step."""
     mesh = even_mesh(problem.mesh.time[-1], 2 * (problem.mesh.n_nodes - 1))
-    finer = PathProblem(problem.arrays, problem.ending, mesh, problem.start, found.strength)
+    finer = Departure(problem.arrays, problem.ending, mesh, problem.start, found.strength)
     better = finer.solve(halves(found.logarithms), FINE, LAST_SEARCH)
     return None if better is None else (finer, better)
 
 
-def _followed(way: Exit, agents: Agents, n_steps: int) -> tuple[PathProblem, Instanton] | None:
+def _followed(way: Exit, agents: Agents, n_steps: int) -> tuple[Departure, Instanton] | None:
     """The path on a coarse mesh."""
     step, now = way.duration / n_steps, max(MIN_STEPS // 2, n_steps // FIRST)
-    stretch, last, strength = max(1, n_steps // 10), None, np.nan
+    stretch, last, strength = max(1, n_steps // 10), None, agents.ending.strength(agents.inwards(way.downhill(0.0)))
     while True:
         ends = now == n_steps
         start = way.attractor if ends else way.downhill(now * step)
@@ -217,7 +262,10 @@ def _followed(way: Exit, agents: Agents, n_steps: int) -> tuple[PathProblem, Ins
             new = len(guess) - len(last)
             guess[:new] += last[0] - guess[new]
             guess[new:] = last
-        found = problem.solve(guess, FINE if ends else ROUGH, LAST_SEARCH if ends else SEARCH)
+        if ends:
+            found = problem.solve(guess, FINE, LAST_SEARCH)
+        else:
+            found = problem.solve_with_strength(guess, strength, ROUGH, SEARCH)
         if found is not None and ends:
             return problem, found
         if found is not None:
@@ -233,31 +281,65 @@ def _followed(way: Exit, agents: Agents, n_steps: int) -> tuple[PathProblem, Ins
             return None
 
 
-def population_path(way: Exit, mixture: Mixture, *, with_prefactor: bool) -> tuple[Path, Prefactor | None] | str:
-    """The path and its prefactor, or the reason if none is found."""
-    agents = agents_of_population(way, mixture)
-    if (np.einsum("mi,mia->a", agents.end.saddle, mixture.q) + mixture.committed <= 0).any():
-        return "some word is never said here: expected a policy without it"
-    solved = exit_path(way, agents)
-    if isinstance(solved, str):
-        return solved
-    return solved.path, _prefactor(solved, way, mixture) if with_prefactor else None
+def _time_of_extinction(way: Extinction, agents: Agents) -> float:
+    """Of a path from next to the attractor up to the strength `RAISED`."""
+    return STARTED / way.decay + RISES / agents.ending.growth
 
 
-def _prefactor(solved: Solved, way: Exit, mixture: Mixture) -> Prefactor | None:
-    """With half the step as long as a sign is wrong; None if that takes too many nodes."""
+def _raised(way: Extinction, agents: Agents, n_steps: int) -> tuple[Departure, Instanton] | None:
+    """The path to an extinction on a coarse mesh: its last momentum is raised, and then it goes on to the end."""
+    assert agents.end is not None
+    step = _time_of_extinction(way, agents) / n_steps
+    x, p = agents.end.x, agents.ending.base
+    assert isinstance(p, np.ndarray)
+    mesh, start = even_mesh(n_steps * step, n_steps), agents.inwards(way.attractor)
+    lifting = Ending(p, 0.0)
+    fields = np.tile(resting(agents.arrays, start[None]), (n_steps + 1, 1))
+    at, stretch, highest = 0.0, RAISED / 2, 1 - RAISED
+    while at < highest:
+        to = min(highest, at + stretch)
+        found = Departure(agents.arrays, lifting, mesh, start, to).solve(fields, ROUGH, SEARCH)
+        if found is None:
+            stretch /= 2
+            if stretch < SMALLEST_STRETCH:
+                return None
+        else:
+            at, fields, stretch = to, found.logarithms, 2 * stretch
+    strength, problem = RAISED, agents.problem(way.attractor, n_steps * step, n_steps, RAISED)
+    found = problem.solve(fields, ROUGH, LAST_SEARCH)
+    growth, last = agents.ending.growth, fields_along(agents.arrays, x[None], p[None])[0]
+    while found is not None and strength > 1.5 * LAST_STRENGTH:
+        extra = max(1, round(np.log(min(LOWER, strength / LAST_STRENGTH)) / (growth * step)))
+        fading = np.exp(-growth * step * np.arange(1, extra + 1))[:, None]
+        now = found.logarithms[-1]
+        vanishing = (last < VANISHED) & (now > VANISHED)
+        later = np.where(vanishing, now + np.log(fading), last + fading * (now - last))
+        n_steps, strength = n_steps + extra, strength * float(fading[-1, 0])
+        problem = agents.problem(way.attractor, n_steps * step, n_steps, strength)
+        found = problem.solve(np.vstack([found.logarithms, later]), FINE, LAST_SEARCH)
+    return None if found is None else (problem, found)
+
+
+def path_prefactor(solved: Solved, way: Exit | Extinction, agents: Agents) -> Prefactor | None:
+    """With half the step as long as it is not known well; None if that takes too many nodes."""
     problem, found = solved.problem, solved.found
+    interaction, best = interaction_of(problem.arrays), None
     while True:
-        n_nodes, n_fields = found.logarithms.shape
-        if n_nodes > MOST_NODES or n_nodes * n_fields > MOST_UNKNOWNS:
-            return None
-        if _step(problem) <= FINE_STEP:
-            covariance = problem.correlations(found, NEGLIGIBLE)
-            others = met_others(mixture, found.again, *problem.courses(found))
-            prefactor = prefactor_of(covariance, others, _step(problem), way.decay, problem.ending.growth)
-            if prefactor is not None:
-                return prefactor
+        n_nodes = problem.mesh.n_nodes
+        if n_nodes > MOST_NODES or n_nodes * len(interaction.pairing) > MOST_UNKNOWNS:
+            return best
+        if _step(problem) * way.model.fastest <= FINE_STEP:
+            covariance = problem.correlations(found, interaction, NEGLIGIBLE)
+            fluctuations = Fluctuations(covariance, interaction.pairing, problem.met_others(found), _step(problem))
+            rates = way.decay, agents.ending.growth
+            if agents.end is None:
+                best = saddle_prefactor(fluctuations, *rates) or best
+            else:
+                strengths = agents.end.strengths(np.log(problem.courses(found)[1]))
+                best = extinction_prefactor(fluctuations, *rates, agents.end.weight, strengths) or best
+            if best is not None and best.error < KNOWN:
+                return best
         finer = _refined(problem, found)
         if finer is None:
-            return None
+            return best
         problem, found = finer

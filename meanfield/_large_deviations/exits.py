@@ -39,6 +39,23 @@ class Exit(NamedTuple):
         return self.downhill(self.duration - times).T
 
 
+class Extinction(NamedTuple):
+    """A way out of an attractor by which agents leave states for good, though the rate equation leads back to them."""
+
+    model: ReactionModel
+    face: Bool[np.ndarray, " states"]  # states that agents at the attractor may ever reach
+    attractor: Vector
+    saddle: Vector  # the fixed point with empty states
+    saddle_number: int
+    decay: float  # rate of the slowest mode at the attractor
+    obstacle: str = ""
+
+    @property
+    def beyond(self) -> int:
+        """The number of the fixed point where the way ends, as it is never left."""
+        return self.saddle_number
+
+
 class NoExit(NamedTuple):
     """Why there is no such way; the lifetime is infinite where nothing ever leaves the attractor."""
 
@@ -57,8 +74,8 @@ def exits_of(
     number: int,
     unstable: Unstable,
     descents: Descents,
-) -> list[Exit] | NoExit:
-    """The ways out of the attractor of this number, one for each saddle next to it.
+) -> list[Exit | Extinction] | NoExit:
+    """The ways out of the attractor of this number: over each saddle next to it, and by each extinction.
 
     `unstable` gives the two leading eigenvalues at a fixed point, per unit of time, `descents` the ways down on both
     sides of a saddle.
@@ -70,13 +87,14 @@ def exits_of(
         return NoExit("agents at this attractor never change, so that it is never left", True)
     if "marginal" in [status[k] for k in inside]:
         return NoExit("another fixed point is marginal: linear theory does not tell whether it attracts")
-    if not any(status[k] == "stable" for k in inside):
+    decay = -float(unstable(number)[0])
+    absorbing = [k for k in inside if status[k] == "unstable" and _absorbing(model, face, points[k])]
+    found: list[Exit | Extinction] = [Extinction(model, face, attractor, points[k], k, decay) for k in absorbing]
+    if not found and not any(status[k] == "stable" for k in inside):
         if _closed_elsewhere(model, face, points, status, number):
             return NoExit("agents at this attractor never reach the states of another one", True)
-        return NoExit("this is the only attractor; extinctions are not covered")
-    decay = -float(unstable(number)[0])
-    found = []
-    for k in (k for k in inside if status[k] == "unstable"):
+        return NoExit("this is the only attractor, and no state ever dies out")
+    for k in (k for k in inside if status[k] == "unstable" and k not in absorbing):
         first, second = unstable(k)
         if second > 0:
             continue
@@ -110,8 +128,14 @@ def _obstacle(model: ReactionModel, face: np.ndarray, saddle: Vector, growth: fl
     if growth < SLOWEST * model.fastest:
         return f"the saddle is almost marginal (eigenvalue {growth:.2g}): a path there takes too long"
     if (saddle[face] <= 0).any():
-        return "states are empty at the saddle, where noise vanishes: extinction is not covered"
+        return "states are empty at the saddle, where noise vanishes"
     return ""
+
+
+def _absorbing(model: ReactionModel, face: np.ndarray, point: Vector) -> bool:
+    """Whether states of the face are empty at this fixed point, and stay so."""
+    there = point > OFF
+    return bool((face & ~there).any()) and not closed_face(model, there)[face & ~there].any()
 
 
 def _closed_elsewhere(

@@ -6,8 +6,7 @@ agent takes part and P_s(i, k) its moves,
     g_s(x, p) = Σ_ik x_i α_s(i) P_s(i, k) exp(p_k - p_i),
     h(x, p) = ε Σ_m [g_s g_s' - (α_s·x)(α_s'·x)] + Σ_ik x_i S_ik [exp(p_k - p_i) - 1].
 
-N·h is the rate at which the mean of exp(N p·x) grows among many agents. Agents do not meet themselves, which adds
-h₁(x, p), of order 1.
+N·h is the rate at which the mean of exp(N p·x) grows among many agents.
 """
 
 from __future__ import annotations
@@ -80,13 +79,6 @@ class Hamiltonian:
             tilted.rates - one * tilted.rates.sum(2)[:, None] + self.encounters * self._joint(values, change),
             through + self.encounters * self._joint(change, change),
         )
-
-    def of_partners(self, x: States, p: States) -> Float[np.ndarray, " nodes"]:
-        """h₁: partners are drawn from the N - 1 others."""
-        tilted, silent = self._tilted(x, p), x @ self.takes_part.T
-        met = (tilted.values * x[:, None]).sum(2) * tilted.sums - silent * self.other(silent)
-        itself = tilted.values * self.other(tilted.values) - self.takes_part * self.other(self.takes_part, 0)
-        return self.encounters * (met.sum(1) - (itself.sum(1) * x).sum(1)) / 2
 
     def _tilted(self, x: States, p: States) -> _Tilted:
         tilt = np.exp(p[:, None, :] - p[:, :, None])

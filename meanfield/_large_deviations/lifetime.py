@@ -31,13 +31,14 @@ def lifetime(
     n_agents: int | Sequence[int] | np.ndarray = DEFAULT_SIZES,
     masses: Sequence[float] | np.ndarray | None = None,
 ) -> xr.Dataset:
-    """The mean time for which N agents stay at each attractor before chance carries them over a saddle.
+    """The mean time for which N agents stay at each attractor before chance takes them away.
 
     It grows as prefactor · exp(N · barrier). The barrier is the least action of a fluctuation that takes the population
     from the attractor to the saddle (see `escape_path`). The prefactor counts how wide the ways are: it follows from
-    the fluctuations about the path. Where several saddles lead out, the rates over them add. All
-    this holds for pairs of distinct agents that meet at random; the error of a lifetime is of relative order 1/N, so it
-    means little below N · barrier of about 2.
+    the fluctuations about the path. In an extinction agents leave states for good, though the rate equation leads back
+    to them, as at the end of an epidemic: it takes prefactor · exp(N · barrier)/√N. Where several ways lead out, their
+    rates add. All this holds for pairs of distinct agents that meet at random; the error of a lifetime is of relative
+    order 1/N, so it means little below N · barrier of about 2.
 
     Parameters
     ----------
@@ -53,20 +54,21 @@ def lifetime(
     -------
     Dataset over `fixed_point`, the attractors by their numbers in `fixed_points`, with
 
-    - `lifetime` (n_agents) = 1/Σ exp(-NΔ)/prefactor, a sum over saddles, in rounds (for a reaction model in its unit of
+    - `lifetime` (n_agents) = 1/Σ exp(-NΔ)/prefactor, over all ways out, in rounds (for a reaction model in its unit of
       time); infinite beyond 1e308;
-    - `barrier` Δ of the lowest saddle and `barrier_error`, an estimate of its error; infinite at an attractor that is
+    - `barrier` Δ of the lowest way out and `barrier_error`, an estimate of its error; infinite at an attractor that is
       never left;
-    - `prefactor` of this saddle, in the same unit of time, and `prefactor_error`, relative;
-    - `saddle`, the number of this saddle among the fixed points, -1 if there is none; `transition_rates` has them all;
+    - `prefactor` of this way, in the same unit of time, and `prefactor_error`, relative;
+    - `saddle`, the number of its saddle among the fixed points, or of that where agents have died out; -1 if there is
+      none; `transition_rates` has them all;
     - `reason`, why numbers are missing, or '';
     - `word_share` and `convention`, or `composition`, of the attractor.
 
-    An attractor has no barrier if it is the only one, if the rate equation leads to it from no saddle, if a fixed point
-    is marginal, if some state is empty at a saddle (extinction), if no path is found, or if agents of a reaction model
-    have more than 64 states there. The prefactor is found for memories of any length; that of a reaction model for up
-    to 21 states that agents keep to. There is none where the path may reach the saddle sideways, along a direction in
-    which fluctuations fade more slowly than the unstable one grows: the action has no second derivatives there.
+    An attractor has no barrier if it is the only one and no state dies out, if the rate equation leads to it from no
+    saddle, if a fixed point is marginal, if no path is found, if agents of a reaction model have more than 64 states
+    there (700 in an extinction), or if the last agents die out faster than the others relax. The prefactor is found for
+    memories of any length. There is none where the path may reach the saddle sideways, along a direction in which
+    fluctuations fade more slowly than the unstable one grows: the action has no second derivatives there.
 
     Raises
     ------
@@ -128,7 +130,7 @@ def _numbers(found: list[Escape] | NoExit) -> tuple[float, float, float, float]:
         return np.nan, np.nan, np.nan, np.nan
     _, path, factor, _ = lowest(found)
     assert path is not None
-    logarithm, relative = factor or (np.nan, np.nan)
+    logarithm, relative = factor[:2] if factor else (np.nan, np.nan)
     return path.barrier, path.error, logarithm, relative
 
 

@@ -10,33 +10,11 @@ from scipy.linalg import solve_continuous_lyapunov
 
 from meanfield._large_deviations.exits import Exit
 from meanfield._large_deviations.hamiltonian import Hamiltonian
+from meanfield._large_deviations.path import Path
 from meanfield._reactions.modes import tangent_space
+from meanfield.core._path_search import Ending
 
 Square = Float[np.ndarray, "directions directions"]
-
-
-class SaddleEnd(NamedTuple):
-    """A saddle, its unstable eigenvalue λ, and lᵀDl of the left eigenvector l, in the shape of a composition.
-
-    l is positive where the path comes from, so that it ends with p = -s l.
-    """
-
-    saddle: np.ndarray
-    growth: float
-    left: np.ndarray
-    spread: float
-
-    def distance(self, x: np.ndarray) -> float:
-        """l·(x - saddle)."""
-        return float((self.left * (x - self.saddle)).sum())
-
-    def strength(self, x: np.ndarray) -> float:
-        """s with which the linearised path passes x."""
-        return 2 * self.growth * self.distance(x) / self.spread
-
-    def rest(self, x: np.ndarray, strength: float) -> float:
-        """The action from x on, if the linearised path of this strength passes near."""
-        return strength * self.distance(x) - strength**2 * self.spread / (4 * self.growth)
 
 
 class Ends(NamedTuple):
@@ -54,7 +32,7 @@ class Ends(NamedTuple):
     jacobian: Square  # at the attractor
     covariance: Square  # C at the attractor
     at_saddle: Square  # the solution of the same equation at the saddle, with one negative eigenvalue
-    ending: SaddleEnd  # in the states of the face
+    ending: Ending  # in the states of the face
 
 
 def ends_of(way: Exit) -> Ends:
@@ -66,7 +44,8 @@ def ends_of(way: Exit) -> Ends:
     leading = int(values.real.argmax())
     left = vectors[:, leading].real
     left *= np.sign(left @ tangent.T @ (way.downhill(0.0)[way.face] - saddle)) / np.abs(left).max()
-    ending = SaddleEnd(saddle, float(values[leading].real), tangent @ left, float(left @ D_s @ left))
+    growth, left_of_all = float(values[leading].real), tangent @ left
+    ending = Ending(-left_of_all, -float(left_of_all @ saddle), growth, float(left @ D_s @ left) / (2 * growth))
     return Ends(
         way.face,
         hamiltonian,
@@ -84,3 +63,13 @@ def _linearised(hamiltonian: Hamiltonian, tangent: np.ndarray, x: np.ndarray) ->
     """J and D at x."""
     second = hamiltonian.curvature(x[None], np.zeros((1, len(x))))
     return tangent.T @ second.xp[0].T @ tangent, tangent.T @ second.pp[0] @ tangent
+
+
+def bend(path: Path, ends: Ends) -> float:
+    """How far the path is next to the saddle from x = saddle + C_s p, against its distance from the saddle.
+
+    It goes to 0 with this distance unless the path is drawn to the saddle along a stable direction, slower than p
+    falls. There φ has no second derivatives (Maier and Stein, SIAM J. Appl. Math. 57, 752 (1997)).
+    """
+    off, straight = (path.x[-1] - ends.saddle) @ ends.tangent, ends.at_saddle @ (path.p[-1] @ ends.tangent)
+    return float(np.linalg.norm(off - straight) / np.linalg.norm(straight))

@@ -7,8 +7,6 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from meanfield._large_deviations.hamiltonian import Hamiltonian
-
 Course = Float[np.ndarray, "nodes states"]
 
 
@@ -22,8 +20,3 @@ class Path(NamedTuple):
     h: Float[np.ndarray, " nodes"]  # the Hamiltonian, 0 on the exact path
     barrier: float  # action up to the saddle
     error: float  # of the barrier
-
-    def rates(self, hamiltonian: Hamiltonian) -> tuple[Course, Course]:
-        """dx/dt and dp/dt."""
-        velocity, force = hamiltonian.slopes(self.x, self.p)
-        return velocity, -force

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from jaxtyping import Float
 
@@ -14,20 +12,6 @@ Halves = Float[np.ndarray, "halves states"]
 # Weights of six nodes: for the middle between the two in the middle, and for the first two middles
 STENCIL = np.array([3.0, -25.0, 150.0, 150.0, -25.0, 3.0]) / 256
 EDGE = np.array([[63.0, 315.0, -210.0, 126.0, -45.0, 7.0], [-7.0, 105.0, 210.0, -70.0, 21.0, -3.0]]) / 256
-
-
-def integrate(rate: Callable[[int, Vector], Vector], start: Vector, n_steps: int, step: float) -> Course:
-    """Runge-Kutta of order four; `rate` gets the number of half steps since the start."""
-    course = np.empty((n_steps + 1, len(start)))
-    course[0] = start
-    for number in range(n_steps):
-        y = course[number]
-        first = rate(2 * number, y)
-        second = rate(2 * number + 1, y + step / 2 * first)
-        third = rate(2 * number + 1, y + step / 2 * second)
-        fourth = rate(2 * number + 2, y + step * third)
-        course[number + 1] = y + step / 6 * (first + 2 * (second + third) + fourth)
-    return course
 
 
 def middles(course: Course) -> Float[np.ndarray, "steps states"]:

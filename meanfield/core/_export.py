@@ -31,10 +31,10 @@ _lock = threading.RLock()
 def exported(module: str, function: str, *, first: int | None = None) -> Callable:
     """`function` of `module`, compiled in 64 bits for the shapes of its arguments, or loaded from the cache folder.
 
-    Arguments are arrays, numbers and tuples of them, options are keywords; results are arrays of NumPy, of a tuple the
-    `first` so many. `module`
-    is imported only to compile: importing and tracing its solvers takes longer than most programs run. A program is
-    kept for one release of JAX, one kind of processor and one state of `meanfield.core`; a damaged one is made anew.
+    Arguments are arrays, numbers and tuples of them, options are keywords; results are NumPy arrays, and of a tuple the
+    `first` ones only. `module` is imported only to compile: importing and tracing its solvers takes longer than most
+    programs run. A program is kept for one release of JAX, one kind of processor and one state of `meanfield.core`; a
+    damaged one is made anew.
     """
     programs: dict[tuple, Any] = {}
 

@@ -6,16 +6,18 @@ linear equations once the fields g(t) of the game are given (`PairGame`). With w
 
     du/dt = ∂K/∂v - r u,   -dv/dt = ∂K/∂u - r v,   r = [w·(g - constants) - E(g)] / M,
 
-of bounded rates, where M is the mass of all agents and r makes S simple. u goes forward from independent agents with a
-given composition x₀, v backward from the end, and both give new fields. The instanton is the fixed point, where
+of bounded rates, where M is the mass of all agents and r a choice of gauge with which d(p·x)/dt = p·dx/dt - H. u goes
+forward from independent agents with a given composition x₀, v backward from the end, and both give new fields. The
+instanton is the fixed point, where
 
     S(g, s) = -Σ_i x₀_i log (mean of v at time 0 over the class of i) + s l·x* - A(s)
 
-is stationary: S is known better than the fields.
+is stationary: S is known better than the fields. A path out of an attractor leaves exactly the composition x₀, with
+log v_i in place of the logarithm of the mean (`departure`).
 
-The momentum at the end T is s l. At a saddle x* l is the left eigenvector of the unstable direction with eigenvalue λ;
-beyond T the linearised equations give A(s) = s² lᵀDl/4λ and the condition l·(x(T) - x*) = -s lᵀDl/2λ. With lᵀDl = 0 the
-path ends on the level set l·x = l·x*, for any l and x*.
+The momentum at the end T is s l, or where agents die out log v* + s l. At a saddle x* l is the left eigenvector of the
+unstable direction with eigenvalue λ; beyond T the linearised equations give A(s) = s² lᵀDl/4λ and the condition
+l·(x(T) - x*) = -s lᵀDl/2λ. With lᵀDl = 0 the path ends on the level set l·x = l·x*, for any l and x*.
 """
 
 from __future__ import annotations
@@ -46,6 +48,7 @@ def sweep(
     pace: Float[Array, "steps 3"],
     n_steps: Array,
     start: Float[Array, ...],
+    base: Float[Array, ...],
     left: Float[Array, ...],
     level: Float[Array, ""],
     width: Float[Array, ""],
@@ -54,8 +57,9 @@ def sweep(
     """Logarithms of the new fields at the nodes, the strength s, S, and u and v at the nodes.
 
     Logarithms of fields are those at nodes and middles in turn, with a node at every whole τ, and `pace` is dt/dτ at
-    the beginning, middle and end of each step; the first `n_steps` count. `level` is l·x* and `width` is lᵀDl/2λ. A
-    `strength` of NaN is found from the condition at the end. Where fields leave all bounds some numbers are not finite.
+    the beginning, middle and end of each step; the first `n_steps` count. The momentum at the end is base + s·left,
+    `level` is l·x* and `width` is lᵀDl/2λ. A `strength` of NaN is found from the condition at the end, without a base.
+    Where fields leave all bounds some numbers are not finite.
     """
     game: Any = game_of(arrays)
     points = _response(game, logarithms, pace, start.sum())
@@ -63,12 +67,43 @@ def sweep(
     u = _course(onwards, start, points, n_steps)
     found = _strength(game, u[n_steps], start, left, level, width)
     strength = jnp.where(jnp.isnan(strength), found, strength)
-    v = _course_back(backwards, jnp.exp(strength * left), points, n_steps)
+    v = _course_back(backwards, jnp.exp(base + strength * left), points, n_steps)
     means = game.masses(start * v[0]) / _positive(game.masses(start))
     action = -jnp.vdot(start, jnp.log(_positive(means))) + strength * level - strength**2 * width / 2
     u = u / _positive(means)
+    return _new_fields(game, n_steps, u, v), strength, action, u, v
+
+
+def departure(
+    arrays: tuple[Array, ...],
+    logarithms: Float[Array, "halves fields"],
+    pace: Float[Array, "steps 3"],
+    n_steps: Array,
+    start: Float[Array, ...],
+    base: Float[Array, ...],
+    left: Float[Array, ...],
+    level: Float[Array, ""],
+    width: Float[Array, ""],
+    strength: Float[Array, ""],
+) -> tuple[Array, ...]:
+    """The same for a path that leaves the composition `start` exactly, without fluctuations among agents at time 0.
+
+    Its strength is given; in its place is that with which the linearised path passes the end. S = -Σ x₀ log v + ...
+    """
+    game: Any = game_of(arrays)
+    points = _response(game, logarithms, pace, start.sum())
+    onwards, backwards = _rates(game)
+    v = _course_back(backwards, jnp.exp(base + strength * left), points, n_steps)
+    u = _course(onwards, start / v[0], points, n_steps)
+    passed = (level - jnp.vdot(left, u[n_steps] * v[n_steps])) / width
+    action = -jnp.vdot(start, jnp.log(v[0])) + strength * level - strength**2 * width / 2
+    return _new_fields(game, n_steps, u, v), passed, action, u, v
+
+
+def _new_fields(game: Any, n_steps: Array, u: Array, v: Array) -> Array:
+    """Their logarithms at the nodes."""
     again = _at_nodes(lambda u, v: game.fields(u, v) + game.constants, n_steps, u, v)
-    return jnp.log(jnp.maximum(again, LEAST)), strength, action, u, v
+    return jnp.log(jnp.maximum(again, LEAST))
 
 
 def _response(game: Any, logarithms: Array, pace: Array, mass: Array) -> tuple[Array, Array, Array]:
@@ -219,12 +254,12 @@ def path_rates(
     return _at_nodes(one, n_steps, x, p)
 
 
-def resting_fields(
-    arrays: tuple[Array, ...], x: Float[Array, "nodes ..."], n_steps: Array
+def path_fields(
+    arrays: tuple[Array, ...], x: Float[Array, "nodes ..."], p: Float[Array, "nodes ..."], n_steps: Array
 ) -> Float[Array, "nodes fields"]:
-    """Logarithms of the fields without momentum."""
+    """Logarithms of the fields at the nodes of a path."""
     game: Any = game_of(arrays)
-    fields = _at_nodes(lambda x: game.fields(x, jnp.ones_like(x)) + game.constants, n_steps, x)
+    fields = _at_nodes(lambda x, p: game.fields(x * jnp.exp(-p), jnp.exp(p)) + game.constants, n_steps, x, p)
     return jnp.log(jnp.maximum(fields, LEAST))
 
 
@@ -243,24 +278,25 @@ def correlations(
     n_steps: Array,
     u: Float[Array, "nodes ..."],
     v: Float[Array, "nodes ..."],
+    basis: Float[Array, "fields parts"],
     first: Array,
     negligible: Array,
     *,
     block: int,
-) -> Float[Array, "nodes block fields fields"]:
+) -> Float[Array, "nodes block parts parts"]:
     """Covariance of the fields of one agent, f at node n and f' at node m = first, ..., first + block - 1, for n ≥ m.
 
     It is the mean over all agents times their mass; at n = m f' comes first. It is left out (0) where what f' makes of
-    the distribution of agents has faded to `negligible`.
+    the distribution of agents has faded to `negligible`. f and f' are combinations of fields, the columns of `basis`.
     """
     game: Any = game_of(arrays)
     points = _response(game, logarithms, pace, (u[0] * v[0]).sum())
     rate = jax.vmap(jax.vmap(_rates(game)[0], (0, None, None)), (0, None, None))
-    n_fields, shape = logarithms.shape[1], u.shape[1:]
+    n_parts, shape = basis.shape[1], u.shape[1:]
 
     def made(n: Array) -> Array:
         """What each field makes of u, less its mean over each class."""
-        after = jax.jacrev(lambda v: game.fields(u[n], v))(v[n])
+        after = jax.jacrev(lambda v: game.fields(u[n], v) @ basis)(v[n])
         present = _positive(game.masses(u[n] * v[n]))
         return after - jax.vmap(lambda one: game.masses(one * v[n]) / present * u[n])(after)
 
@@ -272,12 +308,12 @@ def correlations(
     def onwards(state: tuple[Array, ...]) -> tuple[Array, ...]:
         n, y, found = state
         y = jax.lax.cond(n - first < block, lambda y: y.at[n - first].set(made(n)), lambda y: y, y)
-        seen = jax.vmap(jax.vmap(lambda one: game.fields(one, v[n])))(y)
+        seen = jax.vmap(jax.vmap(lambda one: game.fields(one, v[n]) @ basis))(y)
         step = jnp.minimum(n, len(pace) - 1)
         return n + 1, _step(rate, y, *(values[step] for values in points)), found.at[n].set(seen.transpose(0, 2, 1))
 
-    y = jnp.zeros((block, n_fields, *shape), u.dtype)
-    found = jnp.zeros((len(u), block, n_fields, n_fields), u.dtype)
+    y = jnp.zeros((block, n_parts, *shape), u.dtype)
+    found = jnp.zeros((len(u), block, n_parts, n_parts), u.dtype)
     return jax.lax.while_loop(unfinished, onwards, (first, y, found))[2]
 
 
@@ -301,6 +337,73 @@ def final_correlations(
     x = u[n_steps] * v[n_steps]
     mean = game.masses(x * left) / _positive(game.masses(x))
     return _at_nodes(read, n_steps, u, v, y), jnp.vdot(x, (left - mean) ** 2)
+
+
+def branching(
+    arrays: tuple[Array, ...], x: Float[Array, ...], v: Float[Array, ...]
+) -> tuple[Float[Array, ...], Float[Array, ...]]:
+    """v ∂H/∂x at p = log v, and its Jacobian: how the chances v that single agents among x die out would change.
+
+    They are the chances themselves where this vanishes.
+    """
+    game = game_of(arrays)
+
+    def change(v: Array) -> Array:
+        return v * jax.grad(game.hamiltonian)(x, jnp.log(v))
+
+    return change(v), jax.jacfwd(change)(v)
+
+
+def curvature(
+    arrays: tuple[Array, ...], x: Float[Array, ...], p: Float[Array, ...]
+) -> tuple[Float[Array, "states states"], ...]:
+    """Second derivatives of H: by x and x, by x and p, by p and p."""
+    game = game_of(arrays)
+
+    def value(x: Array, p: Array) -> Array:
+        return game.hamiltonian(x.reshape(shape), p.reshape(shape))
+
+    shape = x.shape
+    (xx, xp), (_, pp) = jax.hessian(value, argnums=(0, 1))(x.ravel(), p.ravel())
+    return xx, xp, pp
+
+
+def pairing(arrays: tuple[Array, ...]) -> Float[Array, "fields fields"]:
+    """Second derivatives of the energy: which fields are partners of each other, and how strongly."""
+    game: Any = game_of(arrays)
+    return jax.hessian(game.energy)(game.constants)
+
+
+def field_coefficients(arrays: tuple[Array, ...]) -> Float[Array, "fields states states"]:
+    """∂²g/∂u∂v of a reaction model."""
+    game: Any = game_of(arrays)
+    zeros = jnp.zeros(game.classes.shape, game.constants.dtype)
+    return jax.jacfwd(jax.jacrev(game.fields), argnums=1)(zeros, zeros)
+
+
+def met_others(
+    arrays: tuple[Array, ...],
+    members: Float[Array, "classes ..."],
+    u: Float[Array, "nodes ..."],
+    v: Float[Array, "nodes ..."],
+    n_steps: Array,
+) -> Float[Array, " nodes"]:
+    """What agents gain per unit of time, of order 1, by not meeting themselves, at the nodes of a path.
+
+    With B the pairing it is g·Bg less the mean of the same of a single agent; 0 for agents of one class. `members` is 1
+    for the states of each class and 0 elsewhere. Each agent without a state has one field that is its own partner.
+    """
+    game: Any = game_of(arrays)
+    partners = pairing(arrays)
+
+    def gained(u: Array, v: Array) -> Array:
+        own = jax.vmap(lambda member: game.fields(member * u, v))(members)
+        mass = _positive(jax.vmap(lambda member: jnp.vdot(member * u, v))(members))
+        alone = ((own @ partners) * own).sum(1) / mass
+        g = own.sum(0) + game.constants
+        return g @ partners @ g - alone.sum() - jnp.vdot(game.constants, jnp.diagonal(partners))
+
+    return _at_nodes(gained, n_steps, u, v)
 
 
 def adjoint(

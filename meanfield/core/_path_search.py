@@ -6,7 +6,7 @@ compiled for some numbers of nodes only, with steps of length 0 after the end.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,11 +20,16 @@ from meanfield.core._export import exported
 
 sweep = exported("meanfield.core._instanton", "sweep")
 new_fields = exported("meanfield.core._instanton", "sweep", first=3)  # without the courses
+departure = exported("meanfield.core._instanton", "departure")
+departing_fields = exported("meanfield.core._instanton", "departure", first=3)
 correlations = exported("meanfield.core._instanton", "correlations")
 final_correlations = exported("meanfield.core._instanton", "final_correlations")
+pairing = exported("meanfield.core._instanton", "pairing")
+field_coefficients = exported("meanfield.core._instanton", "field_coefficients")
+met_others = exported("meanfield.core._instanton", "met_others")
 path_slopes = exported("meanfield.core._instanton", "path_slopes")
 path_rates = exported("meanfield.core._instanton", "path_rates")
-resting_fields = exported("meanfield.core._instanton", "resting_fields")
+path_fields = exported("meanfield.core._instanton", "path_fields")
 
 LONG, GROWTH, FIRST = 0.8, 0.5, 1e-8  # steps: the longest, how fast they grow, and of which time they are at first
 ROUGH = 1e-3  # size of residuals below which the next may be larger
@@ -35,6 +40,7 @@ DIFFERENCE = 1e-6  # of logarithms of fields, for their derivatives
 FARTHEST = 3.0  # that logarithms may move in a step
 SMALLEST_PART = 0.03  # of a step
 FEWEST = 128  # steps in the arrays of the smallest program
+DEPENDENT = 1e-12  # singular values of fields of reaction models
 BLOCK = 16  # nodes whose correlations are followed together
 
 Logarithms = Float[np.ndarray, "nodes fields"]
@@ -70,33 +76,40 @@ def even_mesh(end: float, n_steps: int) -> Mesh:
 
 
 class Ending(NamedTuple):
-    """The momentum at the end is s l: at a saddle with l its left eigenvector, or on a level set of l·x.
+    """The momentum at the end is base + s l: near a saddle, where agents die out, or on a level set of l·x.
 
     Attributes
     ----------
     left
-        l, in the shape of a composition; it points to where noise goes.
+        l, in the shape of a composition. At a saddle it is the left eigenvector, and points to where noise goes.
     level
-        l·x at the saddle or on the level set.
+        l·x at the fixed point or on the level set.
     growth
-        The saddle's eigenvalue λ.
-    spread
-        lᵀDl at the saddle; 0 for a level set.
+        The rate λ with which the momentum approaches its base.
+    width
+        The path passes l·x = level - s·width. It is lᵀDl/2λ at a saddle, and 0 for a level set.
+    base
+        The momentum at the fixed point: 0 at a saddle, and where agents die out in the states that become empty only.
     """
 
     left: np.ndarray
     level: float
     growth: float = 1.0
-    spread: float = 0.0
-
-    @property
-    def width(self) -> float:
-        """lᵀDl/2λ."""
-        return self.spread / (2 * self.growth)
+    width: float = 0.0
+    base: np.ndarray | float = 0.0
 
     def rest(self, strength: float) -> float:
         """A(s), the action after the end, less that of a path on which l·x is at its level."""
         return strength**2 * self.width / 2
+
+    def strength(self, x: np.ndarray) -> float:
+        """s with which the linearised path passes x."""
+        return (self.level - float((self.left * x).sum())) / self.width
+
+    def beyond(self, x: np.ndarray, strength: float) -> float:
+        """The action from x on, if the linearised path of this strength passes near."""
+        above = float((self.left * x).sum()) - self.level
+        return -float((self.base * x).sum()) - strength * above - strength**2 * self.width / 2
 
 
 class Instanton(NamedTuple):
@@ -124,6 +137,28 @@ class Instanton(NamedTuple):
         return float(np.sign(self.strength) * np.sqrt(max(0.0, 2 * self.action)))
 
 
+class Interaction(NamedTuple):
+    """How agents act on each other: `basis` are combinations of fields, and `pairing` the second derivatives by them.
+
+    Fields of a reaction model that depend on each other, or have no partners, do not count.
+    """
+
+    basis: Float[np.ndarray, "fields parts"]
+    pairing: Float[np.ndarray, "parts parts"]
+
+
+def interaction_of(arrays: Arrays) -> Interaction:
+    """Of the agents of a game; of words all fields count."""
+    partners = pairing(arrays)
+    if len(arrays) == 3:
+        return Interaction(np.eye(len(partners)), partners)
+    vectors, sizes, _ = np.linalg.svd(field_coefficients(arrays).reshape(len(partners), -1), full_matrices=False)
+    vectors = vectors[:, sizes > DEPENDENT * sizes.max(initial=0)]
+    strengths, directions = np.linalg.eigh(vectors.T @ partners @ vectors)
+    acting = np.abs(strengths) > DEPENDENT * np.abs(strengths).max(initial=0)
+    return Interaction(vectors @ directions[:, acting], np.diag(strengths[acting]))
+
+
 class PathProblem:
     """The path of a game from a composition at time 0 to an end.
 
@@ -139,41 +174,52 @@ class PathProblem:
         s where it is given, as for a path that comes from an attractor, whose time is free. Default: from the end.
     """
 
+    _programs = sweep, new_fields
+
     def __init__(self, arrays: Arrays, ending: Ending, mesh: Mesh, start: np.ndarray, strength: float = np.nan) -> None:
         self.arrays, self.ending, self.mesh, self.start, self.strength = arrays, ending, mesh, start, strength
         self.evaluations = 0
 
     def evaluate(self, logarithms: Logarithms) -> Instanton | None:
         """None where fields leave all bounds."""
-        again, strength, action = self._swept(logarithms, new_fields)
+        again, strength, action = self._swept(logarithms, self._programs[1], self.strength)
         again = again[: self.mesh.n_nodes]
         known = np.isfinite(again).all() and np.isfinite(action) and np.isfinite(strength)
         return Instanton(logarithms, again, float(strength), float(action)) if known else None
 
     def courses(self, found: Instanton) -> tuple[Courses, Courses]:
         """u and v at the nodes, v up to a factor that makes p·x at time 0 the action."""
-        *_, u, v = self._swept(found.logarithms, sweep)
+        u, v = self._uv(found)
         n_nodes = self.mesh.n_nodes
         shift = np.exp(self.ending.rest(found.strength) - found.strength * self.ending.level)
         return u[:n_nodes] / shift, v[:n_nodes] * shift
 
-    def correlations(self, found: Instanton, negligible: float) -> Float[np.ndarray, "nodes nodes fields fields"]:
+    def correlations(
+        self, found: Instanton, interaction: Interaction, negligible: float
+    ) -> Float[np.ndarray, "nodes nodes parts parts"]:
         """Covariance of the fields of one agent at node n with those at node m ≤ n; see `core._instanton`."""
-        n_nodes, n_fields = found.logarithms.shape
-        path = self._padded(found.logarithms)
-        *_, u, v = self._swept(found.logarithms, sweep)
-        result = np.empty((n_nodes, n_nodes, n_fields, n_fields))
+        n_nodes, n_parts = len(found.logarithms), interaction.basis.shape[1]
+        path, basis = self._padded(found.logarithms), interaction.basis
+        u, v = self._uv(found)
+        result = np.empty((n_nodes, n_nodes, n_parts, n_parts))
         for first in range(0, n_nodes, BLOCK):
-            part = correlations(self.arrays, *path, u, v, np.int64(first), np.float64(negligible), block=BLOCK)
+            numbers = np.int64(first), np.float64(negligible)
+            part = correlations(self.arrays, *path, u, v, basis, *numbers, block=BLOCK)
             result[:, first : first + BLOCK] = part[:n_nodes, : n_nodes - first]
         return result
 
     def final_correlations(self, found: Instanton) -> tuple[Float[np.ndarray, "nodes fields"], float]:
         """Covariance of the fields of one agent with l of the state where it ends, and the variance of l."""
-        *_, u, v = self._swept(found.logarithms, sweep)
+        u, v = self._uv(found)
         path = self._padded(found.logarithms)
         covariance, variance = final_correlations(self.arrays, *path, u, v, self.ending.left)
         return covariance[: self.mesh.n_nodes], float(variance)
+
+    def met_others(self, found: Instanton) -> Vector:
+        """What agents gain by not meeting themselves, at the nodes; see `core._instanton`."""
+        u, v = self._uv(found)
+        n_nodes = self.mesh.n_nodes
+        return met_others(self.arrays, _members(self.arrays), u, v, np.int64(n_nodes - 1))[:n_nodes]
 
     def _padded(self, logarithms: Logarithms) -> tuple[np.ndarray, np.ndarray, np.int64]:
         """Fields at nodes and middles, the pace of steps, and their number, in arrays of a size that is kept."""
@@ -183,14 +229,22 @@ class PathProblem:
         pace = np.stack([pace[:-2:2], pace[1::2], pace[2::2]], axis=1)
         return points, np.pad(pace, ((0, unused), (0, 0))), np.int64(n_steps)
 
-    def _swept(self, logarithms: Logarithms, program: Callable) -> tuple[np.ndarray, ...]:
+    def _uv(self, found: Instanton) -> tuple[np.ndarray, np.ndarray]:
+        """u and v at the nodes, in arrays of a size that is kept."""
+        *_, u, v = self._swept(found.logarithms, self._programs[0], self.strength)
+        return u, v
+
+    def _swept(self, logarithms: Logarithms, program: Callable, strength: float) -> tuple[np.ndarray, ...]:
         self.evaluations += 1
-        numbers = map(np.float64, (self.ending.level, self.ending.width, self.strength))
-        return program(self.arrays, *self._padded(logarithms), self.start, self.ending.left, *numbers)
+        numbers = map(np.float64, (self.ending.level, self.ending.width, strength))
+        ending = np.broadcast_to(self.ending.base, self.ending.left.shape), self.ending.left
+        return program(self.arrays, *self._padded(logarithms), self.start, *ending, *numbers)
 
     def nearest(self, starts: list[Logarithms]) -> Logarithms:
         """The one of the smallest residual."""
-        found = [self.evaluate(start) for start in starts] if len(starts) > 1 else [None]
+        if len(starts) == 1:
+            return starts[0]
+        found = [self.evaluate(start) for start in starts]
         return starts[int(np.argmin([np.inf if one is None else one.size for one in found]))]
 
     def solve(self, start: Logarithms, tolerance: float, most: int) -> Instanton | None:
@@ -198,9 +252,57 @@ class PathProblem:
         return newton(self.evaluate, start, tolerance, most)
 
 
+def _members(arrays: Arrays) -> Float[np.ndarray, "classes ..."]:
+    """1 for the states of each class and 0 elsewhere."""
+    if len(arrays) == 3:
+        kinds, n_states = arrays[0].shape[:2]
+        return np.repeat(np.eye(kinds)[..., None], n_states, axis=-1)
+    classes = arrays[5]
+    return (classes == np.unique(classes)[:, None]).astype(float)
+
+
+class Departure(PathProblem):
+    """The path from exactly the composition x₀, where agents do not fluctuate; its strength is positive.
+
+    A strength that is not given is one more unknown, whose logarithm is a last row of the unknowns of Newton's method.
+    """
+
+    _programs = departure, departing_fields
+
+    def _uv(self, found: Instanton) -> tuple[np.ndarray, np.ndarray]:
+        *_, u, v = self._swept(found.logarithms, departure, found.strength)
+        return u, v
+
+    def evaluate(self, logarithms: Logarithms) -> Instanton | None:
+        given = not np.isnan(self.strength)
+        fields = logarithms if given else logarithms[:-1]
+        logarithm = np.log(self.strength) if given else logarithms[-1, 0]
+        again, passed, action = self._swept(fields, departing_fields, np.exp(logarithm))
+        again = again[: self.mesh.n_nodes]
+        if not (np.isfinite(again).all() and np.isfinite(action) and (given or np.isfinite(passed))):
+            return None
+        if not given:  # to first order, since where fields are far from the path it may be passed on the other side
+            row = np.zeros((1, again.shape[1]))
+            row[0, 0] = logarithm + passed * np.exp(-logarithm) - 1
+            again = np.vstack([again, row])
+        return Instanton(logarithms, again, float(np.exp(logarithm)), float(action))
+
+    def solve_with_strength(self, start: Logarithms, strength: float, tolerance: float, most: int) -> Instanton | None:
+        """The instanton whose strength is not given, from that of a guess."""
+        row = np.zeros((1, start.shape[1]))
+        row[0, 0] = np.log(strength)
+        found = self.solve(np.vstack([start, row]), tolerance, most)
+        return found and found._replace(logarithms=found.logarithms[:-1], again=found.again[:-1])
+
+
 def resting(arrays: Arrays, x: Courses) -> Logarithms:
     """Logarithms of the fields of compositions x without momentum."""
-    return resting_fields(arrays, _filled(x), np.int64(len(x) - 1))[: len(x)]
+    return fields_along(arrays, x, np.zeros_like(x))
+
+
+def fields_along(arrays: Arrays, x: Courses, p: Courses) -> Logarithms:
+    """Logarithms of the fields at the nodes of a path; those that vanish are -690."""
+    return path_fields(arrays, _filled(x), _filled(p), np.int64(len(x) - 1))[: len(x)]
 
 
 def action_gradient(arrays: Arrays, x: Courses, p: Courses, weights: Vector) -> Arrays:
@@ -253,7 +355,7 @@ def newton(
         if used >= most:
             return None
         step = _step(counted, found, krylov)
-        nearer = next(_nearer(counted, found, step), None)
+        nearer = _nearer(counted, found, step)
         if nearer is None and krylov == exact:
             return None
         if nearer is None or nearer.size > SLOW * found.size:
@@ -274,10 +376,11 @@ def _step(evaluate: Callable, found: Instanton, tolerance: float) -> Logarithms:
     return gmres(matrix, found.residual.ravel(), rtol=tolerance, restart=MAX_KRYLOV, maxiter=1)[0].reshape(shape)
 
 
-def _nearer(evaluate: Callable, found: Instanton, step: Logarithms) -> Iterator[Instanton]:
+def _nearer(evaluate: Callable, found: Instanton, step: Logarithms) -> Instanton | None:
     part = min(1.0, FARTHEST / np.abs(step).max())
     while part > SMALLEST_PART:
         there = evaluate(found.logarithms + part * step)
         if there is not None and there.size < max(ROUGH, (1 - part / 10) * found.size):
-            yield there
+            return there
         part /= 2
+    return None

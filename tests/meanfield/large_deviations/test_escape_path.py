@@ -11,7 +11,7 @@ from _metastable import counting_model, follower, most
 from meanfield import InputError, Population, escape_path, lifetime
 from meanfield._large_deviations.boundary_value_path import polished
 from meanfield._large_deviations.escape import landscape
-from meanfield._large_deviations.exit_path import agents_of_reactions, exit_path, population_path
+from meanfield._large_deviations.exit_path import agents_of, exit_path
 from meanfield._large_deviations.linearised import ends_of
 from meanfield.toolbox import as_population
 
@@ -53,8 +53,8 @@ def test_fields_of_words_and_of_channels_and_collocation_find_the_same_barrier()
     policy, model = landscape(follower(ERRS), None), landscape(counting_model(ERRS), None)
     (of_words,), (of_channels,) = policy.ways_out(0), model.ways_out(0)
     found = [
-        population_path(of_words, as_population(policy.game).mixture, with_prefactor=False)[0],
-        exit_path(of_channels, agents_of_reactions(of_channels, ends_of(of_channels))).path,
+        exit_path(of_words, agents_of(of_words, as_population(policy.game).mixture, None)).path,
+        exit_path(of_channels, agents_of(of_channels, None, ends_of(of_channels))).path,
     ]
     for path in found:
         assert path.barrier == pytest.approx(BARRIER, abs=2e-6)
@@ -78,8 +78,28 @@ def test_path_of_a_policy_is_labelled():
 def barriers(game, *numbers):
     ground = landscape(game, None)
     mixture = as_population(game).mixture
-    ways = [population_path(ground.ways_out(number)[0], mixture, with_prefactor=False) for number in numbers]
-    return np.array([way[0].barrier for way in ways])
+    ways = [ground.ways_out(number)[0] for number in numbers]
+    return np.array([exit_path(way, agents_of(way, mixture, None)).path.barrier for way in ways])
+
+
+@pytest.mark.parametrize(
+    ("errs", "empty", "length", "exact"),
+    [
+        (1 / 32, 0.55, 2, [0.542197, 0.287462]),
+        (1e-3, 0.52, 2, [1.150064, 0.997713]),
+        (1e-6, 0.52, 2, [1.274871, 1.106083]),
+        pytest.param(1e-4, 0.52, 3, [2.130104, 1.980911], marks=pytest.mark.slow),
+    ],
+)
+def test_paths_of_strict_policies_are_found(errs, empty, length, exact):
+    """Those who remember as much of both lean to A; checked by another search, with kernels of its own."""
+    policy = follower(errs, empty=empty, tie=empty, length=length)
+    np.testing.assert_allclose(barriers(policy, 0, 2), exact, rtol=2e-5)
+
+
+def test_committed_agents_of_both_words():
+    policy = Population(follower(0.0, empty=0.52, tie=0.52), committed={"A": 0.01, "B": 0.01})
+    np.testing.assert_allclose(barriers(policy, 0, 2), [1.072133, 0.918087], rtol=2e-5)
 
 
 def test_words_exchanged_give_the_mirror_image():
@@ -125,15 +145,15 @@ def test_attractors_without_a_way_out_say_why(policy, reason, barrier):
 
 
 @pytest.mark.parametrize(
-    ("number", "field"),
+    ("number", "message"),
     [
         (1, "fixed_point = 1 is unstable: expected an attractor"),
         (3, "fixed_point = 3: expected a whole number from 0 to 2"),
         (0.5, "fixed_point = 0.5: expected"),
     ],
 )
-def test_what_is_no_attractor_is_named(number, field):
-    with pytest.raises(InputError, match=field):
+def test_what_is_no_attractor_is_named(number, message):
+    with pytest.raises(InputError, match=message):
         escape_path(follower(ERRS), fixed_point=number)
 
 

@@ -38,14 +38,9 @@ def whole(model):
     return Hamiltonian(model, np.ones(model.n_states, bool))
 
 
-def over_pairs(model, x, p, n_agents=None):
-    """The growth rate of the mean of exp(N p·X) at X = x, over N: all outcomes of all encounters, and moves alone.
-
-    N agents do not meet themselves; without N there are infinitely many.
-    """
+def over_pairs(model, x, p):
+    """The growth rate of the mean of exp(N p·X) at X = x, over N: all outcomes of all encounters, and moves alone."""
     pairs = np.outer(x, x)
-    if n_agents:
-        pairs = (n_agents * pairs - np.diag(x)) / (n_agents - 1)
     after = p[None, None, :, None] + p[None, None, None, :] - p[:, None, None, None] - p[None, :, None, None]
     met = (pairs[:, :, None, None] * model.tensor() * (np.exp(after) - 1)).sum()
     alone = (x[:, None] * model.spontaneous.toarray() * (np.exp(p[None] - p[:, None]) - 1)).sum()
@@ -56,16 +51,6 @@ def test_it_is_the_sum_over_all_pairs():
     model = some_model()
     x, p = some_points(4)
     np.testing.assert_allclose(whole(model).value(x, p), [over_pairs(model, *one) for one in zip(x, p, strict=True)])
-
-
-def test_agents_do_not_meet_themselves():
-    """The difference is h₁/(N - 1) exactly."""
-    model, n = some_model(), 50
-    x, p = some_points(4)
-    exact = [over_pairs(model, *one, n) for one in zip(x, p, strict=True)]
-    h = whole(model)
-    np.testing.assert_allclose(h.value(x, p) + h.of_partners(x, p) / (n - 1), exact, rtol=1e-12)
-    assert np.abs(exact - h.value(x, p)).max() > 1e-4, "the control: it shows"
 
 
 def test_derivatives():

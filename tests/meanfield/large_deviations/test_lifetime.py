@@ -13,9 +13,10 @@ from _metastable import counting_model, follower, most
 from _policies import random_policy
 from meanfield import InputError, Population, lifetime
 from meanfield._large_deviations import exit_path
-from meanfield._large_deviations.escape import escape, landscape
+from meanfield._large_deviations.escape import landscape
+from meanfield._large_deviations.exit_path import agents_of, path_prefactor
 from meanfield._large_deviations.linearised import ends_of
-from meanfield._large_deviations.prefactor import prefactor
+from meanfield.toolbox import as_population
 from validation import simulate
 from validation.naming_game import Convention
 
@@ -82,14 +83,14 @@ def test_policy_has_the_lifetime_of_its_exact_chain():
 @pytest.mark.parametrize(
     "game", [pytest.param(follower(0.05), marks=pytest.mark.slow), Population(follower(0.05), committed={"A": 0.04})]
 )
-def test_fluctuations_of_fields_and_curvature_give_the_same_prefactor(game):
-    """A determinant of covariances of W² fields, and a Riccati equation of second derivatives in all states."""
+def test_fields_of_words_and_of_channels_give_the_same_prefactor(game):
+    """Of W² words, and of the channels of the reaction model that the same agents are."""
     ground = landscape(game, None)
     (way,) = ground.ways_out(0)
-    found = escape(ground, way, with_prefactor=True)
-    curvature = prefactor(found.path, ends_of(found.way), found.way.model.fastest)
-    assert found.prefactor.error < 0.01 and curvature.error < 0.001
-    assert found.prefactor.logarithm == pytest.approx(curvature.logarithm, abs=found.prefactor.error)
+    words, channels = (agents_of(way, mixture, ends_of(way)) for mixture in (as_population(game).mixture, None))
+    one, two = (path_prefactor(exit_path.exit_path(way, agents), way, agents) for agents in (words, channels))
+    assert max(one.error, two.error) < 0.01
+    assert one.logarithm == pytest.approx(two.logarithm, abs=one.error + two.error)
 
 
 @pytest.mark.slow
@@ -120,8 +121,8 @@ HEAR_A, HEAR_B = np.array([[1.0, 0], [1, 0]]), np.array([[0.0, 1], [0, 1]])
     [
         ((1.0, 0.9), 0.0, [np.inf], "agents at this attractor never change"),
         ((1.0, 1.0), 0.0, [], ""),
-        ((1.0, 1.0), 0.01, [np.nan], "this is the only attractor; extinctions are not covered"),
-        ((1.0, 0.9), 0.01, [np.nan], "this is the only attractor; extinctions are not covered"),
+        ((1.0, 1.0), 0.01, [np.nan], "this is the only attractor, and no state ever dies out"),
+        ((1.0, 0.9), 0.01, [np.nan], "this is the only attractor, and no state ever dies out"),
     ],
     ids=["Moran process", "voters", "voters who err", "Moran process with mutations"],
 )
@@ -150,19 +151,19 @@ def test_memories_of_one_interaction_hold_one_convention(committed):
 def test_covariances_that_take_too_much_memory_are_not_built(monkeypatch):
     """Of many words there would be W⁴ numbers for each two times."""
     monkeypatch.setattr(exit_path, "MOST_UNKNOWNS", 100)
-    monkeypatch.setattr(exit_path.PathProblem, "correlations", None)
+    monkeypatch.setattr(exit_path.Departure, "correlations", None)
     found = lifetime(follower(0.05), n_agents=[10])
     assert np.isfinite(found["barrier"]).all() and np.isnan(found["lifetime"]).all()
     assert (found["reason"] == "the prefactor was not found").all()
 
 
 @pytest.mark.parametrize(
-    ("arguments", "field"),
+    ("arguments", "message"),
     [
         ({"n_agents": [1, 2]}, r"n_agents = \[1, 2\]: expected distinct whole numbers of at least 2"),
         ({"masses": [0.5, 0.5]}, r"masses is given: expected only with a ReactionModel"),
     ],
 )
-def test_wrong_input_is_named(arguments, field):
-    with pytest.raises(InputError, match=field):
+def test_wrong_input_is_named(arguments, message):
+    with pytest.raises(InputError, match=message):
         lifetime(follower(0.05), **arguments)

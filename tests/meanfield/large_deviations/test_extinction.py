@@ -1,0 +1,125 @@
+"""Extinctions: epidemics against the closed form and exact chains, and a word that nobody invents again.
+
+The exact times are those of quasi-stationary laws; what theory leaves out falls with 1/N.
+"""
+
+import numpy as np
+import pytest
+from scipy.sparse import csc_array
+from scipy.sparse.linalg import splu
+
+import meanfield
+from _exact_chains import ExactChain
+from meanfield import InputError, escape_path, lifetime
+from meanfield._population.population_model import reaction_model
+from meanfield.toolbox import as_population
+
+pytestmark = pytest.mark.usefixtures("unchecked_types")
+
+SIZES = [20, 40, 80]
+
+
+def epidemic(infection, *, falls_ill=None, forgets=None):
+    """Infected agents recover at the rate 1. Before, they may be exposed for a while, and immune after it."""
+    states = ["S", *(["E"] if falls_ill else []), "I", *(["R"] if forgets else [])]
+    place = {state: i for i, state in enumerate(states)}
+    alone, meet = np.zeros((len(states), len(states))), np.eye(len(states))
+    meet[0] = np.eye(len(states))[1]
+    alone[place["I"], place["R"] if forgets else 0] = 1.0
+    if falls_ill:
+        alone[place["E"], place["I"]] = falls_ill
+    if forgets:
+        alone[place["R"], 0] = forgets
+    infectious = np.eye(len(states))[place["I"]]
+    return meanfield.ReactionModel(
+        states, [np.eye(len(states))[0]], [infectious], [meet], None, alone, encounter_rate=infection
+    )
+
+
+def time_of_chain(model, n_agents, over):
+    """The inverse of the rate at which the quasi-stationary law is left; `over` tells which counts end it."""
+    chain = ExactChain(model, [n_agents])
+    free = np.flatnonzero(~over(chain.counts))
+    solver = splu(csc_array(-chain.generator[free][:, free]).T.tocsc())
+    law = np.ones(len(free))
+    for _ in range(60):
+        law = solver.solve(law / law.sum())
+    return law.sum()
+
+
+def closed_form(infection, n_agents):
+    """For infections at infection·n(N - n)/(N - 1)."""
+    barrier = np.log(infection) + 1 / infection - 1
+    spread = np.sqrt(2 * np.pi / n_agents) * infection / (infection - 1) ** 2
+    return spread * np.exp(1 - 1 / infection + n_agents * barrier)
+
+
+@pytest.mark.parametrize("infection", [1.5, 2.0, 3.0, 8.0])
+def test_epidemics_end_at_the_time_of_the_closed_form(infection):
+    found = lifetime(epidemic(infection), n_agents=[50]).isel(fixed_point=0)
+    barrier = np.log(infection) + 1 / infection - 1
+    assert abs(found["barrier"].item() - barrier) < 2 * found["barrier_error"].item() < 1e-5
+    ratio = found["lifetime"].item() / closed_form(infection, 50)
+    assert abs(ratio - 1) < 3 * found["prefactor_error"].item() < 0.03
+    assert abs(ratio * np.exp(1 / infection - 1) - 1) > 0.2, "the control: agents who may meet themselves"
+
+
+@pytest.mark.parametrize("options", [{}, {"falls_ill": 1.0}, {"forgets": 3.0}], ids=["infected", "exposed", "immune"])
+def test_lifetimes_approach_those_of_exact_chains(options):
+    model = epidemic(2.0, **options)
+    found = lifetime(model, n_agents=SIZES).isel(fixed_point=0)
+    sick = [i for i, state in enumerate(model.states) if state in ("E", "I")]
+    exact = [time_of_chain(model, n, lambda counts: counts[:, sick].sum(1) == 0) for n in SIZES]
+    off = np.abs(found["lifetime"].values / exact - 1)
+    assert off[-1] < 0.05
+    assert off[-1] < 0.7 * off[-2]
+
+
+def test_a_word_dies_out():
+    """Nobody says B who remembers only A. Of two agents who remember both words one or both say B: it spreads."""
+    policy = meanfield.make_policy([0.5, 1.0, 0.1, 0.1, 0.3], ["A", "B"])
+    sizes = [8, 16]
+    found = lifetime(policy, n_agents=sizes).isel(fixed_point=0)
+    off = np.abs(found["lifetime"].values / [time_of_words(policy, n) for n in sizes] - 1)
+    assert off[1] < 0.1 and off[1] < 0.7 * off[0]
+    path = escape_path(policy, fixed_point=found["fixed_point"].item())["word_share"].sel(word="A").values
+    assert path[0] < 0.5 and path[-1] > 0.99
+
+
+def time_of_words(policy, n_agents):
+    """In rounds, without the empty memory, to which nobody comes back."""
+    population = reaction_model(as_population(policy))
+    kept = slice(1, None)
+    model = meanfield.ReactionModel(
+        population.states[kept],
+        population.alpha[:, kept],
+        population.beta[:, kept],
+        [move[kept, kept] for move in population.first],
+        [move[kept, kept] for move in population.second],
+        encounter_rate=population.encounter_rate,
+    )
+    return time_of_chain(model, n_agents, lambda counts: counts[:, 0] == n_agents) / meanfield.TIME_PER_ROUND
+
+
+def test_without_a_growing_infection_nothing_lasts():
+    found = lifetime(epidemic(0.999), n_agents=[10])
+    assert found["composition"].sel(state="S") == 1 and "never change" in found["reason"].item()
+
+
+def test_slow_immunity_is_refused():
+    """The immune lose it more slowly than the last infected agents recover."""
+    found = lifetime(epidemic(3.0, forgets=0.3), n_agents=[10]).isel(fixed_point=0)
+    assert found["barrier"].isnull() and found["lifetime"].isnull().all()
+    assert "relax more slowly (rate 0.3) than the last agents die out" in found["reason"].item()
+
+
+def test_agents_who_never_die_out_are_named():
+    """The infected only recover when they meet each other: the last one never does."""
+    meet = np.array([[0.0, 1], [0, 1]])
+    recover = np.array([[1.0, 0], [1, 0]])
+    model = meanfield.ReactionModel(["S", "I"], [[1, 0], [0, 1.0]], [[0, 1], [0, 1.0]], [meet, recover], None)
+    found = lifetime(model, n_agents=[10])
+    number = found["fixed_point"].values[0]
+    assert "never die out one by one" in found["reason"].item()
+    with pytest.raises(InputError, match="never die out"):
+        escape_path(model, fixed_point=number)
