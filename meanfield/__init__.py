@@ -45,12 +45,12 @@ if TYPE_CHECKING:
     from meanfield._finite_size.intervention import intervention as intervention
     from meanfield._finite_size.majority_law import majority_law as majority_law
     from meanfield._finite_size.moments import finite_size as finite_size
-    from meanfield._finite_size.sensitivity import sensitivity as sensitivity
     from meanfield._fixed_points.fixed_points import fixed_points as fixed_points
     from meanfield._fixed_points.spectrum import spectrum as spectrum
     from meanfield._large_deviations.escape_path import escape_path as escape_path
     from meanfield._large_deviations.lifetime import lifetime as lifetime
     from meanfield._large_deviations.prolong import prolong as prolong
+    from meanfield._large_deviations.sensitivity import sensitivity as sensitivity
     from meanfield._large_deviations.transition_rates import transition_rates as transition_rates
     from meanfield._parameters.bifurcation import bifurcation as bifurcation
     from meanfield._parameters.critical_mass import critical_mass as critical_mass

@@ -1,13 +1,12 @@
-"""The barrier of an attractor of one policy, and how it changes with the policy."""
+"""The barrier of an attractor, and how it changes with the policies of its agents."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 import numpy as np
-import xarray as xr
+from jaxtyping import Float
 
-from meanfield._finite_size.least_change import Slope, weights_of
 from meanfield._finite_size.quadrature import quadrature
 from meanfield._large_deviations.escape import Landscape
 from meanfield._large_deviations.exit_path import agents_of, exit_path, path_prefactor
@@ -15,8 +14,11 @@ from meanfield._large_deviations.exits import Exit, Extinction, NoExit
 from meanfield._large_deviations.path import Path
 from meanfield._large_deviations.random_fields import Prefactor
 from meanfield._population.drift import TIME_PER_ROUND
+from meanfield._population.mixture import Mixture
 from meanfield._population.population import as_population
 from meanfield.core._path_search import action_gradient, action_rates
+
+Kinds = Float[np.ndarray, "kinds states"]
 
 
 class Barrier(NamedTuple):
@@ -40,8 +42,8 @@ class Barrier(NamedTuple):
 
 
 def barrier_of(ground: Landscape, number: int, *, with_prefactor: bool) -> Barrier | NoExit:
-    """The barrier of the attractor with this number, or why it has none."""
-    ways = ground.ways_out(number)
+    """The barrier of the attractor with this number, or why it has none; InputError unless it is an attractor."""
+    ways = ground.ways_out(ground.numbered(number))
     if isinstance(ways, NoExit):
         return ways
     if len(ways) > 1:
@@ -61,18 +63,18 @@ def barrier_of(ground: Landscape, number: int, *, with_prefactor: bool) -> Barri
     return Barrier(way, agents.ending.growth, solved.path, prefactor)
 
 
-def barrier_slope(policy: xr.Dataset, barrier: Barrier) -> Slope:
-    """Δ and its derivative by the probability of the first word of two; memories count by their part of the action."""
-    mixture, (way, growth, path, _) = as_population(policy).mixture, barrier
-    shape = (len(path.x), *mixture.q.shape[:2])
-    x, p = (_everywhere(way, values).reshape(shape) for values in (path.x, path.p))
-    beyond = np.zeros(len(x))
+def barrier_slope(mixture: Mixture, barrier: Barrier) -> tuple[Kinds, Kinds]:
+    """The derivative of Δ by the probability of the first word of two, and x weighted by its part of the action."""
+    way, growth, path, _ = barrier
+    (kinds, n_states), nodes = mixture.q.shape[:2], len(path.x)
+    x, p = (_everywhere(way, values)[:, : kinds * n_states].reshape(nodes, kinds, -1) for values in (path.x, path.p))
+    beyond = np.zeros(nodes)
     beyond[[0, -1]] = 1 / way.decay, 1 / growth  # p has grown and decays exponentially outside the path
-    weights = quadrature(np.full(len(x), path.time[1]))
+    weights = quadrature(np.full(nodes, path.time[1]))
     by_q, *_ = action_gradient(tuple(mixture), x, p, weights + beyond)
     work, _ = action_rates(tuple(mixture), x, p)
-    passed = np.tensordot((weights + beyond / 2) * work, x[:, 0], 1)
-    return Slope(path.barrier, by_q[0, :, 0] - by_q[0, :, 1], weights_of(passed))
+    passed = np.tensordot((weights + beyond / 2) * work, x, 1)
+    return by_q[..., 0] - by_q[..., 1], passed / passed.sum()
 
 
 def _everywhere(way: Exit, values: np.ndarray) -> np.ndarray:

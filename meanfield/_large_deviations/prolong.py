@@ -104,7 +104,7 @@ def prolong(
     with tqdm(desc="prolong", unit="policy", disable=not progress, leave=False) as bar:
         known = _Convention(ground, number, before)
         slopes = _slopes(known, abs(wanted - before.path.barrier) / RESOLVED)
-        search = LeastChange(policy, slopes, barrier_slope(policy, before), wanted, bar)
+        search = LeastChange(policy, slopes, _slope(policy, before), wanted, bar)
         changed = search.found()
     if changed is None or changed.residual > 10 * STATIONARY:
         reason = search.reason if changed is None else f"residual {changed.residual:.1g}"
@@ -152,6 +152,11 @@ def _again(known: _Convention, policy: xr.Dataset, *, with_prefactor: bool) -> _
     return barrier.reason if isinstance(barrier, NoExit) else _Convention(ground, number, barrier)
 
 
+def _slope(policy: xr.Dataset, barrier: Barrier) -> Slope:
+    (derivative,), (passed,) = barrier_slope(as_population(policy).mixture, barrier)
+    return Slope(barrier.path.barrier, derivative, weights_of(passed))
+
+
 def _slopes(known: _Convention, tolerance: float) -> SlopeOf:
     """Those of its barrier, where its error is small enough."""
 
@@ -162,7 +167,7 @@ def _slopes(known: _Convention, tolerance: float) -> SlopeOf:
         path = found.barrier.path
         if path.error > tolerance:
             return f"the barrier {path.barrier:.3g} of a changed policy is known to {path.error:.1g} only"
-        return barrier_slope(policy, found.barrier)
+        return _slope(policy, found.barrier)
 
     return slope_of
 

@@ -23,7 +23,7 @@ from meanfield._large_deviations.escape import (
     rate_of_leaving,
     time_unit,
 )
-from meanfield._large_deviations.exits import NoExit
+from meanfield._large_deviations.exits import Extinction, NoExit
 from meanfield._population.provenance import stamp
 from meanfield._population.reaction_model import ReactionModel
 from meanfield.toolbox._columns import labelled
@@ -72,14 +72,15 @@ def transition_rates(
     - `barrier` (fixed_point, next_fixed_point) of the lowest saddle between them, and `barrier_error`; infinite where
       there is none;
     - `saddle` (fixed_point, next_fixed_point), its number among the fixed points, or -1;
-    - `lifetime` (fixed_point, n_agents), the inverse of the rate over all saddles;
+    - `lifetime` (fixed_point, n_agents), the inverse of the rate over all saddles and of all extinctions;
     - `stationary` (fixed_point, n_agents), the fraction of time that N agents spend at each attractor in the long run;
     - `potential` (fixed_point): `stationary` falls as exp(-N · potential), which is 0 at the commonest attractor;
     - `reason` (fixed_point, next_fixed_point), why numbers are missing or rates 0, or '';
     - `word_share` and `convention`, or `composition`, of the attractor.
 
     Where there is no prefactor (`lifetime` says when) `rate`, `lifetime` and `stationary` are NaN, but
-    `barrier` and `potential` are known. attrs["reason"] says why `stationary` or `potential` is missing, or is ''.
+    `barrier` and `potential` are known. attrs["reason"] says why `stationary` or `potential` is missing, as where
+    agents die out for good, or is ''.
     attrs["completeness"] is from `fixed_points`: an attractor that its search misses is missing here.
 
     Raises
@@ -193,6 +194,8 @@ def _law(
                 return law, potential, f"attractor {number}: {ways.reason}"
             continue
         for one in ways:
+            if isinstance(one.way, Extinction):
+                return law, potential, f"attractor {number} dies out at the fixed point {one.way.beyond}, for good"
             if one.path is None:
                 return law, potential, f"attractor {number}: {one.reason}"
             if one.way.beyond < 0:

@@ -132,7 +132,7 @@ ANALYSES = (
     ),
     Analysis(
         "sensitivity",
-        "meanfield._finite_size.sensitivity",
+        "meanfield._large_deviations.sensitivity",
         "sensitivity",
         ("state",),
         "published.nc --model gpt-4o --pair woman/man --of kappa --out sensitivity.csv",

@@ -111,6 +111,31 @@ def test_kappa(policy):
 
 
 @pytest.mark.usefixtures("unchecked_types")
+@pytest.mark.parametrize("of", ["kappa", "barrier"])
+def test_paths_of_populations(of):
+    """Two kinds and committed agents: central differences along a random direction of one kind's probabilities."""
+    other = majority(0.57, 0.99, length=2, seed=2, scatter=0.003)
+
+    def population(q):
+        first = meanfield.make_policy(q, ["a", "b"])
+        return meanfield.Population([first, other], fractions=[0.6, 0.4], committed={"b": 0.02})
+
+    def value(q):
+        if of == "kappa":
+            return meanfield.group_size_law(population(q), n_agents=[100])["kappa"].item()
+        return meanfield.lifetime(population(q), n_agents=[100])["barrier"].values[0]
+
+    q = conformist()["q"].values[:, 0]
+    result = sensitivity(population(q), of=of, fixed_point=0 if of == "barrier" else None)
+    assert result.attrs["value"] == value(q)
+    assert result["weight"].sum("state").values == pytest.approx([0.6, 0.4], rel=0.1)
+    direction, step = q * (1 - q) * np.random.default_rng(3).standard_normal(len(q)), 1e-3
+    exact = (value(q + step * direction) - value(q - step * direction)) / (2 * step)
+    found = float(result["derivative"].isel(component=0).values @ direction)
+    assert found == pytest.approx(exact, rel=2e-3)
+    assert abs(float(result["derivative"].isel(component=1).values @ direction) / exact - 1) > 0.1, "the control"
+
+
 def test_memories_that_never_occur_do_not_matter():
     """Who never says b without memories never remembers it as the only word. The control: who says it now and then."""
     found = []
@@ -184,7 +209,11 @@ def test_defective_eigenvalues_are_refused():
     ("policy", "arguments", "message"),
     [
         (random_policy(0, 3), {"of": "kappa"}, "policy has 3 words"),
-        (majority(0.6), {"of": "bias"}, "of = 'bias': expected one of kappa, eigenvalue, word_share, critical_mass"),
+        (
+            majority(0.6),
+            {"of": "bias"},
+            "of = 'bias': expected one of kappa, eigenvalue, word_share, barrier, critical_mass",
+        ),
         (majority(0.6), {"of": "kappa", "word": "a"}, "word = 'a': expected None for of = 'kappa'"),
         (majority(0.6), {"of": "eigenvalue"}, "fixed_point = None: expected a value for of = 'eigenvalue'"),
         (majority(0.6), {"of": "word_share", "fixed_point": 3}, "fixed_point = 3: expected 0 to 2"),

@@ -10,13 +10,16 @@ import xarray as xr
 from meanfield._finite_size.law_path import NoPath, law_path
 from meanfield._fixed_points.closed_classes import closed_classes
 from meanfield._fixed_points.points import Points, all_points
+from meanfield._large_deviations.barrier import barrier_of, barrier_slope
+from meanfield._large_deviations.escape import landscape
+from meanfield._large_deviations.exits import NoExit
 from meanfield._numerics.stability import stability
 from meanfield._parameters.critical_mass import fates_of_each
 from meanfield._parameters.equilibria import parameter_lines
 from meanfield._population.mixture import Mixture
-from meanfield._population.population import Population
+from meanfield._population.population import Population, as_population
 from meanfield._population.reaction_model import ReactionModel
-from meanfield._population.single_policy import each_policy, name_of, space_of
+from meanfield._population.single_policy import each_policy
 from meanfield._population.stacks import Games, as_games
 from meanfield._population.tabulation import named_memories, text_of
 from meanfield._reactions.sensitivity import reaction_sensitivity
@@ -33,7 +36,13 @@ critical_mass_gradient = exported("meanfield.core._sensitivity", "critical_mass_
 
 LEAST_SHARE = 1e-100  # of a species of which there is nobody
 DEFECTIVE = 1e-11  # |l·r|/(|l||r|); derivatives are good to about 1e-16 over this number
-NEEDS = {"kappa": None, "eigenvalue": "fixed_point", "word_share": "fixed_point", "critical_mass": "word"}
+NEEDS = {
+    "kappa": None,
+    "eigenvalue": "fixed_point",
+    "word_share": "fixed_point",
+    "barrier": "fixed_point",
+    "critical_mass": "word",
+}
 
 Arrays = dict[str, np.ndarray]
 
@@ -57,17 +66,17 @@ def sensitivity(
     Parameters
     ----------
     policy
-        One policy, a stack over model and pair (a result for each), or for 'eigenvalue', 'word_share' and
-        'critical_mass' a population; or a reaction model.
+        One policy, a stack over model and pair (a result for each), a population, or a reaction model.
     of
         - 'kappa': κ of the group-size law, ≥ 0 whichever word is strong (derivatives to about 1e-4 of the largest);
         - 'eigenvalue': real part of the leading eigenvalue of a fixed point, which moves with the policy;
         - 'word_share': share of the first word at a fixed point;
+        - 'barrier': least action out of an attractor, over its only saddle, as in `lifetime`;
         - 'critical_mass': fraction of agents committed to `word` at which the old state vanishes in a fold;
         - 'composition' (reaction models, which have 'eigenvalue' besides): the fraction of agents in each state.
     fixed_point
-        Number of the fixed point, as in `fixed_points(policy)`; for 'eigenvalue' and 'word_share'. For a reaction model
-        the composition there, with the masses that it keeps.
+        Number of the fixed point, as in `fixed_points(policy)`; for 'eigenvalue', 'word_share' and 'barrier'. For a
+        reaction model the composition there, with the masses that it keeps.
     word
         Word of the committed agents; for 'critical_mass'.
 
@@ -78,7 +87,7 @@ def sensitivity(
     - `derivative` with respect to q(i) (for more than two words also over `word`), and `memory`, a label as 'a/b b/b':
       own/partner's word, oldest first;
     - `weight`, the fraction of agents in the memory: at the fixed point; among the uncommitted at the fold; for κ
-      averaged over the path of least action, with times weighted by their part of the action;
+      and barriers averaged over the path of least action, with times weighted by their part of the action;
     - for 'eigenvalue' `direct`, the derivative at an unmoved fixed point;
     - for 'kappa' `bias`, half of q(first | i) - q(second | i with the words exchanged), and `contribution` = derivative
       · bias. A policy that treats both words alike has κ = 0, so contributions sum to κ up to bias³; for the eleven
@@ -93,9 +102,9 @@ def sensitivity(
     Raises
     ------
     InputError
-        If the policy has more than two words for 'kappa' or 'critical_mass', an argument is missing or out of place,
-        there is no finite κ or no fold, the fixed point is marginal or its leading eigenvalue not simple, or agents
-        have several sets of memories that they never leave.
+        If the policy has more than two words for 'kappa', 'barrier' or 'critical_mass', an argument is missing or out
+        of place, there is no finite κ, no fold or no way out over a single saddle, the fixed point is marginal or its
+        leading eigenvalue not simple, or agents have several sets of memories that they never leave.
 
     See Also
     --------
@@ -126,18 +135,19 @@ def sensitivity(
     _validate_options(of, fixed_point, word)
     games = as_games(policy)
     n_words = games.mixtures[0].space.n_words
-    if n_words != 2 and of in ("kappa", "critical_mass"):
+    if n_words != 2 and of in ("kappa", "barrier", "critical_mass"):
         raise InputError(f"policy has {n_words} words: expected 2 for of = {of!r}")
+    models = [policy] if isinstance(policy, Population) else each_policy(policy)
+    if fixed_point is not None and not isinstance(fixed_point, (int, np.integer)):
+        raise InputError(f"fixed_point = {fixed_point!r}: expected its number")
     if of == "kappa":
-        if isinstance(policy, Population):
-            raise InputError("policy is a Population: expected one policy for of = 'kappa'")
-        found = [_kappa(one) for one in each_policy(policy)]
+        found = [_kappa(model, name) for model, name in zip(models, games.names, strict=True)]
+    elif of == "barrier":
+        found = [_barrier(model, int(fixed_point or 0)) for model in models]
     elif of == "critical_mass":
         found = _critical_mass(games, word or "")
     else:
-        if not isinstance(fixed_point, (int, np.integer)):
-            raise InputError(f"fixed_point = {fixed_point!r}: expected its number")
-        found = _at_fixed_point(games, of, int(fixed_point))
+        found = _at_fixed_point(games, of, int(fixed_point or 0))
     values, columns = zip(*found, strict=True)
     each = [_labelled(of, words, one) for words, one in zip(games.words, columns, strict=True)]
     result = games.labelled(each, value=[float(value) for value in values]).assign_attrs(of=of)
@@ -242,13 +252,21 @@ def _eigenvectors(mixture: Mixture, name: str, x: np.ndarray) -> tuple[np.ndarra
     return np.stack([left.real, left.imag]), np.stack([right.real, right.imag])
 
 
-def _kappa(policy: xr.Dataset) -> tuple[float, Arrays]:
-    law = law_path(policy)
+def _kappa(model: xr.Dataset | Population, name: str) -> tuple[float, Arrays]:
+    law = law_path(model)
     if isinstance(law, NoPath):
-        raise InputError(f"{name_of(policy)} has no finite κ above 0: {law.reason}")
-    (derivative,), (weight,) = law.path.slope()
-    q, space = policy["q"].values, space_of(policy)
+        raise InputError(f"{name} has no finite κ above 0: {law.reason}")
+    derivative, weight = law.path.slope()
+    q, space = law.path.mixture.q, law.path.mixture.space
     exchanged = [space.state([(1 - a, 1 - b) for a, b in space.memory(i)]) for i in range(space.n_states)]
-    bias = (q[:, 0] - q[exchanged, 1]) / 2
+    bias = (q[..., 0] - q[:, exchanged, 1]) / 2
     columns = {"derivative": derivative, "weight": weight, "bias": bias, "contribution": derivative * bias}
-    return law.path.kappa, {name: values[None] for name, values in columns.items()}
+    return law.path.kappa, columns
+
+
+def _barrier(model: xr.Dataset | Population, number: int) -> tuple[float, Arrays]:
+    found = barrier_of(landscape(model, None), number, with_prefactor=False)
+    if isinstance(found, NoExit):
+        raise InputError(f"fixed_point = {number}: {found.reason}")
+    derivative, weight = barrier_slope(as_population(model).mixture, found)
+    return found.path.barrier, {"derivative": derivative, "weight": weight}
