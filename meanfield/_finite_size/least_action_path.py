@@ -228,7 +228,7 @@ def _settled(search: _Search, mesh: Mesh, found: Instanton, until: float) -> Lea
         if better is None or not search.allows(better):
             return NO_PATH
         if not lengthen:
-            change = abs(better.kappa - found.kappa) / max(search.size(found), search.size(better))
+            change = abs(better.kappa - found.kappa) / max(search.size(found), search.size(better), SMALLEST**2)
         found, problem, until, parts, end = better, another, time, fine, search.end_error(another, better)
     if found.kappa <= -SMALLEST and search.scale == 0:
         return NO_PATH

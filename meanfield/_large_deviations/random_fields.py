@@ -52,7 +52,7 @@ class Fluctuations(NamedTuple):
         found = log_determinants(self.covariance[part, part], self.pairing, np.full(len(others), self.step))
         signs, logarithms = map(np.array, zip(*found, strict=True))
         # Determinants themselves: they may be next to 0
-        value, error = without_step(signs * np.exp(logarithms - logarithms.max()))
+        value, error = without_step((signs * np.exp(logarithms - logarithms.max())).tolist())
         if not sign * value > 0:
             return np.nan, np.nan
         logarithm = np.log(abs(value)) + logarithms.max()

@@ -13,7 +13,7 @@ from _policies import majority, random_policy, relabelled
 from meanfield import InputError, ReactionModel, group_size_law
 from meanfield._finite_size import next_order
 from meanfield._finite_size.fluctuations import log_determinants, without_step
-from meanfield.core._path_search import Ending, PathProblem, mesh_until, resting
+from meanfield.core._path_search import Ending, PathProblem, interaction_of, mesh_until, resting
 from meanfield.toolbox import as_population, space_of
 from validation import rare_event, simulate
 from validation.naming_game import Convention
@@ -61,8 +61,9 @@ def test_mean_of_an_exponential_among_few_agents() -> None:
 
 def log_determinant(problem, found) -> float:
     """log det₂(1 - K), extrapolated."""
-    covariance = problem.correlations(found, 0.0)
-    signs, logarithms = zip(*log_determinants(covariance, problem.mesh.pace[::2]), strict=True)
+    interaction = interaction_of(problem.arrays)
+    covariance = problem.correlations(found, interaction, 0.0)
+    signs, logarithms = zip(*log_determinants(covariance, interaction.pairing, problem.mesh.pace[::2]), strict=True)
     one, two, four = logarithms
     assert min(signs) > 0
     assert abs(one) < 1e-12 or 3.5 < (two - four) / (one - two) < 4.5  # of second order in the step
