@@ -13,6 +13,7 @@ from meanfield._finite_size.least_change import STATIONARY, Changed, LeastChange
 from meanfield._large_deviations.barrier import Barrier, barrier_of, barrier_slope
 from meanfield._large_deviations.escape import Landscape, landscape
 from meanfield._large_deviations.exits import NoExit
+from meanfield._population.population import as_population
 from meanfield._population.provenance import stamp
 from meanfield._population.single_policy import name_of, single_policy
 from meanfield.toolbox._arguments import real_number, whole_number
