@@ -9,7 +9,7 @@ import xarray as xr
 from tqdm import tqdm
 
 from meanfield._finite_size.changed_policy import changed_policy
-from meanfield._finite_size.least_change import STATIONARY, Changed, LeastChange, Slope, SlopeOf
+from meanfield._finite_size.least_change import STATIONARY, Changed, LeastChange, Slope, SlopeOf, weights_of
 from meanfield._large_deviations.barrier import Barrier, barrier_of, barrier_slope
 from meanfield._large_deviations.escape import Landscape, landscape
 from meanfield._large_deviations.exits import NoExit
