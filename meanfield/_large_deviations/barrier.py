@@ -47,7 +47,7 @@ def barrier_of(ground: Landscape, number: int, *, with_prefactor: bool) -> Barri
     if isinstance(ways, NoExit):
         return ways
     if len(ways) > 1:
-        return NoExit(f"there are {len(ways)} saddles next to it: expected one")
+        return NoExit(f"there are {len(ways)} ways out of it: expected one")
     (way,) = ways
     if way.obstacle:
         return NoExit(way.obstacle)

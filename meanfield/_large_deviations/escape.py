@@ -132,6 +132,8 @@ def escape(ground: Landscape, way: Exit | Extinction, *, with_prefactor: bool) -
     path = exact or solved.path
     if not with_prefactor:
         return Escape(way, path, None, "")
+    if agents.end is not None and agents.end.slow:
+        return Escape(way, path, None, agents.end.slow)
     if _sideways(way, exact, ends):
         return Escape(way, path, None, SIDEWAYS)
     prefactor = path_prefactor(solved, way, agents)

@@ -52,7 +52,7 @@ MAX_NUMBERS = 2**24  # steps times states: 0.13 GB for each of a few courses
 FINE_STEP, MOST_NODES = 0.6, 3000  # for the prefactor: a step in units of the fastest rate
 MOST_UNKNOWNS = 8100  # fields at all nodes, whose covariances then take half a gigabyte
 NEGLIGIBLE = 1e-7  # correlations
-KNOWN = 0.003  # error of a prefactor, above which steps are halved
+KNOWN = 0.003  # error of a prefactor from its steps, above which steps are halved
 # Of an extinction: times before the momentum is raised and while it is, in units of both rates; the strength left then
 STARTED, RISES, RAISED = 14.0, 4.0, 0.2
 RISING = 64  # steps
@@ -174,7 +174,7 @@ def exit_path(way: Exit | Extinction, agents: Agents) -> Solved | str:
     with np.errstate(all="ignore"):  # iterates far from the path may leave all bounds: None
         coarse = _raised(way, agents, n_steps) if dies_out else _followed(way, agents, n_steps)
         if coarse is None:
-            return "no path to the saddle was found"
+            return "no path to its end was found"
         problem, found = coarse
         n_steps = problem.mesh.n_nodes - 1
         for _ in range(LONGER):
@@ -189,18 +189,18 @@ def exit_path(way: Exit | Extinction, agents: Agents) -> Solved | str:
             problem = agents.problem(way.attractor, n_steps * step, n_steps, found.strength)
             found = problem.solve(longer, FINE, LAST_SEARCH)
             if found is None:
-                return "no path to the saddle was found"
+                return "no path to its end was found"
         parts, change = 1, np.inf
         while change > SETTLED and parts < FINEST:
             parts, before = 2 * parts, found.action
             finer = _refined(problem, found)
             if finer is None:
-                return "no path to the saddle was found"
+                return "no path to its end was found"
             problem, found = finer
             change = abs(found.action / before - 1)
     path = _path(way, agents, problem, found, change)
     if not path.error < WRONG * path.barrier:
-        return "no path to the saddle was found"
+        return "no path to its end was found"
     return Solved(path, problem, found)
 
 
@@ -337,7 +337,7 @@ def path_prefactor(solved: Solved, way: Exit | Extinction, agents: Agents) -> Pr
             else:
                 strengths = agents.end.strengths(np.log(problem.courses(found)[1]))
                 best = extinction_prefactor(fluctuations, *rates, agents.end.weight, strengths) or best
-            if best is not None and best.error < KNOWN:
+            if best is not None and best.step_error < KNOWN:
                 return best
         finer = _refined(problem, found)
         if finer is None:

@@ -11,6 +11,7 @@ from scipy.integrate import OdeSolution
 
 from meanfield._large_deviations.descent import Descent
 from meanfield._population.reaction_model import ReactionModel
+from meanfield._reactions.modes import tangent_space
 from meanfield._reactions.roots import closed_face
 
 Vector = Float[np.ndarray, " states"]
@@ -33,10 +34,6 @@ class Exit(NamedTuple):
     duration: float  # until it is next to the attractor
     straight: bool  # whether fluctuations along the saddle fade faster than the unstable one grows
     obstacle: str  # why no path leads over the saddle, or ''
-
-    def uphill(self, times: Float[np.ndarray, " times"]) -> Float[np.ndarray, "times states"]:
-        """The same in reverse."""
-        return self.downhill(self.duration - times).T
 
 
 class Extinction(NamedTuple):
@@ -89,7 +86,9 @@ def exits_of(
         return NoExit("another fixed point is marginal: linear theory does not tell whether it attracts")
     decay = -float(unstable(number)[0])
     absorbing = [k for k in inside if status[k] == "unstable" and _absorbing(model, face, points[k])]
-    found: list[Exit | Extinction] = [Extinction(model, face, attractor, points[k], k, decay) for k in absorbing]
+    left = {k: set(np.flatnonzero(points[k] > OFF)) for k in absorbing}
+    directly = [k for k in absorbing if not any(left[k] < others for others in left.values())]  # others die out later
+    found: list[Exit | Extinction] = [Extinction(model, face, attractor, points[k], k, decay) for k in directly]
     if not found and not any(status[k] == "stable" for k in inside):
         if _closed_elsewhere(model, face, points, status, number):
             return NoExit("agents at this attractor never reach the states of another one", True)
@@ -133,9 +132,12 @@ def _obstacle(model: ReactionModel, face: np.ndarray, saddle: Vector, growth: fl
 
 
 def _absorbing(model: ReactionModel, face: np.ndarray, point: Vector) -> bool:
-    """Whether states of the face are empty at this fixed point, and stay so."""
+    """Whether states of the face are empty at this fixed point and stay so, and it attracts among the others."""
     there = point > OFF
-    return bool((face & ~there).any()) and not closed_face(model, there)[face & ~there].any()
+    if not (face & ~there).any() or closed_face(model, there)[face & ~there].any():
+        return False
+    tangent = tangent_space(model, there)
+    return bool((np.linalg.eigvals(tangent.T @ model.jacobian(point) @ tangent).real < 0).all())
 
 
 def _closed_elsewhere(

@@ -1,8 +1,9 @@
 """Where agents leave states for good: the end of the likeliest path there, and what it makes of a lifetime.
 
-At the fixed point some states Z are empty and stay so. Few agents in Z multiply and die out on their own, as in a
-branching process. The momentum of the likeliest extinction ends at log v, with v the chance that one agent in Z dies
-out with all its offspring, the least solution of ∂H/∂x = 0 there (Assaf and Meerson, Phys. Rev. E 81, 021116 (2010)).
+At the fixed point some states Z are empty and stay so. A few agents in Z multiply and die out independently of each
+other, as in a branching process. The momentum of the likeliest extinction ends at log v, with v the chance that one
+agent in Z dies out with all its offspring, the least solution of ∂H/∂x = 0 there (Assaf and Meerson, Phys. Rev. E 81,
+021116 (2010)).
 The linearised Hamiltonian has an eigenvalue -λ there with x - x* = s ξ, p - log v = s l, along which the path ends.
 
 The mean time T to extinction follows from the mean of exp(N p·x) of N agents who have not died out, at p = log v + s l.
@@ -12,8 +13,11 @@ the fixed point, of covariance Σ,
 
     mean of exp(N p·x) = 1/(λTs) √(2πc/N) exp(...),   1/c = l·ξ - l·Σl,
 
-while along the path to this p it is |det₂(1 - K)|^-½ times the exponential. For infections at R₀ n(N - n)/N and
-recoveries at n it gives √(2π/N) R₀/(R₀ - 1)² exp(N (log R₀ + 1/R₀ - 1)).
+while along the path to this p it is |det₂(1 - K)|^-½ times the exponential. For infections at R₀ n(N - n)/(N - 1)
+and recoveries at n it gives √(2π/N) R₀/(R₀ - 1)² exp(1 - 1/R₀ + N (log R₀ + 1/R₀ - 1)).
+
+Where agents who are sure to die out, and all others, relax at a rate rλ, the path ends at sξ + O(s^r): there is none
+for r < 1, and where r is little more than 1 what is left out falls with N^(1-r) only.
 """
 
 from __future__ import annotations
@@ -33,6 +37,7 @@ curvature = exported("meanfield.core._instanton", "curvature")
 MOST_STATES = 700
 NEVER, SURE = 1e-9, 1e-7  # chances to die out
 MOST_TURNS, SAME = 100, 1e-14
+RESONANT, FASTER = 1.02, 1.5  # relaxation against λ: with less there is no path, and no prefactor
 
 
 class AbsorbingEnd(NamedTuple):
@@ -42,6 +47,7 @@ class AbsorbingEnd(NamedTuple):
     x: np.ndarray
     along: np.ndarray  # ξ
     weight: float  # 1/c
+    slow: str  # why there is no prefactor, or ''
 
     def strengths(self, p: Float[np.ndarray, "nodes ..."]) -> Float[np.ndarray, " nodes"]:
         """s of these momenta."""
@@ -72,11 +78,16 @@ def absorbing_end(
     fading, left, along = -float(values[leading].real), np.zeros(x.size), np.zeros(x.size)
     E = null_space(classes.ravel()[full] == np.unique(classes.ravel()[full])[:, None])
     J, D = E.T @ xp.T[P] @ E, E.T @ pp[P] @ E
-    relaxation = -max(float(values.real.max()), float(np.linalg.eigvals(J).real.max(initial=-np.inf)))
-    if not relaxation > 0:
-        return "the fixed point without them does not attract"
-    if relaxation < fading * (1 - SURE):
-        return f"others relax more slowly (rate {relaxation:.3g}) than the last agents die out ({fading:.3g})"
+    others = np.append(values[~spreading].real, np.linalg.eigvals(J).real)
+    relaxation = -float(others.max(initial=-np.inf))
+    told = f"(rate {relaxation:.3g}) than the last agents die out ({fading:.3g})"
+    if relaxation < RESONANT * fading:
+        return f"others do not relax faster {told}"
+    slow = (
+        ""
+        if relaxation > FASTER * fading
+        else f"others relax little faster {told}, so that the prefactor does not hold"
+    )
     along[empty] = vectors[:, leading].real / vectors[:, leading].real.sum()
     one = np.eye(x.size)
     left[full] = np.linalg.solve(fading * one[P] - xp[P], xx[np.ix_(full, empty)] @ along[empty])
@@ -87,15 +98,15 @@ def absorbing_end(
     left[empty] = np.linalg.solve(fading * one[Z] - xp[Z], pushed)
     for one_class in np.unique(classes.ravel()[full]):  # momenta are known up to a number for each class
         members = classes.ravel() == one_class
-        left[members & (empty | full)] -= x.ravel()[members] @ left[members] / x.ravel()[members].sum()
+        left[members & on.ravel()] -= x.ravel()[members] @ left[members] / x.ravel()[members].sum()
     scale = np.abs(left[living] / p[living]).max()
     left, along = left / scale, along / scale
-    others = E.T @ left[full]
-    weight = float(left @ along - others @ solve_continuous_lyapunov(J, -D) @ others)
+    pulled = E.T @ left[full]
+    weight = float(left @ along - pulled @ solve_continuous_lyapunov(J, -D) @ pulled)
     if not weight > 0:
         return "the action is not convex where they die out"
     ending = Ending(left.reshape(shape), float(left @ x.ravel()), fading, -float(left @ along), p.reshape(shape))
-    return AbsorbingEnd(ending, x, along.reshape(shape), weight)
+    return AbsorbingEnd(ending, x, along.reshape(shape), weight, slow)
 
 
 def _chances(arrays: Arrays, x: np.ndarray, empty: np.ndarray) -> Float[np.ndarray, " states"] | None:
@@ -111,5 +122,5 @@ def _chances(arrays: Arrays, x: np.ndarray, empty: np.ndarray) -> Float[np.ndarr
             return None
         v[empty] = np.clip(v[empty] + step, NEVER / 2, 1.0)
         if np.abs(step).max() < SAME:
-            break
-    return v
+            return v
+    return None

@@ -30,6 +30,7 @@ class Prefactor(NamedTuple):
 
     logarithm: float
     error: float
+    step_error: float  # the part of the error that shorter steps lessen
     power: float = 0.0
 
 
@@ -72,7 +73,7 @@ def saddle_prefactor(fluctuations: Fluctuations, decay: float, growth: float) ->
     (whole, later, earlier), (error, *_) = np.transpose([fluctuations.logarithm(*one, -1.0) for one in windows])
     corrections = (whole - np.array([later, earlier])) / np.expm1(step * np.array(cuts) * [decay, growth])
     logarithm = float(np.log(2 * np.pi / growth) + whole + corrections.sum())
-    return None if np.isnan(logarithm) else Prefactor(logarithm, float(error + np.abs(corrections).sum()))
+    return None if np.isnan(logarithm) else Prefactor(logarithm, float(error + np.abs(corrections).sum()), float(error))
 
 
 def extinction_prefactor(
@@ -95,5 +96,6 @@ def extinction_prefactor(
     later, _ = fluctuations.logarithm(cut, ends[-1], 1.0)
     correction = (found[-1] - later) / np.expm1(step * cut * decay)
     logarithm = float(np.log(2 * np.pi / weight) / 2 - np.log(fading) + whole + correction)
-    error = float(np.abs(weights) @ errors + abs(whole - linear) + abs(correction))
-    return None if np.isnan(logarithm) else Prefactor(logarithm, error, -0.5)
+    error = float(np.abs(weights) @ errors)
+    further = float(abs(whole - linear) + abs(correction))
+    return None if np.isnan(logarithm) else Prefactor(logarithm, error + further, error, -0.5)

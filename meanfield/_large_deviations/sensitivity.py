@@ -143,7 +143,7 @@ def sensitivity(
     if of == "kappa":
         found = [_kappa(model, name) for model, name in zip(models, games.names, strict=True)]
     elif of == "barrier":
-        found = [_barrier(model, int(fixed_point or 0)) for model in models]
+        found = [_barrier(model, name, int(fixed_point or 0)) for model, name in zip(models, games.names, strict=True)]
     elif of == "critical_mass":
         found = _critical_mass(games, word or "")
     else:
@@ -264,9 +264,9 @@ def _kappa(model: xr.Dataset | Population, name: str) -> tuple[float, Arrays]:
     return law.path.kappa, columns
 
 
-def _barrier(model: xr.Dataset | Population, number: int) -> tuple[float, Arrays]:
+def _barrier(model: xr.Dataset | Population, name: str, number: int) -> tuple[float, Arrays]:
     found = barrier_of(landscape(model, None), number, with_prefactor=False)
     if isinstance(found, NoExit):
-        raise InputError(f"fixed_point = {number}: {found.reason}")
+        raise InputError(f"fixed_point = {number} of {name}: {found.reason}")
     derivative, weight = barrier_slope(as_population(model).mixture, found)
     return found.path.barrier, {"derivative": derivative, "weight": weight}

@@ -3,6 +3,8 @@
 The exact times are those of quasi-stationary laws; what theory leaves out falls with 1/N.
 """
 
+import re
+
 import numpy as np
 import pytest
 from scipy.sparse import csc_array
@@ -60,7 +62,7 @@ def test_epidemics_end_at_the_time_of_the_closed_form(infection):
     barrier = np.log(infection) + 1 / infection - 1
     assert abs(found["barrier"].item() - barrier) < 2 * found["barrier_error"].item() < 1e-5
     ratio = found["lifetime"].item() / closed_form(infection, 50)
-    assert abs(ratio - 1) < 3 * found["prefactor_error"].item() < 0.03
+    assert abs(ratio - 1) < 2 * found["prefactor_error"].item() < 0.03
     assert abs(ratio * np.exp(1 / infection - 1) - 1) > 0.2, "the control: agents who may meet themselves"
 
 
@@ -106,11 +108,33 @@ def test_without_a_growing_infection_nothing_lasts():
     assert found["composition"].sel(state="S") == 1 and "never change" in found["reason"].item()
 
 
-def test_slow_immunity_is_refused():
-    """The immune lose it more slowly than the last infected agents recover."""
-    found = lifetime(epidemic(3.0, forgets=0.3), n_agents=[10]).isel(fixed_point=0)
-    assert found["barrier"].isnull() and found["lifetime"].isnull().all()
-    assert "relax more slowly (rate 0.3) than the last agents die out" in found["reason"].item()
+@pytest.mark.parametrize(
+    ("forgets", "reason", "has_barrier"),
+    [
+        (0.3, r"others do not relax faster \(rate 0.3\) than the last agents die out \(2\)", False),
+        (2.0, "others do not relax faster", False),
+        (2.5, "others relax little faster .* the prefactor does not hold", True),
+    ],
+    ids=["slower", "resonant", "little faster"],
+)
+def test_slow_immunity_has_no_prefactor(forgets, reason, has_barrier):
+    """The last infected agents recover at a net rate of 2."""
+    found = lifetime(epidemic(3.0, forgets=forgets), n_agents=[10]).isel(fixed_point=0)
+    assert found["barrier"].notnull() == has_barrier and found["lifetime"].isnull().all()
+    assert re.search(reason, found["reason"].item())
+
+
+def test_two_epidemics_that_are_alike_are_refused():
+    """Independent ones: of each the other relaxes at the rate at which its last agents die out."""
+    states = ["SS", "SI", "IS", "II"]
+    meet, alone = np.zeros((2, 4, 4)), np.zeros((4, 4))
+    meet[0] = [[0, 1, 0, 0], [0, 1, 0, 0], [0, 0, 0, 1], [0, 0, 0, 1]]  # the second is caught
+    meet[1] = [[0, 0, 1, 0], [0, 0, 0, 1], [0, 0, 1, 0], [0, 0, 0, 1]]
+    alone[1, 0] = alone[2, 0] = alone[3, 1] = alone[3, 2] = 1.0
+    caught = np.array([[1.0, 0, 1, 0], [1, 1, 0, 0]]) / 2
+    model = meanfield.ReactionModel(states, caught, [[0, 1, 0, 1], [0, 0, 1, 1]], list(meet), None, alone, 4.0)
+    found = lifetime(model, n_agents=[10])
+    assert found["lifetime"].isnull().all() and "do not relax faster" in found["reason"].item()
 
 
 def test_agents_who_never_die_out_are_named():

@@ -11,8 +11,9 @@ from _policies import random_policy, relabelled, relabelled_states
 from meanfield import ConvergenceError, InputError, prolong
 from meanfield._finite_size import least_change
 from meanfield._large_deviations import prolong as module
-from meanfield._large_deviations.barrier import barrier_of, barrier_slope
+from meanfield._large_deviations.barrier import barrier_of
 from meanfield._large_deviations.escape import landscape
+from meanfield._large_deviations.prolong import _slope
 from meanfield.toolbox import canonical_order, space_of
 from validation import simulate
 from validation.naming_game import Convention
@@ -36,7 +37,7 @@ def doubled(policy):
 def slope_at(first, number=0):
     """The barrier of an attractor, and its derivative."""
     one = meanfield.make_policy(first, ["A", "B"])
-    return barrier_slope(one, barrier_of(landscape(one, None), number, with_prefactor=False))
+    return _slope(one, barrier_of(landscape(one, None), number, with_prefactor=False))
 
 
 def cost(first, original, weight):
