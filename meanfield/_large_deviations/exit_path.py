@@ -176,7 +176,6 @@ def exit_path(way: Exit | Extinction, agents: Agents) -> Solved | str:
         if coarse is None:
             return "no path to its end was found"
         problem, found = coarse
-        n_steps = problem.mesh.n_nodes - 1
         for _ in range(LONGER):
             excess = abs(_energy(problem, found)[0])
             allowed = agents.allowed_energy(found.strength, 2 * way.decay * found.action)

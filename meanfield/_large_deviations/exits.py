@@ -45,7 +45,7 @@ class Extinction(NamedTuple):
     saddle: Vector  # the fixed point with empty states
     saddle_number: int
     decay: float  # rate of the slowest mode at the attractor
-    obstacle: str = ""
+    obstacle: str  # why no path is computed, or ''
 
     @property
     def beyond(self) -> int:
@@ -88,7 +88,9 @@ def exits_of(
     absorbing = [k for k in inside if status[k] == "unstable" and _absorbing(model, face, points[k])]
     left = {k: set(np.flatnonzero(points[k] > OFF)) for k in absorbing}
     directly = [k for k in absorbing if not any(left[k] < others for others in left.values())]  # others die out later
-    found: list[Exit | Extinction] = [Extinction(model, face, attractor, points[k], k, decay) for k in directly]
+    found: list[Exit | Extinction] = [
+        Extinction(model, face, attractor, points[k], k, decay, _slow(model, float(unstable(k)[0]))) for k in directly
+    ]
     if not found and not any(status[k] == "stable" for k in inside):
         if _closed_elsewhere(model, face, points, status, number):
             return NoExit("agents at this attractor never reach the states of another one", True)
@@ -123,9 +125,15 @@ def exits_of(
     return found or NoExit("the rate equation leads to it from no saddle of one unstable direction that was found")
 
 
-def _obstacle(model: ReactionModel, face: np.ndarray, saddle: Vector, growth: float) -> str:
+def _slow(model: ReactionModel, growth: float) -> str:
     if growth < SLOWEST * model.fastest:
         return f"the saddle is almost marginal (eigenvalue {growth:.2g}): a path there takes too long"
+    return ""
+
+
+def _obstacle(model: ReactionModel, face: np.ndarray, saddle: Vector, growth: float) -> str:
+    if slow := _slow(model, growth):
+        return slow
     if (saddle[face] <= 0).any():
         return "states are empty at the saddle, where noise vanishes"
     return ""

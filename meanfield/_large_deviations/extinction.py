@@ -36,7 +36,8 @@ curvature = exported("meanfield.core._instanton", "curvature")
 
 MOST_STATES = 700
 NEVER, SURE = 1e-9, 1e-7  # chances to die out
-MOST_TURNS, SAME = 100, 1e-14
+MOST_TURNS, SAME = 100, 1e-12
+PRESENT = 1e-7  # of an eigenvector
 RESONANT, FASTER = 1.02, 1.5  # relaxation against λ: with less there is no path, and no prefactor
 
 
@@ -73,7 +74,7 @@ def absorbing_end(
     xx, xp, pp = curvature(arrays, x, p.reshape(shape))
     Z, P = np.ix_(empty, empty), np.ix_(full, full)
     values, vectors = np.linalg.eig(xp.T[Z])
-    spreading = np.abs(vectors[living[empty]]).max(0) > SAME ** (1 / 2) * np.abs(vectors).max(0)
+    spreading = np.abs(vectors[living[empty]]).max(0) > PRESENT * np.abs(vectors).max(0)
     leading = int(np.where(spreading, values.real, -np.inf).argmax())
     fading, left, along = -float(values[leading].real), np.zeros(x.size), np.zeros(x.size)
     E = null_space(classes.ravel()[full] == np.unique(classes.ravel()[full])[:, None])
@@ -83,11 +84,9 @@ def absorbing_end(
     told = f"(rate {relaxation:.3g}) than the last agents die out ({fading:.3g})"
     if relaxation < RESONANT * fading:
         return f"others do not relax faster {told}"
-    slow = (
-        ""
-        if relaxation > FASTER * fading
-        else f"others relax little faster {told}, so that the prefactor does not hold"
-    )
+    slow = ""
+    if relaxation < FASTER * fading:
+        slow = f"others relax little faster {told}, so that the prefactor does not hold"
     along[empty] = vectors[:, leading].real / vectors[:, leading].real.sum()
     one = np.eye(x.size)
     left[full] = np.linalg.solve(fading * one[P] - xp[P], xx[np.ix_(full, empty)] @ along[empty])
