@@ -54,11 +54,12 @@ def lifetime(
     -------
     Dataset over `fixed_point`, the attractors by their numbers in `fixed_points`, with
 
-    - `lifetime` (n_agents) = 1/Σ exp(-NΔ)/prefactor, over all ways out, in rounds (for a reaction model in its unit of
-      time); infinite beyond 1e308;
+    - `lifetime` (n_agents) = 1/Σ exp(-NΔ)/(prefactor · N^power), over all ways out, in rounds (for a reaction model in
+      its unit of time); infinite beyond 1e308;
     - `barrier` Δ of the lowest way out and `barrier_error`, an estimate of its error; infinite at an attractor that is
       never left;
-    - `prefactor` of this way, in the same unit of time, and `prefactor_error`, relative;
+    - `prefactor` of this way, in the same unit of time, `prefactor_error`, relative, and `power`, that of N by
+      which it is multiplied: 0 over a saddle and -1/2 in an extinction;
     - `saddle`, the number of its saddle among the fixed points, or of that where agents have died out; -1 if there is
       none; `transition_rates` has them all;
     - `reason`, why numbers are missing, or '';
@@ -102,8 +103,8 @@ def lifetime(
     ground = landscape(policy, masses)
     found = escapes(ground)
     per_unit, unit = time_unit(policy)
-    numbers = np.array([_numbers(one) for one in found]).reshape(-1, 4)
-    barrier, error, logarithm, relative = numbers.T
+    numbers = np.array([_numbers(one) for one in found]).reshape(-1, 5)
+    barrier, error, logarithm, relative, power = numbers.T
     rates = np.array([rate_of_leaving(one, sizes, per_unit) for one in found]).reshape(-1, len(sizes))
     with np.errstate(over="ignore"):
         lifetimes = np.exp(-rates)
@@ -114,6 +115,7 @@ def lifetime(
         "barrier_error": (over, error, "error of the barrier"),
         "prefactor": (over, np.exp(logarithm) / per_unit, "prefactor of the lifetime", unit),
         "prefactor_error": (over, relative, "relative error of the prefactor"),
+        "power": (over, power, "power of N by which the prefactor is multiplied"),
         "saddle": (over, np.array([_saddle(one) for one in found], int), "number of the saddle"),
     }
     coords = {"n_agents": ("n_agents", sizes, {"long_name": "number of agents"})}
@@ -124,16 +126,17 @@ def lifetime(
     return stamp(result, "lifetime", None if isinstance(policy, ReactionModel) else policy)
 
 
-def _numbers(found: list[Escape] | NoExit) -> tuple[float, float, float, float]:
-    """Barrier, its error, logarithm of the prefactor, its error."""
+def _numbers(found: list[Escape] | NoExit) -> tuple[float, float, float, float, float]:
+    """Barrier, its error, logarithm of the prefactor, its error, and its power of N."""
     if isinstance(found, NoExit):
-        return (np.inf if found.forever else np.nan), np.nan, np.nan, np.nan
+        return (np.inf if found.forever else np.nan), np.nan, np.nan, np.nan, np.nan
     if any(one.path is None for one in found):
-        return np.nan, np.nan, np.nan, np.nan
+        return np.nan, np.nan, np.nan, np.nan, np.nan
     _, path, factor, _ = lowest(found)
     assert path is not None
-    logarithm, relative = factor[:2] if factor else (np.nan, np.nan)
-    return path.barrier, path.error, logarithm, relative
+    if factor is None:
+        return path.barrier, path.error, np.nan, np.nan, np.nan
+    return path.barrier, path.error, factor.logarithm, factor.error, factor.power
 
 
 def _saddle(found: list[Escape] | NoExit) -> int:

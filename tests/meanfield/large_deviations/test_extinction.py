@@ -63,6 +63,8 @@ def test_epidemics_end_at_the_time_of_the_closed_form(infection):
     assert abs(found["barrier"].item() - barrier) < 2 * found["barrier_error"].item() < 1e-5
     ratio = found["lifetime"].item() / closed_form(infection, 50)
     assert abs(ratio - 1) < 2 * found["prefactor_error"].item() < 0.03
+    parts = found["prefactor"] * 50.0 ** found["power"] * np.exp(50 * found["barrier"])
+    assert found["power"] == -0.5 and parts.item() == pytest.approx(found["lifetime"].item())
     assert abs(ratio * np.exp(1 / infection - 1) - 1) > 0.2, "the control: agents who may meet themselves"
 
 
