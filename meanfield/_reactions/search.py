@@ -66,13 +66,17 @@ def search(
     number: int,
     rng: np.random.Generator,
     progress: bool,
+    courses: int = RANDOM_COURSES,
 ) -> Found:
-    """Fixed points from `initial` and `number` random starts, from unstable ones downhill, and from between them."""
-    starts = [*starts_of(model, mass, faces, initial, number, rng)]
+    """Fixed points from `initial` and `number` random starts, from unstable ones downhill, and from between them.
+
+    Solutions are followed from `courses` of the starts; if from none, also not downhill.
+    """
+    starts = [*starts_of(model, mass, faces, initial, number, rng, courses)]
     found, converged = _polished(model, mass, starts, [], progress)
     roots = distinct(model, mass, found, [])
     pairs = [(a, b) for a, b in itertools.combinations(roots, 2) if not a.continuum & b.continuum]
-    more = [*_downhill(model, mass, faces, roots), *_between(pairs[:MAX_PAIRS])]
+    more = [*(_downhill(model, mass, faces, roots) if courses else ()), *_between(pairs[:MAX_PAIRS])]
     new, converged_too = _polished(model, mass, more, found, progress)
     roots = distinct(model, mass, new, roots)
     merged = len(found) + len(new) - len(roots)
@@ -86,12 +90,14 @@ def starts_of(
     initial: np.ndarray,
     number: int,
     rng: np.random.Generator,
+    courses: int,
 ) -> Iterator[np.ndarray]:
     """Starts of the search; ends of solutions come first, so that a continuum is listed with a point they reach."""
     whole, *others = faces.faces
     centre = on_face(model, mass, whole, np.ones(model.n_states))
     spread = [on_face(model, mass, whole, _weights(model, rng)) for _ in range(number)]
-    yield from _rests(model, mass, whole, [*initial, centre, *spread[:RANDOM_COURSES]])
+    if courses:
+        yield from _rests(model, mass, whole, [*initial, centre, *spread[:courses]])
     yield from (centre, *spread)
     for face in others:
         yield on_face(model, mass, face, np.ones(model.n_states))

@@ -1,0 +1,156 @@
+"""Bifurcation diagrams of reaction models."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from meanfield._numerics.stability import stability_columns
+from meanfield._population.provenance import stamp
+from meanfield._population.reaction_model import ReactionModel
+from meanfield._reactions.continuation import FOLD, HOPF, Branches, Family, branches_of
+from meanfield._reactions.fixed_points import validated_masses
+from meanfield._reactions.modes import modes_at, reduced_jacobian
+from meanfield._reactions.solve import state_coords
+from meanfield.toolbox._arguments import real_number, shown, whole_number
+from meanfield.toolbox._columns import labelled
+from meanfield.toolbox._errors import InputError
+
+ModelAt = ReactionModel | Callable[..., Any]
+MassesAt = Sequence[float | int] | np.ndarray | Callable[..., Any] | None
+
+
+def reaction_bifurcation(
+    model: ModelAt,
+    interval: Sequence[float | int] | np.ndarray | None,
+    masses: MassesAt = None,
+    parameter: str | None = None,
+    spacing: float | int = 0.02,
+    starts: int = 16,
+    seed: int = 0,
+    progress: bool = False,
+) -> xr.Dataset:
+    """The result of `bifurcation` for reaction models along a parameter."""
+    low, high = _validated_interval(interval)
+    starts, seed = whole_number("starts", starts, 1), whole_number("seed", seed)
+    family = _family(model, masses, low, high)
+    found = branches_of(family, spacing, starts, seed, progress)
+    label = parameter if parameter is not None else _first_name(masses if isinstance(model, ReactionModel) else model)
+    result = _label(family, found, low, high).assign_attrs(parameter=label, completeness=_completeness(found))
+    return stamp(result, "reaction_bifurcation", spacing=spacing, starts=starts, seed=seed)
+
+
+def _validated_interval(interval: Sequence[float | int] | np.ndarray | None) -> tuple[float, float]:
+    try:
+        low, high = interval  # type: ignore[misc]
+    except (TypeError, ValueError):
+        raise InputError(f"interval = {shown(interval)}: expected the smallest and largest parameter") from None
+    low = real_number("interval[0]", low)
+    return low, real_number("interval[1]", high, above=low)
+
+
+def _family(model: ModelAt, masses: MassesAt, low: float, high: float) -> Family:
+    if isinstance(model, ReactionModel) and not callable(masses):
+        raise InputError("nothing depends on a parameter: expected a function for population, for masses, or for both")
+
+    def value(s: float) -> float:
+        return low + s * (high - low)
+
+    def model_at(s: float) -> ReactionModel:
+        found = model if isinstance(model, ReactionModel) else model(value(s))
+        if not isinstance(found, ReactionModel):
+            raise InputError(
+                f"population({value(s):g}) is of type {type(found).__name__}: expected a ReactionModel; reaction_model "
+                "makes one of a policy or a Population"
+            )
+        return found
+
+    def masses_at(s: float) -> np.ndarray:
+        return validated_masses(typical, masses(value(s)) if callable(masses) else masses)
+
+    typical = model_at(0.5)
+    for s in (0.0, 1.0):
+        end = model_at(s)
+        if end.states != typical.states:
+            raise InputError(f"population({value(s):g}) has the states {end.names}: expected {typical.names}")
+        together = [np.unique(typical.classes[end.classes == c]).size for c in range(end.n_classes)]
+        if max(together) > 1:
+            raise InputError(
+                f"population({value(s):g}) has moves between classes that population({value(0.5):g}) conserves: "
+                "expected the same conserved classes"
+            )
+        masses_at(s)
+    return Family(model_at, masses_at)
+
+
+def _first_name(function: object) -> str:
+    """The name of the first argument of a function."""
+    try:
+        return next(iter(inspect.signature(function).parameters))  # type: ignore[arg-type]
+    except (TypeError, ValueError, StopIteration):
+        return "parameter"
+
+
+def _label(family: Family, found: Branches, low: float, high: float) -> xr.Dataset:
+    over = ("point",)
+    points = [(arc, point) for arc, branch in enumerate(found.points) for point in branch]
+    kinds = np.array([point.kind for _, point in points], dtype=str)
+    scale = family.typical.fastest
+    modes = [modes_at(family.at(point.s), point.x, family.face) for _, point in points]
+    factor = np.array([family.at(point.s).fastest / scale for _, point in points])
+    leading = np.array([one.values[0] if one.values.size else -np.inf for one in modes], dtype=complex) * factor
+    error = np.array([one.errors[0] if one.values.size else 0.0 for one in modes]) * factor
+    lyapunov = [lyapunov_coefficient(family.at(p.s), p.x) if p.kind == HOPF else np.nan for _, p in points]
+    columns = {
+        "parameter": (over, np.array([low + point.s * (high - low) for _, point in points]), "parameter", "1"),
+        "composition": ((*over, "state"), np.array([point.x for _, point in points]), "fraction of agents", "1"),
+        **stability_columns(over, leading, error, f"1/{family.typical.time_unit}", scale=scale),
+        "bifurcation": (over, kinds, "what happens here", "1"),
+        "fold": (over, kinds == FOLD, "the parameter turns here", "1"),
+        "lyapunov": (over, np.array(lyapunov, dtype=float), "first Lyapunov coefficient", "1"),
+        "arc": (over, np.array([arc for arc, _ in points], dtype=int), "connected piece", "1"),
+    }
+    return labelled(columns, coords=state_coords(family.typical))
+
+
+def lyapunov_coefficient(model: ReactionModel, x: np.ndarray) -> float:
+    """The first Lyapunov coefficient at a Hopf bifurcation; negative where a stable cycle grows out of it.
+
+    With A the Jacobian, A r = iω r, l·A = iω l, l·r = |r| = 1 and B(u, v) the second derivative of the drift, of which
+    there is no third,
+
+        l_1 = Re[l·(B(r̄, (2iω - A)⁻¹ B(r, r)) - 2 B(r, A⁻¹ B(r, r̄)))] / 2ω.
+    """
+    face = model.class_masses(x)[model.classes] > 0
+    modes = modes_at(model, x, face)
+    oscillating = np.flatnonzero(modes.values.imag > 0)
+    first = oscillating[np.argmin(np.abs(modes.values.real[oscillating]))]
+    tangent, A = modes.tangent, reduced_jacobian(model, x, modes.tangent)
+    r = tangent.T @ modes.vectors[:, first]
+    r /= np.linalg.norm(r)
+    values, left = np.linalg.eig(A.T)
+    left = left[:, np.argmin(np.abs(values - modes.values[first]))]
+    left /= left @ r
+    omega = float(modes.values[first].imag)
+
+    def second(u: np.ndarray, v: np.ndarray) -> np.ndarray:
+        parts = [reduced_jacobian(model, x + tangent @ part, tangent) - A for part in (u.real, u.imag)]
+        return (parts[0] + 1j * parts[1]) @ v
+
+    doubled = np.linalg.solve(2j * omega * np.eye(len(A)) - A, second(r, r))
+    steady = np.linalg.solve(A, second(r, r.conj()))
+    return float((left @ (second(r.conj(), doubled) - 2 * second(r, steady))).real / (2 * omega))
+
+
+def _completeness(found: Branches) -> str:
+    parts = ["not guaranteed: a branch that meets no other one, and none of the parameters at which fixed points were "]
+    parts[0] += "searched for, is missing"
+    if found.cut:
+        parts.append(f"{found.cut} branches were followed only in part")
+    if found.continua:
+        parts.append(f"{found.continua} fixed points adjoin others at the same parameter, and were not followed")
+    return "; ".join(parts)

@@ -1,0 +1,336 @@
+"""Branches of fixed points of reaction models along a parameter, by pseudo-arclength continuation.
+
+Fixed points form curves in the space of compositions and parameter. With s the parameter between 0 and 1, y coordinates
+of x on a closed face, G(y, s) the drift in them and t the unit tangent of the curve at z₀, the next point z = (y, s)
+solves
+
+    G(z) = 0,   t·(z - z₀) = step.
+
+Where ds/dt changes its sign the branch has a fold. Where det(∂G/∂z; t) does another branch crosses: the null space of
+∂G/∂z then holds the tangents of both. Where a pair of complex eigenvalues crosses the imaginary axis there is a Hopf
+bifurcation. Each is found between two points of the curve by Brent's method.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float
+from scipy.linalg import null_space
+from scipy.optimize import brentq
+from tqdm.auto import tqdm
+
+from meanfield._numerics.stability import MARGINAL
+from meanfield._population.reaction_model import ReactionModel
+from meanfield._reactions.modes import tangent_space
+from meanfield._reactions.roots import closed_faces
+from meanfield._reactions.search import search
+
+SLICES = 5  # values of the parameter at which fixed points are searched for
+SMALL_DIFFERENCE = 1e-7  # of s, for a derivative whose error Newton's method corrects
+ITERATIONS = 8
+CONVERGED = 1e-12  # Newton step
+TURN = 0.95  # the least cosine between neighbouring tangents
+LEAST_STEP = 1e-6  # in units of the largest
+MOST_POINTS = 3000  # of a branch
+SAME = 1e-6  # as in `search`
+EMPTY = 1e-9  # fraction of agents below which nobody is in a state
+NEAR_BORDER = 1e-4  # of z; at the border of a face the equations of two branches are solved
+VERTICAL = 1e-6  # ds/dt below which rounding makes its sign
+FLAT = 1e-6  # singular values that are zero at a bifurcation known to 1e-10
+
+FOLD, HOPF, BRANCH_POINT = "fold", "Hopf", "branch point"
+
+
+class Point(NamedTuple):
+    """A point of a branch, with the kind of its bifurcation or ''."""
+
+    x: Float[np.ndarray, " states"]
+    s: float
+    kind: str
+
+
+class Branches(NamedTuple):
+    """Branches, the number of those that were cut short, and of fixed points in continua, which are not followed."""
+
+    points: list[list[Point]]
+    cut: int
+    continua: int
+
+
+class Family:
+    """Models and masses of their conserved classes along s from 0 to 1, with the states and classes of those at 1/2."""
+
+    def __init__(
+        self,
+        model_at: Callable[[float], ReactionModel],
+        masses_at: Callable[[float], Float[np.ndarray, " classes"]],
+    ) -> None:
+        self.at, self.masses_at = lru_cache(maxsize=64)(model_at), masses_at
+        self.typical = self.at(0.5)
+        self.face = masses_at(0.5)[self.typical.classes] > 0
+
+    def drift(self, x: np.ndarray, s: float) -> Float[np.ndarray, " states"]:
+        """The drift in units of the fastest rate of the typical model."""
+        return self.at(s).drift(x) / self.typical.fastest
+
+    def jacobian(self, x: np.ndarray, s: float) -> Float[np.ndarray, "states states"]:
+        """The derivative of the drift by x."""
+        return self.at(s).jacobian(x) / self.typical.fastest
+
+
+class _Stop(NamedTuple):
+    """A point of a curve, its tangent, and what tells of bifurcations between two points."""
+
+    z: Float[np.ndarray, " unknowns"]
+    tangent: Float[np.ndarray, " unknowns"]
+    crossing: float  # changes its sign where another branch crosses
+    values: np.ndarray  # eigenvalues of all perturbations
+
+    @property
+    def unstable(self) -> int:
+        return int((self.values.real > MARGINAL).sum())
+
+    def nearest(self, complex_pair: bool) -> float:
+        """The smallest real part, of a pair of complex eigenvalues or of a real one."""
+        real = self.values.real[(np.abs(self.values.imag) > MARGINAL) == complex_pair]
+        return float(real[np.argmin(np.abs(real))]) if real.size else np.nan
+
+
+class _Curve:
+    """The curve through a fixed point within the face of its support; z = (y, s) with x = x_0 m(s)/m(s_0) + T y.
+
+    m are the masses of the classes. Beyond s = 0 and 1 the drift goes on as a straight line.
+    """
+
+    def __init__(
+        self, family: Family, x: Float[np.ndarray, " states"], s: float, face: Bool[np.ndarray, " states"]
+    ) -> None:
+        self.family, self.face, self.s = family, face, s
+        total = family.masses_at(s)[family.typical.classes]
+        self.parts = np.divide(x, total, out=np.zeros_like(x), where=total > 0)
+        self.basis = tangent_space(family.typical, face)
+        self.everywhere = tangent_space(family.typical, family.face)
+
+    def at(self, x: np.ndarray, s: float) -> Float[np.ndarray, " unknowns"]:
+        """The unknowns of a composition."""
+        return np.append(self.basis.T @ (x - self._origin(s)), s)
+
+    def composition(self, z: np.ndarray) -> Float[np.ndarray, " states"]:
+        return self._origin(z[-1]) + self.basis @ z[:-1]
+
+    def _origin(self, s: float) -> Float[np.ndarray, " states"]:
+        inside = min(max(float(s), 0.0), 1.0)
+        return self.parts * self.family.masses_at(inside)[self.family.typical.classes]
+
+    def room(self, z: np.ndarray) -> float:
+        """The distance to the borders: of the face, and of the parameter; negative outside."""
+        return min(float(self.composition(z)[self.face].min()) if z.size > 1 else 1.0, z[-1], 1 - z[-1])
+
+    def derivative(self, z: np.ndarray) -> Float[np.ndarray, "equations unknowns"]:
+        z, _ = _inside(z)
+        by_y = self.basis.T @ self.family.jacobian(self.composition(z), float(z[-1])) @ self.basis
+        return np.column_stack([by_y, self._by_parameter(z)])
+
+    def residual(self, z: np.ndarray) -> Float[np.ndarray, " equations"]:
+        z, beyond = _inside(z)
+        missed = self.basis.T @ self.family.drift(self.composition(z), float(z[-1]))
+        return missed + beyond * self._by_parameter(z) if beyond else missed
+
+    def _by_parameter(self, z: np.ndarray) -> Float[np.ndarray, " equations"]:
+        h = SMALL_DIFFERENCE if z[-1] < 0.5 else -SMALL_DIFFERENCE
+        return (self.residual(z + h * np.eye(z.size)[-1]) - self.residual(z)) / h
+
+    def corrected(self, z: np.ndarray, normal: np.ndarray) -> np.ndarray | None:
+        """Where the curve meets the plane through z with this normal, or None if Newton's method does not end."""
+        at = z
+        for _ in range(ITERATIONS):
+            missed = np.append(self.residual(at), normal @ (at - z))
+            try:
+                step = np.linalg.solve(np.vstack([self.derivative(at), normal]), -missed)
+            except np.linalg.LinAlgError:
+                return None
+            at = at + step
+            if not np.abs(step).max() < 1:
+                return None
+            if np.abs(step).max() < CONVERGED:
+                return at
+        return None
+
+    def stop(self, z: np.ndarray, along: np.ndarray | None = None) -> _Stop:
+        """All about a point; the tangent has the sense of `along`."""
+        derivative = self.derivative(z)
+        tangent = np.linalg.svd(np.vstack([derivative, np.zeros(z.size)]))[2][-1]
+        if along is not None and tangent @ along < 0:
+            tangent = -tangent
+        extended = np.vstack([derivative, tangent])
+        crossing = np.linalg.slogdet(extended)[0] * np.linalg.svd(extended, compute_uv=False)[-1]
+        inside, _ = _inside(z)
+        at = self.family.jacobian(self.composition(inside), float(inside[-1]))
+        jacobian = self.everywhere.T @ at @ self.everywhere
+        return _Stop(z, tangent, float(crossing), np.linalg.eigvals(jacobian).astype(complex))
+
+    def follow(self, first: _Stop, spacing: float) -> Iterator[tuple[_Stop, str]]:
+        """Points along the tangent of the first one, with bifurcations among them, to a border or back to it."""
+        here, step = first, spacing
+        for number in range(MOST_POINTS):
+            there = self._next(here, step)
+            while there is None:
+                step /= 2
+                if step < LEAST_STEP * spacing:
+                    yield here, "cut"
+                    return
+                there = self._next(here, step)
+            ends = self.room(there.z) < 0
+            if ends:
+                inside = self._between(here, step, lambda stop: self.room(stop.z) + 0.0)
+                there = there if inside is None else inside
+            reached = (there.z - here.z) @ here.tangent
+            for stop, kind in self._bifurcations(here, there, reached):
+                if not ends or np.abs(stop.z - there.z).max() > NEAR_BORDER:
+                    yield stop, kind
+            if number > 2 and here.tangent @ first.tangent > TURN:
+                ahead = first.z - here.z
+                if 0 < ahead @ here.tangent <= reached and np.abs(ahead).max() < 2 * reached:
+                    yield first, ""
+                    return
+            yield there, BRANCH_POINT if ends and SAME < there.z[-1] < 1 - SAME else ""
+            if ends:
+                return
+            here, step = there, min(1.5 * step, spacing)
+        yield here, "cut"
+
+    def _next(self, here: _Stop, step: float) -> _Stop | None:
+        z = self.corrected(here.z + step * here.tangent, here.tangent)
+        if z is None:
+            return None
+        there = self.stop(z, here.tangent)
+        return there if there.tangent @ here.tangent > TURN else None
+
+    def _between(self, here: _Stop, step: float, test: Callable[[_Stop], float]) -> _Stop | None:
+        """The point within a step at which a test changes its sign."""
+
+        def at(part: float) -> _Stop:
+            z = self.corrected(here.z + part * here.tangent, here.tangent)
+            return self.stop(here.z if z is None else z, here.tangent)
+
+        try:
+            part = brentq(lambda part: test(at(part)), 0.0, step, xtol=1e-11 * step)
+        except ValueError:  # no change, or NaN
+            return None
+        return at(part)
+
+    def _bifurcations(self, here: _Stop, there: _Stop, step: float) -> Iterator[tuple[_Stop, str]]:
+        """What lies between two neighbouring points, in order."""
+        tests: list[tuple[str, Callable[[_Stop], float]]] = []
+        if here.crossing * there.crossing < 0:
+            tests.append((BRANCH_POINT, lambda stop: stop.crossing))
+        steepest = max(abs(here.tangent[-1]), abs(there.tangent[-1]))
+        if here.tangent[-1] * there.tangent[-1] < 0 and steepest > VERTICAL:
+            tests.append((FOLD, lambda stop: stop.tangent[-1]))
+        changed = abs(there.unstable - here.unstable)
+        if changed >= 2:
+            tests.append((HOPF, lambda stop: stop.nearest(True)))
+        if changed % 2 and not tests:  # across the border of the face
+            tests.append((BRANCH_POINT, lambda stop: stop.nearest(False)))
+        found = [(self._between(here, step, test), kind) for kind, test in tests]
+        met = [(stop, kind) for stop, kind in found if stop is not None]
+        met.sort(key=lambda one: (one[0].z - here.z) @ here.tangent)
+        for number, (stop, kind) in enumerate(met):
+            if not any(np.abs(stop.z - before.z).max() < SAME for before, _ in met[:number]):
+                # A branch that turns where another one crosses has a branch point there
+                together = [kind for other, kind in met if np.abs(stop.z - other.z).max() < SAME]
+                yield stop, BRANCH_POINT if BRANCH_POINT in together else kind
+
+
+def _inside(z: np.ndarray) -> tuple[np.ndarray, float]:
+    """z with s between 0 and 1, and how far s lies beyond."""
+    s = min(max(z[-1], 0.0), 1.0)
+    return np.append(z[:-1], s), float(z[-1] - s)
+
+
+def branches_of(family: Family, spacing: float, starts: int, seed: int, progress: bool) -> Branches:
+    """All branches through fixed points found at some values of the parameter, and those that cross them."""
+    rng = np.random.default_rng(seed)
+    waiting: list[tuple[np.ndarray, float]] = []
+    continua = 0
+    for s in (np.arange(SLICES) + 0.5) / SLICES:
+        model, masses = family.at(float(s)), family.masses_at(float(s))
+        faces = closed_faces(model, masses, rng)
+        roots = search(model, masses, faces, np.empty((0, model.n_states)), starts, rng, False, courses=0).roots
+        continua += sum(root.continuum for root in roots)
+        waiting += [(root.x, float(s)) for root in roots if not root.continuum]
+    curves: list[tuple[_Curve, list[Point]]] = []
+    cut = 0
+    with tqdm(disable=not progress, unit="branch", leave=False) as bar:
+        while waiting:
+            x, s = waiting.pop(0)
+            if any(_lies_on(curve, points, x, s, spacing) for curve, points in curves):
+                continue
+            curve = _Curve(family, x, s, x > EMPTY)
+            first = curve.stop(curve.at(x, s))
+            ahead = list(curve.follow(first, spacing))
+            closed = len(ahead) > 3 and ahead[-1][0] is first
+            behind = [] if closed else list(curve.follow(curve.stop(first.z, -first.tangent), spacing))
+            cut += sum(kind == "cut" for _, kind in (*ahead, *behind))
+            stops = [*reversed(behind), (first, ""), *ahead]
+            points = [
+                Point(np.maximum(curve.composition(stop.z), 0), min(max(float(stop.z[-1]), 0.0), 1.0), kind)
+                for stop, kind in stops
+                if kind != "cut"
+            ]
+            curves.append((curve, points))
+            waiting += [
+                start for stop, kind in stops if kind == BRANCH_POINT for start in _crossing(curve, stop, spacing)
+            ]
+            bar.update()
+    met = [point for _, points in curves for point in points[1:-1] if point.kind == BRANCH_POINT]
+    return Branches([_joined(points, met) for _, points in curves], cut, continua)
+
+
+def _joined(points: list[Point], met: list[Point]) -> list[Point]:
+    """The branch with its ends at branch points where others go through them, and so know them better."""
+    for end in (0, -1):
+        x, s, kind = points[end]
+        near = [p for p in met if max(np.abs(p.x - x).max(), abs(p.s - s)) < NEAR_BORDER]
+        if kind == BRANCH_POINT and near:
+            points[end] = near[0]
+    return points
+
+
+def _lies_on(curve: _Curve, points: list[Point], x: np.ndarray, s: float, spacing: float) -> bool:
+    """Whether the branch goes through a fixed point."""
+    if (curve.face != (x > EMPTY)).any():
+        return False
+    z = curve.at(x, s)
+    corners = np.array([curve.at(point.x, point.s) for point in points])
+    for start, way in zip(corners[:-1], np.diff(corners, axis=0), strict=True):
+        length = np.linalg.norm(way)
+        part = (z - start) @ way / max(length**2, SAME**2)
+        if -SAME <= part <= 1 + SAME and np.linalg.norm(z - start - part * way) < spacing:
+            there = curve.corrected(start + part * way, way / length)
+            if there is not None and np.abs(there - z).max() < SAME:
+                return True
+    return False
+
+
+def _crossing(curve: _Curve, stop: _Stop, spacing: float) -> Iterator[tuple[np.ndarray, float]]:
+    """Fixed points on other branches through a branch point."""
+    family = curve.family
+    here = curve.composition(stop.z)
+    whole = _Curve(family, here, stop.z[-1], family.face)
+    z = whole.at(here, stop.z[-1])
+    _, sizes, rows = np.linalg.svd(whole.derivative(z))
+    null = rows[int((sizes > FLAT * max(sizes.max(initial=0.0), FLAT)).sum()) :]
+    tangent = np.append(whole.basis.T @ (curve.basis @ stop.tangent[:-1]), stop.tangent[-1])
+    others = null_space(np.vstack([np.eye(len(tangent)) - null.T @ null, tangent]), rcond=1e-3)
+    for direction in (*others.T, *-others.T):
+        there = whole.corrected(z + spacing * direction, direction)
+        if there is None or not 0 <= there[-1] <= 1:
+            continue
+        x = whole.composition(there)
+        if x[family.face].min() > -EMPTY:
+            yield np.where(x > EMPTY, x, 0.0), float(there[-1])

@@ -1,0 +1,165 @@
+"""Bifurcation diagrams of reaction models against closed forms, characteristic polynomials and solutions."""
+
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+
+import meanfield
+import theory
+
+ReactionModel = meanfield.ReactionModel
+pytestmark = pytest.mark.usefixtures("unchecked_types")
+
+
+def epidemic(R0):
+    return ReactionModel.from_rules({"S + I": "2 I", "I": "S"}, [R0, 1.0])
+
+
+STAGES = 12
+
+
+def waning(tau):
+    """Immunity that lasts for the time tau on average, in stages."""
+    rules = {"S + I": "2 I", "I": "R0", **{f"R{k}": f"R{k + 1}" for k in range(STAGES - 1)}, f"R{STAGES - 1}": "S"}
+    return ReactionModel.from_rules(rules, [3.0, 1.0, *STAGES * [STAGES / tau]])
+
+
+def trust(beta):
+    """Minimal naming game whose agents drop the other word after a success with probability beta only."""
+    rules, rates = [], []
+    for own, other in ("AB", "BA"):
+        both = f"{own}{other}" if own < other else f"{other}{own}"
+        rules += [
+            (f"{own} + {other}", f"{own} + {both}"),
+            (f"{own} + {both}", f"2 {own}"),
+            (f"{own} + {both}", f"2 {both}"),
+        ]
+        rules += [(f"2 {both}", f"2 {own}")]
+        rates += [1.0, 1.5 * beta, 0.5, 0.5 * beta]
+    return ReactionModel.from_rules(rules, rates, states=["A", "B", "AB"])
+
+
+def two_folds(c):
+    """Two excited agents excite a third through a pair: dx/dt has a cubic right side in x, solved for c below."""
+    rules = {"E": "X", "X": "E", "2 X": "D + X", "D": "X", "D + E": "D + X"}
+    return ReactionModel.from_rules(rules, [c, 1.0, 8.0, 1.0, 20.0])
+
+
+def at(diagram, kind):
+    return diagram.isel(point=np.flatnonzero(diagram["bifurcation"].values == kind))
+
+
+def test_epidemic_begins_at_one_and_has_its_closed_form():
+    diagram = meanfield.bifurcation(epidemic, interval=(0, 3))
+    assert diagram.attrs["parameter"] == "R0"
+    assert at(diagram, "branch point")["parameter"].values == pytest.approx(1, abs=1e-9)
+    infected, R0 = diagram["composition"].sel(state="I").values, diagram["parameter"].values
+    endemic = infected > 1e-9
+    assert infected[endemic] == pytest.approx(1 - 1 / R0[endemic], abs=1e-9)
+    stable = diagram["stable"].values
+    assert stable[endemic & (R0 > 1 + 1e-6)].all()
+    assert (stable == (R0 < 1))[~endemic & (abs(R0 - 1) > 1e-6)].all()
+    assert R0[endemic].max() == 3 and sorted(R0[~endemic])[0] == 0, "to the ends of the interval"
+    assert (np.abs(np.diff(infected[endemic])) < 0.02).all(), "spacing"
+
+
+def test_committed_agents_are_masses_along_the_interval():
+    game = theory.minimal_naming_game.reaction_model()
+    diagram = meanfield.bifurcation(game, interval=(0, 0.3), masses=lambda c: [1 - c, c, 0])
+    fold = at(diagram, "fold")
+    assert fold["parameter"].values == pytest.approx(theory.minimal_naming_game.critical_fraction(), abs=1e-9)
+    assert diagram["fold"].sum() == 1 and diagram.attrs["parameter"] == "c"
+    totals = diagram["composition"].groupby("conserved_class").sum("state")
+    assert np.abs(totals.sel(conserved_class=1).values - diagram["parameter"].values).max() < 1e-12
+
+
+def test_trust_has_its_transition_at_a_third():
+    diagram = meanfield.bifurcation(trust, interval=(0.01, 1))
+    met = at(diagram, "branch point")
+    assert met["parameter"].values == pytest.approx(1 / 3, abs=1e-7)
+    assert met.sizes["point"] >= 3, "both consensus states and the mixed one change there"
+    x, beta = diagram["composition"].values, diagram["parameter"].values
+    mixed = (np.abs(x[:, 0] - x[:, 1]) < 1e-9) & (x[:, 0] > 0)
+    # [Baronchelli et al. 2007]: with x_A = x_B = x, x² + 3 beta x x_AB + beta x_AB²... balances: dx/dt = 0
+    a, both = x[mixed, 0], x[mixed, 2]
+    assert np.abs(-(a**2) + (1.5 * beta[mixed] - 0.5) * a * both + beta[mixed] * both**2).max() < 1e-10
+
+
+def leading_roots(tau):
+    """The largest real part among the roots s of the characteristic polynomial of `waning` at its endemic state.
+
+    With S = 1/3, I = (2/3) / (1 + tau) and P(s) = (1 + s tau/n)^n of n stages: s² P + 3 I [(1 + s) P - 1] = 0. The root
+    0 belongs to the number of agents.
+    """
+    infected = (2 / 3) / (1 + tau)
+    stage = np.poly1d([tau / STAGES, 1]) ** STAGES
+    s = np.poly1d([1, 0])
+    polynomial = s * s * stage + 3 * infected * (s * stage + stage - 1)
+    roots = polynomial.roots
+    return roots[np.abs(roots) > 1e-6].real.max()
+
+
+def test_epidemic_waves_begin_where_the_characteristic_polynomial_says():
+    diagram = meanfield.bifurcation(waning, interval=(1, 40))
+    hopf = at(diagram, "Hopf")
+    assert hopf.sizes["point"] == 2
+    for tau in hopf["parameter"].values:
+        assert leading_roots(tau - 1e-4) * leading_roots(tau + 1e-4) < 0
+    assert np.abs(hopf["eigenvalue"]).max() < 1e-9 and (hopf["eigenvalue_imaginary"] > 0.1).all()
+    assert np.isnan(diagram["lyapunov"].values[diagram["bifurcation"].values != "Hopf"]).all()
+
+
+def test_lyapunov_coefficient_gives_the_size_of_waves():
+    diagram = meanfield.bifurcation(waning, interval=(1, 40))
+    hopf = at(diagram, "Hopf").isel(point=0)
+    assert hopf["lyapunov"] < 0, "a stable cycle"
+    sizes = []
+    for more in (0.3, 1.2):
+        model = waning(hopf["parameter"].item() + more)
+        points = meanfield.fixed_points(model, starts=4)
+        endemic = points.isel(fixed_point=int(np.argmax(points["composition"].sel(state="I").values)))
+        growth, omega = endemic["eigenvalue"].item(), endemic["eigenvalue_imaginary"].item()
+        values, modes = np.linalg.eig(model.jacobian(endemic["composition"].values))
+        r = modes[:, np.argmin(np.abs(values - growth - 1j * omega))]
+        predicted = 2 * np.sqrt(-growth / (omega * hopf["lyapunov"].item()))
+        start = endemic["composition"].values + 0.5 * predicted * r.real  # half as large, and grows
+        end = 5 / growth
+        solution = solve_ivp(lambda _, x, m=model: m.drift(x), (0, end), start, "DOP853", rtol=1e-9, atol=1e-12)
+        waves = solution.y[1, solution.t > end - 2 * np.pi / omega]
+        sizes.append((waves.max() - waves.min()) / 2 / (predicted * abs(r[1])))
+    assert abs(sizes[0] - 1) < 0.05 and abs(sizes[0] - 1) < abs(sizes[1] - 1), "better where the waves are smaller"
+
+
+def test_every_point_is_a_fixed_point_and_branches_are_found_from_any_seed():
+    found = []
+    for seed in (0, 1):
+        diagram = meanfield.bifurcation(two_folds, interval=(0.001, 0.2), seed=seed)
+        for point in range(0, diagram.sizes["point"], 7):
+            one = diagram.isel(point=point)
+            assert np.abs(two_folds(one["parameter"].item()).drift(one["composition"].values)).max() < 1e-10
+        found.append(np.sort(at(diagram, "fold")["parameter"].values))
+    assert found[0] == pytest.approx(found[1], abs=1e-10)
+
+
+@pytest.mark.parametrize(
+    "call, said",
+    [
+        (dict(population=epidemic), "interval = None"),
+        (dict(population=epidemic, interval=(1, 1)), r"interval\[1\] = 1"),
+        (dict(population=epidemic(2.0), interval=(0, 1)), "nothing depends"),
+        (dict(population=lambda c: c, interval=(0, 1)), "float"),
+        (dict(population=epidemic, interval=(0, 1), word="S"), "word"),
+        (dict(population=epidemic, interval=(0, 1), spacing=0), "spacing"),
+        (dict(population=epidemic, interval=(0, 1), masses=[0.5, 0.5]), "masses"),
+        (dict(population=lambda c: epidemic(1) if c < 0.5 else waning(1), interval=(0, 1)), "states"),
+    ],
+)
+def test_wrong_arguments_are_named(call, said):
+    with pytest.raises(meanfield.InputError, match=said):
+        meanfield.bifurcation(**call)
+
+
+def test_options_of_reaction_models_are_refused_for_policies():
+    policy = meanfield.make_policy(np.array([0.5, 0.9, 0.1, 0.9, 0.1]), ["A", "B"])
+    with pytest.raises(meanfield.InputError, match="interval"):
+        meanfield.bifurcation(policy, word="A", interval=(0, 1))
