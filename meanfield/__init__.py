@@ -12,8 +12,8 @@ their eigenvalues and a stability table. Results are datasets of xarray with lab
 - Finite groups: `finite_size`, `group_size_law`, `majority_law`, `lifetime`, `escape_path`, `transition_rates`,
   `intervention`, `prolong`.
 - Observables of a word share: `convention`, `success_rate`, `entropy`.
-- Other games: `ReactionModel`, which `solve`, `fixed_points` and `spectrum` also accept, `reaction_model`,
-  `reaction_protocol`.
+- Other games: `ReactionModel`, which `solve`, `fixed_points`, `spectrum`, `bifurcation`, `lifetime` and others also
+  accept, `reaction_model`, `reaction_protocol`.
 - Drawings: `plot`, of any result, and `explore`, a page for a browser.
 - Tables and files: `stability_report`, `describe_stability`, `write_stability_csv`, `write_stability_latex`, `load`,
   `save`, `cache_folder`, `datasets`.

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
+from scipy.linalg.lapack import dgbtrf, dgbtrs
 
 Covariance = Float[np.ndarray, "nodes nodes fields fields"]  # of a field at node n with one at node m ≤ n
 
@@ -53,22 +54,39 @@ def without_step(logarithms: Sequence[float]) -> tuple[float, float]:
 def _log_determinant(
     covariance: Covariance, pairing: np.ndarray, pace: Float[np.ndarray, " nodes"], border: Border | None
 ) -> tuple[float, float]:
+    """1 - K is a band matrix, since agents forget: fields at times far apart are independent.
+
+    With a border b the determinant is that of 1 - K times what its Schur complement leaves, b's variance changed by
+    fields.
+    """
     n, _, C, _ = covariance.shape
     here = np.arange(n)
     weights = pace * np.where(np.isin(here, (0, n - 1)), 0.5, 1.0)
-    lower = covariance.copy()
-    jump = lower[here, here]
-    lower[here, here] /= 2
-    response = (
-        np.tensordot(lower + lower.transpose(1, 0, 3, 2), pairing, 1) * weights[:, None, None]
-    )  # K as an operator
-    matrix = np.eye(n * C + (border is not None))
-    matrix[: n * C, : n * C] -= response.transpose(0, 2, 1, 3).reshape(n * C, n * C)
+    jump = covariance[here, here]
+    single = np.eye(C) - (jump + jump.transpose(0, 2, 1)) / 2 @ pairing * weights[:, None, None]
+    reach = int(np.max(here[:, None] - here, where=covariance.any((2, 3)), initial=0))  # of which nodes depend
+    width = (reach + 1) * C - 1  # of the band below and above the diagonal
+    band = np.zeros((3 * width + 1, n * C))
+
+    def fill(blocks: Float[np.ndarray, "blocks fields fields"], row: int, column: int) -> None:
+        """The blocks beginning at these nodes, and on along the diagonal."""
+        for a, b in np.ndindex(C, C):
+            first = column * C + b
+            band[2 * width + (row - column) * C + a - b, first : first + len(blocks) * C : C] = blocks[:, a, b]
+
+    fill(single, 0, 0)
+    for lag in range(1, reach + 1):
+        later = covariance[here[lag:], here[:-lag]]
+        fill(-later @ pairing * weights[: n - lag, None, None], lag, 0)
+        fill(-later.transpose(0, 2, 1) @ pairing * weights[lag:, None, None], 0, lag)
+    factors, pivots, _ = dgbtrf(band, width, width, overwrite_ab=True)
+    diagonal = factors[2 * width]
+    sign = np.prod(np.sign(diagonal)) * (-1.0) ** np.count_nonzero(pivots != np.arange(n * C))
+    logarithm = np.log(np.abs(diagonal)).sum()
     if border is not None:
-        matrix[:-1, -1] = -border.covariance.ravel()
-        matrix[-1, :-1] = (weights[:, None] * (border.covariance @ pairing)).ravel()
-        matrix[-1, -1] = border.variance
-    sign, logarithm = np.linalg.slogdet(matrix)
-    single = np.linalg.slogdet(np.eye(C) - response[here, here])[1]
+        acting = (weights[:, None] * (border.covariance @ pairing)).ravel()
+        changed, _ = dgbtrs(factors, width, width, border.covariance.ravel(), pivots)
+        variance = border.variance + acting @ changed
+        sign, logarithm = sign * np.sign(variance), logarithm + np.log(abs(variance))
     squares = weights**2 * (jump * (pairing @ jump @ pairing)).sum((1, 2))
-    return float(sign), float(logarithm - single.sum() - squares.sum() / 2)
+    return float(sign), float(logarithm - np.linalg.slogdet(single)[1].sum() - squares.sum() / 2)

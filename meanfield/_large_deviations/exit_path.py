@@ -21,6 +21,7 @@ from meanfield._large_deviations.extinction import AbsorbingEnd, absorbing_end
 from meanfield._large_deviations.linearised import Ends
 from meanfield._large_deviations.path import Path
 from meanfield._large_deviations.random_fields import Fluctuations, Prefactor, extinction_prefactor, saddle_prefactor
+from meanfield._numerics.blas import one_blas_thread
 from meanfield._numerics.course import halves, remaining
 from meanfield._population.mixture import Mixture
 from meanfield._population.trajectories import filled_game
@@ -319,6 +320,7 @@ def _raised(way: Extinction, agents: Agents, n_steps: int) -> tuple[Departure, I
     return None if found is None else (problem, found)
 
 
+@one_blas_thread()
 def path_prefactor(solved: Solved, way: Exit | Extinction, agents: Agents) -> Prefactor | None:
     """With half the step as long as it is not known well; None if that takes too many nodes."""
     problem, found = solved.problem, solved.found

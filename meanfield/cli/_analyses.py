@@ -100,6 +100,7 @@ ANALYSES = (
         "bifurcation",
         ("point",),
         "published.nc --model gpt-4o --pair his/her --word her --out bifurcation.nc",
+        skip=("interval", "masses", "starts", "seed"),
     ),
     Analysis(
         "critical-mass",

@@ -14,8 +14,10 @@ from matplotlib.ticker import MaxNLocator
 from meanfield._plot.intervals import error_bars
 from meanfield._plot.registry import draws
 from meanfield._plot.scales import show_shares
-from meanfield._plot.words import NEUTRAL, words_in
+from meanfield._plot.words import NEUTRAL, word_colours, words_in
 
+MARKERS = {"fold": "o", "branch point": "D", "Hopf": "^"}
+MOST_NAMED = 4  # states
 LINES = {"stable": "-", "unstable": "--", "marginal": ":"}
 
 
@@ -23,19 +25,43 @@ LINES = {"stable": "-", "unstable": "--", "marginal": ":"}
 def branches(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The word share of every equilibrium against the parameter: full where stable, dashed where not; folds marked."""
     word, share = _followed(part)
-    x, y = part["parameter"].values, share.values
-    labelled: set[str] = set()
+    _draw_arcs(axes, part, share.values, colours[word], **style)
+    folds = part["fold"].values
+    if folds.any():
+        axes.plot(part["parameter"].values[folds], share.values[folds], "o", color="black", markersize=5, label="fold")
+    _label(axes, part, word)
+
+
+@draws("reaction_bifurcation", view="composition", by=())
+def branches_of_states(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
+    """Fractions of agents in the states that change most against the parameter, with the bifurcations marked."""
+    x, fractions = part["parameter"].values, part["composition"].transpose("point", "state").values
+    most = np.argsort(-np.ptp(fractions, axis=0), kind="stable")[:MOST_NAMED]
+    names = [str(part["state"].values[k]) for k in most]
+    for name, colour, k in zip(names, word_colours([names]).values(), most, strict=True):
+        _draw_arcs(axes, part, fractions[:, k], colour, **style)
+        axes.plot([], [], color=colour, label=name)
+        for kind, marker in MARKERS.items():
+            here = part["bifurcation"].values == kind
+            axes.plot(x[here], fractions[here, k], marker, color="black", markersize=5)
+    for kind, marker in MARKERS.items():
+        if (part["bifurcation"].values == kind).any():
+            axes.plot([], [], marker, color="black", markersize=5, label=kind)
+    axes.set_xlabel(part.attrs["parameter"])
+    show_shares(axes, "fraction of agents")
+
+
+def _draw_arcs(axes: Axes, part: xr.Dataset, y: np.ndarray, colour: str, **style: Any) -> None:
+    """Each arc, with the line of its stability, which is named once in these axes."""
+    x = part["parameter"].values
+    labelled = set(axes.get_legend_handles_labels()[1])
     for arc in np.unique(part["arc"].values):
         here = np.flatnonzero(part["arc"].values == arc)
         for status, points in _stretches(part["stability"].values[here], part["fold"].values[here]):
             label = None if status in labelled else status
             labelled.add(status)
-            look = {"color": colours[word], "linestyle": LINES[status], "label": label}
+            look = {"color": colour, "linestyle": LINES[status], "label": label}
             axes.plot(x[here[points]], y[here[points]], **{**look, **style})
-    folds = part["fold"].values
-    if folds.any():
-        axes.plot(x[folds], y[folds], "o", color="black", markersize=5, label="fold")
-    _label(axes, part, word)
 
 
 def _followed(part: xr.Dataset) -> tuple[str, xr.DataArray]:
