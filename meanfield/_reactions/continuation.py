@@ -32,7 +32,7 @@ from meanfield._reactions.search import search
 SLICES = 5  # values of the parameter at which fixed points are searched for
 SMALL_DIFFERENCE = 1e-7  # of s, for a derivative whose error Newton's method corrects
 ITERATIONS = 8
-CONVERGED = 1e-12  # Newton step
+CONVERGED, ROUGHLY = 1e-12, 1e-7  # Newton step; the second next to branch points, where rounding moves it
 TURN = 0.95  # the least cosine between neighbouring tangents
 LEAST_STEP = 1e-6  # in units of the largest
 MOST_POINTS = 3000  # of a branch
@@ -158,7 +158,7 @@ class _Curve:
                 return None
             if np.abs(step).max() < CONVERGED:
                 return at
-        return None
+        return at if np.abs(step).max() < ROUGHLY else None
 
     def stop(self, z: np.ndarray, along: np.ndarray | None = None) -> _Stop:
         """All about a point; the tangent has the sense of `along`."""

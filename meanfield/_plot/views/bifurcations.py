@@ -39,11 +39,14 @@ def branches_of_states(axes: Axes, part: xr.Dataset, colours: dict[str, str], **
     most = np.argsort(-np.ptp(fractions, axis=0), kind="stable")[:MOST_NAMED]
     names = [str(part["state"].values[k]) for k in most]
     for name, colour, k in zip(names, word_colours([names]).values(), most, strict=True):
-        _draw_arcs(axes, part, fractions[:, k], colour, **style)
         axes.plot([], [], color=colour, label=name)
+        _draw_arcs(axes, part, fractions[:, k], colour, named=False, **style)
         for kind, marker in MARKERS.items():
             here = part["bifurcation"].values == kind
             axes.plot(x[here], fractions[here, k], marker, color="black", markersize=5)
+    for status, line in LINES.items():
+        if (part["stability"].values == status).any():
+            axes.plot([], [], line, color=NEUTRAL, label=status)
     for kind, marker in MARKERS.items():
         if (part["bifurcation"].values == kind).any():
             axes.plot([], [], marker, color="black", markersize=5, label=kind)
@@ -51,10 +54,10 @@ def branches_of_states(axes: Axes, part: xr.Dataset, colours: dict[str, str], **
     show_shares(axes, "fraction of agents")
 
 
-def _draw_arcs(axes: Axes, part: xr.Dataset, y: np.ndarray, colour: str, **style: Any) -> None:
-    """Each arc, with the line of its stability, which is named once in these axes."""
+def _draw_arcs(axes: Axes, part: xr.Dataset, y: np.ndarray, colour: str, *, named: bool = True, **style: Any) -> None:
+    """Each arc, with the line of its stability, which may be named, once."""
     x = part["parameter"].values
-    labelled = set(axes.get_legend_handles_labels()[1])
+    labelled = set() if named else set(LINES)
     for arc in np.unique(part["arc"].values):
         here = np.flatnonzero(part["arc"].values == arc)
         for status, points in _stretches(part["stability"].values[here], part["fold"].values[here]):

@@ -127,3 +127,17 @@ def test_a_missing_prediction_has_its_reason():
     axes = meanfield.plot(minority(np.nan, "critical masses are found for two words"))
     assert "no mean-field prediction:\ncritical masses are found for two words" in legend(axes)
     assert not [line for line in axes.lines if line.get_linestyle() == "--"]
+
+
+def test_reaction_model_draws_the_states_that_change_most_with_its_bifurcations(unchecked_types):
+    rules = {"S + I": "2 I", "I": "S"}
+    diagram = meanfield.bifurcation(
+        lambda R0: meanfield.ReactionModel.from_rules(rules, [R0, 1.0]), interval=(0.5, 2), starts=2, spacing=0.1
+    )
+    axes = meanfield.plot(diagram)
+    assert axes.get_xlabel() == "R0"
+    labels = axes.get_legend_handles_labels()[1]
+    assert {"S", "I", "stable", "unstable", "branch point"} <= set(labels) and len(labels) == len(set(labels))
+    assert "fold" not in labels
+    marks = [line for line in axes.lines if line.get_marker() == "D" and len(line.get_xdata())]
+    assert len(marks) == 2 and all(np.allclose(mark.get_xdata(), 1) for mark in marks), "one for each state"

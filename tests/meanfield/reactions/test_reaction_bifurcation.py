@@ -59,7 +59,7 @@ def at(diagram, kind):
 
 
 def test_epidemic_begins_at_one_and_has_its_closed_form():
-    diagram = meanfield.bifurcation(epidemic, interval=(0, 3), starts=4)
+    diagram = meanfield.bifurcation(epidemic, interval=(0, 3), starts=4, spacing=0.04)
     assert diagram.attrs["parameter"] == "R0"
     assert at(diagram, "branch point")["parameter"].values == pytest.approx(1, abs=1e-9)
     infected, R0 = diagram["composition"].sel(state="I").values, diagram["parameter"].values
@@ -71,7 +71,7 @@ def test_epidemic_begins_at_one_and_has_its_closed_form():
     assert R0[endemic].max() == pytest.approx(3) and R0[~endemic].min() == pytest.approx(0), (
         "to the ends of the interval"
     )
-    assert (np.abs(np.diff(infected[endemic])) < 0.02).all(), "spacing"
+    assert (np.abs(np.diff(infected[endemic])) < 0.04).all(), "spacing"
 
 
 def test_committed_agents_are_masses_along_the_interval():
@@ -85,7 +85,7 @@ def test_committed_agents_are_masses_along_the_interval():
 
 
 def test_trust_has_its_transition_at_a_third():
-    diagram = meanfield.bifurcation(trust, interval=(0.01, 1), starts=4, spacing=0.05)
+    diagram = meanfield.bifurcation(trust, interval=(0.2, 0.5), starts=4, spacing=0.1)
     met = at(diagram, "branch point")
     assert met["parameter"].values == pytest.approx(1 / 3, abs=1e-7)
     assert met.sizes["point"] >= 3, "both consensus states and the mixed one change there"
@@ -120,7 +120,7 @@ def test_epidemic_waves_begin_where_the_characteristic_polynomial_says(waves):
 
 
 def test_lyapunov_coefficient_gives_the_size_of_waves(waves):
-    hopf = at(waves, "Hopf").isel(point=0)
+    hopf = at(waves, "Hopf").sortby("parameter").isel(point=0)
     assert hopf["lyapunov"] < 0, "a stable cycle"
     sizes = []
     for more in (0.3, 1.2):
