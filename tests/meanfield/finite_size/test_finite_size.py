@@ -353,3 +353,31 @@ class _Late:
 
     def __exit__(self, *_) -> None:
         self.limits.restore_original_limits()
+
+
+def at_rest(model, start, time=200.0):
+    law = meanfield.finite_size(model, times=[time], initial=np.array(start)).isel(time=0)
+    return [law[f"composition{part}"].values for part in ("", "_correction", "_variance")]
+
+
+def test_epidemic_with_a_constant_source_has_the_published_correction():
+    """Fixed point and V of refined mean field where an agent may meet itself; here two different agents meet."""
+    rules = [("S", "I"), ("S + I", "2 I"), ("I", "R"), ("R", "S")]
+    model = meanfield.ReactionModel.from_rules(rules, [1.0, 2.0, 1.0, 3.0])
+    x, V, _ = at_rest(model, [1.0, 0.0, 0.0])
+    assert x == pytest.approx([0.26259518, 0.55305361, 0.1843512], abs=1e-8)
+    more = 2 * x[0] * x[1] * np.array([-1.0, 1.0, 0.0])  # n_S n_I / (N (N - 1)) exceeds n_S n_I / N² by a 1/N of it
+    shift = np.linalg.lstsq(np.vstack([model.jacobian(x), np.ones(3)]), -np.append(more, 0.0))[0]
+    assert V - shift == pytest.approx([0.15876, -0.11907, -0.03969], abs=1e-5)
+    assert np.abs(V - [0.15876, -0.11907, -0.03969]).max() > 0.01, "which would be told from it"
+
+
+@pytest.mark.parametrize("errs, copies", [((0.1, 0.3), 1.0), ((0.02, 0.02), 2.0)])
+def test_noisy_voters_are_beta_binomial(errs, copies):
+    """n of N voters are at A with the beta-binomial law of e_A (N - 1) / h and e_B (N - 1) / h."""
+    rules = [("A + B", "2 A"), ("A + B", "2 B"), ("B", "A"), ("A", "B")]
+    model = meanfield.ReactionModel.from_rules(rules, [copies, copies, *errs])
+    x, V, C = at_rest(model, [1.0, 0.0], 1000.0)
+    p, s = errs[0] / sum(errs), sum(errs) / copies
+    assert x[0] == pytest.approx(p, abs=1e-9) and abs(V).max() < 1e-7
+    assert C[0] == pytest.approx(p * (1 - p) * (1 + 1 / s), rel=1e-6)
