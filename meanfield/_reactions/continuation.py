@@ -288,16 +288,23 @@ def branches_of(family: Family, spacing: float, starts: int, seed: int, progress
             ]
             bar.update()
     met = [point for _, points in curves for point in points[1:-1] if point.kind == BRANCH_POINT]
-    return Branches([_joined(points, met) for _, points in curves], cut, continua)
+    return Branches([_joined(points, met, spacing) for _, points in curves], cut, continua)
 
 
-def _joined(points: list[Point], met: list[Point]) -> list[Point]:
+def _joined(points: list[Point], met: list[Point], spacing: float) -> list[Point]:
     """The branch with its ends at branch points where others go through them, and so know them better."""
+
+    def away(one: Point, other: Point) -> float:
+        return max(float(np.abs(one.x - other.x).max()), abs(one.s - other.s))
+
     for end in (0, -1):
-        x, s, kind = points[end]
-        near = [p for p in met if max(np.abs(p.x - x).max(), abs(p.s - s)) < NEAR_BORDER]
-        if kind == BRANCH_POINT and near:
-            points[end] = near[0]
+        last = points[end]
+        near = min(met, key=lambda one: away(one, last), default=last)
+        if last.kind == BRANCH_POINT and away(near, last) < spacing / 2:
+            # The curve through the border is that of the other branch
+            while len(points) > 2 and away(points[1 if end == 0 else -2], near) < away(last, near) + SAME:
+                points.pop(1 if end == 0 else -2)
+            points[end] = near
     return points
 
 
