@@ -146,7 +146,7 @@ class _Curve:
 
     def corrected(self, z: np.ndarray, normal: np.ndarray) -> np.ndarray | None:
         """Where the curve meets the plane through z with this normal, or None if Newton's method does not end."""
-        at = z
+        at, step = z, np.full(z.size, np.inf)
         for _ in range(ITERATIONS):
             missed = np.append(self.residual(at), normal @ (at - z))
             try:
