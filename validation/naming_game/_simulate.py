@@ -124,6 +124,11 @@ def simulate(
     >>> his.mean("run").values.round(2), his.std("run").values.round(2)  # large groups are alike
     (array([0.53, 0.53]), array([0.06, 0.01]))
     """
+    if callable(policy):
+        raise InputError(
+            f"policy is a {type(policy).__name__}, a function: expected LazyPolicy(f, words, memory_length) of "
+            "validation.naming_game, which makes a policy of it"
+        )
     lazy = policy if isinstance(policy, LazyPolicy) else None
     population = lazy or as_population(policy)
     sizes = population_sizes(n_agents)

@@ -119,7 +119,7 @@ class VLLM:
         request = self._request(tokens, logprobs=self._listed, logprob_token_ids=list(wanted))
 
         def read(reply: Mapping[str, Any]) -> dict[int, float]:
-            found = {_number(token): _known(log_p) for token, log_p in first_position(reply)[2]}
+            found = _listed(reply)
             return _all(found, wanted) if every else found
 
         return await self._server.ask(client, request, read)
@@ -129,8 +129,7 @@ class VLLM:
         request = self._request(tokens, logprobs=self._listed)
 
         def read(reply: Mapping[str, Any]) -> tuple[float, dict[int, float]]:
-            listed = {_number(token): _known(log_p) for token, log_p in first_position(reply)[2]}
-            return top_tokens_after(reply, "", self._listed).unlisted, listed
+            return top_tokens_after(reply, "", self._listed).unlisted, _listed(reply)
 
         return await self._server.ask(client, request, read)
 
@@ -141,6 +140,8 @@ class VLLM:
             written, log_p, _ = first_position(reply)
             if _number(written) != token:
                 raise InputError("exact = True: the server does not know allowed_token_ids")
+            if np.isnan(log_p):
+                raise UnusableReplyError(f"the reply has no log-probability of token {token}")
             return _known(log_p, most)
 
         return await self._server.ask(client, request, read)
@@ -238,6 +239,11 @@ def _number(token: bytes) -> int:
     if found is None:
         raise InputError("exact = True: the server does not tell tokens by number, which vLLM does since 0.6")
     return int(found[1])
+
+
+def _listed(reply: Mapping[str, Any]) -> dict[int, float]:
+    """The log-probabilities of the listed tokens, by number; a token whose own is null counts as not listed."""
+    return {_number(token): _known(log_p) for token, log_p in first_position(reply)[2] if not np.isnan(log_p)}
 
 
 def _known(log_p: float, most: float = 0.0) -> float:
