@@ -93,9 +93,9 @@ class OpenAIBackend:
         Further fields of every request, such as ``{"cache_prompt": False}`` for llama.cpp's server, or
         ``{"reasoning_effort": "low"}``. Fields that the back end sets, such as the temperature, are refused.
     exact
-        Ask vLLM or SGLang for exactly the tokens of the words, as for local models: no word is censored, and other
-        spellings do not count. It needs `prefill` 'assistant' or 'text'. Any other server, or one that refuses, is
-        asked for listed tokens, with a warning; `provenance` says which.
+        Ask vLLM, SGLang or llama.cpp's server for exactly the tokens of the words, as for local models: no word is
+        censored, and other spellings do not count. It needs `prefill` 'assistant' or 'text'. Any other server, or one
+        that refuses, is asked for listed tokens, with a warning; `provenance` says which.
     tokenizer
         The model's tokenizer for `exact`: an object of transformers, or a name or path as in `extract`. None to let the
         server tokenise, with one more request for each prompt; old releases of SGLang do so for `prefill` 'text' only.
