@@ -69,7 +69,8 @@ def simulate(
         (M, S) for a population, or a DataArray, matched by its coordinates; it becomes the closest whole numbers of
         agents. Committed agents start like the first policy's.
     convention
-        When a run has converged: '004', '001', '001 strict' or a `Convention`.
+        When a run has converged: '004', '001', '001 strict' or a `Convention`. It is looked at after each round; [000]
+        and [001] look after each interaction, which ends runs about half a round earlier.
     max_rounds
         Rounds after which a run ends without consensus.
     trajectories
