@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterable
+from collections.abc import Collection
 from email.utils import parsedate_to_datetime
 from typing import Any
 
@@ -52,7 +52,7 @@ def transient(error: BaseException) -> bool:
     return isinstance(error, (openai.APIConnectionError, TimeoutError, UnusableReplyError))
 
 
-def named_in(error: BaseException, fields: Iterable[str]) -> set[str]:
+def named_in(error: BaseException, fields: Collection[str]) -> set[str]:
     """Those of the fields of a request for which the server refuses it: by its `param`, else by its message."""
     import openai
 
@@ -60,7 +60,7 @@ def named_in(error: BaseException, fields: Iterable[str]) -> set[str]:
         return set()
     said = message_of(error)
     found = {name for name in fields if re.search(rf"(?<!\w){name}(?!\w)", said)}
-    return {error.param} & set(fields) or found
+    return {name for name in fields if name == error.param} or found
 
 
 def asked_wait(error: object) -> float | None:
