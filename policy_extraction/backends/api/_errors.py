@@ -91,7 +91,7 @@ def refusal(error: Exception, said: str, model: str, base_url: str, fields: dict
         asked = fields.get("top_logprobs", fields.get("logprobs"))
         return RefusedLogprobsError(f"top_logprobs = {asked}: refused for {model} by {base_url} ({said})")
     if isinstance(error, NoLogprobsError):
-        return NoLogProbabilitiesError(f"model = {model} at {base_url}: {said}")
+        return NoLogProbabilitiesError(f"model = {model} at {base_url}: {said}; `measure` can sample its answers")
     if isinstance(error, CutOffError):
         return InputError(f"reasoning_tokens: {model} at {base_url} {said}")
     if "temperature" in fields and named_in(error, ["temperature"]):

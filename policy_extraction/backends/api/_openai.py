@@ -14,7 +14,7 @@ import numpy as np
 from meanfield import InputError
 from meanfield.toolbox import LARGEST_SEED, whole_number
 from policy_extraction._toolbox.texts import MANY
-from policy_extraction.backends._backend import Scores
+from policy_extraction.backends._backend import NoLogProbabilitiesError, Scores
 from policy_extraction.backends.api._arguments import (
     OPENAI,
     check_model,
@@ -205,7 +205,7 @@ class OpenAIBackend:
                 try:
                     await self._server.ask(client, *self._question(asked, "", 1))
                 except RefusedLogprobsError:
-                    raise refused from None
+                    raise NoLogProbabilitiesError(f"{refused}; `measure` can sample its answers") from None
                 raise InputError(f"{refused}; expected fewer, as 1 is taken") from None
 
         (top,) = self._each([job])
