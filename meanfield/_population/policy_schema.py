@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 
 from meanfield._population.reaction_model import ReactionModel
-from meanfield._population.tabulation import ROW_SUM_TOLERANCE
+from meanfield._population.tabulation import ROW_SUM_TOLERANCE, probabilities
 from meanfield.core._space import MemorySpace
 from meanfield.toolbox._errors import InputError
 from meanfield.toolbox._expect import expect
@@ -25,7 +25,7 @@ def validate_policy(policy: xr.Dataset, name: str = "policy") -> xr.Dataset:
     A policy has a float variable `q` with dims state and word, values in [0, 1], rows that sum to 1 within 1e-9, as
     many states as some memory length H has, and distinct words along `word`. The coordinates `state` and `word_number`
     hold the numbers of states and words, so that `policy.isel(word=[1, 0])` is the same policy. Without them the order
-    of the array counts.
+    of the array counts. Rows of float32, as other tools write them, may miss 1 by 1e-6 and are normalised in float64.
 
     A stack of several pairs has numbers along `word` and the words of each pair in `word_label` (pair, word). This
     gives one policy of it, or one result, its words:
@@ -72,7 +72,7 @@ def validate_policy(policy: xr.Dataset, name: str = "policy") -> xr.Dataset:
     policy = numbered_by_pair(policy, name)
     _validate_dims(policy, name)
     _validate_labels(policy, name)
-    policy = _numbered(transposed(canonical_order(policy, name)))
+    policy = _numbered(transposed(canonical_order(policy, name)), name)
     _validate_probabilities(policy["q"], name)
     return policy
 
@@ -108,14 +108,15 @@ def _place(dim: Hashable) -> int:
     return PLACES.get(str(dim), 0)
 
 
-def _numbered(policy: xr.Dataset) -> xr.Dataset:
-    """With all coordinates along states and words, and `q` in C order, so that sums are rounded alike."""
+def _numbered(policy: xr.Dataset, name: str) -> xr.Dataset:
+    """With all coordinates along states and words, and `q` as float64 in C order, so that sums are rounded alike."""
     absent = {dim: np.arange(policy.sizes[dim]) for dim in ("state", "word") if dim not in policy.coords}
     if "word_number" not in policy.coords:  # it stays where a user makes the words the labels along `word`
         absent["word_number"] = ("word", np.arange(policy.sizes["word"]))
     policy = policy.assign_coords(absent) if absent else policy
     q = policy["q"]
-    return policy if q.values.flags.c_contiguous else policy.assign(q=q.copy(data=np.ascontiguousarray(q.values)))
+    plain = probabilities(q.values, f"{name}.q", policy.sizes["word"])
+    return policy if plain is q.values else policy.assign(q=q.copy(data=plain))
 
 
 def _validate_dims(policy: xr.Dataset, name: str) -> None:
@@ -154,8 +155,6 @@ def _validate_labels(policy: xr.Dataset, name: str) -> None:
 
 def _validate_probabilities(q: xr.DataArray, name: str) -> None:
     values = q.values
-    if values.dtype != np.float64:
-        raise InputError(f"{name}.q has dtype {values.dtype}: expected float64")
     # A stack of unequal sets has combinations of model and pair that were never measured.
     absent = np.isnan(values).all((-2, -1), keepdims=True) & (q.ndim > 2)
     wrong = ~((values >= 0) & (values <= 1) | absent)

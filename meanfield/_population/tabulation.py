@@ -49,7 +49,7 @@ def tabulated(
 def probabilities(values: Any, name: str, n_words: int) -> np.ndarray:
     """`values` in float64; rows of float32 that sum to 1 within 1e-6 are divided by their sums."""
     q = real_numbers(values, name)
-    if q.shape[-1:] == (n_words,) and np.asarray(values).dtype == np.float32:
+    if q.shape[-1:] == (n_words,) and np.asarray(values).dtype.newbyteorder("=") == np.float32:
         sums = q.sum(-1, keepdims=True)
         q = q / np.where(np.abs(sums - 1) <= SINGLE_ROW_SUM_TOLERANCE, sums, 1)
     return q

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -15,6 +15,17 @@ from meanfield.cli._output import DATASET, Form, Out, Output, Result, console, s
 
 if TYPE_CHECKING:
     import xarray as xr
+
+BaseUrl = Annotated[
+    str | None,
+    typer.Option(help="Address of a server, as in http://127.0.0.1:8000/v1, with the model of this name."),
+]
+Prefill = Annotated[
+    str | None,
+    typer.Option(help="With a server, how an answer begins: none, assistant, user or text."),
+]
+TopLogprobs = Annotated[int | None, typer.Option(help="With a server, tokens to list at each position.")]
+Exact = Annotated[bool, typer.Option("--exact", help="With a server, ask for exactly the tokens of the words.")]
 
 
 @app.command(epilog="Example: meanfield data llm-group-size --out published.nc")
@@ -51,6 +62,10 @@ def extract(
     memory_length: Annotated[int, typer.Option("--memory-length", "-H", help="H, interactions remembered.")] = 5,
     temperature: Annotated[float, typer.Option(help="Sampling temperature of the agents.")] = 0.5,
     gguf_file: Annotated[str | None, typer.Option(help="GGUF file inside the model's folder.")] = None,
+    base_url: BaseUrl = None,
+    prefill: Prefill = None,
+    top_logprobs: TopLogprobs = None,
+    exact: Exact = False,
 ) -> None:
     """Measure the policy of a language model: its next-token probabilities in every memory state."""
     output = Output(out, forms=DATASET)
@@ -59,7 +74,7 @@ def extract(
     from policy_extraction import extract as extract_policy
 
     policies = extract_policy(
-        model,
+        _asked(model, base_url, prefill=prefill, top_logprobs=top_logprobs, exact=exact),
         words=pairs,
         memory_length=memory_length,
         temperature=temperature,
@@ -90,6 +105,10 @@ def measure(
     budget: Annotated[int | None, typer.Option(help="Largest number of prompts; without it as many as needed.")] = None,
     temperature: Annotated[float, typer.Option(help="Sampling temperature of the agents.")] = 0.5,
     seed: Seed = 0,
+    base_url: BaseUrl = None,
+    prefill: Prefill = None,
+    top_logprobs: TopLogprobs = None,
+    exact: Exact = False,
 ) -> None:
     """Measure the policy of a language model with a part of its prompts, chosen to tell a collective quantity."""
     output = Output(out, forms=DATASET)
@@ -97,7 +116,7 @@ def measure(
     from policy_extraction import measure as measure_policy
 
     policy = measure_policy(
-        model,
+        _asked(model, base_url, prefill=prefill, top_logprobs=top_logprobs, exact=exact),
         words=pair,
         memory_length=memory_length,
         goal=goal,
@@ -186,6 +205,18 @@ def _stability_text(table: xr.Dataset, form: str) -> str:
     from meanfield._tables.stability_files import stability_frame, stability_latex
 
     return stability_latex(table) if form == "tex" else table_text(stability_frame(table), form)
+
+
+def _asked(model: str, base_url: str | None, **options: Any) -> Any:
+    """The model, of a server if there is an address; its key is in OPENAI_API_KEY."""
+    given = {name: value for name, value in options.items() if value not in (None, False)}
+    if base_url is None:
+        if given:
+            raise InputError(f"base_url = None: expected the address of a server, to which {', '.join(given)} belongs")
+        return model
+    from policy_extraction.backends.api import OpenAIBackend
+
+    return OpenAIBackend(model, base_url=base_url, **given)
 
 
 def _pair(text: str) -> tuple[str, ...]:

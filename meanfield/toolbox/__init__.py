@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from meanfield.toolbox._columns import labelled as labelled
     from meanfield.toolbox._csv import column_numbers as column_numbers
     from meanfield.toolbox._csv import read_csv as read_csv
+    from meanfield.toolbox._errors import shortened as shortened
     from meanfield.toolbox._expect import expect as expect
     from meanfield.toolbox._files import whole_file as whole_file
     from meanfield.toolbox._intervals import wilson_interval as wilson_interval

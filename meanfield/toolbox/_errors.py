@@ -75,4 +75,12 @@ class ConvergenceError(MeanfieldError, RuntimeError):
 
 def reason(error: BaseException) -> str:
     """What an exception of a library says, in one line of at most 200 characters."""
-    return " ".join(str(error).split())[:200] or type(error).__name__
+    return shortened(" ".join(str(error).split()), 200) or type(error).__name__
+
+
+def shortened(text: str, most: int) -> str:
+    """The text, or its whole words within so many characters and a mark that it goes on; no word can fill the half."""
+    if len(text) <= most:
+        return text
+    whole = text[: most - 1].rpartition(" ")[0]
+    return f"{whole} …" if len(whole) > most // 2 else f"{text[: most - 1]}…"

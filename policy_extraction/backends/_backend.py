@@ -9,7 +9,12 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
+from meanfield import InputError
 from policy_extraction.prompts._template import Prompt
+
+
+class NoLogProbabilitiesError(InputError):
+    """The model gives no log-probabilities of its answers; it may still write answers."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +70,10 @@ class Backend(Protocol):
     def provenance(self) -> dict[str, str | int | float]: ...
 
     def check(self, prompts: Sequence[Prompt], words: Sequence[str]) -> None:
-        """Raise InputError if the measurement can't succeed; `prompts` are a few of its prompts, with the longest."""
+        """Raise InputError if the measurement can't succeed; `prompts` are a few of its prompts, with the longest.
+
+        It is a NoLogProbabilitiesError if answers can still be sampled.
+        """
         ...
 
     def score(self, prompts: Sequence[Prompt], words: Sequence[str]) -> Iterator[Scores]:

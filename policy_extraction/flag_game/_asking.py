@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 from meanfield import UnparsedError
-from meanfield.toolbox import LARGEST_SEED, real_number, whole_number
+from meanfield.toolbox import LARGEST_SEED, real_number, shortened, whole_number
 from policy_extraction._toolbox.json_replies import ReplyError
 from policy_extraction._toolbox.texts import MANY
 from policy_extraction.flag_game._log import Call, CallLog
@@ -108,7 +108,7 @@ class Asker:
                 problem = str(bad)
         raise UnparsedError(
             f"max_tries = {self.max_tries}: {agent.name}, agent {number}, gave no valid answer ({role}, step {step}); "
-            f"its last one was {text[:200]!r}: {problem}"
+            f"its last one was {shortened(text, 200)!r}: {problem}"
         )
 
     def _complete(self, call: Call, system: str, user: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -13,15 +14,22 @@ from typing import TypeAlias
 import numpy as np
 from tqdm.auto import tqdm
 
-from meanfield import ModelError, StorageError
+from meanfield import InputError, ModelError, StorageError
+from policy_extraction._toolbox.checksums import checksum
 from policy_extraction.backends._backend import Backend, Scores, Submitting
-from policy_extraction.measuring._sampling import check_log_probabilities
+from policy_extraction.measuring._sampling import Sampling, check_log_probabilities, choose
 from policy_extraction.prompts._template import Prompt
 
 Memory: TypeAlias = tuple[tuple[int, int], ...]
 Asked: TypeAlias = tuple[Memory, int]
+INSERT = "INSERT OR IGNORE INTO {} VALUES (?1, ?2, ?3, ?4, checksum(?1, ?2, ?3, ?4))"
 MEMORIES_A_QUERY = 500  # old releases of SQLite take at most 999 parameters
 PAUSE = 0.5  # least seconds between two writes; faster portions are collected
+TABLES = {
+    "answers": "memory BLOB, place INTEGER, log_probability BLOB, censored BLOB, checksum, PRIMARY KEY (memory, place)",
+    "said": "memory BLOB, temperature REAL, number INTEGER, word INTEGER, checksum, "
+    "PRIMARY KEY (memory, temperature, number)",
+}
 
 
 class Answers:
@@ -29,15 +37,18 @@ class Answers:
 
     They are in an SQLite file or, without a path, in working memory. Portions are kept whole or not at all, even if the
     process is killed. Several processes may share a file: the first answer to a prompt is kept, and a removed file is
-    made anew. Every method raises StorageError if the file can't be read and written, and leaves it as it is.
+    made anew. Every method raises StorageError if the file can't be read and written, and leaves it as it is. Each row
+    has a checksum; damaged ones are removed, with a warning, when the file is first opened.
     """
 
     def __init__(self, path: Path | None) -> None:
         self.n_asked = 0  # answers that a model gave to this object
         self._path = path
         self._working_memory = sqlite3.connect(":memory:", check_same_thread=False) if path is None else None
-        with self._opened():
-            pass
+        with self._opened() as file:
+            damaged = sum(_remove_damaged(file, table) for table in TABLES)
+        if damaged:
+            warnings.warn(f"cache = {path}: {damaged:,} damaged answers were removed, to be asked again", stacklevel=4)
 
     def __len__(self) -> int:
         with self._opened() as file:
@@ -50,7 +61,7 @@ class Answers:
             for i, (memory, place) in enumerate(asked)
         ]
         with self._opened() as file:
-            file.executemany("INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?)", rows)
+            file.executemany(INSERT.format("answers"), rows)
 
     def get(self, asked: Sequence[Asked], n_words: int) -> tuple[np.ndarray, np.ndarray]:
         """Log-probabilities, NaN where unknown, and whether they are upper bounds only; shapes (n, W)."""
@@ -68,9 +79,9 @@ class Answers:
 
     def put_said(self, said: Sequence[tuple[Memory, int]], temperature: float, words: Sequence[int]) -> None:
         """Keep numbers of the words of sampled answers to memories, by their numbers; known ones stay as they are."""
-        rows = [(_bytes(memory), temperature, n, word) for (memory, n), word in zip(said, words, strict=True)]
+        rows = [(_bytes(memory), float(temperature), n, word) for (memory, n), word in zip(said, words, strict=True)]
         with self._opened() as file:
-            file.executemany("INSERT OR IGNORE INTO said VALUES (?, ?, ?, ?)", rows)
+            file.executemany(INSERT.format("said"), rows)
 
     def said(self, said: Sequence[tuple[Memory, int]], temperature: float) -> dict[tuple[Memory, int], int]:
         """Numbers of the words of those sampled answers that are known."""
@@ -83,13 +94,28 @@ class Answers:
                 found |= {(memory, number): word for number, word in rows}
         return {each: found[each] for each in said if each in found}
 
-    def tell_interrupted(self, name: str, interrupt: KeyboardInterrupt) -> None:
-        """Print on stderr what is kept, once."""
+    @contextmanager
+    def telling(self, name: str, bar: tqdm | None = None) -> Iterator[None]:
+        """Say what is kept if the block fails: in its error, or after an interrupt on stderr."""
+        try:
+            yield
+        except KeyboardInterrupt as interrupt:
+            if bar is not None:
+                bar.close()
+            print(f"{name}: interrupted; {self._kept(again=True)}", file=sys.stderr)
+            interrupt.told = True  # type: ignore[attr-defined] # keeps a command from saying it again
+            raise
+        except (InputError, ModelError) as error:
+            error.args = (f"{error}; {self._kept(again=isinstance(error, ModelError))}",)
+            raise
+
+    def _kept(self, *, again: bool) -> str:
+        """How many answers are kept; `again` if the same call would go on with them."""
+        if self._path is None:
+            return "no answer is kept on disk"
         with self._opened() as file:
-            number = sum(file.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0] for table in ("answers", "said"))
-        kept = f"{number:,} answers are kept in {self._path}, from which the same call goes on"
-        print(f"{name}: interrupted; {kept if self._path else 'no answer is kept on disk'}", file=sys.stderr)
-        interrupt.told = True  # type: ignore[attr-defined] # keeps a command from saying it again
+            number = sum(file.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0] for table in TABLES)
+        return f"{number:,} answers are kept in {self._path}" + ", from which the same call goes on" * again
 
     def known(self) -> list[Asked]:
         """All known (memory, order), shorter memories first."""
@@ -98,17 +124,26 @@ class Answers:
         return [(tuple(zip(memory[::2], memory[1::2], strict=True)), place) for memory, place in rows]
 
     def complete(
-        self, backend: Backend, words: Sequence[str], asked: Sequence[Asked], prompts: Sequence[Prompt], bar: tqdm
+        self,
+        backend: Backend,
+        words: Sequence[str],
+        asked: Sequence[Asked],
+        prompts: Sequence[Prompt],
+        bar: tqdm,
+        sampling: Sampling | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """As `get`, after asking the model for all unknown answers; raises as `ask`."""
+        """As `get`, after asking the model for all unknown answers; raises as `ask`, for known answers too."""
         log_p, censored = self.get(asked, len(words))
-        missing = np.flatnonzero(np.isnan(log_p).any(axis=1))
+        unknown = np.isnan(log_p).any(axis=1)
+        _check_decided(log_p[~unknown], censored[~unknown], sampling, backend.name)
+        missing = np.flatnonzero(unknown)
         if not bar.disable:  # known answers do not count for the rate
             bar.initial += len(asked) - len(missing)
             bar.n += len(asked) - len(missing)
             bar.refresh()
         left = [asked[number] for number in missing]
-        log_p[missing], censored[missing] = self.ask(backend, words, left, [prompts[number] for number in missing], bar)
+        wanted = [prompts[number] for number in missing]
+        log_p[missing], censored[missing] = self.ask(backend, words, left, wanted, bar, sampling)
         return log_p, censored
 
     def ask(
@@ -118,33 +153,29 @@ class Answers:
         asked: Sequence[Asked],
         prompts: Sequence[Prompt],
         bar: tqdm,
+        sampling: Sampling | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Ask a model and keep its answers; shapes as in `get`. An interrupt prints one line on stderr.
 
         Raises
         ------
         InputError
-            If an answer allows no policy; it is not kept.
+            If an answer allows no policy; it is not kept. Also at the first answers that leave the probabilities of
+            `sampling` undecided, if that is to be an error: no further answer could mend it.
         ModelError
             If an answer is NaN or missing.
         """
         log_p, censored = np.full((len(asked), len(words)), np.nan), np.zeros((len(asked), len(words)), dtype=bool)
-        try:
-            with self._collecting(asked, log_p, censored) as keep:
-                for scores in self._scores(backend, words, prompts, bar):
-                    if np.isnan(scores.log_probability).any():
-                        raise ModelError(
-                            f"model = {backend.name}: it returned log-probabilities that are no numbers (NaN)"
-                        )
-                    check_log_probabilities(scores.log_probability)
-                    log_p[scores.numbers], censored[scores.numbers] = scores.log_probability, scores.censored
-                    keep(scores.numbers)
-                    self.n_asked += len(scores.numbers)
-                    bar.update(len(scores.numbers))
-        except KeyboardInterrupt as interrupt:
-            bar.close()
-            self.tell_interrupted(backend.name, interrupt)
-            raise
+        with self.telling(backend.name, bar), self._collecting(asked, log_p, censored) as keep:
+            for scores in self._scores(backend, words, prompts, bar):
+                if np.isnan(scores.log_probability).any():
+                    raise ModelError(f"model = {backend.name}: it returned log-probabilities that are no numbers (NaN)")
+                check_log_probabilities(scores.log_probability)
+                log_p[scores.numbers], censored[scores.numbers] = scores.log_probability, scores.censored
+                keep(scores.numbers)
+                self.n_asked += len(scores.numbers)
+                bar.update(len(scores.numbers))
+                _check_decided(scores.log_probability, scores.censored, sampling, backend.name)
         left = int(np.isnan(log_p).any(axis=1).sum())
         if left:
             raise ModelError(f"model = {backend.name}: it left {left} prompts without an answer")
@@ -208,20 +239,45 @@ class Answers:
                 self._path.parent.mkdir(parents=True, exist_ok=True)
             # Portions are written seconds apart, so another writer is soon done.
             file = self._working_memory or sqlite3.connect(self._path, timeout=60)
+            file.create_function("checksum", -1, checksum, deterministic=True)
             with file if file is self._working_memory else closing(file), file:
-                file.execute(
-                    "CREATE TABLE IF NOT EXISTS answers (memory BLOB, place INTEGER, log_probability BLOB, "
-                    "censored BLOB, PRIMARY KEY (memory, place)) WITHOUT ROWID"
-                )
-                file.execute(
-                    "CREATE TABLE IF NOT EXISTS said (memory BLOB, temperature REAL, number INTEGER, word INTEGER, "
-                    "PRIMARY KEY (memory, temperature, number)) WITHOUT ROWID"
-                )
+                for table, columns in TABLES.items():
+                    file.execute(f"CREATE TABLE IF NOT EXISTS {table} ({columns}) WITHOUT ROWID")
                 yield file
         except (OSError, sqlite3.Error) as error:
             raise StorageError(
                 f"cache = {self._path}: can't be read and written ({error}); pass another folder, or cache=False"
             ) from None
+
+
+def _check_decided(log_p: np.ndarray, censored: np.ndarray, sampling: Sampling | None, name: str) -> None:
+    """InputError if an answer leaves probabilities undecided, and this is to be an error."""
+    if sampling is None or sampling.undecided != "raise":
+        return
+    decided = choose(log_p, censored, sampling).decided
+    if not decided.all():
+        raise InputError(
+            f"model = {name}: an answer does not determine the probabilities of the words (censored words, or a filter "
+            "over the vocabulary); a server can list more tokens (top_logprobs, or exact=True), and undecided='bound' "
+            "gives intervals"
+        )
+
+
+def _remove_damaged(file: sqlite3.Connection, table: str) -> int:
+    """Remove the rows whose checksum is another one; their number."""
+    columns = [name for _, name, *_ in file.execute(f"PRAGMA table_info({table})")]
+    kinds, values = (", ".join(form.format(name) for name in columns[:4]) for form in ("typeof({})", "{}"))
+    # No column has texts, and those that damage makes of bytes can't be decoded: they agree with no checksum.
+    sound = f"CASE WHEN 'text' IN ({kinds}) THEN checksum(random()) ELSE checksum({values}) END"
+    if len(columns) == 4:  # of a release without checksums
+        file.execute(f"ALTER TABLE {table} ADD COLUMN checksum")
+        file.execute(f"UPDATE {table} SET checksum = {sound}")
+    damaged = f"FROM {table} WHERE checksum IS NOT {sound}"
+    if number := file.execute(f"SELECT COUNT(*) {damaged}").fetchone()[0]:
+        file.execute(f"DELETE {damaged}")
+        if file.execute(f"SELECT COUNT(*) {damaged}").fetchone()[0]:
+            raise sqlite3.DatabaseError(f"damaged rows in the table {table} can't be removed")
+    return number
 
 
 def _bytes(memory: Memory) -> bytes:

@@ -80,8 +80,8 @@ def extract(
         True to keep records in `cache_folder` and reuse them, False for no cache, or a folder. Records of models given
         as objects are never kept, and of back ends only if they have an identity.
     undecided
-        As in `policy_from_record`, for words that a server did not list: 'raise', or 'bound' for intervals of q. The
-        record is kept in either case.
+        As in `policy_from_record`, for words that a server did not list: 'raise' at the first such prompt, or 'bound'
+        for intervals of q. Answers are kept in either case.
 
     Returns
     -------
@@ -122,7 +122,7 @@ def extract(
     games, stacked = games_of(words)
     check_games(games, memory_length)
     check_tabulable(games, memory_length)
-    Sampling(temperature, undecided=undecided)
+    sampling = Sampling(temperature, undecided=undecided)
     kept = RecordCache(cache)
     backend = open_backend(
         model,
@@ -150,7 +150,7 @@ def extract(
         total = sum(plan.n_prompts for plan in missing)
         with tqdm(total=total, desc=backend.name, unit="prompt", disable=not progress) as bar:
             for plan in missing:
-                records[plan.words] = _measure(backend, plan, kept, bar)
+                records[plan.words] = _measure(backend, plan, kept, bar, sampling)
     found = [record for record in records.values() if record is not None]
     return policy_from_record(stack(found) if stacked else found[0], temperature, undecided=undecided)
 
@@ -180,14 +180,14 @@ class _Plan:
         return {"format": 4, "identity": backend.identity, **asdict(self), "memory_length": int(self.memory_length)}
 
 
-def _measure(backend: Backend, plan: _Plan, kept: RecordCache, bar: tqdm) -> xr.Dataset:
+def _measure(backend: Backend, plan: _Plan, kept: RecordCache, bar: tqdm, sampling: Sampling) -> xr.Dataset:
     """Measure the unknown answers, and keep the record."""
     # While other plans were measured, which takes days in batches, another process may have finished this one.
     if (finished := kept.get(plan.key(backend))) is not None:
         bar.total -= plan.n_prompts
         bar.refresh()
         return finished
-    log_p, censored = kept.answers(plan.key(backend)).complete(backend, plan.words, *plan.questions(), bar)
+    log_p, censored = kept.answers(plan.key(backend)).complete(backend, plan.words, *plan.questions(), bar, sampling)
     shape = (len(plan.presented), -1, len(plan.words))
     record = make_record(
         log_p.reshape(shape),

@@ -205,7 +205,9 @@ class LazyExtraction:
             wanted = [asked[number] for number in missing]
             prompts = [self._prompt(memory, place) for memory, place in wanted]
             with tqdm(total=len(prompts), desc=self.name, unit="prompt", disable=not self._progress) as bar:
-                log_p[missing], censored[missing] = self._answers.ask(self._backend, self.words, wanted, prompts, bar)
+                log_p[missing], censored[missing] = self._answers.ask(
+                    self._backend, self.words, wanted, prompts, bar, self._sampling
+                )
         shape = (len(self.presented), len(memories), len(self.words))
         return log_p.reshape(shape), censored.reshape(shape)
 

@@ -50,13 +50,10 @@ class SampledAnswers:
             self._taken[memory] += number
         kept = self.answers.said(said, self.temperature)
         missing = [each for each in said if each not in kept]
-        try:
+        with self.answers.telling(self.backend.name):
             for first in range(0, len(missing), AT_ONCE):
                 some = missing[first : first + AT_ONCE]
                 self.answers.put_said(some, self.temperature, self._asked(some))
-        except KeyboardInterrupt as interrupt:
-            self.answers.tell_interrupted(self.backend.name, interrupt)
-            raise
         if missing:
             kept = self.answers.said(said, self.temperature)
         found = np.array([kept[each] for each in said]).reshape(len(memories), number)

@@ -10,6 +10,7 @@ import numpy as np
 from tqdm.auto import tqdm
 
 from meanfield import ModelError, UnparsedError
+from meanfield.toolbox import shortened
 from policy_extraction._toolbox.json_replies import ReplyError
 from policy_extraction.backends._backend import Backend
 from policy_extraction.measuring._cache import RecordCache
@@ -134,10 +135,9 @@ class Asker:
             else:
                 self._keep(operation, agent, prompt, text, problem="")
                 return parsed
-        shown = text if len(text) <= CUT else text[:CUT] + "…"
         raise UnparsedError(
-            f"{operation} of {agent.name}: none of {1 + self.retries} answers can be used; the last one was {shown!r}: "
-            f"{problem}"
+            f"{operation} of {agent.name}: none of {1 + self.retries} answers can be used; the last one was "
+            f"{shortened(text, CUT)!r}: {problem}"
         )
 
     def _keep(self, operation: str, agent: Any, prompt: Prompt, answer: str, **more: Any) -> None:

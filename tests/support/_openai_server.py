@@ -90,6 +90,8 @@ class Behaviour:
     filtered: bool = False  # log-probabilities are those after a filter
     unknown: Sequence[str] = ()  # fields that are ignored
     refused: Sequence[str] = ()  # fields that are refused
+    thinks: int = 0  # tokens that it writes and hides before an answer
+    null: Sequence[str] = ()  # tokens whose log-probability is null
     cached: float = 0.0  # change of the first token's log-probability after a prompt that was read before
     batches: BatchService | None = None  # also the paths of batches
     requests: list[dict[str, Any]] = field(default_factory=list)
@@ -271,9 +273,9 @@ def _reply(seen: Behaviour, body: dict[str, Any], number: int, path: str) -> dic
     most = body["max_tokens"] if "max_tokens" in body else body["max_completion_tokens"]
     asked = (body.get("top_logprobs", 0) if body.get("logprobs") else 0) if chat else body.get("logprobs")
     positions, written = [], b""
-    for _ in range(most):
+    for _ in range(most - seen.thinks):
         p = seen.model.probabilities(conversation, answer + written)
-        drawn = int(p.argmax()) if body["temperature"] == 0 else int(rng.choice(len(p), p=p))
+        drawn = int(p.argmax()) if body.get("temperature") == 0 else int(rng.choice(len(p), p=p))
         positions.append(_position(seen, p, drawn, asked))
         written += seen.model.vocabulary[drawn]
         if drawn == len(p) - 1:
@@ -286,7 +288,11 @@ def _reply(seen: Behaviour, body: dict[str, Any], number: int, path: str) -> dic
     else:
         choice["text"] = text.decode(errors="replace")
         choice["logprobs"] = _columns(positions) if asked else None
-    usage = {"prompt_tokens": 100, "completion_tokens": len(positions), "total_tokens": 100 + len(positions)}
+    thought = min(seen.thinks, most)
+    total = thought + len(positions)
+    usage: dict[str, Any] = {"prompt_tokens": 100, "completion_tokens": total, "total_tokens": 100 + total}
+    if thought:
+        usage["completion_tokens_details"] = {"reasoning_tokens": thought}
     reply = {"model": f"{seen.name}-2026", "system_fingerprint": "fp_1", "choices": [choice]}
     return reply | {"usage": usage} if seen.usage else reply
 
@@ -300,7 +306,8 @@ def _position(seen: Behaviour, p: np.ndarray, drawn: int, asked: int) -> dict[st
 
     def entry(i: int) -> dict[str, Any]:
         token = seen.model.vocabulary[i]
-        return {"token": token.decode(errors="replace"), "logprob": float(log_p[i]), "bytes": list(token)}
+        told = None if token.decode(errors="replace") in seen.null else float(log_p[i])
+        return {"token": token.decode(errors="replace"), "logprob": told, "bytes": list(token)}
 
     return entry(drawn) | {"top_logprobs": [entry(i) for i in order]}
 

@@ -1,4 +1,4 @@
-"""The paths of vLLM and SGLang for the server of `_openai_server`: tokens by number in place of texts.
+"""The paths of vLLM, SGLang and llama.cpp for the server of `_openai_server`: tokens by number in place of texts.
 
 A prompt is rendered with a mark before each role, and read as the longest tokens of the vocabulary. Bytes without one
 are numbered behind the vocabulary and have probability 0.
@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 TURN, SAYS = "\x01", "\x02"
-IMPOSSIBLE = {"vllm": -9999.0, "sglang": float(np.finfo(np.float32).min)}
+LEAST = float(np.finfo(np.float32).min)
+IMPOSSIBLE = {"vllm": -9999.0, "sglang": LEAST, "llamacpp": LEAST}
 VERSIONS = {"vllm": ("/version", "0.32.0"), "sglang": ("/server_info", "0.5.23")}
 
 
@@ -72,6 +73,12 @@ def token_reply(seen: Any, body: dict[str, Any], number: int, path: str) -> dict
     """The reply of one of these servers; None where it answers as OpenAI's does, ValueError where it refuses."""
     body = {name: value for name, value in body.items() if name not in seen.unknown}
     vocabulary = seen.model.vocabulary
+    if path == "/apply-template":
+        return {"prompt": rendered(body["messages"])}
+    if path == "/tokenize" and seen.dialect == "llamacpp":
+        return {"tokens": read(vocabulary, body["content"])}
+    if path == "/completion":
+        return _native_completion(seen, body)
     if path == "/tokenize":
         if "messages" in body and "conversations" in seen.refused:
             raise ValueError("prompt: field required")
@@ -97,6 +104,23 @@ def _log_p(seen: Any, tokens: Sequence[int]) -> np.ndarray:
     before = [request.get("input_ids", request.get("prompt")) for request in seen.requests]
     log_p[0] += seen.cached * (before.count(list(tokens)) > 1)
     return log_p
+
+
+def _native_completion(seen: Any, body: dict[str, Any]) -> dict[str, Any]:
+    """That of llama.cpp, which draws the most probable token."""
+    log_p = _log_p(seen, body["prompt"])
+    biased = log_p.copy()
+    for token, bias in body.get("logit_bias", []):
+        biased[token] += bias
+    drawn = int(biased.argmax())
+    if seen.filtered:
+        log_p = np.where(np.arange(len(log_p)) == drawn, 0.0, LEAST)
+
+    def entry(i: int) -> dict[str, Any]:
+        return {"id": i, "token": "", "logprob": float(log_p[i])}
+
+    listed = [entry(int(i)) for i in np.argsort(-log_p, kind="stable")[: body["n_probs"]]]
+    return {"content": "", "completion_probabilities": [entry(drawn) | {"top_logprobs": listed}]}
 
 
 def _completion(seen: Any, body: dict[str, Any], number: int) -> dict[str, Any]:

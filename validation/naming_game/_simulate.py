@@ -69,7 +69,8 @@ def simulate(
         (M, S) for a population, or a DataArray, matched by its coordinates; it becomes the closest whole numbers of
         agents. Committed agents start like the first policy's.
     convention
-        When a run has converged: '004', '001', '001 strict' or a `Convention`.
+        When a run has converged: '004', '001', '001 strict' or a `Convention`. It is looked at after each round; [000]
+        and [001] look after each interaction, which ends runs about half a round earlier.
     max_rounds
         Rounds after which a run ends without consensus.
     trajectories
@@ -124,6 +125,11 @@ def simulate(
     >>> his.mean("run").values.round(2), his.std("run").values.round(2)  # large groups are alike
     (array([0.53, 0.53]), array([0.06, 0.01]))
     """
+    if callable(policy):
+        raise InputError(
+            f"policy is a {type(policy).__name__}, a function: expected LazyPolicy(f, words, memory_length) of "
+            "validation.naming_game, which makes a policy of it"
+        )
     lazy = policy if isinstance(policy, LazyPolicy) else None
     population = lazy or as_population(policy)
     sizes = population_sizes(n_agents)

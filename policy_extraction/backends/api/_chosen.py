@@ -87,7 +87,7 @@ class ChosenTokens:
             return questions(self._tokenizer, [text], words)[0]
 
         async def tokens(ending: str) -> Tokens:
-            return await tokenised(self._server, client, dialect, request_for(prompt, ending, self._prefill, 1))
+            return await tokenised(client, dialect, request_for(prompt, ending, self._prefill, 1))
 
         read = await tokens("")
         key = tuple(words), read[-END:]

@@ -1,4 +1,4 @@
-"""Servers that give the log-probabilities of chosen tokens after given tokens: vLLM and SGLang."""
+"""Servers that give the log-probabilities of chosen tokens after given tokens: vLLM, SGLang and llama.cpp's."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ Tokens = tuple[int, ...]
 LARGEST_TOKEN = 2**31 - 1
 # Servers compute the same token in other batches with other rounding; a filter changes its probability to 1.
 SLACK = 0.3
+FORCING = 1e4  # on a logit, which is of the order of 10
 MOST_CHOSEN = 128  # tokens that vLLM takes at once
 # vLLM takes filters that a request leaves out from the model's files.
 DRAWN = {"temperature": 1.0, "top_p": 1.0, "top_k": -1, "min_p": 0.0, "repetition_penalty": 1.0}
@@ -34,10 +35,13 @@ DRAWN |= {"return_tokens_as_token_ids": True}
 
 
 class Dialect(Protocol):
-    """How a server is asked; `go_on` are the fields by which it tokenises an answer that is to be continued."""
+    """How a server is asked."""
 
     name: str
-    go_on: dict[str, bool]
+
+    async def tokens(self, client: Any, request: Request) -> Tokens:
+        """The tokens in which the server reads this request; InputError if it does not tell."""
+        ...
 
     async def check(self, client: Any, tokens: Tokens) -> None:
         """Raise InputError if the server can't be asked for chosen tokens."""
@@ -55,15 +59,15 @@ async def recognised(server: Server, client: Any, listed: int) -> Dialect:
         return VLLM(server, listed, await _version(server, client, "/version"))
     if "sglang" in owners:
         return SGLang(server, await _version(server, client, "/server_info", "/get_server_info"))
-    raise InputError(f"exact = True: {server.base_url} is neither vLLM nor SGLang")
+    if "llamacpp" in owners:
+        return LlamaCpp(server, listed)
+    raise InputError(f"exact = True: {server.base_url} is neither vLLM nor SGLang nor llama.cpp's server")
 
 
-async def tokenised(server: Server, client: Any, dialect: Dialect, request: Request) -> Tokens:
+async def tokenised(client: Any, dialect: Dialect, request: Request) -> Tokens:
     """The tokens in which the server reads this request; InputError if it does not tell."""
-    fields = {name: value for name, value in request.fields.items() if name != "extra_body"}
-    fields |= dialect.go_on if request.kind == "chat" else {}
     try:
-        return await server.ask(client, native_request("/tokenize", model=server.model, **fields), _tokens)
+        return await dialect.tokens(client, request)
     except InputError as error:
         raise InputError(f"tokenizer = None: expected the model's, as the server does not tokenise ({error})") from None
 
@@ -79,10 +83,14 @@ class VLLM:
     """
 
     def __init__(self, server: Server, listed: int, version: str) -> None:
-        self.name, self.go_on = f"vLLM {version}".strip(), GO_ON_FIELDS
+        self.name = f"vLLM {version}".strip()
         self._server, self._listed = server, listed
         self._chosen = False  # whether it knows logprob_token_ids
         self._one: Callable[[Any, Tokens, int, float], Awaitable[float]] = self._allowed
+
+    async def tokens(self, client: Any, request: Request) -> Tokens:
+        """As in `Dialect`."""
+        return await _tokenised(self._server, client, request, GO_ON_FIELDS)
 
     async def check(self, client: Any, tokens: Tokens) -> None:
         """As in `Dialect`: find the way to ask for tokens that are not listed."""
@@ -119,7 +127,7 @@ class VLLM:
         request = self._request(tokens, logprobs=self._listed, logprob_token_ids=list(wanted))
 
         def read(reply: Mapping[str, Any]) -> dict[int, float]:
-            found = {_number(token): _known(log_p) for token, log_p in first_position(reply)[2]}
+            found = _listed(reply)
             return _all(found, wanted) if every else found
 
         return await self._server.ask(client, request, read)
@@ -129,8 +137,7 @@ class VLLM:
         request = self._request(tokens, logprobs=self._listed)
 
         def read(reply: Mapping[str, Any]) -> tuple[float, dict[int, float]]:
-            listed = {_number(token): _known(log_p) for token, log_p in first_position(reply)[2]}
-            return top_tokens_after(reply, "", self._listed).unlisted, listed
+            return top_tokens_after(reply, "", self._listed).unlisted, _listed(reply)
 
         return await self._server.ask(client, request, read)
 
@@ -141,6 +148,8 @@ class VLLM:
             written, log_p, _ = first_position(reply)
             if _number(written) != token:
                 raise InputError("exact = True: the server does not know allowed_token_ids")
+            if np.isnan(log_p):
+                raise UnusableReplyError(f"the reply has no log-probability of token {token}")
             return _known(log_p, most)
 
         return await self._server.ask(client, request, read)
@@ -170,9 +179,13 @@ class SGLang:
     """
 
     def __init__(self, server: Server, version: str) -> None:
-        # It refuses to be told that no turn is to be opened.
-        self.name, self.go_on = f"SGLang {version}".strip(), {"continue_final_message": True}
+        self.name = f"SGLang {version}".strip()
         self._server = server
+
+    async def tokens(self, client: Any, request: Request) -> Tokens:
+        """As in `Dialect`."""
+        # It refuses to be told that no turn is to be opened.
+        return await _tokenised(self._server, client, request, {"continue_final_message": True})
 
     async def check(self, client: Any, tokens: Tokens) -> None:
         """As in `Dialect`."""
@@ -201,6 +214,82 @@ class SGLang:
             return _all(found, wanted)
 
         return await self._server.ask(client, request, read)
+
+
+class LlamaCpp:
+    """llama.cpp's server, by its own `/completion`.
+
+    It lists the most probable tokens, by number since December 2024. A wanted token that is not listed is drawn by
+    force, with a large bias: the log-probability of the drawn token is told too, and is that before the bias.
+    """
+
+    def __init__(self, server: Server, listed: int) -> None:
+        self.name = "llama.cpp"
+        self._server, self._listed = server, max(2, listed)  # `check` needs a token that is not certain
+
+    async def tokens(self, client: Any, request: Request) -> Tokens:
+        """As in `Dialect`."""
+        text = request.fields.get("prompt")
+        if text is None:
+            asked = native_request("/apply-template", model=self._server.model, messages=request.fields["messages"])
+            text = await self._server.ask(client, asked, _prompt)
+        fields = {"content": text, "add_special": True, "parse_special": True}
+        return await self._server.ask(client, native_request("/tokenize", model=self._server.model, **fields), _tokens)
+
+    async def check(self, client: Any, tokens: Tokens) -> None:
+        """As in `Dialect`."""
+        _, _, listed = await self._complete(client, tokens)
+        token, log_p = min((item for item in listed.items() if np.isfinite(item[1])), key=lambda item: item[1])
+        # Of two tokens one has at most half: a single one is what a filter leaves.
+        if log_p > -SLACK or abs(await self._forced(client, tokens, token, 0.0) - log_p) > SLACK:
+            raise InputError("exact = True: the server does not know logit_bias, or gives log-probabilities after it")
+
+    async def after(self, client: Any, tokens: Tokens, wanted: Sequence[int]) -> dict[int, float]:
+        """As in `Dialect`."""
+        _, _, found = await self._complete(client, tokens)
+        most = min(filter(np.isfinite, found.values()))
+        for token in wanted:
+            if token not in found:
+                found[token] = await self._forced(client, tokens, token, most)
+        return _all(found, wanted)
+
+    async def _forced(self, client: Any, tokens: Tokens, token: int, most: float) -> float:
+        """Only an impossible token is not drawn."""
+        drawn, log_p, _ = await self._complete(client, tokens, logit_bias=[[token, FORCING]])
+        return _known(log_p, most) if drawn == token else -np.inf
+
+    async def _complete(self, client: Any, tokens: Tokens, **fields: Any) -> tuple[int, float, dict[int, float]]:
+        """The drawn token, its log-probability, and those of the most probable tokens."""
+        asked = {"model": self._server.model, "prompt": list(tokens), "n_predict": 1, "n_probs": self._listed, **fields}
+        request = native_request("/completion", Usage(len(tokens), 1), temperature=0.0, **asked)
+
+        def read(reply: Mapping[str, Any]) -> tuple[int, float, dict[int, float]]:
+            try:
+                told = reply["completion_probabilities"][0]
+                listed = [(each["id"], each["logprob"]) for each in told["top_logprobs"]]
+                drawn, log_p = told["id"], log_probability(told["logprob"])
+                found = {token: _known(log_probability(p)) for token, p in listed if p is not None}
+            except (KeyError, IndexError, TypeError):
+                raise InputError("exact = True: the server does not tell tokens by number") from None
+            if not np.isfinite(list(found.values())).any():
+                raise UnusableReplyError("the reply lists no log-probabilities")
+            return drawn, log_p, found
+
+        return await self._server.ask(client, request, read)
+
+
+async def _tokenised(server: Server, client: Any, request: Request, go_on: Mapping[str, bool]) -> Tokens:
+    """As `Dialect.tokens`; `go_on` are the fields by which a server tokenises an answer that is to be continued."""
+    fields = {name: value for name, value in request.fields.items() if name != "extra_body"}
+    fields |= go_on if request.kind == "chat" else {}
+    return await server.ask(client, native_request("/tokenize", model=server.model, **fields), _tokens)
+
+
+def _prompt(reply: Mapping[str, Any]) -> str:
+    prompt = reply.get("prompt")
+    if not isinstance(prompt, str):
+        raise UnusableReplyError("the reply has no prompt")
+    return prompt
 
 
 def _owners(reply: Mapping[str, Any]) -> set[str]:
@@ -238,6 +327,11 @@ def _number(token: bytes) -> int:
     if found is None:
         raise InputError("exact = True: the server does not tell tokens by number, which vLLM does since 0.6")
     return int(found[1])
+
+
+def _listed(reply: Mapping[str, Any]) -> dict[int, float]:
+    """The log-probabilities of the listed tokens, by number; a token whose own is null counts as not listed."""
+    return {_number(token): _known(log_p) for token, log_p in first_position(reply)[2] if not np.isnan(log_p)}
 
 
 def _known(log_p: float, most: float = 0.0) -> float:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import time
+from collections.abc import Collection
 from email.utils import parsedate_to_datetime
 from typing import Any
 
 from meanfield import InputError, ModelError
-from policy_extraction.backends.api._reply import UnusableReplyError
+from policy_extraction.backends._backend import NoLogProbabilitiesError
+from policy_extraction.backends.api._reply import CutOffError, NoLogprobsError, UnusableReplyError
 
 LONGEST_MESSAGE = 300  # characters of a server's own words
 
@@ -21,6 +24,10 @@ class ServerError(ModelError, ConnectionError):
     --------
     OpenAIBackend : `max_retries`, `backoff` and `timeout` say how long it tries
     """
+
+
+class RefusedLogprobsError(NoLogProbabilitiesError):
+    """A server refuses a request for log-probabilities, or for so many of them."""
 
 
 def message_of(error: BaseException) -> str:
@@ -43,6 +50,17 @@ def transient(error: BaseException) -> bool:
     if isinstance(error, openai.APIStatusError):
         return error.status_code in (408, 409) or error.status_code >= 500
     return isinstance(error, (openai.APIConnectionError, TimeoutError, UnusableReplyError))
+
+
+def named_in(error: BaseException, fields: Collection[str]) -> set[str]:
+    """Those of the fields of a request for which the server refuses it: by its `param`, else by its message."""
+    import openai
+
+    if not isinstance(error, (openai.BadRequestError, openai.UnprocessableEntityError, openai.PermissionDeniedError)):
+        return set()
+    said = message_of(error)
+    found = {name for name in fields if re.search(rf"(?<!\w){name}(?!\w)", said)}
+    return {name for name in fields if name == error.param} or found
 
 
 def asked_wait(error: object) -> float | None:
@@ -71,7 +89,14 @@ def refusal(error: Exception, said: str, model: str, base_url: str, fields: dict
         return InputError(f"api_key: its account has no credit left at {base_url} ({said})")
     if isinstance(error, openai.APIStatusError) and "logprob" in said.lower():
         asked = fields.get("top_logprobs", fields.get("logprobs"))
-        return InputError(f"top_logprobs = {asked}: refused for {model} by {base_url} ({said})")
+        return RefusedLogprobsError(f"top_logprobs = {asked}: refused for {model} by {base_url} ({said})")
+    if isinstance(error, NoLogprobsError):
+        return NoLogProbabilitiesError(f"model = {model} at {base_url}: {said}; `measure` can sample its answers")
+    if isinstance(error, CutOffError):
+        return InputError(f"reasoning_tokens: {model} at {base_url} {said}")
+    if "temperature" in fields and named_in(error, ["temperature"]):
+        refused = f"temperature = {fields['temperature']}: refused for {model} by {base_url} ({said})"
+        return InputError(f"{refused}; expected its own, 1.0")
     if isinstance(error, openai.PermissionDeniedError):
         return InputError(f"model = {model}: this api_key may not use it at {base_url} ({said})")
     if isinstance(error, openai.NotFoundError):

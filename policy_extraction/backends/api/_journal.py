@@ -5,18 +5,20 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import time
+import warnings
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 from meanfield import StorageError
+from policy_extraction._toolbox.checksums import checksum
 
 LOOK = 0.1  # seconds between two attempts to open a file that another process writes
 KEYS_A_QUERY = 500  # old releases of SQLite take at most 999 parameters
 TABLES = (
     "CREATE TABLE IF NOT EXISTS files (file TEXT PRIMARY KEY, batch TEXT, ended TEXT NOT NULL, uploaded REAL NOT NULL)",
     "CREATE TABLE IF NOT EXISTS requests (key TEXT PRIMARY KEY, file TEXT NOT NULL) WITHOUT ROWID",
-    "CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, reply TEXT NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS checked_replies (key TEXT PRIMARY KEY, reply TEXT NOT NULL, checksum)",
 )
 
 
@@ -28,16 +30,24 @@ class Notes:
 
     def empty(self) -> bool:
         """Whether nothing was ever asked or uploaded."""
-        found = self._tables.execute("SELECT 1 FROM files UNION ALL SELECT 1 FROM replies LIMIT 1")
+        found = self._tables.execute("SELECT 1 FROM files UNION ALL SELECT 1 FROM checked_replies LIMIT 1")
         return found.fetchone() is None
 
     def replied(self, key: str, reply: str) -> None:
         """Note the reply to a request that was asked at once."""
-        self._tables.execute("INSERT OR REPLACE INTO replies VALUES (?, ?)", (key, reply))
+        row = key, reply, checksum(key, reply)
+        self._tables.execute("INSERT OR REPLACE INTO checked_replies VALUES (?, ?, ?)", row)
 
     def replies(self) -> dict[str, str]:
-        """Replies to requests that were asked at once, by key."""
-        return dict(self._tables.execute("SELECT key, reply FROM replies"))
+        """Replies to requests that were asked at once, by key; a damaged one is removed, with a warning."""
+        found = {}
+        for *row, known in self._tables.execute("SELECT * FROM checked_replies").fetchall():
+            if known == checksum(*row):
+                found[row[0]] = row[1]
+            else:
+                self._tables.execute("DELETE FROM checked_replies WHERE key IS ?", row[:1])
+                warnings.warn("a damaged reply among the notes of batches was removed, to be asked again", stacklevel=2)
+        return found
 
     def files(self, keys: Iterable[str]) -> dict[str, str]:
         """The file in which each request was uploaded last, without those that never were."""

@@ -13,7 +13,8 @@ import numpy as np
 
 from meanfield import InputError
 from meanfield.toolbox import LARGEST_SEED, whole_number
-from policy_extraction.backends._backend import Scores
+from policy_extraction._toolbox.texts import MANY
+from policy_extraction.backends._backend import NoLogProbabilitiesError, Scores
 from policy_extraction.backends.api._arguments import (
     OPENAI,
     check_model,
@@ -24,6 +25,7 @@ from policy_extraction.backends.api._arguments import (
 )
 from policy_extraction.backends.api._batches import Batches
 from policy_extraction.backends.api._chosen import ChosenTokens
+from policy_extraction.backends.api._errors import RefusedLogprobsError
 from policy_extraction.backends.api._journal import Journal
 from policy_extraction.backends.api._limits import Limits, Meter
 from policy_extraction.backends.api._pool import each
@@ -47,6 +49,10 @@ class OpenAIBackend:
     tokens takes further requests, if the server continues a given beginning of an answer. A word is censored if tokens
     which were not listed or not followed could add more than 1 % to its probability; its number is then an upper bound.
     Requests have temperature 1 and `top_p` 1.
+
+    A server that refuses one of these, a seed or another field that it does not need, is asked without it; `provenance`
+    names what was left out. Models that think before they answer, or give no log-probabilities, can only write answers:
+    `measure` samples them, and `extract` refuses such a model after its first prompt or two.
 
     Parameters
     ----------
@@ -84,12 +90,12 @@ class OpenAIBackend:
     timeout
         Seconds for an attempt.
     extra_body
-        Further fields of every request, such as ``{"cache_prompt": False}`` for llama.cpp's server. Fields that the
-        back end sets, such as the temperature, are refused.
+        Further fields of every request, such as ``{"cache_prompt": False}`` for llama.cpp's server, or
+        ``{"reasoning_effort": "low"}``. Fields that the back end sets, such as the temperature, are refused.
     exact
-        Ask vLLM or SGLang for exactly the tokens of the words, as for local models: no word is censored, and other
-        spellings do not count. It needs `prefill` 'assistant' or 'text'. Any other server, or one that refuses, is
-        asked for listed tokens, with a warning; `provenance` says which.
+        Ask vLLM, SGLang or llama.cpp's server for exactly the tokens of the words, as for local models: no word is
+        censored, and other spellings do not count. It needs `prefill` 'assistant' or 'text'. Any other server, or one
+        that refuses, is asked for listed tokens, with a warning; `provenance` says which.
     tokenizer
         The model's tokenizer for `exact`: an object of transformers, or a name or path as in `extract`. None to let the
         server tokenise, with one more request for each prompt; old releases of SGLang do so for `prefill` 'text' only.
@@ -101,6 +107,9 @@ class OpenAIBackend:
         without a usable answer goes into another one, up to `max_retries` times. Limits a minute do not apply.
     poll
         Seconds between two looks at a batch.
+    reasoning_tokens
+        Tokens that the model may think before an answer that it writes, besides those of the answer; services charge
+        them. None to find out: none at first, and up to 16,384 when answers end within their thoughts.
 
     Attributes
     ----------
@@ -143,6 +152,7 @@ class OpenAIBackend:
         tokenizer: Any = None,
         batches: bool = False,
         poll: float = 60.0,
+        reasoning_tokens: int | None = None,
     ) -> None:
         check_model(model, prefill)
         top_logprobs = whole_number("top_logprobs", top_logprobs, 1, MOST_LISTED)
@@ -151,13 +161,15 @@ class OpenAIBackend:
         check_seconds("timeout", timeout, zero=False)
         check_seconds("backoff", backoff, zero=True)
         check_seconds("poll", poll, zero=False)
+        if reasoning_tokens is not None:
+            reasoning_tokens = whole_number("reasoning_tokens", reasoning_tokens, 0, MANY)
         if batches and exact:
             raise InputError("batches = True: expected exact = False, as such servers have no batches")
         extra = checked_fields(extra_body)
         address = checked_address(base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI)
         meter = Meter(limits)
         key = find_key(api_key, address)
-        self._server = Server(model, address, key, meter, max_retries, backoff, timeout, extra)
+        self._server = Server(model, address, key, meter, max_retries, backoff, timeout, extra, reasoning_tokens)
         self._prefill, self._top_logprobs, self._concurrency = prefill, top_logprobs, concurrency
         self._chosen = ChosenTokens(self._server, prefill, top_logprobs, tokenizer) if exact else None
         self._batches, self._poll = bool(batches), float(poll)
@@ -171,15 +183,15 @@ class OpenAIBackend:
         self._account()
 
     def check(self, prompts: Sequence[Prompt], words: Sequence[str]) -> None:
-        """Ask the longest prompt, at the cost of one request, and of a few more for `exact`.
+        """Ask the longest prompt, at the cost of one request, and of a few more for `exact` or if fields are refused.
 
         With `batches` nothing is asked, as `score` begins with this prompt unless it finds earlier batches.
 
         Raises
         ------
         InputError
-            If the server can't be reached, refuses key, model or prompt, gives no log-probabilities, or begins a new
-            answer instead of continuing the prefix.
+            If the server can't be reached, refuses key, model or prompt, gives no log-probabilities or not so many, or
+            begins a new answer instead of continuing the prefix.
         """
         asked = longest(prompts)
         self._measuring = ()
@@ -187,7 +199,14 @@ class OpenAIBackend:
             return
 
         async def job(client: Any) -> TopTokens:
-            return await self._server.ask(client, *self._question(asked, ""))
+            try:
+                return await self._server.ask(client, *self._question(asked, ""))
+            except RefusedLogprobsError as refused:
+                try:
+                    await self._server.ask(client, *self._question(asked, "", 1))
+                except RefusedLogprobsError:
+                    raise NoLogProbabilitiesError(f"{refused}; `measure` can sample its answers") from None
+                raise InputError(f"{refused}; expected fewer, as 1 is taken") from None
 
         (top,) = self._each([job])
         self._check_continues(top, asked.answer_prefix, words)
@@ -362,16 +381,19 @@ class OpenAIBackend:
         finally:
             self._account()
 
-    def _question(self, prompt: Prompt, begun: str) -> tuple[Request, Callable[[dict[str, Any]], TopTokens]]:
+    def _question(
+        self, prompt: Prompt, begun: str, listed: int | None = None
+    ) -> tuple[Request, Callable[[dict[str, Any]], TopTokens]]:
         """A request for the tokens after the prefix and `begun`, and what reads its reply."""
+        listed = listed or self._top_logprobs
         fields: dict[str, Any] = {"temperature": 1, "top_p": 1}
         if self._prefill == "text":
-            fields["logprobs"] = self._top_logprobs
+            fields["logprobs"] = listed
         else:
-            fields |= {"logprobs": True, "top_logprobs": self._top_logprobs}
+            fields |= {"logprobs": True, "top_logprobs": listed}
         request = request_for(prompt, begun, self._prefill, 1, **fields)
         prefix = prompt.answer_prefix if self._prefill == "none" else ""
-        return request, lambda reply: top_tokens_after(reply, prefix, self._top_logprobs)
+        return request, lambda reply: top_tokens_after(reply, prefix, listed)
 
     def _account(self) -> None:
         self.provenance |= {

@@ -13,6 +13,7 @@ from policy_extraction.backends.api._limits import Usage
 from policy_extraction.backends.api._words import ROUNDING, TopTokens
 
 NOT_KNOWN = -9999.0  # servers write this, or less, for a very improbable token
+CLIPPED = -100.0  # or just this
 COLUMNS = ("tokens", "token_logprobs", "top_logprobs")
 SPARE = 100  # tokens that a server may list in excess, such as the drawn one
 MOST_TOKENS = 10**7  # in one request; no model reads more
@@ -28,6 +29,14 @@ class UnusableReplyError(Exception):
     def __init__(self, message: str, *, may_differ: bool = False) -> None:
         super().__init__(message)
         self.may_differ = may_differ
+
+
+class NoLogprobsError(UnusableReplyError):
+    """A reply has no log-probabilities, or not those of an answer that is given at once."""
+
+
+class CutOffError(UnusableReplyError):
+    """A reply ends within the thoughts that come before the answer."""
 
 
 def parsed(text: bytes) -> dict[str, Any]:
@@ -65,6 +74,9 @@ def text_of(reply: Mapping[str, Any]) -> str:
     choice = _choice(reply)
     message = choice.get("message")
     text = choice["text"] if "text" in choice else message.get("content") if isinstance(message, Mapping) else None
+    hidden = "text" not in choice and (text is None or _thought(reply))
+    if not text and hidden and choice.get("finish_reason") == "length":
+        raise CutOffError("ends within its thoughts, before an answer")
     if not isinstance(text, str):
         raise UnusableReplyError("the reply has no text")
     if not can_be_kept(text):
@@ -115,27 +127,43 @@ def _other_beginning(prefix: str) -> UnusableReplyError:
 
 def _positions(reply: Mapping[str, Any], most: int) -> list[Position]:
     """For each of the first written tokens."""
+    if _thought(reply):
+        raise NoLogprobsError("it thinks before it answers, and log-probabilities would be those after one thought")
     logprobs = _choice(reply).get("logprobs")
     if not logprobs:
-        raise UnusableReplyError("the reply has no logprobs")
+        raise NoLogprobsError("the reply has no logprobs")
     try:
         if logprobs.get("content"):
             entries = logprobs["content"][:most]
             return [(*_entry(entry), [_entry(other) for other in entry["top_logprobs"]]) for entry in entries]
         columns = zip(*(logprobs[name][:most] for name in COLUMNS), strict=True)
         return [
-            (t.encode(), log_probability(p), [(other.encode(), log_probability(its)) for other, its in top.items()])
+            (t.encode(), _told(p), [(other.encode(), _told(its)) for other, its in top.items()])
             for t, p, top in columns
         ]
     except (KeyError, TypeError, ValueError, AttributeError):
         raise UnusableReplyError("the logprobs of the reply are not in OpenAI's format") from None
 
 
+def _thought(reply: Mapping[str, Any]) -> bool:
+    """Whether hidden tokens were written before the answer, as services and open servers tell it."""
+    usage, message = reply.get("usage"), _choice(reply).get("message")
+    details = usage.get("completion_tokens_details") if isinstance(usage, dict) else None
+    counted = details.get("reasoning_tokens") if isinstance(details, dict) else None
+    shown = [message.get(name) for name in ("reasoning_content", "reasoning")] if isinstance(message, dict) else []
+    return bool(counted or any(shown))
+
+
 def _entry(entry: Mapping[str, Any]) -> tuple[bytes, float]:
     written = entry.get("bytes")
     if written is not None and not isinstance(written, list):  # bytes(n) would make n zeros
         raise UnusableReplyError(f"bytes of a token in the reply are {shown(written)}, expected a list")
-    return entry["token"].encode() if written is None else bytes(written), log_probability(entry["logprob"])
+    return entry["token"].encode() if written is None else bytes(written), _told(entry["logprob"])
+
+
+def _told(value: object) -> float:
+    """As `log_probability`, with NaN for null, which tells nothing of the token."""
+    return math.nan if value is None else log_probability(value)
 
 
 def log_probability(value: object) -> float:
@@ -154,7 +182,7 @@ def log_probability(value: object) -> float:
 def _top_tokens(token: bytes, log_p: float, listed: list[tuple[bytes, float]]) -> TopTokens:
     if not listed:
         raise UnusableReplyError("the top_logprobs of the reply are empty")
-    known = [(other, p) for other, p in listed if p > NOT_KNOWN]
+    known = [(other, p) for other, p in listed if p > NOT_KNOWN and p != CLIPPED]
     if _mass(known) > 1 + ROUNDING:
         raise UnusableReplyError(f"the probabilities in the reply sum to {_mass(known):.4g}")
     # Some servers list the drawn token although it is not among the most probable ones.
@@ -163,7 +191,8 @@ def _top_tokens(token: bytes, log_p: float, listed: list[tuple[bytes, float]]) -
         known.append((token, log_p))
     left = math.log(max(0.0, 1 - _mass(known)) + ROUNDING)
     tokens, log_probabilities = zip(*known, strict=True) if known else ((), ())
-    return TopTokens(tokens, log_probabilities, min(smallest, left), left)
+    untold = frozenset(other for other, p in listed if math.isnan(p))
+    return TopTokens(tokens, log_probabilities, min(smallest, left), left, untold)
 
 
 def _mass(tokens: list[tuple[bytes, float]]) -> float:

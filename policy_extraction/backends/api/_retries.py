@@ -9,17 +9,26 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from meanfield import InputError
+from meanfield.toolbox import shortened
 from policy_extraction.backends.api._arguments import OPENAI, on_this_machine
 from policy_extraction.backends.api._errors import (
     LONGEST_MESSAGE,
     ServerError,
     asked_wait,
     message_of,
+    named_in,
     refusal,
     transient,
 )
-from policy_extraction.backends.api._limits import Meter, Usage
-from policy_extraction.backends.api._reply import UnusableReplyError, name_of, parsed, usage_of
+from policy_extraction.backends.api._limits import Meter, Usage, plus
+from policy_extraction.backends.api._reply import (
+    CutOffError,
+    NoLogprobsError,
+    UnusableReplyError,
+    name_of,
+    parsed,
+    usage_of,
+)
 from policy_extraction.backends.api._request import Request
 from policy_extraction.backends.api._secrets import Secrets, without_login
 from policy_extraction.backends.api._wire import open_client
@@ -27,6 +36,10 @@ from policy_extraction.backends.api._wire import open_client
 LONGEST_WAIT = 120.0  # seconds before another attempt
 MOST_NAMES = 100  # kept names of answering models; a server may give another name each time
 PAUSE = 0.02  # seconds until requests in flight may have freed some money
+LEAST_THOUGHT, MOST_THOUGHT = 1024, 16_384  # tokens; between them the budget grows fourfold at a time
+# A server that refuses one of these fields does the same without it; only an answer's seed is lost.
+SERVERS_OWN = {"temperature": 1, "top_p": 1, "continue_final_message": True, "add_generation_prompt": False}
+NAMES_OF_LIMIT = ("max_tokens", "max_completion_tokens")
 
 T = TypeVar("T")
 
@@ -43,8 +56,11 @@ class Server:
     backoff: float
     timeout: float
     extra_body: dict[str, Any] = field(repr=False)
+    reasoning_tokens: int | None = None
+    left_out: frozenset[str] = frozenset()  # fields that the server refuses
     retries: int = 0
     answered: bool = False
+    listed: bool = False  # whether it gave log-probabilities
     models_seen: set[str] = field(default_factory=set)
     fingerprints: set[str] = field(default_factory=set)
     _before: dict[str, int] = field(default_factory=dict, init=False)
@@ -52,6 +68,7 @@ class Server:
     def __post_init__(self) -> None:
         self.base_url = without_login(self.address)
         self.secrets = Secrets(self.api_key, self.address)
+        self._thought = self.reasoning_tokens or 0  # tokens for thoughts before an answer
 
     def client(self) -> Any:
         """A new client of the `openai` library, for use in one event loop."""
@@ -73,6 +90,7 @@ class Server:
         return {
             "model_answering": " ".join(sorted(self.models_seen)),
             "system_fingerprint": " ".join(sorted(self.fingerprints)),
+            "left_out": " ".join(sorted(self.left_out)),
             **taken,
             **({"cost": limits.cost(taken["tokens_in"], taken["tokens_out"])} if priced else {}),
         }
@@ -89,6 +107,8 @@ class Server:
     async def ask(self, client: Any, request: Request, read: Callable[[dict[str, Any]], T]) -> T:
         """Send a request until `read` can use the reply.
 
+        A field that the server refuses is left out, if the server then does the same; an answer that ends within the
+        thoughts before it gets more tokens. Both hold for later requests, and neither counts as a failure.
         A server that never answered is not tried again if it can't be reached or replies in another form.
 
         Raises
@@ -100,7 +120,35 @@ class Server:
         CostLimitError
             If the money is spent.
         """
-        return await self.tried(lambda attempt: self._attempt(client, request, attempt, read), request.fields)
+
+        async def act(attempt: int) -> T:
+            while True:
+                before = self.left_out, self._thought
+                try:
+                    result = await self._attempt(client, request, attempt, read)
+                    self.listed |= "logprobs" in request.fields
+                    return result
+                except Exception as error:
+                    if not self._adapted(error, request, *before):
+                        raise
+
+        return await self.tried(act, request.fields)
+
+    def _adapted(self, error: Exception, request: Request, left_out: frozenset[str], thought: int) -> bool:
+        """Whether another request, without a field that was refused or with more tokens, differs from the one before.
+
+        `left_out` and `thought` are those of that one; requests at the same time may have changed them.
+        """
+        if isinstance(error, CutOffError) and self.reasoning_tokens is None and thought < MOST_THOUGHT:
+            self._thought = max(self._thought, min(MOST_THOUGHT, max(LEAST_THOUGHT, 4 * thought)))
+            return True
+        if request.kind == "native":
+            return False
+        _, sent = self.body(request, left_out=left_out)
+        spare = {name for name in SERVERS_OWN if sent.get(name) == SERVERS_OWN[name]} | {"seed", *NAMES_OF_LIMIT}
+        refused = named_in(error, (spare & sent.keys()) - self.extra_body.keys()) - left_out
+        self.left_out |= refused
+        return bool(refused)
 
     async def tried(self, act: Callable[[int], Awaitable[T]], fields: dict[str, Any] | None = None) -> T:
         """The result of `act(attempt)`, with further attempts and errors as in `ask`; `fields` are named in errors."""
@@ -114,7 +162,12 @@ class Server:
                 wait, last = self._wait(error, attempt), attempt == self.max_retries
                 if not (transient(error) and self._may_work(error, last)):
                     raise refusal(error, self.said(error), self.model, self.base_url, fields or {}) from None
-                if last or wait > LONGEST_WAIT:  # only a server asks for more
+                if wait > LONGEST_WAIT:  # only a server asks for more
+                    raise ServerError(
+                        f"{self.base_url} asks for a wait of {wait:,.0f} s before the next request to {self.model} "
+                        f"({self.said(error)}); call again after it"
+                    ) from None
+                if last:
                     raise ServerError(
                         f"{self.base_url} failed {attempt + 1} times in a row for {self.model}; "
                         f"the last time: {self.said(error)}"
@@ -124,7 +177,7 @@ class Server:
         raise AssertionError("the last attempt returns or raises")
 
     def said(self, error: BaseException) -> str:
-        return self.secrets.hide(message_of(error))[:LONGEST_MESSAGE]
+        return shortened(self.secrets.hide(message_of(error)), LONGEST_MESSAGE)
 
     def _wait(self, error: Exception, attempt: int) -> float:
         if isinstance(error, UnusableReplyError) and error.may_differ:
@@ -136,10 +189,12 @@ class Server:
     def _may_work(self, error: Exception, last: bool) -> bool:
         """Whether the server has answered before, or reports trouble itself."""
         differs = isinstance(error, UnusableReplyError) and error.may_differ and not last
-        return self.answered or differs or getattr(error, "status_code", None) is not None
+        answered = self.listed if isinstance(error, NoLogprobsError) else self.answered
+        return answered or differs or getattr(error, "status_code", None) is not None
 
     async def _attempt(self, client: Any, request: Request, attempt: int, read: Callable[[dict[str, Any]], T]) -> T:
-        while (wait := self.meter.book(request.most)) is None:
+        most = plus(request.most, Usage(0, self._thought))
+        while (wait := self.meter.book(most)) is None:
             await asyncio.sleep(PAUSE)
         used: Usage | None = Usage(0, 0)
         try:
@@ -156,7 +211,7 @@ class Server:
                 used = Usage(0, 0)  # a request that was refused is not charged
             raise
         finally:
-            self.meter.settle(request.most, used)
+            self.meter.settle(most, used)
         return self.accepted(reply, read)
 
     def accepted(self, reply: dict[str, Any], read: Callable[[dict[str, Any]], T]) -> T:
@@ -166,19 +221,27 @@ class Server:
                 seen.add(its if len(seen) < MOST_NAMES or its in seen else "…")
         return read(reply)
 
-    def body(self, request: Request, attempt: int = 0) -> tuple[str, dict[str, Any]]:
-        """The path, below ``/v1`` but for a native request, and the fields of a request for words or texts."""
+    def body(
+        self, request: Request, attempt: int = 0, left_out: frozenset[str] | None = None
+    ) -> tuple[str, dict[str, Any]]:
+        """The path, below ``/v1`` but for a native request, and the fields of a request for words or texts.
+
+        `left_out` are fields to leave out; None for those that the server is known to refuse.
+        """
         if request.kind == "native":
             return request.path, request.fields | (self.extra_body if request.fields else {})
+        left_out = self.left_out if left_out is None else left_out
         fields = {"model": self.model, **request.fields}
         fields |= fields.pop("extra_body", {}) | self.extra_body
+        fields = {name: value for name, value in fields.items() if name not in left_out}
         if "seed" in fields:
             fields["seed"] += attempt  # the same seed would repeat an unusable answer
         if request.kind == "text":
             return "/completions", fields | {"max_tokens": request.max_tokens}
         # OpenAI renamed the field, and not all servers know the new name.
-        limit = "max_completion_tokens" if self.base_url.startswith(OPENAI) else "max_tokens"
-        return "/chat/completions", fields | {limit: request.max_tokens}
+        old, new = NAMES_OF_LIMIT
+        limit = new if (self.base_url.startswith(OPENAI) or old in left_out) and new not in left_out else old
+        return "/chat/completions", fields | {limit: request.max_tokens + self._thought}
 
     async def _send(self, client: Any, request: Request, attempt: int) -> bytes:
         path, body = self.body(request, attempt)

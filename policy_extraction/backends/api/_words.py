@@ -27,9 +27,12 @@ class TopTokens:
     log_probability: tuple[float, ...]
     unlisted: float  # upper bound for any single unlisted token
     left: float  # upper bound for all unlisted tokens together
+    untold: Set[bytes] = frozenset()  # listed without a number
 
     def most(self, tokens: Set[bytes]) -> float:
         """Upper bound, as a logarithm, for the unlisted ones of these tokens together."""
+        if tokens & self.untold:
+            return self.left
         n_unlisted = len(tokens - set(self.tokens))
         return min(self.left, self.unlisted + math.log(n_unlisted)) if n_unlisted else -math.inf
 

@@ -34,6 +34,11 @@ def find(model: str | Path, gguf_file: str | None = None) -> Source:
     if model == SMOLLM2 and gguf_file is None:
         path = _embedded.gguf_path()
         return Source(SMOLLM2, f"{SMOLLM2} sha256:{_embedded.sha256(path)}", str(path.parent), path.name)
+    if str(model).startswith(("http://", "https://")):
+        raise InputError(
+            f"model = {model}: expected a name or a folder; a server's model is OpenAIBackend(name, base_url=…), or "
+            "--base-url with a command"
+        )
     path = Path(model).expanduser()
     if path.is_file() and path.suffix == ".gguf" and gguf_file is None:
         path, gguf_file = path.parent, path.name

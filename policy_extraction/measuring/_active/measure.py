@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +14,7 @@ from tqdm.auto import tqdm
 
 from meanfield import InputError, MemorySpace, make_policy
 from meanfield.toolbox import LARGEST_SEED, check_memory, real_number, stamp, whole_number
-from policy_extraction.backends._backend import Backend
+from policy_extraction.backends._backend import Backend, NoLogProbabilitiesError
 from policy_extraction.backends._open import open_backend
 from policy_extraction.backends.local._source import SMOLLM2
 from policy_extraction.measuring._active.explore import MOST_PAIRS, Exploration
@@ -43,7 +44,7 @@ def measure(
     word: str | None = None,
     tolerance: float = 0.05,
     budget: int | None = None,
-    sampled: bool = False,
+    sampled: bool | None = None,
     temperature: float = 0.5,
     template: Template = NAMING_GAME,
     payoffs: Payoffs = Payoffs(),  # noqa: B008  (frozen)
@@ -99,10 +100,11 @@ def measure(
         share. Not used for 'strong word'.
     budget
         Largest number of prompts, those with kept answers included. With less than 106, or some 200 sampled answers,
-        there is no interval unless all memories are asked. None for all, at most 6,000 memories; with `sampled` it has
-        to be given.
+        there is no interval unless all memories are asked. None for all, at most 6,000 memories; where answers are
+        sampled it has to be given.
     sampled
-        Sample answers at `temperature` in place of reading log-probabilities, for services that give none; see Notes.
+        Sample answers at `temperature` in place of reading log-probabilities; see Notes. None to do so, with a warning,
+        if the model gives no log-probabilities.
     temperature, template, payoffs, progress, cache
         As in `extract`. Kept answers are shared with `lazy_policy`.
     seed
@@ -120,14 +122,14 @@ def measure(
     - `strong_word`, the word that is more frequent where large populations with empty memories come to, 'mixed' if
       there is a single attractor without consensus, and `strong_word_confidence`, NaN if no draws were analysed;
     - `reached`, 1 if the goal was reached, and `reason`, why the measurement ended;
-    - `memories_asked` and `prompts_used`, with `sampled` the number of answers;
+    - `memories_asked` and `prompts_used`, or the number of sampled answers;
     - `held_out`, the number of the latest predictions, two for each pair and at most 120, `held_out_outside`, how many
       of the answers were outside their intervals, and `model_holds`, 0 if these are too many; `held_out_level`
       (prediction) are the levels of the intervals that just hold them, for the view 'calibration';
     - `posterior_parameters`, `posterior_scale` and `posterior_freedom`, for `sample_policies`.
 
-    With `sampled` no memory is known exactly: `q` is the posterior median everywhere, and `answers` (state, word)
-    counts what was said.
+    If answers were sampled, no memory is known exactly: `q` is the posterior median everywhere, and `answers` (state,
+    word) counts what was said.
 
     Raises
     ------
@@ -182,13 +184,13 @@ def measure(
         raise InputError(f"memory_length = {memory_length}: expected at most {LONGEST}; see lazy_policy")
     backend, space = open_backend(model), MemorySpace(2, memory_length)
     asking = _Asking(backend, words, space, template, payoffs, temperature, cache, seed)
-    exploration, most = (asking.sampled if sampled else asking.exact)(budget, chosen, tolerance)
+    exploration, most = asking.exploration(sampled, budget, chosen, tolerance)
     known = None
     with tqdm(total=most, desc=backend.name, unit="prompt", disable=not progress) as bar:
         for known in exploration.run(most):
             bar.set_postfix_str(_shown(known))
             bar.update(exploration.used - bar.n)
-    return _result(exploration, known, backend.name, tolerance)
+    return _result(exploration, known, backend, tolerance)
 
 
 @dataclass
@@ -203,6 +205,21 @@ class _Asking:
     temperature: float
     cache: bool | str | os.PathLike[str]
     seed: int
+
+    def exploration(
+        self, sampled: bool | None, budget: int | None, goal: Goal, tolerance: float
+    ) -> tuple[Exploration, int]:
+        """As `sampled`, or as `exact` if the model can be asked so; None for what can be."""
+        if not sampled:
+            try:
+                return self.exact(budget, goal, tolerance)
+            except NoLogProbabilitiesError as none:
+                if sampled is not None:
+                    raise
+                if budget is None:
+                    raise InputError(f"budget = None: expected a number of answers to sample, as {none}") from None
+                warnings.warn(f"{self.backend.name} is asked for sampled answers ({none})", stacklevel=3)
+        return self.sampled(budget, goal, tolerance)
 
     def exact(self, budget: int | None, goal: Goal, tolerance: float) -> tuple[Exploration, int]:
         """A measurement by log-probabilities, and its largest number of prompts."""
@@ -228,7 +245,7 @@ class _Asking:
     def sampled(self, budget: int | None, goal: Goal, tolerance: float) -> tuple[Exploration, int]:
         """A measurement by sampled answers, and their largest number."""
         if budget is None:
-            raise InputError("budget = None: expected a number of answers with sampled = True")
+            raise InputError("budget = None: expected a number of answers to sample")
         most = whole_number("budget", budget, LEAST_ANSWERS)
         check_games([self.words], self.space.memory_length)
         check_temperature(self.temperature)
@@ -266,7 +283,7 @@ def _shown(known: Known) -> str:
     return f"{known.quantity.name or 'no quantity'} = {known.quantity.value:.3g} ± {half:.2g}"
 
 
-def _result(exploration: Exploration, known: Known, model: str, tolerance: float) -> xr.Dataset:
+def _result(exploration: Exploration, known: Known, backend: Backend, tolerance: float) -> xr.Dataset:
     held_out, whole = exploration.held_out, exploration.whole
     reached = whole or exploration.enough(known)
     reason = "every memory was asked" if whole else "the goal is known" if reached else "the budget is spent"
@@ -296,11 +313,12 @@ def _result(exploration: Exploration, known: Known, model: str, tolerance: float
         "posterior_scale": [each.scale for each in held_out.tails],
         "posterior_freedom": [each.freedom for each in held_out.tails],
     }
-    policy = make_policy(exploration.best(), exploration.words, model=model)
+    policy = make_policy(exploration.best(), exploration.words, model=backend.name)
     policy["asked"] = ("state", exploration.asked, {"long_name": "whether the memory was asked"})
     name = "level of the smallest interval that holds the answer"
     policy["held_out_level"] = ("prediction", held_out.levels, {"long_name": name})
     policy.coords["part"] = ("prediction", np.repeat(["odd", "even"], [len(each.recent) for each in held_out.parts]))
     if isinstance(exploration, SampledExploration):
         policy["answers"] = (("state", "word"), exploration.counts, {"long_name": "sampled answers"})
-    return stamp(policy, "policy", policy, tolerance=tolerance, seed=exploration.seed).assign_attrs(attrs)
+    options = backend.provenance | {"tolerance": tolerance, "seed": exploration.seed}
+    return stamp(policy, "policy", policy, **options).assign_attrs(attrs)

@@ -429,6 +429,24 @@ def test_the_page_of_commands_lists_all_of_them():
     assert set(re.findall(r"^\| `([\w-]+)`", page, re.M)) == set(COMMANDS)
 
 
+def test_a_model_of_a_server_has_its_address(command):
+    pytest.importorskip("openai", reason="APIs need the extra api")
+    from _openai_server import FIRST_WORDS, Behaviour, KnownModel, serving
+
+    seen = Behaviour(KnownModel.of(FIRST_WORDS), name="llama", dialect="vllm")
+    options = ["llama", "--words", "his/her", "-H", "1", "--out", "policy.nc", "--exact", "--prefill", "assistant"]
+    with serving(seen) as url:
+        code, *_ = command("extract", *options, "--base-url", url)
+    policy = meanfield.load_policy("policy.nc")
+    assert code == 0 and policy.attrs["option_base_url"] == url
+    assert policy.attrs["option_asked"] == "tokens of the words, vLLM 0.32.0"
+    for name in ("extract", "measure"):
+        code, _, errors = command(name, *options)
+        assert code == 2 and "base_url = None: expected the address of a server, to which prefill, exact" in errors
+    code, _, errors = command("extract", "http://127.0.0.1:1/v1", *options[1:7])
+    assert code == 2 and "OpenAIBackend(name, base_url=…), or --base-url with a command" in errors
+
+
 def test_a_part_of_the_prompts_is_measured(command, monkeypatch, tmp_path):
     table = TableBackend(lambda memory, order: {"his": 0.7, "her": 0.3}, ("his", "her"), memory_length=2)
     monkeypatch.setattr("policy_extraction.measuring._active.measure.open_backend", lambda model: table)

@@ -112,7 +112,8 @@ def with_value(value: float) -> xr.Dataset:
         (random_policy(1).isel(state=slice(4)), "4 states with 2 words"),
         (random_policy(1).assign_attrs(memory_length=4), r"memory_length'\] = 4: expected"),
         (random_policy(1).assign_coords(word_label=("word", ["a", "a"])), "words a, a: expected words that differ"),
-        (random_policy(1).astype("float32"), "dtype float32"),
+        (random_policy(1).astype("complex64"), "dtype complex64"),
+        (random_policy(1).astype("float16"), "sums to"),
         (random_policy(1).rename(state="memory"), "has dims"),
         ("policy.nc", "policy: expected .* but it is a str"),
         (changed(word=[1, 1]), "policy has 2 times word = 1: expected 0 to 1, each once"),
@@ -256,6 +257,16 @@ def test_rows_of_float32_are_divided_by_their_sums():
         np.testing.assert_allclose(q.sum("word"), 1, rtol=1e-15)
     column = np.float32([0.1, 0.2, 0.3, 0.4, 1e-7])
     np.testing.assert_array_equal(meanfield.make_policy(column, ["a", "b"])["q"].sel(word="a"), np.float64(column))
+
+
+@pytest.mark.parametrize("dtype", [">f8", "f4", ">f4", np.longdouble])
+def test_floats_of_other_tools_are_taken(dtype):
+    policy = random_policy(1)
+    other = policy.assign(q=policy["q"].astype(dtype))
+    q = meanfield.validate_policy(other)["q"]
+    assert q.dtype == np.float64 and q.dtype.isnative
+    np.testing.assert_allclose(q.sum("word"), 1, rtol=1e-15)
+    np.testing.assert_allclose(q, policy["q"], atol=1e-7 if np.dtype(dtype).itemsize == 4 else 0)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.int8, np.longdouble])

@@ -1,4 +1,4 @@
-"""Servers that are asked for exactly the tokens of the words, in the dialects of vLLM and SGLang.
+"""Servers that are asked for exactly the tokens of the words, in the dialects of vLLM, SGLang and llama.cpp.
 
 The server on this machine answers from a known distribution in double precision, so numbers agree to rounding.
 """
@@ -23,7 +23,7 @@ from meanfield import InputError
 from policy_extraction import extract
 from policy_extraction.backends.api import ServerError
 from policy_extraction.backends.api._chosen import steps
-from policy_extraction.backends.api._dialects import VLLM, SGLang, recognised, tokenised
+from policy_extraction.backends.api._dialects import VLLM, LlamaCpp, SGLang, recognised, tokenised
 from policy_extraction.backends.api._reply import UnusableReplyError
 from policy_extraction.backends.api._request import request_for
 from policy_extraction.prompts import NAMING_GAME, Payoffs
@@ -41,7 +41,9 @@ TALKS = {
     "vllm of 2024": OLD | {"unknown": [CHOSEN, "allowed_token_ids"], "filtered": True},
     "vllm of 2025, refuses": OLD | {"refused": ["allowed_token_ids"]},
     "sglang": {"dialect": "sglang"},
+    "llamacpp": {"dialect": "llamacpp"},
 }
+DIALECTS = ("vllm", "sglang", "llamacpp")
 
 
 def conversation(prompt: Prompt) -> str:
@@ -68,7 +70,7 @@ def measured(url: str, words=HIS_HER, asked=PROMPTS, **options) -> np.ndarray:
 
 
 @pytest.mark.parametrize(
-    ("talk", "own_tokenizer"), [*((talk, True) for talk in TALKS), ("vllm", False), ("sglang", False)]
+    ("talk", "own_tokenizer"), [*((talk, True) for talk in TALKS), *((dialect, False) for dialect in DIALECTS)]
 )
 def test_a_policy_equals_the_servers_table(talk, own_tokenizer):
     model = KnownModel.of(FIRST_WORDS)
@@ -82,13 +84,14 @@ def test_a_policy_equals_the_servers_table(talk, own_tokenizer):
     q = (table / table.sum(-1, keepdims=True)).reshape(2, -1, 2).mean(0)
     np.testing.assert_allclose(policy["q"].values, q, rtol=0, atol=1e-12)
     assert policy["word_tokens"].values.tolist() == ["0", "1"]
-    assert behaviour.dialect in policy.attrs["option_asked"].lower() and "listed" not in policy.attrs["option_asked"]
+    asked = policy.attrs["option_asked"].lower().replace(".", "")
+    assert behaviour.dialect in asked and "listed" not in asked
     # The control: listed tokens also count the spelling with a space.
     spaced = np.array([probability(model, prompt, [b" his"]) for prompt in PROMPTS])
     assert spaced.min() > 1e-4
 
 
-@pytest.mark.parametrize("dialect", ["vllm", "sglang"])
+@pytest.mark.parametrize("dialect", DIALECTS)
 def test_plain_text_needs_no_tokenizer(dialect):
     model = KnownModel.of(FIRST_WORDS)
     with serving(Behaviour(model, dialect=dialect)) as url:
@@ -103,6 +106,7 @@ def test_one_request_gives_all_words_where_the_server_can():
     """Otherwise each unlisted word takes one more."""
     model, few = KnownModel.of(FIRST_WORDS), PROMPTS[:4]
     cases = [({"dialect": "sglang"}, 1, set()), ({"dialect": "vllm"}, 1, {CHOSEN}), (OLD, 30, set())]
+    cases += [({"dialect": "llamacpp"}, 30, set()), ({"dialect": "llamacpp"}, 1, {"logit_bias"})]
     cases += [(OLD, 1, {"allowed_token_ids"}), (OLD | {"filtered": True}, 1, {"prompt_logprobs"})]
     for behaves, listed, fields in cases:
         behaviour = Behaviour(model, **behaves)
@@ -111,7 +115,8 @@ def test_one_request_gives_all_words_where_the_server_can():
             server.check(PROMPTS[:1], HIS_HER)
             behaviour.requests.clear()
             list(server.score(few, HIS_HER))
-        used = [{CHOSEN, "allowed_token_ids", "prompt_logprobs"} & set(request) for request in behaviour.requests]
+        ways = {CHOSEN, "allowed_token_ids", "prompt_logprobs", "logit_bias"}
+        used = [ways & set(request) for request in behaviour.requests]
         assert set().union(*used) == fields
         one = listed > 1 or fields <= {CHOSEN}
         assert len(used) == len(few) if one else len(few) < len(used) <= 3 * len(few)
@@ -124,7 +129,7 @@ SEVERAL_TOKENS = {
 }
 
 
-@pytest.mark.parametrize("dialect", ["vllm", "sglang"])
+@pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize("case", SEVERAL_TOKENS)
 def test_words_of_several_tokens(case, dialect):
     vocabulary, words = SEVERAL_TOKENS[case]
@@ -152,7 +157,7 @@ def test_a_word_may_merge_with_the_end_of_the_prefix():
 
 def test_impossible_words_have_no_probability():
     model = KnownModel.of(("his", "x"), rare=("his",), rarity=0.0)
-    for dialect in ("vllm", "sglang"):
+    for dialect in DIALECTS:
         with serving(Behaviour(model, dialect=dialect)) as url:
             log_p = measured(url, ("his", "x"), tokenizer=KnownTokenizer(model.vocabulary))
         assert (log_p[:, 0] == -np.inf).all() and np.isfinite(log_p[:, 1]).all()
@@ -168,7 +173,9 @@ def test_the_wanted_tokens_of_each_step():
 @pytest.mark.parametrize(
     ("reason", "behaves"),
     [
-        ("neither vLLM nor SGLang", {}),
+        ("neither vLLM nor SGLang nor llama.cpp", {}),
+        ("does not know logit_bias", TALKS["llamacpp"] | {"unknown": ["logit_bias"]}),
+        ("or gives log-probabilities after it", TALKS["llamacpp"] | {"filtered": True}),
         (
             "gives no log-probabilities of chosen tokens",
             OLD | {"refused": ["allowed_token_ids", "prompt_logprobs"]},
@@ -245,17 +252,22 @@ def test_odd_replies_are_unusable_or_refused(odd):
         with unusable:
             asyncio.run(SGLang(Replying(reply), "").after(None, (1,), [7]))
     columns = {"tokens": ["token_id:7"], "token_logprobs": [-1.0], "top_logprobs": odd}
-    for logprobs in (odd, {"content": odd}, columns, columns | {"top_logprobs": [{"token_id:8": odd}]}):
+    unread = "x" if odd is None else odd  # null is a bound
+    for logprobs in (odd, {"content": odd}, columns, columns | {"top_logprobs": [{"token_id:8": unread}]}):
         vllm = VLLM(Replying({"choices": [{"logprobs": logprobs, "prompt_logprobs": odd}]}), 20, "")
         vllm._chosen = True
         for asked in (vllm.after(None, (1,), [7]), vllm._list(None, (1,)), vllm._ending(None, (1,), 7, 0.0)):
             with unusable:
                 asyncio.run(asked)
+    for told in (odd, [odd], [{"id": 7, "logprob": odd, "top_logprobs": odd}], [{"id": 7, "top_logprobs": [odd]}]):
+        with unusable:
+            asyncio.run(LlamaCpp(Replying({"completion_probabilities": told}), 20).after(None, (1,), [7]))
     for reply in ({"data": odd}, {"data": [{"owned_by": odd}]}):
         with pytest.raises(InputError, match="neither vLLM nor SGLang"):
             asyncio.run(recognised(Replying(reply), None, 20))
     with pytest.raises(UnusableReplyError, match="no tokens"):
-        asyncio.run(tokenised(Replying({"tokens": [odd, -1]}), None, vllm, request_for(PROMPTS[0], "", "text", 1)))
+        told = VLLM(Replying({"tokens": [odd, -1]}), 20, "")
+        asyncio.run(tokenised(None, told, request_for(PROMPTS[0], "", "text", 1)))
 
 
 def test_a_filter_that_comes_later_is_seen():

@@ -83,7 +83,7 @@ def reply(**changes: Any) -> dict[str, Any]:
 # --- what replies hold -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("value", [None, "-0.7", True, [], 10**400, -(10**400), float("nan")])
+@pytest.mark.parametrize("value", ["-0.7", True, [], 10**400, -(10**400), float("nan")])
 def test_a_log_probability_that_is_no_number_is_named(value):
     listed = [{"token": "his", "logprob": -0.7}, {"token": "her", "logprob": value}]
     columns = {"tokens": ["his"], "token_logprobs": [-0.7], "top_logprobs": [{"his": -0.7, "her": value}]}

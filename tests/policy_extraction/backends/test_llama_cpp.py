@@ -91,7 +91,10 @@ def test_shorter_lists_bound_what_they_do_not_list(address, whole, listed, bound
     np.testing.assert_allclose(log_p[~censored], whole[~censored], atol=REPEATED)
 
 
-def test_chosen_tokens_fall_back_to_listed_ones(address, whole):
-    with pytest.warns(UserWarning, match="listed tokens .* is neither vLLM nor SGLang"):
-        log_p, _ = scored(address, top_logprobs=VOCABULARY, exact=True)
-    assert np.abs(log_p - whole).max() < REPEATED
+def test_chosen_tokens_are_forced(address, whole):
+    """A list of the whole vocabulary has the same numbers; other spellings, which it also has, do not count."""
+    forced, censored = scored(address, top_logprobs=1, exact=True)
+    listed, _ = scored(address, top_logprobs=VOCABULARY, exact=True)
+    assert not censored.any()
+    np.testing.assert_allclose(forced, listed, atol=REPEATED)
+    assert (forced <= whole + REPEATED).all() and (forced > whole - 0.5).all()

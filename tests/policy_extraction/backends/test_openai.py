@@ -403,7 +403,11 @@ def test_no_attempt_is_lost_to_the_longest_wait(monkeypatch):
 ONE_LINE = {
     "key": ({"api_key": "wrong"}, {"key": "right"}, "api_key: refused by .*401.*Incorrect API key"),
     "model": ({"model": "gpt-0"}, {}, "model = gpt-0: not found at .*does not exist"),
-    "too many": ({"top_logprobs": 20}, {"most_logprobs": 5}, "top_logprobs = 20: refused .* greater than 5"),
+    "too many": (
+        {"top_logprobs": 20},
+        {"most_logprobs": 5},
+        "top_logprobs = 20: refused .* than 5.*expected fewer",
+    ),
     "no logprobs": ({}, {"always": "no logprobs"}, "no logprobs"),
     "empty": ({"prefill": "assistant"}, {"always": "empty"}, "top_logprobs of the reply are empty"),
     "nan": ({"prefill": "assistant"}, {"always": "nan"}, "NaN"),
@@ -428,7 +432,7 @@ def test_what_can_not_work_is_one_line_at_the_check(case):
         with refused(match):
             backend(url, backoff=10.0, **options).check(PROMPTS, HIS_HER)
         assert time.monotonic() - begin < 6, "it waited"
-    assert len(seen.requests) == {"other prefix": 4, "not there": 0}.get(case, 1)
+    assert len(seen.requests) == {"other prefix": 4, "not there": 0, "too many": 2}.get(case, 1)
 
 
 def test_a_check_that_passes_costs_one_request():

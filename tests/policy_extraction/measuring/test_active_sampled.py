@@ -289,7 +289,7 @@ def test_a_model_that_says_no_word_is_an_error():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({}, "budget = None: expected a number of answers with sampled = True"),
+        ({}, "budget = None: expected a number of answers to sample"),
         ({"budget": 39}, "budget = 39: expected a whole number of at least 40"),
         ({"budget": 100, "temperature": 0}, "temperature = 0: expected a positive number"),
     ],
@@ -335,7 +335,7 @@ def test_a_service_without_log_probabilities_is_measured(tmp_path):
     with serving(behaviour) as url:
         speaking = backend(url)
         with pytest.raises(InputError, match="no logprobs"):
-            measure(speaking, **options)
+            measure(speaking, sampled=False, **options)
         policy = measure(speaking, sampled=True, **options)
         asked = len(behaviour.requests)
         assert policy.identical(measure(speaking, sampled=True, **options))

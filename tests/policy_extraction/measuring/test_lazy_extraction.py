@@ -274,7 +274,7 @@ def test_progress_counts_prompts(capsys):
 
 
 def test_censored_answers_are_not_silently_used():
-    with pytest.raises(InputError, match=r"fake: \d+ of 120 prompts do not determine"):
+    with pytest.raises(InputError, match=r"fake: an answer does not determine .*undecided='bound' "):
         lazy(FakeModel(censor_below=-6.0))(MEMORIES)
     function = lazy(FakeModel(censor_below=-6.0), undecided="bound")
     np.testing.assert_allclose(function(MEMORIES).sum(1), 1)

@@ -9,6 +9,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import warnings
 from itertools import islice
 from pathlib import Path
 
@@ -20,6 +21,7 @@ import meanfield
 from _paths import importing
 from meanfield import InputError, MemorySpace, ModelError, StorageError
 from policy_extraction import extract
+from policy_extraction._toolbox.checksums import checksum
 from policy_extraction.backends import Scores, TableBackend
 from policy_extraction.measuring import _answers, _cache
 from policy_extraction.measuring._answers import Answers
@@ -223,7 +225,9 @@ def test_what_is_on_disk_is_used_and_not_measured(tmp_path):
         extract(Breaks(10), **options)
     (unfinished,) = tmp_path.iterdir()
     with sqlite3.connect(unfinished) as file:
+        file.create_function("checksum", -1, checksum)
         file.execute("UPDATE answers SET censored = ? WHERE memory = ?", (b"\0\1", b""))
+        file.execute("UPDATE answers SET checksum = checksum(memory, place, log_probability, censored)")
     with pytest.raises(InputError, match="undecided"):  # a censored word came from the file
         extract(Breaks(1000), **options)
 
@@ -283,6 +287,64 @@ def test_of_two_answers_the_first_is_kept(tmp_path, kept):
     np.testing.assert_array_equal(log_p, [[np.nan] * 2, *[[-1.0] * 2] * 3])
     np.testing.assert_array_equal(censored, [[False] * 2, *[[False, True]] * 3])
     assert answers.known() == [((), 0), ((), 3), (((0, 1),), 0)] and len(answers) == 3
+
+
+WRONG = ["x", None, 5, 0.5, b"", b"\0", bytes(16), bytes(24), b"\xff" * 16]
+
+
+@pytest.mark.parametrize("column", ["memory", "place", "log_probability", "censored", "checksum"])
+def test_a_row_of_another_type_or_length_is_removed_and_told(column, tmp_path):
+    path = tmp_path / "a.sqlite"
+    filled(path)
+    whole = path.read_bytes()
+    keys = {"memory": [None, b""], "place": [None]}  # no other value than there is
+    for wrong in [value for value in WRONG if value not in keys.get(column, [])]:
+        path.write_bytes(whole)
+        with sqlite3.connect(path) as file:
+            file.execute(f"UPDATE answers SET {column} = ? WHERE place = 3", (wrong,))
+        with pytest.warns(UserWarning, match=f"^cache = {re.escape(str(path))}: 1 damaged answers were removed"):
+            answers = Answers(path)
+        assert answers.known() == [((), 0), (((0, 1),), 0)]
+        answers.put(ASKED[2:3], np.full((1, 2), -3.0), np.zeros((1, 2), bool))
+        assert Answers(path).get(ASKED[2:3], 2)[0].tolist() == [[-3.0, -3.0]]
+
+
+def test_no_flipped_bit_changes_an_answer(tmp_path):
+    """One of each byte of the numbers, and fifty others."""
+    path = tmp_path / "a.sqlite"
+    log_p, censored = filled(path).get(ASKED, 2)
+    whole = path.read_bytes()
+    number = np.float64(-1.0).tobytes() * 2
+    places = [start + i for start in range(len(whole)) if whole[start:].startswith(number) for i in range(16)]
+    assert len(places) == 3 * 16
+    told = 0
+    for number, place in enumerate([*places, *np.random.default_rng(1).integers(0, len(whole), 50)]):
+        damaged = bytearray(whole)
+        damaged[place] ^= 1 << number % 8
+        path.write_bytes(damaged)
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            try:
+                found, bounds = Answers(path).get(ASKED, 2)
+            except StorageError:
+                continue
+        known = ~np.isnan(found)
+        assert (found == log_p)[known].all() and (bounds == censored)[known].all()
+        told += bool(said)
+    assert told >= len(places)
+
+
+def test_answers_of_a_release_without_checksums_are_kept(tmp_path):
+    path = tmp_path / "a.sqlite"
+    with sqlite3.connect(path) as file:
+        columns = "memory BLOB, place INTEGER, log_probability BLOB, censored BLOB, PRIMARY KEY (memory, place)"
+        file.execute(f"CREATE TABLE answers ({columns}) WITHOUT ROWID")
+        row = b"\0\1", 0, np.array([-1.0, -2.0]).tobytes(), b"\0\1"
+        file.execute("INSERT INTO answers VALUES (?, ?, ?, ?)", row)
+    answers = Answers(path)
+    assert answers.get(ASKED[:1], 2)[0].tolist() == [[-1.0, -2.0]] and len(answers) == 1
+    answers.put(ASKED[1:2], np.full((1, 2), -3.0), np.zeros((1, 2), bool))
+    assert len(Answers(path)) == 2
 
 
 def test_a_file_that_another_process_removed_is_made_anew(tmp_path):

@@ -91,6 +91,11 @@ def test_comparison_covers_consensus_and_ties() -> None:
     assert_same_runs(validation.simulate(lazy(policy), **arguments), table)
 
 
+def test_a_function_that_is_no_policy_is_told_how_to_become_one() -> None:
+    with pytest.raises(InputError, match=r"policy is a function, .*expected LazyPolicy\(f, words, memory_length\)"):
+        validation.simulate(lambda memories: [[0.5, 0.5]] * len(memories), n_agents=4, runs=1, seed=1)  # type: ignore[arg-type]
+
+
 def test_many_portions_are_those_of_one(monkeypatch: pytest.MonkeyPatch) -> None:
     policy = random_policy(4, 3, 2)
     arguments = {"n_agents": [5, 24], "runs": 11, "seed": 2, "max_rounds": 30, "record_rounds": 20}
