@@ -52,6 +52,11 @@ def read_policies(name: str, model: str | None = None, pair: str | None = None) 
     return policies
 
 
+def numbered(results: list[xr.Dataset]) -> list[xr.Dataset]:
+    """The results with numbers along `word`, as those of different pairs have in one file or table."""
+    return [one.assign_coords(word=one["word_number"].values) if "word" in one.coords else one for one in results]
+
+
 def over_pairs(results: list[xr.Dataset]) -> xr.Dataset:
     """One Dataset; over the dim `pair` where there are several, with numbers along `word`.
 
@@ -61,7 +66,7 @@ def over_pairs(results: list[xr.Dataset]) -> xr.Dataset:
         return results[0]
     import xarray as xr
 
-    results = [one.assign_coords(word=one["word_number"].values) if "word" in one.coords else one for one in results]
+    results = numbered(results)
     counted = [
         one.assign_coords({dim: range(n) for dim, n in one.sizes.items() if dim not in one.coords}) for one in results
     ]

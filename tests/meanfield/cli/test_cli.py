@@ -490,3 +490,18 @@ def test_latex_and_all_criteria(command, policies, tmp_path):
     assert code == 0
     assert "largest basin" in out
     assert r"\label{tab:stability}" in (tmp_path / "table.tex").read_text()
+
+
+def test_pairs_of_different_words_share_their_columns(command, tmp_path):
+    one = meanfield.make_policy(np.array([0.5, 0.9, 0.4, 0.6, 0.2]), ["a", "b"])
+    two = meanfield.make_policy(np.array([0.5, 0.8, 0.4, 0.6, 0.2]), ["c", "d"])
+    stack = xr.concat([one, two], "pair", join="outer", coords="different", compat="equals")
+    meanfield.save(stack, tmp_path / "p.nc")
+    code, out, _ = command("fixed-points", "p.nc")
+    assert code == 0 and "nan" not in out
+    assert all(name in out for name in ("a/b", "c/d", "word_share_0", "eigenvalue"))
+    assert command("fixed-points", "p.nc", "--out", "t.csv")[0] == 0
+    table = pd.read_csv(tmp_path / "t.csv")
+    assert table["word_label_0"].tolist() == ["a", "c"]
+    for policy, share in zip((one, two), table["word_share_0"], strict=True):
+        assert share == pytest.approx(meanfield.fixed_points(policy)["word_share"].values[0, 0], rel=1e-12)
