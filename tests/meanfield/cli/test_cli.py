@@ -25,6 +25,7 @@ from _paths import ROOT
 from _policies import random_policy
 from _real_populations import populations
 from meanfield import cli
+from meanfield.cli import _populations
 from meanfield.cli._analyses import ANALYSES
 from meanfield.cli._analysis import POLICY
 from policy_extraction.backends import TableBackend
@@ -505,3 +506,10 @@ def test_pairs_of_different_words_share_their_columns(command, tmp_path):
     assert table["word_label_0"].tolist() == ["a", "c"]
     for policy, share in zip((one, two), table["word_share_0"], strict=True):
         assert share == pytest.approx(meanfield.fixed_points(policy)["word_share"].values[0, 0], rel=1e-12)
+
+
+def test_small_gains_keep_their_digits(capsys):
+    row = {"model": "m", "pair": "A/B", "memory_length": 1, "law": "policy", "log_likelihood": -0.5}
+    other = row | {"law": "share", "gain": -0.00012, "gain_low": -0.0, "gain_high": 0.0345}
+    _populations._say_scores(pd.DataFrame([row, other]))
+    assert "gain -0.00012 (0 to 0.035)" in capsys.readouterr().out
