@@ -41,10 +41,10 @@ def stability_report(table: xr.Dataset) -> Table:
         caption="λ per unit of time, half a round; residual: 1 - q of a candidate",
         box=SIMPLE_HEAD,
     )
-    report.add_column("", no_wrap=True)
-    for column in ("share", "λ", "residual"):
-        report.add_column(column, justify="right", no_wrap=True)
-    report.add_column("", no_wrap=True)
+    report.add_column("")  # a long name goes on in a second line, before numbers are cut
+    for column, width in (("share", 7), ("λ", 7), ("residual", 8)):
+        report.add_column(column, justify="right", no_wrap=True, min_width=width)
+    report.add_column("", no_wrap=True, min_width=9)
     for _, rows in table.to_dataframe().groupby("policy"):
         strong = rows["strong"].iloc[0]
         report.add_section()
