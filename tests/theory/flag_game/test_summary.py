@@ -25,6 +25,9 @@ def test_a_fit_of_mechanism_1_says_what_is_held_and_determined():
     table = summary(fit.isel(parameter=slice(None, None, -1), bound=[1, 0]))
     assert set(table.index) == set(mechanism1.PARAMETERS)
     assert (table["status"] == "held").sum() == len(mechanism1.PARAMETERS) - 2
+    number, directions = (table["status"] == "determined").sum(), fit["direction_determined"].values.sum()
+    told = f"the data determine {number} of 2 free parameters and {directions} of 2 combinations of them"
+    assert fit.attrs["verdict"] == told
     for name in ("J", "sd_R"):
         one = fit.sel(parameter=name)
         assert table.loc[name, "status"] == ("determined" if one["identified"] else "not determined")
