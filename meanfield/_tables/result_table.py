@@ -74,7 +74,7 @@ def shown_table(table: pd.DataFrame, width: int, rows: Sequence[str] = (), first
     """
     names = [str(name) for name in table if not str(name).startswith("word_label_") or "pair" not in table]
     names.sort(key=lambda name: 0 if name in (*NAMES, *rows) else 1 if name.startswith(tuple(first)) else 2)
-    table = table[names]
+    table = table.loc[:, names]
     same, varying = _split(table)
     notes = [name for name in varying if any(isinstance(cell, str) and len(cell) > LONG_TEXT for cell in varying[name])]
     below = [Text(line) for name in notes for line in _notes(name, varying)]
