@@ -27,13 +27,13 @@ def stability_report(table: xr.Dataset) -> Table:
     --------
     >>> table = meanfield.stability_table(meanfield.datasets.smollm2().sel(pair="his/her"))
     >>> print(meanfield.stability_report(table))
-                       Candidates [π]^2H and true fixed points
-                                          share         λ   residual
-     ────────────────────────────────────────────────────────────────────────────
-      SmolLM2-135M-Instruct {his, her}                                 → mixed
-       candidate       his               0.8255   -0.0952      2e-01   not fixed
-       candidate       her               0.8420    -0.044      2e-01   not fixed
-       mixed point     his               0.5256    -0.183      ...   stable
+                        Candidates [π]^2H and true fixed points
+                                           share         λ   residual
+     ─────────────────────────────────────────────────────────────────────────────
+      SmolLM2-135M-Instruct {his, her}                                  → mixed
+       candidate       his                0.8255   -0.0952      2e-01   not fixed
+       candidate       her                0.8420    -0.044      2e-01   not fixed
+       mixed point     his                0.5256    -0.183      ...     stable
            λ per unit of time, half a round; residual: 1 - q of a candidate
     """
     report = PrintedTable(
