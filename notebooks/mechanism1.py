@@ -21,11 +21,18 @@
 # %%
 import matplotlib.pyplot as plt
 import numpy as np
-import pandas as pd
 
 import meanfield
 import theory
-from theory.flag_game import crop_compatibility, crop_fields, mechanism1, random_field, signed_field, strongest_rival
+from theory.flag_game import (
+    crop_compatibility,
+    crop_fields,
+    mechanism1,
+    random_field,
+    signed_field,
+    strongest_rival,
+    summary,
+)
 
 counts = meanfield.datasets.flag_game("population_scaling_gpt4o")
 
@@ -72,14 +79,8 @@ print("folds at J =", ", ".join(f"{J:.2f}" for J in np.sort(diagram["fold_J"].va
 free = ["scale_T", "mean_R", "sd_0", "J", "alpha"]
 fit = theory.fit_mechanism1(counts, free=free, starts=0, runs=2000, bootstrap=12)
 one = fit.sel(parameter=free)
-interval = [f"{low:.2f} to {high:.2f}" for low, high in one["interval"].transpose("parameter", "bound").values]
-columns = {
-    "estimate": one["estimate"].values.round(2),
-    "determined": np.where(one["identified"], "yes", "no"),
-    "95 % interval": np.where(one["identified"], interval, ""),
-    "estimate of [002]": [round(getattr(mechanism1.APPENDIX_E, name), 2) for name in free],
-}
-pd.DataFrame(columns, index=pd.Index(free, name="parameter"))
+published = [getattr(mechanism1.APPENDIX_E, name) for name in free]
+summary(one).assign(published=published).round(2)
 
 # %% [markdown]
 # The same as a plot: the second bar of a parameter is its interval by refits to 12 simulated data sets.

@@ -121,15 +121,17 @@ def _all_roots(mixtures: list[Mixture], names: list[str]) -> list[tuple[list[Roo
             for number, (logit, error, slope) in enumerate(zip(found.roots, found.errors, found.slopes, strict=True)):
                 around = word_shares(logit + error * np.array([-1.0, 1.0])) if error > COMPOSITION_ERROR else ()
                 roots.append(Root(branch, x[number], tuple(map(response.composition, around)), bool(slope < 0)))
-            searched.append(f"Class {branch}: {report}")
-        roots += exact_corners(mixture)
-        if len(searched) > 1:
+            searched.append(f"Class {branch}: {report}" if len(some) > 1 else report)
+        corners = exact_corners(mixture)
+        roots += corners
+        if len(some) > 1:
             searched.append("Mixtures of the classes that have the same Q are fixed points too.")
         if not roots:
             raise ConvergenceError(
                 f"{name}: there is a fixed point, but rounding hides at which share: {' '.join(searched)}"
             )
-        result.append((roots, " ".join([*searched, "Exact corners are decided from the policy's zeros."])))
+        searched.append(f"The policy's zeros make {len(corners)} of the 2 consensus states exact fixed points.")
+        result.append((roots, " ".join(searched)))
     return result
 
 
@@ -149,14 +151,14 @@ def _searched_roots(mixture: Mixture) -> tuple[list[Root], str]:
             found = simplex_roots(response, n_words, support=support)
             number = branch if len(support) > 1 else -1
             roots += [Root(number, response.composition(Q)) for Q in found.roots]
-            searched.append(f"class {branch}, {found.report}")
-    return roots, "not guaranteed; " + "; ".join(searched)
+            searched.append(f"Class {branch}, {found.report}")
+    return roots, " ".join(["Not guaranteed to be all: more than two words need a search from many starts.", *searched])
 
 
 def interior_roots(each: list[Response]) -> list[tuple[Roots, str]]:
     """The roots of g as a function of logit Q, with 0 < Q < 1, and a report of the search, for each response."""
     nothing = Roots(*np.empty((3, 0)), [], (np.inf, np.nan, np.nan), 0)
-    result = [(nothing, "agents say one word only, so Q is 0 or 1.")] * len(each)
+    result = [(nothing, "All fixed points are listed: agents here say one word only, so that Q is 0 or 1.")] * len(each)
     places, breaks = [], []
     for place, response in enumerate(each):
         g = partial(_mismatch, response)
@@ -182,12 +184,16 @@ def _mismatch(response: Response, logits: np.ndarray, tolerance: float = TOLERAN
 
 def _report(found: Roots, end: float) -> str:
     """The search for roots with |logit Q| up to `end`, in sentences."""
-    which = "all roots" if not found.unresolved else "the roots that can be told apart"
-    report = [f"{which} of g = log(F_0/F_1) - logit Q for |logit Q| <= {end:g}, from {found.evaluations} evaluations."]
+    which = (
+        "All fixed points are listed" if not found.unresolved else "The fixed points that can be told apart are listed"
+    )
+    zeros = f"the zeros of g = log(F_0/F_1) - logit Q for |logit Q| <= {end:g}"
+    report = [f"{which}, as {zeros} ({found.evaluations} evaluations)."]
     distance, where, error = found.closest
     if distance < np.inf:
         report.append(
-            f"Where g turns |g| is at least {distance:.1g} (at logit Q = {where:.3g}, and its error below {error:.0e})."
+            f"Others could hide only where g turns without a zero; the nearest such place is Q = {expit(where):.3g}, "
+            f"where |g| = {distance:.1g} with an error of at most {max(error, ROUNDING):.0e}."
         )
     for stretch in found.unresolved:
         left, right, odd, bound = stretch

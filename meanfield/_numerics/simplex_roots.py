@@ -87,7 +87,8 @@ class _Face:
 
     def __init__(self, response: Response, n_words: int, support: tuple[int, ...]) -> None:
         self.response, self.n_words, self.support = response, n_words, list(support)
-        self.name = "interior" if len(support) == n_words else f"only words {', '.join(map(str, support))}"
+        numbers = ", ".join(map(str, support))
+        self.name = "all words in use" if len(support) == n_words else f"only the words number {numbers} in use"
         # Columns are orthonormal and sum to zero, so that u = log Q · basis whatever Q is divided by.
         self.basis = helmert(len(support)).T if len(support) > 1 else np.empty((1, 0))
 
@@ -118,7 +119,7 @@ def _search(face: _Face, starts: int, rng: np.random.Generator) -> SimplexRoots:
     size, reason = len(face.support), _no_root(face)
     if reason or size == 1:
         u = np.zeros((0 if reason else 1, size - 1))
-        report = f"{face.name}: {reason or 'a root'}"
+        report = f"{face.name}: {reason or 'one fixed point'}."
         arrays = face.shares(u), np.zeros(len(u)), np.ones(len(u), int), face.shares(u[:0])
         return SimplexRoots(*arrays, 0, 0, np.inf, report)
     grid = _grid(size, starts, rng)
@@ -136,10 +137,10 @@ def _search(face: _Face, starts: int, rng: np.random.Generator) -> SimplexRoots:
     residual = np.abs(face.mismatch(u) @ face.basis.T).max(1, initial=0.0)
     converged = int((misfit < MAX_RESIDUAL).sum())
     closest = float(misfit[misfit >= MAX_RESIDUAL].min(initial=np.inf))
-    others = f" (others came to rest at a misfit of {closest:.1g} or more)" if closest < np.inf else ""
+    others = f"; the others came to rest at a misfit of {closest:.1g} or more" if closest < np.inf else ""
     report = (
-        f"{face.name}: {len(u)} roots, at which {converged} of {len(ends)} starts of Newton iteration ended{others}: "
-        f"not guaranteed complete, {_plausibility(index, inward, len(continuum))}"
+        f"{face.name}: {len(u)} fixed points, reached by {converged} of {len(ends)} starts of Newton iteration{others}."
+        f" {_plausibility(index, inward, len(continuum))}."
     )
     arrays = face.shares(u), residual, index, face.shares(continuum)
     return SimplexRoots(*arrays, len(ends), converged, closest, report)
@@ -149,21 +150,21 @@ def _no_root(face: _Face) -> str:
     """Why there is none, where that can be told: which words are said at all is the same everywhere inside a face."""
     said = face.response(face.shares(np.zeros((1, len(face.support) - 1))))[0] > ZERO
     if np.delete(said, face.support).any():
-        return "no root, as other words are said"
-    return "" if said[face.support].all() else "no root, as not all words are said"
+        return "no fixed point, as other words are said"
+    return "" if said[face.support].all() else "no fixed point, as not all words are said"
 
 
 def _plausibility(index: np.ndarray, inward: bool, n_continuum: int) -> str:
     if n_continuum:
-        return f"and {n_continuum} starts ended on a continuum of roots"
+        return f"{n_continuum} starts ended on a continuum of fixed points"
     if not inward or (index == 0).any():
         reason = (
-            "f does not point inwards on the whole boundary" if not inward else "the Jacobian at a root is singular"
+            "F does not point inwards on the whole boundary" if not inward else "the Jacobian at a root is singular"
         )
-        return f"and no count of indices can tell, as {reason}"
+        return f"Their indices can't tell whether some are missing, as {reason}"
     if index.sum() == 1:
-        return "but the indices of the roots add up to 1 as they must"
-    return f"and the indices of the roots add up to {index.sum()} instead of 1, so roots are missing"
+        return "Their indices add up to 1 as they must, if none is missing"
+    return f"Their indices add up to {index.sum()} instead of 1, so some are missing"
 
 
 def _grid(size: int, starts: int, rng: np.random.Generator) -> np.ndarray:

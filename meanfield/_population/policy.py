@@ -39,7 +39,7 @@ def make_policy(
         - an array of shape (S, W), or of shape (S,) with P(first word) for two words; states in the order of
           `MemorySpace`, or of its coordinates for a DataArray;
         - a function of a memory, which is a tuple of pairs (own word, partner's word), oldest first. It returns W
-          probabilities, or P(first word) for two words;
+          probabilities, a mapping of the words to them, or P(first word) for two words;
         - a mapping from every memory to what such a function returns. A memory is a tuple of pairs or a text, `"a/b
           a/a"` or `"empty"`;
         - a pandas DataFrame, or the path of a CSV file, with a column for each word (the first is enough for two

@@ -13,7 +13,7 @@ import xarray as xr
 from meanfield._population.mixture import Mixture
 from meanfield._population.single_policy import policy_hash, single_policy, space_of, words_of
 from meanfield.core._space import MemorySpace
-from meanfield.toolbox._arguments import real_number
+from meanfield.toolbox._arguments import real_number, shown
 from meanfield.toolbox._errors import InputError
 from meanfield.toolbox._labels import values_in_order, word_coords
 
@@ -63,8 +63,8 @@ class Population:
     def __init__(
         self,
         policies: xr.Dataset | Sequence[xr.Dataset],
-        *,
         fractions: Sequence[float] | np.ndarray | xr.DataArray | None = None,
+        *,
         committed: Mapping[str, float] | None = None,
     ) -> None:
         if not isinstance(policies, (xr.Dataset, Sequence)) or isinstance(policies, str):
@@ -189,11 +189,14 @@ def _validate_fractions(
 ) -> tuple[float, ...]:
     if fractions is None and n_policies == 1:
         return (1.0,)
+    if isinstance(fractions, Mapping):
+        raise InputError(f"fractions = {shown(fractions)}: expected a number for each policy, or by word committed=…")
     labels = {"component": range(n_policies)}
     values = np.empty(0) if fractions is None else values_in_order(fractions, labels, "fractions")
     good = values.shape == (n_policies,) and bool((values >= 0).all()) and abs(values.sum() - 1) <= ROUNDING
     if not good:
-        raise InputError(f"fractions = {fractions}: expected {n_policies} numbers of at least 0 that sum to 1")
+        found = f", not to {values.sum():.12g}" if values.shape == (n_policies,) else ""
+        raise InputError(f"fractions = {shown(fractions)}: expected {n_policies} numbers ≥ 0 that sum to 1{found}")
     return tuple((values / values.sum()).tolist())  # rounding errors of the sum would not conserve Σx
 
 

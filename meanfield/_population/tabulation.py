@@ -11,7 +11,7 @@ import pandas as pd
 
 from meanfield.core._space import MemorySpace
 from meanfield.toolbox._arguments import shown
-from meanfield.toolbox._csv import column_numbers, read_csv
+from meanfield.toolbox._csv import column_numbers, number_hint, read_csv
 from meanfield.toolbox._errors import InputError
 from meanfield.toolbox._labels import real_numbers
 from meanfield.toolbox._memory_budget import check_memory
@@ -43,7 +43,7 @@ def tabulated(
     space = _smallest_space(len(keys), len(words)) if memory_length is None else MemorySpace(len(words), memory_length)
     memories = named_memories(space, words)
     rows = _rows(keys, memories, space, words)
-    return np.array([_row(values[row], memory, words) for row, memory in zip(rows, memories, strict=True)])
+    return _distributions([values[row] for row in rows], memories, words)
 
 
 def probabilities(values: Any, name: str, n_words: int) -> np.ndarray:
@@ -93,14 +93,32 @@ def _rows(keys: list[Any], memories: list[NamedMemory], space: MemorySpace, word
     return [found[i] for i in range(space.n_states)]
 
 
-def _row(value: Any, memory: NamedMemory, words: Sequence[str]) -> np.ndarray:
-    name = f"q({text_of(memory)})"
+def _distributions(values: list[Any], memories: list[NamedMemory], words: Sequence[str]) -> np.ndarray:
+    """A row of probabilities for each memory; InputError names the first that is none, and how many others are none."""
+    rows, wrong = [], []
+    for value, memory in zip(values, memories, strict=True):
+        try:
+            rows.append(_distribution(value, f"q({text_of(memory)})", words))
+        except InputError as error:
+            wrong.append(str(error))
+    if wrong:
+        raise InputError(wrong[0] + (f" (so it is for {len(wrong)} of {len(memories)} memories)" if wrong[1:] else ""))
+    return np.array(rows)
+
+
+def _distribution(value: Any, name: str, words: Sequence[str]) -> np.ndarray:
+    if isinstance(value, Mapping):
+        if set(value) != set(words):
+            raise InputError(f"{name} = {shown(value)}: expected a probability for each of {', '.join(words)}")
+        value = [value[word] for word in words]
     row = probabilities(value, name, len(words))
     if row.ndim == 0 and len(words) == 2:
         row = np.array([row, 1 - row])
-    if row.shape != (len(words),) or not (row >= 0).all() or abs(row.sum() - 1) > ROW_SUM_TOLERANCE:
+    if row.shape != (len(words),) or not (row >= 0).all():
         alone = f"the probability of {words[0]}, or " if len(words) == 2 else ""
         raise InputError(f"{name} = {shown(value)}: expected {alone}{len(words)} probabilities that sum to 1")
+    if abs(row.sum() - 1) > ROW_SUM_TOLERANCE:
+        raise InputError(f"{name} = {shown(value)} sums to {row.sum():.12g} over the words: expected 1")
     return row
 
 
@@ -120,9 +138,20 @@ def _columns(table: pd.DataFrame, words: Sequence[str]) -> tuple[list[Any], np.n
         for i in range(len(table))
     ]
     values = np.stack([column_numbers(table[word]) for word in given], axis=-1)
+    _check_cells(table[given], np.isnan(values))
     if all(table[word].dtype == np.float32 for word in given):
         values = values.astype(np.float32)
     return keys, values if len(given) == len(words) else values[:, 0]
+
+
+def _check_cells(table: pd.DataFrame, missing: np.ndarray) -> None:
+    """InputError with the first cell that is no number, and how many others are none."""
+    if missing.any():
+        row, column = np.argwhere(missing)[0]
+        cell = table.iloc[row, column]
+        where = f"row {row + 1}, column {table.columns[column]}"
+        others = f"; {missing.sum() - 1} more cells are no numbers" if missing.sum() > 1 else ""
+        raise InputError(f"q has {shown(cell)} in {where}: expected a probability{number_hint(cell)}{others}")
 
 
 def _text(cell: Any) -> str:

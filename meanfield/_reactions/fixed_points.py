@@ -62,22 +62,22 @@ def validated_masses(model: ReactionModel, masses: Sequence[float] | np.ndarray 
     if mass.shape != (model.n_classes,):
         raise InputError(f"masses has shape {mass.shape}: expected ({model.n_classes},), one for each conserved class")
     if not (mass >= 0).all() or not abs(mass.sum() - 1) <= SAME_MASS:
-        raise InputError(f"masses = {mass}: expected fractions that sum to 1")
+        raise InputError(f"masses = {mass} sum to {mass.sum():.12g}: expected fractions of at least 0 that sum to 1")
     return mass
 
 
 def _completeness(faces: ClosedFaces, found: Found) -> str:
     which = "all" if faces.complete else "a sample"
     parts = [
-        f"not guaranteed; {found.converged} of {found.tried} starts converged",
-        f"{len(faces.faces)} closed faces, {which} of those that single states open",
-        f"fixed points closer than {SAME:g} count as one, marginal ones closer than {MARGINAL_SAME:g}",
+        f"Not guaranteed to be all: {found.converged} of {found.tried} starts converged to fixed points.",
+        f"The search covered {len(faces.faces)} closed faces, {which} of those that single states open.",
+        f"Fixed points closer than {SAME:g} count as one, marginal ones closer than {MARGINAL_SAME:g}.",
     ]
     if found.cut:
-        parts.append(f"others were looked for between {MAX_PAIRS} pairs of them only")
+        parts.append(f"Others were looked for between {MAX_PAIRS} pairs of them only.")
     if found.merged:
-        parts.append(f"{found.merged} more points of the continua or beside marginal ones were found, and not listed")
-    return "; ".join(parts)
+        parts.append(f"{found.merged} more points of the continua or beside marginal ones were found, and not listed.")
+    return " ".join(parts)
 
 
 def _index_report(model: ReactionModel, faces: ClosedFaces, roots: list[Root]) -> str:
@@ -87,9 +87,11 @@ def _index_report(model: ReactionModel, faces: ClosedFaces, roots: list[Root]) -
         return ""
     spectra = [modes_at(model, root.x, face).values for root in roots]
     if any(np.abs(values).min(initial=1) <= MARGINAL for values in spectra):
-        return "; of marginal fixed points the sum of indices says nothing"
+        return " Of marginal fixed points the sum of indices says nothing."
     total = sum(int(np.sign(np.prod(-values / np.abs(values)).real)) for values in spectra)
-    return f"; the sum of indices is {total}" + (", as it must be" if total == 1 else " and not 1: some are missing")
+    return f" The sum of their indices is {total}" + (
+        ", as it must be if none is missing." if total == 1 else " and not 1: some are missing."
+    )
 
 
 def _label(model: ReactionModel, roots: list[Root]) -> xr.Dataset:

@@ -14,14 +14,17 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Group
 from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from meanfield._tables.latex import escaped, fixed, latex_table, power_of_ten
+from meanfield.toolbox._labels import has_names
 
 LONG_DIMS = ("state", "run", "time", "component", "point", "mode")
 NAMES = ("model", "pair")
 DECIMALS = 4
 SMALL = 10.0**-DECIMALS
 SHOWN_ROWS, UPRIGHT_ROWS = 20, 6
+LONG_TEXT = 40  # characters, more than a column of a terminal has
 
 
 def result_table(result: xr.Dataset, rows: Sequence[str]) -> pd.DataFrame:
@@ -36,6 +39,8 @@ def result_table(result: xr.Dataset, rows: Sequence[str]) -> pd.DataFrame:
     columns = {}
     for name in dict.fromkeys([*first, *result.coords, *result.data_vars]):
         others = [str(dim) for dim in result[name].dims if dim not in rows]
+        if name == "word_number" or (name == "word_label" and has_names(result)):
+            continue  # the columns are labelled by them
         if name in others or any(dim in LONG_DIMS for dim in others):
             continue
         labels = [result[dim].values if dim in result.coords else range(result.sizes[dim]) for dim in others]
@@ -61,12 +66,19 @@ def table_text(table: pd.DataFrame, form: str, caption: str = "", label: str = "
     return latex_table(alignment, header, body, "; ".join([escaped(caption.removesuffix(".")), *told]), label)
 
 
-def shown_table(table: pd.DataFrame, width: int) -> Group:
+def shown_table(table: pd.DataFrame, width: int, rows: Sequence[str] = (), first: Sequence[str] = ()) -> Group:
     """The table for a terminal: constant columns first, then the first rows and as many columns as fit.
 
-    A few wide rows are shown upright.
+    A few wide rows are shown upright, and texts that differ between rows below. Behind names and `rows` stand the
+    columns whose names begin as one of `first`. The words of each pair are left out beside the pair.
     """
+    names = [str(name) for name in table if not str(name).startswith("word_label_") or "pair" not in table]
+    names.sort(key=lambda name: 0 if name in (*NAMES, *rows) else 1 if name.startswith(tuple(first)) else 2)
+    table = table.loc[:, names]
     same, varying = _split(table)
+    notes = [name for name in varying if any(isinstance(cell, str) and len(cell) > LONG_TEXT for cell in varying[name])]
+    below = [Text(line) for name in notes for line in _notes(name, varying)]
+    varying = varying.drop(columns=notes)
     cells = {str(name): [_shown(cell) for cell in varying[name][:SHOWN_ROWS]] for name in varying}
     widths = np.cumsum([max(map(len, (name, *column))) + 3 for name, column in cells.items()])
     fitting = int((widths < width).sum())
@@ -76,7 +88,7 @@ def shown_table(table: pd.DataFrame, width: int) -> Group:
     for name, column in lines.items():
         head.add_row(name, *map(escape, column))
     if upright or not cells:
-        return Group(head)
+        return Group(head, *below)
     more = (len(varying) - SHOWN_ROWS, "rows"), (len(cells) - fitting, "columns")
     left_out = ", ".join(f"{number} more {what}" for number, what in more if number > 0)
     body = Table(box=SIMPLE_HEAD, caption=left_out and f"{left_out}: --out FILE", caption_justify="left")
@@ -84,7 +96,17 @@ def shown_table(table: pd.DataFrame, width: int) -> Group:
         body.add_column(name, justify="right" if pd.api.types.is_numeric_dtype(varying[name]) else "left")
     for row in list(zip(*cells.values(), strict=True)):
         body.add_row(*map(escape, row[:fitting]))
-    return Group(head, body)
+    return Group(head, body, *below)
+
+
+def _notes(name: str, table: pd.DataFrame) -> list[str]:
+    """A line for each text in a column, with the pairs or the rows of which it is true."""
+    where = table["pair"] if "pair" in table else pd.Series(range(1, len(table) + 1), index=table.index)
+    of = "" if "pair" in table else "row "
+    told = table[name].groupby(table[name], sort=False)
+    return [
+        f"{name}, {of}{', '.join(map(str, dict.fromkeys(where[rows.index])))}: {text}" for text, rows in told if text
+    ]
 
 
 def _split(table: pd.DataFrame) -> tuple[dict[str, object], pd.DataFrame]:
@@ -101,7 +123,9 @@ def _plain(cell: object) -> object:
 
 
 def _shown(cell: object) -> str:
-    return f"{cell:.4g}" if isinstance(cell, float) else "" if cell is None else str(cell)
+    if isinstance(cell, float):
+        return "–" if math.isnan(cell) else f"{cell:.4g}"
+    return "" if cell is None else str(cell)
 
 
 def _latex_column(column: pd.Series) -> list[str]:

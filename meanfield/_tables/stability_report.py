@@ -9,10 +9,11 @@ from rich.markup import escape
 from rich.table import Table
 
 from meanfield._population.observables import MIXED
+from meanfield._tables.printed_table import PrintedTable
 
 
 def stability_report(table: xr.Dataset) -> Table:
-    """A stability table (see `stability_table`) as a `rich` table of 80 columns.
+    """A stability table (see `stability_table`) as a `rich` table, which prints as text of 80 columns.
 
     Each policy has a heading with its strong word. Further criteria follow where the table has them, marked if they
     disagree. λ has the three digits of [004] Table S1.
@@ -24,27 +25,26 @@ def stability_report(table: xr.Dataset) -> Table:
 
     Examples
     --------
-    >>> from rich.console import Console
     >>> table = meanfield.stability_table(meanfield.datasets.smollm2().sel(pair="his/her"))
-    >>> Console(width=80).print(meanfield.stability_report(table))
-                       Candidates [π]^2H and true fixed points
-                                          share         λ   residual
-     ────────────────────────────────────────────────────────────────────────────
-      SmolLM2-135M-Instruct {his, her}                                 → mixed
-       candidate       his               0.8255   -0.0952      2e-01   not fixed
-       candidate       her               0.8420    -0.044      2e-01   not fixed
-       mixed point     his               0.5256    -0.183      ...   stable
+    >>> print(meanfield.stability_report(table))
+                        Candidates [π]^2H and true fixed points
+                                           share         λ   residual
+     ─────────────────────────────────────────────────────────────────────────────
+      SmolLM2-135M-Instruct {his, her}                                  → mixed
+       candidate       his                0.8255   -0.0952      2e-01   not fixed
+       candidate       her                0.8420    -0.044      2e-01   not fixed
+       mixed point     his                0.5256    -0.183      ...     stable
            λ per unit of time, half a round; residual: 1 - q of a candidate
     """
-    report = Table(
+    report = PrintedTable(
         title="Candidates \\[π]^2H and true fixed points",
         caption="λ per unit of time, half a round; residual: 1 - q of a candidate",
         box=SIMPLE_HEAD,
     )
-    report.add_column("", no_wrap=True)
-    for column in ("share", "λ", "residual"):
-        report.add_column(column, justify="right", no_wrap=True)
-    report.add_column("", no_wrap=True)
+    report.add_column("")  # a long name goes on in a second line, before numbers are cut
+    for column, width in (("share", 7), ("λ", 7), ("residual", 8)):
+        report.add_column(column, justify="right", no_wrap=True, min_width=width)
+    report.add_column("", no_wrap=True, min_width=9)
     for _, rows in table.to_dataframe().groupby("policy"):
         strong = rows["strong"].iloc[0]
         report.add_section()

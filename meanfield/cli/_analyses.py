@@ -85,6 +85,7 @@ ANALYSES = (
         ("fixed_point",),
         "published.nc --pair his/her --out fixed_points.csv",
         skip=("masses", "initial", "starts", "seed"),
+        first=("word_share", "eigenvalue", "stability"),
     ),
     Analysis(
         "basins",
@@ -122,6 +123,7 @@ ANALYSES = (
         "majority_law",
         ("n_agents", "round"),
         "policies.nc -n 10,100,1000 --rounds 0:8:1 --out majority.csv",
+        first=("majority_word", "probability", "kappa"),
     ),
     Analysis(
         "finite-size",
@@ -130,6 +132,7 @@ ANALYSES = (
         ("n_agents", "time"),
         "published.nc --model gpt-4o --pair his/her -n 24,100 --times 0:20:2 --out moments.csv",
         skip=("initial",),
+        first=("mean", "variance"),
     ),
     Analysis(
         "sensitivity",
@@ -153,6 +156,7 @@ ANALYSES = (
         ("fixed_point", "next_fixed_point", "n_agents"),
         "policies.nc -n 24,100 --out rates.csv",
         skip=("masses",),
+        first=("rate", "stationary", "lifetime"),
     ),
     Analysis(
         "escape-path",

@@ -14,7 +14,7 @@ from rich.console import RenderableType
 from rich.markup import escape
 from tqdm import tqdm
 
-from meanfield.cli._common import Model, Pair, PolicyFile, app, over_pairs, read_policies
+from meanfield.cli._common import Model, Pair, PolicyFile, app, numbered, over_pairs, read_policies
 from meanfield.cli._options import parameter, value
 from meanfield.cli._output import Form, Output, Result, console, say
 from meanfield.cli._signatures import Argument, Signature, read_signature
@@ -39,7 +39,8 @@ class Analysis(NamedTuple):
     """A command and its function.
 
     The points of the dims `rows` are the rows of the table of its result; `together` says that the function takes all
-    policies at once; `summary` gives the printed lines in place of the table; `skip` are arguments that can't be typed.
+    policies at once; `summary` gives the printed lines in place of the table; `skip` are arguments that can't be typed;
+    `first` are the columns that a narrow terminal shows before others.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Analysis(NamedTuple):
     together: bool = False
     summary: Callable[[Any], Iterable[RenderableType]] | None = None
     skip: tuple[str, ...] = ()
+    first: tuple[str, ...] = ()
 
     @property
     def signature(self) -> Signature:
@@ -116,7 +118,7 @@ def _run(analysis: Analysis, arguments: Mapping[str, Argument], given: dict[str,
     elif out.path is None:
         from meanfield._tables.result_table import shown_table
 
-        console.print(shown_table(_table(results, analysis), console.width))
+        console.print(shown_table(_table(results, analysis), console.width, analysis.rows, analysis.first))
     joined = None
     if out.form == "nc":  # attrs that differ would be lost
         joined = over_pairs(results if len(results) == 1 else [_with_notes(result) for result in results])
@@ -149,7 +151,10 @@ def _table(results: Iterable[xr.Dataset], analysis: Analysis) -> pd.DataFrame:
 
     from meanfield._tables.result_table import result_table
 
-    return pd.concat([result_table(_with_notes(one), analysis.rows) for one in results], ignore_index=True)
+    noted = [_with_notes(one) for one in results]
+    if len({tuple(one["word"].values.tolist()) for one in noted if "word" in one.coords}) > 1:
+        noted = numbered(noted)  # a column for each word of each pair would be empty in the rows of the others
+    return pd.concat([result_table(one, analysis.rows) for one in noted], ignore_index=True)
 
 
 def _with_notes(result: xr.Dataset) -> xr.Dataset:

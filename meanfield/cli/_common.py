@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from meanfield import InputError
 from meanfield.toolbox import require_rooms
 
 if TYPE_CHECKING:
@@ -33,6 +32,7 @@ MaxRounds = Annotated[int, typer.Option(help="Rounds after which a run ends with
 def read_policies(name: str, model: str | None = None, pair: str | None = None) -> xr.Dataset:
     """The policies of a file, or of a dataset by its name, of one model or pair."""
     import meanfield
+    from meanfield.toolbox._labels import chosen
 
     if name.endswith(".zip"):
         policies = meanfield.datasets.llm_group_size(name)
@@ -40,16 +40,12 @@ def read_policies(name: str, model: str | None = None, pair: str | None = None) 
         policies = getattr(meanfield.datasets, name.replace("-", "_"))()
     else:
         policies = meanfield.load_policy(name)
-    for dim, label in (("model", model), ("pair", pair)):
-        if label is None:
-            continue
-        known = [str(value) for value in policies[dim].values.ravel()] if dim in policies.coords else []
-        if label not in known:
-            raise InputError(
-                f"{dim} = {label!r}: expected one of {', '.join(known) or 'none, the file names no ' + dim}"
-            )
-        policies = policies.sel({dim: label}) if dim in policies.dims else policies
-    return policies
+    return chosen(policies, model=model, pair=pair)
+
+
+def numbered(results: list[xr.Dataset]) -> list[xr.Dataset]:
+    """The results with numbers along `word`, as those of different pairs have in one file or table."""
+    return [one.assign_coords(word=one["word_number"].values) if "word" in one.coords else one for one in results]
 
 
 def over_pairs(results: list[xr.Dataset]) -> xr.Dataset:
@@ -61,7 +57,7 @@ def over_pairs(results: list[xr.Dataset]) -> xr.Dataset:
         return results[0]
     import xarray as xr
 
-    results = [one.assign_coords(word=one["word_number"].values) if "word" in one.coords else one for one in results]
+    results = numbered(results)
     counted = [
         one.assign_coords({dim: range(n) for dim, n in one.sizes.items() if dim not in one.coords}) for one in results
     ]

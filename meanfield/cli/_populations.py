@@ -69,30 +69,13 @@ def validate(
 def compare_policies(
     policies: list[xr.Dataset], n_agents: list[int], runs: int, seed: int, max_rounds: int, rounds: int
 ) -> xr.Dataset:
-    if runs < 2:
-        raise InputError(f"runs = {runs}: expected at least 2, for a standard error")
-    if not 1 <= rounds <= max_rounds:
-        raise InputError(f"rounds = {rounds}: expected 1 to max_rounds = {max_rounds}")
-    import numpy as np
-
-    import meanfield
-    from validation import compare, simulate
+    from validation import compare
     from validation.comparison import comparison_table
 
-    times = np.linspace(0, meanfield.TIME_PER_ROUND * rounds, 4 * rounds + 1)
+    plan = {"n_agents": n_agents, "runs": runs, "seed": seed, "max_rounds": max_rounds, "rounds": rounds}
     comparisons = []
     for policy in policies:
-        solution = meanfield.solve(policy, times=times, max_time=max(2000.0, times[-1]))
-        simulation = simulate(
-            policy,
-            n_agents=n_agents,
-            runs=runs,
-            seed=seed,
-            max_rounds=max_rounds,
-            record_rounds=rounds,
-            progress=sys.stderr.isatty(),
-        )
-        comparisons.append(compare(solution, simulation))
+        comparisons.append(compare(policy, **plan, progress=sys.stderr.isatty()))
         console.print(comparison_table(comparisons[-1]))
     return over_pairs(comparisons)
 
@@ -133,7 +116,8 @@ def _say_scores(scores: pd.DataFrame) -> None:
             told = (
                 f"ln q of a held-out choice {policy['log_likelihood']:.3f}; {best['law']} {best['log_likelihood']:.3f}"
             )
-            say(f"{where}: {told}, gain {best['gain']:.3f} ({best['gain_low']:.3f} to {best['gain_high']:.3f})")
+            gain, low, high = (f"{best[name] + 0.0:.2g}" for name in ("gain", "gain_low", "gain_high"))  # no -0
+            say(f"{where}: {told}, gain {gain} ({low} to {high})")
 
 
 @app.command(epilog="Example: meanfield power published.nc --model gpt-4o --pair his/her -n 24,100 --runs 10,20,40,80")

@@ -15,6 +15,7 @@ from meanfield.datasets._archive import members
 from meanfield.datasets._fetch import download, find_local
 from meanfield.datasets._unpickle import unpickle_numbers
 from meanfield.toolbox._errors import InputError
+from meanfield.toolbox._labels import chosen
 
 NAME = "q_dicts.zip"
 URL = "https://github.com/Ariel-Flint-Ashery/LLM-group-size/raw/HEAD/q_dicts.zip"
@@ -39,7 +40,9 @@ LARGEST_TABLE = 2**20  # bytes; the published ones have 42,878
 MEMBER = re.compile(r"Q_dict_(?P<model>.+)_ID_(?P<pair>[0-9]{1,9})_-50_100_0\.5tmp_BLANK_False\.pkl")
 
 
-def llm_group_size(path: str | os.PathLike[str] | None = None) -> xr.Dataset:
+def llm_group_size(
+    path: str | os.PathLike[str] | None = None, *, model: str | None = None, pair: str | None = None
+) -> xr.Dataset:
     """Policies of GPT-4o, Llama 3.1 70B, Phi-4 and QwQ-32B for eleven word pairs, as published with [004].
 
     P(first word) in each of the 1,365 memories of H = 5, at temperature 0.5, averaged over the two orders in which the
@@ -52,6 +55,8 @@ def llm_group_size(path: str | os.PathLike[str] | None = None) -> xr.Dataset:
         `q_dicts.zip`, or a folder that holds it or `llm_group_size/q_dicts.zip`. Such a file is used as it is and may
         hold only some of the tables. Default: the folder in the environment variable MEANFIELD_DATA, then the cache,
         then a download from the upstream repository with a known SHA-256.
+    model, pair
+        Take this model or pair only, as in "gpt-4o" and "woman/man".
 
     Returns
     -------
@@ -61,8 +66,9 @@ def llm_group_size(path: str | os.PathLike[str] | None = None) -> xr.Dataset:
     Raises
     ------
     InputError
-        If the file is not found, a download differs from the published file, or an archive or table is damaged,
-        incomplete, holds anything but numbers, or is larger than 16 MiB (an archive) or 1 MiB (a table).
+        If there is no such model or pair (the message lists those that there are), the file is not found, a download
+        differs from the published file, or an archive or table is damaged, incomplete, holds anything but numbers, or
+        is larger than 16 MiB (an archive) or 1 MiB (a table).
 
     See Also
     --------
@@ -76,19 +82,19 @@ def llm_group_size(path: str | os.PathLike[str] | None = None) -> xr.Dataset:
     """
     found = find_local("llm_group_size", NAME, path) or download(NAME, URL, SHA256)
     tables = _read(found)
-    models = [model for model in MODELS if any(model == m for m, _ in tables)]
-    pairs = [pair for pair in PAIRS if any(pair == p for _, p in tables)]
+    models = [one for one in MODELS if any(one == m for m, _ in tables)]
+    pairs = [one for one in PAIRS if any(one == p for _, p in tables)]
     q = np.full((len(models), len(pairs), SPACE.n_states, 2), np.nan)
-    for (model, pair), first in tables.items():
-        q[models.index(model), pairs.index(pair)] = np.stack([first, 1 - first], axis=-1)
+    for (name, number), first in tables.items():
+        q[models.index(name), pairs.index(number)] = np.stack([first, 1 - first], axis=-1)
     policies = xr.Dataset(
         {"q": (("model", "pair", "state", "word"), q, {"long_name": "choice probability", "units": "1"})},
         coords={
             "model": models,
-            "pair": ["/".join(PAIRS[pair]) for pair in pairs],
+            "pair": ["/".join(PAIRS[number]) for number in pairs],
             "state": np.arange(SPACE.n_states),
             "word": np.arange(2),
-            "word_label": (("pair", "word"), np.array([PAIRS[pair] for pair in pairs])),
+            "word_label": (("pair", "word"), np.array([PAIRS[number] for number in pairs])),
         },
         attrs={
             "kind": "policy",
@@ -97,7 +103,7 @@ def llm_group_size(path: str | os.PathLike[str] | None = None) -> xr.Dataset:
             "source": "Flint et al., Group size effects and collective misalignment in LLM multi-agent systems",
         },
     )
-    return validate_policy(policies, name=str(found))
+    return chosen(validate_policy(policies, name=str(found)), model=model, pair=pair)
 
 
 def _read(path: Path) -> dict[tuple[str, int], np.ndarray]:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from meanfield._population.single_policy import single_policy as single_policy
     from meanfield._population.single_policy import space_of as space_of
     from meanfield._population.single_policy import word_index as word_index
+    from meanfield._tables.printed_table import PrintedTable as PrintedTable
     from meanfield._tables.stability_table import CRITERIA as CRITERIA
     from meanfield.toolbox._arguments import LARGEST_SEED as LARGEST_SEED
     from meanfield.toolbox._arguments import check_level as check_level
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from meanfield.toolbox._arguments import whole_number as whole_number
     from meanfield.toolbox._columns import labelled as labelled
     from meanfield.toolbox._csv import column_numbers as column_numbers
+    from meanfield.toolbox._csv import number_hint as number_hint
     from meanfield.toolbox._csv import read_csv as read_csv
     from meanfield.toolbox._errors import shortened as shortened
     from meanfield.toolbox._expect import expect as expect

@@ -14,9 +14,11 @@ import numpy as np
 import pandas as pd
 
 from meanfield.toolbox._errors import InputError, reason
+from meanfield.toolbox._files import existing_file
 
 LARGEST_TABLE = 2**24  # bytes, unpacked
 MOST_COLUMNS = 1000
+SEPARATORS = ";\t|"  # of files that bear the name of CSV
 GZIP = b"\x1f\x8b"
 
 
@@ -27,9 +29,7 @@ def read_csv(path: str | os.PathLike[str], name: str = "path", **options: Any) -
     InputError if there is no such file, it is not CSV, its rows don't have as many fields as its header, or it has more
     than 16 MiB unpacked or 1,000 columns.
     """
-    path = Path(path)
-    if not path.is_file():
-        raise InputError(f"{name} = {path}: there is no such file")
+    path = existing_file(path, name)
     try:
         text = _content(path).decode("utf-8-sig")
         _check_rectangular(text)
@@ -56,11 +56,20 @@ def _check_rectangular(text: str) -> None:
     records = csv.reader(io.StringIO(text, newline=""), strict=True)
     header: list[str] = []
     for record in records:
-        header = header or record
+        header = header or _header(record)
         if record and len(record) != len(header):
             raise ValueError(f"line {records.line_num} has {len(record)} fields, the header {len(header)}")
         if len(record) > MOST_COLUMNS:
             raise ValueError(f"it has {len(record)} columns: expected at most {MOST_COLUMNS}")
+
+
+def _header(record: list[str]) -> list[str]:
+    """The names of the columns; ValueError if other signs than commas stand between them."""
+    for sign in SEPARATORS:
+        if len(record) == 1 and sign in record[0]:
+            told = f"its header has {sign!r} between fields: expected commas"
+            raise ValueError(f"{told}; pandas.read_csv(path, sep={sign!r}) reads it, with decimal=',' if need be")
+    return record
 
 
 def column_numbers(column: Any) -> np.ndarray:
@@ -69,6 +78,16 @@ def column_numbers(column: Any) -> np.ndarray:
         return np.asarray(pd.to_numeric(pd.Series(column), errors="coerce"), dtype=np.float64)
     except OverflowError:  # one cell of hundreds of digits
         return np.array([_number(cell) for cell in column])
+
+
+def number_hint(cell: Any) -> str:
+    """The end of a message about a cell that is no number, where people write a number so."""
+    text = str(cell).strip()
+    if text.endswith("%"):
+        return ", as 0.5 for 50 %"
+    if text.count(",") == 1 and not np.isnan(_number(text.replace(",", "."))):
+        return f" with a point, {text.replace(',', '.')} (pandas.read_csv(path, decimal=',') reads commas)"
+    return ""
 
 
 def _number(cell: Any) -> float:

@@ -15,6 +15,7 @@ import h5py
 import numpy as np
 import xarray as xr
 
+from meanfield.toolbox._arguments import shown
 from meanfield.toolbox._errors import InputError, reason
 
 CHECKSUM = b"\nmeanfield: SHA-256 of the bytes before this line: %s\n"
@@ -40,6 +41,22 @@ def check_writable(path: str | os.PathLike[str]) -> Path:
     if not os.access(path.parent, os.W_OK):
         raise InputError(f"path = {path}: the folder {path.parent} can't be written to")
     return path
+
+
+def existing_file(path: str | os.PathLike[str], name: str = "path") -> Path:
+    """`path` as a Path if a file is there, else InputError; `name` is that of the argument."""
+    try:
+        found = Path(path)
+        there = found.is_file()
+    except (TypeError, ValueError):
+        raise InputError(f"{name} = {shown(path)}: expected the name of a file, a text or a pathlib.Path") from None
+    if there:
+        return found
+    if not found.is_dir():
+        raise InputError(f"{name} = {found}: there is no such file")
+    inside = sorted(str(one) for one in found.iterdir() if one.is_file())
+    such = f", such as {inside[0]}" if inside else ""
+    raise InputError(f"{name} = {found}: it is a folder, expected the name of a file{such}")
 
 
 @contextmanager
@@ -127,9 +144,7 @@ def load(path: str | os.PathLike[str]) -> xr.Dataset:
     ...     meanfield.load(path).equals(solution)
     True
     """
-    path = Path(path)
-    if not path.is_file():
-        raise InputError(f"path = {path}: there is no such file")
+    path = existing_file(path)
     try:
         _check_checksum(path)
         _check_declared_size(path)

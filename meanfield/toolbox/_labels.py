@@ -66,6 +66,19 @@ def _words_in_order(labelled: Labelled, name: str) -> Labelled:
     return labelled if complete else labelled.assign_coords(word_coords(words))
 
 
+def chosen(policies: xr.Dataset, **labels: str | None) -> xr.Dataset:
+    """The policies with these labels along model and pair; InputError lists those that are there. None takes all."""
+    for dim, label in labels.items():
+        if label is None:
+            continue
+        known = [str(value) for value in policies[dim].values.ravel()] if dim in policies.coords else []
+        if label not in known:
+            there = ", ".join(known) or f"none, as no {dim} is named"
+            raise InputError(f"{dim} = {label!r}: expected one of {there}")
+        policies = policies.sel({dim: label}) if dim in policies.dims else policies
+    return policies
+
+
 def in_order(labelled: Labelled, labels: Mapping[str, Sequence[Hashable]], name: str) -> Labelled:
     """`labelled` with these labels in this order, along those of the dims that it has.
 

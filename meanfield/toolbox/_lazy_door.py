@@ -30,6 +30,21 @@ def lazy_door(package: str, file: str) -> tuple[Callable[[str], object], Callabl
         return value
 
     def listed() -> list[str]:
-        return sorted({*origins, *(name for name in vars(sys.modules[package]) if name.startswith("__"))})
+        own = vars(sys.modules[package])
+        told = (
+            str(own["__doc__"]) if _for_help() else ""
+        )  # there help shows the names already, without an import of all
+        names = {name for name in origins if f"`{name}`" not in told}
+        return sorted({*names, *(name for name in own if name.startswith("__"))})
 
     return find, listed, sorted(origins)
+
+
+def _for_help() -> bool:
+    """Whether `help` asks for the names of a package, to import and describe each of them."""
+    frame = sys._getframe(2)
+    for _ in range(4):
+        if frame is None or frame.f_globals.get("__name__") == "pydoc":
+            return frame is not None
+        frame = frame.f_back
+    return False

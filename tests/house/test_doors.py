@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 
@@ -98,6 +99,40 @@ DOORS = [
     "policy_extraction.flag_game",
     "policy_extraction.norms",
 ]
+
+
+def test_doors_show_no_module_of_another_package():
+    """In a fresh process, since checked types bring a module of their own."""
+    code = f"""
+import inspect
+from importlib import import_module
+for room in {DOORS}:
+    door = import_module(room)
+    for name in dir(door):
+        value = getattr(door, name)
+        if not name.startswith("_") and inspect.ismodule(value) and not value.__name__.startswith(room + "."):
+            print(room, name)
+"""
+    assert run(code) == ""
+
+
+def test_type_checkers_find_the_types_of_every_package():
+    for package in ("meanfield", "policy_extraction", "theory", "validation", "paper_figs"):
+        assert (Path(import_module(package).__file__).parent / "py.typed").is_file()
+
+
+def test_help_is_short_and_imports_nothing():
+    """The control is the room whose docstring does not list its names: there help describes them."""
+    code = f"""
+import pydoc, sys, meanfield, validation
+print(len(pydoc.plain(pydoc.render_doc(meanfield)).splitlines()))
+print([name for name in {HEAVY} if name in sys.modules])
+print(sorted(set(meanfield.__all__) - set(dir(meanfield))))
+print(len(pydoc.plain(pydoc.render_doc(validation)).splitlines()))
+"""
+    length, heavy, missing, other = run(code).splitlines()
+    assert int(length) < 80 < int(other)
+    assert heavy == missing == "[]"
 
 
 @pytest.mark.parametrize("room", DOORS)

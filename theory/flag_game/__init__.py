@@ -26,5 +26,6 @@ if TYPE_CHECKING:
     from theory.flag_game._pictures.measured import measured_compatibility as measured_compatibility
     from theory.flag_game._pictures.measured import probe_counts as probe_counts
     from theory.flag_game._pictures.probe import compare_with_probe as compare_with_probe
+    from theory.flag_game._summary import summary as summary
 else:
     __getattr__, __dir__, __all__ = lazy_door(__name__, __file__)

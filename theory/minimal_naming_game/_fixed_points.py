@@ -278,7 +278,8 @@ def _label(composition: np.ndarray, share_of_a: np.ndarray, spectra: np.ndarray)
         "convention": ((over,), conventions, "convention", "1"),
     }
     coords = {over: np.arange(len(share)), "species": list(SPECIES), "word": list(WORDS), "mode": [0, 1]}
-    return labelled(columns, coords).assign_attrs(completeness="every real root of the resultants, isolated exactly")
+    told = "All fixed points are listed: every real root of the resultants, isolated exactly."
+    return labelled(columns, coords).assign_attrs(completeness=told)
 
 
 def _exact_parameters(p: Number, committed: tuple[Number, Number], rule: str) -> tuple[Exact, tuple[Exact, ...]]:

@@ -66,7 +66,8 @@ def observables(model: ReactionModel, composition: xr.DataArray | np.ndarray) ->
         raise InputError(f"model is a {type(model).__name__}: expected the result of theory.norms.reaction_model")
     x = _labelled(composition, labels)
     if not (np.abs(x.sum("state") - 1) <= 1e-6).all():
-        raise InputError("composition does not sum to 1: expected fractions of agents")
+        worst = float(x.sum("state").values.flat[int(np.abs(x.sum("state").values - 1).argmax())])
+        raise InputError(f"composition does not sum to 1 but to {worst:.12g}: expected fractions of agents")
     channel = [one.event for one in CHANNELS]
     sides = (model.alpha, model.beta)
     observer, actor = (xr.DataArray(side, dims=("channel", "state"), coords={"state": labels}) for side in sides)

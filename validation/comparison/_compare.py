@@ -2,26 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import xarray as xr
 from scipy.interpolate import CubicSpline
 from scipy.stats import t as student
 
-from meanfield import TIME_PER_ROUND, InputError
-from meanfield.toolbox import MIXED, canonical_order, check_level, expect, real_number, stamp, wilson_interval
+import meanfield
+from meanfield import TIME_PER_ROUND, InputError, Population
+from meanfield.toolbox import (
+    MIXED,
+    canonical_order,
+    check_level,
+    expect,
+    real_number,
+    stamp,
+    whole_number,
+    wilson_interval,
+)
 from validation._engine.arguments import ensembles
 from validation.comparison._error_in_n import error_in_n
+from validation.naming_game._simulate import simulate
 
+LONGEST = 2000.0  # units of time to wait for a steady state, the default of `meanfield.solve`
 SHARE = ("n_agents", "round", "word", "run")
 
 
 def compare(
-    solution: xr.Dataset,
-    simulation: xr.Dataset,
+    solution: xr.Dataset | Population,
+    simulation: xr.Dataset | None = None,
     *,
+    n_agents: int | Sequence[int] | None = None,
+    runs: int = 400,
+    seed: int = 0,
+    rounds: int = 30,
+    max_rounds: int = 1000,
     time_per_round: float = TIME_PER_ROUND,
     level: float = 0.99,
     theory_error: float = 1e-6,
+    progress: bool = False,
 ) -> xr.Dataset:
     """Test whether the simulated word share follows the rate equation and runs end at its attractor.
 
@@ -34,9 +54,15 @@ def compare(
     Parameters
     ----------
     solution
-        Result of `meanfield.solve`, with `word_share` (time, word) and `attractor`, a word or "mixed".
+        Result of `meanfield.solve`, with `word_share` (time, word) and `attractor`, a word or "mixed". Or a policy or a
+        population, which is solved here.
     simulation
-        Result of `simulate` with recorded rounds and at least two runs.
+        Result of `simulate` with recorded rounds and at least two runs. None for a policy or a population, which is
+        then simulated here.
+    n_agents, runs, seed, max_rounds
+        As for `simulate`, where it is simulated here.
+    rounds
+        Rounds that are recorded and compared, where it is simulated here.
     time_per_round
         Units of the solution's time in one round, 2 for [004] Eq. 1.
     level
@@ -45,6 +71,8 @@ def compare(
     theory_error
         Numerical uncertainty of the solution, added to the standard errors in quadrature. It matters where all runs
         agree to the last digit, as at the start.
+    progress
+        Show a progress bar.
 
     Returns
     -------
@@ -69,7 +97,7 @@ def compare(
     ------
     InputError
         If the words differ, the simulation has no trajectories or only one run, the solution ends before the last
-        round, or an option is out of range.
+        round, an option is out of range, or there is nothing to simulate or no number of agents.
 
     See Also
     --------
@@ -82,14 +110,38 @@ def compare(
     ...     lead = sum(pair.count("A") - 1 for pair in memory)
     ...     return 0.6 if lead == 0 else 0.995 if lead > 0 else 0.005
     >>> policy = meanfield.make_policy(follow, ["A", "B"], memory_length=2)
-    >>> runs = validation.simulate(policy, n_agents=[10, 1000], runs=200, seed=1, max_rounds=15, record_rounds=15)
-    >>> comparison = validation.compare(meanfield.solve(policy), runs)
+    >>> comparison = validation.compare(policy, n_agents=[10, 1000], runs=200, seed=1, rounds=15, max_rounds=15)
     >>> comparison["error"].values.round(3)
     array([0.125, 0.   ])
     >>> comparison["trajectory_agrees"].values  # ten agents are no large population: some groups agree on B
     array([False,  True])
+
+    Runs that are there already are compared with a solution:
+
+    >>> runs = validation.simulate(policy, n_agents=[10, 1000], runs=200, seed=1, max_rounds=15, record_rounds=15)
+    >>> validation.compare(meanfield.solve(policy), runs).equals(comparison)
+    True
     """
-    solution, simulation = _validate(solution, simulation, time_per_round, level, theory_error)
+    real_number("time_per_round", time_per_round, above=0)
+    check_level(level)
+    real_number("theory_error", theory_error, above=0)
+    policy = solution if isinstance(solution, Population) or "q" in getattr(solution, "data_vars", ()) else None
+    if simulation is None:
+        if policy is None or n_agents is None:
+            raise InputError("simulation = None: expected the result of simulate, or a policy and n_agents = numbers")
+        plan = {"runs": whole_number("runs", runs, 2), "seed": seed, "max_rounds": max_rounds, "progress": progress}
+        rounds = whole_number("rounds", rounds, 1, whole_number("max_rounds", max_rounds, 1))
+        simulation = simulate(policy, n_agents=n_agents, record_rounds=rounds, **plan)
+    elif n_agents is not None:
+        raise InputError(f"n_agents = {n_agents}: expected None beside a simulation, which has its own numbers")
+    simulation = ensembles("simulation", simulation)
+    if "word_share" not in simulation:
+        raise InputError("simulation has no word_share: expected one that recorded the word share of some rounds")
+    if policy is not None:
+        last = int(simulation["round"].values[-1])
+        times = time_per_round * np.linspace(0, last, 4 * last + 1)
+        solution = meanfield.solve(policy, times=times, max_time=max(LONGEST, times[-1]))
+    solution = _validate(solution, simulation, time_per_round)
     theory = _word_share_at(solution, time_per_round * simulation["round"].values)
     share = simulation["word_share"].transpose(*SHARE).assign_attrs(long_name="word share")
     result = compare_trajectories(share, theory, level, theory_error)
@@ -167,14 +219,9 @@ def _word_share_at(solution: xr.Dataset, times: np.ndarray) -> np.ndarray:
     return CubicSpline(solution["time"].values, share)(times)
 
 
-def _validate(
-    solution: xr.Dataset, simulation: xr.Dataset, time_per_round: float, level: float, theory_error: float
-) -> tuple[xr.Dataset, xr.Dataset]:
-    """Both, with words in the order of their numbers and times rising; InputError where they don't fit."""
+def _validate(solution: object, simulation: xr.Dataset, time_per_round: float) -> xr.Dataset:
+    """The solution with words in the order of their numbers and times rising; InputError where both don't fit."""
     solution = canonical_order(expect(solution, "solution", "solution"), "solution").sortby("time")
-    simulation = ensembles("simulation", simulation)
-    if "word_share" not in simulation:
-        raise InputError("simulation has no word_share: expected one that recorded the word share of some rounds")
     if many := set(solution["word_share"].dims) - {"time", "word"}:
         raise InputError(
             f"solution is one over {', '.join(map(str, many))}: select one, as in solution.sel(model=…, pair=…)"
@@ -193,13 +240,10 @@ def _validate(
         raise InputError("simulation has 1 run: expected at least 2, for a standard error")
     if simulation["word_share"].isnull().any():
         raise InputError("simulation.word_share has missing values: expected every run to have every round")
-    real_number("time_per_round", time_per_round, above=0)
-    check_level(level)
-    real_number("theory_error", theory_error, above=0)
     first, last = solution["time"].values[[0, -1]]
     needed = time_per_round * simulation["round"].values[-1]
     if first > 0 or last < needed * (1 - 1e-12):
         raise InputError(
             f"solution covers the times {first:g} to {last:g}: expected 0 to {needed:g} for the rounds simulated"
         )
-    return solution, simulation
+    return solution

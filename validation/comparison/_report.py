@@ -6,14 +6,15 @@ import numpy as np
 import xarray as xr
 from rich.table import Table
 
-from meanfield.toolbox import MIXED, canonical_order, expect
+from meanfield.toolbox import MIXED, PrintedTable, canonical_order, expect
 from validation.comparison._error_in_n import LIMIT_AGREES, LIMIT_DIFFERS, LIMIT_TOO_SMALL, LIMIT_UNKNOWN
 
 
 def comparison_table(comparison: xr.Dataset) -> Table:
     """The verdicts of `compare` in words, a line for each N: does the word share follow theory, and where do runs end?
 
-    With several N the last line gives the difference for N → ∞.
+    It is a table of rich, which prints as text of 80 columns. With several N the last line gives the difference for
+    N → ∞.
 
     Raises
     ------
@@ -22,11 +23,10 @@ def comparison_table(comparison: xr.Dataset) -> Table:
 
     Examples
     --------
-    >>> from rich.console import Console
     >>> policy = meanfield.datasets.smollm2().sel(pair="his/her")
     >>> runs = validation.simulate(policy, n_agents=[20, 2000], runs=200, seed=1, max_rounds=15, record_rounds=15)
     >>> table = validation.comparison.comparison_table(validation.compare(meanfield.solve(policy), runs))
-    >>> Console(width=80).print(table)
+    >>> print(table)
        Simulation against mean field: SmolLM2-135M-Instruct {his, her}, 200 runs
     ┏━━━━━━━┳━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━┳━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━┓
     ┃       ┃                                  ┃ runs that end as predicted: no    ┃
@@ -44,7 +44,9 @@ def comparison_table(comparison: xr.Dataset) -> Table:
     predicted = str(comparison["predicted_word"].item())
     end = "no consensus" if predicted == MIXED else f"consensus on {predicted}"
     level = 100 * comparison.attrs["option_level"]
-    table = Table(title=f"Simulation against mean field: {_title(comparison)}", caption=_limit_verdict(comparison))
+    table = PrintedTable(
+        title=f"Simulation against mean field: {_title(comparison)}", caption=_limit_verdict(comparison)
+    )
     table.add_column("N", justify="right")
     table.add_column(f"word share ({level:g} % band)")
     table.add_column(f"runs that end as predicted: {end}")

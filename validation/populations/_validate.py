@@ -167,9 +167,11 @@ def report(table: pd.DataFrame) -> list[str]:
     number = {verdict: verdicts.count(verdict) for verdict in (AGREES, DISAGREES, TOO_FEW)}
     chance = (1 - level) * (len(verdicts) - number[TOO_FEW])
     listed = ", ".join(f"{times} {verdict}" for verdict, times in number.items())
-    tests = table[(table["n_committed"] < 0) & table["p_value"].notna()]
-    disagree = int((tests["verdict"] == DISAGREES).sum())
-    single = f"{disagree} of {len(tests)} single tests disagree, up to {(1 - level) * len(tests):.2g} by chance"
+    single_verdicts = table.loc[table["n_committed"] < 0, "verdict"].tolist()
+    disagree, undecided = single_verdicts.count(DISAGREES), single_verdicts.count(TOO_FEW)
+    decided = len(single_verdicts) - undecided
+    single = f"{disagree} of {decided} single tests disagree, up to {(1 - level) * decided:.2g} by chance"
+    single += f"; {undecided} more have too few data" if undecided else ""
     summary = f"summary: {listed}, of {len(verdicts)} combinations of model, pair and experiment"
     confidence = f"at {100 * level:g} % confidence each (by chance up to {chance:.2g} would disagree)"
     return [*lines, f"{summary} {confidence}; {single}"]

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from policy_extraction.backends.local._passes import add_scores, keeps_logits
+from policy_extraction.backends.local._passes import add_scores, keeps_logits, takes
 from policy_extraction.backends.local._prefix_tree import Wanted, sequences_of
 from policy_extraction.backends.local._tokens import Question, Tokens, shared_length
 
@@ -32,7 +32,7 @@ def batch_scores(model: Any, questions: Sequence[Question], tokens: int, share: 
     scores = np.zeros((len(questions), len(questions[0].answers)))
     with torch.inference_mode():
         shared = _shared(questions) if share else ()
-        cache = read(model, [shared], None, ()).past_key_values if shared and repeatable(model) else None
+        cache = cache_of(read(model, [shared], None, ())) if shared and repeatable(model) else None
         skip = 0 if cache is None else len(shared)
         for batch in _batches(wanted, tokens):
             places = sorted({position - skip for _, asked in batch for position in asked})
@@ -48,12 +48,19 @@ def read(model: Any, sequences: Sequence[Tokens], cache: Any, places: Sequence[i
     import torch
 
     tokens = torch.tensor(sequences, device=model.device)
-    keeps = keeps_logits(model)
     at = torch.tensor(places or [-1], device=model.device) % tokens.shape[1]
-    output = model(input_ids=tokens, past_key_values=cache, use_cache=True, **({"logits_to_keep": at} if keeps else {}))
+    options = {"logits_to_keep": at} if (keeps := keeps_logits(model)) else {}
+    if cache is not None:
+        options["cache" if takes(model, "cache") else "past_key_values"] = cache
+    output = model(input_ids=tokens, use_cache=True, **options)
     if not keeps:
         output.logits = output.logits[:, at]
     return output
+
+
+def cache_of(output: Any) -> Any:
+    """The cache that a pass returns, under the name of this release of transformers; None without one."""
+    return getattr(output, "cache" if hasattr(output, "cache") else "past_key_values", None)
 
 
 def repeatable(model: Any) -> bool:
@@ -63,7 +70,7 @@ def repeatable(model: Any) -> bool:
     with torch.inference_mode():
         output = model(input_ids=torch.tensor([[0, 0]], device=model.device), use_cache=True)
     try:
-        repeated(output.past_key_values, [0, 0])
+        repeated(cache_of(output), [0, 0])
     except (AttributeError, NotImplementedError, TypeError):
         return False
     return True

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from policy_extraction.backends.local._batches import read, repeated
+from policy_extraction.backends.local._batches import cache_of, read, repeated
 from policy_extraction.backends.local._tokens import Tokens
 
 
@@ -70,7 +70,7 @@ def continuations(
                     children.append(_Row(i, (*row.written, token), said))
                     for number in said.tolist():
                         written[number] = children[-1].written
-            cache = output.past_key_values if with_cache else None
+            cache = cache_of(output) if with_cache else None
             pending += [(cache, group) for group in _groups(children, most)]
 
     with torch.inference_mode():

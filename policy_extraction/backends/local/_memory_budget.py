@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from meanfield import InputError
+from policy_extraction.backends.local._batches import cache_of
 
 GIB = 1024**3
 DEFAULT_BUDGET = GIB
@@ -67,7 +68,7 @@ def _cached(model: Any) -> int:
 
     with torch.inference_mode():
         output = model(input_ids=torch.tensor([[0, 0]], device=model.device), use_cache=True)
-    layers = getattr(getattr(output, "past_key_values", None), "layers", ())
+    layers = getattr(cache_of(output), "layers", ())
     tensors = (getattr(layer, name, None) for layer in layers for name in ("keys", "values"))
     return sum(x.nbytes for x in tensors if x is not None) // 2
 

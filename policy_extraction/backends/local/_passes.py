@@ -156,7 +156,12 @@ def _run(model: Any, one: _Pass, prefix: Prefix, longest: int, scores: np.ndarra
 
 def keeps_logits(model: Any) -> bool:
     """Whether the model can predict at chosen positions only."""
-    return "logits_to_keep" in inspect.signature(model.forward).parameters
+    return takes(model, "logits_to_keep")
+
+
+def takes(model: Any, name: str) -> bool:
+    """Whether a forward pass has an argument of this name."""
+    return name in inspect.signature(model.forward).parameters
 
 
 def add_scores(scores: np.ndarray, logits: Any, wanted: Sequence[Sequence[Wanted]]) -> None:

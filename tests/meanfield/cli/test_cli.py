@@ -25,6 +25,7 @@ from _paths import ROOT
 from _policies import random_policy
 from _real_populations import populations
 from meanfield import cli
+from meanfield.cli import _populations
 from meanfield.cli._analyses import ANALYSES
 from meanfield.cli._analysis import POLICY
 from policy_extraction.backends import TableBackend
@@ -329,8 +330,8 @@ REFUSED = {
     "norm-fixed-points other": "behaviour = 'other': expected one of smoking",
     "flag-game -n 4 --parameters J=x": "parameters = 'x': expected numbers",
     "fit-flag-game absent.csv": "counts = absent.csv: there is no such file",
-    "validate policies.nc -n 10 --runs 1 --out o.nc": "runs = 1: expected at least 2",
-    "validate policies.nc -n 10 --rounds 0 --out o.nc": "rounds = 0: expected 1 to max_rounds",
+    "validate policies.nc -n 10 --runs 1 --out o.nc": "runs = 1: expected a whole number of at least 2",
+    "validate policies.nc -n 10 --rounds 0 --out o.nc": "rounds = 0: expected a whole number from 1 to 1000",
     "validate --out o.nc": "validate: expected POLICIES, --out and --n-agents, or --real-populations",
     "validate policies.nc --real-populations .": "expected no POLICIES and no -n",
     "validate --real-populations absent": "absent",
@@ -508,3 +509,25 @@ def test_latex_and_all_criteria(command, policies, tmp_path):
     assert code == 0
     assert "largest basin" in out
     assert r"\label{tab:stability}" in (tmp_path / "table.tex").read_text()
+
+
+def test_pairs_of_different_words_share_their_columns(command, tmp_path):
+    one = meanfield.make_policy(np.array([0.5, 0.9, 0.4, 0.6, 0.2]), ["a", "b"])
+    two = meanfield.make_policy(np.array([0.5, 0.8, 0.4, 0.6, 0.2]), ["c", "d"])
+    stack = xr.concat([one, two], "pair", join="outer", coords="different", compat="equals")
+    meanfield.save(stack, tmp_path / "p.nc")
+    code, out, _ = command("fixed-points", "p.nc")
+    assert code == 0 and "nan" not in out
+    assert all(name in out for name in ("a/b", "c/d", "word_share_0", "eigenvalue"))
+    assert command("fixed-points", "p.nc", "--out", "t.csv")[0] == 0
+    table = pd.read_csv(tmp_path / "t.csv")
+    assert table["word_label_0"].tolist() == ["a", "c"]
+    for policy, share in zip((one, two), table["word_share_0"], strict=True):
+        assert share == pytest.approx(meanfield.fixed_points(policy)["word_share"].values[0, 0], rel=1e-12)
+
+
+def test_small_gains_keep_their_digits(capsys):
+    row = {"model": "m", "pair": "A/B", "memory_length": 1, "law": "policy", "log_likelihood": -0.5}
+    other = row | {"law": "share", "gain": -0.00012, "gain_low": -0.0, "gain_high": 0.0345}
+    _populations._say_scores(pd.DataFrame([row, other]))
+    assert "gain -0.00012 (0 to 0.035)" in capsys.readouterr().out

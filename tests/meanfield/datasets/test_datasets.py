@@ -16,6 +16,7 @@ from http.server import BaseHTTPRequestHandler, SimpleHTTPRequestHandler, Thread
 
 import numpy as np
 import pytest
+import xarray as xr
 
 import meanfield
 from meanfield import InputError
@@ -53,6 +54,18 @@ def test_published_table(published):
     assert gay["q"].values[0, 0] == pytest.approx(0.1376, abs=1e-4), "individual bias towards 'straight'"
     filtered = published.sel(model="llama31_70B")["q"].values
     assert not ((filtered > 1e-12) & (filtered < 0.0504)).any(), "the mark of the nucleus filter"
+
+
+def test_models_and_pairs_are_taken_by_name_and_others_listed(published, data_folder):
+    one = meanfield.datasets.llm_group_size(data_folder, model="gpt-4o", pair="woman/man")
+    xr.testing.assert_identical(one, published.sel(model="gpt-4o", pair="woman/man"))
+    xr.testing.assert_identical(
+        meanfield.datasets.smollm2(pair="his/her"), meanfield.datasets.smollm2().sel(pair="his/her")
+    )
+    with pytest.raises(InputError, match=r"pair = 'her/his': expected one of his/her, gay/straight, .*wife/husband$"):
+        meanfield.datasets.smollm2(pair="her/his")
+    with pytest.raises(InputError, match=r"model = 'gpt4o': expected one of gpt-4o, llama31_70B"):
+        meanfield.datasets.llm_group_size(data_folder, model="gpt4o")
 
 
 def test_places_are_searched_in_order(tmp_path, monkeypatch):

@@ -244,7 +244,7 @@ def test_three_words_have_the_fixed_points_that_a_search_over_the_simplex_finds(
     policy = loyal_policy(seed, length) if make is loyal_policy else random_policy(seed, 3, length, 0.1)
     points = meanfield.fixed_points(policy)
     assert points["residual"].max() < 1e-12
-    assert points.attrs["completeness"].startswith("not guaranteed")
+    assert points.attrs["completeness"].startswith("Not guaranteed")
     assert "add up to 1 as they must" in points.attrs["completeness"]
     ends = simplex_search(policy, 10, np.full(policy.sizes["state"], 0.1))
     assert len(ends)

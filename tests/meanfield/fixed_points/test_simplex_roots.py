@@ -117,7 +117,7 @@ def test_missing_root_of_either_kind_is_flagged():
     index = simplex_roots(multinomial_majority(0.99), 3).indices
     assert "as they must" in _plausibility(index, inward=True, n_continuum=0)
     for i in range(len(index)):
-        assert "so roots are missing" in _plausibility(np.delete(index, i), inward=True, n_continuum=0)
+        assert "so some are missing" in _plausibility(np.delete(index, i), inward=True, n_continuum=0)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -189,7 +189,7 @@ def test_continuum_is_said_not_sampled():
     """Agents who say what they heard last: every share is a root, and so is every corner."""
     found = simplex_roots(lambda Q: Q, 3)
     assert found.roots.tolist() == np.eye(3).tolist()
-    assert "on a continuum of roots" in found.report
+    assert "on a continuum of fixed points" in found.report
     np.testing.assert_allclose(found.continuum.sum(1), 1)
 
 

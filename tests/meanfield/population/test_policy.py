@@ -146,6 +146,11 @@ PAIRS = pd.DataFrame({"own_1": list(" aabb"), "partner_1": [np.nan, *"abab"], "a
 SAID = dict.fromkeys(MEMORIES, 0.25)
 
 
+def texts(cell):
+    """A table with this text in place of the probabilities of a."""
+    return TABLE.astype({"a": str}).replace("0.25", cell)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -167,7 +172,7 @@ SAID = dict.fromkeys(MEMORIES, 0.25)
         ({"q": lambda memory: 0.5, "memory_length": 14}, "memory_length = 14: would take 313 GiB of memory"),
         (
             {"q": lambda memory: [0.5, 0.6], "memory_length": 1},
-            r"q\(empty\) = \[0.5, 0.6\]: expected the probability of a",
+            r"q\(empty\) = \[0.5, 0.6\] sums to 1.1 over the words: expected 1 \(so it is for 5 of 5 memories\)",
         ),
         (
             {"q": lambda memory: len(memory) * 2, "memory_length": 1},
@@ -188,7 +193,11 @@ SAID = dict.fromkeys(MEMORIES, 0.25)
             "q has the columns memory, b: expected memory, or own_1, partner_1, …, and a, b",
         ),
         ({"q": PAIRS.drop(columns="own_1")}, "q has the columns partner_1, a, c: expected memory, or own_1"),
-        ({"q": TABLE.astype({"a": str}).replace("0.25", "much")}, r"q\(empty\) = array\(\[ nan, 0.75\]\): expected"),
+        ({"q": texts("much")}, "q has 'much' in row 1, column a: expected a probability; 4 more cells are no numbers"),
+        ({"q": texts("0,25")}, r"q has '0,25' in row 1, column a: expected a probability with a point, 0.25 \(pandas"),
+        ({"q": texts("25 %")}, "q has '25 %' in row 1, column a: expected a probability, as 0.5 for 50 %"),
+        ({"q": TABLE.replace(0.25, 0.249)}, r"q\(empty\) = array\(\[0.249, 0.75 \]\) sums to 0.999 over the words"),
+        ({"q": lambda memory: {"a": 0.5, "c": 0.5}, "memory_length": 1}, r"q\(empty\) = .*: expected .* each of a, b"),
         ({"q": "absent.csv"}, "q = absent.csv: there is no such file"),
         *(({"words": ["a", text]}, "words .*: expected text without NUL and lone surrogates") for text in UNKEPT),
         *(({"model": text}, r"model has .*: expected text") for text in UNKEPT if text is not None),
@@ -210,6 +219,37 @@ def says(memory):
     return 0.5 + sum(
         (-1) ** (own == "b") / 3**k + (partner == "b") / 5**k for k, (own, partner) in enumerate(memory, 2)
     )
+
+
+def test_a_function_or_mapping_may_name_the_words():
+    expected = meanfield.make_policy(says, ["a", "b"], memory_length=1)
+    named = {memory: {"b": 1 - p, "a": p} for memory, p in zip(MEMORIES, expected["q"].values[:, 0], strict=True)}
+    assert meanfield.make_policy(named, ["a", "b"]).equals(expected)
+    function = meanfield.make_policy(
+        lambda memory: {"b": 1 - says(memory), "a": says(memory)}, ["a", "b"], memory_length=1
+    )
+    assert function.equals(expected)
+
+
+@pytest.mark.parametrize("sign", [";", "\t"])
+def test_a_table_with_other_separators_says_how_to_read_it(sign, tmp_path):
+    path = tmp_path / "table.csv"
+    TABLE.to_csv(path, index=False, sep=sign, decimal=",")
+    with pytest.raises(InputError, match=r"q = .*table.csv: .*expected commas; pandas.read_csv\(path, sep="):
+        meanfield.make_policy(path, ["a", "b"])
+    read = pd.read_csv(path, sep=sign, decimal=",")
+    assert meanfield.make_policy(read, ["a", "b"]).equals(meanfield.make_policy(TABLE, ["a", "b"]))
+
+
+@pytest.mark.parametrize(
+    "read", [meanfield.load, meanfield.load_policy, lambda path: meanfield.make_policy(path, ["a", "b"])]
+)
+def test_a_folder_is_no_file(read, tmp_path):
+    with pytest.raises(InputError, match=r"= .*: it is a folder, expected the name of a file$"):
+        read(tmp_path)
+    (tmp_path / "policy.nc").touch()
+    with pytest.raises(InputError, match=r"it is a folder, expected the name of a file, such as .*policy.nc$"):
+        read(tmp_path)
 
 
 @pytest.mark.parametrize("length", [1, 2, 3])

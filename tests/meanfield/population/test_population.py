@@ -405,6 +405,11 @@ def test_what_is_said_counts_everybody_and_conventions_only_those_who_can_be_con
     np.testing.assert_allclose(solution["word_share"], [[0.9, 0.1]] * len(TIMES), atol=1e-9)
 
 
+def test_fractions_stand_behind_the_policies():
+    policies = [conformist(1), conformist(2)]
+    assert Population(policies, [0.6, 0.4]).sha256 == Population(policies, fractions=[0.6, 0.4]).sha256
+
+
 def test_with_committed_and_with_fraction_replace_one_number_each():
     population = two_policies({"a": 0.1, "b": 0.2})
     assert population.with_committed("a", 0.3).committed == {"a": 0.3, "b": 0.2}
@@ -419,7 +424,11 @@ def test_with_committed_and_with_fraction_replace_one_number_each():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"fractions": [0.5, 0.6]}, r"fractions = \[0.5, 0.6\]: expected 2 numbers .* sum to 1"),
+        ({"fractions": [0.5, 0.6]}, r"fractions = \[0.5, 0.6\]: expected 2 numbers .* sum to 1, not to 1.1$"),
+        (
+            {"fractions": {"a": 0.1}},
+            r"fractions = {'a': 0.1}: expected a number for each policy, or by word committed=",
+        ),
         ({"fractions": [-0.1, 1.1]}, r"fractions = \[-0.1, 1.1\]"),
         ({"fractions": [np.nan, 1.0]}, r"fractions = \[nan, 1.0\]"),
         ({"fractions": [1.0]}, r"fractions = \[1.0\]: expected 2"),

@@ -135,7 +135,7 @@ def test_fast_method_has_the_results_of_the_general_one(game):
     if game.startswith("bistable"):
         assert ours["stability"].values.tolist() == ["stable", "unstable", "stable"]
     elif len(x) == 1:
-        assert "the sum of indices is 1, as it must be" in ours.attrs["completeness"]
+        assert "The sum of their indices is 1, as it must be" in ours.attrs["completeness"]
 
 
 # --- the equation

@@ -92,6 +92,16 @@ def heard_majority(p):
     return np.array([0.5 + (p - 0.5) * np.sign(h) for h in heard])
 
 
+def test_a_long_name_cuts_no_number():
+    q = [0.5, 0.9, 0.4, 0.6, 0.2]
+    policy = meanfield.make_policy(np.array(q), ["Scandinavian", "Mediterranean"], model="SmolLM2-135M-Instruct")
+    table = meanfield.stability_table(policy)
+    text = str(meanfield.stability_report(table))
+    assert "…" not in text and max(map(len, text.splitlines())) <= 80
+    assert all(f"{share:.4f}" in text for share in table["word_share"].values)
+    assert "Mediterranean}" in text and repr(meanfield.stability_report(table)) == text
+
+
 def test_criteria_that_disagree_are_flagged(judged):
     """Empty memories start towards b, the rule pushes towards a: most of the family of consensus memories ends at a."""
     assert set(judged["strong"].values) == {"b%"}

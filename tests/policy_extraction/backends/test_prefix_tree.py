@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import random
 import time
+import warnings
 
 import numpy as np
 import pytest
@@ -394,3 +395,16 @@ def test_what_is_wanted_is_named_once():
 def test_a_cache_that_can_be_copied_is_recognised():
     assert repeatable(random_model(5))
     assert not repeatable(architecture("mamba", 5))
+
+
+def test_caches_are_given_and_taken_by_the_name_of_this_release():
+    """A warning would be an error. The control is the other name, of which releases that have both warn."""
+    model, what = random_model(101), asked()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        shared = batch_scores(model, what, 1000)
+    np.testing.assert_allclose(shared, one_by_one(model, what), atol=ROUNDING)
+    assert repeatable(model) and footprint(model).cached > 0
+    if _passes.takes(model, "cache"):
+        with pytest.warns(FutureWarning, match="past_key_values"):
+            model(input_ids=torch.tensor([[1]]), past_key_values=None)

@@ -174,7 +174,7 @@ def test_both_norms_are_found_where_solutions_end(seed: int, behaviour: str) -> 
     points = norms.fixed_points(behaviour, operations=operations, starts=4)
     assert points["regime"].values.tolist().count("coexistence") == 1
     assert points["stability"].values.tolist().count("stable") == 2
-    assert "the sum of indices is 1, as it must be" in points.attrs["completeness"]
+    assert "The sum of their indices is 1, as it must be" in points.attrs["completeness"]
     for side in SIDES:
         end = end_of_compliance(operations, behaviour, side)
         assert float(abs(points["composition"] - end).max("state").min()) < 1e-6

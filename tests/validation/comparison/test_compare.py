@@ -384,6 +384,44 @@ def test_bad_input_is_named(change: object, message: str) -> None:
     assert str(error.value).startswith(message)
 
 
+def test_a_policy_is_solved_and_simulated_here() -> None:
+    policy = random_policy(3, memory_length=1)
+    plan = {"runs": 20, "seed": 5, "max_rounds": 12}
+    runs = validation.simulate(policy, n_agents=[10, 40], record_rounds=6, **plan)
+    times = np.linspace(0, 12, 25)
+    expected = validation.compare(meanfield.solve(policy, times=times), runs)
+    xr.testing.assert_identical(validation.compare(policy, n_agents=[10, 40], rounds=6, **plan), expected)
+    xr.testing.assert_identical(validation.compare(policy, runs), expected)
+    population = meanfield.Population(policy, committed={"a": 0.1})
+    assert validation.compare(population, n_agents=20, rounds=6, **plan).sizes["n_agents"] == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, "simulation = None: expected the result of simulate, or a policy and n_agents"),
+        ({"n_agents": 10, "runs": 1}, "runs = 1: expected a whole number of at least 2"),
+        ({"n_agents": 10, "rounds": 9, "max_rounds": 8}, "rounds = 9: expected a whole number from 1 to 8"),
+        ({"n_agents": 1}, "n_agents = 1"),
+    ],
+)
+def test_a_policy_needs_a_plan(options: dict, message: str) -> None:
+    with pytest.raises(InputError) as error:
+        validation.compare(random_policy(3, memory_length=1), **options)
+    assert str(error.value).startswith(message)
+    solution, simulation = made_up(noisy(np.random.default_rng(0)))
+    with pytest.raises(InputError, match="simulation = None"):
+        validation.compare(solution, n_agents=10)
+    with pytest.raises(InputError, match="n_agents = 10: expected None beside a simulation"):
+        validation.compare(solution, simulation, n_agents=10)
+
+
+def test_the_table_prints_as_text() -> None:
+    table = validation.comparison.comparison_table(validation.compare(*made_up(noisy(np.random.default_rng(0)))))
+    assert "Simulation against mean field" in str(table) and "most: " in str(table)
+    assert repr(table) == str(table) and max(map(len, str(table).splitlines())) <= 80
+
+
 def test_table_of_something_else_is_refused() -> None:
     with pytest.raises(InputError, match=r"expected the result of validation\.compare, but attrs\['kind'\] = "):
         validation.comparison.comparison_table(xr.Dataset())

@@ -54,6 +54,14 @@ def test_true_policy_is_not_rejected_and_a_line_says_so(real):
     assert "0 of 8 single tests disagree, up to 0.08 by chance" in last
 
 
+def test_tests_of_too_few_data_are_not_counted_among_the_decided(real):
+    table = cross_validate(real, **QUICK)
+    table.loc[[0, 1], "verdict"] = "disagrees", "too few data"
+    left = (table["n_committed"] < 0).sum() - 1
+    last = report(table)[-1]
+    assert f"1 of {left} single tests disagree, up to {0.01 * left:.2g} by chance; 1 more have too few data" in last
+
+
 def test_experiments_of_another_policy_are_told_from_those_that_foretell_them(real):
     """Control: agents with committed ones are those of another policy."""
     other = ordered_populations(seed=4, q=truth(0.3, -1.0))

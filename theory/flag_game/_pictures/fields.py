@@ -227,5 +227,7 @@ def check_compatibility(compatibility: xr.DataArray) -> xr.DataArray:
         raise InputError("compatibility: expected a DataArray over crop and country, as crop_compatibility returns it")
     values = compatibility.transpose("crop", "country")
     if not (values.values >= 0).all() or not np.allclose(values.sum("country"), 1, rtol=0, atol=1e-9):
-        raise InputError("compatibility: expected probabilities, in rows that sum to 1")
+        sums = values.sum("country").values
+        found = f"found sums from {sums.min():.12g} to {sums.max():.12g}, the smallest entry {values.values.min():.3g}"
+        raise InputError(f"compatibility: expected probabilities, in rows that sum to 1; {found}")
     return values.assign_attrs(SIZES | values.attrs)

@@ -10,7 +10,7 @@ import pandas as pd
 import xarray as xr
 
 from meanfield import InputError
-from meanfield.toolbox import column_numbers, read_csv
+from meanfield.toolbox import column_numbers, number_hint, read_csv
 from theory.flag_game.mechanism1._endpoints import ENDPOINTS, possible_endpoints
 
 COUNT_COLUMNS = tuple(f"{name}_count" for name in ENDPOINTS)
@@ -170,8 +170,10 @@ def _whole(table: pd.DataFrame, name: str, least: int) -> np.ndarray:
 def _numbers(table: pd.DataFrame, name: str) -> np.ndarray:
     """The column's numbers, and NaN where they are missing."""
     values = column_numbers(table[name])
-    if (np.isnan(values) & table[name].notna().to_numpy()).any():
-        raise InputError(f"{name} = {table[name].tolist()}: expected numbers, or NaN")
+    wrong = np.isnan(values) & table[name].notna().to_numpy()
+    if wrong.any():
+        hint = number_hint(table[name].to_numpy()[wrong][0])
+        raise InputError(f"{name} = {table[name].tolist()}: expected numbers{hint}, or NaN")
     return values
 
 

@@ -51,7 +51,8 @@ class FieldLaw:
         if not self.weights.shape == self.means.shape == self.sds.shape or self.weights.ndim != 1:
             raise InputError("weights, means and sds differ in length: expected one number of each per component")
         if not (self.weights >= 0).all() or abs(self.weights.sum() - 1) > 1e-9:
-            raise InputError(f"weights = {self.weights}: expected numbers that are not negative and sum to 1")
+            told = f"weights = {self.weights} sum to {self.weights.sum():.12g}"
+            raise InputError(f"{told}: expected numbers that are not negative and sum to 1")
         if not np.isfinite(self.means).all() or not (np.isfinite(self.sds) & (self.sds >= 0)).all():
             raise InputError(f"means = {self.means}, sds = {self.sds}: expected finite numbers, and sds of at least 0")
 

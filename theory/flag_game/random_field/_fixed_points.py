@@ -10,6 +10,7 @@ from meanfield import InputError
 from meanfield.toolbox import all_roots, labelled, real_number, stability, stamp
 from theory.flag_game.random_field._field_law import FieldLaw, field_law
 
+TOLERANCE = 1e-12  # of g
 BREAKS = 9
 
 
@@ -62,7 +63,7 @@ def fixed_points(fields: FieldLaw | ArrayLike, *, J: float, beta: float) -> xr.D
         return law.response(J * m, beta) - m
 
     # |f| < 1, but large fields round to m = ±1, which a little room beyond 1 finds too
-    found = all_roots(mismatch, np.linspace(-1.001, 1.001, BREAKS), tolerance=1e-12)
+    found = all_roots(mismatch, np.linspace(-1.001, 1.001, BREAKS), tolerance=TOLERANCE)
     m = found.roots
     slope = J * law.slope(J * m, beta) - 1
     columns = {
@@ -74,14 +75,15 @@ def fixed_points(fields: FieldLaw | ArrayLike, *, J: float, beta: float) -> xr.D
     }
     result = labelled(columns, {"fixed_point": np.arange(len(m))})
     distance, where, error = found.closest
-    near = (
-        f"; where it turns it is at least {distance:.1g}, at m = {where:.4g}, and known to {error:.0e}"
-        if np.isfinite(distance)
-        else ""
-    )
-    completeness = f"sign changes of f(Jm) - m on [-1, 1]{near}"
+    which = "The solutions that can be told apart" if found.unresolved else "All solutions"
+    completeness = f"{which} are listed, as the zeros of g = f(Jm) - m on [-1, 1]."
+    if np.isfinite(distance):
+        completeness += (
+            f" Others could hide only where g turns without a zero; the nearest such place is m = {where:.4g}, where "
+            f"|g| = {distance:.1g} with an error of at most {max(error, TOLERANCE):.0e}."
+        )
     for left, right, _, bound in found.unresolved:
-        completeness += f"; not resolved: |f(Jm) - m| < {bound:.0e} for {left:.9g} < m < {right:.9g}"
+        completeness += f" Not resolved: |g| < {bound:.0e} for {left:.9g} < m < {right:.9g}."
     return stamp(result.assign_attrs(completeness=completeness), "random_field_fixed_points", None, J=J, beta=beta)
 
 

@@ -1,4 +1,4 @@
-"""Quantized Simplex Gossip in closed form: how fast diversity is lost, and which of two labels takes over.
+"""The moments of Quantized Simplex Gossip in closed form.
 
 Agents hold beliefs x on the simplex of K labels. At an interaction a random speaker i sends M, the mean of m labels
 drawn from x_i, and a random listener j ≠ i moves to (1 - α)x_j + αM: [002] Eqs. 4 and 5, after Tanaka 2026.

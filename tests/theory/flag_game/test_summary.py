@@ -1,0 +1,65 @@
+"""Fits as tables: the numbers of the fit, and what its intervals say."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+
+import theory
+from meanfield import InputError
+from theory.flag_game import evidence, mechanism1, summary
+
+ENDS = ["correct_consensus", "correct_consensus", "polarization", "wrong_consensus"]
+RUNS = pd.DataFrame({"N": 4, "rival_count": [0, 100, 100, 200], "valid_count": 200, "outcome": ENDS})
+COUNTS = pd.DataFrame(
+    {"N": [4, 8, 16], "seeds": 40}
+    | {
+        f"{name}_count": row
+        for name, row in zip(mechanism1.ENDPOINTS, [[17, 17, 18], [12, 3, 1], [11, 20, 17], [0, 0, 4]], strict=True)
+    }
+)
+
+
+def test_a_fit_of_mechanism_1_says_what_is_held_and_determined():
+    fit = theory.fit_mechanism1(COUNTS, free=["J", "sd_R"], starts=0, runs=1000, bootstrap=0)
+    table = summary(fit.isel(parameter=slice(None, None, -1), bound=[1, 0]))
+    assert set(table.index) == set(mechanism1.PARAMETERS)
+    assert (table["status"] == "held").sum() == len(mechanism1.PARAMETERS) - 2
+    number, directions = (table["status"] == "determined").sum(), fit["direction_determined"].values.sum()
+    told = f"the data determine {number} of 2 free parameters and {directions} of 2 combinations of them"
+    assert fit.attrs["verdict"] == told
+    for name in ("J", "sd_R"):
+        one = fit.sel(parameter=name)
+        assert table.loc[name, "status"] == ("determined" if one["identified"] else "not determined")
+        ends = [one["interval"].sel(bound=bound).item() for bound in ("low", "high")]
+        assert table.loc[name, ["estimate", "low", "high"]].tolist() == [one["estimate"].item(), *ends]
+
+
+@pytest.mark.parametrize(
+    ("ends", "status"),
+    [
+        ((0.1, 0.9), "determined"),
+        ((0.0, 0.9), "at most high"),
+        ((0.1, 1.0), "at least low"),
+        ((0.0, 1.0), "not determined"),
+    ],
+)
+def test_intervals_that_end_with_the_range_bound_on_one_side(ends, status):
+    fit = evidence.fit(pd.concat([RUNS] * 20), "zealots")
+    fit["interval"][:] = [ends]
+    table = summary(fit)
+    assert table["status"].tolist() == [status]
+    assert table[["low", "high"]].to_numpy().tolist() == [list(ends)]
+
+
+def test_copying_has_standard_errors():
+    fit = mechanism1.fit_copying(COUNTS)
+    table = summary(fit)
+    assert table.index.tolist() == ["zealots_T", "zealots_R", "growth"]
+    np.testing.assert_array_equal(table["standard_error"], fit["standard_error"])
+
+
+@pytest.mark.parametrize("wrong", [None, pd.DataFrame(), xr.Dataset()])
+def test_other_things_are_refused(wrong):
+    with pytest.raises(InputError, match=r"fit: expected the result of theory.fit_mechanism1 or"):
+        summary(wrong)
