@@ -67,9 +67,9 @@ def bifurcation(
         function of the parameter that returns a `ReactionModel`, always with the same states and conserved classes; or
         one reaction model, if the parameter is in `masses`.
     parameter
-        'committed' (default): the fraction of all agents who are committed to `word`, which all pairs of a stack must
-        have. 'fraction', of a population: the fraction of the last policy among the uncommitted agents; the others keep
-        their proportions. For a function a label; default is the name of its argument.
+        'committed': the fraction of all agents who are committed to `word`, which all pairs of a stack must have; the
+        default. 'fraction', of a population: the fraction of the last policy among the uncommitted agents; the others
+        keep their proportions. For a function a label; default is the name of its argument.
     word
         Word of the committed agents. Optional if the population has agents committed to exactly one word.
     spacing
