@@ -17,7 +17,12 @@ WIDTH = 36  # letters of a line in a legend
 WIDE = 5  # ratio of chances, from which on their axis is logarithmic
 
 
-@draws("lifetime", view="size")
+@draws(
+    "lifetime",
+    view="size",
+    reads="n_agents: n_agents; fixed_point: barrier reason; fixed_point n_agents: lifetime; "
+    "fixed_point word: word_share?; fixed_point state: composition?",
+)
 def lifetime_by_size(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The mean lifetime of each attractor against the number of agents, up to 1e15, and its barrier."""
     sizes = part["n_agents"].values
@@ -42,12 +47,14 @@ def _place(attractor: xr.Dataset) -> tuple[str, str]:
         state = str(attractor["state"].values[attractor["composition"].argmax("state").item()])
         return f"most in {state}", ""
     share = attractor["word_share"]
+    if share.isnull().all():
+        return f"attractor {attractor['fixed_point'].item()}", ""
     most = share.argmax("word").item()
     word = str(share["word"].values[most])
     return f"{word} {share.values[most]:.3g}", word
 
 
-@draws("rare_event", view="estimates")
+@draws("rare_event", view="estimates", reads="replication: estimate; bound=low,high: interval; : probability word")
 def estimates(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The chance in each replication, their mean, and its interval; replications without the event are told."""
     found = part["estimate"].values
@@ -59,7 +66,7 @@ def estimates(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: An
         axes.axhline(probability, color=NEUTRAL, label=f"mean {probability:.3g}")
         low, high = part["interval"].values
         axes.axhspan(low, high, color=NEUTRAL, alpha=0.15, label=str(part["interval"].attrs["long_name"]))
-        if found[drawn].max() > WIDE * found[drawn].min():
+        if drawn.any() and found[drawn].max() > WIDE * found[drawn].min():
             axes.set_yscale("log")
     if not drawn.all():
         axes.plot([], [], " ", label=f"{np.count_nonzero(~drawn)} of {len(found)} without the event")

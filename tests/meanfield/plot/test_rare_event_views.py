@@ -52,7 +52,7 @@ def test_estimates_have_their_mean_and_interval(spread, scale):
             "probability": ((), 1e-9),
             "interval": ("bound", [5e-10, 2e-9], {"long_name": "99 % interval"}),
         },
-        coords={"word": "a", "pair": "a/b"},
+        coords={"word": "a", "pair": "a/b", "bound": ["low", "high"]},
         attrs={"kind": "rare_event"},
     )
     axes = meanfield.plot(found)
