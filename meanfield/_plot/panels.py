@@ -91,35 +91,47 @@ def _given(number: int, ax: Any) -> np.ndarray:
     return given
 
 
+def show_single_points(axes: Axes) -> None:
+    """A marker on every line of which there is one point, as at a single time; it would not be seen."""
+    for line in axes.lines:
+        if line.get_marker() == "None" and np.isfinite(line.get_xydata()).all(1).sum() == 1:
+            line.set_marker("o")
+
+
 def write_legends(axes: Sequence[Axes], *, new: bool, together: bool) -> None:
     """A legend in each panel that names something; one beside all panels where `together` and they name the same.
 
-    In a `new` figure it stands beside its panel where it would cover what is drawn.
+    In a `new` figure of one panel it stands beside the panel where it would cover what is drawn. What names something
+    though nothing is drawn, such as the reason, is written into the panel.
     """
     named = [one for one in axes if one.get_legend_handles_labels()[0]]
+    empty = [one for one in named if new and not np.isfinite(one.dataLim.get_points()).all()]
+    for one in empty:
+        text = "\n".join(["nothing to draw:", *one.get_legend_handles_labels()[1]])
+        one.text(0.5, 0.5, text, transform=one.transAxes, ha="center", va="center")
+        one.set(xticks=[], yticks=[])
+        one.minorticks_off()
+    named = [one for one in named if one not in empty]
     labels = {tuple(one.get_legend_handles_labels()[1]) for one in named}
     if new and together and len(axes) > 1 and len(named) == len(axes) and len(labels) == 1:
         axes[0].figure.legend(*axes[0].get_legend_handles_labels(), loc="outside right upper")
         return
     for one in named:
-        if covers(one, one.legend()) and new:
+        if _covers(one, one.legend()) and new and len(axes) == 1:
             one.legend(**BESIDE)
 
 
-def covers(axes: Axes, legend: Legend) -> bool:
-    """Whether a legend hides lines, points or bars; lines across the whole panel don't count."""
+def _covers(axes: Axes, legend: Legend) -> bool:
+    """Whether a legend hides lines, points, bands or bars; lines across the whole panel don't count."""
     box = legend.get_window_extent()
     for artist in [*axes.lines, *axes.patches, *axes.collections]:
-        if isinstance(artist, PolyCollection) or not all(
-            artist.get_transform().contains_branch_seperately(axes.transData)
-        ):
-            continue  # a band is seen through a legend
+        if not all(artist.get_transform().contains_branch_seperately(axes.transData)):
+            continue
         paths = artist.get_paths() if isinstance(artist, Collection) else [artist.get_path()]
-        for drawn in map(artist.get_transform().transform_path, paths):
-            marks = isinstance(artist, Line2D) and artist.get_linestyle() == "None"
-            if box.count_contains(drawn.vertices) or (
-                not marks and drawn.intersects_bbox(box, isinstance(artist, Patch))
-            ):
+        filled = isinstance(artist, (Patch, PolyCollection))
+        for path in map(artist.get_transform().transform_path, paths):
+            line = not isinstance(artist, Line2D) or artist.get_linestyle() != "None"
+            if box.count_contains(path.vertices) or (line and path.intersects_bbox(box, filled)):
                 return True
     return False
 

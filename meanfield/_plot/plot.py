@@ -103,7 +103,7 @@ def plot(
     from matplotlib.cbook import normalize_kwargs
     from matplotlib.lines import Line2D
 
-    from meanfield._plot.panels import axes_for, panels_of, write_legends, write_titles
+    from meanfield._plot.panels import axes_for, panels_of, show_single_points, write_legends, write_titles
     from meanfield._plot.reading import readable
     from meanfield._plot.words import word_colours, words_in
 
@@ -115,6 +115,8 @@ def plot(
     for one, part in zip(axes, panels, strict=True):
         legend = one.get_legend()
         drawing.draw(one, part, colours, **style)
+        if "marker" not in style:
+            show_single_points(one)
         if one.get_legend() is legend:
             without.append(one)
     write_legends(without, new=ax is None, together=len(without) == len(axes))

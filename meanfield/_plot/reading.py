@@ -70,7 +70,7 @@ def _faults(result: xr.Dataset, name: str, reads: Reads, by: tuple[str, ...]) ->
                 yield f"{name} along {dim}", f"{expected} of one {dim}"
             elif not result.sizes[dim]:
                 yield f"nothing along {dim}", expected
-    if name in result.coords and dims and result[name].isnull().all() and result[name].size:
+    if name in result.coords and result[name].dtype.kind == "f" and result[name].size and result[name].isnull().all():
         yield f"only NaN in {name}", expected
 
 

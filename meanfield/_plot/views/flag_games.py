@@ -9,6 +9,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap
 from matplotlib.patches import Patch
+from matplotlib.ticker import MaxNLocator
 
 from meanfield._plot.registry import draws
 from meanfield._plot.scales import show_shares
@@ -135,8 +136,11 @@ def links(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -
     if not found:
         raise InputError("result is a game with a manager: expected one in pairs or by broadcast, for this view")
     values = part[found[0]].transpose("agent", "source")
-    mesh = axes.pcolormesh(values, **{"cmap": "viridis", "vmin": 0, **style})
+    places = [np.arange(number) for number in values.shape[::-1]]
+    mesh = axes.pcolormesh(*places, values, **{"shading": "nearest", "cmap": "viridis", "vmin": 0, **style})
     axes.set_aspect("equal")
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlabel("source")
     axes.set_ylabel("agent")
     axes.figure.colorbar(mesh, ax=axes, label=values.attrs["long_name"])

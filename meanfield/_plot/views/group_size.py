@@ -100,6 +100,7 @@ def _draw_law(axes: Axes, part: xr.Dataset, word: str, colours: dict[str, str], 
     look = {"color": colours.get(word, NEUTRAL), "label": label, **style}
     (line,) = axes.plot(grid, ndtr(deviations(part, grid)), **look)
     axes.plot(sizes, part["probability"], color=line.get_color(), marker=".", linestyle="none")
+    axes.ticklabel_format(axis="y", useOffset=False)
 
 
 def _without_law(axes: Axes, part: xr.Dataset, what: str) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
 
 from meanfield._plot.registry import draws
 from meanfield._plot.words import NEUTRAL
@@ -21,7 +22,7 @@ WIDE = 5  # ratio of chances, from which on their axis is logarithmic
     "lifetime",
     view="size",
     reads="n_agents: n_agents; fixed_point: barrier reason; fixed_point n_agents: lifetime; "
-    "fixed_point word: word_share?; fixed_point state: composition?",
+    "fixed_point word: word_share?; word: word?; fixed_point state: composition?",
 )
 def lifetime_by_size(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The mean lifetime of each attractor against the number of agents, up to 1e15, and its barrier."""
@@ -30,12 +31,22 @@ def lifetime_by_size(axes: Axes, part: xr.Dataset, colours: dict[str, str], **st
         one = part.isel(fixed_point=number)
         place, word = _place(one)
         lifetimes, barrier, why = one["lifetime"].values, one["barrier"].item(), str(one["reason"].item())
-        seen = lifetimes <= LONGEST
-        label = f"{place}, never left" if np.isinf(barrier) else f"{place}, barrier {barrier:.3g}"
-        label += f"\nnot drawn: {textwrap.fill(why, WIDTH)}" if why and not seen.any() else ""
+        seen, beyond = lifetimes <= LONGEST, lifetimes > LONGEST
+        kept = np.isinf(barrier)
+        label = (
+            f"{place}, never left"
+            if kept
+            else f"{place}, barrier {'unknown' if np.isnan(barrier) else f'{barrier:.3g}'}"
+        )
+        if beyond.any() and not kept:
+            label += f"\nbeyond {LONGEST:g} from N = {sizes[beyond].min():,} on"
+        if kept or np.isnan(lifetimes).any():
+            label += f"\nnot drawn{f': {why}' if why else ''}"
+        label = "\n".join(textwrap.fill(line, WIDTH) for line in label.split("\n"))
         look = {"color": colours.get(word, f"C{number}"), "marker": ".", "label": label, **style}
         axes.plot(sizes[seen], lifetimes[seen], **look)
     axes.set_yscale("log")
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlabel("number of agents N")
     units = part["lifetime"].attrs["units"]
     axes.set_ylabel("mean lifetime" if units == "1" else f"mean lifetime ({units})")

@@ -18,7 +18,7 @@ def test_lifetimes_are_drawn_up_to_the_longest_with_their_barriers(lifetimes):
     for line, number in zip(axes.lines, range(lifetimes.sizes["fixed_point"]), strict=True):
         one = lifetimes.isel(fixed_point=number)
         np.testing.assert_array_equal(line.get_xydata(), np.stack([[5, 10], one["lifetime"].values[:2]], axis=1))
-        assert line.get_label().endswith(f"barrier {one['barrier'].item():.3g}")
+        assert line.get_label().endswith(f"barrier {one['barrier'].item():.3g}\nbeyond 1e+15 from N = 500 on")
     assert len({line.get_color() for line in axes.lines}) == 2
     assert axes.get_yscale() == "log" and axes.get_ylabel() == "mean lifetime (rounds)"
 
