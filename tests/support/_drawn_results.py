@@ -371,12 +371,3 @@ RESULTS: dict[str, list[Callable[[], xr.Dataset | pd.DataFrame]]] = {
     "variant_table": [lambda: policy_extraction.measuring.variant_table(variants("two words"))],
     "winners": [lambda: played("MMMMMMMMQM"), lambda: played("MMMMMMMMMM")],
 }
-
-# JAX or numba compile them for seconds
-TAKE_LONG = {
-    *("bifurcation", "collective_bias", "critical_size_from_simulation", "entrepreneur_threshold", "escape_path"),
-    *("exact_moments", "flag_game_accuracy", "lifetime", "mechanism1_comparison", "mechanism1_fit", "mechanism2"),
-    *("minimal_naming_game_simulation", "misalignment", "norm_comparison", "norm_emergence", "norm_fixed_points"),
-    *("norm_sensitivity", "prolong", "rare_event", "reaction_finite_size", "reaction_sensitivity"),
-    *("real_populations", "sensitivity"),
-}
