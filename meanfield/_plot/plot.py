@@ -19,7 +19,7 @@ def plot(
     ax: Axes | np.ndarray | None = None,
     *,
     view: str | None = None,
-    figsize: tuple[float, float] | None = None,
+    figsize: tuple[float | int, float | int] | None = None,
     **style: Any,
 ) -> Axes | np.ndarray:
     """Draw a result, in the view that suits its kind.

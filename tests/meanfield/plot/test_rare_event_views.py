@@ -29,7 +29,7 @@ def test_attractors_without_a_lifetime_say_why(lifetimes):
         lifetime=lifetimes["lifetime"] * np.nan, barrier=lifetimes["barrier"] * np.nan, reason=reason
     )
     (first, _) = meanfield.plot(empty).lines
-    assert first.get_label().endswith("\nnot drawn: this is the only attractor")
+    assert " ".join(first.get_label().split()).endswith("barrier unknown not drawn: this is the only attractor")
     forever = empty.assign(barrier=empty["barrier"].fillna(np.inf))
     assert "never left" in meanfield.plot(forever).lines[0].get_label()
 
