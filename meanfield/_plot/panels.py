@@ -10,14 +10,19 @@ import matplotlib.pyplot as plt
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
+from matplotlib.collections import Collection, PolyCollection
+from matplotlib.legend import Legend
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 
 from meanfield._plot.words import model_name, words_in
 from meanfield.toolbox._errors import InputError
-from meanfield.toolbox._labels import canonical_order
+from meanfield.toolbox._labels import canonical_order, real_numbers
 
 MOST_PANELS = 100
 COLUMNS = 4
 MODEL_AND_PAIR = ("model", "pair")
+BESIDE = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0)}
 OF_EACH = ("reason", "transition", "value")  # attributes of a result, and variables of a stack
 
 
@@ -26,9 +31,6 @@ def panels_of(result: xr.Dataset, by: Sequence[str]) -> list[xr.Dataset]:
 
     Combinations without a single number, as of a model and a pair that were never measured, have no panel.
     """
-    if "pair" not in by and "pair" in result.coords and not result["pair"].dims:
-        # The view draws several pairs together, and a user selected one
-        result = xr.concat([result], "pair", data_vars="all", coords="all")
     dims = [dim for dim in by if dim in result.dims]
     places = [dict(zip(dims, place, strict=True)) for place in product(*(range(result.sizes[dim]) for dim in dims))]
     if len(places) > MOST_PANELS:
@@ -57,15 +59,23 @@ def _measured(part: xr.Dataset) -> bool:
     return not arrays or any(bool(array.notnull().any()) for array in arrays)
 
 
-def axes_for(number: int, ax: Any) -> np.ndarray:
+def axes_for(number: int, ax: Any, figsize: Any) -> np.ndarray:
     """As many axes as panels: those given, or new ones of a figure with at most four in a row."""
+    if figsize is not None:
+        figsize = real_numbers(figsize, "figsize")
+        if figsize.shape != (2,) or not (np.isfinite(figsize) & (figsize > 0)).all():
+            raise InputError(f"figsize = {figsize.tolist()}: expected a width and a height in inches, as in (6, 4)")
+        if ax is not None:
+            raise InputError("figsize and ax are both given: expected one of them, as axes have a figure already")
     if ax is not None:
         return _given(number, ax)
     columns = min(COLUMNS, number)
     rows = -(-number // columns)
     width, height = plt.rcParams["figure.figsize"]
     size = (width, height) if number == 1 else (0.45 * width * columns, 0.5 * height * rows)
-    figure, grid = plt.subplots(rows, columns, figsize=size, squeeze=False, layout="constrained")
+    figure, grid = plt.subplots(
+        rows, columns, figsize=size if figsize is None else figsize, squeeze=False, layout="constrained"
+    )
     for axes in grid.ravel()[number:]:
         figure.delaxes(axes)
     return grid.ravel()[:number]
@@ -81,15 +91,49 @@ def _given(number: int, ax: Any) -> np.ndarray:
     return given
 
 
-def write_legends(axes: Sequence[Axes], *, together: bool) -> None:
-    """A legend in each panel that names something; one beside all panels where `together` and they name the same."""
+def show_single_points(axes: Axes) -> None:
+    """A marker on every line of which there is one point, as at a single time; it would not be seen."""
+    for line in axes.lines:
+        if line.get_marker() == "None" and np.isfinite(line.get_xydata()).all(1).sum() == 1:
+            line.set_marker("o")
+
+
+def write_legends(axes: Sequence[Axes], *, new: bool, together: bool) -> None:
+    """A legend in each panel that names something; one beside all panels where `together` and they name the same.
+
+    In a `new` figure of one panel it stands beside the panel where it would cover what is drawn. What names something
+    though nothing is drawn, such as the reason, is written into the panel.
+    """
     named = [one for one in axes if one.get_legend_handles_labels()[0]]
+    empty = [one for one in named if new and not np.isfinite(one.dataLim.get_points()).all()]
+    for one in empty:
+        text = "\n".join(["nothing to draw:", *one.get_legend_handles_labels()[1]])
+        one.text(0.5, 0.5, text, transform=one.transAxes, ha="center", va="center")
+        one.set(xticks=[], yticks=[])
+        one.minorticks_off()
+    named = [one for one in named if one not in empty]
     labels = {tuple(one.get_legend_handles_labels()[1]) for one in named}
-    if together and len(axes) > 1 and len(named) == len(axes) and len(labels) == 1:
+    if new and together and len(axes) > 1 and len(named) == len(axes) and len(labels) == 1:
         axes[0].figure.legend(*axes[0].get_legend_handles_labels(), loc="outside right upper")
         return
     for one in named:
-        one.legend()
+        if _covers(one, one.legend()) and new and len(axes) == 1:
+            one.legend(**BESIDE)
+
+
+def _covers(axes: Axes, legend: Legend) -> bool:
+    """Whether a legend hides lines, points, bands or bars; lines across the whole panel don't count."""
+    box = legend.get_window_extent()
+    for artist in [*axes.lines, *axes.patches, *axes.collections]:
+        if not all(artist.get_transform().contains_branch_seperately(axes.transData)):
+            continue
+        paths = artist.get_paths() if isinstance(artist, Collection) else [artist.get_path()]
+        filled = isinstance(artist, (Patch, PolyCollection))
+        for path in map(artist.get_transform().transform_path, paths):
+            line = not isinstance(artist, Line2D) or artist.get_linestyle() != "None"
+            if box.count_contains(path.vertices) or (line and path.intersects_bbox(box, filled)):
+                return True
+    return False
 
 
 def write_titles(axes: np.ndarray, parts: Sequence[xr.Dataset], by: Sequence[str], *, new: bool) -> None:

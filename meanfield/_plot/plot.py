@@ -15,7 +15,12 @@ if TYPE_CHECKING:
 
 
 def plot(
-    result: xr.Dataset | pd.DataFrame, ax: Axes | np.ndarray | None = None, *, view: str | None = None, **style: Any
+    result: xr.Dataset | pd.DataFrame,
+    ax: Axes | np.ndarray | None = None,
+    *,
+    view: str | None = None,
+    figsize: tuple[float | int, float | int] | None = None,
+    **style: Any,
 ) -> Axes | np.ndarray:
     """Draw a result, in the view that suits its kind.
 
@@ -31,6 +36,9 @@ def plot(
     view
         Which drawing, where a kind of result has several; docs/how_to/plots.md lists them. The default is the first one
         for which the result has the numbers.
+    figsize
+        Width and height of a new figure in inches, as matplotlib has it. The default is `rcParams["figure.figsize"]`,
+        and more for several panels.
     **style
         Passed to matplotlib for the main lines, points or cells, as in ``linewidth=2``.
 
@@ -41,7 +49,8 @@ def plot(
     Raises
     ------
     InputError
-        If `result` is of no known kind, `view` is not one of its views, or `ax` does not fit its panels.
+        If `result` is of no known kind, lacks what the view draws (all of it is named), `view` is not one of its views,
+        `ax` does not fit its panels, or `figsize` is no pair of positive numbers or comes with `ax`.
 
     See Also
     --------
@@ -94,20 +103,23 @@ def plot(
     from matplotlib.cbook import normalize_kwargs
     from matplotlib.lines import Line2D
 
-    from meanfield._plot.panels import axes_for, panels_of, write_legends, write_titles
+    from meanfield._plot.panels import axes_for, panels_of, show_single_points, write_legends, write_titles
+    from meanfield._plot.reading import readable
     from meanfield._plot.words import word_colours, words_in
 
-    panels = panels_of(result, drawing.by)
-    axes = axes_for(len(panels), ax)
+    panels = panels_of(readable(result, drawing), drawing.by)
+    axes = axes_for(len(panels), ax, figsize)
     colours = word_colours(words_in(part) for part in panels)
     style = normalize_kwargs(style, Line2D)  # lw is linewidth, whichever of them a view sets
     without = []
     for one, part in zip(axes, panels, strict=True):
         legend = one.get_legend()
         drawing.draw(one, part, colours, **style)
+        if "marker" not in style:
+            show_single_points(one)
         if one.get_legend() is legend:
             without.append(one)
-    write_legends(without, together=ax is None and len(without) == len(axes))
+    write_legends(without, new=ax is None, together=len(without) == len(axes))
     write_titles(axes, panels, drawing.by, new=ax is None)
     return axes[0] if len(axes) == 1 else axes
 
@@ -116,4 +128,6 @@ def _dataset(result: Any) -> Any:
     """A table as a Dataset; anything else as it is."""
     import pandas as pd
 
-    return result.to_xarray().assign_attrs(result.attrs) if isinstance(result, pd.DataFrame) else result
+    if isinstance(result, pd.DataFrame):
+        return result.reset_index(drop=True).to_xarray().assign_attrs(result.attrs)
+    return result

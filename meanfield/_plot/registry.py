@@ -16,17 +16,36 @@ from meanfield.toolbox._errors import InputError
 Draw = Callable[..., None]
 
 
+class Reads(NamedTuple):
+    """A variable that a view reads, as its signature has it.
+
+    `dims` are those along which it is drawn, `empty` those of them that may have no entry, `parts` those of which some
+    entries are enough, `labels` the entries that have to be there; with `others` it may have more dims. A result may
+    lack what is `optional`.
+    """
+
+    dims: tuple[str, ...]
+    empty: frozenset[str]
+    parts: frozenset[str]
+    labels: Mapping[str, tuple[str, ...]]
+    others: bool
+    optional: bool
+
+
 class View(NamedTuple):
     """How one view of a result is drawn.
 
     `draw(axes, part, colours, **style)` draws the part of the result for one panel. `colours` has a colour for each
     word; `style` goes to the artists that matter most. `by` are the dims along which a result is cut into panels.
-    `needs` are variables that not every result of the kind has, each with the option that records it.
+    `needs` are variables that not every result of the kind has, each with the option that records it. `reads` are all
+    variables and coordinates, within a panel.
     """
 
+    name: str
     draw: Draw
     by: tuple[str, ...]
     needs: Mapping[str, str]
+    reads: Mapping[str, Reads]
 
 
 VIEWS: dict[str, dict[str, View]] = {}
@@ -35,6 +54,7 @@ VIEWS: dict[str, dict[str, View]] = {}
 def draws(
     *kinds: str,
     view: str,
+    reads: str = "",
     by: tuple[str, ...] = ("model", "pair"),
     needs: Mapping[str, str] | None = None,
     first: bool = False,
@@ -42,16 +62,31 @@ def draws(
     """Decorator: the function draws this view of these kinds of results.
 
     The default of a result is the first view of its kind whose needs it meets. `first` puts a view before
-    those of other modules.
+    those of other modules. `reads` is a signature: dims and what is read along them, as in
+    ``"time word+ ...: word_share; fold*: fold_parameter; : kappa correction?"``. Three dots stand for any other dims, a
+    star marks a dim that may have no entry, a plus one of which some entries are enough, ``bound=low,high`` one that
+    must have these, and a question mark what a result may lack.
     """
 
     def register(draw: Draw) -> Draw:
         for kind in kinds:
-            one, others = {view: View(draw, by, needs or {})}, VIEWS.get(kind, {})
+            one, others = {view: View(view, draw, by, needs or {}, _signature(reads))}, VIEWS.get(kind, {})
             VIEWS[kind] = {**one, **others} if first else {**others, **one}
         return draw
 
     return register
+
+
+def _signature(text: str) -> dict[str, Reads]:
+    found = {}
+    for group in filter(None, text.split(";")):
+        listed, names = (part.split() for part in group.split(":"))
+        labels = {dim: tuple(known.split(",")) for dim, _, known in (one.partition("=") for one in listed) if known}
+        dims = tuple(dim.partition("=")[0].rstrip("*+") for dim in listed if dim != "...")
+        empty, parts = (frozenset(dim[:-1] for dim in listed if dim.endswith(mark)) for mark in "*+")
+        for name in names:
+            found[name.rstrip("?")] = Reads(dims, empty, parts, labels, "..." in listed, name.endswith("?"))
+    return found
 
 
 @cache

@@ -56,7 +56,9 @@ def show_sizes(axes: Axes, sizes: Sequence[int] | np.ndarray, *, logarithmic: bo
     """The axis of numbers of agents: plain digits, and logarithmic where they differ by much, or always."""
     axes.set_xlabel("number of agents N")
     ratio = max(sizes) / min(sizes)
-    if ratio < MANY_TIMES and not logarithmic:
+    if ratio == 1 and not logarithmic:
+        axes.set_xticks([sizes[0]])
+    elif ratio < MANY_TIMES and not logarithmic:
         axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
     else:
         axes.set_xscale("log")

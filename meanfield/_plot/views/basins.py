@@ -17,7 +17,7 @@ NOTHING = 1e-9
 LONG = 4  # attractors, from which on names are slanted
 
 
-@draws("basins", "reaction_basins", view="fraction")
+@draws("basins", "reaction_basins", view="fraction", reads="attractor*: fraction standard_error convention? outcome")
 def fraction(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The fraction of starts that ends at each attractor, with its standard error where starts were drawn."""
     if "convention" not in part:  # a reaction model has none
@@ -36,7 +36,7 @@ def fraction(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any
     axes.set_ylim(0, 1.05)
 
 
-@draws("basins", view="separatrix")
+@draws("basins", view="separatrix", reads="attractor: fraction convention outcome; boundary*: separatrix; word: word")
 def separatrix(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The starts of the family 'consensus' on a line, with the separatrices where the attractor changes."""
     family = part.attrs.get("option_family")

@@ -21,7 +21,9 @@ MOST_NAMED = 4  # states
 LINES = {"stable": "-", "unstable": "--", "marginal": ":"}
 
 
-@draws("bifurcation", view="word_share")
+@draws(
+    "bifurcation", view="word_share", reads="point: parameter stability fold arc; point word: word_share; word: word"
+)
 def branches(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The word share of every equilibrium against the parameter: full where stable, dashed where not; folds marked."""
     word, share = _followed(part)
@@ -94,7 +96,11 @@ def _label(axes: Axes, part: xr.Dataset, word: str) -> None:
     show_shares(axes, f"share of {word}")
 
 
-@draws("critical_mass", view="word_share")
+@draws(
+    "critical_mass",
+    view="word_share",
+    reads=": critical_mass; word: word word_share old_word_share; fold*: fold_parameter; fold* word: fold_word_share",
+)
 def critical_point(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The old state without newcomers, the point at which it vanishes, and all folds, in the plane of a bifurcation."""
     word, there = _followed(part)
@@ -121,7 +127,11 @@ def _wrapped(text: str, width: int = 40) -> str:
     return "\n".join(textwrap.wrap(str(text), width))
 
 
-@draws("committed_minority", view="number")
+@draws(
+    "committed_minority",
+    view="number",
+    reads="n_committed: n_committed flipped; n_committed bound=low,high: interval; : mean_field",
+)
 def flipped_by_number(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The fraction of runs that flip against the number of committed agents, and the mean-field prediction."""
     _flipped(axes, part, 1, **style)
@@ -129,7 +139,11 @@ def flipped_by_number(axes: Axes, part: xr.Dataset, colours: dict[str, str], **s
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
 
 
-@draws("committed_minority", view="fraction")
+@draws(
+    "committed_minority",
+    view="fraction",
+    reads="n_committed: n_committed flipped; n_committed bound=low,high: interval; : mean_field",
+)
 def flipped_by_fraction(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The same against the fraction of committed agents, the parameter of a bifurcation, into which it may be drawn."""
     _flipped(axes, part, int(part.attrs["option_n_agents"]), **style)

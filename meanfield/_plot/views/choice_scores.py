@@ -13,9 +13,12 @@ from meanfield._plot.registry import draws
 from meanfield._plot.words import PALETTE, model_name
 
 MOST_NAMED = 3  # words in a label
+HEIGHT = 0.8  # of the laws of a policy in its row
 
 
-@draws("choice_scores", view="log_likelihood", by=())
+@draws(
+    "choice_scores", view="log_likelihood", by=(), reads="index: model pair memory_length law log_likelihood low high"
+)
 def log_likelihood(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The mean log-probability of held-out choices under each law, with intervals, a row for each policy."""
     table = part.to_dataframe()
@@ -23,8 +26,9 @@ def log_likelihood(axes: Axes, part: xr.Dataset, colours: dict[str, str], **styl
     table["name"] = [f"{model_name(model)} {_words(pair)}, H = {length}" for model, pair, length in columns]
     names = table["name"].unique().tolist()
     limits = limits_of(table["low"].to_numpy(), table["high"].to_numpy())
+    shifts = np.linspace(-HEIGHT / 2, HEIGHT / 2, table["law"].nunique() + 2)[1:-1]
     for number, (law, rows) in enumerate(table.groupby("law", sort=False)):
-        place = np.array([names.index(name) for name in rows["name"]], dtype=float)
+        place = np.array([names.index(name) for name in rows["name"]]) + shifts[number]
         look = {"color": PALETTE[number % len(PALETTE)], "label": str(law), "markersize": 4}
         values = (rows[name].to_numpy(dtype=float) for name in ("log_likelihood", "low", "high"))
         forest(axes, place, *values, limits=limits, **{**look, **style})

@@ -20,14 +20,24 @@ from meanfield._population.observables import MIXED
 Colours = dict[str, str]
 
 
-@draws("comparison", view="trajectories")
+@draws(
+    "comparison",
+    view="trajectories",
+    reads="n_agents round word+: simulated band; round word+: theory; word+: word; n_agents: n_agents; round: round",
+)
 def trajectories(axes: Axes, part: xr.Dataset, colours: Colours, **style: Any) -> None:
     """Simulated mean word shares with their confidence bands for each number of agents, and the rate equation."""
     draw_by_size(axes, part["simulated"], part["band"], part, colours, **style)
     draw_rate_equation(axes, part["theory"], part)
 
 
-@draws("comparison", view="outcomes")
+@draws(
+    "comparison",
+    view="outcomes",
+    reads="n_agents: n_agents no_consensus; n_agents word: consensus_probability; "
+    "n_agents word bound: consensus_interval; n_agents bound: no_consensus_interval; bound=low,high: bound; "
+    "word: word; : predicted_word",
+)
 def outcomes(axes: Axes, part: xr.Dataset, colours: Colours, **style: Any) -> None:
     """Fractions of runs by winner against the number of agents; the predicted one has a solid line."""
     words, predicted = words_in(part), str(part["predicted_word"].item())
@@ -47,7 +57,7 @@ def outcomes(axes: Axes, part: xr.Dataset, colours: Colours, **style: Any) -> No
     show_shares(axes, "fraction of runs")
 
 
-@draws("comparison", view="error")
+@draws("comparison", view="error", reads="n_agents: n_agents error error_uncertainty; : error_slope")
 def error(axes: Axes, part: xr.Dataset, colours: Colours, **style: Any) -> None:
     """The error of theory against the number of agents where it is resolved, and a line of the order 1/N."""
     errors, uncertainties = (along_sizes(part[name]) for name in ("error", "error_uncertainty"))
@@ -70,7 +80,11 @@ def error(axes: Axes, part: xr.Dataset, colours: Colours, **style: Any) -> None:
     axes.set_ylabel("error of theory")
 
 
-@draws("ensemble_comparison", view="p_values")
+@draws(
+    "ensemble_comparison",
+    view="p_values",
+    reads="n_agents: n_agents outcome_p; n_agents winner: time_p; winner: winner",
+)
 def p_values(axes: Axes, part: xr.Dataset, colours: Colours, **style: Any) -> None:
     """p-values of equal outcomes and times for each number of agents, times the number of tests.
 

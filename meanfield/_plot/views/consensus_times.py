@@ -17,7 +17,12 @@ from meanfield._plot.words import NEUTRAL, PALETTE, words_in
 Colours = dict[str, str]
 
 
-@draws("consensus_times", view="density", by=("model", "pair", "n_agents"))
+@draws(
+    "consensus_times",
+    view="density",
+    by=("model", "pair", "n_agents"),
+    reads="consensus_time: consensus_time; consensus_time word+: density; word+: word wins; : no_consensus",
+)
 def density(axes: Axes, part: xr.Dataset, colours: Colours, **style: Any) -> None:
     """Densities of the consensus time by winner, with the number of runs that each wins."""
     part = part.sortby("consensus_time")
@@ -32,7 +37,7 @@ def density(axes: Axes, part: xr.Dataset, colours: Colours, **style: Any) -> Non
     axes.set_ylim(bottom=0)
 
 
-@draws("consensus_times", view="mode")
+@draws("consensus_times", view="mode", reads="n_agents: n_agents; n_agents word+: mode; word+: word")
 def mode(axes: Axes, part: xr.Dataset, colours: Colours, **style: Any) -> None:
     """The most frequent consensus time against the number of agents, by winner."""
     modes = along_sizes(part["mode"])
@@ -45,7 +50,7 @@ def mode(axes: Axes, part: xr.Dataset, colours: Colours, **style: Any) -> None:
     axes.set_ylim(bottom=0)
 
 
-@draws("consensus_stability", view="word_share")
+@draws("consensus_stability", view="word_share", reads="n_agents: n_agents; round: round; n_agents round: word_share")
 def held_share(axes: Axes, part: xr.Dataset, colours: Colours, **style: Any) -> None:
     """The mean share of the word on which all agreed at the start, for each number of agents."""
     share = by_round(along_sizes(part["word_share"]))
@@ -56,7 +61,11 @@ def held_share(axes: Axes, part: xr.Dataset, colours: Colours, **style: Any) -> 
     show_shares(axes, f"mean share of '{part.attrs['held_word']}'")
 
 
-@draws("consensus_stability", view="held")
+@draws(
+    "consensus_stability",
+    view="held",
+    reads="n_agents: n_agents held moved; n_agents bound: interval; bound=low,high: bound",
+)
 def held(axes: Axes, part: xr.Dataset, colours: Colours, **style: Any) -> None:
     """Fractions of runs that still hold the word, and of those that agree on another, against the number of agents."""
     fraction, interval = along_sizes(part["held"]), along_sizes(part["interval"])

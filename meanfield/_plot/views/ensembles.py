@@ -19,7 +19,13 @@ BY_SIZE = ("model", "pair", "n_agents")
 ROUNDS = "record_rounds=…"
 
 
-@draws("simulation", view="trajectories", by=BY_SIZE, needs={"word_share": f"{ROUNDS} or trajectories=True"})
+@draws(
+    "simulation",
+    view="trajectories",
+    by=BY_SIZE,
+    needs={"word_share": f"{ROUNDS} or trajectories=True"},
+    reads="run: consensus_word; round: round; run round word: word_share; word: word",
+)
 def trajectories(axes: Axes, part: xr.Dataset, colours: Colours, **style: Any) -> None:
     """Runs by the word in which they end: the share of the first of two words, or of more words that of the winner.
 
@@ -29,13 +35,24 @@ def trajectories(axes: Axes, part: xr.Dataset, colours: Colours, **style: Any) -
     _shares(axes, part, "word_share", "share of", colours, **style)
 
 
-@draws("minimal_naming_game_simulation", view="trajectories", needs={"single_share": ROUNDS})
+@draws(
+    "minimal_naming_game_simulation",
+    view="trajectories",
+    needs={"single_share": ROUNDS},
+    reads="run: consensus_word; round: round; run round word: single_share; word: word",
+)
 def single_shares(axes: Axes, part: xr.Dataset, colours: Colours, **style: Any) -> None:
     """Shares of agents who hold one word only, drawn like word shares."""
     _shares(axes, part, "single_share", "agents with only", colours, **style)
 
 
-@draws("protocol_simulation", view="trajectories", by=(), needs={"count": ROUNDS})
+@draws(
+    "protocol_simulation",
+    view="trajectories",
+    by=(),
+    needs={"count": ROUNDS},
+    reads="run round state+: count; round: round; state: state; : n_agents",
+)
 def counts(axes: Axes, part: xr.Dataset, colours: Colours, **style: Any) -> None:
     """Fractions of agents in each state."""
     fractions = by_round((part["count"] / part["n_agents"]).transpose("state", "run", "round"))
@@ -49,20 +66,42 @@ def counts(axes: Axes, part: xr.Dataset, colours: Colours, **style: Any) -> None
     show_shares(axes, "fraction of agents")
 
 
-@draws("simulation", view="said", by=BY_SIZE, needs={"said": f"record=['said'] and {ROUNDS}"})
+@draws(
+    "simulation",
+    view="said",
+    by=BY_SIZE,
+    needs={"said": f"record=['said'] and {ROUNDS}"},
+    reads="run: consensus_word; round: round; run round word: said; word: word",
+)
 def said(axes: Axes, part: xr.Dataset, colours: Colours, **style: Any) -> None:
     """Frequency of words among those said in a round, drawn like word shares."""
     _shares(axes, part, "said", "frequency of", colours, **style)
 
 
-@draws("simulation", view="success_rate", needs={"success_rate": f"record=['success_rate'] and {ROUNDS}"})
-@draws("minimal_naming_game_simulation", view="success_rate", needs={"success_rate": ROUNDS})
+@draws(
+    "simulation",
+    view="success_rate",
+    needs={"success_rate": f"record=['success_rate'] and {ROUNDS}"},
+    reads="n_agents: n_agents; round: round; n_agents run round: success_rate",
+)
+@draws(
+    "minimal_naming_game_simulation",
+    view="success_rate",
+    needs={"success_rate": ROUNDS},
+    reads="n_agents: n_agents; round: round; n_agents run round: success_rate",
+)
 def success_rate(axes: Axes, part: xr.Dataset, colours: Colours, **style: Any) -> None:
     """The share of a round's interactions that succeed, for each number of agents."""
     _by_size(axes, part["success_rate"], "success rate", **style)
 
 
-@draws("protocol_simulation", view="marked_share", by=(), needs={"marked_share": f"marked transitions and {ROUNDS}"})
+@draws(
+    "protocol_simulation",
+    view="marked_share",
+    by=(),
+    needs={"marked_share": f"marked transitions and {ROUNDS}"},
+    reads="n_agents: n_agents; round: round; n_agents run round: marked_share",
+)
 def marked_share(axes: Axes, part: xr.Dataset, colours: Colours, **style: Any) -> None:
     """The share of a round's interactions that are marked."""
     _by_size(axes, part["marked_share"], "marked interactions", **style)

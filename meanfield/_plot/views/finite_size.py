@@ -15,14 +15,19 @@ from meanfield._plot.views.solutions import draw_states
 DEVIATIONS = 2.0
 
 
-@draws("finite_size", view="word_share", needs={"mean": "n_agents"})
+@draws(
+    "finite_size",
+    view="word_share",
+    needs={"mean": "n_agents"},
+    reads="n_agents: n_agents; time: round; time word+: word_share; n_agents time word+: mean variance; word+: word",
+)
 def word_share(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Mean word share among N agents with bands of ± 2 standard deviations, and the rate equation."""
     draw_by_size(axes, part["mean"], _half_width(part), part, colours, **style)
     draw_rate_equation(axes, part["word_share"], part)
 
 
-@draws("finite_size", view="variance")
+@draws("finite_size", view="variance", reads="time: round; time word+: word_share_variance; word+: word")
 def variance(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """N times the variance of the word share, for large N."""
     _coefficient(axes, part["word_share_variance"], part, colours, **style)
@@ -30,7 +35,7 @@ def variance(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any
     axes.set_ylim(bottom=0)
 
 
-@draws("finite_size", view="correction")
+@draws("finite_size", view="correction", reads="time: round; time word+: word_share_correction; word+: word")
 def correction(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """N times the difference of the mean word share from the rate equation, for large N."""
     axes.axhline(0, color="0.8", linewidth=0.8, zorder=0)
@@ -38,31 +43,41 @@ def correction(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: A
     axes.set_ylabel("N · (mean - limit)")
 
 
-@draws("reaction_finite_size", view="composition", by=("n_agents",))
+@draws(
+    "reaction_finite_size",
+    view="composition",
+    by=("n_agents",),
+    reads="time: time; state: state; time state: composition mean? variance?",
+)
 def composition(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Mean fractions of N agents in each state with bands of ± 2 standard deviations; without N the rate equation."""
-    if "mean" in part:
-        draw_states(axes, part, "mean", DEVIATIONS * part["variance"].clip(min=0) ** 0.5, **style)
-    else:
-        draw_states(axes, part, "composition", **style)
+    half = _half_width(part) if "mean" in part and "variance" in part else None
+    draw_states(axes, part, "mean" if "mean" in part else "composition", half, **style)
     show_shares(axes, "fraction of agents")
 
 
-@draws("reaction_finite_size", view="variance", by=())
+@draws(
+    "reaction_finite_size", view="variance", by=(), reads="time: time; state: state; time state: composition_variance"
+)
 def composition_variance(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """N times the variance of the fraction of agents in each state, for large N."""
     draw_states(axes, part, "composition_variance", **style)
     axes.set_ylabel("N · variance of the fraction")
 
 
-@draws("reaction_finite_size", view="correction", by=())
+@draws(
+    "reaction_finite_size",
+    view="correction",
+    by=(),
+    reads="time: time; state: state; time state: composition_correction",
+)
 def composition_correction(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """N times the difference of the mean fraction in each state from the rate equation, for large N."""
     draw_states(axes, part, "composition_correction", **style)
     axes.set_ylabel("N · (mean - limit)")
 
 
-@draws("exact_moments", view="word_share")
+@draws("exact_moments", view="word_share", reads="interactions: round; interactions word+: mean variance; word+: word")
 def exact_word_share(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Mean word share among N agents with bands of ± 2 standard deviations, exactly."""
     part = part.assign_coords(n_agents=part.attrs["option_n_agents"])

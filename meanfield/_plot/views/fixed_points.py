@@ -21,7 +21,11 @@ LEAST_GAP = 0.04  # between neighbours on the line, for an arrow
 MOST_STATES = 12  # in a legend
 
 
-@draws("fixed_points", view="landscape")
+@draws(
+    "fixed_points",
+    view="landscape",
+    reads="fixed_point: stability convention branch?; fixed_point word: word_share; word: word",
+)
 def landscape(
     axes: Axes,
     part: xr.Dataset,
@@ -40,7 +44,12 @@ def landscape(
     (line if len(words) == 2 else word_share)(axes, part, colours, **style)
 
 
-@draws("fixed_points", "minimal_naming_game_fixed_points", view="line")
+@draws(
+    "fixed_points",
+    "minimal_naming_game_fixed_points",
+    view="line",
+    reads="fixed_point: stability convention branch?; fixed_point word: word_share; word: word",
+)
 def line(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Fixed points on the line of the first word's share, with arrows that follow the flow between them.
 
@@ -118,7 +127,7 @@ def _conventions(axes: Axes, part: xr.Dataset, share: np.ndarray, rows: np.ndarr
         )  # fmt: skip
 
 
-@draws("fixed_points", view="triangle")
+@draws("fixed_points", view="triangle", reads="fixed_point: stability; fixed_point word: word_share; word: word")
 def triangle(
     axes: Axes,
     part: xr.Dataset,
@@ -140,7 +149,12 @@ def triangle(
     axes.legend(loc="upper left", frameon=False)  # the widest corner that the triangle leaves free
 
 
-@draws("fixed_points", "minimal_naming_game_fixed_points", view="word_share")
+@draws(
+    "fixed_points",
+    "minimal_naming_game_fixed_points",
+    view="word_share",
+    reads="fixed_point: stability convention; fixed_point word: word_share; word: word",
+)
 def word_share(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Word shares of each fixed point as parts of a bar."""
     both = zip(part["convention"].values, part["stability"].values, strict=True)
@@ -150,7 +164,11 @@ def word_share(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: A
     axes.set_xlabel("word share")
 
 
-@draws("reaction_fixed_points", view="composition")
+@draws(
+    "reaction_fixed_points",
+    view="composition",
+    reads="fixed_point: fixed_point stability; fixed_point state: composition; state: state",
+)
 def composition(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Fractions of agents in each state at each fixed point as parts of a bar; unstable ones are hatched."""
     states = [str(state) for state in part["state"].values]

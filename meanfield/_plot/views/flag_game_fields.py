@@ -18,7 +18,11 @@ SHARE = mpl.colormaps["viridis"]
 DOT, RING = 20, 7.5  # area of a dot and diameter of a ring around it, in points
 
 
-@draws("flag_game_fields", view="map")
+@draws(
+    "flag_game_fields",
+    view="map",
+    reads="left top: field; bin: low high; row column channel: flag?; left: left; top: top",
+)
 def field_map(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The field of each crop as a dot in the middle of the crop, on the flag."""
     table = part["field"].to_series().dropna().reset_index()
@@ -26,7 +30,7 @@ def field_map(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: An
     _dots(axes, part, (x, y), table["field"].to_numpy(), SIGNED, _scale(part), _field_label(part), **style)
 
 
-@draws("flag_game_fields", view="distribution")
+@draws("flag_game_fields", view="distribution", reads="bin: low high probability; : surely_rival surely_truth")
 def distribution(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The fraction of crops by field; infinite fields have hatched bars beside the others."""
     low, high = part["low"].values, part["high"].values
@@ -48,7 +52,7 @@ def distribution(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style:
     axes.set_ylabel("fraction of crops P(h)")
 
 
-@draws("flag_game_probe", view="difference")
+@draws("flag_game_probe", view="difference", reads="crop: left top difference departs; row column channel: flag?")
 def difference(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The measured share less the ideal observer's probability of each crop, with rings where the two differ."""
     label = "measured - ideal"
@@ -61,13 +65,13 @@ def difference(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: A
     axes.set_xlabel(f"{departs.sum()} of {departs.size} differ (rings, {level:g} %)")
 
 
-@draws("flag_game_probe", view="ideal")
+@draws("flag_game_probe", view="ideal", reads="crop: left top ideal; row column channel: flag?")
 def ideal(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The ideal observer's probability of the truth for each crop, on the flag."""
     _probe(axes, part, "ideal", SHARE, Normalize(0, 1), f"ideal observer's p({part.attrs['truth']})", **style)
 
 
-@draws("flag_game_probe", view="measured")
+@draws("flag_game_probe", view="measured", reads="crop: left top measured; row column channel: flag?")
 def measured(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The measured share of answers that are the truth for each crop, on the flag."""
     _probe(axes, part, "measured", SHARE, Normalize(0, 1), f"share of answers {part.attrs['truth']}", **style)

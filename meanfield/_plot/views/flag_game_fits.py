@@ -21,14 +21,22 @@ LEVEL = 0.95
 WIDER = 3.0  # limits of parameters, in the largest estimate
 
 
-@draws("mechanism1_fit", view="polarization")
+@draws(
+    "mechanism1_fit",
+    view="polarization",
+    reads="n_agents: n_agents seeds; n_agents endpoint: measured fitted paper; endpoint=polarization: endpoint",
+)
 def polarization(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The fraction of runs that end polarized against N: measured, fitted, and by the paper's parameters."""
     endpoint(axes, part.sel(endpoint="polarization"), colours, **style)
     axes.set_ylabel("fraction of polarized ends")
 
 
-@draws("mechanism1_fit", view="accuracy")
+@draws(
+    "mechanism1_fit",
+    view="accuracy",
+    reads="n_agents: n_agents measured_accuracy measured_accuracy_error fitted_accuracy paper_accuracy",
+)
 def accuracy(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Collective accuracy against N: measured, fitted, and by the paper's parameters."""
     measured, error = part["measured_accuracy"].values, part["measured_accuracy_error"].values
@@ -38,7 +46,7 @@ def accuracy(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any
     show_shares(axes, "collective mean accuracy")
 
 
-@draws("mechanism1_fit", view="endpoints", by=("endpoint",))
+@draws("mechanism1_fit", view="endpoints", by=("endpoint",), reads="n_agents: n_agents seeds measured fitted paper")
 def endpoint(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The fraction of runs with an endpoint against N: measured, fitted, and by the paper's parameters."""
     low, high = wilson(part["measured"].values, part["seeds"].values, LEVEL)
@@ -58,7 +66,12 @@ def _measured() -> str:
     return f"measured, {100 * LEVEL:g} %"
 
 
-@draws("mechanism1_fit", view="intervals")
+@draws(
+    "mechanism1_fit",
+    view="intervals",
+    reads="parameter: parameter estimate free identified bootstrap_standard_error; parameter bound: interval; "
+    "bound=low,high: bound",
+)
 def intervals(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """A row for each parameter: fitted with its interval and the bootstrap's, held, or not determined."""
     free, known = part["free"].values.astype(bool), part["identified"].values.astype(bool)
@@ -91,7 +104,7 @@ def _remark(axes: Axes, row: int, text: str) -> None:
     axes.text(1.02, row, text, va="center", color=NEUTRAL, transform=axes.get_yaxis_transform())
 
 
-@draws("mechanism1_fit", view="directions")
+@draws("mechanism1_fit", view="directions", reads="direction: direction direction_error direction_determined")
 def directions(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The standard error along each direction in the space of free parameters, from the best to the least known."""
     error, known = part["direction_error"].values, part["direction_determined"].values.astype(bool)
@@ -114,7 +127,14 @@ def directions(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: A
     axes.set_ylabel("standard error along it")
 
 
-@draws("mechanism1_comparison", view="quantities", by=("quantity",))
+@draws(
+    "mechanism1_comparison",
+    view="quantities",
+    by=("quantity",),
+    reads="n_agents: n_agents measured simulated simulated_error inside; "
+    "n_agents bound: interval; bound=low,high: bound; "
+    ": quantity",
+)
 def quantity(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """A measured endpoint or accuracy with its interval, and the simulated one with its standard error, against N."""
     sizes, simulated, error = part["n_agents"].values, part["simulated"].values, part["simulated_error"].values
@@ -131,14 +151,14 @@ def quantity(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any
     show_shares(axes, "collective mean accuracy" if part["quantity"] == "accuracy" else "fraction of runs")
 
 
-@draws("copying_fit", view="endpoints")
+@draws("copying_fit", view="endpoints", reads="n_agents: n_agents; n_agents endpoint: fitted; endpoint: endpoint")
 def copying_endpoints(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Fractions of runs with each endpoint against N by the fitted copying process."""
     fractions = {str(name): part["fitted"].sel(endpoint=name).values for name in part["endpoint"].values}
     draw_fractions(axes, part["n_agents"].values, fractions, None, **style)
 
 
-@draws("copying_fit", view="parameters")
+@draws("copying_fit", view="parameters", reads="parameter: parameter estimate standard_error")
 def copying_parameters(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Estimates of the copying process with their standard errors."""
     estimate, error = part["estimate"].values, part["standard_error"].values

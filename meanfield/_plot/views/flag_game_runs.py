@@ -18,11 +18,19 @@ TICKS = 1.06  # height of the first row of runs; the others are above it
 APART = 0.05
 
 
-@draws("flag_run_evidence", view="endpoints", by=("model", "n_agents"))
+@draws(
+    "flag_run_evidence",
+    view="endpoints",
+    by=("model", "n_agents"),
+    reads="evidence: evidence; evidence endpoint: probability; endpoint: endpoint; "
+    "run*: run_evidence run_n_agents run_endpoint; : n_agents",
+)
 def endpoints(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The chance of each endpoint against the rival's share of the evidence; ticks are real runs with this N."""
     drawn = part["run_n_agents"].values == part["n_agents"].values
     for row, (name, colour) in enumerate(COLOURS.items()):
+        if name not in part["endpoint"].values:
+            continue
         curve = part["probability"].sel(endpoint=name)
         axes.plot(part["evidence"], curve, **{"color": colour, "label": endpoint_name(name), **style})
         runs = part["run_evidence"].values[drawn & (part["run_endpoint"].values == name)]
@@ -33,13 +41,23 @@ def endpoints(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: An
         axes.set_ylim(-0.03, TICKS + APART * len(COLOURS))
 
 
-@draws("flag_run_scores", view="log_score", by=())
+@draws(
+    "flag_run_scores",
+    view="log_score",
+    by=(),
+    reads="model: model log_score; model bound: log_score_interval; bound=low,high: bound",
+)
 def log_score(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The mean log score of each model with its bootstrap interval; further right is better."""
     _rows(axes, part, "log_score", "mean log score, nats per run", **style)
 
 
-@draws("flag_run_scores", view="brier", by=())
+@draws(
+    "flag_run_scores",
+    view="brier",
+    by=(),
+    reads="model: model brier; model bound: brier_interval; bound=low,high: bound",
+)
 def brier(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The mean Brier score of each model with its bootstrap interval; further left is better."""
     _rows(axes, part, "brier", "mean Brier score", **style)

@@ -26,8 +26,18 @@ UPLIFT = (("initial_accuracy", NEUTRAL, "initial"), ("collective_accuracy", PALE
 BINS = np.linspace(0, 1, 21)
 
 
-@draws("mechanism1_simulation", view="endpoints")
-@draws("flag_game_accuracy", view="endpoints")
+@draws(
+    "mechanism1_simulation",
+    view="endpoints",
+    reads="endpoint: endpoint; endpoint ...: endpoint_fraction; endpoint bound ...: endpoint_interval; "
+    "bound=low,high: bound; ...: n_agents?",
+)
+@draws(
+    "flag_game_accuracy",
+    view="endpoints",
+    reads="endpoint: endpoint; endpoint ...: endpoint_fraction; endpoint bound ...: endpoint_interval; "
+    "bound=low,high: bound; ...: n_agents?",
+)
 def endpoints(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Fractions of runs by endpoint with Wilson intervals, against N where there are several sizes."""
     interval = part["endpoint_interval"].sel(bound=["low", "high"])
@@ -42,7 +52,11 @@ def endpoints(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: An
     axes.set_xlabel("fraction of runs")
 
 
-@draws("flag_game_accuracy", view="accuracy")
+@draws(
+    "flag_game_accuracy",
+    view="accuracy",
+    reads=f"...: n_agents? {' '.join(f'{name} {name}_se' for name in ACCURACIES)}",
+)
 def accuracies(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Accuracies of agents and of their votes, isolated and in the end, with standard errors."""
     value = np.stack([part[name].values for name in ACCURACIES])
@@ -59,7 +73,11 @@ def accuracies(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: A
     show_shares(axes, "accuracy, ± SE")
 
 
-@draws("flag_game_accuracy", view="uplift")
+@draws(
+    "flag_game_accuracy",
+    view="uplift",
+    reads="n_agents: n_agents initial_accuracy initial_accuracy_se collective_accuracy collective_accuracy_se",
+)
 def social_uplift(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Mean accuracy of agents, isolated and in the end, against N with standard errors; the uplift is shaded."""
     if "n_agents" not in part.coords:
@@ -85,7 +103,7 @@ def _rows(
     axes.set_xlim(-0.03, 1.03)
 
 
-@draws("mechanism1_simulation", view="accuracy")
+@draws("mechanism1_simulation", view="accuracy", reads="n_agents: n_agents collective_accuracy collective_accuracy_se")
 def simulated_accuracy(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Collective accuracy against N with standard errors."""
     value, error = (np.atleast_1d(part[name].values) for name in ("collective_accuracy", "collective_accuracy_se"))
@@ -95,7 +113,7 @@ def simulated_accuracy(axes: Axes, part: xr.Dataset, colours: dict[str, str], **
     show_shares(axes, "collective accuracy, ± SE")
 
 
-@draws("mechanism1_simulation", view="votes", by=("n_agents",))
+@draws("mechanism1_simulation", view="votes", by=("n_agents",), reads="run: truth_share")
 def votes(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The distribution over runs of the share that votes for the truth."""
     share = part["truth_share"].values
@@ -106,7 +124,14 @@ def votes(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -
     axes.set_ylabel("fraction of runs")
 
 
-@draws("team_composition", "team_composition_comparison", view="accuracy", by=("uptake",))
+@draws(
+    "team_composition",
+    "team_composition_comparison",
+    view="accuracy",
+    by=("uptake",),
+    reads="number: number initial_accuracy collective_accuracy collective_accuracy_se "
+    "measured? measured_se? measured_initial?",
+)
 def composition(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Collective accuracy by the number of the second model: predicted, and measured if the result has it."""
     number, predicted = part["number"].values, part["collective_accuracy"].values
@@ -125,7 +150,13 @@ def composition(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: 
     show_shares(axes, "collective mean accuracy")
 
 
-@draws("team_composition", "team_composition_comparison", view="uplift", by=("uptake",))
+@draws(
+    "team_composition",
+    "team_composition_comparison",
+    view="uplift",
+    by=("uptake",),
+    reads="number: number social_uplift social_uplift_se",
+)
 def uplift(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Predicted collective less initial accuracy by the number of the second model, with standard errors."""
     value, error = part["social_uplift"].values, part["social_uplift_se"].values
@@ -142,7 +173,11 @@ def _show_number(axes: Axes, part: xr.Dataset) -> None:
     axes.set_xlabel(f"{second} among {part.attrs['option_n_agents']} agents")
 
 
-@draws("team_composition_comparison", view="mixed_gain")
+@draws(
+    "team_composition_comparison",
+    view="mixed_gain",
+    reads="uptake: uptake mixed_gain mixed_gain_se measured_mixed_gain measured_mixed_gain_se",
+)
 def mixed_gain(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Mean accuracy of mixed teams less that of pure ones by uptake, predicted and measured, with standard errors."""
     uptake = np.atleast_1d(part["uptake"].values)

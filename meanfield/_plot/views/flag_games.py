@@ -9,6 +9,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap
 from matplotlib.patches import Patch
+from matplotlib.ticker import MaxNLocator
 
 from meanfield._plot.registry import draws
 from meanfield._plot.scales import show_shares
@@ -23,7 +24,7 @@ BEFORE, AFTER = NEUTRAL, PALETTE[0]
 PROBES, TRUTH = {"report": "trajectories=True"}, {"truth": "truth"}
 
 
-@draws("gossip", view="accuracy", needs=TRUTH)
+@draws("gossip", view="accuracy", needs=TRUTH, reads="run agent: initial_report final_report; run: truth")
 def accuracy(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The distribution over runs of the share of agents with the true answer, at the start and in the end."""
     shares = [_given(part[f"{when}_report"], part["truth"]) for when in ("initial", "final")]
@@ -40,7 +41,7 @@ def _given(reports: xr.DataArray, answer: xr.DataArray) -> np.ndarray:
     return np.atleast_1d((reports == answer).mean("agent").values)
 
 
-@draws("gossip", view="reports")
+@draws("gossip", view="reports", reads="run agent: initial_report final_report; run: truth?")
 def reports(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Shares of answers of all runs and agents, at the start and in the end; rare answers count together."""
     before, after = part["initial_report"].values.ravel(), part["final_report"].values.ravel()
@@ -57,8 +58,10 @@ def reports(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any)
     axes.set_xlabel("share of answers")
 
 
-@draws("flag_game", view="answers", by=("run",))
-@draws("gossip", view="answers", by=("run",), needs=PROBES)
+@draws(
+    "flag_game", view="answers", by=("run",), reads="agent: agent; agent probe: report; probe: step manager_decision?"
+)
+@draws("gossip", view="answers", by=("run",), needs=PROBES, reads="agent: agent; agent probe: report; probe: step")
 def answers(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The answer of each agent to each probe of one run; a manager has a row of its own."""
     answered = part["report"].transpose("agent", "probe").values
@@ -83,7 +86,7 @@ def answers(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any)
     axes.set_ylabel("agent")
 
 
-@draws("gossip", "flag_game", view="shares", by=("run",), needs=PROBES)
+@draws("gossip", "flag_game", view="shares", by=("run",), needs=PROBES, reads="agent probe: report; probe: step")
 def shares(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The share of agents with each answer at each probe of one run; rare answers count together."""
     answered = _carried(part["report"].transpose("probe", "agent").values[None])[0]
@@ -97,7 +100,7 @@ def shares(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) 
     show_shares(axes, "share of agents")
 
 
-@draws("gossip", "flag_game", view="consensus", needs=PROBES)
+@draws("gossip", "flag_game", view="consensus", needs=PROBES, reads="run agent probe: report; probe: step; run: truth?")
 def consensus(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The share of the most frequent and of the true answer by step: mean and middle half of the runs."""
     answered = (
@@ -116,7 +119,7 @@ def consensus(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: An
     show_shares(axes, "share of agents")
 
 
-@draws("gossip", "flag_game", view="steps")
+@draws("gossip", "flag_game", view="steps", reads="run: steps stopped")
 def steps(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The number of steps that runs took, by whether consensus stopped them."""
     played, stopped = np.atleast_1d(part["steps"].values), np.atleast_1d(part["stopped"].values).astype(bool)
@@ -126,22 +129,25 @@ def steps(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -
     axes.set_ylabel("runs")
 
 
-@draws("flag_game", view="links", by=("run",))
+@draws("flag_game", view="links", by=("run",), reads="agent source: messages? influence?")
 def links(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The messages that each agent heard from each other one, or the decisions that each other one influenced."""
     found = [name for name in ("messages", "influence") if name in part]
     if not found:
         raise InputError("result is a game with a manager: expected one in pairs or by broadcast, for this view")
     values = part[found[0]].transpose("agent", "source")
-    mesh = axes.pcolormesh(values, **{"cmap": "viridis", "vmin": 0, **style})
+    places = [np.arange(number) for number in values.shape[::-1]]
+    mesh = axes.pcolormesh(*places, values, **{"shading": "nearest", "cmap": "viridis", "vmin": 0, **style})
     axes.set_aspect("equal")
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlabel("source")
     axes.set_ylabel("agent")
     axes.figure.colorbar(mesh, ax=axes, label=values.attrs["long_name"])
 
 
-draws("flag_game", view="reports")(reports)
-draws("flag_game", view="accuracy", needs=TRUTH)(accuracy)
+draws("flag_game", view="reports", reads="run agent: initial_report final_report; run: truth?")(reports)
+draws("flag_game", view="accuracy", needs=TRUTH, reads="run agent: initial_report final_report; run: truth")(accuracy)
 
 
 def _there(answered: np.ndarray) -> np.ndarray:

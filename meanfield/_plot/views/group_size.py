@@ -34,13 +34,18 @@ class Bias(NamedTuple):
     colour: Any
     kappa: float
 
-    def deviations(self, sizes: np.ndarray) -> np.ndarray:
-        """κ√N - c/√N."""
-        correction = np.nan_to_num(self.numbers["correction"].item()) if "correction" in self.numbers else 0.0
-        return self.kappa * np.sqrt(sizes) - correction / np.sqrt(sizes)
+
+def deviations(law: xr.Dataset, sizes: np.ndarray) -> np.ndarray:
+    """κ√N - c/√N of one policy."""
+    correction = np.nan_to_num(law["correction"].item()) if "correction" in law else 0.0
+    return law["kappa"].item() * np.sqrt(sizes) - correction / np.sqrt(sizes)
 
 
-@draws("group_size_law", view="size")
+@draws(
+    "group_size_law",
+    view="size",
+    reads="n_agents: n_agents probability; : kappa correction? n_critical strong_word; word: word",
+)
 def law_by_size(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The chance Φ(κ√N) to end at the strong word against the number of agents, and the critical size."""
     sizes, chance = part["n_agents"].values, part["probability"].values
@@ -48,10 +53,8 @@ def law_by_size(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: 
         _without_law(axes, part, "no group-size law")
         axes.set_xlim(sizes.min(), sizes.max())
     else:
-        word, kappa, critical = str(part["strong_word"].item()), part["kappa"].item(), part["n_critical"].item()
-        label = f"{over(words_in(part), word)}, κ = {_number(kappa)}"
-        look = {"color": colours.get(word, NEUTRAL), "label": label, **style}
-        axes.plot(sizes, chance, **look)
+        _draw_law(axes, part, str(part["strong_word"].item()), colours, **style)
+        critical = part["n_critical"].item()
         if np.isfinite(critical) and critical > 0:
             level = 100 * float(part.attrs["option_level"])
             axes.axvline(critical, color=NEUTRAL, linestyle=":", label=f"{level:g} % from N = {critical:,.0f} on")
@@ -59,7 +62,9 @@ def law_by_size(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: 
     axes.set_ylabel("chance of the strong word")
 
 
-@draws("majority_law", view="size")
+@draws(
+    "majority_law", view="size", reads="n_agents: n_agents probability; : kappa correction? majority_word; word: word"
+)
 def majority_by_size(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The chance that the majority word is ahead against the number of agents, where there is one attractor."""
     sizes, chance = part["n_agents"].values, part["probability"].values
@@ -67,14 +72,12 @@ def majority_by_size(axes: Axes, part: xr.Dataset, colours: dict[str, str], **st
         _without_law(axes, part, "no majority law")
         axes.set_xlim(sizes.min(), sizes.max())
     else:
-        word = str(part["majority_word"].item())
-        label = f"{over(words_in(part), word)}, κ = {_number(part['kappa'].item())}"
-        axes.plot(sizes, chance, **{"color": colours.get(word, NEUTRAL), "label": label, **style})
+        _draw_law(axes, part, str(part["majority_word"].item()), colours, **style)
     show_sizes(axes, sizes)
     axes.set_ylabel("chance that the majority word is ahead")
 
 
-@draws("majority_law", view="memory")
+@draws("majority_law", view="memory", reads="n_agents: n_agents; round: round; n_agents round: still_ahead")
 def memory_of_majority(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The chance that the minority word, once ahead, is ahead some rounds later, for each number of agents."""
     rounds, still = part["round"].values, part["still_ahead"].transpose("n_agents", "round").values
@@ -89,33 +92,56 @@ def memory_of_majority(axes: Axes, part: xr.Dataset, colours: dict[str, str], **
     axes.set_ylabel("chance that the minority word is still ahead")
 
 
+def _draw_law(axes: Axes, part: xr.Dataset, word: str, colours: dict[str, str], **style: Any) -> None:
+    """Φ(κ√N - c/√N) as a line, and the numbers of agents of the result as points on it."""
+    sizes = part["n_agents"].values
+    grid = np.geomspace(sizes.min(), sizes.max(), POINTS)
+    label = f"{over(words_in(part), word)}, κ = {_number(part['kappa'].item())}"
+    look = {"color": colours.get(word, NEUTRAL), "label": label, **style}
+    (line,) = axes.plot(grid, ndtr(deviations(part, grid)), **look)
+    axes.plot(sizes, part["probability"], color=line.get_color(), marker=".", linestyle="none")
+    axes.ticklabel_format(axis="y", useOffset=False)
+
+
 def _without_law(axes: Axes, part: xr.Dataset, what: str) -> None:
     """Says why, in the middle of the axes."""
     reason = textwrap.fill(f"{what}: {part.attrs['reason']}", WIDTH)
     axes.text(0.5, 0.5, reason, transform=axes.transAxes, ha="center", va="center")
 
 
-@draws("collective_bias", view="size", by=())
+@draws(
+    "collective_bias",
+    view="size",
+    by=(),
+    reads="n_agents: n_agents; pair: kappa correction? applies strong_word model; pair n_agents: simulated; "
+    "pair n_agents bound=low,high: interval; pair word: word_label",
+)
 def bias_by_size(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Fractions of runs that end at the strong word against the number of agents, over the lines Φ(κ√N)."""
     sizes = part["n_agents"].values
     for one in _each(part):
         if np.isfinite(one.kappa):
             grid = np.geomspace(sizes.min(), sizes.max(), POINTS)
-            axes.plot(grid, ndtr(one.deviations(grid)), color=one.colour, linewidth=0.9, zorder=1)
+            axes.plot(grid, ndtr(deviations(one.numbers, grid)), color=one.colour, linewidth=0.9, zorder=1)
         _points(axes, sizes, one, **style)
     show_sizes(axes, sizes)
     _finish(axes, part)
 
 
-@draws("collective_bias", view="collapse", by=())
+@draws(
+    "collective_bias",
+    view="collapse",
+    by=(),
+    reads="n_agents: n_agents; pair: kappa correction? applies strong_word model; pair n_agents: simulated; "
+    "pair n_agents bound=low,high: interval; pair word: word_label",
+)
 def bias_collapse(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The same fractions against κ√N, where all policies with a law share the line Φ."""
     name = "κ√N - c/√N" if part.attrs.get("option_order") == 2 else "κ√N"
     places, apart = [], []
     for one in _each(part):
         if np.isfinite(one.kappa):
-            places.append(one.deviations(part["n_agents"].values))
+            places.append(deviations(one.numbers, part["n_agents"].values))
             _points(axes, places[-1], one, **style)
         else:
             apart.append(one.label)
@@ -178,7 +204,12 @@ def _finish(axes: Axes, part: xr.Dataset) -> None:
         axes.set_title(models.pop())
 
 
-@draws("critical_size_from_simulation", view="size", by=())
+@draws(
+    "critical_size_from_simulation",
+    view="size",
+    by=(),
+    reads="pair: n_predicted n_critical n_below; pair word: word_label",
+)
 def critical_size(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Simulated against predicted critical sizes, with bars down to the largest size that is not enough.
 

@@ -15,13 +15,24 @@ from meanfield._plot.words import NEUTRAL, PALETTE
 PATHS = {"m_path": ("m, mean", PALETTE[0]), "q_path": ("q, mean", PALETTE[1])}
 
 
-@draws("mechanism1_simulation", view="lean", by=("n_agents",), needs={"m_path": "trajectories=True"})
+@draws(
+    "mechanism1_simulation",
+    view="lean",
+    by=("n_agents",),
+    needs={"m_path": "trajectories=True"},
+    reads="round: round; run round: m_path q_path",
+)
 def lean(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Truth minus rival m and commitment q of [002] Eq. 8 over time: runs as thin lines, and their means."""
     _draw(axes, part, part["round"].values, **style)
 
 
-@draws("gossip", view="lean", needs={"m_path": "trajectories=True and a rival"})
+@draws(
+    "gossip",
+    view="lean",
+    needs={"m_path": "trajectories=True and a rival"},
+    reads="probe: step; run probe: m_path q_path; : n_agents",
+)
 def lean_of_gossip(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Truth minus rival m and commitment q of [002] Eq. 8 over time: runs as thin lines, and their means."""
     _draw(axes, part, part["step"].values / int(part["n_agents"]), **style)

@@ -24,7 +24,13 @@ APART = 0.3  # rows between the models of a parameter, in all
 BESIDE = 0.12  # entries between the bars of two answers
 
 
-@draws("mechanism2", view="parameters", by=("evidence", "bandwidth"))
+@draws(
+    "mechanism2",
+    view="parameters",
+    by=("evidence", "bandwidth"),
+    reads="model: model uptake rewrite literal; model bound: uptake_interval rewrite_interval literal_interval; "
+    "bound=low,high: bound",
+)
 def parameters(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Uptake, rewrite and the part taken up literally of each model, with profile intervals."""
     part = part if "model" in part.dims else part.expand_dims("model")
@@ -40,7 +46,13 @@ def parameters(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: A
     axes.set_xlabel(f"{100 * part.attrs['option_level']:g} % profile interval")
 
 
-@draws("mechanism2", view="answers", by=("model", "evidence", "bandwidth", "relation"))
+@draws(
+    "mechanism2",
+    view="answers",
+    by=("model", "evidence", "bandwidth", "relation"),
+    reads="social_entries: social_entries; response: response; social_entries response: count predicted; "
+    ": model evidence bandwidth relation",
+)
 def answers(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Shares of answers by the number of social entries in memory: measured with Wilson intervals, and fitted."""
     entries = part["social_entries"].values
@@ -62,7 +74,12 @@ def answers(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any)
     show_shares(axes, "share of answers")
 
 
-@draws("mechanism2", view="likelihood", by=())
+@draws(
+    "mechanism2",
+    view="likelihood",
+    by=(),
+    reads="evidence: evidence; bandwidth: bandwidth; evidence bandwidth: aic aic_similarity_fitted",
+)
 def likelihood(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """What a fitted similarity of countries gains in AIC, by condition; above 0 the data reject the similarity held."""
     gain = (part["aic"] - part["aic_similarity_fitted"]).expand_dims(
@@ -76,7 +93,7 @@ def likelihood(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: A
     axes.set_ylabel("AIC less AIC, similarity fitted")
 
 
-@draws("memory_conflict", view="answers")
+@draws("memory_conflict", view="answers", reads="social_entries: social_entries target_count lure_count other_count")
 def conflict(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Shares of answers by the number of memory entries that name the lure, with Wilson intervals."""
     target, lure = part.attrs["option_target"], part.attrs["option_lure"]

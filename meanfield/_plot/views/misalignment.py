@@ -22,7 +22,12 @@ TYPES = {
 MOST_NAMED = 15
 
 
-@draws("misalignment", view="bias", by=("n_agents",))
+@draws(
+    "misalignment",
+    view="bias",
+    by=("n_agents",),
+    reads="pair: type individual collective strong_word model; pair bound=low,high: interval; pair word: word_label",
+)
 def bias(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Collective against individual bias towards the strong word, by type of misalignment; equal on the diagonal."""
     axes.axline((0, 0), slope=1, color="0.6", linestyle="--", linewidth=1, zorder=1)
@@ -71,7 +76,7 @@ def _names(part: xr.Dataset) -> list[str]:
     return names if len(set(models)) == 1 else [f"{a} {b}" for a, b in zip(models, names, strict=True)]
 
 
-@draws("neutrality", view="distance", by=())
+@draws("neutrality", view="distance", by=(), reads="pair: distance neutral model; pair word: word_label")
 def distance(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The distance of agents with an empty memory from a random choice, open where they count as neutral."""
     value, neutral = part["distance"].values, part["neutral"].values

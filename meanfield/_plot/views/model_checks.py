@@ -21,7 +21,11 @@ DEVIATIONS = 4.0  # that a histogram shows at least
 MODEL_AND_PAIR = ("model", "pair")
 
 
-@draws("comprehension", view="accuracy")
+@draws(
+    "comprehension",
+    view="accuracy",
+    reads="question: question category accuracy standard_error; question agent: malformed",
+)
 def accuracy(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The accuracy of answers to each kind of question with standard errors, and the share not in the format."""
     place = np.arange(part.sizes["question"])
@@ -36,7 +40,11 @@ def accuracy(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any
     show_shares(axes, "accuracy")
 
 
-@draws("generation_test", view="shares")
+@draws(
+    "generation_test",
+    view="shares",
+    reads="state word: count q; state word bound: share_interval; word: word; bound=low,high: bound",
+)
 def shares(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The share of each word among generated ones against its probability in the policy, with exact intervals."""
     words = words_in(part)
@@ -51,7 +59,11 @@ def shares(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) 
     show_shares(axes, f"generated, {100 * part.attrs['option_share_level']:g} % interval")
 
 
-@draws("generation_test", view="p_values")
+@draws(
+    "generation_test",
+    view="p_values",
+    reads="state: p_value; bound=low,high: bound alarm_interval; : expected_alarms",
+)
 def p_values(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The p-values of exact tests of each memory state, and how many false alarms are expected."""
     p = part["p_value"].values
@@ -65,7 +77,7 @@ def p_values(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any
     axes.set_ylabel("memory states")
 
 
-@draws("generation_test", view="deviations")
+@draws("generation_test", view="deviations", reads="state word: deviation; word: word")
 def deviations(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Deviations of the first word's count in standard deviations, beside the normal law."""
     z = part["deviation"].isel(word=0).values
@@ -84,7 +96,7 @@ def deviations(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: A
     axes.set_ylabel("memory states")
 
 
-@draws("policy_check", view="warnings", by=())
+@draws("policy_check", view="warnings", by=(), reads="check: check; policy check: warning; policy: policy model? pair?")
 def warnings(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """A cell for each policy and check, filled where there is a warning."""
     warned = part["warning"].transpose("policy", "check").values != ""
@@ -99,7 +111,7 @@ def warnings(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any
     axes.set_xlabel(f"warnings (filled): {warned.sum()}")
 
 
-@draws("policy_check", view="captured_mass", by=())
+@draws("policy_check", view="captured_mass", by=(), reads="policy: policy lowest_mass median_mass")
 def checked_mass(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The lowest and the median captured mass of each policy, and the least that passes."""
     for name, marker, label in (("lowest_mass", "v", "lowest"), ("median_mass", "o", "median")):

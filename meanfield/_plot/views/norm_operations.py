@@ -45,7 +45,12 @@ TENTH = 0.1
 SCALE = (1.0, 7.0)  # of the questionnaire's scores
 
 
-@draws("norm_operations", view="probabilities", by=())
+@draws(
+    "norm_operations",
+    view="probabilities",
+    by=(),
+    reads="willing: willing; held: held; kind: kind; type: type; reminded: reminded",
+)
 def probabilities(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The probability of each operation, in a row, for every kind of agent, norm and memory that it depends on."""
     seen: set[str] = set()
@@ -66,7 +71,7 @@ def probabilities(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style
     axes.set_xlabel("probability")
 
 
-@draws("norm_probes", view="agreement")
+@draws("norm_probes", view="agreement", reads="operation: operation agreement contrast mean_mass")
 def agreement(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """How far a model's answers agree with the right ones, and heed the scene, by operation; and captured mass."""
     rows = np.arange(part.sizes["operation"])
@@ -86,7 +91,11 @@ def agreement(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: An
     axes.set_xlabel("mean over scenes and agents")
 
 
-@draws("norm_probes", view="probabilities")
+@draws(
+    "norm_probes",
+    view="probabilities",
+    reads="operation: operation; scene: asked; scene agent behaviour standard: probability right",
+)
 def probed(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The probability of each operation in each scene and for each agent, coloured by the right answer."""
     operations = [str(name) for name in part["operation"].values]
@@ -95,6 +104,8 @@ def probed(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) 
         x, y = [], []
         for row, name in enumerate(operations):
             scenes = found.isel(scene=part["asked"].values == name)
+            if not scenes.sizes["scene"]:
+                continue
             places = row + HEIGHT * (np.arange(scenes.sizes["scene"]) + 0.5) / scenes.sizes["scene"] - HEIGHT / 2
             x.append(scenes.values.ravel())
             y.append(np.broadcast_to(places[:, None], (len(places), scenes[0].size)).ravel())
@@ -108,7 +119,7 @@ def probed(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) 
 def _effect_view(measure: str) -> Draw:
     """A view for one measure of emergence."""
 
-    @draws("norm_sensitivity", view=measure, by=("behaviour",))
+    @draws("norm_sensitivity", view=measure, by=("behaviour",), reads=f"parameter: parameter value {measure}")
     def effects(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
         effect = TENTH * (part[measure] * part["value"])
         known = effect.isel(parameter=np.isfinite(effect.values))
@@ -135,7 +146,11 @@ for _measure in MEASURES:
     _effect_view(_measure)
 
 
-@draws("norm_questionnaire", view="scores")
+@draws(
+    "norm_questionnaire",
+    view="scores",
+    reads="task: task module items score standard_error; : overall overall_standard_error",
+)
 def scores(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The mean score of each task with its standard error, coloured by module; a band is the overall score."""
     score, error = part["score"].values, part["standard_error"].values

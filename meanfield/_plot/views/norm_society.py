@@ -18,7 +18,12 @@ ALONE = {"plan": "plan", "synthesis": "synthesis"}
 LENGTH = 0.8  # of all strokes in a row
 
 
-@draws("norm_society", view="timeline", by=())
+@draws(
+    "norm_society",
+    view="timeline",
+    by=(),
+    reads="behaviour: behaviour; event: time what; behaviour event: conflicts thoughts chats",
+)
 def timeline(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """A stroke for each conflict, thought, chat, plan and synthesis; of several behaviours in colours."""
     part = part if "behaviour" in part.dims else part.expand_dims("behaviour")
@@ -43,19 +48,29 @@ def _times(so_far: np.ndarray, time: np.ndarray) -> np.ndarray:
     return time[np.diff(so_far, prepend=0) > 0]
 
 
-@draws("norm_society", view="shares", by=("behaviour",))
+@draws(
+    "norm_society",
+    view="shares",
+    by=("behaviour",),
+    reads="event: time; standard: standard; event standard: accepted complying",
+)
 def shares(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Shares of agents that accept and that comply with each standard."""
     norms.shares(axes, part.swap_dims(event="time"), colours, **{"drawstyle": "steps-post", **style})
 
 
-@draws("norm_society", view="reached", by=("behaviour",))
+@draws(
+    "norm_society",
+    view="reached",
+    by=("behaviour",),
+    reads="event: time; standard: standard; event standard: reached informed",
+)
 def reached(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Shares of agents that hold each standard, as such or in an abstract norm, and that only know of it."""
     norms.reached(axes, part.swap_dims(event="time"), colours, **{"drawstyle": "steps-post", **style})
 
 
-@draws("norm_society", view="unparsed", by=())
+@draws("norm_society", view="unparsed", by=(), reads="operation: operation unparsed")
 def unparsed(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """How often each operation had no usable answer."""
     axes.barh(range(part.sizes["operation"]), part["unparsed"], **{"color": PALETTE[0], **style})

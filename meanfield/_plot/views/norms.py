@@ -21,19 +21,33 @@ MIDDLE = (0.25, 0.75)
 BY = ("behaviour", "n_agents")
 
 
-@draws("norm_emergence", "norm_simulation", view="shares", by=BY)
+@draws(
+    "norm_emergence",
+    "norm_simulation",
+    view="shares",
+    by=BY,
+    reads="time: time; standard: standard; time standard ...: accepted complying",
+)
 def shares(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Shares of agents that accept and that comply with each standard; of several runs mean and middle half."""
     _shares(axes, part, ACCEPTED, **style)
 
 
-@draws("norm_emergence", "norm_simulation", view="reached", by=BY)
+@draws(
+    "norm_emergence",
+    "norm_simulation",
+    view="reached",
+    by=BY,
+    reads="time: time; standard: standard; time standard ...: reached informed",
+)
 def reached(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Shares of agents that hold each standard, as such or in an abstract norm, and that only know of it."""
     _shares(axes, part, REACHED, **style)
 
 
-@draws("norm_emergence", "norm_simulation", view="events", by=BY)
+@draws(
+    "norm_emergence", "norm_simulation", view="events", by=BY, reads="time: time; time ...: thoughts conflicts chats"
+)
 def events(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Conflicts, thoughts and chats per agent and day; of several runs mean and middle half."""
     for name, colour in EVENTS.items():
@@ -44,9 +58,9 @@ def events(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) 
 
 
 def _shares(axes: Axes, part: xr.Dataset, names: dict[str, str], **style: Any) -> None:
-    several = "standard" in part.dims
-    for standard in np.atleast_1d(part["standard"].values):
-        one = part.sel(standard=standard) if several else part
+    several = part.sizes["standard"] > 1
+    for standard in part["standard"].values:
+        one = part.sel(standard=standard)
         for name, colour in names.items():
             look = {"color": colour, "linestyle": STANDARDS[str(standard)] if several else "-"}
             draw_curve(axes, one[name], **{**look, "label": f"{name}, {standard}" if several else name, **style})
@@ -68,7 +82,12 @@ def _show_days(axes: Axes, part: xr.Dataset) -> None:
     axes.set_xlabel("day")
 
 
-@draws("norm_comparison", view="curves", by=("observable",))
+@draws(
+    "norm_comparison",
+    view="curves",
+    by=("observable",),
+    reads="n_agents: n_agents; time: time theory; n_agents time: simulated band; : observable",
+)
 def curves(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """A simulated observable with its confidence band for each number of agents, and the rate equation, dashed."""
     mean, band = (along_sizes(part[name]).transpose("n_agents", "time") for name in ("simulated", "band"))
@@ -80,10 +99,20 @@ def curves(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) 
     axes.set_ylabel("per encounter" if str(part["observable"].item()).endswith("an encounter") else "share of agents")
 
 
-draws("norm_comparison", view="error", by=("behaviour",))(error)
+draws(
+    "norm_comparison",
+    view="error",
+    by=("behaviour",),
+    reads="n_agents: n_agents error error_uncertainty; : error_slope",
+)(error)
 
 
-@draws("norm_fixed_points", view="shares", by=("behaviour",))
+@draws(
+    "norm_fixed_points",
+    view="shares",
+    by=("behaviour",),
+    reads="fixed_point: stability regime; standard=for,against: standard; fixed_point standard: reached",
+)
 def fixed_points(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Shares that hold either standard at each fixed point: filled where stable, open where not."""
     fills = {"stable": "full", "marginal": "left", "unstable": "none"}
@@ -103,7 +132,12 @@ def fixed_points(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style:
     show_shares(axes, "share that holds 'against'")
 
 
-@draws("entrepreneur_threshold", view="reached", by=("behaviour",))
+@draws(
+    "entrepreneur_threshold",
+    view="reached",
+    by=("behaviour",),
+    reads="fraction: fraction; time: time threshold reached_below reached_above; fraction time: reached",
+)
 def threshold(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The share that accepted the standard by the fraction of entrepreneurs for it, with the threshold, by time."""
     part = part if "time" in part.dims else part.expand_dims("time")

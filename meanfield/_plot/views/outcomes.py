@@ -19,8 +19,14 @@ BINS = 40
 ABSORBING = {"absorbed_group": "absorbing=…"}
 
 
-@draws("simulation", "minimal_naming_game_simulation", view="times", by=("model", "pair", "n_agents"))
-@draws("protocol_simulation", view="times", by=(), needs=ABSORBING)
+@draws(
+    "simulation",
+    "minimal_naming_game_simulation",
+    view="times",
+    by=("model", "pair", "n_agents"),
+    reads="run: consensus_round consensus_word; word: word",
+)
+@draws("protocol_simulation", view="times", by=(), needs=ABSORBING, reads="run: absorbed_round absorbed_group")
 def times(axes: Axes, part: xr.Dataset, colours: Colours, **style: Any) -> None:
     """Histogram of the rounds played until consensus or absorption, by where a run ends."""
     consensus = "consensus_round" in part
@@ -37,9 +43,20 @@ def times(axes: Axes, part: xr.Dataset, colours: Colours, **style: Any) -> None:
     axes.set_ylabel("runs")
 
 
-@draws("simulation", "minimal_naming_game_simulation", view="outcomes")
-@draws("protocol_simulation", view="outcomes", by=(), needs=ABSORBING)
-@draws("sweep", view="outcomes", by=("policy", "case"))
+@draws(
+    "simulation",
+    "minimal_naming_game_simulation",
+    view="outcomes",
+    reads="n_agents: n_agents; n_agents run: consensus_word; word: word",
+)
+@draws("protocol_simulation", view="outcomes", by=(), needs=ABSORBING, reads=": n_agents; run: absorbed_group")
+@draws(
+    "sweep",
+    view="outcomes",
+    by=("policy", "case"),
+    reads="n_agents: n_agents; seed n_agents: done; seed n_agents run: consensus_word; word: word; "
+    ": committed_word committed_agents",
+)
 def outcomes(axes: Axes, part: xr.Dataset, colours: Colours, **style: Any) -> None:
     """Fractions of runs by where they end against the number of agents, with Wilson's 95 % intervals; or bars."""
     case = _case(part)
@@ -65,7 +82,7 @@ def outcomes(axes: Axes, part: xr.Dataset, colours: Colours, **style: Any) -> No
     show_shares(axes, "fraction of runs")
 
 
-@draws("protocol_simulation", view="final_count", by=())
+@draws("protocol_simulation", view="final_count", by=(), reads="state: state; run state: final_count; : n_agents")
 def final_count(axes: Axes, part: xr.Dataset, colours: Colours, **style: Any) -> None:
     """Fractions of agents in each state at the end, a point for each run."""
     fractions = part["final_count"].transpose("run", "state").values / part["n_agents"].values

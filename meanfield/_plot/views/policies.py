@@ -26,7 +26,7 @@ LETTER = 0.8  # of the font's size: it is less, but layouts make axes narrower
 LOGITS = np.linspace(-9.0, 9.0, 400)
 
 
-@draws("policy", view="memories", first=True)
+@draws("policy", view="memories", first=True, reads="state word: q; word: word")
 def memories(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """What agents say in each memory, as a tree: below each memory those that go one interaction further back.
 
@@ -90,7 +90,7 @@ def _fit(axes: Axes, letters: int, labels: int) -> bool:
     return bool(labels * letters * letter < axes.get_window_extent().width)
 
 
-@draws("policy", view="flow")
+@draws("policy", view="flow", reads="state word: q; word: word")
 def flow(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The change of the word share if agents are stationary: where it leads, and the fixed points where it vanishes."""
     from meanfield._fixed_points.fixed_points import fixed_points  # with numba, which takes half a second

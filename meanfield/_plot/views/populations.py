@@ -16,6 +16,7 @@ from meanfield._plot.runs import draw_band, draw_lines, tell_lines
 from meanfield._plot.scales import MANY_TIMES, show_rounds, show_shares
 from meanfield._plot.size_curves import words_drawn
 from meanfield._plot.words import NEUTRAL, PALETTE
+from meanfield.toolbox._errors import InputError
 
 LEVEL = 0.95
 PLAIN = "{x:,.0f}"
@@ -25,11 +26,13 @@ VERDICTS = {"agrees": PALETTE[0], "disagrees": PALETTE[5], "too few data": NEUTR
 QUANTITIES = {"winner": "o", "flips": "s", "time": "o", "success rate": "s"}
 
 
-@draws("live_population", view="word_share")
+@draws("live_population", view="word_share", reads="round: round; run interaction speaker: said; word: word")
 def word_share(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The share of each word among those said in a round: runs, their mean, and their 5th to 95th percentiles."""
     rounds = part["round"].values
     said = part["said"].transpose("run", "interaction", "speaker").values
+    if said.shape[1] % len(rounds):
+        raise InputError(f"result has {said.shape[1]} interactions: expected as many in each of {len(rounds)} rounds")
     said = said.reshape(len(said), len(rounds), -1)
     words = words_drawn(part)
     show_rounds(axes, float(rounds[-1]))
@@ -41,7 +44,7 @@ def word_share(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: A
     show_shares(axes, f"share of '{words[0]}' said" if len(words) == 1 else "share of words said")
 
 
-@draws("live_population", view="success_rate")
+@draws("live_population", view="success_rate", reads="round: round; run round: success_rate")
 def success_rate(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The share of a round's interactions that succeed: runs, their mean, and their 5th to 95th percentiles."""
     rounds, rates = part["round"].values, part["success_rate"].transpose("run", "round").values
@@ -52,7 +55,7 @@ def success_rate(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style:
     show_shares(axes, "success rate")
 
 
-@draws("policy", view="posterior", needs=EMPIRICAL)
+@draws("policy", view="posterior", needs=EMPIRICAL, reads="state: observed; state word: q alpha; word: word")
 def posterior(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Choice probabilities by the number of choices seen in a state, with posterior 95 % intervals."""
     seen = part["observed"].values
@@ -72,7 +75,7 @@ def posterior(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: An
     show_shares(axes, f"q with {100 * LEVEL:g} % interval")
 
 
-@draws("real_populations", view="shares", by=())
+@draws("real_populations", view="shares", by=(), reads="index: quantity verdict observed predicted low high")
 def shares(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Observed shares of winners and of flips with Wilson intervals against predicted ones, by verdict."""
     _observed(axes, part, ("winner", "flips"), **style)
@@ -82,7 +85,7 @@ def shares(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) 
     show_shares(axes, f"observed, {100 * part.attrs.get('level', np.nan):g} % interval")
 
 
-@draws("real_populations", view="times", by=())
+@draws("real_populations", view="times", by=(), reads="index: quantity verdict observed predicted low high")
 def times(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Observed median numbers of interactions against predicted ones, by verdict."""
     _observed(axes, part, ("time",), **style)

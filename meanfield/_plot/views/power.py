@@ -15,7 +15,7 @@ LINES = ("-", "--", ":", "-.")
 MANY_POINTS = 12
 
 
-@draws("power", view="runs", by=())
+@draws("power", view="runs", by=(), reads="index: model pair kappa n_agents runs power")
 def runs(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The probability that planned runs call a bias against their number, a line for each N and bias."""
     table = part.to_dataframe()

@@ -26,7 +26,7 @@ LINES = {"stable": "-", "unstable": "--", "marginal": ":"}
 def _phase_view(name: str) -> Draw:
     """A view for one column."""
 
-    @draws("random_field_phase_diagram", view=name)
+    @draws("random_field_phase_diagram", view=name, reads=f"J: J; n_agents: n_agents; J n_agents: {name}")
     def phase(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
         values = part[name].transpose("J", "n_agents")
         sizes = part["n_agents"].values
@@ -47,7 +47,11 @@ for _name in PHASES:
     _phase_view(_name)
 
 
-@draws("random_field_bifurcation", view="branches")
+@draws(
+    "random_field_bifurcation",
+    view="branches",
+    reads="point: J m stable; fold*: fold_J fold_m; : pitchfork_J pitchfork_kind",
+)
 def branches(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Solutions m against the coupling: full lines are stable, dashed ones unstable, dots are folds."""
     coupling, m, stable = part["J"].values, part["m"].values, part["stable"].values.astype(bool)
@@ -80,7 +84,7 @@ def _centre(axes: Axes, pitchfork: float, most: float, **style: Any) -> None:
     axes.plot([pitchfork, most], [0, 0], **{"color": PALETTE[0], "linestyle": "--", **style})
 
 
-@draws("random_field_fixed_points", view="solutions")
+@draws("random_field_fixed_points", view="solutions", reads="fixed_point: stability m q")
 def solutions(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Commitment q against m at each solution: filled where stable, open where unstable."""
     axes.axvline(0, color=NEUTRAL, linewidth=0.8)
@@ -95,7 +99,7 @@ def solutions(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: An
     axes.set_ylabel("commitment q")
 
 
-@draws("random_field_fixed_points", view="levels")
+@draws("random_field_fixed_points", view="levels", reads="fixed_point: stability m")
 def levels(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Solutions m as horizontal lines, full where stable and dashed where not, for axes with m over time."""
     for status, line in LINES.items():

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
 
 from meanfield._plot.registry import draws
 from meanfield._plot.words import NEUTRAL
@@ -17,7 +18,12 @@ WIDTH = 36  # letters of a line in a legend
 WIDE = 5  # ratio of chances, from which on their axis is logarithmic
 
 
-@draws("lifetime", view="size")
+@draws(
+    "lifetime",
+    view="size",
+    reads="n_agents: n_agents; fixed_point: barrier reason; fixed_point n_agents: lifetime; "
+    "fixed_point word: word_share?; word: word?; fixed_point state: composition?",
+)
 def lifetime_by_size(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The mean lifetime of each attractor against the number of agents, up to 1e15, and its barrier."""
     sizes = part["n_agents"].values
@@ -25,12 +31,22 @@ def lifetime_by_size(axes: Axes, part: xr.Dataset, colours: dict[str, str], **st
         one = part.isel(fixed_point=number)
         place, word = _place(one)
         lifetimes, barrier, why = one["lifetime"].values, one["barrier"].item(), str(one["reason"].item())
-        seen = lifetimes <= LONGEST
-        label = f"{place}, never left" if np.isinf(barrier) else f"{place}, barrier {barrier:.3g}"
-        label += f"\nnot drawn: {textwrap.fill(why, WIDTH)}" if why and not seen.any() else ""
+        seen, beyond = lifetimes <= LONGEST, lifetimes > LONGEST
+        kept = np.isinf(barrier)
+        label = (
+            f"{place}, never left"
+            if kept
+            else f"{place}, barrier {'unknown' if np.isnan(barrier) else f'{barrier:.3g}'}"
+        )
+        if beyond.any() and not kept:
+            label += f"\nbeyond {LONGEST:g} from N = {sizes[beyond].min():,} on"
+        if kept or np.isnan(lifetimes).any():
+            label += f"\nnot drawn{f': {why}' if why else ''}"
+        label = "\n".join(textwrap.fill(line, WIDTH) for line in label.split("\n"))
         look = {"color": colours.get(word, f"C{number}"), "marker": ".", "label": label, **style}
         axes.plot(sizes[seen], lifetimes[seen], **look)
     axes.set_yscale("log")
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlabel("number of agents N")
     units = part["lifetime"].attrs["units"]
     axes.set_ylabel("mean lifetime" if units == "1" else f"mean lifetime ({units})")
@@ -42,12 +58,14 @@ def _place(attractor: xr.Dataset) -> tuple[str, str]:
         state = str(attractor["state"].values[attractor["composition"].argmax("state").item()])
         return f"most in {state}", ""
     share = attractor["word_share"]
+    if share.isnull().all():
+        return f"attractor {attractor['fixed_point'].item()}", ""
     most = share.argmax("word").item()
     word = str(share["word"].values[most])
     return f"{word} {share.values[most]:.3g}", word
 
 
-@draws("rare_event", view="estimates")
+@draws("rare_event", view="estimates", reads="replication: estimate; bound=low,high: interval; : probability word")
 def estimates(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The chance in each replication, their mean, and its interval; replications without the event are told."""
     found = part["estimate"].values
@@ -59,7 +77,7 @@ def estimates(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: An
         axes.axhline(probability, color=NEUTRAL, label=f"mean {probability:.3g}")
         low, high = part["interval"].values
         axes.axhspan(low, high, color=NEUTRAL, alpha=0.15, label=str(part["interval"].attrs["long_name"]))
-        if found[drawn].max() > WIDE * found[drawn].min():
+        if drawn.any() and found[drawn].max() > WIDE * found[drawn].min():
             axes.set_yscale("log")
     if not drawn.all():
         axes.plot([], [], " ", label=f"{np.count_nonzero(~drawn)} of {len(found)} without the event")

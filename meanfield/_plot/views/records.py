@@ -17,8 +17,13 @@ EXTRACT, MEASURE = "policy_extraction.extract", "policy_extraction.measure"
 LEVELS = np.linspace(0, 1, 101)
 
 
-@draws("record", view="captured_mass")
-@draws("policy", view="captured_mass", needs={"captured_mass": EXTRACT})
+@draws("record", view="captured_mass", reads="order: order_label; state: state; order state: captured_mass")
+@draws(
+    "policy",
+    view="captured_mass",
+    needs={"captured_mass": EXTRACT},
+    reads="order: order_label; state: state; order state: captured_mass",
+)
 def captured_mass(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The probability of all words together in each memory state, for each order of the words in the prompt."""
     for k, label in enumerate(part["order_label"].values):
@@ -28,8 +33,13 @@ def captured_mass(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style
     show_shares(axes, "captured mass, T = 1")
 
 
-@draws("record", view="log_probability")
-@draws("policy", view="log_probability", needs={"log_probability": EXTRACT})
+@draws("record", view="log_probability", reads="state: state; order state word+: log_probability censored; word+: word")
+@draws(
+    "policy",
+    view="log_probability",
+    needs={"log_probability": EXTRACT},
+    reads="state: state; order state word+: log_probability censored; word+: word",
+)
 def log_probability(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The log-probability of each word in each memory state, orders averaged; open where only bounded from above."""
     for number, word in enumerate(words_in(part)):
@@ -43,7 +53,7 @@ def log_probability(axes: Axes, part: xr.Dataset, colours: dict[str, str], **sty
     axes.set_ylabel("log-probability, T = 1 (nat)")
 
 
-@draws("policy", view="calibration", needs={"held_out_level": MEASURE})
+@draws("policy", view="calibration", needs={"held_out_level": MEASURE}, reads="prediction*: held_out_level part")
 def calibration(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Of memories that were predicted before they were asked, the part inside intervals of each level."""
     names = part["part"].values

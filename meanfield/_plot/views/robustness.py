@@ -16,7 +16,11 @@ HEIGHT = 0.7  # of a bar
 SEEN = 1e-3  # a narrower part is no bar
 
 
-@draws("robustness", view="explained")
+@draws(
+    "robustness",
+    view="explained",
+    reads="conclusion: conclusion lowest highest; part: part; conclusion part: explained",
+)
 def explained(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The part of the variance of each conclusion that each factor explains, with its range over all combinations."""
     rows, left = np.arange(part.sizes["conclusion"]), np.zeros(part.sizes["conclusion"])

@@ -28,7 +28,7 @@ QUANTITIES = {
 LOWERS, _, RAISES = mpl.colormaps["RdBu"]([0.1, 0.5, 0.9])
 
 
-@draws("sensitivity", view="derivative", by=("model", "pair", "component"))
+@draws("sensitivity", view="derivative", by=("model", "pair", "component"), reads="state: derivative; word: word")
 def derivative(axes: Axes, part: xr.Dataset, colours: dict[str, str], *, number: int = BARS, **style: Any) -> None:
     """The derivatives of largest size with respect to P(first word), by memory."""
     first = words_in(part)[0]
@@ -36,7 +36,7 @@ def derivative(axes: Axes, part: xr.Dataset, colours: dict[str, str], *, number:
     axes.set_xlabel(f"d {_quantity(part)} / d P({first})")
 
 
-@draws("sensitivity", view="contribution")
+@draws("sensitivity", view="contribution", reads="state: contribution?; word: word")
 def contribution(axes: Axes, part: xr.Dataset, colours: dict[str, str], *, number: int = BARS, **style: Any) -> None:
     """The largest parts of κ, by memory: how far the words are treated unlike there, times the derivative."""
     if "contribution" not in part:
@@ -45,7 +45,7 @@ def contribution(axes: Axes, part: xr.Dataset, colours: dict[str, str], *, numbe
     axes.set_xlabel(f"contribution to κ = {part.attrs['value']:.3g}")
 
 
-@draws("intervention", "prolong", view="change")
+@draws("intervention", "prolong", view="change", reads="state: change cost; word: word")
 def change(axes: Axes, part: xr.Dataset, colours: dict[str, str], *, number: int = BARS, **style: Any) -> None:
     """The costliest changes of P(first word), by memory: above 0 it is said more often than before."""
     part = canonical_order(part, "result")
@@ -53,7 +53,7 @@ def change(axes: Axes, part: xr.Dataset, colours: dict[str, str], *, number: int
     axes.set_xlabel(f"change of P({words_in(part)[0]})")
 
 
-@draws("reaction_sensitivity", view="derivative", by=())
+@draws("reaction_sensitivity", view="derivative", by=(), reads="move: source target side channel; move ...: derivative")
 def rates(axes: Axes, part: xr.Dataset, colours: dict[str, str], *, number: int = BARS, **style: Any) -> None:
     """The moves whose rates count most, with the derivative by the logarithm of each; of a composition, by state."""
     whole = part["derivative"].transpose("move", ...)

@@ -15,8 +15,13 @@ from meanfield._plot.words import NEUTRAL, word_colours, words_in
 MOST_NAMED = 12
 
 
-@draws("escape_path", view="word_share", needs={"word_share": "a policy or a population"})
-@draws("solution", view="word_share")
+@draws(
+    "escape_path",
+    view="word_share",
+    needs={"word_share": "a policy or a population"},
+    reads="time: time round; time word+ ...: word_share; word+: word",
+)
+@draws("solution", view="word_share", reads="time: time round; time word+ ...: word_share; word+: word")
 def word_share(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Word shares by population round; several starting compositions share the words' colours."""
     part = part.sortby("time")
@@ -28,7 +33,7 @@ def word_share(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: A
     show_shares(axes, "word share")
 
 
-@draws("solution", view="success_rate")
+@draws("solution", view="success_rate", reads="time: time round; time ...: success_rate")
 def success_rate(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The probability that two random agents say the same word, by population round."""
     part = part.sortby("time")
@@ -38,8 +43,8 @@ def success_rate(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style:
     show_shares(axes, "success rate")
 
 
-@draws("escape_path", view="composition")
-@draws("reaction_solution", view="composition", by=())
+@draws("escape_path", view="composition", reads="time: time; state: state; time state ...: composition")
+@draws("reaction_solution", view="composition", by=(), reads="time: time; state: state; time state ...: composition")
 def composition(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The fraction of agents in each state by time; of many states only the largest are named."""
     draw_states(axes, part, "composition", **style)

@@ -14,7 +14,7 @@ TOGETHER = 0.01  # of the width, within which eigenvalues can't be seen apart
 LEAST_HEIGHT = 0.1
 
 
-@draws("spectrum", view="complex_plane")
+@draws("spectrum", view="complex_plane", reads="mode: eigenvalue eigenvalue_imaginary eigenvalue_error")
 def complex_plane(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Eigenvalues with the bounds of their errors in the complex plane; what grows is right of the line at 0."""
     real, imaginary = part["eigenvalue"].values, part["eigenvalue_imaginary"].values

@@ -20,7 +20,12 @@ ROOM = 0.28  # of the width, on both sides, for the words
 LEAST_BLOCK = 4  # policies of a model, from which on it is named beside them
 
 
-@draws("stability_table", view="eigenvalues", by=())
+@draws(
+    "stability_table",
+    view="eigenvalues",
+    by=(),
+    reads="entry: policy model pair row word strong eigenvalue eigenvalue_error is_fixed_point",
+)
 def eigenvalues(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The leading eigenvalues of each policy, unstable ones right of the line at 0.
 
@@ -106,7 +111,11 @@ def _name_policies(axes: Axes, part: xr.Dataset, policies: np.ndarray) -> None:
             axes.axhline(start - 0.5, color="0.7", linewidth=0.8)
 
 
-@draws("variant_table", view="eigenvalue")
+@draws(
+    "variant_table",
+    view="eigenvalue",
+    reads="variant: variant strong_word; variant word+: eigenvalue is_fixed_point; word+: word",
+)
 def of_variants(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Leading eigenvalue at the candidate of each word by variant, open where it is no fixed point."""
     axes.axvline(0, color="0.4", linestyle="--", linewidth=1, zorder=1)

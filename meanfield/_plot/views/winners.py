@@ -17,7 +17,7 @@ WIDTH = 0.8
 MOST_NAMED = 3  # words in a label
 
 
-@draws("winners", view="share", by=())
+@draws("winners", view="share", by=(), reads="index: model options memory_length n_agents runs word share low high")
 def share(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The share of runs that agree on each word, with Wilson intervals; conditions side by side."""
     (dim,) = part["word"].dims

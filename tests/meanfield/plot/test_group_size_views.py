@@ -46,13 +46,16 @@ def curves(axes):
 def test_the_law_against_the_number_of_agents():
     law = meanfield.group_size_law(majority(0.53), n_agents=[10, 100, 10_000])
     axes = meanfield.plot(law)
-    (curve,) = curves(axes)
-    np.testing.assert_array_equal(curve.get_xdata(), [10, 100, 10_000])
-    np.testing.assert_allclose(curve.get_ydata(), ndtr(law["kappa"].item() * np.sqrt([10, 100, 10_000])))
+    curve, points = curves(axes)
+    np.testing.assert_array_equal(points.get_xydata(), np.stack([law["n_agents"], law["probability"]], axis=1))
+    assert points.get_linestyle() == "None" and points.get_color() == curve.get_color()
+    np.testing.assert_allclose(curve.get_xdata()[[0, -1]], [10, 10_000])
+    np.testing.assert_allclose(curve.get_ydata(), ndtr(law["kappa"].item() * np.sqrt(curve.get_xdata())))
+    assert np.abs(np.diff(curve.get_ydata())).max() < 0.01, "no kinks"
     assert curve.get_color() == PALETTE[0], "the strong word is a"
     critical = law["n_critical"].item()
     assert legend(axes) == [f"a over b, κ = {law['kappa'].item():.3f}", f"99 % from N = {critical:,.0f} on"]
-    assert axes.lines[1].get_xdata() == [critical, critical]
+    assert axes.lines[2].get_xdata() == [critical, critical]
     assert (axes.get_xscale(), axes.get_xlabel()) == ("log", "number of agents N")
 
 
@@ -60,7 +63,7 @@ def test_the_majority_law_against_the_number_of_agents_and_over_rounds():
     policy = meanfield.make_policy(np.array([0.6, 0.75, 0.5, 0.6, 0.3]), ["a", "b"])
     law = meanfield.majority_law(policy, n_agents=[10, 100])
     axes = meanfield.plot(law)
-    np.testing.assert_array_equal(axes.lines[0].get_ydata(), law["probability"])
+    np.testing.assert_array_equal(axes.lines[1].get_ydata(), law["probability"])
     assert legend(axes) == [f"a over b, κ = {law['kappa'].item():.3f}"]
     axes = meanfield.plot(law, view="memory")
     assert legend(axes) == ["N = 10", "N = 100"]

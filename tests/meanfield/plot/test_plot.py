@@ -120,14 +120,39 @@ def test_a_table_with_its_attrs_is_drawn():
         ("solution", {"view": "pie"}, "view = 'pie': expected word_share or success_rate for the kind solution"),
         ("solution", {"ax": 5}, "ax holds a int: expected matplotlib axes"),
         ("solutions", {"ax": "one"}, "ax holds 1 axes: expected 3, one for each panel"),
+        ("solution", {"figsize": (4, -1)}, r"figsize = \[4.0, -1.0\]: expected a width and a height in inches"),
+        ("solution", {"figsize": (4, 3), "ax": "one"}, "figsize and ax are both given"),
     ],
 )
 def test_what_cannot_be_drawn_is_refused(result, options, message, request: pytest.FixtureRequest):
     result = request.getfixturevalue(result) if isinstance(result, str) else result
     if options.get("ax") == "one":
-        options = {"ax": plt.subplots()[1]}
+        options = options | {"ax": plt.subplots()[1]}
     with pytest.raises(InputError, match=message):
         meanfield.plot(result, **options)
+
+
+def test_a_new_figure_has_the_size_that_is_asked_for(solution: xr.Dataset):
+    assert meanfield.plot(solution, figsize=(4, 3)).figure.get_size_inches().tolist() == [4, 3]
+
+
+def test_what_is_left_of_a_solution_is_drawn(solution: xr.Dataset):
+    (line,) = meanfield.plot(solution.sel(word="b")).get_lines()
+    np.testing.assert_array_equal(line.get_ydata(), solution["word_share"].sel(word="b"))
+    last = meanfield.plot(solution.isel(time=-1)).get_lines()
+    assert [(len(line.get_xdata()), line.get_marker()) for line in last] == [(1, "o")] * 2
+    expected = "result has nothing along time, no round: expected word_share"
+    with pytest.raises(InputError, match=expected):
+        meanfield.plot(solution.isel(time=[]).drop_vars("round"))
+
+
+def test_a_legend_that_would_cover_curves_stands_beside_them(solution: xr.Dataset):
+    random = np.random.default_rng(1).random((300, 2))
+    many = xr.Dataset({"word_share": (("time", "word"), random)}, {"word": ["a", "b"]}, solution.attrs)
+    many = many.assign_coords(time=np.arange(300.0), round=("time", np.arange(300.0)))
+    axes, plain = meanfield.plot(many), meanfield.plot(solution)
+    assert axes.get_legend().get_window_extent().x0 > axes.bbox.x1
+    assert plain.get_legend().get_window_extent().x1 < plain.bbox.x1
 
 
 def test_a_result_without_numbers_is_refused(solutions: xr.Dataset):

@@ -18,7 +18,7 @@ def test_lifetimes_are_drawn_up_to_the_longest_with_their_barriers(lifetimes):
     for line, number in zip(axes.lines, range(lifetimes.sizes["fixed_point"]), strict=True):
         one = lifetimes.isel(fixed_point=number)
         np.testing.assert_array_equal(line.get_xydata(), np.stack([[5, 10], one["lifetime"].values[:2]], axis=1))
-        assert line.get_label().endswith(f"barrier {one['barrier'].item():.3g}")
+        assert line.get_label().endswith(f"barrier {one['barrier'].item():.3g}\nbeyond 1e+15 from N = 500 on")
     assert len({line.get_color() for line in axes.lines}) == 2
     assert axes.get_yscale() == "log" and axes.get_ylabel() == "mean lifetime (rounds)"
 
@@ -29,7 +29,7 @@ def test_attractors_without_a_lifetime_say_why(lifetimes):
         lifetime=lifetimes["lifetime"] * np.nan, barrier=lifetimes["barrier"] * np.nan, reason=reason
     )
     (first, _) = meanfield.plot(empty).lines
-    assert first.get_label().endswith("\nnot drawn: this is the only attractor")
+    assert " ".join(first.get_label().split()).endswith("barrier unknown not drawn: this is the only attractor")
     forever = empty.assign(barrier=empty["barrier"].fillna(np.inf))
     assert "never left" in meanfield.plot(forever).lines[0].get_label()
 
@@ -52,7 +52,7 @@ def test_estimates_have_their_mean_and_interval(spread, scale):
             "probability": ((), 1e-9),
             "interval": ("bound", [5e-10, 2e-9], {"long_name": "99 % interval"}),
         },
-        coords={"word": "a", "pair": "a/b"},
+        coords={"word": "a", "pair": "a/b", "bound": ["low", "high"]},
         attrs={"kind": "rare_event"},
     )
     axes = meanfield.plot(found)

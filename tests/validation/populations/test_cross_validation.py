@@ -238,6 +238,7 @@ def test_scores_are_drawn_a_row_a_policy():
     assert [label.get_text() for label in axes.get_yticklabels()] == ["model {A, B}, H = 2", "Llama 3 70B W = 4, H = 2"]
     drawn = {line.get_label(): line.get_xdata().tolist() for line in axes.lines}
     assert drawn == {law: 2 * [value] for law, value in zip(one["law"], one["log_likelihood"], strict=True)}
+    assert len({line.get_ydata()[0] for line in axes.lines}) == len(one), "laws of a policy do not hide each other"
     plt.close("all")
 
 

@@ -1,0 +1,96 @@
+"""What a view reads of a result: a dim of which one entry was selected is there again, and what is missing is named."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import xarray as xr
+
+from meanfield._plot.registry import Reads, View
+from meanfield.toolbox._errors import InputError
+from meanfield.toolbox._labels import has_names
+
+FEWEST_WORDS = 2
+
+
+def readable(result: xr.Dataset, view: View) -> xr.Dataset:
+    """The result with every variable that the view reads along the dims of its signature.
+
+    A dim of which one entry was selected has one entry. InputError that names all that is missing.
+    """
+    named = {dim for one in view.reads.values() for dim in one.dims}
+    for dim in sorted(named - set(result.dims)):
+        if dim in result.coords:
+            labels = (dim, np.atleast_1d(result[dim].values), result[dim].attrs)
+            result = result.assign_coords({dim: labels})
+    for name, one in view.reads.items():
+        if name in result.variables:
+            result = _along(result, name, one.dims)
+    faults = {fault: text for name, one in view.reads.items() for fault, text in _faults(result, name, one, view.by)}
+    words = view.reads.get("word")
+    if words and words.dims and _words(result):
+        result, whole = _numbered_words(result)
+        if not (whole or words.parts):
+            faults[f"only {', '.join(_words(result))} along word"] = "all words"
+    if faults:
+        expected = ", ".join(dict.fromkeys(faults.values()))
+        raise InputError(f"result has {', '.join(faults)}: expected {expected} for view = {view.name!r}")
+    return result
+
+
+def _along(result: xr.Dataset, name: str, dims: tuple[str, ...]) -> xr.Dataset:
+    """The variable with these dims first, also with those that it lost, which have one entry."""
+    lost = [dim for dim in dims if dim not in result[name].dims and result.sizes.get(dim, 1) == 1]
+    if not lost and result[name].dims[: len(dims)] == dims:
+        return result
+    variable = result.variables[name].set_dims((*lost, *result[name].dims)).to_base_variable()
+    variable = variable.transpose(*dims, ..., missing_dims="ignore")
+    return result.assign_coords({name: variable}) if name in result.coords else result.assign({name: variable})
+
+
+def _faults(result: xr.Dataset, name: str, reads: Reads, by: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    """What keeps a variable from being drawn, each with what was expected."""
+    expected = f"{name}({', '.join(reads.dims)})" if reads.dims else name
+    if name not in result.variables and not (name == "word" and reads.dims and _words(result)):
+        if not reads.optional or name in result.dims:
+            yield f"no {name}", expected
+        return
+    dims = result[name].dims
+    for dim in reads.dims:
+        if dim not in dims:
+            yield f"{name} without {dim}", expected
+        elif not result.sizes[dim] and dim not in reads.empty:
+            yield f"nothing along {dim}", expected
+        elif missing := set(reads.labels.get(dim, ())) - set(result[dim].values.astype(str).tolist()):
+            yield f"no {', '.join(sorted(missing))} along {dim}", expected
+    for dim in dims:
+        if dim not in (*reads.dims, *by):
+            if not reads.others:
+                yield f"{name} along {dim}", f"{expected} of one {dim}"
+            elif not result.sizes[dim]:
+                yield f"nothing along {dim}", expected
+    if name in result.coords and result[name].dtype.kind == "f" and result[name].size and result[name].isnull().all():
+        yield f"only NaN in {name}", expected
+
+
+def _words(result: xr.Dataset) -> list[str]:
+    """The words that name the entries along `word`, of all pairs."""
+    for name in ("word_label", "word"):
+        if name in result.coords and result[name].dtype.kind in "UOT":
+            return sorted(set(result[name].values.astype(str).ravel().tolist()))
+    return []
+
+
+def _numbered_words(result: xr.Dataset) -> tuple[xr.Dataset, bool]:
+    """The result with words in the order of their numbers, also where some were selected; and whether all are there."""
+    if "word" not in result.dims:
+        return result, False
+    whole = result.sizes["word"] >= FEWEST_WORDS
+    if not has_names(result) or "word_number" not in result.coords:
+        return result, whole
+    numbers = result["word_number"]
+    if numbers.dims and set(numbers.values.tolist()) == set(range(numbers.size)):
+        return result, whole
+    ordered = result.sortby(numbers) if numbers.dims else result
+    return ordered.drop_vars(["word_number", "word_label"], errors="ignore"), False

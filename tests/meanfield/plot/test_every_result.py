@@ -1,0 +1,84 @@
+"""Every kind of result in every view: whole, reduced and damaged it is drawn, or one sentence says what is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+
+import meanfield
+from _drawn_results import RESULTS
+from meanfield._plot import registry
+
+registry._import_views()
+ALWAYS = {"solution", "spectrum", "fixed_points", "stability_table", "group_size_law"}  # others in make test-slow
+VIEWS = [
+    pytest.param(kind, view, marks=[pytest.mark.slow] * (kind not in ALWAYS or number > 0))
+    for kind, views in registry.VIEWS.items()
+    for number, view in enumerate(views)
+]
+
+
+@cache
+def results(kind: str) -> list[xr.Dataset]:
+    made = [make() for make in RESULTS[kind]]
+    return [one.to_xarray().assign_attrs(one.attrs) if isinstance(one, pd.DataFrame) else one for one in made]
+
+
+def damaged(result: xr.Dataset) -> Iterator[tuple[str, xr.Dataset]]:
+    """The result with one entry or none of a dim, without a variable or a coordinate, and with NaN in one."""
+    for dim, size in result.sizes.items():
+        if size:
+            yield f"isel({dim}=-1)", result.isel({dim: -1})
+        yield f"isel({dim}=[])", result.isel({dim: []})
+    for name, array in result.variables.items():
+        yield f"drop_vars({name!r})", result.drop_vars(name)
+        if array.dtype.kind == "f" and name not in result.dims:
+            yield f"NaN in {name}", result.assign({name: array * np.nan})
+
+
+def drawn(result: xr.Dataset, view: str) -> str:
+    """'' or why it is not drawn."""
+    try:
+        axes = np.atleast_1d(np.asarray(meanfield.plot(result, view=view), dtype=object))
+    except meanfield.MeanfieldError as error:
+        return str(error)
+    finally:
+        plt.close("all")
+    assert all(one.has_data() or one.texts or one.get_legend() for one in axes)
+    return ""
+
+
+def test_every_kind_has_a_result():
+    assert set(RESULTS) == set(registry.VIEWS)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("kind", "view"), VIEWS)
+def test_what_is_left_is_drawn_or_what_is_missing_is_named(kind: str, view: str):
+    reads = {name for name, one in registry.VIEWS[kind][view].reads.items() if not one.optional}
+    shown, named = False, set()
+    for result in results(kind):
+        told = drawn(result, view)
+        shown |= not told
+        for how, part in damaged(result):
+            why = drawn(part, view)
+            assert "\n" not in why and len(why) < 1000, f"{how}: {why}"
+            if not told and f"no {how[11:-2]}" in why:
+                named.add(how[11:-2])
+    assert shown, told
+    assert named >= reads - {"word"}, "what the view needs is named where it is missing"
+
+
+@pytest.mark.parametrize(("kind", "view"), VIEWS)
+def test_a_view_reads_what_its_signature_has(kind: str, view: str):
+    (result, *_), one = results(kind), registry.VIEWS[kind][view]
+    named = {*one.reads, *one.by, *result.dims, "word_label", "word_number", "pair", "model"}
+    named |= set(result.data_vars) if kind == "norm_operations" else set()
+    others = [name for name in result.variables if name not in named]
+    assert drawn(result.drop_vars(others), view) == drawn(result, view)
