@@ -15,6 +15,7 @@ import h5py
 import numpy as np
 import xarray as xr
 
+from meanfield.toolbox._arguments import shown
 from meanfield.toolbox._errors import InputError, reason
 
 CHECKSUM = b"\nmeanfield: SHA-256 of the bytes before this line: %s\n"
@@ -29,6 +30,7 @@ def check_writable(path: str | os.PathLike[str]) -> Path:
     if not isinstance(name, str) or "\0" in name:
         raise InputError(f"path = {path!r}: expected the name of a file, a text or a pathlib.Path")
     path = Path(name)
+    check_working_folder("path", path)
     try:
         parent, folder = path.parent.is_dir(), path.is_dir()
     except OSError as error:
@@ -40,6 +42,14 @@ def check_writable(path: str | os.PathLike[str]) -> Path:
     if not os.access(path.parent, os.W_OK):
         raise InputError(f"path = {path}: the folder {path.parent} can't be written to")
     return path
+
+
+def check_working_folder(name: str, path: Path) -> None:
+    """InputError if `path` is relative to a working folder that was deleted; `name` is that of the argument."""
+    try:
+        path.is_absolute() or Path.cwd()
+    except FileNotFoundError:
+        raise InputError(f"{name} = {path}: the working folder was deleted, change to another") from None
 
 
 @contextmanager
@@ -74,7 +84,7 @@ def save(dataset: xr.Dataset, path: str | os.PathLike[str], encoding: dict[str, 
     Raises
     ------
     InputError
-        If `path` can't be written, or NetCDF can't hold the attributes or values.
+        If `dataset` is none, `path` can't be written, or NetCDF can't hold the attributes or values.
 
     See Also
     --------
@@ -89,6 +99,8 @@ def save(dataset: xr.Dataset, path: str | os.PathLike[str], encoding: dict[str, 
     ...     meanfield.load(path).attrs["kind"]
     'solution'
     """
+    if not isinstance(dataset, xr.Dataset):
+        raise InputError(f"dataset = {shown(dataset)}: expected a Dataset")
     with whole_file(path) as temporary:
         # An encoding that came from another file would cut longer strings to the length that they had there.
         try:
