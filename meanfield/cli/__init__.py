@@ -14,7 +14,7 @@ import typer
 from meanfield import InputError, MeanfieldError, __version__
 from meanfield.cli import _analyses, _policies, _populations, _results  # noqa: F401  (their commands register)
 from meanfield.cli._common import app
-from meanfield.cli._output import console, write_utf8
+from meanfield.cli._output import console, prepare_streams
 
 TRACEBACK = "MEANFIELD_TRACEBACK"
 INTERRUPTED = 130
@@ -22,7 +22,7 @@ INTERRUPTED = 130
 
 def main() -> None:
     """Run the command; an error is one line on stderr, with exit code 2 for wrong input and 1 otherwise."""
-    write_utf8()
+    prepare_streams()
     sys.exit(_run())
 
 

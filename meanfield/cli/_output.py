@@ -45,6 +45,8 @@ class Output:
         if self.form not in forms:
             raise InputError(f"out = {path}: expected a name that ends with .{' or .'.join(forms)}")
         if self.stdout:
+            if sys.stdout is None:
+                raise InputError("out = -: stdout is closed, expected a stream or the name of a file")
             console.stderr = True
         else:
             check_place(path)
@@ -83,6 +85,9 @@ def _to_stdout(result: xr.Dataset | None, text: Callable[[str], str], form: str)
 
 def check_place(path: Path, folder: bool = False) -> None:
     """InputError unless a file, or a folder, can be written or made there."""
+    from meanfield.toolbox import check_working_folder
+
+    check_working_folder("out", path)
     if path.is_dir() and not folder:
         raise InputError(f"out = {path}: it is a folder, expected the name of a file")
     above = (*([path] if folder else []), *path.parents)
@@ -93,8 +98,13 @@ def check_place(path: Path, folder: bool = False) -> None:
         raise InputError(f"out = {path}: the folder {nearest} can't be written to")
 
 
-def write_utf8() -> None:
-    """Make stdout and stderr take every letter: a pipe of Windows has a code page, in which there is no κ."""
+def prepare_streams() -> None:
+    """Make stdout and stderr take every letter: a pipe of Windows has a code page, in which there is no κ.
+
+    Messages for a closed stderr, as after `2>&-`, go nowhere.
+    """
+    if sys.stderr is None:
+        sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115  (until the end)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding=stream.encoding if stream.isatty() else "utf-8", errors="backslashreplace")

@@ -39,9 +39,11 @@ if TYPE_CHECKING:
     from meanfield.toolbox._csv import read_csv as read_csv
     from meanfield.toolbox._errors import shortened as shortened
     from meanfield.toolbox._expect import expect as expect
+    from meanfield.toolbox._files import check_working_folder as check_working_folder
     from meanfield.toolbox._files import whole_file as whole_file
     from meanfield.toolbox._intervals import wilson_interval as wilson_interval
     from meanfield.toolbox._labels import canonical_order as canonical_order
+    from meanfield.toolbox._labels import real_numbers as real_numbers
     from meanfield.toolbox._labels import word_coords as word_coords
     from meanfield.toolbox._memory_budget import check_memory as check_memory
     from meanfield.toolbox._resumable_log import ResumableLog as ResumableLog

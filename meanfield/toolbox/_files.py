@@ -30,6 +30,7 @@ def check_writable(path: str | os.PathLike[str]) -> Path:
     if not isinstance(name, str) or "\0" in name:
         raise InputError(f"path = {path!r}: expected the name of a file, a text or a pathlib.Path")
     path = Path(name)
+    check_working_folder("path", path)
     try:
         parent, folder = path.parent.is_dir(), path.is_dir()
     except OSError as error:
@@ -57,6 +58,14 @@ def existing_file(path: str | os.PathLike[str], name: str = "path") -> Path:
     inside = sorted(str(one) for one in found.iterdir() if one.is_file())
     such = f", such as {inside[0]}" if inside else ""
     raise InputError(f"{name} = {found}: it is a folder, expected the name of a file{such}")
+
+
+def check_working_folder(name: str, path: Path) -> None:
+    """InputError if `path` is relative to a working folder that was deleted; `name` is that of the argument."""
+    try:
+        path.is_absolute() or Path.cwd()
+    except FileNotFoundError:
+        raise InputError(f"{name} = {path}: the working folder was deleted, change to another") from None
 
 
 @contextmanager
@@ -91,7 +100,7 @@ def save(dataset: xr.Dataset, path: str | os.PathLike[str], encoding: dict[str, 
     Raises
     ------
     InputError
-        If `path` can't be written, or NetCDF can't hold the attributes or values.
+        If `dataset` is none, `path` can't be written, or NetCDF can't hold the attributes or values.
 
     See Also
     --------
@@ -106,6 +115,8 @@ def save(dataset: xr.Dataset, path: str | os.PathLike[str], encoding: dict[str, 
     ...     meanfield.load(path).attrs["kind"]
     'solution'
     """
+    if not isinstance(dataset, xr.Dataset):
+        raise InputError(f"dataset = {shown(dataset)}: expected a Dataset")
     with whole_file(path) as temporary:
         # An encoding that came from another file would cut longer strings to the length that they had there.
         try:

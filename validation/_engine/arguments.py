@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numba
+import numpy as np
 import xarray as xr
 
 from meanfield import InputError
@@ -18,10 +20,16 @@ BYTES_A_RUN = 40
 BYTES_A_RECORD = 16  # for each number recorded
 
 
+def one_or_several(values: object) -> list[Any]:
+    """What an iterable holds; anything else as the only one: a number, an array without dims, a text or a Dataset."""
+    alone = isinstance(values, (str, bytes, xr.Dataset)) or not isinstance(values, Iterable)
+    if alone or getattr(values, "ndim", 1) == 0:
+        return [values.item() if isinstance(values, (np.ndarray, xr.DataArray)) else values]
+    return list(values)
+
+
 def population_sizes(n_agents: int | Iterable[int]) -> list[int]:
-    several = isinstance(n_agents, Iterable) and not isinstance(n_agents, str) and getattr(n_agents, "ndim", 1) > 0
-    many = list(n_agents) if several else [n_agents]
-    sizes = [whole_number("n_agents", n, 2, LARGEST_POPULATION) for n in many]
+    sizes = [whole_number("n_agents", n, 2, LARGEST_POPULATION) for n in one_or_several(n_agents)]
     if not sizes or len(set(sizes)) < len(sizes):
         raise InputError(f"n_agents = {sizes}: expected one number of agents or several different ones")
     return sizes

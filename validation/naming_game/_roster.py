@@ -66,7 +66,8 @@ def apportion(fractions: np.ndarray, total: int) -> np.ndarray:
     exact = fractions * total
     numbers = np.floor(exact + 1e-9).astype(int)
     missing = total - int(numbers.sum())
-    order = np.argsort(numbers - exact, kind="stable")
+    # Remainders that differ by rounding, which processors do differently, are equal: the first state comes first.
+    order = np.argsort(np.round(numbers - exact, 9), kind="stable")
     numbers[order[:missing]] += 1
     return numbers
 

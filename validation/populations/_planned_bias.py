@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +11,7 @@ from scipy.special import ndtr, ndtri
 
 from meanfield import InputError, each_policy, group_size_law, words_of
 from meanfield.toolbox import canonical_order, name_of, real_number, single_policy
-from validation._engine.arguments import name_in, population_sizes
+from validation._engine.arguments import name_in, one_or_several, population_sizes
 
 
 class Bias(NamedTuple):
@@ -64,8 +64,7 @@ def biases(bias: object, n_agents: int | Sequence[int] | None, undecided: float)
             raise InputError("bias was simulated: expected neither n_agents nor undecided, which it has itself")
         return _simulated(bias)
     sizes = population_sizes(n_agents)  # type: ignore[arg-type]
-    single = isinstance(bias, (xr.Dataset, str)) or not isinstance(bias, Iterable) or not np.ndim(bias)  # type: ignore[arg-type]
-    given = [bias.item() if isinstance(bias, (np.ndarray, xr.DataArray)) else bias] if single else list(bias)  # type: ignore[call-overload]
+    given = one_or_several(bias)
     if not given:
         raise InputError("bias is empty: expected a number κ, or policies")
     if any(isinstance(one, xr.Dataset) for one in given):

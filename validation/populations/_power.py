@@ -11,6 +11,7 @@ import xarray as xr
 
 from meanfield import InputError
 from meanfield.toolbox import real_number, stamp, whole_number
+from validation._engine.arguments import one_or_several
 from validation.populations._planned_bias import biases, chance_of, rival
 from validation.populations._win_counts import MOST_RUNS, fewest_runs, least_wins, power_by_runs
 
@@ -126,7 +127,7 @@ def _sentence(row: dict[Any, Any], level: float, wanted: float) -> str:
 
 
 def _planned(runs: int | Sequence[int]) -> list[int]:
-    several = list(runs) if isinstance(runs, Iterable) and not isinstance(runs, str) else [runs]
+    several = one_or_several(runs)
     if not several:
         raise InputError("runs is empty: expected a number of runs, or several")
     return list(dict.fromkeys(whole_number("runs", n, 1, MOST_RUNS) for n in several))

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from dataclasses import replace
@@ -24,6 +25,7 @@ from _labelled_calls import conformist
 from _paths import ROOT
 from _policies import random_policy
 from _real_populations import populations
+from _refusals import refused
 from meanfield import cli
 from meanfield.cli import _populations
 from meanfield.cli._analyses import ANALYSES
@@ -276,6 +278,37 @@ def test_a_pipe_of_another_code_page_takes_all_letters(tmp_path):
     run = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, cwd=tmp_path, env=environment)
     assert run.returncode == 0, run.stderr.decode()
     assert "ναι" in run.stdout.decode("utf-8") and "{όχι, ναι}" in run.stderr.decode("utf-8")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a shell of Windows closes no stream")
+@pytest.mark.parametrize("closed", [2, 1])
+def test_a_closed_stream(policies, tmp_path, closed):
+    """Results go to stdout all the same; a result that has nowhere to go is an error."""
+    arguments = [sys.executable, "-m", "meanfield", "solve", str(policies), "--out", "-", "--format", "csv"]
+    options = {"shell": True, "capture_output": True, "text": True, "cwd": tmp_path}
+    run = subprocess.run(f"{shlex.join(arguments)} {closed}>&-", **options)
+    if closed == 2:
+        assert run.returncode == 0 and run.stdout.count("\n") > 10
+        wrong = subprocess.run(f"{shlex.join([*arguments[:4], 'nothing.nc'])} 2>&-", **options)
+        assert wrong.returncode == 2 and not wrong.stdout
+    else:
+        assert run.returncode == 2
+        assert run.stderr == "meanfield: out = -: stdout is closed, expected a stream or the name of a file\n"
+
+
+def test_a_working_folder_that_was_deleted(command, policies, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "gone").mkdir()
+    os.chdir("gone")
+    try:
+        (tmp_path / "gone").rmdir()
+    except OSError:
+        pytest.skip("this system keeps a folder in which a process works")
+    code, _, err = command("solve", policies, "--out", "solution.nc")
+    assert code == 2 and "out = solution.nc: the working folder was deleted, change to another" in err
+    with refused("path = solution.nc: the working folder was deleted"):
+        meanfield.save(meanfield.load(policies), "solution.nc")
+    assert command("solve", policies, "--out", tmp_path / "solution.nc")[0] == 0
 
 
 def test_several_policies_in_one_file(command, tmp_path):

@@ -23,6 +23,7 @@ from meanfield.toolbox import space_of, weak_side
 from validation import rare_event, simulate
 from validation.naming_game import Convention, exact_population
 from validation.naming_game._ensemble import Rules
+from validation.naming_game._rare_event import _way_to_the_saddle
 from validation.naming_game._splitting import PASSED, Draws, Game, choose_levels, next_level, replicate
 
 ROUNDS = 30
@@ -140,6 +141,20 @@ def test_the_way_to_the_saddle_is_kappa_long(start) -> None:
     way = (side.weights * path.x[: len(side.times), 0]).sum(1)
     np.testing.assert_allclose(way**2, -2 * (path.p * path.x).sum((1, 2))[: len(way)], rtol=1e-6)
     assert (np.diff(way) > -1e-9).all() and way[-1] > -0.02
+
+
+def test_last_bits_of_the_way_decide_nothing(monkeypatch) -> None:
+    """Processors differ by 1e-12 in the path; the control, without the rounding, sees that."""
+    policy = majority(0.55)
+    side = weak_side(policy)
+    noise = 1 + 1e-12 * np.random.default_rng(1).standard_normal(side.weights.shape)
+    exact = _way_to_the_saddle(policy, "b", 60)
+    other = side._replace(weights=side.weights * noise)
+    monkeypatch.setattr("validation.naming_game._rare_event.weak_side", lambda _: other)
+    np.testing.assert_array_equal(_way_to_the_saddle(policy, "b", 60), exact)
+    assert np.array_equal(exact.sum(1), exact[:, ::-1].sum(1))
+    monkeypatch.setattr("validation.naming_game._rare_event.BITS", 52)
+    assert (_way_to_the_saddle(policy, "b", 60) != exact).any()
 
 
 def test_without_a_law_there_is_no_way() -> None:

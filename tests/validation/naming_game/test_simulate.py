@@ -24,6 +24,7 @@ from meanfield.toolbox import policy_hash
 from theory.streams import GOLDEN, next_bits, seed_streams, splitmix
 from validation._engine.thresholds import word_thresholds
 from validation.naming_game._convention import CONVENTIONS
+from validation.naming_game._roster import apportion
 
 
 @pytest.fixture(scope="module")
@@ -287,3 +288,12 @@ def test_ten_million_agents_play_a_hundred_rounds_in_a_gibibyte() -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert int(done.stdout.split()[1]) < 2**20  # KiB
+
+
+def test_remainders_that_differ_by_rounding_are_equal():
+    """Fractions that theory gives have last bits that depend on the processor."""
+    exact = np.array([0.25, 0.5, 0.25])
+    for noise in (np.zeros(3), np.array([-1, 1, 0]) * 1e-15, np.array([0, -1, 1]) * 1e-15):
+        assert apportion(exact + noise, 3).tolist() == [1, 1, 1]
+        assert apportion(exact + noise, 2).tolist() == [1, 1, 0]
+    assert apportion(np.array([0.2499, 0.5, 0.2501]), 2).tolist() == [0, 1, 1]
