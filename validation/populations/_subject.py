@@ -24,6 +24,7 @@ AGREES, DISAGREES, TOO_FEW = "agrees", "disagrees", "too few data"
 FEWEST_RUNS = 5  # fewer can't contradict a prediction at 99 % unless it is all but certain
 IMITATIONS = 4000
 PATIENCE = 4  # times the longest real run
+LATE = "agents are committed from mid-run on, which is not simulated"
 
 Row = dict[str, object]
 
@@ -77,7 +78,12 @@ class Subject:
                     "n_agents": int(part["n_agents"].iloc[0]),
                     "initial_consensus": part["initial_consensus"].iloc[0],
                 }
-                found = conditions(part, self.options.window)
+                if "committed_from" in part:
+                    late = part["committed_from"].fillna(0) > 0
+                    if counted := int((late if tested is None else late & part.index.isin(tested)).sum()):
+                        rows.append(where | _line("flips", counted, TOO_FEW, note=LATE))
+                    part = part[~late]
+                found = conditions(part, self.options.window) if len(part) else []
                 if tested is not None:
                     found = [kept for one in found if len((kept := one.of(tested)).runs)]
                 rows += [where | row for row in self._tests(experiment, found)] if found else []
