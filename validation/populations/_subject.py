@@ -91,12 +91,12 @@ class Subject:
 
     def _tests(self, experiment: str, real: list[Condition]) -> list[Row]:
         if self.unknown:
-            return [_line("winner", sum(len(condition.runs) for condition in real), TOO_FEW, note=self.unknown)]
+            return [_line("majority word", sum(len(condition.runs) for condition in real), TOO_FEW, note=self.unknown)]
         played = [self._play(condition) for condition in real]
         rules = " or ".join(sorted({rule.text for p in played for rule in p.condition.runs["rule"]}))
         rows = []
         if experiment != "committed":
-            rows.append(self._shares("winner", played, [_word_of(p) for p in played], len(self.words)))
+            rows.append(self._shares("majority word", played, [_word_of(p) for p in played], len(self.words)))
         if experiment != "from_empty":
             rows.append(self._shares("flips", played, [_flips_of(p) for p in played], 2))
             rows.append(self._distribution("success rate", played, "success_rate"))
@@ -148,7 +148,7 @@ class Subject:
         shown = 1 if quantity == "flips" else int(np.argmax(shares))
         times = int((np.concatenate(real) == shown).sum())
         low, high = wilson_interval(np.array(times), n, self.options.level)
-        note = "" if quantity == "flips" else f"predicted winner {played[0].words[shown]}"
+        note = "" if quantity == "flips" else f"predicted: {played[0].words[shown]}"
         numbers = {"observed": times / n, "predicted": float(shares[shown]), "low": float(low), "high": float(high)}
         return _line(quantity, n, self._verdict(n, p_value), statistic, p_value, note) | numbers
 
