@@ -63,12 +63,14 @@ class RealPopulations(NamedTuple):
         One row for each run: `experiment` (from_empty, from_consensus or committed), its length in `interactions`, and
         the success rate, the majority word and its share over the last 3N of them. Some runs from_consensus and
         committed stop at a fixed length: without a flip they are censored, not negative. From archives also `run`, its
-        number in `events`; its `file`; `committed_agents`, their numbers; `converged`, whether the file says that
-        the run was stopped because it had converged; `agreed_at_end`, the number of interactions since the last
+        number in `events`; its `file`; `committed_agents`, their numbers, and `committed_from`, how many
+        interactions of the run were over when these began to keep to their word; `converged`, whether the file says
+        that the run was stopped because it had converged; `agreed_at_end`, the number of interactions since the last
         failure; and `agreed_at_most`, the most successes in a row on other words than that of the start.
     events
         One row for each interaction, in order: `run`, `step` from 0, `agent`, `partner`, and the words `said` by the
-        first and `heard` from the second.
+        first and `heard` from the second. From logs also `round`: interactions of one round were answered before any
+        of them was known; and `agent_name`, `partner_name`.
     answers
         How often (`count`) a single agent of `model`, asked outside of populations, made `choice` with memory `state`;
         the `file` names the words it was offered.
@@ -76,7 +78,7 @@ class RealPopulations(NamedTuple):
         The share of right answers (`accuracy`) to each `question` about the prompt, and their `number`, 0 where the
         file does not say it.
     skipped
-        What was not read: `file`, `run` ('' for all of the file) and `reason`.
+        What was not read, or not all of it: `file`, `run` ('' for all of the file) and `reason`.
 
     See Also
     --------

@@ -36,6 +36,8 @@ class RealRun(NamedTuple):
     players: np.ndarray  # (interaction, 2)
     said: np.ndarray  # (interaction, 2), words
     converged: bool  # whether the file says that it was stopped because it had converged
+    committed_from: int = 0  # interactions before which committed agents may say anything
+    rounds: np.ndarray | None = None  # (interaction,), growing from 0; None if each interaction is a round of its own
 
     @property
     def experiment(self) -> str:
@@ -168,6 +170,8 @@ def _run(
     if len(free) != 1:
         raise ValueError("agents begin with different memories")
     (initial,) = free
+    if initial not in ("", *options):
+        raise ValueError(f"agents begin with the word {initial!r}: expected one of {', '.join(options)}")
     words = {*said[np.isin(players, committed)].tolist()}
     if len(words) > 1:
         raise ValueError("committed agents say more than one word")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 
 from meanfield.datasets._ai_norms_archive import Answers, Comprehension, RealRun
+from meanfield.datasets._memories import Memories, memories
 
 
 def runs_table(runs: Sequence[RealRun]) -> pd.DataFrame:
@@ -34,6 +35,7 @@ def runs_table(runs: Sequence[RealRun]) -> pd.DataFrame:
                 "run": number,
                 "file": run.file,
                 "committed_agents": " ".join(map(str, run.committed)),
+                "committed_from": run.committed_from,
                 "converged": run.converged,
                 "agreed_at_end": _last_streak(run.said[:, 0] == run.said[:, 1]),
                 "agreed_at_most": _longest_streak((run.said[:, 0] == run.said[:, 1]) & (run.said[:, 0] != run.initial)),
@@ -55,7 +57,7 @@ def _longest_streak(success: np.ndarray) -> int:
 def events_table(runs: Sequence[RealRun]) -> pd.DataFrame:
     """A row for each interaction, in the order in which they happened."""
     players, said = (np.concatenate([getattr(run, name) for run in runs]) for name in ("players", "said"))
-    lengths, words = [len(run.players) for run in runs], np.unique(said)  # both columns can be compared
+    lengths, words = [len(run.players) for run in runs], sorted(pd.unique(said.ravel()))  # so that both can be compared
     return pd.DataFrame(
         {
             "run": np.repeat(np.arange(len(runs)), lengths),
@@ -70,18 +72,44 @@ def events_table(runs: Sequence[RealRun]) -> pd.DataFrame:
 
 def choice_counts(runs: Sequence[RealRun]) -> pd.DataFrame:
     """How often uncommitted agents in each memory made each choice; options in alphabetical order."""
-    count: Counter[tuple[str, str, int, str, str]] = Counter()
+    alike: dict[tuple[str, str, int], list[RealRun]] = defaultdict(list)
     for run in runs:
-        subject = run.model, "_".join(sorted(run.options)), run.memory_length
-        begin = [f"{run.initial},{run.initial}"] * (run.memory_length if run.initial else 0)
-        memory = {agent: deque(begin, run.memory_length) for agent in run.agents}
-        for players, said in zip(run.players.tolist(), run.said.tolist(), strict=True):
-            for agent, own, other in zip(players, said, said[::-1], strict=True):
-                if agent not in run.committed:
-                    count[*subject, "|".join(memory[agent]), own] += 1
-                memory[agent].append(f"{own},{other}")
-    rows = [(*subject, number) for subject, number in sorted(count.items())]
-    return pd.DataFrame(rows, columns=["model", "options", "memory_length", "state", "choice", "count"])
+        alike[run.model, "_".join(sorted(run.options)), run.memory_length].append(run)
+    columns, tables = ["model", "options", "memory_length"], []
+    for subject, some in sorted(alike.items()):
+        remembered, said, free = memories_of(some)
+        counted = pd.DataFrame({"state": remembered.number[free], "choice": said[free]}).value_counts().reset_index()
+        words = np.array(sorted(some[0].options), dtype=object)
+        counted["state"], counted["choice"] = remembered.texts[counted["state"]], words[counted["choice"]]
+        counted = counted.sort_values(["state", "choice"]).assign(**dict(zip(columns, subject, strict=True)))
+        tables.append(counted[[*columns, "state", "choice", "count"]])
+    return pd.concat(tables, ignore_index=True)
+
+
+def memories_of(runs: Sequence[RealRun]) -> tuple[Memories, np.ndarray, np.ndarray]:
+    """Of runs of one subject: memories, numbers of the words said, and whether by free agents; (interaction, 2) each.
+
+    Words have numbers in alphabetical order.
+    """
+    words = sorted(runs[0].options)
+    lengths = [len(run.players) for run in runs]
+    run = np.repeat(np.arange(len(runs)), lengths)
+    players, names = pd.factorize(np.concatenate([run.players for run in runs]).ravel())
+    players = run[:, None] * len(names) + players.reshape(-1, 2)
+    said = np.concatenate([run.said for run in runs])
+    said = pd.Categorical(said.ravel(), words).codes.astype(np.int64).reshape(-1, 2)
+    begin = np.repeat([words.index(run.initial) if run.initial else -1 for run in runs], lengths)
+    last, rounds = 0, []
+    for one in runs:  # numbers that grow through all runs
+        own = np.arange(len(one.players)) if one.rounds is None else one.rounds
+        rounds.append(last + own)
+        last += len(one.players) + 1
+    place = {name: k for k, name in enumerate(names.tolist())}
+    committed = [
+        k * len(names) + place[agent] for k, one in enumerate(runs) for agent in one.committed if agent in place
+    ]
+    remembered = memories(players, said, np.concatenate(rounds), begin, words, runs[0].memory_length)
+    return remembered, said, ~np.isin(players, committed)
 
 
 def comprehension_table(answers: Sequence[Comprehension]) -> pd.DataFrame:

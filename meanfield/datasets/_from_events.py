@@ -1,9 +1,11 @@
-"""Runs of anybody's population of language models, from a table of its interactions."""
+"""Runs of anybody's population of language models, from a log of its interactions."""
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
+import warnings
 from collections.abc import Mapping, Sequence
+from itertools import count, islice
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,225 +13,388 @@ import pandas as pd
 
 from meanfield.datasets._ai_norms import RealPopulations
 from meanfield.datasets._ai_norms_archive import RealRun
-from meanfield.datasets._ai_norms_tables import choice_counts, events_table, runs_table
-from meanfield.toolbox._arguments import whole_number
-from meanfield.toolbox._csv import column_numbers
+from meanfield.datasets._ai_norms_tables import choice_counts, events_table, memories_of, runs_table
+from meanfield.datasets._log_table import (
+    MISSING,
+    UNKNOWN,
+    Complaints,
+    Names,
+    Table,
+    codes_of,
+    is_missing,
+    names_of,
+    numbers_of,
+    read_table,
+    rows_of,
+    texts_in,
+    with_columns,
+)
+from meanfield.toolbox._arguments import real_number, shown, whole_number
 from meanfield.toolbox._errors import InputError
 
 COLUMNS = ("run", "step", "agent", "partner", "said", "heard")
-LARGEST = 2**53  # the least whole number that a float may not hold
-SEPARATORS = " _,|"  # between words in the tables of runs, options and memories
+MEMORIES = ("memory", "partner_memory")
+NO_ANSWER = ("", "na", "n/a", "NA", "N/A", "nan", "NaN", "None", "null", "NULL")
+PLAYERS = ("agent", "partner")
+SEPARATORS = "_,|"  # between words in the tables of runs, options and memories, beside blanks
+EXPECTED_WORD = "a word without blanks, '_', ',', '|' and NUL; words={'New York': 'NY'} gives it another name"
+READINGS = ("sequential", "simultaneous")
 
 
 def from_events(
-    events: pd.DataFrame,
+    events: Table,
     *,
     memory_length: int,
-    words: Sequence[str] | None = None,
-    initial: str | Mapping[int, str] = "",
-    committed: Mapping[int, str] | pd.DataFrame | None = None,
-    n_agents: int | Mapping[int, int] | None = None,
+    columns: Mapping[str, str | None] | None = None,
+    words: Sequence[str] | Mapping[str, str] | None = None,
+    missing: Sequence[str] = NO_ANSWER,
+    same_step: str | None = None,
+    initial: str | Mapping[Any, str] = "",
+    committed: Mapping[Any, str] | pd.DataFrame | None = None,
+    committed_from: int | float | Mapping[Any, int | float] | None = None,
+    n_agents: int | Mapping[Any, int] | None = None,
     model: str = "model",
+    sep: str | None = None,
+    decimal: str = ".",
+    encoding: str = "utf-8-sig",
 ) -> RealPopulations:
-    """Runs in order, of one model, words and memory length, from a table with a row for each interaction.
+    """Runs in order, of one model, words and memory length, from a log with a row for each interaction.
 
     Both players of an interaction say a word, and each remembers (own word, partner's word) of the last
-    `memory_length` of them.
+    `memory_length` of them. A log with a row for each message becomes such a table by `interactions`.
 
     Parameters
     ----------
     events
-        Columns `run`, a whole number; `step`, a whole number that orders the interactions of a run; `agent` and
-        `partner`, the two players, whole numbers; `said`, the word of the first, and `heard`, the word of the second.
-        Optionally `memory`, what the first remembered before ("own,partner|own,partner|…", oldest first; '' when
-        empty), and `partner_memory`: they are compared with the events. Each interaction has one row: of a log with
-        a row for each player, keep those with agent < partner.
+        A table, or a file that ends in .csv, .tsv, .txt, .jsonl, .ndjson, .json (a list of objects), .parquet or .xlsx,
+        also with .gz. Columns:
+
+        - `run`, the name or whole number of the run;
+        - `step`, a number that orders the interactions of a run. Several pairs may have one step: if no agent is in two
+          of them, their order does not matter, and they are numbered as they stand;
+        - `agent` and `partner`, the names or whole numbers of the two players. Names are numbered, alike in both
+          columns;
+        - `said`, the word of the first, and `heard`, the word of the second;
+        - optionally `memory`, what the first remembered before ("own,partner|own,partner|…", oldest first; '' when
+          empty), and `partner_memory`: they are compared with the events.
     memory_length
         H, the interactions that an agent remembers.
+    columns
+        What the log calls these columns, as in `{"agent": "player_1", "said": "data.choice"}`; a dot leads into objects
+        of JSON. None stands for one run, or for steps in the order of rows.
     words
-        The options. Default: all words that were said, in alphabetical order.
+        The options; or a mapping of answers to options. Default: all words that were said, in alphabetical order.
+    missing
+        Answers that are none, beside empty and missing cells; one that is among `words` is a word. The interaction is
+        left out, since nobody could remember it. A warning and the table `skipped` tell how many.
+    same_step
+        Where an agent is in two pairs of a step: 'sequential' if they met in the order of rows, 'simultaneous' if all
+        answers of the step were given before any of them was known.
     initial
         The word in all memories at the start, '' for empty ones: in every run, or by run.
     committed
         Word by agent, for agents who say one word whatever they remember, in every run; or a DataFrame with the
         columns `run`, `agent` and `word`. All committed agents of a run have the same word.
+    committed_from
+        The step from which they do, in every run, or by run. Before it they may say anything, as confederates who say
+        the old word first; it is no choice of theirs either, and is not counted. Default: from the start.
     n_agents
-        N of every run, or by run. Default: the number of agents who met anyone in the run or are committed.
+        N of every run, or by run. Default: the number of agents who are in the log of the run or are committed.
     model
         The model's name in the tables.
+    sep, encoding
+        How a text file is written. Default: commas, or tabs in .tsv; UTF-8 with or without a byte-order mark.
+    decimal
+        The decimal mark of steps that are text.
 
     Returns
     -------
-    `RealPopulations` with `choice_counts`, `runs` and `events`, sorted by run and step.
+    `RealPopulations` with `choice_counts`, `runs` and `events`, sorted by run and step. If several interactions have
+    one step or a step is not whole, `step` counts anew from 0 in each run. `events` then has `round`, the step of the
+    log, unless the reading is 'sequential'. Where runs or agents have names, `runs` has `name`, and `events` has
+    `agent_name` and `partner_name`.
 
     Raises
     ------
     InputError
-        If a column is missing, a number is not whole, an interaction has two rows, an agent meets itself, a word is not
-        an option, a committed agent says another one, or a memory in the table differs from the events before.
+        If the file can't be read, or a column is missing or there twice. Else all complaints about cells at once, with
+        the numbers of their rows, from 0 after the header: a cell is no name, number or word, an agent meets itself or
+        is in two pairs of a step, a word is not an option, a committed agent says another one, or a memory in the table
+        differs from the events before.
+
+    Warns
+    -----
+    UserWarning
+        If answers are missing.
 
     See Also
     --------
+    interactions : for a log with a row for each message
     ai_norms : the published runs, in the same form
     validation.populations.validate : against simulated populations
 
     Examples
     --------
+    Two pairs meet in each round:
+
     >>> table = pd.DataFrame(
-    ...     [(0, 0, 1, 2, "A", "B"), (0, 1, 2, 3, "A", "A")],
-    ...     columns=["run", "step", "agent", "partner", "said", "heard"],
+    ...     [(1, "ada", "bob", "A", "B"), (1, "cy", "dan", "B", "B"), (2, "cy", "ada", "B", "A")],
+    ...     columns=["round", "player", "partner", "said", "heard"],
     ... )
-    >>> meanfield.datasets.from_events(table, memory_length=3).choice_counts
+    >>> names = {"run": None, "step": "round", "agent": "player"}
+    >>> real = meanfield.datasets.from_events(table, memory_length=3, columns=names)
+    >>> real.choice_counts
        model options  memory_length state choice  count
-    0  model     A_B              3            A      2
-    1  model     A_B              3            B      1
-    2  model     A_B              3   B,A      A      1
+    0  model     A_B              3            A      1
+    1  model     A_B              3            B      3
+    2  model     A_B              3   A,B      A      1
+    3  model     A_B              3   B,B      B      1
+    >>> real.events[["run", "step", "agent", "partner", "said", "heard", "round", "agent_name"]]
+       run  step  agent  partner said heard  round agent_name
+    0    0     0      0        1    A     B      1        ada
+    1    0     1      2        3    B     B      1         cy
+    2    0     2      2        0    B     A      2         cy
     """
     memory_length = whole_number("memory_length", memory_length, 1, 1000)
-    table = _checked(events)
-    options = _options(table, words)
-    numbers = np.sort(table["run"].unique())
-    initials, sizes = _by_run("initial", initial, numbers, ""), _by_run("n_agents", n_agents, numbers, None)
-    if strange := [word for word in initials.values() if word and word not in options]:
+    if same_step not in (None, *READINGS):
+        raise InputError(f"same_step = {shown(same_step)}: expected one of {', '.join(READINGS)}, or None")
+    log = with_columns(read_table(events, "events", sep, encoding), "events", columns or {}, COLUMNS, MEMORIES)
+    complaints = Complaints()
+    run_names, (run,) = names_of(complaints, log, "run")
+    agent_names, (agent, partner) = names_of(complaints, log, "agent", "partner")
+    steps = numbers_of(complaints, log, "step", decimal)
+    options, said = _words(complaints, log, words, missing)
+    complaints.raise_any()
+
+    columns_of_numbers = zip(COLUMNS, (run, steps, agent, partner, *said.T), strict=True)
+    table = pd.DataFrame(dict(columns_of_numbers))
+    known = (said >= 0).all(axis=1)
+    _check_meetings(complaints, table, known, same_step)
+    minorities = _minorities(committed, committed_from, table, options, run_names, agent_names)
+    _check_committed(complaints, table, minorities, options)
+    complaints.raise_any()
+    begin = _by_run("initial", initial, run_names, "")
+    if strange := [word for word in begin.values() if word and word not in options]:
         raise InputError(f"initial = {strange[0]!r}: expected '' or one of {', '.join(options)}")
-    minorities = _minorities(committed, table, options)
-    runs = []
-    for run in numbers.tolist():
-        part, minority = table[table["run"] == run], minorities.get(run, {})
-        _check_committed(run, part, minority)
-        for name in ("memory", "partner_memory"):
-            if name in part:
-                _check_memories(part, name, memory_length, initials[run])
-        agents = _agents(part, minority, sizes[run])
-        players, said = part[["agent", "partner"]].to_numpy(), part[["said", "heard"]].to_numpy(str)
-        word, begin = next(iter(minority.values()), ""), initials[run]
-        runs.append(
-            RealRun("", model, options, memory_length, agents, begin, tuple(minority), word, players, said, False)
-        )
+    agents = _agents(table, minorities, _by_run("n_agents", n_agents, run_names, None))
+    file = "" if isinstance(events, pd.DataFrame) else Path(events).name
+    skipped = None if known.all() else _skipped(log, known, file)
+
+    table = table[known].sort_values(["run", "step"], kind="stable")
+    subject = model, options, memory_length
+    runs = _runs(table, minorities, agents, begin, file, subject, same_step)
+    _check_memories(complaints, log, table.index.to_numpy(), runs)
+    complaints.raise_any()
     ends, ordered = runs_table(runs), events_table(runs)
-    ends["run"] = numbers[ends["run"].to_numpy()]
-    ordered["run"] = numbers[ordered["run"].to_numpy()]
-    ordered["step"] = table["step"].to_numpy()
-    return RealPopulations(choice_counts(runs), ends, ordered)
+    ends["run"], ordered["run"] = table["run"].unique(), table["run"].to_numpy()
+    steps = table["step"].to_numpy()
+    whole = (steps == np.round(steps)).all()
+    steps = steps.astype(np.int64) if whole else steps
+    if whole and not table.duplicated(["run", "step"]).any():
+        ordered["step"] = steps
+    elif same_step != "sequential":
+        ordered["round"] = steps
+    if run_names.named:
+        ends["name"] = run_names.texts[ends["run"]]
+    if agent_names.named:
+        for side in ("agent", "partner"):
+            ordered[f"{side}_name"] = pd.Categorical.from_codes(ordered[side], agent_names.texts)
+    return RealPopulations(choice_counts(runs), ends, ordered, skipped=skipped)
 
 
-def _checked(events: pd.DataFrame) -> pd.DataFrame:
-    """The table with whole numbers, by run and step."""
-    if not isinstance(events, pd.DataFrame):
-        raise InputError(f"events is a {type(events).__name__}: expected a pandas.DataFrame")
-    if missing := [name for name in COLUMNS if name not in events.columns]:
-        raise InputError(f"events lacks the column {', '.join(missing)}; expected {', '.join(COLUMNS)}")
-    if events.empty:
-        raise InputError("events is empty: expected a row for each interaction")
-    table = events.reset_index(drop=True)
-    for name in COLUMNS[:4]:
-        values = column_numbers(table[name])
-        good = (np.abs(values) <= LARGEST) & (values == np.round(values))
-        if not good.all():
-            given = table[name].tolist()[int(good.argmin())]
-            advice = "; pandas.factorize numbers names" if name != "step" else ""
-            raise InputError(f"{name} = {given!r}: expected a whole number{advice}")
-        table[name] = values.astype(np.int64)
-    alone = (table["agent"] == table["partner"]).to_numpy()
-    if alone.any():
-        row = table[alone].iloc[0]
-        raise InputError(f"agent = {row['agent']} in run {row['run']}, step {row['step']}: expected another partner")
-    twice = table.duplicated(["run", "step"]).to_numpy()
-    if twice.any():
-        row = table[twice].iloc[0]
-        raise InputError(
-            f"step = {row['step']} of run {row['run']} has two rows: expected one for each interaction; of a log with "
-            "a row for each player, keep those with agent < partner"
+def _words(
+    complaints: Complaints,
+    log: pd.DataFrame,
+    words: Sequence[str] | Mapping[str, str] | None,
+    missing: Sequence[str],
+) -> tuple[tuple[str, ...], np.ndarray]:
+    """The options, and the number of the word said and heard, (row, 2); negative where there is none."""
+    if isinstance(missing, str):
+        raise InputError(f"missing = {missing!r}: expected a list of answers")
+    sides, expected = ("said", "heard"), EXPECTED_WORD
+    if words is None:
+        said = {cell for side in sides for cell in texts_in(log[side])}
+        names = {word: word for word in sorted(said - {*missing}) if _is_word(word)}
+    else:
+        names = dict(words) if isinstance(words, Mapping) else {word: word for word in words}
+        expected = (
+            f"one of {', '.join(map(str, names))}; words={{'a.': 'A'}} maps answers, and missing=[…] lists others"
         )
-    return table.sort_values(["run", "step"], kind="stable")
+    if strange := [word for word in names.values() if not _is_word(word)]:
+        raise InputError(f"words = {strange[0]!r}: expected {EXPECTED_WORD}")
+    options = tuple(dict.fromkeys(names.values()))
+    codes = dict.fromkeys(missing, MISSING) | {word: options.index(name) for word, name in names.items()}
+    found = np.stack([codes_of(log[side], codes) for side in sides], axis=1)
+    for side, column in zip(sides, found.T, strict=True):
+        complaints.add(column == UNKNOWN, side, expected, log[side])
+    repeated = not isinstance(words, Mapping) and words is not None and len(options) < len(words)
+    if not complaints.found and (len(options) < 2 or repeated):
+        given = list(options if words is None or isinstance(words, Mapping) else words)
+        raise InputError(f"words = {given}: expected at least two that differ")
+    return options, found
 
 
-def _options(table: pd.DataFrame, words: Sequence[str] | None) -> tuple[str, ...]:
-    said = pd.unique(table[["said", "heard"]].to_numpy().ravel())
-    if strange := [word for word in said if not isinstance(word, str) or not word or set(word) & set(SEPARATORS)]:
-        raise InputError(f"said = {strange[0]!r}: expected a word without blanks, '_', ',' and '|'")
-    options = tuple(sorted(said) if words is None else words)
-    if len(set(options)) < max(2, len(options)):
-        raise InputError(f"words = {list(options)}: expected at least two that differ")
-    if strange := [word for word in options if not isinstance(word, str) or not word or set(word) & set(SEPARATORS)]:
-        raise InputError(f"words = {strange[0]!r}: expected words without blanks, '_', ',' and '|'")
-    if unknown := [word for word in said if word not in options]:
-        raise InputError(f"said = {unknown[0]!r}: expected one of {', '.join(options)}")
-    return options
+def _is_word(word: object) -> bool:
+    return isinstance(word, str) and word.split() == [word] and not set(word) & {*SEPARATORS, "\0"}
 
 
-def _by_run(name: str, given: Any, numbers: np.ndarray, default: Any) -> dict[int, Any]:
+def _check_meetings(complaints: Complaints, table: pd.DataFrame, known: np.ndarray, same_step: str | None) -> None:
+    alone = (table["agent"] == table["partner"]).to_numpy()
+    complaints.add(alone, "an agent meets itself", "another partner")
+    if same_step is not None:
+        return
+    part = table[known]
+    low, high = part[["agent", "partner"]].min(axis=1), part[["agent", "partner"]].max(axis=1)
+    mirrored = part.assign(agent=low, partner=high).duplicated(["run", "step", "agent", "partner"], keep=False)
+    both = pd.concat([part[["run", "step", side]].set_axis(["run", "step", "agent"], axis=1) for side in PLAYERS])
+    twice = both.duplicated(keep=False).to_numpy().reshape(2, -1).any(axis=0) & ~mirrored
+    wrong = np.zeros((2, len(table)), dtype=bool)
+    wrong[0, known], wrong[1, known] = mirrored, twice
+    complaints.add(
+        wrong[0],
+        "two agents meet twice in a step",
+        "one row for each interaction; meanfield.datasets.interactions makes it of rows that are messages",
+    )
+    complaints.add(
+        wrong[1],
+        "an agent is in several pairs of a step",
+        "one pair, or same_step='sequential' (the rows are in order) or 'simultaneous' (nobody knew the other answers)",
+    )
+
+
+def _by_run(name: str, given: Any, runs: Names, default: Any) -> dict[int, Any]:
     """The value of each run, of one for all runs or a mapping."""
+    numbers = [*runs.numbers.values()]
     if not isinstance(given, Mapping):
-        return dict.fromkeys(numbers.tolist(), given)
-    if strange := [run for run in given if run not in numbers]:
-        raise InputError(f"{name}: run = {strange[0]!r}: expected a run of the events")
-    return {run: given.get(run, default) for run in numbers.tolist()}
+        return dict.fromkeys(numbers, given)
+    found = {runs.find(f"{name}: run", run): value for run, value in given.items()}
+    return {run: found.get(run, default) for run in numbers}
 
 
 def _minorities(
-    committed: Mapping[int, str] | pd.DataFrame | None, table: pd.DataFrame, options: tuple[str, ...]
-) -> dict[int, dict[int, str]]:
-    """The word of each committed agent, by run."""
+    committed: Mapping[Any, str] | pd.DataFrame | None,
+    committed_from: int | float | Mapping[Any, int | float] | None,
+    table: pd.DataFrame,
+    options: tuple[str, ...],
+    runs: Names,
+    agents: Names,
+) -> pd.DataFrame:
+    """Committed agents: `run`, `agent`, number of the `word`, and the step `since` which they say it."""
     if isinstance(committed, pd.DataFrame):
-        if missing := [name for name in ("run", "agent", "word") if name not in committed.columns]:
-            raise InputError(f"committed lacks the column {', '.join(missing)}; expected run, agent, word")
-        rows = committed[["run", "agent", "word"]].to_numpy().tolist()
-    elif committed is None or isinstance(committed, Mapping):
-        rows = [(run, agent, word) for run in table["run"].unique() for agent, word in (committed or {}).items()]
+        if lacking := [name for name in ("run", "agent", "word") if name not in committed.columns]:
+            raise InputError(f"committed lacks the column {', '.join(lacking)}; expected run, agent, word")
+        rows = [
+            (runs.find("committed: run", run), agent, word)
+            for run, agent, word in zip(*(committed[name].tolist() for name in ("run", "agent", "word")), strict=True)
+        ]
     else:
-        raise InputError(f"committed is a {type(committed).__name__}: expected words by agent, or a pandas.DataFrame")
-    rows = [(_whole("run", run), _whole("agent", agent), word) for run, agent, word in rows]
-    found: dict[int, dict[int, str]] = defaultdict(dict)
+        rows = [(run, agent, word) for run in runs.numbers.values() for agent, word in (committed or {}).items()]
+    number: dict[Any, int] = {}
+    found: dict[tuple[int, int], int] = {}
+    words: dict[int, int] = {}
     for run, agent, word in rows:
         if word not in options:
             raise InputError(f"committed: agent {agent} has {word!r}: expected one of {', '.join(options)}")
-        found[run][agent] = word
-        if len(set(found[run].values())) > 1:
+        if agent not in number:
+            number[agent] = agents.find("committed: agent", agent, strangers=True)
+        found[run, number[agent]] = options.index(word)
+        if words.setdefault(run, options.index(word)) != options.index(word):
             raise InputError(f"committed: run {run} has agents committed to {word!r} and another word: expected one")
-    if strange := [run for run in found if run not in set(table["run"])]:
-        raise InputError(f"committed: run = {strange[0]}: expected a run of the events")
+    since = _by_run("committed_from", committed_from, runs, None)
+    idle = [run for run, step in since.items() if step is not None and run not in words]
+    if idle and (isinstance(committed_from, Mapping) or not words):
+        raise InputError(f"committed_from = {shown(committed_from)}: run {idle[0]} has no committed agents")
+    first, last = (table.groupby("run")["step"].agg(which) for which in ("min", "max"))
+    for run in words:
+        step = -np.inf if since[run] is None else real_number("committed_from", since[run], most=last[run])
+        since[run] = max(step, first[run])
+    return pd.DataFrame(
+        [(run, agent, word, since[run]) for (run, agent), word in found.items()],
+        columns=["run", "agent", "word", "since"],
+    )
+
+
+def _check_committed(
+    complaints: Complaints, table: pd.DataFrame, minorities: pd.DataFrame, options: tuple[str, ...]
+) -> None:
+    if minorities.empty:
+        return
+    for side, word in zip(PLAYERS, ("said", "heard"), strict=True):
+        told = table[["run", side]].merge(minorities, "left", left_on=["run", side], right_on=["run", "agent"])
+        wrong = (told["since"] <= table["step"]) & (told["word"] != table[word]) & (table[word] >= 0)
+        said = pd.Series([options[code] for code in table[word]], dtype=object)
+        complaints.add(wrong.to_numpy(), f"{word} by a committed {side}", "the word it is committed to", said)
+
+
+def _agents(table: pd.DataFrame, minorities: pd.DataFrame, sizes: dict[int, int | None]) -> dict[int, tuple[int, ...]]:
+    """The agents of each run; those who are not in the log have numbers that no other has."""
+    everyone = [table[["run", side]].set_axis(["run", "agent"], axis=1) for side in PLAYERS]
+    met = pd.concat([*everyone, minorities[["run", "agent"]]]).drop_duplicates().sort_values(["run", "agent"])
+    found: dict[int, tuple[int, ...]] = {}
+    for run, agents in met.groupby("run")["agent"]:
+        known, n_agents = agents.tolist(), sizes[run]
+        if n_agents is not None:
+            lacking = whole_number("n_agents", n_agents, len(known), 10**5) - len(known)
+            taken = {*known}
+            known += islice((number for number in count() if number not in taken), lacking)
+        found[run] = tuple(known)
     return found
 
 
-def _whole(name: str, value: Any) -> int:
-    number = column_numbers(pd.Series([value]))[0]
-    if not (np.abs(number) <= LARGEST and number == np.round(number)):
-        raise InputError(f"committed: {name} = {value!r}: expected a whole number")
-    return int(number)
+def _skipped(log: pd.DataFrame, known: np.ndarray, file: str) -> pd.DataFrame:
+    """A row for each run with interactions that lack an answer, after a warning; InputError if all of them do."""
+    lacking = f"{(~known).sum()} of {len(known)} interactions lack an answer"
+    if not known.any():
+        raise InputError(f"events: {lacking}; expected some with both")
+    warnings.warn(f"{lacking} and are left out: {rows_of(np.flatnonzero(~known))}", stacklevel=3)
+    each = (
+        pd.DataFrame({"run": log["run"], "lacking": ~known}).groupby("run", sort=False)["lacking"].agg(["sum", "size"])
+    )
+    each = each[each["sum"] > 0]
+    told = [f"{some} of {size} interactions lack an answer" for some, size in each.itertuples(index=False)]
+    return pd.DataFrame({"file": file, "run": [str(run) for run in each.index], "reason": told})
 
 
-def _check_committed(run: int, part: pd.DataFrame, minority: dict[int, str]) -> None:
-    for agent, word in minority.items():
-        said = [*part["said"][part["agent"] == agent], *part["heard"][part["partner"] == agent]]
-        if other := [one for one in said if one != word]:
-            raise InputError(f"committed: agent {agent} says {other[0]!r} in run {run}: expected {word!r} alone")
+def _runs(
+    table: pd.DataFrame,
+    minorities: pd.DataFrame,
+    agents: dict[int, tuple[int, ...]],
+    begin: dict[int, str],
+    file: str,
+    subject: tuple[str, tuple[str, ...], int],
+    same_step: str | None,
+) -> list[RealRun]:
+    """The runs of a table in order."""
+    model, options, memory_length = subject
+    text = np.array(options, dtype=object)
+    columns = table[[*PLAYERS]].to_numpy(), text[table[["said", "heard"]].to_numpy()], table["step"].to_numpy()
+    numbers, starts = np.unique(table["run"].to_numpy(), return_index=True)
+    committed = dict(iter(minorities.groupby("run")))
+    runs = []
+    for run, players, said, step in zip(numbers, *(np.split(one, starts[1:]) for one in columns), strict=True):
+        few, word, before = (), "", 0
+        if run in committed:
+            few = tuple(committed[run]["agent"].tolist())
+            word = options[committed[run]["word"].iloc[0]]
+            before = int(np.searchsorted(step, committed[run]["since"].iloc[0]))
+        new = np.diff(step, prepend=step[0]) != 0
+        rounds = None if same_step == "sequential" else np.cumsum(new)
+        of_all = file, model, options, memory_length
+        runs.append(RealRun(*of_all, agents[run], begin[run], few, word, players, said, False, before, rounds))
+    return runs
 
 
-def _agents(part: pd.DataFrame, minority: dict[int, str], n_agents: int | None) -> tuple[int, ...]:
-    met = sorted({*part["agent"], *part["partner"], *minority})
-    if n_agents is None:
-        return tuple(met)
-    # Agents whom nobody met have no number in the events.
-    free = (number for number in range(10**9) if number not in set(met))
-    missing = whole_number("n_agents", n_agents, len(met), 10**5) - len(met)
-    return tuple([*met, *(next(free) for _ in range(missing))])
-
-
-def _check_memories(part: pd.DataFrame, name: str, memory_length: int, initial: str) -> None:
-    """InputError where a column of memories differs from what the events before it leave in them."""
-    begin = [f"{initial},{initial}"] * (memory_length if initial else 0)
-    memory: dict[int, deque[str]] = defaultdict(lambda: deque(begin, memory_length))
-    owner = "agent" if name == "memory" else "partner"
-    columns = ["agent", "partner", "said", "heard"]
-    # In files an empty memory is often a missing value
-    memories = part[name].fillna("")
-    for row, told, step, whose in zip(part[columns].to_numpy(), memories, part["step"], part[owner], strict=True):
-        agent, partner, said, heard = row
-        if told != (expected := "|".join(memory[whose])):
-            raise InputError(
-                f"{name} = {told!r} of agent {whose} in run {part['run'].iloc[0]}, step {step}: "
-                f"expected {expected!r} after the events before it, with memory_length = {memory_length}"
-            )
-        memory[agent].append(f"{said},{heard}")
-        memory[partner].append(f"{heard},{said}")
+def _check_memories(complaints: Complaints, log: pd.DataFrame, rows: np.ndarray, runs: list[RealRun]) -> None:
+    """Columns of memories against what the events before leave in them."""
+    for side, name in enumerate(MEMORIES):
+        if name not in log:
+            continue
+        remembered = memories_of(runs)[0]
+        expected = pd.Series("", index=log.index, dtype=object)
+        expected.iloc[rows] = remembered.texts[remembered.number[:, side]]
+        # In files an empty memory is often a missing value
+        told = pd.Series(["" if is_missing(cell) else cell for cell in log[name].tolist()], dtype=object)
+        wrong = np.zeros(len(log), dtype=bool)
+        wrong[rows] = [cell != text for cell, text in zip(told.iloc[rows], expected.iloc[rows], strict=True)]
+        after = f"{expected[wrong.argmax()]!r} there (row {wrong.argmax()}) after the events before it"
+        complaints.add(wrong, name, f"{after}, with memory_length = {runs[0].memory_length}", told)

@@ -83,11 +83,12 @@ def test_notebook_runs_and_shows_what_a_reader_wants(notebook, published_upstrea
     assert NOISE.findall(shown) == []
 
 
+@pytest.mark.filterwarnings("ignore:1 of 9 interactions lack an answer")
 def test_events_out_of_logs_are_what_the_page_shows(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     text = (ROOT / "docs" / "how_to" / "events.md").read_text()
-    logs = re.findall(r"(?:^    \{.*\n)+", text, re.MULTILINE)
-    for name, log in zip(("log.jsonl", "messages.jsonl"), logs, strict=True):
+    logs = re.findall(r"(?:^    (?:\{|round,|\d,).*\n)+", text, re.MULTILINE)
+    for name, log in zip(("log.csv", "messages.jsonl"), logs, strict=True):
         Path(name).write_text(textwrap.dedent(log))
     names: dict = {}
     for code, shown in re.findall(r"```python\n(.+?)```\n\n((?:    [^\n]*\n)+)", text, re.DOTALL):

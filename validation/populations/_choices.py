@@ -88,24 +88,33 @@ def choices_of(runs: pd.DataFrame, events: pd.DataFrame, length: int | None = No
         "agent": np.concatenate([events["agent"], events["partner"]]),
         "own": np.concatenate([said, heard]),
         "partner": np.concatenate([heard, said]),
+        "round": np.tile(rounds_of(events), 2),
     }
     order = np.lexsort((both["step"], both["agent"], both["run"]))
-    run, step, agent, own, partner = (values[order] for values in both.values())
+    run, step, agent, own, partner, rounds = (values[order] for values in both.values())
     new = np.ones(len(run), dtype=bool)
     new[1:] = (run[1:] != run[:-1]) | (agent[1:] != agent[:-1])
     first = np.maximum.accumulate(np.where(new, np.arange(len(run)), 0))
-    before = np.arange(len(run)) - first  # interactions of the agent before this one
+    new[1:] |= rounds[1:] != rounds[:-1]
+    now = np.maximum.accumulate(np.where(new, np.arange(len(run)), 0))
+    before = now - first  # interactions of the agent before this round
     initials = zip(started.index.tolist(), started["initial_consensus"].tolist(), strict=True)
     beginning = {name: words.index(word) if word else NOTHING for name, word in initials}
     initial = pd.Series(run).map(beginning).to_numpy()
     memory = np.empty((len(run), length, 2), dtype=np.int16)
     for lag in range(1, length + 1):
-        earlier = np.arange(len(run)) - lag
+        earlier = now - lag
         filled = np.where(lag - before <= H, initial, NOTHING)
         for side, values in enumerate((own, partner)):
             memory[:, length - lag, side] = np.where(lag <= before, values[np.maximum(earlier, 0)], filled)
     free = ~is_committed(run, agent, started)
     return Choices(run, step, agent, memory, own, words).of(free)
+
+
+def rounds_of(events: pd.DataFrame) -> np.ndarray:
+    """Equal numbers for interactions of a run whose answers were given before any of them was known."""
+    rounds = events["round"].fillna(events["step"]) if "round" in events else events["step"]
+    return rounds.to_numpy()
 
 
 def _numbered(column: pd.Series, words: tuple[str, ...]) -> np.ndarray:

@@ -80,9 +80,9 @@ def cross_validate(
     >>> real = meanfield.datasets.from_events(table, memory_length=1)
     >>> tests = validation.populations.cross_validate(real, draws=5, runs=40)
     >>> tests[["fold", "known_choices", "quantity", "observed", "predicted", "verdict"]].round(2)
-         fold  known_choices quantity  observed  predicted verdict
-    0  1 of 2            800   winner       1.0        1.0  agrees
-    1  2 of 2            800   winner       1.0        1.0  agrees
+         fold  known_choices       quantity  observed  predicted verdict
+    0  1 of 2            800  majority word       1.0        1.0  agrees
+    1  2 of 2            800  majority word       1.0        1.0  agrees
     """
     folds, seed = check_by(by, folds), whole_number("seed", seed, 0, LARGEST_SEED)
     draws, runs = whole_number("draws", draws, 1), whole_number("runs", runs, 1)

@@ -10,7 +10,7 @@ import pandas as pd
 from numba import njit
 
 from meanfield import MemorySpace
-from validation.populations._choices import EVENTS, is_committed
+from validation.populations._choices import EVENTS, is_committed, rounds_of
 from validation.populations._empirical_policy import tabulable_space
 
 UNSAID = -1
@@ -33,6 +33,7 @@ class Schedule:
     start: np.ndarray  # (agent,), states at the start
     committed: np.ndarray  # (agent,), whether it is
     said: np.ndarray  # (interaction, 2), words
+    round: np.ndarray  # (interaction,), rounds of all runs numbered through; nobody remembers one before its end
 
     @classmethod
     def read(cls, runs: pd.DataFrame, events: pd.DataFrame) -> Schedule:
@@ -40,7 +41,7 @@ class Schedule:
         words = tuple(str(runs["options"].iloc[0]).split("_"))
         space = tabulable_space(len(words), int(runs["memory_length"].iloc[0]))
         place = {name: k for k, name in enumerate(runs["run"])}
-        events = events.loc[:, list(EVENTS)].assign(run=events["run"].map(place))
+        events = events.loc[:, list(EVENTS)].assign(run=events["run"].map(place), round=rounds_of(events))
         events = events.sort_values(["run", "step"], kind="stable")
         run = events["run"].to_numpy().astype(np.int64)
         # Agents have numbers of their own in each run.
@@ -61,6 +62,7 @@ class Schedule:
             np.array(first)[home],
             is_committed(runs["run"].to_numpy()[home], names[name], runs.set_index("run")),
             said.astype(np.int64),
+            np.cumsum((np.diff(run, prepend=-1) != 0) | (np.diff(events["round"], prepend=-1) != 0)),
         )
 
     @cached_property
@@ -95,7 +97,9 @@ class Schedule:
         players = self.players.ravel()
         order = np.argsort(players, kind="stable")
         place = np.empty(len(order), dtype=np.int64)
-        place[order] = np.arange(len(order))
+        # Interactions of the agent in the same round are not past
+        new = (np.diff(players[order], prepend=-1) != 0) | (np.diff(np.repeat(self.round, 2)[order], prepend=-1) != 0)
+        place[order] = np.maximum.accumulate(np.where(new, np.arange(len(order)), 0))
         H = self.space.memory_length
         past = place[self.free] - np.arange(H + 1, 2 * H + 1)[:, None]
         slots = order[np.maximum(past, 0)]
@@ -130,15 +134,16 @@ class Schedule:
         said, states = said.copy(), np.empty(said.shape, dtype=np.int64)
         random = np.random.default_rng(seed).random(said.shape)
         policy = log_q, sharpness, bias
-        _meet(self.players, unit, self.start.copy(), self.space.successors(), *policy, random, states, said)
+        _meet(self.players, self.round, unit, self.start.copy(), self.space.successors(), *policy, random, states, said)
         return states.ravel()[self.free], said.ravel()
 
 
 @njit(cache=True)
-def _meet(players, unit, memory, successors, log_q, sharpness, bias, random, states, said):
+def _meet(players, rounds, unit, memory, successors, log_q, sharpness, bias, random, states, said):
     """All meetings in order; draws words where they are not given, and writes states and words."""
     n_words = log_q.shape[1]
     weight = np.empty(n_words)
+    done = 0  # interactions that are remembered
     for i in range(len(players)):
         for side in range(2):
             state = memory[players[i, side]]
@@ -159,6 +164,10 @@ def _meet(players, unit, memory, successors, log_q, sharpness, bias, random, sta
                 left -= weight[chosen]
                 chosen += 1
             said[i, side] = chosen
-        for side in range(2):
-            agent = players[i, side]
-            memory[agent] = successors[memory[agent]] + n_words * said[i, side] + said[i, 1 - side]
+        if i + 1 < len(players) and rounds[i + 1] == rounds[i]:
+            continue
+        for past in range(done, i + 1):
+            for side in range(2):
+                agent = players[past, side]
+                memory[agent] = successors[memory[agent]] + n_words * said[past, side] + said[past, 1 - side]
+        done = i + 1

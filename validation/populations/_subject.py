@@ -24,6 +24,7 @@ AGREES, DISAGREES, TOO_FEW = "agrees", "disagrees", "too few data"
 FEWEST_RUNS = 5  # fewer can't contradict a prediction at 99 % unless it is all but certain
 IMITATIONS = 4000
 PATIENCE = 4  # times the longest real run
+LATE = "agents are committed from mid-run on, which is not simulated"
 
 Row = dict[str, object]
 
@@ -77,7 +78,12 @@ class Subject:
                     "n_agents": int(part["n_agents"].iloc[0]),
                     "initial_consensus": part["initial_consensus"].iloc[0],
                 }
-                found = conditions(part, self.options.window)
+                if "committed_from" in part:
+                    late = part["committed_from"].fillna(0) > 0
+                    if counted := int((late if tested is None else late & part.index.isin(tested)).sum()):
+                        rows.append(where | _line("flips", counted, TOO_FEW, note=LATE))
+                    part = part[~late]
+                found = conditions(part, self.options.window) if len(part) else []
                 if tested is not None:
                     found = [kept for one in found if len((kept := one.of(tested)).runs)]
                 rows += [where | row for row in self._tests(experiment, found)] if found else []
@@ -85,12 +91,12 @@ class Subject:
 
     def _tests(self, experiment: str, real: list[Condition]) -> list[Row]:
         if self.unknown:
-            return [_line("winner", sum(len(condition.runs) for condition in real), TOO_FEW, note=self.unknown)]
+            return [_line("majority word", sum(len(condition.runs) for condition in real), TOO_FEW, note=self.unknown)]
         played = [self._play(condition) for condition in real]
         rules = " or ".join(sorted({rule.text for p in played for rule in p.condition.runs["rule"]}))
         rows = []
         if experiment != "committed":
-            rows.append(self._shares("winner", played, [_word_of(p) for p in played], len(self.words)))
+            rows.append(self._shares("majority word", played, [_word_of(p) for p in played], len(self.words)))
         if experiment != "from_empty":
             rows.append(self._shares("flips", played, [_flips_of(p) for p in played], 2))
             rows.append(self._distribution("success rate", played, "success_rate"))
@@ -142,7 +148,7 @@ class Subject:
         shown = 1 if quantity == "flips" else int(np.argmax(shares))
         times = int((np.concatenate(real) == shown).sum())
         low, high = wilson_interval(np.array(times), n, self.options.level)
-        note = "" if quantity == "flips" else f"predicted winner {played[0].words[shown]}"
+        note = "" if quantity == "flips" else f"predicted: {played[0].words[shown]}"
         numbers = {"observed": times / n, "predicted": float(shares[shown]), "low": float(low), "high": float(high)}
         return _line(quantity, n, self._verdict(n, p_value), statistic, p_value, note) | numbers
 

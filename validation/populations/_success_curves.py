@@ -66,7 +66,7 @@ def success_curves(
     See Also
     --------
     back_off_policy : the estimate
-    cross_validate : winners, times and flips
+    cross_validate : majority words, times and flips
 
     Examples
     --------

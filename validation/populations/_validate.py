@@ -67,11 +67,12 @@ def validate(
 
     - `model`, `pair`, `memory_length`, `experiment`, `n_agents`, `initial_consensus`; `n_committed`, -1 in a row on all
       numbers of committed agents;
-    - `quantity`: 'winner' (majority word at the end), 'time' (interactions until the run stopped or was cut), 'success
-      rate' (of the last 3N interactions) or 'flips' (another word than at the start, with 95 % success);
-    - `runs`, the number of real ones; `observed` and `predicted`, the share of the predicted winner or of flips, else
-      the median; `low` and `high`, the Wilson interval of an observed share; `statistic`, `p_value`, `verdict` and
-      `note`.
+    - `quantity`: 'majority word' (said most often in the last 3N interactions, whether or not the run agrees on it, as
+      a winner has to, see `winners`), 'time' (interactions until the run stopped or was cut), 'success rate' (of the
+      last 3N interactions) or 'flips' (another word than at the start, with 95 % success);
+    - `runs`, the number of real ones; `observed` and `predicted`, the share of the word that is predicted most often,
+      or of flips, else the median; `low` and `high`, the Wilson interval of an observed share; `statistic`, `p_value`,
+      `verdict` and `note`. Runs whose agents are committed from mid-run on are not simulated: their row says so.
 
     Raises
     ------
@@ -82,6 +83,7 @@ def validate(
     See Also
     --------
     cross_validate : runs that were held out
+    winners : the words that runs agree on
     report : a line a population
 
     Examples
@@ -95,8 +97,8 @@ def validate(
     >>> real = meanfield.datasets.from_events(table, memory_length=1)
     >>> tests = validation.populations.validate(real, draws=5, runs=20)
     >>> tests[["experiment", "n_agents", "quantity", "runs", "observed", "predicted", "verdict"]].round(2)
-       experiment  n_agents quantity  runs  observed  predicted verdict
-    0  from_empty         6   winner     8       1.0        1.0  agrees
+       experiment  n_agents       quantity  runs  observed  predicted verdict
+    0  from_empty         6  majority word     8       1.0        1.0  agrees
     """
     if isinstance(populations, (str, os.PathLike)):
         populations = meanfield.datasets.ai_norms(populations)

@@ -23,7 +23,7 @@ PLAIN = "{x:,.0f}"
 FEW_DECADES = 4
 EMPIRICAL = {"observed": "validation.populations.empirical_policy"}
 VERDICTS = {"agrees": PALETTE[0], "disagrees": PALETTE[5], "too few data": NEUTRAL}
-QUANTITIES = {"winner": "o", "flips": "s", "time": "o", "success rate": "s"}
+QUANTITIES = {"majority word": "o", "flips": "s", "time": "o", "success rate": "s"}
 
 
 @draws("live_population", view="word_share", reads="round: round; run interaction speaker: said; word: word")
@@ -77,8 +77,8 @@ def posterior(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: An
 
 @draws("real_populations", view="shares", by=(), reads="index: quantity verdict observed predicted low high")
 def shares(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
-    """Observed shares of winners and of flips with Wilson intervals against predicted ones, by verdict."""
-    _observed(axes, part, ("winner", "flips"), **style)
+    """Observed shares of majority words and of flips with Wilson intervals against predicted ones, by verdict."""
+    _observed(axes, part, ("majority word", "flips"), **style)
     axes.plot([0, 1], [0, 1], color="0.6", linewidth=0.8, zorder=0)
     axes.set_xlim(-0.03, 1.03)
     axes.set_xlabel("predicted share")

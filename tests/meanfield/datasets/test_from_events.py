@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import re
+import time
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -80,9 +84,9 @@ def test_memories_in_the_table_are_compared():
     from_events(table, memory_length=2)
     from_events(table.assign(memory=[None, "B,A", "A,B", None]), memory_length=2)
     from_events(table.assign(partner_memory=["", "", "A,A", ""]), memory_length=2)
-    with pytest.raises(InputError, match=re.escape("memory = 'A,B|A,B' of agent 1 in run 7, step 15: expected 'A,B'")):
+    with pytest.raises(InputError, match=re.escape("memory = 'A,B|A,B' in row 2: expected 'A,B' there")):
         from_events(table.assign(memory=wrong), memory_length=2)
-    with pytest.raises(InputError, match=re.escape("partner_memory = 'A,B' of agent 3")):
+    with pytest.raises(InputError, match=re.escape("partner_memory = 'A,B' in row 2: expected 'A,A'")):
         from_events(table.assign(partner_memory=["", "", "A,B", ""]), memory_length=2)
 
 
@@ -95,32 +99,267 @@ TWICE = [*EVENTS, (7, 10, 2, 1, "B", "A")]
     [
         (events().drop(columns="said"), {}, "events lacks the column said"),
         (events([]), {}, "events is empty"),
-        (events([("one", 0, 1, 2, "A", "B")]), {}, "run = 'one': expected a whole number; pandas.factorize"),
-        (events([(0, 0.5, 1, 2, "A", "B")]), {}, "step = 0.5: expected a whole number"),
-        (events([(0, 0, 1, 1, "A", "B")]), {}, "agent = 1 in run 0, step 0: expected another partner"),
-        (events(TWICE), {}, "step = 10 of run 7 has two rows: expected one for each interaction"),
-        (events([(0, 0, 1, 2, "A", None)]), {}, "said = None: expected a word"),
-        (events([(0, 0, 1, 2, "A", "b b")]), {}, "said = 'b b': expected a word without blanks"),
+        (events([(0, "soon", 1, 2, "A", "B")]), {}, "step = 'soon' in row 0: expected a number"),
+        (events([(0, 0, 1, 1, "A", "B")]), {}, "an agent meets itself in row 0: expected another partner"),
+        (events(TWICE), {}, "two agents meet twice in a step in rows 0, 4: expected one row for each interaction"),
+        (events([(0, 0, 1, 2, "A", "b b")]), {}, "heard = 'b b' in row 0: expected a word without blanks"),
         (events([(0, 0, 1, 2, "A", "A")]), {}, "words = ['A']: expected at least two that differ"),
-        (events(), {"words": ["A", "C"]}, "said = 'B': expected one of A, C"),
-        (events(), {"words": ["A", "B", "x|y"]}, "words = 'x|y': expected words without blanks"),
+        (events(), {"words": ["A", "C"]}, "said = 'B' in row 3: expected one of A, C"),
+        (events(), {"words": ["A", "B", "x|y"]}, "words = 'x|y': expected a word without blanks"),
         (events(), {"initial": "C"}, "initial = 'C': expected '' or one of A, B"),
-        (events(), {"initial": {8: "A"}}, "initial: run = 8: expected a run of the events"),
+        (events(), {"initial": {8: "A"}}, "initial: run = 8: expected one of the events, such as 4, 7"),
         (events(), {"memory_length": 0}, "memory_length = 0"),
         (events(), {"n_agents": 2}, "n_agents = 2"),
         (events(), {"committed": {2: "C"}}, "committed: agent 2 has 'C': expected one of A, B"),
-        (events(), {"committed": {2: "B"}}, "committed: agent 2 says 'A' in run 7: expected 'B' alone"),
+        (events(), {"committed": {2: "B"}}, "said by a committed agent = 'A' in row 1: expected the word"),
         (events(), {"committed": {2: "B", 3: "A"}}, "committed: run 4 has agents committed to 'A' and another word"),
         (events(), {"committed": pd.DataFrame({"run": [7]})}, "committed lacks the column agent, word"),
-        (events(), {"committed": {"x": "A"}}, "committed: agent = 'x': expected a whole number"),
-        (events(), {"committed": {1.5: "A"}}, "committed: agent = 1.5: expected a whole number"),
+        (events(), {"committed": {"x": "A"}}, "committed: agent = 'x': expected one of the events"),
+        (events(), {"committed": {1.5: "A"}}, "committed: agent = 1.5: expected one of the events"),
         (
             events(),
             {"committed": pd.DataFrame({"run": [9], "agent": [1], "word": ["A"]})},
-            "committed: run = 9: expected a run of the events",
+            "committed: run = 9: expected one of the events",
         ),
     ],
 )
 def test_contradictions_are_refused_by_name(table, options, named):
     with pytest.raises(InputError, match=re.escape(named)):
         from_events(table, **{"memory_length": 2} | options)
+
+
+ROUNDS = [  # of a fully synchronous population: all meet in each round
+    (1, "cy", "dan", "B", "B"),
+    (1, "ada", "bob", "A", "B"),
+    (2, "dan", "ada", "B", "A"),
+    (2, "bob", "cy", "B", "A"),
+    (3, "ada", "cy", "A", "A"),
+    (3, "dan", "bob", "B", "B"),
+]
+NAMES = {"run": None, "step": "round", "agent": "player"}
+
+
+def rounds(rows=ROUNDS) -> pd.DataFrame:
+    return pd.DataFrame(rows, columns=["round", "player", "partner", "said", "heard"])
+
+
+def test_pairs_of_a_round_are_numbered_and_their_order_does_not_matter():
+    real = from_events(rounds(), memory_length=2, columns=NAMES)
+    assert real.events is not None
+    assert real.events["step"].tolist() == list(range(6)) and real.events["round"].tolist() == [1, 1, 2, 2, 3, 3]
+    assert real.events["agent"].tolist() == [2, 0, 3, 1, 0, 3]
+    assert real.events["agent_name"].tolist() == ["cy", "ada", "dan", "bob", "ada", "dan"]
+    other = from_events(rounds([ROUNDS[k] for k in (1, 0, 3, 2, 5, 4)]), memory_length=2, columns=NAMES)
+    pd.testing.assert_frame_equal(real.choice_counts, other.choice_counts)
+
+
+def test_an_agent_in_two_pairs_of_a_round_is_read_as_is_told():
+    twice = rounds([(1, "ada", "bob", "A", "B"), (1, "bob", "cy", "A", "B"), (2, "ada", "cy", "A", "A")])
+    with pytest.raises(InputError, match=r"an agent is in several pairs of a step in rows 0, 1: .*'simultaneous'"):
+        from_events(twice, memory_length=1, columns=NAMES)
+    counts = {}
+    for reading in ("sequential", "simultaneous"):
+        real = from_events(twice, memory_length=1, columns=NAMES, same_step=reading)
+        counts[reading] = real.choice_counts.set_index(["state", "choice"])["count"].to_dict()
+        assert real.events is not None and ("round" in real.events) == (reading == "simultaneous")
+    after = {("A,B", "A"): 1, ("B,A", "A"): 1}  # what ada and cy remember in the second round
+    assert counts["sequential"] == {("", "A"): 1, ("", "B"): 2} | after | {("B,A", "A"): 2}
+    assert counts["simultaneous"] == {("", "A"): 2, ("", "B"): 2} | after
+
+
+def test_agents_have_one_numbering_in_both_columns_and_runs_have_names():
+    table = pd.DataFrame(
+        [("x", 0, "zoe", "ada", "A", "B"), ("w", 0, "ada", "07", "B", "B")],
+        columns=["run", "step", "agent", "partner", "said", "heard"],
+    )
+    real = from_events(table, memory_length=1, initial={"x": "A"}, n_agents={"w": 4}, committed={"ada": "B"})
+    assert real.events is not None
+    assert real.runs[["name", "run", "n_agents", "initial_consensus", "committed_agents"]].values.tolist() == [
+        ["w", 0, 4, "", "1"],
+        ["x", 1, 2, "A", "1"],
+    ]
+    assert real.events[["agent", "partner"]].values.tolist() == [[1, 0], [2, 1]]
+    with pytest.raises(InputError, match="committed: agent = 'ad': expected one of the events, such as 07, ada"):
+        from_events(table, memory_length=1, committed={"ad": "B"})
+
+
+def test_numbers_that_texts_write_are_those_numbers_and_never_two_agents():
+    table = events([(0, 0, "1", "2.0", "A", "B"), (0, 1, "2.0", "3", "A", "B")])
+    real = from_events(table, memory_length=1)
+    assert real.events is not None and real.events[["agent", "partner"]].values.tolist() == [[1, 2], [2, 3]]
+    with pytest.raises(InputError, match=r"agent = '2' and '2\.0': expected one text for each number"):
+        from_events(events([(0, 0, "1", "2.0", "A", "B"), (0, 1, "2", "3", "A", "B")]), memory_length=1)
+
+
+@pytest.mark.parametrize(
+    ("column", "cell"),
+    [("agent", 1 + 5j), ("agent", True), ("partner", 2.5), ("partner", None), ("run", ["x"]), ("agent", " bob")],
+)
+def test_cells_that_are_no_names_are_refused(column, cell):
+    table = events().astype(object)
+    table.at[1, column] = cell
+    with pytest.raises(InputError, match=re.escape(f"{column} = {cell!r} in row 1: expected a name without blanks")):
+        from_events(table, memory_length=1)
+
+
+def test_all_complaints_come_at_once_with_their_rows():
+    table = events([(0, 0, 1, 2, "A", "B C"), (None, 1, 2, 3, "A", 3), (0, "x", 2, True, ["A"], "B")])
+    with pytest.raises(InputError) as found:
+        from_events(table, memory_length=1)
+    for told in (
+        "run = nan in row 1: ",
+        "partner = True in row 2: ",
+        "step = 'x' in row 2: ",
+        "said = ['A'] in row 2: ",
+        "heard = 'B C', 3 in rows 0, 1: ",
+    ):
+        assert told in str(found.value)
+
+
+def test_columns_that_lack_or_are_there_twice_are_all_named():
+    table = events().rename(columns={"said": "answer", "step": "turn"})
+    with pytest.raises(InputError, match=r"lacks the column step; .*lacks the column reply \(for heard\).*answer"):
+        from_events(table, memory_length=1, columns={"said": "answer", "heard": "reply"})
+    twice = pd.concat([events(), events()[["said", "run"]]], axis=1)
+    with pytest.raises(InputError, match="has the column run 2 times; events has the column said 2 times"):
+        from_events(twice, memory_length=1)
+    with pytest.raises(InputError, match="columns: 'speaker': expected some of run, step"):
+        from_events(table, memory_length=1, columns={"speaker": "answer"})
+
+
+def test_words_are_kept_exactly():
+    words = ["a", "A", "чай", "🫖", "Å", "A\u030a"]
+    rows = [(0, step, 1, 2, word, other) for step, (word, other) in enumerate(zip(words, words[::-1], strict=True))]
+    real = from_events(events(rows), memory_length=1)
+    assert real.events is not None
+    assert real.events["said"].tolist() == words and real.runs["options"][0].split(" ") == sorted(words)
+    with pytest.raises(InputError, match=re.escape("said = 'A\\x00' in row 0: expected a word without blanks")):
+        from_events(events([(0, 0, 1, 2, "A\0", "A"), (0, 1, 1, 2, "B", "A")]), memory_length=1)
+
+
+def test_answers_are_mapped_to_words_and_the_others_are_named():
+    table = events([(0, 0, 1, 2, "New York", "Rome."), (0, 1, 1, 2, "Rome", "New York"), (0, 2, 1, 2, "?", "Rome")])
+    names = {"New York": "NY", "Rome": "Rome", "Rome.": "Rome"}
+    with pytest.raises(InputError, match=re.escape("said = '?' in row 2: expected one of New York, Rome, Rome.")):
+        from_events(table, memory_length=1, words=names)
+    with pytest.warns(UserWarning, match="1 of 3 interactions lack an answer"):
+        real = from_events(table, memory_length=1, words=names, missing=["?"])
+    assert real.events is not None and real.events["said"].tolist() == ["NY", "Rome"]
+
+
+def test_missing_answers_are_left_out_and_told():
+    nothing = [None, float("nan"), pd.NA, "na", "None", ""]
+    rows = [(0, step, 1, 2, "A", word) for step, word in enumerate(nothing)]
+    table = events([*rows, (0, 9, 1, 2, "A", "B"), (3, 0, 5, 6, "B", None), (0, 10, 1, 9, "A", None)])
+    with pytest.warns(UserWarning, match=r"8 of 9 interactions lack an answer and are left out: rows 0, 1, .* 7, 8"):
+        real = from_events(table, memory_length=1)
+    assert real.events is not None and real.skipped is not None
+    assert real.events[["run", "step", "said", "heard"]].values.tolist() == [[0, 9, "A", "B"]]
+    assert real.runs["n_agents"].tolist() == [3], "agent 9 is there, although it never answered"
+    assert real.skipped[["run", "reason"]].values.tolist() == [
+        ["0", "7 of 8 interactions lack an answer"],
+        ["3", "1 of 1 interactions lack an answer"],
+    ]
+    with pytest.raises(InputError, match="8 of 8 interactions lack an answer"):
+        from_events(table.drop(6), memory_length=1)
+    named = from_events(events([(0, 0, 1, 2, "na", "None")]), memory_length=1, words=["na", "None"])
+    assert named.skipped is None and named.choice_counts["choice"].tolist() == ["None", "na"]
+
+
+def test_confederates_say_the_old_word_until_they_are_committed():
+    table = rounds([*ROUNDS[:4], (3, "ada", "cy", "A", "A"), (4, "ada", "bob", "B", "B"), (5, "cy", "ada", "A", "B")])
+    real = from_events(table, memory_length=1, columns=NAMES, committed={"ada": "B"}, committed_from=4)
+    row = real.runs.iloc[0]
+    assert (row["experiment"], row["committed_word"], row["committed_from"]) == ("committed", "B", 5)
+    assert real.choice_counts["count"].sum() == 2 * len(table) - 5, "no choice of ada is counted"
+    with pytest.raises(InputError, match="said by a committed agent = 'A' in row 4: "):
+        from_events(table, memory_length=1, columns=NAMES, committed={"ada": "B"}, committed_from=3)
+    with pytest.raises(InputError, match="committed_from = 9: expected a number at most 5"):
+        from_events(table, memory_length=1, columns=NAMES, committed={"ada": "B"}, committed_from=9)
+    with pytest.raises(InputError, match="committed_from = 3: run 0 has no committed agents"):
+        from_events(table, memory_length=1, columns=NAMES, committed_from=3)
+
+
+LINES = ["round;player;partner;said;heard", "1,0;ada;Бор;na🫖;NA", "1,0;cy;dan;NA;NA", "1,5;cy;ada;NA;na🫖"]
+
+
+@pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".tsv", ".txt"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_text_files_are_read_as_they_are_written(ending, encoding, tmp_path):
+    path = tmp_path / f"log{ending}"
+    text = "\n".join(LINES).replace(";", "\t" if ending == ".tsv" else ";")
+    with gzip.open(path, "wb") if ending.endswith("gz") else path.open("wb") as file:
+        file.write(text.encode(encoding))
+    written = {"sep": None if ending == ".tsv" else ";", "decimal": ","}
+    written |= {"encoding": encoding} if encoding == "utf-16" else {}
+    real = from_events(path, memory_length=1, columns=NAMES, words=["NA", "na🫖"], **written)
+    assert real.events is not None
+    assert real.events["round"].tolist() == [1, 1, 1.5] and real.events["partner_name"].tolist() == [
+        "Бор",
+        "dan",
+        "ada",
+    ]
+    assert real.events["said"].tolist() == ["na🫖", "NA", "NA"] and real.runs["file"].tolist() == [path.name]
+
+
+def test_json_is_read_with_objects_inside(tmp_path):
+    rows = [{"round": r, "who": {"first": a, "second": b}, "said": s, "heard": h} for r, a, b, s, h in ROUNDS]
+    (tmp_path / "log.jsonl").write_text("\n".join(map(json.dumps, rows)) + "\n\n")
+    (tmp_path / "log.json").write_text(json.dumps(rows))
+    names = {"run": None, "step": "round", "agent": "who.first", "partner": "who.second"}
+    expected = from_events(rounds(), memory_length=2, columns=NAMES)
+    for file in ("log.jsonl", "log.json"):
+        found = from_events(tmp_path / file, memory_length=2, columns=names)
+        pd.testing.assert_frame_equal(found.choice_counts, expected.choice_counts)
+        pd.testing.assert_frame_equal(found.events, expected.events)
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "named"),
+    [
+        ("log.csv", None, "there is no such file"),
+        ("log.docx", b"", "expected a file that ends in .csv"),
+        ("log.csv", b"", "events is empty"),
+        ("log.csv", b"run;step\n1;2\n", "so give sep=';'"),
+        (
+            "log.csv",
+            b"run,step,said\n1,2,A\n1,3\n1,4,B\n1,5\n",
+            r"can't be read \(fewer or more fields than in the header in rows 1, 3",
+        ),
+        ("log.csv", b"run,step\n1,2,3\n", "more fields than in the header in row 0"),
+        ("log.csv", b"run,said,run,said\n1,2,3,4\n", "has the column run 2 times; events lacks the column step"),
+        ("log.csv", "run,step\n1,é\n".encode("latin-1"), "give its encoding, as in encoding='utf-16'"),
+        ("log.jsonl", b'{"run": 1}\n{"run": \n', "line 2: Expecting value"),
+        ("log.jsonl", b"[1]\n", "expected a list of JSON objects, or one object a line"),
+        ("log.json", b"{}", "expected a list of JSON objects, or one object a line"),
+        ("log.csv.gz", b"run,step\n", "can't be read"),
+        ("log.parquet", b"PAR1", "can't|can't be read"),
+        ("log.xlsx", b"PK", "can't|can't be read"),
+    ],
+)
+def test_files_that_are_no_log_are_refused(file, content, named, tmp_path):
+    if content is not None:
+        (tmp_path / file).write_bytes(content)
+    with pytest.raises(InputError, match=named):
+        from_events(tmp_path / file, memory_length=1)
+    with pytest.raises(InputError, match="is a folder; expected a table, or a file that ends in"):
+        from_events(tmp_path, memory_length=1)
+
+
+@pytest.mark.slow
+def test_the_time_grows_with_the_rows_not_with_the_runs():
+    """The control of a loop over runs that looks at all rows: 20 times as many runs took 20 times as long."""
+    n = 40_000
+    random = np.random.default_rng(0)
+    agent = random.integers(10, size=n)
+    words = np.array(["A", "B"])[random.integers(2, size=(n, 2))]
+
+    def seconds(runs: int) -> float:
+        run, step = np.divmod(np.arange(n), n // runs)
+        table = events(list(zip(run, step, agent, (agent + 1) % 10, *words.T, strict=True)))
+        before = time.process_time()
+        from_events(table, memory_length=2)
+        return time.process_time() - before
+
+    seconds(10)
+    assert seconds(4000) < 12 * seconds(200)

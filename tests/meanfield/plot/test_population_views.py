@@ -66,7 +66,7 @@ def test_posterior_intervals_by_the_number_of_choices():
 def tests() -> xr.Dataset:
     table = pd.DataFrame(
         {
-            "quantity": ["winner", "flips", "winner", "time", "time"],
+            "quantity": ["majority word", "flips", "majority word", "time", "time"],
             "verdict": ["agrees", "disagrees", "too few data", "agrees", "agrees"],
             "observed": [0.9, 0.2, np.nan, 100.0, 5000.0],
             "predicted": [0.8, 0.6, np.nan, 120.0, 4000.0],
@@ -85,7 +85,7 @@ def test_observed_shares_against_predicted_ones(tests):
     ]
     np.testing.assert_allclose(differs.lines[2][0].get_segments()[0][:, 1], [0.1, 0.3])
     labels = sorted(axes.get_legend_handles_labels()[1])
-    assert labels == ["flips, disagrees: 1", "winner, agrees: 1", "without numbers: 1"]
+    assert labels == ["flips, disagrees: 1", "majority word, agrees: 1", "without numbers: 1"]
     assert axes.get_ylabel() == "observed, 99 % interval"
 
 

@@ -273,7 +273,7 @@ def ten_words():
 @pytest.mark.slow
 def test_runs_of_many_words_are_foretold_from_other_runs(ten_words):
     table = cross_validate(ten_words, draws=8, runs=40)
-    assert table["quantity"].tolist() == ["winner", "time"] * 2
+    assert table["quantity"].tolist() == ["majority word", "time"] * 2
     assert set(table["verdict"]) == {"agrees"}
     scores = choice_scores(ten_words).set_index("law")
     assert (scores["gain_low"].drop("policy") > 0).all()
@@ -296,5 +296,5 @@ def test_a_wrong_policy_of_many_words_is_noticed(ten_words):
         validate(ten_words._replace(choice_counts=one), draws=4, runs=20).set_index("quantity")["verdict"]
         for one in (counts, planted)
     )
-    assert right["winner"] == "agrees"
-    assert wrong["winner"] == "disagrees"
+    assert right["majority word"] == "agrees"
+    assert wrong["majority word"] == "disagrees"

@@ -8,9 +8,10 @@ import pytest
 
 import meanfield
 from meanfield import InputError, MemorySpace
-from meanfield.datasets import from_events
+from meanfield.datasets import RealPopulations, from_events
 from validation.populations._choices import choices_of, ordered_subjects
 from validation.populations._empirical_policy import choice_table
+from validation.populations._schedule import Schedule
 
 
 def made_up(initial: str = "", n_words: int = 3, n_agents: int = 5, runs: int = 4):
@@ -77,3 +78,48 @@ def test_tables_without_order_are_refused():
         InputError, match=r"populations has no events: expected runs in order, as in meanfield\.datasets"
     ):
         ordered_subjects(real._replace(events=None))
+
+
+def in_rounds(random: np.random.Generator) -> RealPopulations:
+    """Agents who meet one to three others in a round, in which all answers are given at once."""
+    rows = []
+    for run in range(4):
+        for step in range(30):
+            rows += [(run, step, *random.permutation(5)[:2].tolist(), *random.choice(["A", "B"], 2)) for _ in range(3)]
+    table = pd.DataFrame(rows, columns=["run", "step", "agent", "partner", "said", "heard"])
+    return from_events(table, memory_length=2, initial={1: "A"}, same_step="simultaneous")
+
+
+def test_nobody_remembers_a_round_before_its_end():
+    """Three programs agree: the counts of the log, the choices, and the schedule, beside memories written by hand."""
+    real = in_rounds(np.random.default_rng(0))
+    ((_, runs, events),) = ordered_subjects(real)
+    choices, schedule = choices_of(runs, events), Schedule.read(runs, events)
+    counted = pd.Series(dict(zip(*np.unique(schedule.states(), return_counts=True), strict=True)))
+    assert (np.bincount(choices.states(2), minlength=schedule.space.n_states)[counted.index] == counted).all()
+    expected: dict[tuple[str, str], int] = {}
+    for run, part in events.groupby("run"):
+        memory = {agent: ["A,A", "A,A"] if run == 1 else [] for agent in range(5)}
+        for _, meetings in part.groupby("round"):
+            before = {agent: "|".join(held[-2:]) for agent, held in memory.items()}
+            for one in meetings.itertuples():
+                for agent, own, other in ((one.agent, one.said, one.heard), (one.partner, one.heard, one.said)):
+                    expected[before[agent], own] = expected.get((before[agent], own), 0) + 1
+                    memory[agent].append(f"{own},{other}")
+    assert real.choice_counts.set_index(["state", "choice"])["count"].to_dict() == expected
+    table = np.zeros((schedule.space.n_states, 2))
+    for (state, word), times in expected.items():
+        memory_of = [tuple("AB".index(one) for one in pair.split(",")) for pair in state.split("|")] if state else []
+        table[schedule.space.state(memory_of), "AB".index(word)] = times
+    np.testing.assert_array_equal(choices.counts(2), table)
+    longer = choices_of(runs, events, 4)
+    for lag in (3, 4):
+        slots = schedule.earlier[lag - 3]
+        own = np.where(slots >= 0, schedule.said.ravel()[slots], -1)
+        key = {
+            (r, s, a): w
+            for r, s, a, w in zip(longer.run, longer.step, longer.agent, longer.memory[:, 4 - lag, 0], strict=True)
+        }
+        agents = events[["agent", "partner"]].to_numpy().ravel()
+        place = zip(np.repeat(events["run"], 2), np.repeat(events["step"], 2), agents, own, strict=True)
+        assert all(w == key[r, s, a] for r, s, a, w in place if w >= 0)

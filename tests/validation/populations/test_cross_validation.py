@@ -44,7 +44,7 @@ def joined(*parts: RealPopulations) -> RealPopulations:
 def test_true_policy_is_not_rejected_and_a_line_says_so(real):
     table = cross_validate(real, **QUICK)
     assert set(table["fold"]) == {"1 of 2", "2 of 2"}
-    tested = table[table["quantity"].isin(["winner", "flips"]) & (table["n_committed"] < 0)]
+    tested = table[table["quantity"].isin(["majority word", "flips"]) & (table["n_committed"] < 0)]
     assert tested["runs"].sum() == len(real.runs)
     assert not (table["verdict"] == "disagrees").any()
     choices = real.choice_counts["count"].sum()

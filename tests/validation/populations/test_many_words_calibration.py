@@ -109,7 +109,7 @@ def other_policy_noticed(events: pd.DataFrame, random: np.random.Generator, seed
 def test_blind_tests_of_many_words_reject_as_rarely_as_they_say(monkeypatch):
     """Error budget: a uniform p-value fails with a probability of 0.0001 for each of the quantities."""
     monkeypatch.setattr("validation.populations._empirical_policy.MOST_STATES", SPACE.n_states - 1)
-    p_values: dict[str, list[float]] = {"curve": [], "winner": [], "time": []}
+    p_values: dict[str, list[float]] = {"curve": [], "majority word": [], "time": []}
     control = []
     for seed in range(DATA_SETS):
         random = np.random.default_rng((2, seed))
@@ -121,7 +121,7 @@ def test_blind_tests_of_many_words_reject_as_rarely_as_they_say(monkeypatch):
         p_values["curve"].append(curve.loc[curve["fold"] == fold, "p_value"].iloc[0])
         table = cross_validate(real, draws=20, runs=40, seed=seed)
         table = table[table["fold"] == fold].set_index("quantity")
-        for name in ("winner", "time"):
+        for name in ("majority word", "time"):
             p_values[name].append(table.loc[name, "p_value"] if name in table.index else np.nan)
         if seed < DATA_SETS // 4:
             control.append(other_policy_noticed(events, random, seed))

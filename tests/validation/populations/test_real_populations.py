@@ -270,7 +270,7 @@ def test_llama3_mq_winners_times_and_flips_are_those_of_its_policy(published_pop
     forty = fresh[(fresh["memory_length"] == 5) & (fresh["n_agents"] == 24)]
     assert forty["runs"].tolist() == [40, 40]
     assert set(forty["verdict"]) == {"agrees"}
-    assert set(fresh.loc[fresh["quantity"] == "winner", "verdict"]) <= {"agrees", "too few data"}
+    assert set(fresh.loc[fresh["quantity"] == "majority word", "verdict"]) <= {"agrees", "too few data"}
     flips = table[(table["experiment"] == "committed") & (table["memory_length"] == 3)]
     assert set(flips["verdict"]) <= {"agrees", "too few data"}
     assert set(flips.loc[flips["n_committed"] < 0, "verdict"]) == {"agrees"}
@@ -288,7 +288,7 @@ def test_llama31_mq_winners_are_those_of_its_policy_but_its_runs_agree_sooner(pu
     real = of(published_populations, "llama31", "Q M")
     table = quick(real)
     fresh = table[table["experiment"] == "from_empty"].set_index("quantity")
-    assert fresh["verdict"].to_dict() == {"winner": "agrees", "time": "disagrees"}
+    assert fresh["verdict"].to_dict() == {"majority word": "agrees", "time": "disagrees"}
     assert fresh.loc["time", "predicted"] > 1.5 * fresh.loc["time", "observed"]
     sharper = quick(real, sharpness=1.2)
     assert set(sharper.loc[sharper["experiment"] == "from_empty", "verdict"]) == {"agrees"}

@@ -1,0 +1,269 @@
+"""Tables of logs, from files or from memory: their columns by name, their cells as they are written."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import math
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from numbers import Real
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from meanfield.toolbox._arguments import is_number, shown
+from meanfield.toolbox._errors import InputError, reason
+
+Table = pd.DataFrame | str | os.PathLike[str]
+
+SEPARATORS = {".csv": ",", ".txt": ",", ".tsv": "\t", ".tab": "\t"}
+LINES, EXCEL = (".jsonl", ".ndjson"), (".xlsx", ".xls", ".ods")
+ENDINGS = (*SEPARATORS, *LINES, ".json", ".parquet", *EXCEL)
+LARGEST = 2**53  # the least whole number that a float may not hold
+MISSING, UNKNOWN = -1, -2  # beside codes of words
+MOST_ROWS, MOST_VALUES = 20, 5  # in a message
+WHOLE = re.compile(r"-?[0-9]{1,15}(\.0+)?")
+NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+
+
+class Complaints:
+    """All that is wrong with a table, told at once."""
+
+    def __init__(self) -> None:
+        self.found: list[str] = []
+
+    def add(self, wrong: np.ndarray, told: str, expected: str, cells: pd.Series | None = None) -> None:
+        """Unless no row is `wrong`. The message gives what the `cells` of these rows hold."""
+        rows = np.flatnonzero(wrong)
+        if not len(rows):
+            return
+        values = "" if cells is None else " = " + _values(cells.iloc[rows[:1000]].tolist())
+        self.found.append(f"{told}{values} in {rows_of(rows)}: expected {expected}")
+
+    def raise_any(self) -> None:
+        if self.found:
+            raise InputError("; ".join(self.found))
+
+
+def rows_of(rows: np.ndarray) -> str:
+    listed = ", ".join(map(str, rows[:MOST_ROWS].tolist()))
+    more = f" and {len(rows) - MOST_ROWS} more" if len(rows) > MOST_ROWS else ""
+    return f"row{'s' if len(rows) > 1 else ''} {listed}{more}"
+
+
+def _values(cells: list[Any]) -> str:
+    different = list(dict.fromkeys(map(shown, cells)))
+    return ", ".join(different[:MOST_VALUES]) + (", …" if len(different) > MOST_VALUES else "")
+
+
+def read_table(given: Table, name: str, sep: str | None, encoding: str) -> pd.DataFrame:
+    """The table, or that in the file; cells of text files are text, and none of them is taken for missing."""
+    if isinstance(given, pd.DataFrame):
+        return given
+    path = Path(given)
+    if not path.is_file():
+        folder = "is a folder" if path.is_dir() else "there is no such file"
+        raise InputError(f"{name} = {path}: {folder}; expected a table, or a file that ends in {', '.join(ENDINGS)}")
+    ending = next((end for end in (s.lower() for s in reversed(path.suffixes)) if end != ".gz"), "")
+    if ending not in ENDINGS:
+        raise InputError(f"{name} = {path}: expected a file that ends in {', '.join(ENDINGS)}, or in these and .gz")
+    try:
+        return _read(path, ending, sep, encoding)
+    except ImportError as error:
+        raise InputError(f"{name} = {path}: pandas can't read such files here ({reason(error)})") from None
+    except Exception as error:  # the libraries raise almost anything
+        hint = f"; give its encoding, as in encoding='utf-16' (now {encoding!r})"
+        told = reason(error) + (hint if isinstance(error, UnicodeError) else "")
+        raise InputError(f"{name} = {path}: can't be read ({told})") from None
+
+
+def _read(path: Path, ending: str, sep: str | None, encoding: str) -> pd.DataFrame:
+    if ending == ".parquet":
+        return pd.read_parquet(path)
+    if ending in EXCEL:
+        cells = pd.read_excel(path, header=None, dtype=object, keep_default_na=False, na_filter=False)
+        return _with_header(cells.values.tolist())
+    with (
+        gzip.open(path, "rt", encoding=encoding, newline="")
+        if path.suffix == ".gz"
+        else path.open(encoding=encoding, newline="") as file
+    ):
+        if ending in SEPARATORS:
+            return _with_header(
+                [row for row in csv.reader(file, delimiter=sep or SEPARATORS[ending], strict=True) if row]
+            )
+        return pd.json_normalize(_records(file, ending in LINES))
+
+
+def _records(file: Iterable[str], lines: bool) -> list[dict[str, Any]]:
+    """Objects of JSON, one a line or in a list; ValueError if there is anything else."""
+    if lines:
+        records = []
+        for number, line in enumerate(file):
+            try:
+                records += [json.loads(line)] if line.strip() else []
+            except ValueError as error:
+                raise ValueError(f"line {number + 1}: {error}") from None
+    else:
+        records = json.loads("".join(file))
+    if not isinstance(records, list) or not all(isinstance(record, dict) for record in records):
+        raise ValueError("expected a list of JSON objects, or one object a line")
+    return records
+
+
+def _with_header(rows: list[list[Any]]) -> pd.DataFrame:
+    """The first row becomes the header: a name that stands there twice is kept twice."""
+    header, *rows = rows or [[]]
+    wrong = np.array([len(row) != len(header) for row in rows], dtype=bool)
+    if wrong.any():
+        raise ValueError(f"fewer or more fields than in the header in {rows_of(np.flatnonzero(wrong))}")
+    return pd.DataFrame(rows, columns=header, dtype=object)
+
+
+def with_columns(
+    table: pd.DataFrame,
+    name: str,
+    columns: Mapping[str, str | None],
+    needed: Sequence[str],
+    optional: Sequence[str] = (),
+) -> pd.DataFrame:
+    """The needed columns, and the optional ones that are there, under their own names; InputError names all that lack.
+
+    A run that is None is 0, a step that is None is the number of the row.
+    """
+    if unknown := [one for one in columns if one not in {*needed, *optional}]:
+        raise InputError(
+            f"columns: {', '.join(map(repr, unknown))}: expected some of {', '.join((*needed, *optional))}"
+        )
+    if table.empty:
+        raise InputError(f"{name} is empty: expected a row for each interaction")
+    found, wrong = {}, []
+    for one in (*needed, *optional):
+        source = columns.get(one, one)
+        if source is None and one in ("run", "step"):
+            found[one] = np.zeros(len(table), dtype=int) if one == "run" else np.arange(len(table))
+            continue
+        times = sum(label == source for label in table.columns)
+        if times > 1:
+            wrong.append(f"{name} has the column {source} {times} times")
+        elif times == 1:
+            found[one] = table[source].array
+        elif one in needed or one in columns:
+            wrong.append(f"{name} lacks the column {source}" + (f" (for {one})" if source != one else ""))
+    if wrong:
+        raise InputError(f"{'; '.join(wrong)}; expected {', '.join(needed)}: {_how_to_name(table)}")
+    return pd.DataFrame(found)
+
+
+def _how_to_name(table: pd.DataFrame) -> str:
+    header = [str(label) for label in table.columns]
+    if len(header) == 1 and (sep := next((one for one in ";\t|," if one in header[0]), None)):
+        return f"the header is {shown(header[0])}, so give sep={sep!r}"
+    return (
+        f"there are {', '.join(header[:20])}; columns={{'said': 'answer'}} names those of the log, and None stands for "
+        "one run, or for steps in the order of rows"
+    )
+
+
+class Names(NamedTuple):
+    """Names or whole numbers of runs or agents."""
+
+    numbers: dict[str, int]  # by text; of names in alphabetical order, else the number itself
+    named: bool
+
+    def find(self, told: str, one: Any, strangers: bool = False) -> int:
+        """The number of one name of an argument; InputError if the table has no such name.
+
+        `strangers` may have numbers that are not in the table, if its names are numbers.
+        """
+        text = text_of(one)
+        if text in self.numbers:
+            return self.numbers[text]
+        if strangers and not self.named and text is not None and WHOLE.fullmatch(text):
+            return int(float(text))
+        listed = ", ".join([*self.numbers][:MOST_VALUES])
+        raise InputError(f"{told} = {shown(one)}: expected one of the events, such as {listed}")
+
+    @property
+    def texts(self) -> np.ndarray:
+        """Names by number."""
+        return np.array(list(self.numbers), dtype=object)
+
+
+def text_of(cell: Any) -> str | None:
+    """A name, or a whole number as text; None if it is neither."""
+    if isinstance(cell, str):
+        return cell if cell and cell == cell.strip() and "\0" not in cell else None
+    whole = is_number(cell) and int(cell) == cell and abs(cell) < LARGEST
+    return str(int(cell)) if whole else None
+
+
+def names_of(complaints: Complaints, table: pd.DataFrame, *columns: str) -> tuple[Names, list[np.ndarray]]:
+    """What these columns call runs or agents, one numbering for all of them, and the columns in these numbers."""
+    found: dict[str, None] = {}
+    cells = []
+    for column in columns:
+        codes, values = _distinct(table[column])
+        texts = [text_of(value) for value in values]
+        wrong = np.array([text is None for text in texts])[codes]
+        complaints.add(wrong, column, "a name without blanks at its ends, or a whole number", table[column])
+        found |= dict.fromkeys(text for text in texts if text is not None)
+        cells.append((codes, texts))
+    named = not all(WHOLE.fullmatch(text) for text in found)
+    numbers = {text: k if named else int(float(text)) for k, text in enumerate(sorted(found))}
+    different: dict[int, str] = {}
+    for text, number in numbers.items():
+        if (other := different.setdefault(number, text)) != text:
+            complaints.found.append(f"{columns[0]} = {other!r} and {text!r}: expected one text for each number")
+    place = {None: 0} | numbers  # None after a complaint
+    return Names(numbers, named), [np.array([place[text] for text in texts])[codes] for codes, texts in cells]
+
+
+def numbers_of(complaints: Complaints, table: pd.DataFrame, column: str, decimal: str) -> np.ndarray:
+    """Numbers that order rows."""
+
+    def number(cell: Any) -> float:
+        if isinstance(cell, str):
+            text = cell.strip().replace(decimal, ".")
+            return float(text) if NUMBER.fullmatch(text) else math.nan
+        return float(cell) if is_number(cell) else math.nan
+
+    codes, values = _distinct(table[column])
+    found = np.array([number(value) for value in values])[codes]
+    wrong = ~(np.abs(found) < LARGEST)
+    complaints.add(wrong, column, f"a number, with the decimal mark {decimal!r}", table[column])
+    return found
+
+
+def codes_of(cells: pd.Series, words: Mapping[str, int]) -> np.ndarray:
+    """The code of each text in a column, MISSING for no cell, UNKNOWN for another text or what is no text."""
+    codes, values = _distinct(cells)
+    found = [
+        words.get(one, UNKNOWN) if isinstance(one, str) else (MISSING if is_missing(one) else UNKNOWN) for one in values
+    ]
+    return np.array(found)[codes]
+
+
+def texts_in(cells: pd.Series) -> list[str]:
+    """The different texts in a column."""
+    return [value for value in _distinct(cells)[1] if isinstance(value, str)]
+
+
+def is_missing(cell: Any) -> bool:
+    """Whether it is None, NaN or the like."""
+    return cell is None or cell is pd.NA or cell is pd.NaT or (isinstance(cell, Real) and cell != cell)
+
+
+def _distinct(cells: pd.Series) -> tuple[np.ndarray, list[Any]]:
+    """The place of each cell among different ones; pandas would also take 1, True and 1.0 for one."""
+    if isinstance(cells.dtype, pd.CategoricalDtype):
+        cells = cells.astype(object)
+    if pd.api.types.infer_dtype(cells, skipna=False) in ("string", "integer", "floating"):
+        codes, values = pd.factorize(cells, use_na_sentinel=False)
+        return codes, values.tolist()
+    return np.arange(len(cells)), cells.tolist()

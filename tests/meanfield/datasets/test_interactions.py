@@ -1,0 +1,85 @@
+"""Messages become interactions, by whom they go to or by a number that they share, and what does not is named."""
+
+from __future__ import annotations
+
+import re
+
+import pandas as pd
+import pytest
+
+from meanfield import InputError
+from meanfield.datasets import from_events, interactions
+
+MESSAGES = [
+    ("x", 1, "ada", "bob", "A"),
+    ("x", 1, "cy", "dan", "B"),
+    ("x", 1, "dan", "cy", "A"),
+    ("x", 1, "bob", "ada", "B"),
+    ("x", 2, "bob", "ada", "A"),
+    ("y", 2, "ada", "bob", "B"),
+]
+COLUMNS = ["run", "step", "agent", "partner", "said"]
+EXPECTED = [
+    ["x", 1, "ada", "bob", "A", "B"],
+    ["x", 1, "cy", "dan", "B", "A"],
+    ["x", 2, "bob", "ada", "A", None],
+    ["y", 2, "ada", "bob", "B", None],
+]
+
+
+def messages(rows=MESSAGES) -> pd.DataFrame:
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def rows(table: pd.DataFrame) -> list[list]:
+    return table.astype(object).where(table.notna(), None).values.tolist()
+
+
+def test_two_messages_are_an_interaction_and_a_lost_one_is_missing():
+    found = interactions(messages())
+    assert list(found.columns) == ["run", "step", "agent", "partner", "said", "heard"] and rows(found) == EXPECTED
+    with pytest.warns(UserWarning, match="2 of 4 interactions lack an answer"):
+        real = from_events(found, memory_length=1)
+    assert real.choice_counts["count"].sum() == 4
+
+
+def test_a_number_that_two_messages_share_says_who_met():
+    table = messages(MESSAGES[:4]).drop(columns="partner").assign(meeting=[7, 8, 8, 7])
+    assert rows(interactions(table, columns={"pair": "meeting"})) == EXPECTED[:2]
+    alone = table.assign(meeting=[7, 8, 8, 9])
+    with pytest.raises(InputError, match="= 'ada', 'bob' in rows 0, 3: expected two, or the column partner"):
+        interactions(alone, columns={"pair": "meeting"})
+
+
+def test_without_steps_the_first_messages_belong_together_and_then_the_second():
+    rounds = [("x", 0, *one) for one in (("a", "b", "A"), ("b", "c", "B"), ("a", "b", "B"), ("b", "a", "C"))]
+    found = interactions(messages([*rounds, ("x", 0, "b", "a", "D"), ("x", 0, "c", "b", "E")]), columns={"step": None})
+    assert rows(found.drop(columns=["run", "step"])) == [
+        ["a", "b", "A", "C"],
+        ["b", "c", "B", "E"],
+        ["a", "b", "B", "D"],
+    ]
+    assert found["step"].tolist() == [0, 1, 2]
+
+
+def test_a_row_for_each_player_with_both_words_is_compared():
+    both = messages(MESSAGES[:5]).assign(heard=["B", "A", "B", "A", "C"])
+    assert rows(interactions(both)) == [*EXPECTED[:2], [*EXPECTED[2][:-1], "C"]]
+    with pytest.raises(InputError, match=r"heard = 'C' in row 3: expected the word of the other message"):
+        interactions(both.assign(heard=["B", "A", "B", "C", "C"]))
+
+
+@pytest.mark.parametrize(
+    ("table", "named"),
+    [
+        (messages([*MESSAGES, MESSAGES[0]]), "more than two messages belong together in rows 0, 3, 6"),
+        (messages([MESSAGES[0], MESSAGES[0]]), "both messages are by one agent = 'ada' in rows 0, 1"),
+        (messages([("x", 1, "ada", "ada", "A")]), "an agent writes to itself = 'ada' in row 0"),
+        (messages([("x", None, "ada", 1.5, "A")]), "partner = 1.5 in row 0: expected a name"),
+        (messages().drop(columns="partner"), "messages lacks the column pair; expected run, step, agent, said, pair"),
+        (messages().drop(columns="said"), "messages lacks the column said"),
+    ],
+)
+def test_what_is_no_interaction_is_named(table, named):
+    with pytest.raises(InputError, match=re.escape(named)):
+        interactions(table)

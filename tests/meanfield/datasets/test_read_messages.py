@@ -1,0 +1,159 @@
+"""Made-up files as frameworks write them become messages, interactions and runs, whatever the files are called."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import sqlite3
+from contextlib import closing
+
+import pytest
+
+from meanfield import InputError
+from meanfield.datasets import from_events, interactions, read_messages
+
+LONG = "After all that I have heard from the others so far, I say M."
+ANSWER = r"\b[QM]\b"
+EXPECTED = [["ada", "bob", "Q", "M"], ["bob", "ada", "M", "Q"]]  # of all files here
+
+
+def concordia() -> str:
+    def entity(step, name, value):
+        data = {"key": f"Entity [{name}]", "value": {"__act__": {"Key": "action", "Value": value}}}
+        told = {"step": step, "timestamp": "", "entity_name": name, "component_name": "entity_action"}
+        return told | {"entry_type": "entity", "summary": f"Step {step}", "deduplicated_data": data}
+
+    master = entity(1, "game master", "") | {"entry_type": "step", "deduplicated_data": {}}
+    entries = [entity(1, "ada", "ada: Q"), entity(1, "bob", {"_ref": "1f"}), master]
+    entries += [entity(2, "bob", "M it is"), entity(2, "ada", "Q")]
+    return json.dumps({"content_store": {"1f": LONG}, "entries": entries, "entity_memories": {}}, indent=2)
+
+
+def mesa_llm() -> str:
+    def event(step, agent, kind, content):
+        return {
+            "event_id": "",
+            "timestamp": "",
+            "step": step,
+            "agent_id": agent,
+            "event_type": kind,
+            "content": content,
+        }
+
+    said = [(1, "ada", "bob", "Q."), (1, "bob", "ada", LONG), (2, "bob", "ada", "M"), (2, "ada", "bob", "Q!")]
+    told = [event(step, a, "message", {"message": text, "recipient_ids": [b]}) for step, a, b, text in said]
+    told.insert(1, event(1, "ada", "plan", {"data": "win"}))
+    return json.dumps({"metadata": {}, "events": told, "agent_summaries": {}})
+
+
+def lines(rows: list[dict]) -> str:
+    return "".join(f"{json.dumps(row)}\n" for row in rows)
+
+
+SAID = [("ada", "Q"), ("bob", LONG), ("bob", "M"), ("ada", "I stay with Q")]
+
+
+def autogen() -> str:
+    start = {"source": "user", "content": "Name a word.", "type": "TextMessage"}
+    return lines([start, *({"source": name, "content": text, "type": "TextMessage"} for name, text in SAID)])
+
+
+def langgraph() -> str:
+    told = [{"type": "ai", "data": {"name": name, "content": text}} for name, text in SAID]
+    return lines([{"messages": [{"type": "human", "data": {"content": "Name a word."}}, *told]}])
+
+
+def actions() -> str:
+    told = [("ada", "bob", 1, "Q"), ("bob", "ada", 1, "M"), ("bob", "ada", 2, "M"), ("ada", "bob", 2, "Q")]
+    rows = [
+        {"action_type": "choose", "agent_id": a, "data": {"round": turn, "choice": word, "partner_id": b}}
+        for a, b, turn, word in told
+    ]
+    return lines([{"action_type": "observe", "agent_id": "ada", "data": {"round": 1}}, *rows])
+
+
+@pytest.mark.parametrize(
+    ("content", "left_out"),
+    [
+        (concordia(), {"step": 1}),
+        (mesa_llm(), {"plan": 1}),
+        (autogen(), {"user": 1}),
+        (langgraph(), {"human": 1}),
+        (actions(), {"observe": 1}),
+    ],
+    ids=["concordia", "mesa-llm", "autogen", "langgraph", "actions"],
+)
+@pytest.mark.parametrize("packed", [False, True])
+def test_text_files_of_frameworks_become_runs(content, left_out, packed, tmp_path):
+    path = tmp_path / "log"
+    path.write_bytes(gzip.compress(content.encode()) if packed else content.encode())
+    messages = read_messages(path, answer=ANSWER)
+    assert messages.attrs["left_out"] == left_out
+    found = interactions(messages)
+    assert found[["agent", "partner", "said", "heard"]].values.tolist() == EXPECTED
+    real = from_events(found, memory_length=1)
+    assert real.choice_counts[["state", "choice", "count"]].values.tolist() == [
+        ["", "M", 1],
+        ["", "Q", 1],
+        ["M,Q", "M", 1],
+        ["Q,M", "Q", 1],
+    ]
+
+
+@pytest.fixture
+def oasis(tmp_path):
+    with closing(sqlite3.connect(tmp_path / "simulation.db")) as database:
+        database.executescript(
+            """
+            CREATE TABLE user (user_id INTEGER PRIMARY KEY AUTOINCREMENT, agent_id INTEGER, user_name TEXT, name TEXT);
+            CREATE TABLE post (post_id INTEGER PRIMARY KEY AUTOINCREMENT, user_id INTEGER, original_post_id INTEGER,
+                content TEXT DEFAULT '', quote_content TEXT);
+            CREATE TABLE comment (comment_id INTEGER PRIMARY KEY AUTOINCREMENT, post_id INTEGER, user_id INTEGER,
+                content TEXT);
+            INSERT INTO user (agent_id, user_name) VALUES (0, 'ada'), (1, 'bob');
+            INSERT INTO post (user_id, content) VALUES (1, 'Q!'), (2, 'I like M');
+            INSERT INTO comment (post_id, user_id, content) VALUES (1, 2, 'no, M'), (2, 1, 'Q');
+            """
+        )
+        database.commit()
+    return tmp_path / "simulation.db"
+
+
+def test_comments_of_oasis_answer_posts(oasis):
+    found = interactions(read_messages(oasis, answer=ANSWER))
+    assert found[["agent", "partner", "said", "heard"]].values.tolist() == EXPECTED and found["step"].tolist() == [1, 2]
+
+
+def test_answers_that_are_none_are_missing_and_partners_are_not_guessed(tmp_path):
+    said = [("ada", "Q or M"), ("bob", "?"), ("cy", "Q, yes Q"), ("dan", ["Q"])]
+    (tmp_path / "log").write_text(lines([{"source": name, "content": text} for name, text in said]))
+    messages = read_messages(tmp_path / "log", answer=ANSWER)
+    assert [word if isinstance(word, str) else None for word in messages["said"]] == [None, None, "Q", None]
+    assert messages["partner"].isna().all()
+    with pytest.raises(InputError, match="partner = None in rows 0, 1, 2, 3: expected a name"):
+        interactions(messages)
+    found = interactions(messages.assign(partner=["bob", "ada", "dan", "cy"]))
+    assert found["agent"].tolist() == ["ada", "cy"]
+    grouped = read_messages(tmp_path / "log", answer=r"(Q), yes")
+    assert grouped["said"][2] == "Q"
+
+
+@pytest.mark.parametrize(
+    ("content", "named"),
+    [
+        (b"", "expected Concordia's structured log"),
+        (b"no json", "expected Concordia's structured log"),
+        (b'{"speaker": "ada"}', r"\(its first record has speaker\)"),
+        (b'{"entries": [{}]}', "expected Concordia's structured log"),
+        (b'{"action_type": "observe"}', r"holds no message, but \{'observe': 1\}"),
+        (b"SQLite format 3\0", "expected Concordia's structured log"),
+        (None, "there is no such file"),
+    ],
+)
+def test_other_files_are_refused(content, named, tmp_path):
+    if content is not None:
+        (tmp_path / "log").write_bytes(content)
+    with pytest.raises(InputError, match=named):
+        read_messages(tmp_path / "log")
+    with pytest.raises(InputError, match="answer = '\\(': expected a regular expression"):
+        read_messages(tmp_path / "log", answer="(")
