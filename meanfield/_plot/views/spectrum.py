@@ -9,6 +9,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 
 from meanfield._plot.registry import draws
+from meanfield.toolbox._errors import InputError
 
 TOGETHER = 0.01  # of the width, within which eigenvalues can't be seen apart
 LEAST_HEIGHT = 0.1
@@ -17,6 +18,12 @@ LEAST_HEIGHT = 0.1
 @draws("spectrum", view="complex_plane", reads="mode: eigenvalue eigenvalue_imaginary eigenvalue_error")
 def complex_plane(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Eigenvalues with the bounds of their errors in the complex plane; what grows is right of the line at 0."""
+    known = np.isfinite(part["eigenvalue"].values) & np.isfinite(part["eigenvalue_imaginary"].values)
+    if not known.any():
+        raise InputError("result has no number in eigenvalue and eigenvalue_imaginary: expected one at least")
+    if not known.all():
+        axes.plot([], [], " ", label=f"without numbers: {np.count_nonzero(~known)}")
+    part = part.isel(mode=known)
     real, imaginary = part["eigenvalue"].values, part["eigenvalue_imaginary"].values
     error = np.where(np.isfinite(part["eigenvalue_error"]), part["eigenvalue_error"], 0.0)
     axes.axvline(0, color="0.4", linestyle="--", linewidth=1, zorder=1)

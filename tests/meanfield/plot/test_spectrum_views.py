@@ -1,9 +1,11 @@
 """Eigenvalues in the complex plane."""
 
 import numpy as np
+import pytest
 import xarray as xr
 
 import meanfield
+from meanfield import InputError
 
 
 def spectrum(values, errors):
@@ -33,3 +35,11 @@ def test_eigenvalues_lie_in_the_complex_plane_with_their_errors():
 def test_real_eigenvalues_are_not_stretched_by_rounding():
     axes = meanfield.plot(spectrum([0.1 + 4e-296j, -1], [0, 0]))
     assert axes.get_ylim() == (-0.1, 0.1)
+
+
+def test_eigenvalues_without_numbers_are_counted_and_nothing_else_is_refused():
+    axes = meanfield.plot(spectrum([0.1, np.nan, -1], [0, 0, 0]))
+    assert axes.containers[0][0].get_xdata().tolist() == [0.1, -1]
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["without numbers: 1"]
+    with pytest.raises(InputError, match="no number in eigenvalue and eigenvalue_imaginary"):
+        meanfield.plot(spectrum([np.nan], [0]))
