@@ -159,17 +159,17 @@ def from_events(
     if same_step not in (None, *READINGS):
         raise InputError(f"same_step = {shown(same_step)}: expected one of {', '.join(READINGS)}, or None")
     log = with_columns(read_table(events, "events", sep, encoding), "events", columns or {}, COLUMNS, MEMORIES)
-    complaints = Complaints()
+    complaints = Complaints(len(log))
     run_names, (run,) = names_of(complaints, log, "run")
     agent_names, (agent, partner) = names_of(complaints, log, "agent", "partner")
     steps = numbers_of(complaints, log, "step", decimal)
     options, said = _words(complaints, log, words, missing)
-    complaints.raise_any()
 
     columns_of_numbers = zip(COLUMNS, (run, steps, agent, partner, *said.T), strict=True)
     table = pd.DataFrame(dict(columns_of_numbers))
     known = (said >= 0).all(axis=1)
     _check_meetings(complaints, table, known, same_step)
+    complaints.raise_any()
     minorities = _minorities(committed, committed_from, table, options, run_names, agent_names)
     _check_committed(complaints, table, minorities, options)
     complaints.raise_any()
@@ -239,10 +239,11 @@ def _is_word(word: object) -> bool:
 
 
 def _check_meetings(complaints: Complaints, table: pd.DataFrame, known: np.ndarray, same_step: str | None) -> None:
-    alone = (table["agent"] == table["partner"]).to_numpy()
+    alone = (table["agent"] == table["partner"]).to_numpy() & ~complaints.rows
     complaints.add(alone, "an agent meets itself", "another partner")
     if same_step is not None:
         return
+    known = known & ~complaints.rows
     part = table[known]
     low, high = part[["agent", "partner"]].min(axis=1), part[["agent", "partner"]].max(axis=1)
     mirrored = part.assign(agent=low, partner=high).duplicated(["run", "step", "agent", "partner"], keep=False)
@@ -253,7 +254,8 @@ def _check_meetings(complaints: Complaints, table: pd.DataFrame, known: np.ndarr
     complaints.add(
         wrong[0],
         "two agents meet twice in a step",
-        "one row for each interaction; meanfield.datasets.interactions makes it of rows that are messages",
+        "one row for each interaction, as meanfield.datasets.interactions makes it of rows that are messages; or, if "
+        "they did meet twice, same_step",
     )
     complaints.add(
         wrong[1],
@@ -287,6 +289,8 @@ def _minorities(
             (runs.find("committed: run", run), agent, word)
             for run, agent, word in zip(*(committed[name].tolist() for name in ("run", "agent", "word")), strict=True)
         ]
+    elif committed is not None and not isinstance(committed, Mapping):
+        raise InputError(f"committed is a {type(committed).__name__}: expected words by agent, or a pandas.DataFrame")
     else:
         rows = [(run, agent, word) for run in runs.numbers.values() for agent, word in (committed or {}).items()]
     number: dict[Any, int] = {}

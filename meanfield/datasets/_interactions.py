@@ -64,7 +64,7 @@ def interactions(
     by_pair = columns.get("partner", "partner") not in table.columns and "partner" not in columns
     needed = (*needed, "pair" if by_pair else "partner")
     log = with_columns(table, "messages", columns, needed, ("heard",) if by_pair else ("heard", "pair"))
-    complaints = Complaints()
+    complaints = Complaints(len(log))
     _, (run,) = names_of(complaints, log, "run")
     keys = {"run": run, "step": numbers_of(complaints, log, "step", decimal)}
     people = ("agent",) if by_pair else ("agent", "partner")

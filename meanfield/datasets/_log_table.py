@@ -34,14 +34,16 @@ NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 class Complaints:
     """All that is wrong with a table, told at once."""
 
-    def __init__(self) -> None:
+    def __init__(self, n_rows: int) -> None:
         self.found: list[str] = []
+        self.rows = np.zeros(n_rows, dtype=bool)  # that some complaint names
 
     def add(self, wrong: np.ndarray, told: str, expected: str, cells: pd.Series | None = None) -> None:
         """Unless no row is `wrong`. The message gives what the `cells` of these rows hold."""
         rows = np.flatnonzero(wrong)
         if not len(rows):
             return
+        self.rows |= wrong
         values = "" if cells is None else " = " + _values(cells.iloc[rows[:1000]].tolist())
         self.found.append(f"{told}{values} in {rows_of(rows)}: expected {expected}")
 
@@ -65,6 +67,8 @@ def read_table(given: Table, name: str, sep: str | None, encoding: str) -> pd.Da
     """The table, or that in the file; cells of text files are text, and none of them is taken for missing."""
     if isinstance(given, pd.DataFrame):
         return given
+    if not isinstance(given, (str, os.PathLike)):
+        raise InputError(f"{name} is a {type(given).__name__}: expected a pandas.DataFrame or the path of a file")
     path = Path(given)
     if not path.is_file():
         folder = "is a folder" if path.is_dir() else "there is no such file"
@@ -136,6 +140,8 @@ def with_columns(
 
     A run that is None is 0, a step that is None is the number of the row.
     """
+    if not isinstance(columns, Mapping):
+        raise InputError(f"columns = {shown(columns)}: expected a mapping, as in {{'said': 'answer'}}")
     if unknown := [one for one in columns if one not in {*needed, *optional}]:
         raise InputError(
             f"columns: {', '.join(map(repr, unknown))}: expected some of {', '.join((*needed, *optional))}"

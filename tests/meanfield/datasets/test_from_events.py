@@ -97,6 +97,11 @@ TWICE = [*EVENTS, (7, 10, 2, 1, "B", "A")]
 @pytest.mark.parametrize(
     ("table", "options", "named"),
     [
+        ([1], {}, "events is a list: expected a pandas.DataFrame or the path of a file"),
+        (events(), {"columns": "said"}, "columns = 'said': expected a mapping"),
+        (events(), {"committed": [2]}, "committed is a list: expected words by agent"),
+        (events(), {"same_step": "both"}, "same_step = 'both': expected one of sequential, simultaneous, or None"),
+        (events(), {"missing": "na"}, "missing = 'na': expected a list of answers"),
         (events().drop(columns="said"), {}, "events lacks the column said"),
         (events([]), {}, "events is empty"),
         (events([(0, "soon", 1, 2, "A", "B")]), {}, "step = 'soon' in row 0: expected a number"),
@@ -204,6 +209,7 @@ def test_cells_that_are_no_names_are_refused(column, cell):
 
 def test_all_complaints_come_at_once_with_their_rows():
     table = events([(0, 0, 1, 2, "A", "B C"), (None, 1, 2, 3, "A", 3), (0, "x", 2, True, ["A"], "B")])
+    table = pd.concat([table, events([(0, 3, 1, 1, "A", "B"), (0, 4, 1, 2, "A", "B"), (0, 4, 2, 3, "A", "B")])])
     with pytest.raises(InputError) as found:
         from_events(table, memory_length=1)
     for told in (
@@ -212,6 +218,8 @@ def test_all_complaints_come_at_once_with_their_rows():
         "step = 'x' in row 2: ",
         "said = ['A'] in row 2: ",
         "heard = 'B C', 3 in rows 0, 1: ",
+        "an agent meets itself in row 3: ",
+        "an agent is in several pairs of a step in rows 4, 5: ",
     ):
         assert told in str(found.value)
 
