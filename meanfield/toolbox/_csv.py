@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from meanfield.toolbox._errors import InputError, reason
+from meanfield.toolbox._files import existing_file
 
 LARGEST_TABLE = 2**24  # bytes, unpacked
 MOST_COLUMNS = 1000
@@ -27,9 +28,7 @@ def read_csv(path: str | os.PathLike[str], name: str = "path", **options: Any) -
     InputError if there is no such file, it is not CSV, its rows don't have as many fields as its header, or it has more
     than 16 MiB unpacked or 1,000 columns.
     """
-    path = Path(path)
-    if not path.is_file():
-        raise InputError(f"{name} = {path}: there is no such file")
+    path = existing_file(path, name)
     try:
         text = _content(path).decode("utf-8-sig")
         _check_rectangular(text)

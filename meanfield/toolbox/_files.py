@@ -44,6 +44,18 @@ def check_writable(path: str | os.PathLike[str]) -> Path:
     return path
 
 
+def existing_file(path: str | os.PathLike[str], name: str = "path") -> Path:
+    """`path` as a Path; InputError unless there is such a file. `name` is that of the argument."""
+    try:
+        found = Path(path)
+        is_there = found.is_file()
+    except (TypeError, ValueError, OSError) as error:  # no path, one with a NUL, one that is too long
+        raise InputError(f"{name} = {shown(path)}: expected the name of a file ({reason(error)})") from None
+    if not is_there:
+        raise InputError(f"{name} = {path}: there is no such file")
+    return found
+
+
 def check_working_folder(name: str, path: Path) -> None:
     """InputError if `path` is relative to a working folder that was deleted; `name` is that of the argument."""
     try:
@@ -139,9 +151,7 @@ def load(path: str | os.PathLike[str]) -> xr.Dataset:
     ...     meanfield.load(path).equals(solution)
     True
     """
-    path = Path(path)
-    if not path.is_file():
-        raise InputError(f"path = {path}: there is no such file")
+    path = existing_file(path)
     try:
         _check_checksum(path)
         _check_declared_size(path)

@@ -90,7 +90,7 @@ def compare(
     array([False,  True])
     """
     solution, simulation = _validate(solution, simulation, time_per_round, level, theory_error)
-    theory = _word_share_at(solution, time_per_round * simulation["round"].values)
+    theory = _word_share_at(solution, float(time_per_round) * simulation["round"].values)
     share = simulation["word_share"].transpose(*SHARE).assign_attrs(long_name="word share")
     result = compare_trajectories(share, theory, level, theory_error)
     result = result.merge(_compare_consensus(simulation, str(solution["attractor"].item()), level))
@@ -193,7 +193,7 @@ def _validate(
         raise InputError("simulation has 1 run: expected at least 2, for a standard error")
     if simulation["word_share"].isnull().any():
         raise InputError("simulation.word_share has missing values: expected every run to have every round")
-    real_number("time_per_round", time_per_round, above=0)
+    time_per_round = real_number("time_per_round", time_per_round, above=0)
     check_level(level)
     real_number("theory_error", theory_error, above=0)
     first, last = solution["time"].values[[0, -1]]
