@@ -26,9 +26,10 @@ from meanfield._population.trajectories import MAX_TIME, STEADY_RESIDUAL, Tolera
 from meanfield._reactions.fixed_points import validated_masses
 from meanfield._reactions.modes import modes_at
 from meanfield._reactions.solve import state_coords
-from meanfield.toolbox._arguments import real_number, whole_number
+from meanfield.toolbox._arguments import real_number, shown, whole_number
 from meanfield.toolbox._columns import Columns, labelled
 from meanfield.toolbox._errors import InputError
+from meanfield.toolbox._memory_budget import check_memory
 
 FAMILIES = ("consensus", "dirichlet")
 # Even, so that no start of a symmetric family lies on the separatrix in its middle
@@ -200,12 +201,14 @@ def basins(
     >>> basins["separatrix"].values.round(3)  # with fewer agents than this who remember A only, B wins
     array([0.479])
     """
-    if family not in FAMILIES:
-        raise InputError(f"family = {family!r}: expected one of {', '.join(FAMILIES)}")
+    if not isinstance(family, str) or family not in FAMILIES:
+        raise InputError(f"family = {shown(family)}: expected one of {', '.join(FAMILIES)}")
     starts, seed = whole_number("starts", starts, 1), whole_number("seed", seed)
     real_number("concentration", concentration, above=0)
     if max_time is not None:
         max_time = real_number("max_time", max_time, above=0)
+    n_states = policy.n_states if isinstance(policy, ReactionModel) else as_games(policy).mixtures[0].q[..., 0].size
+    check_memory(16 * n_states * starts, f"starts = {starts}", "fewer starts")
     drawn = {"starts": starts, "concentration": concentration, "seed": seed}
     bar = tqdm(desc="basins", unit="start", disable=not progress, leave=False)
     if isinstance(policy, ReactionModel):

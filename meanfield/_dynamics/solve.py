@@ -121,9 +121,9 @@ def solve(
             if argument is None:
                 raise InputError(f"{name} = None: a ReactionModel has no default")
         return solve_reactions(policies, initial, increasing_times(times), tolerances)
-    max_time = MAX_TIME if max_time is None else max_time
+    max_time = MAX_TIME if max_time is None else real_number("max_time", max_time, least=0)
     saved = increasing_times(np.linspace(0.0, 200.0, 401) if times is None else times)
-    if not saved[-1] <= max_time < np.inf:
+    if not saved[-1] <= max_time:
         raise InputError(f"max_time = {max_time}: expected at least the last of times, {saved[-1]}")
     stack = _Stack(policies)
     starts = _starts(stack, empty_memories(policies) if initial is None else initial)
@@ -133,7 +133,7 @@ def solve(
     _check_memory(int(measured.sum()), starts.size // stack.mixtures.q[..., 0].size, len(saved), stack)
     mixtures = Mixture(*(values[measured] for values in stack.mixtures))
     x0 = starts.values.reshape(len(measured), -1, *stack.shape)[measured]
-    courses, outcome, period = follow(mixtures, x0, saved, float(max_time), tolerances)
+    courses, outcome, period = follow(mixtures, x0, saved, max_time, tolerances)
     solution = _label(stack, starts, saved, courses, outcome, period)
     options = {
         "initial": "empty memories" if initial is None else "given",

@@ -8,7 +8,8 @@ import numpy as np
 import xarray as xr
 from scipy import special
 
-from meanfield.toolbox._labels import canonical_order
+from meanfield.toolbox._errors import InputError
+from meanfield.toolbox._labels import canonical_order, real_numbers
 
 # The simulations of [004] have converged when 98 % of the last 3N interactions succeeded.
 CONSENSUS_SUCCESS_RATE = 0.98
@@ -55,5 +56,10 @@ def convention(word_share: np.ndarray | xr.DataArray, words: Sequence[str]) -> s
 
 def _words_last(word_share: np.ndarray | xr.DataArray) -> np.ndarray:
     if isinstance(word_share, xr.DataArray):
+        if "word" not in word_share.dims:
+            raise InputError(f"word_share has the dims {', '.join(map(str, word_share.dims))}: expected word")
         word_share = canonical_order(word_share, "word_share").transpose(..., "word").values
-    return np.asarray(word_share)
+    values = real_numbers(word_share, "word_share")
+    if not values.ndim:
+        raise InputError(f"word_share = {values}: expected the shares of words on the last axis")
+    return values

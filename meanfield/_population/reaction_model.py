@@ -28,7 +28,7 @@ from meanfield._population.reaction_arguments import (
     transition_rates,
 )
 from meanfield._population.reaction_rules import channels_of
-from meanfield.toolbox._arguments import real_number
+from meanfield.toolbox._arguments import real_number, shown
 from meanfield.toolbox._errors import InputError
 from meanfield.toolbox._labels import values_in_order
 
@@ -108,8 +108,8 @@ class ReactionModel:
         encounter_rate: float = 1.0,
         time_unit: str = "1",
     ) -> None:
-        if isinstance(states, str) or not isinstance(states, Iterable):
-            raise InputError(f"states = {states!r}: expected a sequence of labels")
+        if isinstance(states, str) or not isinstance(states, Iterable) or getattr(states, "ndim", 1) == 0:
+            raise InputError(f"states = {shown(states)}: expected a sequence of labels")
         self.states = tuple(states)
         self.names = state_names(self.states)
         size = len(self.states)
@@ -305,7 +305,7 @@ def reaction_protocol(model: ReactionModel) -> tuple[Float[np.ndarray, "states s
     Raises
     ------
     InputError
-        If the model has more than 64 states.
+        If `model` is no ReactionModel, or has more than 64 states.
 
     See Also
     --------
@@ -322,6 +322,8 @@ def reaction_protocol(model: ReactionModel) -> tuple[Float[np.ndarray, "states s
     array([[0.   , 0.333],
            [0.   , 0.667]])
     """
+    if not isinstance(model, ReactionModel):
+        raise InputError(f"model = {shown(model)}: expected a ReactionModel, as meanfield.reaction_model returns it")
     P = model.tensor()
     total = model.spontaneous.sum(axis=1)
     most = float(total.max())

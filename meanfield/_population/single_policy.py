@@ -10,6 +10,7 @@ import xarray as xr
 
 from meanfield._population.policy_schema import STACKED_DIMS, transposed, validate_policy
 from meanfield.core._space import MemorySpace
+from meanfield.toolbox._arguments import shown
 from meanfield.toolbox._errors import InputError
 from meanfield.toolbox._labels import canonical_order
 
@@ -81,11 +82,18 @@ def name_of(policy: xr.Dataset) -> str:
 def words_of(policy: xr.Dataset) -> tuple[str, ...]:
     """The words of a single policy, number 0 first.
 
+    Raises
+    ------
+    InputError
+        If `policy` is no Dataset with words.
+
     Examples
     --------
     >>> meanfield.words_of(meanfield.datasets.smollm2().sel(pair="his/her"))
     ('his', 'her')
     """
+    if not isinstance(policy, xr.Dataset) or not {"word", "word_label"} & {*policy.variables}:
+        raise InputError(f"policy = {shown(policy)}: expected a policy, as meanfield.make_policy returns it")
     labels = canonical_order(policy["word_label" if "word_label" in policy.coords else "word"], "policy")
     return tuple(str(w) for w in labels.values.ravel())
 
@@ -97,8 +105,8 @@ def word_index(policy: xr.Dataset, word: str) -> int:
 
 def word_number(words: tuple[str, ...], word: str, name: str = "word") -> int:
     """The number of a word among `words`; InputError if it is not among them."""
-    if word not in words:
-        raise InputError(f"{name} = {word!r}: expected one of {', '.join(words)}")
+    if not isinstance(word, str) or word not in words:
+        raise InputError(f"{name} = {shown(word)}: expected one of {', '.join(words)}")
     return words.index(word)
 
 

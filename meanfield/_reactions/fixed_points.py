@@ -17,6 +17,7 @@ from meanfield._reactions.solve import initial_compositions, state_coords
 from meanfield.toolbox._arguments import whole_number
 from meanfield.toolbox._columns import labelled
 from meanfield.toolbox._errors import InputError
+from meanfield.toolbox._labels import real_numbers
 
 SAME_MASS = 1e-9  # rounding
 
@@ -58,7 +59,7 @@ def validated_masses(model: ReactionModel, masses: Sequence[float] | np.ndarray 
         if model.n_classes > 1:
             raise InputError(f"masses = None: expected the fractions of agents in {model.n_classes} conserved classes")
         return np.ones(1)
-    mass = np.asarray(masses, dtype=np.float64)
+    mass = real_numbers(masses, "masses")
     if mass.shape != (model.n_classes,):
         raise InputError(f"masses has shape {mass.shape}: expected ({model.n_classes},), one for each conserved class")
     if not (mass >= 0).all() or not abs(mass.sum() - 1) <= SAME_MASS:

@@ -10,6 +10,7 @@ import xarray as xr
 
 from meanfield._tables.latex import escaped, fixed, latex_table, power_of_ten
 from meanfield._tables.stability_report import other_criteria, share_text
+from meanfield.toolbox._expect import expect
 from meanfield.toolbox._files import whole_file
 
 COLUMNS = "model pair row word word_share eigenvalue eigenvalue_error residual is_fixed_point stable strong"
@@ -23,6 +24,7 @@ CAPTION = (
 
 def stability_frame(table: xr.Dataset) -> pd.DataFrame:
     """The columns of a stability table for CSV, one row for each entry."""
+    table = expect(table, "stability_table", "table")
     return table[[*COLUMNS.split(), *(name for name in FURTHER_COLUMNS if name in table)]].to_dataframe()
 
 
@@ -89,7 +91,8 @@ def write_stability_latex(table: xr.Dataset, path: str | os.PathLike[str]) -> Pa
 
 def stability_latex(table: xr.Dataset) -> str:
     """The text that `write_stability_latex` writes."""
-    policies = [_latex_rows(rows) for _, rows in table.to_dataframe().groupby("policy")]
+    frame = expect(table, "stability_table", "table").to_dataframe()
+    policies = [_latex_rows(rows) for _, rows in frame.groupby("policy")]
     body = [line for lines in policies for line in (r"\midrule", *lines)][1:]
     return latex_table("llrrrl", r"& word & share & $\lambda$ & residual & \\", body, CAPTION, "stability")
 

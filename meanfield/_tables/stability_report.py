@@ -10,6 +10,7 @@ from rich.table import Table
 
 from meanfield._population.observables import MIXED
 from meanfield._tables.printed_table import PrintedTable
+from meanfield.toolbox._expect import expect
 
 
 def stability_report(table: xr.Dataset) -> Table:
@@ -45,7 +46,7 @@ def stability_report(table: xr.Dataset) -> Table:
     for column, width in (("share", 7), ("λ", 7), ("residual", 8)):
         report.add_column(column, justify="right", no_wrap=True, min_width=width)
     report.add_column("", no_wrap=True, min_width=9)
-    for _, rows in table.to_dataframe().groupby("policy"):
+    for _, rows in expect(table, "stability_table", "table").to_dataframe().groupby("policy"):
         strong = rows["strong"].iloc[0]
         report.add_section()
         heading = f"{rows['model'].iloc[0]} {{{rows['pair'].iloc[0].replace('/', ', ')}}}".strip()
@@ -98,7 +99,7 @@ def describe_stability(table: xr.Dataset) -> list[str]:
     SmolLM2-135M-Instruct {his, her}: a large population ends in a mixed state, without a convention
     the only fixed point has 'his' at a share of 0.526.
     """
-    frame = table.to_dataframe()
+    frame = expect(table, "stability_table", "table").to_dataframe()
     return [_sentence(rows) for _, rows in frame.groupby("policy")]
 
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from meanfield.toolbox._arguments import LARGEST_SEED as LARGEST_SEED
     from meanfield.toolbox._arguments import check_level as check_level
     from meanfield.toolbox._arguments import is_number as is_number
+    from meanfield.toolbox._arguments import one_or_several as one_or_several
     from meanfield.toolbox._arguments import real_number as real_number
     from meanfield.toolbox._arguments import shown as shown
     from meanfield.toolbox._arguments import whole_number as whole_number

@@ -4,25 +4,29 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from numbers import Real
+from typing import Any
 
 import numpy as np
 
 from meanfield.toolbox._errors import InputError
 
-LARGEST_SEED = 2**63 - 1  # what NetCDF attrs hold
+LARGEST_SEED = 2**63 - 1  # what NetCDF attrs and arrays of whole numbers hold
 SHOWN = 60  # characters of a wrong value
 
 
 def whole_number(name: str, value: object, least: int = 0, most: int | None = None) -> int:
-    """`value` as an int; InputError unless it is a whole number from `least` to `most`."""
+    """`value` as an int; InputError unless it is a whole number from `least` to `most` (2^63 - 1)."""
     try:
         number = operator.index(value)  # type: ignore[arg-type]
     except TypeError:
         number = None
-    if number is None or isinstance(value, bool) or number < least or (most is not None and number > most):
-        span = f"of at least {least}" if most is None else f"from {least} to {most}"
+    if most is None and (number is None or number <= LARGEST_SEED):
+        span = f"of at least {least}"
+    else:
+        span = f"from {least} to {LARGEST_SEED if most is None else most}"
+    if number is None or isinstance(value, bool) or not least <= number <= (LARGEST_SEED if most is None else most):
         raise InputError(f"{name} = {shown(value)}: expected a whole number {span}")
     return number
 
@@ -61,14 +65,21 @@ def _span(*bounds: int | float | None) -> str:
     return " " + " and ".join(told[::-1] if above is not None else told) if told else ""
 
 
+def one_or_several(values: object) -> list[Any]:
+    """The items of an iterable; anything else, also an array without dims, a text or a Dataset, is the only one."""
+    if not isinstance(values, Iterable) or isinstance(values, (str, bytes, Mapping)):
+        return [values]
+    return [values.item()] if getattr(values, "ndim", 1) == 0 else list(values)
+
+
 def increasing_times(times: Sequence[float] | np.ndarray, name: str = "times") -> np.ndarray:
     """`times` as an array; InputError unless they are finite, increase and start at 0 or later."""
     try:
         saved = np.asarray(times, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputError(f"{name} = {times!r}: expected numbers") from None
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(f"{name} = {shown(times)}: expected numbers") from None
     if saved.ndim != 1 or not len(saved) or not saved[0] >= 0 or not (np.diff(saved) > 0).all() or saved[-1] == np.inf:
-        raise InputError(f"{name} = {times}: expected increasing times from 0 on")
+        raise InputError(f"{name} = {shown(times)}: expected increasing times from 0 on")
     return saved
 
 

@@ -20,6 +20,9 @@ class Kind(NamedTuple):
 NORM_CURVES = ("accepted", "complying", "conflicts", "thoughts", "chats")
 KINDS = {
     "policy": Kind("meanfield.make_policy", ("q",)),
+    "stability_table": Kind(
+        "meanfield.stability_table", ("policy", "model", "pair", "row", "word", "word_share", "stability", "strong")
+    ),
     "solution": Kind("meanfield.solve", ("word_share", "attractor", "time")),
     "measured": Kind("policy_extraction.measure", ("q", "asked", "state")),
     "record": Kind("policy_extraction.extract", ("log_probability",)),

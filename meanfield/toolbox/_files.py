@@ -49,8 +49,8 @@ def existing_file(path: str | os.PathLike[str], name: str = "path") -> Path:
     try:
         found = Path(path)
         there = found.is_file()
-    except (TypeError, ValueError):
-        raise InputError(f"{name} = {shown(path)}: expected the name of a file, a text or a pathlib.Path") from None
+    except (TypeError, ValueError, OSError) as error:  # no path, one with a NUL, one that is too long
+        raise InputError(f"{name} = {shown(path)}: expected the name of a file ({reason(error)})") from None
     if there:
         return found
     if not found.is_dir():

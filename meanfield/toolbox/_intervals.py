@@ -7,6 +7,7 @@ from scipy.special import ndtri
 
 from meanfield.toolbox._arguments import check_level
 from meanfield.toolbox._errors import InputError
+from meanfield.toolbox._labels import real_numbers
 
 Numbers = np.ndarray | np.generic | float | int
 
@@ -28,12 +29,18 @@ def wilson_interval(successes: Numbers, trials: Numbers, level: float) -> tuple[
     >>> low.round(3), high.round(3)
     (array([0.   , 0.377, 0.94 ]), array([0.06 , 0.623, 1.   ]))
     """
-    if ((np.asarray(successes) < 0) | (np.asarray(successes) > np.asarray(trials))).any():  # NaN is unknown
+    successes, trials = (real_numbers(x, name) for x, name in ((successes, "successes"), (trials, "trials")))
+    try:
+        np.broadcast_shapes(successes.shape, trials.shape)
+    except ValueError:
+        shapes = f"{trials.shape} beside {successes.shape} of successes"
+        raise InputError(f"trials has shape {shapes}: expected one that goes with it") from None
+    if ((successes < 0) | (successes > trials)).any():  # NaN is unknown
         raise InputError(f"successes = {successes}: expected numbers from 0 to trials = {trials}")
     check_level(level)
-    z, trials = ndtri((1 + level) / 2), np.asarray(trials, dtype=float)
+    z = ndtri((1 + level) / 2)
     with np.errstate(invalid="ignore", divide="ignore"):
-        share = np.asarray(successes) / trials
+        share = successes / trials
         centre = (share + z**2 / (2 * trials)) / (1 + z**2 / trials)
         half = z / (1 + z**2 / trials) * np.sqrt(share * (1 - share) / trials + z**2 / (4 * trials**2))
     # At the ends the interval reaches 0 or 1 exactly; the subtraction leaves a rounding error there.

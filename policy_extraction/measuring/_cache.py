@@ -16,6 +16,7 @@ from pathlib import Path
 import xarray as xr
 
 from meanfield import InputError, StorageError, cache_folder, load, save
+from meanfield.toolbox import shown
 from policy_extraction.measuring._answers import Answers
 
 
@@ -38,9 +39,9 @@ class RecordCache:
             self.folder.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryFile(dir=self.folder):
                 pass
-        except OSError as error:
+        except (OSError, ValueError) as error:  # ValueError: a NUL in the name
             raise StorageError(
-                f"cache = {self.folder}: can't be written to ({error.strerror}); "
+                f"cache = {shown(str(self.folder))}: can't be written to ({getattr(error, 'strerror', error)}); "
                 "set MEANFIELD_CACHE to another folder, or pass cache=False"
             ) from None
 

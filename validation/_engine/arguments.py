@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import numba
-import numpy as np
 import xarray as xr
 
 from meanfield import InputError
-from meanfield.toolbox import canonical_order, check_memory, expect, whole_number
+from meanfield.toolbox import canonical_order, check_memory, expect, one_or_several, whole_number
 
 LARGEST_POPULATION = 2**32 - 1  # agents are drawn from 32 random bits each
 ENSEMBLE_VARIABLES = ("consensus_round", "consensus_word", "word_share", "said", "success_rate", "agents")
@@ -18,14 +16,6 @@ ENSEMBLE_VARIABLES = ("consensus_round", "consensus_word", "word_share", "said",
 # As measured, of an ensemble and what it becomes as a Dataset
 BYTES_A_RUN = 40
 BYTES_A_RECORD = 16  # for each number recorded
-
-
-def one_or_several(values: object) -> list[Any]:
-    """What an iterable holds; anything else as the only one: a number, an array without dims, a text or a Dataset."""
-    alone = isinstance(values, (str, bytes, xr.Dataset)) or not isinstance(values, Iterable)
-    if alone or getattr(values, "ndim", 1) == 0:
-        return [values.item() if isinstance(values, (np.ndarray, xr.DataArray)) else values]
-    return list(values)
 
 
 def population_sizes(n_agents: int | Iterable[int]) -> list[int]:

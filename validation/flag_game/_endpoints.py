@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import xarray as xr
 
 from meanfield import InputError
-from meanfield.toolbox import check_level, expect, stamp, wilson_interval
+from meanfield.toolbox import check_level, expect, shown, stamp, wilson_interval
 from theory.flag_game.mechanism1 import ENDPOINTS
 from theory.toolbox import CONSENSUS_PERCENT, POLAR_PERCENT
 
@@ -210,6 +210,8 @@ def _with_agents_last(reports: xr.DataArray | np.ndarray | Sequence) -> xr.DataA
         answers = reports.transpose(..., "agent")
     else:
         values = np.asarray(reports)
+        if values.ndim == 0:
+            raise InputError(f"reports = {shown(reports)}: expected an array with the agents in its last dim")
         others = ["run"] if values.ndim == 2 else [f"dim_{k}" for k in range(values.ndim - 1)]
         answers = xr.DataArray(values, dims=(*others, "agent"))
     if answers.ndim == 0 or answers.sizes["agent"] == 0:
@@ -237,6 +239,8 @@ def _is_text(values: np.ndarray) -> bool:
 def _check_known(countries: Sequence[str] | None, **given: xr.DataArray) -> None:
     if countries is None:
         return
+    if not isinstance(countries, Iterable) or getattr(countries, "ndim", 1) == 0:
+        raise InputError(f"countries = {shown(countries)}: expected a sequence of countries")
     for name, answers in given.items():
         unknown = set(answers.values.ravel().tolist()) - set(countries)
         if unknown:

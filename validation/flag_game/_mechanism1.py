@@ -10,7 +10,7 @@ from scipy.stats import norm
 from tqdm.auto import tqdm
 
 from meanfield import InputError
-from meanfield.toolbox import LARGEST_SEED, check_level, labelled, stamp, whole_number, wilson_interval
+from meanfield.toolbox import LARGEST_SEED, check_level, check_memory, labelled, stamp, whole_number, wilson_interval
 from theory.flag_game.mechanism1 import (
     APPENDIX_E,
     ENDPOINTS,
@@ -22,7 +22,7 @@ from theory.flag_game.mechanism1 import (
     read_counts,
 )
 from theory.toolbox import INTERVAL_LEVEL
-from validation._engine.arguments import population_sizes
+from validation._engine.arguments import BYTES_A_RUN, population_sizes
 
 
 def simulate(
@@ -86,6 +86,7 @@ def simulate(
         raise InputError(f"parameters = {parameters!r}: expected a Mechanism1")
     sizes = population_sizes(n_agents)
     runs, seed = whole_number("runs", runs, 1), whole_number("seed", seed, 0, LARGEST_SEED)
+    check_memory(BYTES_A_RUN * len(sizes) * runs, f"runs = {runs}", "fewer runs")
     check_level(level)
     with tqdm(total=len(sizes) * runs, desc="Mechanism 1", disable=not progress, leave=False) as bar:
         ends = [play(parameters, n, runs, seed, bar.update, trajectories) for n in sizes]

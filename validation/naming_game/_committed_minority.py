@@ -14,6 +14,7 @@ from meanfield.toolbox import (
     LARGEST_SEED,
     check_level,
     labelled,
+    one_or_several,
     real_number,
     single_policy,
     stamp,
@@ -21,7 +22,12 @@ from meanfield.toolbox import (
     wilson_interval,
     word_index,
 )
-from validation._engine.arguments import LARGEST_POPULATION, names_of, population_sizes
+from validation._engine.arguments import (
+    LARGEST_POPULATION,
+    check_ensembles,
+    names_of,
+    population_sizes,
+)
 from validation.naming_game._convention import CONVENTIONS, ROUNDS_AVERAGED, Convention
 from validation.naming_game._simulate import simulate
 from validation.naming_game._stopped_runs import Ends, Stop, play_real_runs
@@ -90,7 +96,8 @@ def committed_minority(
     Raises
     ------
     InputError
-        If an argument is out of range or not a word of the policy.
+        If an argument is out of range or not a word of the policy, or the runs would take more memory than 16 GiB (or
+        the environment variable MEANFIELD_MEMORY, in GiB).
 
     See Also
     --------
@@ -116,12 +123,13 @@ def committed_minority(
     word = word_index(policy, committed_word)
     old = _old_word(policy, committed_word, initial)
     n = whole_number("n_agents", n_agents, 2, LARGEST_POPULATION)
-    tried = sorted(whole_number("numbers", number, 0, n) for number in numbers)
+    tried = sorted(whole_number("numbers", number, 0, n) for number in one_or_several(numbers))
     if not tried or len(set(tried)) < len(tried):
         raise InputError(f"numbers = {tried}: expected one number of committed agents or several different ones")
     runs = whole_number("runs", runs, 1)
+    check_ensembles([n], runs)
     seed = whole_number("seed", seed, 0, LARGEST_SEED)
-    rounds = whole_number("rounds", rounds, ROUNDS_AVERAGED)
+    rounds = whole_number("rounds", rounds, ROUNDS_AVERAGED, LARGEST_SEED // n)
     needed = Convention(success_rate).successes_needed(n)
     real_number("share", share, above=0, most=1)
     check_level(level)

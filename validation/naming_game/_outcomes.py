@@ -17,6 +17,8 @@ from meanfield.toolbox import (
     expect,
     labelled,
     real_number,
+    real_numbers,
+    shown,
     stamp,
     whole_number,
     wilson_interval,
@@ -110,9 +112,9 @@ def consensus_times(
     """
     simulation = ensembles("simulation", simulation)
     bin_width = whole_number("bin_width", bin_width, 1)
-    q = np.array(quantiles, dtype=float)
+    q = real_numbers(quantiles, "quantiles")
     if q.ndim != 1 or not q.size or not ((q > 0) & (q < 1)).all() or (np.diff(q) <= 0).any():
-        raise InputError(f"quantiles = {quantiles}: expected rising numbers between 0 and 1")
+        raise InputError(f"quantiles = {shown(quantiles)}: expected rising numbers between 0 and 1")
     check_level(level)
     words = simulation["word_label"].values.astype(str)
     times = simulation["consensus_round"].values - 1

@@ -143,7 +143,7 @@ def rare_event(
     cast = make_cast(population, committed, extra=False)
     composition = start_composition(population, initial)
     rules = Rules.of(cast.q, population.space)
-    _check_memory(n, runs, rules)
+    _check_memory(n, runs, replications, rules)
     target, test = population.words.index(word), np.array([rule.first_test, rule.successes_needed(n)])
     name, weights = _weights(policy, population, rules, word, n, coordinate, alone=not cast.words and initial is None)
     game = Game(rules, cast.states(n, composition), test, max_rounds, target, weights)
@@ -158,9 +158,10 @@ def rare_event(
     return stamp(result.assign_attrs(reason=_reason(pilot, found, word)), "rare_event", policy, **options)
 
 
-def _check_memory(n_agents: int, runs: int, rules: Rules) -> None:
+def _check_memory(n_agents: int, runs: int, replications: int, rules: Rules) -> None:
     a_run = n_agents * rules.successors.itemsize + 3 * 8 * (rules.q.shape[1] + 1)
-    check_memory(2 * runs * a_run, f"runs = {runs}, n_agents = {n_agents}", "fewer runs or agents")
+    asked = f"runs = {runs}, n_agents = {n_agents}, replications = {replications}"
+    check_memory(2 * runs * a_run + 200 * replications, asked, "fewer runs, agents or replications")
 
 
 def _weights(

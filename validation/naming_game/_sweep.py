@@ -18,7 +18,7 @@ import zarr
 from tqdm.auto import tqdm
 
 from meanfield import InputError, Population, StorageError, each_policy, words_of
-from meanfield.toolbox import LARGEST_SEED, check_memory, policy_hash, stamp, whole_number
+from meanfield.toolbox import LARGEST_SEED, check_memory, policy_hash, shown, stamp, whole_number
 from validation._engine.arguments import check_ensembles, name_in, population_sizes
 from validation.naming_game._simulate import ROUNDS_PLAYED, simulate
 
@@ -121,6 +121,10 @@ def sweep(
     array([[0., 0.],
            [1., 1.]])
     """
+    if not isinstance(store, (str, os.PathLike)) or "\0" in os.fspath(store):
+        raise InputError(f"store = {shown(store)}: expected the name of a folder")
+    if client is not None and not hasattr(client, "submit"):
+        raise InputError(f"client = {shown(client)}: expected a dask.distributed.Client")
     plan = _plan(policies, n_agents, runs, seeds, committed)
     plan = plan._replace(options={"initial": initial, "convention": convention, "max_rounds": max_rounds})
     _try(plan)
@@ -211,10 +215,12 @@ def _plan(
     known = {word for member in members for word in _words(member)}
     if isinstance(committed, Mapping) or not isinstance(committed, Sequence):
         raise InputError(f"committed = {committed!r}: expected a sequence of mappings, as in [{{}}, {{'A': 2}}]")
-    if isinstance(seeds, str) or not isinstance(seeds, Iterable):
-        raise InputError(f"seeds = {seeds!r}: expected a sequence of numbers")
+    if isinstance(seeds, str) or not isinstance(seeds, Iterable) or getattr(seeds, "ndim", 1) == 0:
+        raise InputError(f"seeds = {shown(seeds)}: expected a sequence of numbers")
     cases = []
     for case in committed:
+        if not isinstance(case, Mapping):
+            raise InputError(f"committed has {shown(case)}: expected mappings of words to numbers, as {{'A': 2}}")
         bound = {word: whole_number(f"committed[{word!r}]", number, 0) for word, number in case.items() if number != 0}
         if len(bound) > 1 or not set(bound) <= known:
             raise InputError(f"committed has {dict(case)}: expected at most one word, and one of the policies' words")
@@ -255,8 +261,8 @@ def _members(policies: Member | Iterable[Member]) -> list[Member]:
         return [policies]
     if isinstance(policies, xr.Dataset):
         return list(each_policy(policies))
-    if isinstance(policies, str) or not isinstance(policies, Iterable):
-        raise InputError(f"policies has {policies!r}: expected policies or Populations")
+    if isinstance(policies, str) or not isinstance(policies, Iterable) or getattr(policies, "ndim", 1) == 0:
+        raise InputError(f"policies has {shown(policies)}: expected policies or Populations")
     return [member for one in policies for member in _members(one)]
 
 

@@ -10,8 +10,8 @@ import xarray as xr
 from scipy.special import ndtr, ndtri
 
 from meanfield import InputError, each_policy, group_size_law, words_of
-from meanfield.toolbox import canonical_order, name_of, real_number, single_policy
-from validation._engine.arguments import name_in, one_or_several, population_sizes
+from meanfield.toolbox import canonical_order, name_of, one_or_several, real_number, single_policy
+from validation._engine.arguments import name_in, population_sizes
 
 
 class Bias(NamedTuple):

@@ -10,8 +10,7 @@ import pandas as pd
 import xarray as xr
 
 from meanfield import InputError
-from meanfield.toolbox import real_number, stamp, whole_number
-from validation._engine.arguments import one_or_several
+from meanfield.toolbox import one_or_several, real_number, stamp, whole_number
 from validation.populations._planned_bias import biases, chance_of, rival
 from validation.populations._win_counts import MOST_RUNS, fewest_runs, least_wins, power_by_runs
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from meanfield import InputError
-from meanfield.toolbox import whole_number
+from meanfield.toolbox import shown, whole_number
 from validation.reactions._kernel import Outcomes, outcomes_of
 
 MOST_STATES = 256  # an agent's state is kept in a byte
@@ -62,14 +62,15 @@ def outcomes_of_rows(
 
 def start_of(counts: Any) -> tuple[dict[Hashable, int], np.ndarray]:
     """{state: its place} and the numbers of agents, int64 of shape (K,)."""
-    if not isinstance(counts, Mapping | Sequence | np.ndarray) or isinstance(counts, str):
-        raise InputError(f"counts = {counts!r}: expected {{state: number of agents}} or a list of numbers")
+    known = isinstance(counts, Mapping | Sequence | np.ndarray) and not isinstance(counts, str | bytes)
+    if not known or getattr(counts, "ndim", 1) != 1:
+        raise InputError(f"counts = {shown(counts)}: expected {{state: number of agents}} or a list of numbers")
     names = list(counts) if isinstance(counts, Mapping) else list(range(len(counts)))
     numbers = [whole_number(f"counts[{name!r}]", counts[name], 0) for name in names]
     if not 2 <= len(names) <= MOST_STATES:
         raise InputError(f"counts has {len(names)} states: expected 2 to {MOST_STATES}")
     if isinstance(counts, Mapping) and not all(isinstance(name, str) for name in names):
-        raise InputError(f"counts = {counts!r}: expected names of states, all strings, and their numbers of agents")
+        raise InputError(f"counts = {shown(counts)}: expected names of states, all strings, and numbers of agents")
     if not 2 <= sum(numbers) <= LARGEST_IN_BATCHES:
         raise InputError(f"counts sum to {sum(numbers)}: expected 2 to {LARGEST_IN_BATCHES} agents")
     return {name: k for k, name in enumerate(names)}, np.array(numbers, dtype=np.int64)

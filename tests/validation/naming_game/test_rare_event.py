@@ -260,7 +260,7 @@ def test_saved_and_loaded(tmp_path) -> None:
         ({"coordinate": np.ones(4)}, "coordinate: expected 5 finite numbers"),
         ({"coordinate": np.array([0, 1, 2, 3, np.nan])}, "coordinate: expected 5 finite numbers"),
         ({"coordinate": xr.DataArray(np.ones(5), dims="memory")}, "coordinate has the dims memory: expected state"),
-        ({"n_agents": 10**6, "runs": 10**6}, "runs = 1000000, n_agents = 1000000: would take"),
+        ({"n_agents": 10**6, "runs": 10**6}, "runs = 1000000, n_agents = 1000000, replications = 20: would take"),
     ],
 )
 def test_wrong_input_is_named(arguments, message) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import xarray as xr
 
 from meanfield import InputError
-from meanfield.toolbox import whole_number
+from meanfield.toolbox import check_memory, whole_number
 from theory.flag_game._pictures.flags import COLOURS, Flag
 
 WIDTH, HEIGHT = 24, 16  # of the canvas, [002] Appendix C
@@ -57,6 +57,7 @@ def draw(flag: Flag, width: int = WIDTH, height: int = HEIGHT) -> np.ndarray:
     if not isinstance(flag, Flag):
         raise InputError(f"flag = {flag!r}: expected a Flag")
     width, height = whole_number("width", width, 1), whole_number("height", height, 1)
+    check_memory(10 * width * height, f"width = {width}, height = {height}", "a smaller picture")
     along = height if flag.orientation == "horizontal" else width
     n = len(flag.stripes)
     if along < n:

@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 
 from meanfield import InputError
-from meanfield.toolbox import stamp, whole_number
+from meanfield.toolbox import check_memory, real_numbers, stamp, whole_number
 from theory.flag_game._arguments import check_country, places
 from theory.flag_game._pictures.crops import SIZES
 from theory.flag_game._pictures.drawing import small_picture
@@ -211,8 +211,10 @@ def _borders(finite: np.ndarray, bins: int | Sequence[float]) -> np.ndarray:
         raise InputError(f"bins = {bins!r}: expected a number of bins or their borders")
     if np.ndim(bins) == 0:
         most = float(np.abs(finite).max()) if finite.any() else 1.0
-        return np.linspace(-most, most, whole_number("bins", bins, 1) + 1)
-    borders = np.asarray(bins, dtype=float)
+        number = whole_number("bins", bins.item() if isinstance(bins, np.ndarray) else bins, 1)
+        check_memory(24 * number, f"bins = {number}", "fewer bins")
+        return np.linspace(-most, most, number + 1)
+    borders = real_numbers(bins, "bins")
     if len(borders) < 2 or not np.isfinite(borders).all() or not (np.diff(borders) > 0).all():
         raise InputError(f"bins = {bins!r}: expected at least two borders, rising")
     outside = finite[(finite < borders[0]) | (finite > borders[-1])]

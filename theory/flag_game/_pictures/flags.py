@@ -9,6 +9,7 @@ from fractions import Fraction
 
 from meanfield import InputError
 from meanfield.datasets import flag_game
+from meanfield.toolbox import shown
 
 # A colour's number is its place here. The shades are of our choice: the papers name colours only.
 COLOURS = {
@@ -72,7 +73,7 @@ class Flag:
         if not isinstance(self.stripes, tuple) or not self.stripes:
             raise InputError(f"{self.country}: stripes = {self.stripes!r}: expected a tuple of colours")
         for colour in (*self.stripes, *([] if self.triangle is None else [self.triangle])):
-            if colour not in COLOURS:
+            if not isinstance(colour, str) or colour not in COLOURS:
                 raise InputError(f"{self.country}: colour {colour!r}: expected one of {', '.join(COLOURS)}")
         if not isinstance(self.triangle_depth, (int, Fraction)) or not 0 < self.triangle_depth <= 1:
             raise InputError(
@@ -82,9 +83,9 @@ class Flag:
 
 def check_pool(flags: Sequence[Flag]) -> tuple[Flag, ...]:
     """The pool as a tuple; InputError if it is empty, holds anything but flags, or a country twice."""
-    pool = tuple(flags)
+    pool = tuple(flags) if isinstance(flags, Sequence) else ()
     if not pool or not all(isinstance(flag, Flag) for flag in pool):
-        raise InputError(f"flags = {flags!r}: expected at least one Flag, and nothing else")
+        raise InputError(f"flags = {shown(flags)}: expected at least one Flag, and nothing else")
     country, times = Counter(flag.country for flag in pool).most_common(1)[0]
     if times > 1:
         raise InputError(f"flags holds {country} {times} times: expected each country once")

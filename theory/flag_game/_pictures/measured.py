@@ -7,7 +7,7 @@ import pandas as pd
 import xarray as xr
 
 from meanfield import InputError
-from meanfield.toolbox import real_number
+from meanfield.toolbox import real_number, shown
 from theory.flag_game._pictures.crops import SIZES
 
 PSEUDO_COUNT = 0.5  # Jeffreys' prior where there are two answers; for B = 50, |h| stays below log(101) = 4.6
@@ -48,6 +48,11 @@ def probe_counts(table: pd.DataFrame, truth: str, rival: str) -> xr.DataArray:
     >>> counts.sel(country="Peru").values
     array([ 0, 30])
     """
+    if not isinstance(table, pd.DataFrame):
+        raise InputError(f"table = {shown(table)}: expected a pandas DataFrame")
+    for name, country in (("truth", truth), ("rival", rival)):
+        if not isinstance(country, str):
+            raise InputError(f"{name} = {shown(country)}: expected a country")
     missing = [column for column in COLUMNS if column not in table.columns]
     if missing:
         raise InputError(f"table lacks the column {', '.join(missing)}: expected {', '.join(COLUMNS)}")

@@ -9,7 +9,7 @@ import pandas as pd
 import xarray as xr
 
 from meanfield import InputError
-from meanfield.toolbox import labelled, real_number, shown, stamp, whole_number
+from meanfield.toolbox import labelled, one_or_several, real_number, shown, stamp, whole_number
 from theory.flag_game.evidence._forecasts import forecast
 from theory.flag_game.evidence._models import MODELS
 from theory.flag_game.evidence._runs import Runs, Source, read_runs
@@ -72,8 +72,8 @@ def against_evidence(
     array([[0.4 , 0.23],
            [0.39, 0.17]])
     """
-    sizes = [whole_number("N", n, 2) for n in n_agents]
-    shares = [real_number("evidence", e, least=0, most=1) for e in evidence]
+    sizes = [whole_number("N", n, 2) for n in one_or_several(n_agents)]
+    shares = [real_number("evidence", e, least=0, most=1) for e in one_or_several(evidence)]
     for name, values in (("n_agents", sizes), ("evidence", shares)):
         if not values or len(set(values)) < len(values):
             raise InputError(f"{name} = {shown(values)}: expected different values, at least one")

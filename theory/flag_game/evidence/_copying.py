@@ -20,7 +20,7 @@ from scipy.special import expit, gammaln
 from scipy.stats import binom
 
 from meanfield import InputError
-from meanfield.toolbox import in_threads, real_number, whole_number
+from meanfield.toolbox import in_threads, real_number, real_numbers, whole_number
 from theory.flag_game.mechanism1 import ENDPOINTS, endpoints_of_votes
 
 MOST_AGENTS = 256  # a law takes a second at N = 128, and 2⁵ times as long at twice that
@@ -73,7 +73,7 @@ def copying_endpoints(
     >>> copying_endpoints([1, 1, 1, 1, 0, 0, 0, 0], anchored=0.4, bias=1.0).round(3)
     array([0.36 , 0.033, 0.607, 0.   ])
     """
-    shares = np.asarray(rival_share, dtype=float)
+    shares = real_numbers(rival_share, "rival_share")
     if shares.ndim != 1 or not ((shares >= 0) & (shares <= 1)).all():
         raise InputError(f"rival_share of shape {shares.shape}: expected a row of numbers from 0 to 1")
     anchored = real_number("anchored", anchored, least=0, most=1)

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from meanfield import InputError
-from meanfield.toolbox import column_numbers, read_csv, shown
+from meanfield.toolbox import column_numbers, read_csv, shown, whole_number
 from theory.flag_game.mechanism1 import ENDPOINTS
 
 Source = str | os.PathLike[str] | pd.DataFrame
@@ -59,6 +59,7 @@ class Runs:
 
     def rival_sided(self, run: int) -> np.ndarray:
         """The chance (N,) that an agent holds the rival at first, by its posterior mean; 1/2 without answers."""
+        run = whole_number("run", run, 0, len(self) - 1)
         truth, rival = self.truth[run], self.rival[run]
         return (rival + PRIOR) / (truth + rival + 2 * PRIOR)
 

@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 
 from meanfield import InputError
-from meanfield.toolbox import check_level, expect, labelled, stamp, whole_number
+from meanfield.toolbox import check_level, check_memory, expect, labelled, stamp, whole_number
 
 SCORES = ("log_score", "brier")
 
@@ -60,6 +60,7 @@ def score(forecasts: xr.Dataset, *, level: float = 0.95, replicates: int = 2000,
     n_runs = int(known.sum())
     if not n_runs:
         raise InputError("forecasts has no run with an outcome: expected at least one")
+    check_memory(16 * replicates * n_runs, f"replicates = {replicates}", "fewer replicates")
     drawn = np.random.default_rng(seed).multinomial(n_runs, np.full(n_runs, 1 / n_runs), size=replicates) / n_runs
     ends = [(1 - level) / 2, (1 + level) / 2]
     columns, both = {}, ("model", "other")

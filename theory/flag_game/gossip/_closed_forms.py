@@ -22,7 +22,7 @@ import xarray as xr
 from jaxtyping import Float
 
 from meanfield import InputError
-from meanfield.toolbox import real_number, whole_number
+from meanfield.toolbox import is_number, real_number, shown, whole_number
 
 BIASES = ("speaker", "listener", "anchor")
 ROUNDING = 1e-9
@@ -80,7 +80,7 @@ def heterozygosity(
     times = np.asarray(interactions)
     if times.ndim != 1 or times.size == 0 or not np.issubdtype(times.dtype, np.integer) or times.min() < 0:
         raise InputError(f"interactions = {interactions!r}: expected a sequence of integers of at least 0")
-    start = np.array([group, group if agent is None else agent], dtype=np.float64)
+    start = np.array([real_number("group", group), real_number("agent", group if agent is None else agent)])
     # The agents' beliefs differ from the group's mean, so a ≥ b; pairs can't be more alike than identical, so d ≥ 0.
     if not (0 <= start[1] <= start[0] < 1):
         raise InputError(f"group = {start[0]}, agent = {start[1]}: expected 0 ≤ agent ≤ group < 1")
@@ -210,12 +210,11 @@ def fixation(
     [0.522, 0.711, 1.0]
     """
     _moments_step(n_agents, uptake, bandwidth)
-    if biased not in BIASES:
-        raise InputError(f"biased = {biased!r}: expected one of {', '.join(BIASES)}")
+    if not isinstance(biased, str) or biased not in BIASES:
+        raise InputError(f"biased = {shown(biased)}: expected one of {', '.join(BIASES)}")
     if not (uptake > 0 and math.isfinite(bandwidth)):
         raise InputError(f"uptake = {uptake}, bandwidth = {bandwidth}: expected a positive and a finite number")
-    if not (math.isfinite(bias) and 0 <= initial <= 1):
-        raise InputError(f"bias = {bias}, initial = {initial}: expected a finite number and one from 0 to 1")
+    bias, initial = real_number("bias", bias), real_number("initial", initial, least=0, most=1)
     labels = bandwidth - 1 if biased == "listener" else bandwidth
     strength = 2 * labels * n_agents * bias * (1 - uptake) / uptake ** (2 if biased == "anchor" else 1)
     if abs(strength) < 1e-12:
@@ -230,8 +229,9 @@ def _moments_step(n_agents: int, uptake: float, bandwidth: float) -> Float[np.nd
     """The matrix that takes (a, b) over one interaction."""
     whole_number("n_agents", n_agents, 2)
     real_number("uptake", uptake, least=0, most=1)
-    if not (bandwidth >= 1 and (math.isinf(bandwidth) or bandwidth == round(bandwidth))):
-        raise InputError(f"bandwidth = {bandwidth}: expected a whole number of at least 1, or math.inf")
+    unbounded = isinstance(bandwidth, float) and bandwidth == math.inf
+    if not (unbounded or (is_number(bandwidth) and bandwidth >= 1 and bandwidth == round(bandwidth))):
+        raise InputError(f"bandwidth = {shown(bandwidth)}: expected a whole number of at least 1, or math.inf")
     N, alpha, once = n_agents, uptake, 1 / bandwidth
     pair = np.array([N, -1.0]) / (N - 1)  # d as a combination of a and b
     single = np.array([0.0, 1.0])

@@ -12,7 +12,7 @@ from scipy.stats import norm
 from tqdm.auto import tqdm
 
 from meanfield import InputError
-from meanfield.toolbox import check_level, labelled, stamp, whole_number
+from meanfield.toolbox import check_level, check_memory, labelled, stamp, whole_number
 from theory.flag_game.mechanism1._bootstrap import Refits
 from theory.flag_game.mechanism1._bootstrap import bootstrap as bootstrap_refits
 from theory.flag_game.mechanism1._coordinates import Coordinates, interval_of, theta_of
@@ -166,6 +166,8 @@ def fit(
             stacklevel=2,
         )
     starts, replicates = whole_number("starts", starts), whole_number("bootstrap", bootstrap)
+    asked = f"starts = {starts}, bootstrap = {replicates}"
+    check_memory(8 * len(coordinates.free) * (starts + replicates), asked, "fewer of them")
     whole_number("seed", seed, 0, LARGEST_SEED)
     check_level(level)
     total = starts + min(CLIMBS, starts + 1) + 2 + replicates

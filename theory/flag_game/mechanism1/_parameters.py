@@ -11,7 +11,7 @@ import xarray as xr
 from numpy.typing import ArrayLike
 
 from meanfield import InputError
-from meanfield.toolbox import expect, real_number, whole_number
+from meanfield.toolbox import expect, real_number, real_numbers, whole_number
 from theory.flag_game.random_field import FieldLaw
 
 POSITIVE = ("exponent_R", "beta")
@@ -109,7 +109,7 @@ class Mechanism1:
 
     def weights(self, n_agents: ArrayLike) -> np.ndarray:
         """(w_T, w_R, w_0) on the last axis for each N ≥ 1 of `n_agents`; N may be infinite."""
-        if not (np.asarray(n_agents) >= 1).all():
+        if not (real_numbers(n_agents, "n_agents") >= 1).all():
             raise InputError(f"n_agents = {n_agents}: expected numbers of at least 1")
         return component_weights(np.array([getattr(self, name) for name in PARAMETERS[:5]]), n_agents)
 

@@ -10,7 +10,7 @@ import xarray as xr
 from tqdm.auto import tqdm
 
 from meanfield import InputError
-from meanfield.toolbox import check_level, real_number, stamp, whole_number
+from meanfield.toolbox import check_level, check_memory, real_number, stamp, whole_number
 from theory.flag_game.mechanism2._likelihood import (
     Condition,
     at_bound,
@@ -128,6 +128,7 @@ def fit(
             real_number(name, value, least=least, most=most)
     check_level(level)
     bootstrap, seed = whole_number("bootstrap", bootstrap, 0), whole_number("seed", seed, 0)
+    check_memory(16 * bootstrap, f"bootstrap = {bootstrap}", "fewer of them")
     table = read_memory_conflict(probe)
     models = list(dict.fromkeys(table["model"]))
     results = {}

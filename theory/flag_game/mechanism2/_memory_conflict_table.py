@@ -9,7 +9,7 @@ import pandas as pd
 import xarray as xr
 
 from meanfield import InputError
-from meanfield.toolbox import expect
+from meanfield.toolbox import expect, shown
 from theory.flag_game.mechanism2._memory_conflict import EVIDENCE, KEYS, RELATIONS, RESPONSES
 
 WEAK, STRONG = EVIDENCE
@@ -58,6 +58,9 @@ def memory_conflict_table(probes: Sequence[xr.Dataset], compatibility: Sequence[
     >>> table[["social_memory_entries", "private_evidence_count", "social_evidence_count"]].values.tolist()
     [[0, 10, 0], [1, 0, 10]]
     """
+    for name, given in (("probes", probes), ("compatibility", compatibility)):
+        if isinstance(given, str) or not hasattr(given, "__len__") or getattr(given, "ndim", 1) == 0:
+            raise InputError(f"{name} = {shown(given)}: expected a list")
     if not probes or len(probes) != len(compatibility):
         raise InputError(f"compatibility has {len(compatibility)} rows: expected {len(probes)}, one for each probe")
     rows = pd.concat([_rows(probe, p) for probe, p in zip(probes, compatibility, strict=True)])

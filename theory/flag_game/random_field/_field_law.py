@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtr
 
 from meanfield import InputError
+from meanfield.toolbox import real_number, shown
 
 REACH = 9.0  # standard deviations; beyond lies 2e-19 of a normal law
 # The trapezoidal rule errs by exp(-2π·distance/step), with the distance of the poles of tanh from the real axis.
@@ -79,7 +80,9 @@ class FieldLaw:
         return max(1 / beta, float(self.sds.min()))
 
     def _average(self, x: ArrayLike, beta: float, derivative: int) -> np.ndarray:
-        at = np.asarray(x, dtype=float)
+        at = numbers("x", x)
+        if beta != np.inf:
+            real_number("beta", beta, above=0)
         flat = at.ravel()
         total = np.zeros(flat.shape)
         points = self.sds == 0
@@ -104,8 +107,8 @@ def numbers(name: str, values: object) -> np.ndarray:
     """`values` as an array of floats; InputError if they are something else."""
     try:
         return np.asarray(values, dtype=float)
-    except (TypeError, ValueError):
-        raise InputError(f"{name} = {values!r}: expected numbers") from None
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(f"{name} = {shown(values)}: expected numbers") from None
 
 
 def normal_fields(mean: float, sd: float) -> FieldLaw:
@@ -162,8 +165,8 @@ def bimodal_fields(strength: float, truth_share: float = 0.5) -> FieldLaw:
     >>> law.means, law.weights.round(1)
     (array([ 0.5, -0.5]), array([0.8, 0.2]))
     """
-    if not 0 <= truth_share <= 1:
-        raise InputError(f"truth_share = {truth_share}: expected a probability")
+    strength = real_number("strength", strength)
+    truth_share = real_number("truth_share", truth_share, least=0, most=1)
     return FieldLaw(np.array([truth_share, 1 - truth_share]), strength * np.array([1.0, -1.0]), np.zeros(2))
 
 
