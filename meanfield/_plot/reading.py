@@ -62,7 +62,7 @@ def _faults(result: xr.Dataset, name: str, reads: Reads, by: tuple[str, ...]) ->
             yield f"{name} without {dim}", expected
         elif not result.sizes[dim] and dim not in reads.empty:
             yield f"nothing along {dim}", expected
-        elif missing := set(reads.labels.get(dim, ())) - set(result[dim].values.astype(str).tolist()):
+        elif missing := set(reads.labels.get(dim, ())) - set(map(str, result[dim].values.tolist())):
             yield f"no {', '.join(sorted(missing))} along {dim}", expected
     for dim in dims:
         if dim not in (*reads.dims, *by):
@@ -78,7 +78,7 @@ def _words(result: xr.Dataset) -> list[str]:
     """The words that name the entries along `word`, of all pairs."""
     for name in ("word_label", "word"):
         if name in result.coords and result[name].dtype.kind in "UOT":
-            return sorted(set(result[name].values.astype(str).ravel().tolist()))
+            return sorted(set(map(str, result[name].values.ravel().tolist())))
     return []
 
 

@@ -86,7 +86,7 @@ def gossip(**options: Any) -> xr.Dataset:
 def game() -> xr.Dataset:
     clear, doubtful = (theory.flag_game.png(np.full((1, 1, 3), shade, np.uint8)) for shade in (0, 255))
     agent = StandIn({clear: [1.0, 0.0], doubtful: [0.4, 0.6]}, ("France", "Peru"), uptake=0.5)
-    return play([agent] * 4, [clear, clear, doubtful, doubtful], agent.countries, seed=1)
+    return play([agent] * 4, [clear, clear, doubtful, doubtful], agent.countries, seed=1, truth="France")
 
 
 def probed_flag() -> xr.Dataset:
@@ -172,7 +172,7 @@ def infected() -> meanfield.ReactionModel:
 
 
 MIX = xr.DataArray([0.7, 0.2, 0.1], {"state": list("SIR")}, ("state",))
-SPREAD = [validation.reactions.Transition(("I", "S"), ("I", "I"), 0.5)]
+SPREAD = [validation.reactions.Transition(("I", "S"), ("I", "I"), 0.5, marked=True)]
 
 
 def spectrum(policy: xr.Dataset) -> xr.Dataset:

@@ -126,11 +126,16 @@ def votes(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -
 
 @draws(
     "team_composition",
+    view="accuracy",
+    by=("uptake",),
+    reads="number: number initial_accuracy collective_accuracy collective_accuracy_se",
+)
+@draws(
     "team_composition_comparison",
     view="accuracy",
     by=("uptake",),
     reads="number: number initial_accuracy collective_accuracy collective_accuracy_se "
-    "measured? measured_se? measured_initial?",
+    "measured measured_se measured_initial",
 )
 def composition(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Collective accuracy by the number of the second model: predicted, and measured if the result has it."""

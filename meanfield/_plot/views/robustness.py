@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from meanfield._plot.intervals import name_rows
 from meanfield._plot.registry import draws
 from meanfield._plot.words import NEUTRAL, PALETTE
+from meanfield.toolbox._errors import InputError
 
 HEIGHT = 0.7  # of a bar
 SEEN = 1e-3  # a narrower part is no bar
@@ -23,6 +24,8 @@ SEEN = 1e-3  # a narrower part is no bar
 )
 def explained(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The part of the variance of each conclusion that each factor explains, with its range over all combinations."""
+    if part["explained"].isnull().all():
+        raise InputError("result has no number in explained: expected one at least")
     rows, left = np.arange(part.sizes["conclusion"]), np.zeros(part.sizes["conclusion"])
     for number, name in enumerate(part["part"].values):
         width = part["explained"].transpose("conclusion", "part").values[:, number]
