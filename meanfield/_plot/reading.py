@@ -90,7 +90,8 @@ def _numbered_words(result: xr.Dataset) -> tuple[xr.Dataset, bool]:
     if not has_names(result) or "word_number" not in result.coords:
         return result, whole
     numbers = result["word_number"]
-    if numbers.dims and set(numbers.values.tolist()) == set(range(numbers.size)):
+    given = set(np.atleast_1d(numbers.values).tolist())
+    if numbers.dims and (given == set(range(numbers.size)) or len(given) < numbers.size):
         return result, whole
     ordered = result.sortby(numbers) if numbers.dims else result
     return ordered.drop_vars(["word_number", "word_label"], errors="ignore"), False
