@@ -29,6 +29,10 @@ DAYS = np.linspace(0.0, 2.0, 5)
 NEVER = np.array([0.5, 1.0, 0.7, 0.6, 0.0])  # H = 1: each consensus is kept for good
 
 
+def epidemic(R0: float) -> meanfield.ReactionModel:
+    return meanfield.ReactionModel.from_rules({"S + I": "2 I", "I": "S"}, [R0, 1.0])
+
+
 class YesMan:
     """A model that says yes with the chance 0.8."""
 
@@ -199,6 +203,7 @@ RESULTS: dict[str, list[Callable[[], xr.Dataset | pd.DataFrame]]] = {
         lambda: meanfield.basins(conformist(), family="consensus", starts=9),
         lambda: meanfield.basins(random_policy(1, 3, 1), family="dirichlet", starts=4),
     ],
+    "reaction_bifurcation": [lambda: meanfield.bifurcation(epidemic, interval=(0.5, 2), starts=2, spacing=0.2)],
     "bifurcation": [
         lambda: meanfield.bifurcation(conformist(), word="b"),
         lambda: meanfield.bifurcation(random_policy(1), word="b", spacing=0.2),

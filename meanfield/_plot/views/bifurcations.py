@@ -34,10 +34,15 @@ def branches(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any
     _label(axes, part, word)
 
 
-@draws("reaction_bifurcation", view="composition", by=())
+@draws(
+    "reaction_bifurcation",
+    view="composition",
+    by=(),
+    reads="point: parameter stability bifurcation fold arc; point state: composition; state: state",
+)
 def branches_of_states(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """Fractions of agents in the states that change most against the parameter, with the bifurcations marked."""
-    x, fractions = part["parameter"].values, part["composition"].transpose("point", "state").values
+    x, fractions = part["parameter"].values, part["composition"].values
     most = np.argsort(-np.ptp(fractions, axis=0), kind="stable")[:MOST_NAMED]
     names = [str(part["state"].values[k]) for k in most]
     for name, colour, k in zip(names, word_colours([names]).values(), most, strict=True):
@@ -52,7 +57,7 @@ def branches_of_states(axes: Axes, part: xr.Dataset, colours: dict[str, str], **
     for kind, marker in MARKERS.items():
         if (part["bifurcation"].values == kind).any():
             axes.plot([], [], marker, color="black", markersize=5, label=kind)
-    axes.set_xlabel(part.attrs["parameter"])
+    axes.set_xlabel(part.attrs.get("parameter", "parameter"))
     show_shares(axes, "fraction of agents")
 
 
