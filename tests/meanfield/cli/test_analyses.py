@@ -450,7 +450,7 @@ def test_minorities_of_a_published_policy(published):
         ({"numbers": [2, 2]}, r"numbers = \[2, 2\]: expected one number"),
         ({"runs": 0}, "runs = 0"),
         ({"seed": -1}, "seed = -1"),
-        ({"rounds": 2}, "rounds = 2: expected a whole number of at least 3"),
+        ({"rounds": 2}, "rounds = 2: expected a whole number from 3"),
         ({"success_rate": 1.1}, "success_rate = 1.1"),
         ({"share": 0}, "share = 0: expected a number above 0 and at most 1"),
         ({"level": 1}, "level = 1: expected a number between 0 and 1"),

@@ -66,7 +66,7 @@ def test_numbers_of_numpy_do_not_overflow(unchecked_types):
     assert space.n_states == 10_101_010_101
 
 
-@pytest.mark.parametrize("sizes", [(2, 10**9), (10**400, 2), (2, 10**400)])
+@pytest.mark.parametrize("sizes", [(2, 10**9), (10**18, 10**18)])
 def test_sizes_are_integers_whose_states_can_be_counted(sizes, unchecked_types):
     with pytest.raises(InputError, match=r"expected fewer than 10\^1000 states"):
         MemorySpace(*sizes)
