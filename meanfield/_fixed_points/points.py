@@ -130,7 +130,7 @@ def _all_roots(mixtures: list[Mixture], names: list[str]) -> list[tuple[list[Roo
             raise ConvergenceError(
                 f"{name}: there is a fixed point, but rounding hides at which share: {' '.join(searched)}"
             )
-        searched.append(f"The policy's zeros make {len(corners)} of the 2 consensus states exact fixed points.")
+        searched.append(f"Exact fixed points among the two consensus states: {len(corners)}.")
         result.append((roots, " ".join(searched)))
     return result
 

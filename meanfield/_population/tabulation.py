@@ -102,7 +102,7 @@ def _distributions(values: list[Any], memories: list[NamedMemory], words: Sequen
         except InputError as error:
             wrong.append(str(error))
     if wrong:
-        raise InputError(wrong[0] + (f" (so it is for {len(wrong)} of {len(memories)} memories)" if wrong[1:] else ""))
+        raise InputError(wrong[0] + (f" ({len(wrong)} of {len(memories)} memories are wrong)" if wrong[1:] else ""))
     return np.array(rows)
 
 

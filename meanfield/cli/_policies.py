@@ -210,6 +210,8 @@ def _stability_text(table: xr.Dataset, form: str) -> str:
 def _asked(model: str, base_url: str | None, **options: Any) -> Any:
     """The model, of a server if there is an address; its key is in OPENAI_API_KEY."""
     given = {name: value for name, value in options.items() if value not in (None, False)}
+    if base_url is not None and not base_url.strip():
+        raise InputError(f"base_url = {base_url!r}: expected the address of a server")
     if base_url is None:
         if given:
             raise InputError(f"base_url = None: expected the address of a server, to which {', '.join(given)} belongs")

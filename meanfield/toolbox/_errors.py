@@ -79,7 +79,7 @@ def reason(error: BaseException) -> str:
 
 
 def shortened(text: str, most: int) -> str:
-    """The text, or its whole words within so many characters and a mark that it goes on; no word can fill the half."""
+    """The text, or its words within so many characters and a mark that it goes on; only a very long word is cut."""
     if len(text) <= most:
         return text
     whole = text[: most - 1].rpartition(" ")[0]

@@ -272,6 +272,8 @@ def _remove_damaged(file: sqlite3.Connection, table: str) -> int:
     if len(columns) == 4:  # of a release without checksums
         file.execute(f"ALTER TABLE {table} ADD COLUMN checksum")
         file.execute(f"UPDATE {table} SET checksum = {sound}")
+        if table == "answers":
+            file.execute("UPDATE answers SET checksum = NULL WHERE length(log_probability) IS NOT 8 * length(censored)")
     damaged = f"FROM {table} WHERE checksum IS NOT {sound}"
     if number := file.execute(f"SELECT COUNT(*) {damaged}").fetchone()[0]:
         file.execute(f"DELETE {damaged}")

@@ -107,7 +107,7 @@ class Server:
     async def ask(self, client: Any, request: Request, read: Callable[[dict[str, Any]], T]) -> T:
         """Send a request until `read` can use the reply.
 
-        A field that the server refuses is left out, if the server then does the same; an answer that ends within the
+        A field that the server refuses is left out where its value is the usual default; an answer that ends within the
         thoughts before it gets more tokens. Both hold for later requests, and neither counts as a failure.
         A server that never answered is not tried again if it can't be reached or replies in another form.
 

@@ -172,7 +172,7 @@ def texts(cell):
         ({"q": lambda memory: 0.5, "memory_length": 14}, "memory_length = 14: would take 313 GiB of memory"),
         (
             {"q": lambda memory: [0.5, 0.6], "memory_length": 1},
-            r"q\(empty\) = \[0.5, 0.6\] sums to 1.1 over the words: expected 1 \(so it is for 5 of 5 memories\)",
+            r"q\(empty\) = \[0.5, 0.6\] sums to 1.1 over the words: expected 1 \(5 of 5 memories are wrong\)",
         ),
         (
             {"q": lambda memory: len(memory) * 2, "memory_length": 1},

@@ -341,7 +341,9 @@ def test_answers_of_a_release_without_checksums_are_kept(tmp_path):
         file.execute(f"CREATE TABLE answers ({columns}) WITHOUT ROWID")
         row = b"\0\1", 0, np.array([-1.0, -2.0]).tobytes(), b"\0\1"
         file.execute("INSERT INTO answers VALUES (?, ?, ?, ?)", row)
-    answers = Answers(path)
+        file.execute("INSERT INTO answers VALUES (?, ?, ?, ?)", (b"\0\0", 0, b"\0\1\2", b"\0\1"))
+    with pytest.warns(UserWarning, match="1 damaged"):
+        answers = Answers(path)
     assert answers.get(ASKED[:1], 2)[0].tolist() == [[-1.0, -2.0]] and len(answers) == 1
     answers.put(ASKED[1:2], np.full((1, 2), -3.0), np.zeros((1, 2), bool))
     assert len(Answers(path)) == 2

@@ -31,7 +31,7 @@ def against_evidence(
     """The chance of each endpoint by evidence and number of agents, from models that were fitted to some runs.
 
     For N ≥ 32 the chances of fragmentation are too large, at the cost of polarisation: of GPT-4o's runs 1 or 2 in 40
-    fragment where models fitted to N = 4 and 8 say 8.
+    fragment where models fitted to N = 4 and 8 predict 8.
 
     Parameters
     ----------
