@@ -56,8 +56,7 @@ def _log_determinant(
 ) -> tuple[float, float]:
     """1 - K is a band matrix, since agents forget: fields at times far apart are independent.
 
-    With a border b the determinant is that of 1 - K times what its Schur complement leaves, b's variance changed by
-    fields.
+    With a border it is the determinant of 1 - K times its Schur complement: the variance as fields change it.
     """
     n, _, C, _ = covariance.shape
     here = np.arange(n)

@@ -139,7 +139,7 @@ def correction_of(problem: PathProblem, found: Instanton) -> NextOrder | str:
     covariance = problem.correlations(found, interaction, NEGLIGIBLE)
     found_with = log_determinants(covariance, interaction.pairing, problem.mesh.pace[::2], border)
     signs, logarithms = zip(*found_with, strict=True)
-    if min(signs) <= 0:
+    if not min(signs) > 0:
         return "fluctuations about the path of least action grow: it is no minimum, or its mesh too coarse"
     logarithm, error = without_step(logarithms)
     met = quadrature(problem.mesh.pace[::2]) @ problem.met_others(found) / 2

@@ -56,7 +56,7 @@ def bifurcation(
     1e-20; an exact consensus that remains an equilibrium is a branch of its own.
 
     **Reaction models.** Fixed points are searched for at five values of the parameter. The branches through them are
-    followed to the ends of the interval or of the simplex, around folds, and so are those that cross them
+    followed to the ends of the interval or of the simplex, around folds, and so are the branches that cross them
     (pseudo-arclength continuation). A diagram takes seconds; each value of the parameter needs a model.
 
     Parameters

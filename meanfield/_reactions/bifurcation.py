@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from meanfield._numerics.stability import stability_columns
+from meanfield._numerics.stability import MARGINAL, stability_columns
 from meanfield._population.provenance import stamp
 from meanfield._population.reaction_model import ReactionModel
 from meanfield._reactions.continuation import FOLD, HOPF, Branches, Family, branches_of
@@ -58,7 +58,7 @@ def _family(model: ModelAt, masses: MassesAt, low: float, high: float) -> Family
         raise InputError("nothing depends on a parameter: expected a function for population, for masses, or for both")
 
     def value(s: float) -> float:
-        return low + s * (high - low)
+        return low * (1 - s) + high * s
 
     def model_at(s: float) -> ReactionModel:
         found = model if isinstance(model, ReactionModel) else model(value(s))
@@ -67,24 +67,33 @@ def _family(model: ModelAt, masses: MassesAt, low: float, high: float) -> Family
                 f"population({value(s):g}) is of type {type(found).__name__}: expected a ReactionModel; reaction_model "
                 "makes one of a policy or a Population"
             )
+        if s != 0.5:
+            _check_alike(f"population({value(s):g})", found, typical, 0 < s < 1)
         return found
 
     def masses_at(s: float) -> np.ndarray:
-        return validated_masses(typical, masses(value(s)) if callable(masses) else masses)
+        found = validated_masses(typical, masses(value(s)) if callable(masses) else masses)
+        if 0 < s < 1 and ((found > 0) != present).any():
+            raise InputError(f"masses({value(s):g}) = {found}: expected the same classes to be empty as in the middle")
+        return found
 
     typical = model_at(0.5)
+    present = validated_masses(typical, masses(value(0.5)) if callable(masses) else masses) > 0
     for s in (0.0, 1.0):
-        end = model_at(s)
-        if end.states != typical.states:
-            raise InputError(f"population({value(s):g}) has the states {end.names}: expected {typical.names}")
-        together = [np.unique(typical.classes[end.classes == c]).size for c in range(end.n_classes)]
-        if max(together) > 1:
-            raise InputError(
-                f"population({value(s):g}) has moves between classes that population({value(0.5):g}) conserves: "
-                "expected the same conserved classes"
-            )
-        masses_at(s)
+        model_at(s), masses_at(s)
     return Family(model_at, masses_at)
+
+
+def _check_alike(name: str, model: ReactionModel, typical: ReactionModel, inside: bool) -> None:
+    """InputError unless both have the same states and conserved classes, which rates of 0 may split at an end."""
+    if model.states != typical.states:
+        raise InputError(f"{name} has the states {model.names}: expected {typical.names}")
+    together = [np.unique(typical.classes[model.classes == c]).size for c in range(model.n_classes)]
+    if max(together) > 1 or (inside and model.n_classes != typical.n_classes):
+        raise InputError(
+            f"{name} has {model.n_classes} conserved classes, the model in the middle of the interval "
+            f"{typical.n_classes}: expected the same within the interval"
+        )
 
 
 def _first_name(function: object) -> str:
@@ -98,16 +107,18 @@ def _first_name(function: object) -> str:
 def _label(family: Family, found: Branches, low: float, high: float) -> xr.Dataset:
     over = ("point",)
     points = [(arc, point) for arc, branch in enumerate(found.points) for point in branch]
+    x = np.array([point.x for _, point in points]).reshape(-1, family.typical.n_states)
     kinds = np.array([point.kind for _, point in points], dtype=str)
     scale = family.typical.fastest
     modes = [modes_at(family.at(point.s), point.x, family.face) for _, point in points]
     factor = np.array([family.at(point.s).fastest / scale for _, point in points])
-    leading = np.array([one.values[0] if one.values.size else -np.inf for one in modes], dtype=complex) * factor
+    leading = np.array([one.values[0] if one.values.size else -np.inf for one in modes], dtype=complex)
+    leading.real, leading.imag = leading.real * factor, leading.imag * factor
     error = np.array([one.errors[0] if one.values.size else 0.0 for one in modes]) * factor
     lyapunov = [lyapunov_coefficient(family.at(p.s), p.x) if p.kind == HOPF else np.nan for _, p in points]
     columns = {
         "parameter": (over, np.array([low + point.s * (high - low) for _, point in points]), "parameter", "1"),
-        "composition": ((*over, "state"), np.array([point.x for _, point in points]), "fraction of agents", "1"),
+        "composition": ((*over, "state"), x, "fraction of agents", "1"),
         **stability_columns(over, leading, error, f"1/{family.typical.time_unit}", scale=scale),
         "bifurcation": (over, kinds, "what happens here", "1"),
         "fold": (over, kinds == FOLD, "the parameter turns here", "1"),
@@ -128,6 +139,8 @@ def lyapunov_coefficient(model: ReactionModel, x: np.ndarray) -> float:
     face = model.class_masses(x)[model.classes] > 0
     modes = modes_at(model, x, face)
     oscillating = np.flatnonzero(modes.values.imag > 0)
+    if not oscillating.size:
+        return np.nan
     first = oscillating[np.argmin(np.abs(modes.values.real[oscillating]))]
     tangent, A = modes.tangent, reduced_jacobian(model, x, modes.tangent)
     r = tangent.T @ modes.vectors[:, first]
@@ -141,16 +154,20 @@ def lyapunov_coefficient(model: ReactionModel, x: np.ndarray) -> float:
         parts = [reduced_jacobian(model, x + tangent @ part, tangent) - A for part in (u.real, u.imag)]
         return (parts[0] + 1j * parts[1]) @ v
 
+    if np.linalg.cond(A) > 1 / MARGINAL:
+        return np.nan  # a zero eigenvalue beside the pair
     doubled = np.linalg.solve(2j * omega * np.eye(len(A)) - A, second(r, r))
     steady = np.linalg.solve(A, second(r, r.conj()))
     return float((left @ (second(r.conj(), doubled) - 2 * second(r, steady))).real / (2 * omega))
 
 
 def _completeness(found: Branches) -> str:
-    parts = ["not guaranteed: a branch that meets no other one, and none of the parameters at which fixed points were "]
-    parts[0] += "searched for, is missing"
+    parts = [
+        "Not guaranteed: a branch is missing if it meets no other one and none of the parameters at which fixed points "
+        "were searched for, and bifurcations at almost one place count as one."
+    ]
     if found.cut:
-        parts.append(f"{found.cut} branches were followed only in part")
+        parts.append(f"Followed only in part, or not at all: {found.cut}.")
     if found.continua:
-        parts.append(f"{found.continua} fixed points adjoin others at the same parameter, and were not followed")
-    return "; ".join(parts)
+        parts.append(f"Fixed points that adjoin others at the same parameter, and were not followed: {found.continua}.")
+    return " ".join(parts)

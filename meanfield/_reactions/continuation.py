@@ -7,8 +7,9 @@ solves
     G(z) = 0,   t·(z - z₀) = step.
 
 Where ds/dt changes its sign the branch has a fold. Where det(∂G/∂z; t) does another branch crosses: the null space of
-∂G/∂z then holds the tangents of both. Where a pair of complex eigenvalues crosses the imaginary axis there is a Hopf
-bifurcation. Each is found between two points of the curve by Brent's method.
+∂G/∂z then holds the tangents of both. So does an eigenvalue of agents in further states where a branch of a larger face
+begins. Where a pair of complex eigenvalues crosses the imaginary axis there is a Hopf bifurcation. Each is found
+between two points of the curve by Brent's method; steps are halved until no two are in one step.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from tqdm.auto import tqdm
 from meanfield._numerics.stability import MARGINAL
 from meanfield._population.reaction_model import ReactionModel
 from meanfield._reactions.modes import tangent_space
-from meanfield._reactions.roots import closed_faces
+from meanfield._reactions.roots import closed_face, closed_faces
 from meanfield._reactions.search import search
 
 SLICES = 5  # values of the parameter at which fixed points are searched for
@@ -39,6 +40,10 @@ MOST_POINTS = 3000  # of a branch
 SAME = 1e-6  # as in `search`
 EMPTY = 1e-9  # fraction of agents below which nobody is in a state
 NEAR_BORDER = 1e-4  # of z; at the border of a face the equations of two branches are solved
+AT_BORDER = 1e-2  # eigenvalue where a branch reaches it
+FINEST = 1e-3  # step in units of the largest within which several bifurcations are one
+ZERO, ROOT = 1e-12, 1e-6  # of tests, where they are 0 and where they do not jump
+MOST_BRANCHES = 200
 VERTICAL = 1e-6  # ds/dt below which rounding makes its sign
 FLAT = 1e-6  # singular values that are zero at a bifurcation known to 1e-10
 
@@ -87,16 +92,26 @@ class _Stop(NamedTuple):
 
     z: Float[np.ndarray, " unknowns"]
     tangent: Float[np.ndarray, " unknowns"]
-    crossing: float  # changes its sign where another branch crosses
-    values: np.ndarray  # eigenvalues of all perturbations
+    crossing: float  # changes its sign where another branch of the face crosses
+    modes: tuple[np.ndarray, np.ndarray]  # eigenvalues within the face, and of agents in further states
 
-    @property
-    def unstable(self) -> int:
-        return int((self.values.real > MARGINAL).sum())
+    def unstable(self, block: int) -> int:
+        return int((self.modes[block].real > MARGINAL).sum())
 
-    def nearest(self, complex_pair: bool) -> float:
-        """The smallest real part, of a pair of complex eigenvalues or of a real one."""
-        real = self.values.real[(np.abs(self.values.imag) > MARGINAL) == complex_pair]
+    def zeros(self, block: int) -> int:
+        return int((np.abs(self.modes[block].real) <= MARGINAL).sum())
+
+    def odd(self, block: int, neutral: int) -> float:
+        """Changes its sign where an odd number of real eigenvalues do, but for so many that stay 0."""
+        values = self.modes[block]
+        real = values.real[np.abs(values.imag) <= MARGINAL]
+        real = real[np.argsort(np.abs(real))][neutral:]
+        return float(np.prod(np.sign(real)) * np.abs(real[0])) if real.size else np.nan
+
+    def nearest(self, block: int, is_complex: bool) -> float:
+        """The smallest real part of real or of complex eigenvalues."""
+        values = self.modes[block]
+        real = values.real[(np.abs(values.imag) > MARGINAL) == is_complex]
         return float(real[np.argmin(np.abs(real))]) if real.size else np.nan
 
 
@@ -113,7 +128,9 @@ class _Curve:
         total = family.masses_at(s)[family.typical.classes]
         self.parts = np.divide(x, total, out=np.zeros_like(x), where=total > 0)
         self.basis = tangent_space(family.typical, face)
-        self.everywhere = tangent_space(family.typical, family.face)
+        everywhere = tangent_space(family.typical, family.face)
+        # A face is closed, so that the Jacobian is triangular: what agents in further states do is a block of its own
+        self.outwards = everywhere @ null_space((everywhere.T @ self.basis).T) if self.basis.size else everywhere
 
     def at(self, x: np.ndarray, s: float) -> Float[np.ndarray, " unknowns"]:
         """The unknowns of a composition."""
@@ -161,7 +178,7 @@ class _Curve:
         return at if np.abs(step).max() < ROUGHLY else None
 
     def stop(self, z: np.ndarray, along: np.ndarray | None = None) -> _Stop:
-        """All about a point; the tangent has the sense of `along`."""
+        """The point with its tangent, in the sense of `along`, eigenvalues and tests."""
         derivative = self.derivative(z)
         tangent = np.linalg.svd(np.vstack([derivative, np.zeros(z.size)]))[2][-1]
         if along is not None and tangent @ along < 0:
@@ -169,81 +186,111 @@ class _Curve:
         extended = np.vstack([derivative, tangent])
         crossing = np.linalg.slogdet(extended)[0] * np.linalg.svd(extended, compute_uv=False)[-1]
         inside, _ = _inside(z)
-        at = self.family.jacobian(self.composition(inside), float(inside[-1]))
-        jacobian = self.everywhere.T @ at @ self.everywhere
-        return _Stop(z, tangent, float(crossing), np.linalg.eigvals(jacobian).astype(complex))
+        jacobian = self.family.jacobian(self.composition(inside), float(inside[-1]))
+        modes = [np.linalg.eigvals(T.T @ jacobian @ T).astype(complex) for T in (self.basis, self.outwards)]
+        return _Stop(z, tangent, float(crossing), (modes[0], modes[1]))
 
     def follow(self, first: _Stop, spacing: float) -> Iterator[tuple[_Stop, str]]:
         """Points along the tangent of the first one, with bifurcations among them, to a border or back to it."""
         here, step = first, spacing
         for number in range(MOST_POINTS):
-            there = self._next(here, step)
-            while there is None:
-                step /= 2
-                if step < LEAST_STEP * spacing:
-                    yield here, "cut"
-                    return
-                there = self._next(here, step)
-            ends = self.room(there.z) < 0
-            if ends:
-                inside = self._between(here, step, lambda stop: self.room(stop.z) + 0.0)
-                there = there if inside is None else inside
+            found = self._onwards(here, step, spacing)
+            if found is None:
+                break
+            there, step, met, ends = found
             reached = (there.z - here.z) @ here.tangent
-            for stop, kind in self._bifurcations(here, there, reached):
-                if not ends or np.abs(stop.z - there.z).max() > NEAR_BORDER:
-                    yield stop, kind
-            if number > 2 and here.tangent @ first.tangent > TURN:
-                ahead = first.z - here.z
-                if 0 < ahead @ here.tangent <= reached and np.abs(ahead).max() < 2 * reached:
-                    yield first, ""
-                    return
+            ahead = (first.z - here.z) @ here.tangent
+            closes = number > 2 and here.tangent @ first.tangent > TURN and 0 < ahead <= reached
+            closes = closes and np.abs(first.z - here.z).max() < 2 * reached
+            yield from ((stop, kind) for stop, kind in met if not closes or (stop.z - here.z) @ here.tangent < ahead)
+            if closes:
+                yield first, ""
+                return
             yield there, BRANCH_POINT if ends and SAME < there.z[-1] < 1 - SAME else ""
             if ends:
                 return
             here, step = there, min(1.5 * step, spacing)
         yield here, "cut"
 
+    def _onwards(
+        self, here: _Stop, step: float, spacing: float
+    ) -> tuple[_Stop, float, list[tuple[_Stop, str]], bool] | None:
+        """The next point, the step, what lies between, and whether it is the last one; steps part bifurcations."""
+        while step > LEAST_STEP * spacing:
+            there = self._next(here, step)
+            ends = there is not None and self.room(there.z) < 0
+            if ends:
+                there = self._between(here, step, lambda stop: self.room(stop.z))
+                if there is not None and SAME < there.z[-1] < 1 - SAME:
+                    at_zero = min(np.abs(values).min(initial=np.inf) for values in there.modes) < AT_BORDER
+                    there = there if at_zero else None
+            if there is not None:
+                reached = float((there.z - here.z) @ here.tangent)
+                met, resolved = self._bifurcations(here, there, reached)
+                if ends:
+                    met = [one for one in met if np.abs(one[0].z - there.z).max() > NEAR_BORDER]
+                if resolved or step < FINEST * spacing:
+                    return there, step, met, ends
+            step /= 2
+        return None
+
     def _next(self, here: _Stop, step: float) -> _Stop | None:
-        z = self.corrected(here.z + step * here.tangent, here.tangent)
-        if z is None:
+        ahead = here.z + step * here.tangent
+        z = self.corrected(ahead, here.tangent)
+        if z is None or np.linalg.norm(z - ahead) > step / 2:
             return None
         there = self.stop(z, here.tangent)
         return there if there.tangent @ here.tangent > TURN else None
 
     def _between(self, here: _Stop, step: float, test: Callable[[_Stop], float]) -> _Stop | None:
-        """The point within a step at which a test changes its sign."""
+        """The point within a step at which a test is 0, or None if it has no change of sign, or jumps."""
 
         def at(part: float) -> _Stop:
             z = self.corrected(here.z + part * here.tangent, here.tangent)
             return self.stop(here.z if z is None else z, here.tangent)
 
+        for part in (0.0, step):
+            if abs(test(at(part))) < ZERO:
+                return at(part)
         try:
             part = brentq(lambda part: test(at(part)), 0.0, step, xtol=1e-11 * step)
-        except ValueError:  # no change, or NaN
+        except ValueError:
             return None
-        return at(part)
+        found = at(part)
+        return found if abs(test(found)) < ROOT else None
 
-    def _bifurcations(self, here: _Stop, there: _Stop, step: float) -> Iterator[tuple[_Stop, str]]:
-        """What lies between two neighbouring points, in order."""
+    def _bifurcations(self, here: _Stop, there: _Stop, step: float) -> tuple[list[tuple[_Stop, str]], bool]:
+        """What lies between two neighbouring points, and whether it explains all changes of stability."""
         tests: list[tuple[str, Callable[[_Stop], float]]] = []
         if here.crossing * there.crossing < 0:
             tests.append((BRANCH_POINT, lambda stop: stop.crossing))
         steepest = max(abs(here.tangent[-1]), abs(there.tangent[-1]))
         if here.tangent[-1] * there.tangent[-1] < 0 and steepest > VERTICAL:
             tests.append((FOLD, lambda stop: stop.tangent[-1]))
-        changed = abs(there.unstable - here.unstable)
-        if changed >= 2:
-            tests.append((HOPF, lambda stop: stop.nearest(True)))
-        if changed % 2 and not tests:  # across the border of the face
-            tests.append((BRANCH_POINT, lambda stop: stop.nearest(False)))
+        known, resolved = len(tests), True
+        for block in (0, 1):
+            changed = abs(there.unstable(block) - here.unstable(block))
+            neutral = min(here.zeros(block), there.zeros(block))
+            if block == 0 and known and changed <= 1:
+                continue  # a fold or a crossing; both together where a branch turns at another one
+            if changed % 2:
+                tests.append((BRANCH_POINT, lambda stop, b=block, n=neutral: stop.odd(b, n)))
+            elif changed == 2 and not np.isnan(here.nearest(block, True) + there.nearest(block, True)):
+                tests.append((HOPF, lambda stop, b=block: stop.nearest(b, True)))
+            elif changed:
+                tests.append((BRANCH_POINT, lambda stop, b=block: stop.nearest(b, False)))
+            resolved &= changed <= 2
         found = [(self._between(here, step, test), kind) for kind, test in tests]
         met = [(stop, kind) for stop, kind in found if stop is not None]
         met.sort(key=lambda one: (one[0].z - here.z) @ here.tangent)
-        for number, (stop, kind) in enumerate(met):
-            if not any(np.abs(stop.z - before.z).max() < SAME for before, _ in met[:number]):
+        kept: list[tuple[_Stop, str]] = []
+        for stop, kind in met:
+            if kept and np.abs(stop.z - kept[-1][0].z).max() < NEAR_BORDER:
                 # A branch that turns where another one crosses has a branch point there
-                together = [kind for other, kind in met if np.abs(stop.z - other.z).max() < SAME]
-                yield stop, BRANCH_POINT if BRANCH_POINT in together else kind
+                kept[-1] = kept[-1] if kept[-1][1] == BRANCH_POINT else (stop, kind)
+            else:
+                kept.append((stop, kind))
+        return kept, resolved and len(met) == len(tests) and len(kept) <= 1
 
 
 def _inside(z: np.ndarray) -> tuple[np.ndarray, float]:
@@ -267,16 +314,20 @@ def branches_of(family: Family, spacing: float, starts: int, seed: int, progress
     cut = 0
     with tqdm(disable=not progress, unit="branch", leave=False) as bar:
         while waiting:
+            if len(curves) == MOST_BRANCHES:
+                cut += 1
+                break
             x, s = waiting.pop(0)
             if any(_lies_on(curve, points, x, s, spacing) for curve, points in curves):
                 continue
-            curve = _Curve(family, x, s, x > EMPTY)
+            curve = _Curve(family, x, s, closed_face(family.at(s), x > EMPTY))
             first = curve.stop(curve.at(x, s))
             ahead = list(curve.follow(first, spacing))
             closed = len(ahead) > 3 and ahead[-1][0] is first
             behind = [] if closed else list(curve.follow(curve.stop(first.z, -first.tangent), spacing))
             cut += sum(kind == "cut" for _, kind in (*ahead, *behind))
             stops = [*reversed(behind), (first, ""), *ahead]
+            stops = _without_doubles(stops)
             points = [
                 Point(np.maximum(curve.composition(stop.z), 0), min(max(float(stop.z[-1]), 0.0), 1.0), kind)
                 for stop, kind in stops
@@ -287,8 +338,23 @@ def branches_of(family: Family, spacing: float, starts: int, seed: int, progress
                 start for stop, kind in stops if kind == BRANCH_POINT for start in _crossing(curve, stop, spacing)
             ]
             bar.update()
-    met = [point for _, points in curves for point in points[1:-1] if point.kind == BRANCH_POINT]
-    return Branches([_joined(points, met, spacing) for _, points in curves], cut, continua)
+    located = [[point for point in points[1:-1] if point.kind == BRANCH_POINT] for _, points in curves]
+    joined = []
+    for number, (_, points) in enumerate(curves):
+        others = [point for other, some in enumerate(located) if other != number for point in some]
+        joined.append(_joined(points, others, spacing))
+    return Branches(joined, cut, continua)
+
+
+def _without_doubles(stops: list[tuple[_Stop, str]]) -> list[tuple[_Stop, str]]:
+    """Of neighbours at one place, where a bifurcation is at a point of the curve, the bifurcation."""
+    kept: list[tuple[_Stop, str]] = []
+    for stop, kind in stops:
+        if kept and "cut" not in (kind, kept[-1][1]) and np.abs(stop.z - kept[-1][0].z).max() < SAME:
+            kept[-1] = (stop, kind or kept[-1][1])
+        else:
+            kept.append((stop, kind))
+    return kept
 
 
 def _joined(points: list[Point], met: list[Point], spacing: float) -> list[Point]:
@@ -310,12 +376,13 @@ def _joined(points: list[Point], met: list[Point], spacing: float) -> list[Point
 
 def _lies_on(curve: _Curve, points: list[Point], x: np.ndarray, s: float, spacing: float) -> bool:
     """Whether the branch goes through a fixed point."""
-    if (curve.face != (x > EMPTY)).any():
+    if (curve.face != closed_face(curve.family.at(s), x > EMPTY)).any():
         return False
     z = curve.at(x, s)
     corners = np.array([curve.at(point.x, point.s) for point in points])
-    for start, way in zip(corners[:-1], np.diff(corners, axis=0), strict=True):
-        length = np.linalg.norm(way)
+    ways = np.diff(corners, axis=0)
+    lengths = np.linalg.norm(ways, axis=1)
+    for start, way, length in zip(corners[:-1][lengths > 0], ways[lengths > 0], lengths[lengths > 0], strict=True):
         part = (z - start) @ way / max(length**2, SAME**2)
         if -SAME <= part <= 1 + SAME and np.linalg.norm(z - start - part * way) < spacing:
             there = curve.corrected(start + part * way, way / length)
@@ -335,9 +402,11 @@ def _crossing(curve: _Curve, stop: _Stop, spacing: float) -> Iterator[tuple[np.n
     tangent = np.append(whole.basis.T @ (curve.basis @ stop.tangent[:-1]), stop.tangent[-1])
     others = null_space(np.vstack([np.eye(len(tangent)) - null.T @ null, tangent]), rcond=1e-3)
     for direction in (*others.T, *-others.T):
-        there = whole.corrected(z + spacing * direction, direction)
-        if there is None or not 0 <= there[-1] <= 1:
-            continue
-        x = whole.composition(there)
-        if x[family.face].min() > -EMPTY:
-            yield np.where(x > EMPTY, x, 0.0), float(there[-1])
+        for away in (spacing, spacing / 10):
+            there = whole.corrected(z + away * direction, direction)
+            if there is None or not 0 <= there[-1] <= 1:
+                continue
+            x = whole.composition(there)
+            if x[family.face].min() > -EMPTY:
+                yield np.where(x > EMPTY, x, 0.0), float(there[-1])
+                break

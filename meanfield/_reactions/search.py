@@ -70,7 +70,7 @@ def search(
 ) -> Found:
     """Fixed points from `initial` and `number` random starts, from unstable ones downhill, and from between them.
 
-    Solutions are followed from `courses` of the starts; if from none, also not downhill.
+    Solutions are followed from `courses` of the starts. With 0 courses the search does not go downhill either.
     """
     starts = [*starts_of(model, mass, faces, initial, number, rng, courses)]
     found, converged = _polished(model, mass, starts, [], progress)

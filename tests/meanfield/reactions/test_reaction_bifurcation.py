@@ -43,7 +43,7 @@ def trust(beta):
 def two_folds(c):
     """Two excited agents excite a third through a pair: dx/dt has a cubic right side in x, solved for c below."""
     rules = {"E": "X", "X": "E", "2 X": "D + X", "D": "X", "D + E": "D + X"}
-    return ReactionModel.from_rules(rules, [c, 1.0, 8.0, 1.0, 20.0])
+    return ReactionModel.from_rules(rules, [c, 1.0, 2.0, 1.0, 3.0])
 
 
 @pytest.fixture(scope="module")
@@ -147,7 +147,7 @@ def test_every_point_is_a_fixed_point_and_branches_are_found_from_any_seed():
             one = diagram.isel(point=point)
             assert np.abs(two_folds(one["parameter"].item()).drift(one["composition"].values)).max() < 1e-10
         found.append(np.sort(at(diagram, "fold")["parameter"].values))
-    assert found[0] == pytest.approx(found[1], abs=1e-10)
+    assert len(found[0]) == 2 and found[0] == pytest.approx(found[1], abs=1e-9)
 
 
 @pytest.mark.parametrize(
