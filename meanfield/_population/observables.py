@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import xarray as xr
@@ -50,7 +50,9 @@ def convention(word_share: np.ndarray | xr.DataArray, words: Sequence[str]) -> s
     >>> meanfield.convention(np.array([0.9, 0.1]), ["his", "her"])
     'mixed'
     """
-    Q = _words_last(word_share)
+    Q, words = _words_last(word_share), list(words) if isinstance(words, Iterable) else []
+    if Q.shape != (len(words),):
+        raise InputError(f"word_share has shape {Q.shape}: expected ({len(words)},), one for each of words")
     return words[int(np.argmax(Q))] if success_rate(Q) >= CONSENSUS_SUCCESS_RATE else MIXED
 
 

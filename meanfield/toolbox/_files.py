@@ -63,7 +63,7 @@ def existing_file(path: str | os.PathLike[str], name: str = "path") -> Path:
 def check_working_folder(name: str, path: Path) -> None:
     """InputError if `path` is relative to a working folder that was deleted; `name` is that of the argument."""
     try:
-        path.is_absolute() or Path.cwd()
+        path.absolute()
     except FileNotFoundError:
         raise InputError(f"{name} = {path}: the working folder was deleted, change to another") from None
 

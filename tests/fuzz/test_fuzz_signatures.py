@@ -52,8 +52,8 @@ AWKWARD += ["None", "'x'", "'\\0'", "'x' * 300", "[]", "['x', 1]", "object()", "
 
 # Arrays in, arrays out, under jax.jit; and language models, which have tests of their own.
 ELSEWHERE = tuple(door for door in DOORS if door.startswith(("meanfield.core", "policy_extraction")))
-# Rounds are played until all runs agree, however many were asked for.
-LONG = {("max_rounds", "2**31")}
+# As many rounds or interactions are played as were asked for.
+LONG = {("max_rounds", "2**31"), ("interactions", "2**31")}
 # Where all arguments are checked, but for those of `RAW`
 CHECKED = ("theory.flag_game",)
 RAW = {"theory.flag_game.mechanism2.memory_conflict_response"}
@@ -191,7 +191,7 @@ def cases() -> Iterator[Any]:
             yield pytest.param(one, marks=(pytest.mark.slow, *marks), id=f"{one.door}.{one.names}")
 
 
-@pytest.mark.parametrize("one", cases())
+@pytest.mark.parametrize("one", list(cases()))
 def test_every_parameter(one: Public) -> None:
     if fuzz(partial(make_example, one), 1, allowed=(), deadline=200, memory=5, may_write=True):
         pytest.skip("not called in its example")

@@ -287,7 +287,7 @@ def test_simulation_is_labelled() -> None:
         (lambda: flag_game.simulate(n_agents=4, seed=-1), "seed = -1"),
         (lambda: flag_game.simulate(n_agents=4, seed=0, level=1.0), "level = 1"),
         (lambda: APPENDIX_E.weights(-3), "n_agents = -3"),
-        (lambda: copying_law(4, 0.0, 1.0), "zealots_T, zealots_R = 0.0, 1.0"),
+        (lambda: copying_law(4, 0.0, 1.0), "zealots_T = 0.0: expected a number above 0"),
         (lambda: copying_law(4.5, 1.0, 1.0), "n_agents = 4.5"),
         (lambda: copying_law(0, 1.0, 1.0), "n_agents = 0"),
     ],

@@ -9,7 +9,7 @@ import pandas as pd
 import xarray as xr
 
 from meanfield import InputError
-from meanfield.toolbox import labelled, one_or_several, real_number, shown, stamp, whole_number
+from meanfield.toolbox import check_memory, labelled, one_or_several, real_number, shown, stamp, whole_number
 from theory.flag_game.evidence._forecasts import forecast
 from theory.flag_game.evidence._models import MODELS
 from theory.flag_game.evidence._runs import Runs, Source, read_runs
@@ -77,6 +77,7 @@ def against_evidence(
     for name, values in (("n_agents", sizes), ("evidence", shares)):
         if not values or len(set(values)) < len(values):
             raise InputError(f"{name} = {shown(values)}: expected different values, at least one")
+    check_memory(64 * sum(sizes) * len(shares), f"n_agents = {shown(sizes)}", "fewer agents")
     given = read_runs(train, crops=crops)
     rows = [(n, round(ANSWERS * n * e), ANSWERS * n) for n in sizes for e in shares]
     planned = pd.DataFrame(rows, columns=["N", "rival_count", "valid_count"])

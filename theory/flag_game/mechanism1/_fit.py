@@ -166,8 +166,8 @@ def fit(
             stacklevel=2,
         )
     starts, replicates = whole_number("starts", starts), whole_number("bootstrap", bootstrap)
-    asked = f"starts = {starts}, bootstrap = {replicates}"
-    check_memory(8 * len(coordinates.free) * (starts + replicates), asked, "fewer of them")
+    asked = f"runs = {runs}, starts = {starts}, bootstrap = {replicates}"
+    check_memory(8 * len(coordinates.free) * (starts + replicates) + 16 * runs, asked, "fewer of them")
     whole_number("seed", seed, 0, LARGEST_SEED)
     check_level(level)
     total = starts + min(CLIMBS, starts + 1) + 2 + replicates

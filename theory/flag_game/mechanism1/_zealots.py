@@ -26,8 +26,7 @@ from scipy.linalg.blas import dgbmv
 from scipy.special import expit
 from scipy.stats import betabinom, binom
 
-from meanfield import InputError
-from meanfield.toolbox import labelled, stamp, whole_number
+from meanfield.toolbox import check_memory, labelled, real_number, stamp, whole_number
 from theory.flag_game.mechanism1._counts import EndpointCounts, Source, read_counts
 from theory.flag_game.mechanism1._endpoints import ENDPOINTS
 from theory.flag_game.mechanism1._information import information
@@ -92,10 +91,9 @@ def copying_law(
     array([0.271, 0.158, 0.143, 0.158, 0.271])
     """
     n_agents = whole_number("n_agents", n_agents, 1)
-    if not (0 < zealots_T < np.inf and 0 < zealots_R < np.inf):
-        raise InputError(f"zealots_T, zealots_R = {zealots_T}, {zealots_R}: expected numbers above 0")
-    if not 0 <= initial_share <= 1:
-        raise InputError(f"initial_share = {initial_share}: expected from 0 to 1")
+    check_memory(16 * n_agents, f"n_agents = {n_agents}", "fewer agents")
+    zealots_T, zealots_R = real_number("zealots_T", zealots_T, above=0), real_number("zealots_R", zealots_R, above=0)
+    initial_share = real_number("initial_share", initial_share, least=0, most=1)
     k = np.arange(n_agents + 1)
     if interactions is None:
         return betabinom.pmf(k, n_agents, zealots_T, zealots_R)
