@@ -275,11 +275,12 @@ class _Curve:
                 continue  # a fold or a crossing; both together where a branch turns at another one
             if changed % 2:
                 tests.append((BRANCH_POINT, lambda stop, b=block, n=neutral: stop.odd(b, n)))
-            elif changed == 2 and not np.isnan(here.nearest(block, True) + there.nearest(block, True)):
+            elif changed == 2 and here.nearest(block, True) * there.nearest(block, True) < 0:
                 tests.append((HOPF, lambda stop, b=block: stop.nearest(b, True)))
+                continue
             elif changed:
                 tests.append((BRANCH_POINT, lambda stop, b=block: stop.nearest(b, False)))
-            resolved &= changed <= 2
+            resolved &= changed <= 1
         found = [(self._between(here, step, test), kind) for kind, test in tests]
         met = [(stop, kind) for stop, kind in found if stop is not None]
         met.sort(key=lambda one: (one[0].z - here.z) @ here.tangent)

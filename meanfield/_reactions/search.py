@@ -90,7 +90,7 @@ def starts_of(
     initial: np.ndarray,
     number: int,
     rng: np.random.Generator,
-    courses: int,
+    courses: int = RANDOM_COURSES,
 ) -> Iterator[np.ndarray]:
     """Starts of the search; ends of solutions come first, so that a continuum is listed with a point they reach."""
     whole, *others = faces.faces
