@@ -269,7 +269,11 @@ def _by_run(name: str, given: Any, runs: Names, default: Any) -> dict[int, Any]:
     numbers = [*runs.numbers.values()]
     if not isinstance(given, Mapping):
         return dict.fromkeys(numbers, given)
-    found = {runs.find(f"{name}: run", run): value for run, value in given.items()}
+    found: dict[int, Any] = {}
+    for run, value in given.items():
+        if (number := runs.find(f"{name}: run", run)) in found:
+            raise InputError(f"{name}: run = {shown(run)}: expected each run once")
+        found[number] = value
     return {run: found.get(run, default) for run in numbers}
 
 

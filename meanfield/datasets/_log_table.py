@@ -8,7 +8,8 @@ import json
 import math
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from numbers import Real
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,6 +19,7 @@ import pandas as pd
 
 from meanfield.toolbox._arguments import is_number, shown
 from meanfield.toolbox._errors import InputError, reason
+from meanfield.toolbox._files import existing_file
 
 Table = pd.DataFrame | str | os.PathLike[str]
 
@@ -69,10 +71,7 @@ def read_table(given: Table, name: str, sep: str | None, encoding: str) -> pd.Da
         return given
     if not isinstance(given, (str, os.PathLike)):
         raise InputError(f"{name} is a {type(given).__name__}: expected a pandas.DataFrame or the path of a file")
-    path = Path(given)
-    if not path.is_file():
-        folder = "is a folder" if path.is_dir() else "there is no such file"
-        raise InputError(f"{name} = {path}: {folder}; expected a table, or a file that ends in {', '.join(ENDINGS)}")
+    path = existing_file(given, name)
     ending = next((end for end in (s.lower() for s in reversed(path.suffixes)) if end != ".gz"), "")
     if ending not in ENDINGS:
         raise InputError(f"{name} = {path}: expected a file that ends in {', '.join(ENDINGS)}, or in these and .gz")
@@ -92,11 +91,7 @@ def _read(path: Path, ending: str, sep: str | None, encoding: str) -> pd.DataFra
     if ending in EXCEL:
         cells = pd.read_excel(path, header=None, dtype=object, keep_default_na=False, na_filter=False)
         return _with_header(cells.values.tolist())
-    with (
-        gzip.open(path, "rt", encoding=encoding, newline="")
-        if path.suffix == ".gz"
-        else path.open(encoding=encoding, newline="") as file
-    ):
+    with open_text(path, encoding) as file:
         if ending in SEPARATORS:
             return _with_header(
                 [row for row in csv.reader(file, delimiter=sep or SEPARATORS[ending], strict=True) if row]
@@ -104,20 +99,59 @@ def _read(path: Path, ending: str, sep: str | None, encoding: str) -> pd.DataFra
         return pd.json_normalize(_records(file, ending in LINES))
 
 
+@contextmanager
+def open_text(path: Path, encoding: str) -> Iterator[Iterable[str]]:
+    """The lines of the file; its content says whether it is gzipped."""
+    with path.open("rb") as file:
+        packed = file.read(2) == b"\x1f\x8b"
+    with (gzip.open if packed else open)(path, "rt", encoding=encoding, newline="") as lines:
+        yield lines
+
+
+def json_of(text: str) -> Any:
+    """What a JSON text holds; ValueError if an object has a key twice."""
+    return json.loads(text, object_pairs_hook=_object)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise ValueError(f"an object has the key {next(key for key in keys if keys.count(key) > 1)!r} twice")
+    return found
+
+
+def json_lines(lines: Iterable[str]) -> list[Any]:
+    """What the JSON texts hold, one a line."""
+    records = []
+    for number, line in enumerate(lines):
+        try:
+            records += [json_of(line)] if line.strip() else []
+        except ValueError as error:
+            raise ValueError(f"line {number + 1}: {error}") from None
+    return records
+
+
 def _records(file: Iterable[str], lines: bool) -> list[dict[str, Any]]:
     """Objects of JSON, one a line or in a list; ValueError if there is anything else."""
-    if lines:
-        records = []
-        for number, line in enumerate(file):
-            try:
-                records += [json.loads(line)] if line.strip() else []
-            except ValueError as error:
-                raise ValueError(f"line {number + 1}: {error}") from None
-    else:
-        records = json.loads("".join(file))
+    records = json_lines(file) if lines else json_of("".join(file))
     if not isinstance(records, list) or not all(isinstance(record, dict) for record in records):
         raise ValueError("expected a list of JSON objects, or one object a line")
+    for number, record in enumerate(records):
+        names = [*_dotted(record)]
+        if len({*names}) < len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise ValueError(f"the object in row {number} has {twice!r} twice, as a key with a dot and in an object")
     return records
+
+
+def _dotted(record: dict[str, Any], before: str = "") -> Iterator[str]:
+    """The columns that an object becomes, with a dot before keys of inner objects."""
+    for key, value in record.items():
+        if isinstance(value, dict) and value:
+            yield from _dotted(value, f"{before}{key}.")
+        else:
+            yield before + key
 
 
 def _with_header(rows: list[list[Any]]) -> pd.DataFrame:
@@ -232,10 +266,12 @@ def names_of(complaints: Complaints, table: pd.DataFrame, *columns: str) -> tupl
 
 def numbers_of(complaints: Complaints, table: pd.DataFrame, column: str, decimal: str) -> np.ndarray:
     """Numbers that order rows."""
+    if decimal not in (".", ","):
+        raise InputError(f"decimal = {shown(decimal)}: expected '.' or ','")
 
     def number(cell: Any) -> float:
         if isinstance(cell, str):
-            text = cell.strip().replace(decimal, ".")
+            text = cell.strip().translate(str.maketrans({".": "?"} | {decimal: "."}))  # no other point
             return float(text) if NUMBER.fullmatch(text) else math.nan
         return float(cell) if is_number(cell) else math.nan
 

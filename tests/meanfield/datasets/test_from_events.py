@@ -105,6 +105,9 @@ TWICE = [*EVENTS, (7, 10, 2, 1, "B", "A")]
         (events().drop(columns="said"), {}, "events lacks the column said"),
         (events([]), {}, "events is empty"),
         (events([(0, "soon", 1, 2, "A", "B")]), {}, "step = 'soon' in row 0: expected a number"),
+        (events([(0, "1.000", 1, 2, "A", "B")]), {"decimal": ","}, "step = '1.000' in row 0: expected a number"),
+        (events(), {"decimal": None}, "decimal = None: expected '.' or ','"),
+        (events(), {"n_agents": {4: 5, "4": 9}}, "n_agents: run = '4': expected each run once"),
         (events([(0, 0, 1, 1, "A", "B")]), {}, "an agent meets itself in row 0: expected another partner"),
         (events(TWICE), {}, "two agents meet twice in a step in rows 0, 4: expected one row for each interaction"),
         (events([(0, 0, 1, 2, "A", "b b")]), {}, "heard = 'b b' in row 0: expected a word without blanks"),
@@ -339,8 +342,10 @@ def test_json_is_read_with_objects_inside(tmp_path):
         ("log.csv", "run,step\n1,é\n".encode("latin-1"), "give its encoding, as in encoding='utf-16'"),
         ("log.jsonl", b'{"run": 1}\n{"run": \n', "line 2: Expecting value"),
         ("log.jsonl", b"[1]\n", "expected a list of JSON objects, or one object a line"),
+        ("log.jsonl", b'{"run": 1, "said": "A", "said": "B"}', "line 1: an object has the key 'said' twice"),
+        ("log.json", b'[{"d": {"c": "A"}, "d.c": "B"}]', "the object in row 0 has 'd.c' twice"),
         ("log.json", b"{}", "expected a list of JSON objects, or one object a line"),
-        ("log.csv.gz", b"run,step\n", "can't be read"),
+        ("log.csv.gz", b"\x1f\x8brun,step\n", "can't be read"),
         ("log.parquet", b"PAR1", "can't|can't be read"),
         ("log.xlsx", b"PK", "can't|can't be read"),
     ],
@@ -350,7 +355,7 @@ def test_files_that_are_no_log_are_refused(file, content, named, tmp_path):
         (tmp_path / file).write_bytes(content)
     with pytest.raises(InputError, match=named):
         from_events(tmp_path / file, memory_length=1)
-    with pytest.raises(InputError, match="is a folder; expected a table, or a file that ends in"):
+    with pytest.raises(InputError, match="it is a folder, expected the name of a file"):
         from_events(tmp_path, memory_length=1)
 
 
