@@ -28,7 +28,9 @@ LINES, EXCEL = (".jsonl", ".ndjson"), (".xlsx", ".xls", ".ods")
 ENDINGS = (*SEPARATORS, *LINES, ".json", ".parquet", *EXCEL)
 LARGEST = 2**53  # the least whole number that a float may not hold
 MISSING, UNKNOWN = -1, -2  # beside codes of words
+NO_ANSWER = ("", "na", "n/a", "NA", "N/A", "nan", "NaN", "None", "null", "NULL")
 MOST_ROWS, MOST_VALUES = 20, 5  # in a message
+UNFIT = re.compile("[\0\ud800-\udfff]")  # for files of tables
 WHOLE = re.compile(r"-?[0-9]{1,15}(\.0+)?")
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
@@ -74,7 +76,7 @@ def read_table(given: Table, name: str, sep: str | None, encoding: str) -> pd.Da
     path = existing_file(given, name)
     ending = next((end for end in (s.lower() for s in reversed(path.suffixes)) if end != ".gz"), "")
     if ending not in ENDINGS:
-        raise InputError(f"{name} = {path}: expected a file that ends in {', '.join(ENDINGS)}, or in these and .gz")
+        raise InputError(f"{name} = {path}: expected a file that ends in {', '.join(ENDINGS)}; text also with .gz")
     try:
         return _read(path, ending, sep, encoding)
     except ImportError as error:
@@ -163,6 +165,13 @@ def _with_header(rows: list[list[Any]]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=header, dtype=object)
 
 
+def checked_columns(columns: Mapping[str, str | None] | None) -> Mapping[str, str | None]:
+    """The argument `columns`, none if it is None; InputError if it is no mapping."""
+    if columns is not None and not isinstance(columns, Mapping):
+        raise InputError(f"columns = {shown(columns)}: expected a mapping, as in {{'said': 'answer'}}")
+    return columns or {}
+
+
 def with_columns(
     table: pd.DataFrame,
     name: str,
@@ -174,15 +183,13 @@ def with_columns(
 
     A run that is None is 0, a step that is None is the number of the row.
     """
-    if not isinstance(columns, Mapping):
-        raise InputError(f"columns = {shown(columns)}: expected a mapping, as in {{'said': 'answer'}}")
     if unknown := [one for one in columns if one not in {*needed, *optional}]:
         raise InputError(
             f"columns: {', '.join(map(repr, unknown))}: expected some of {', '.join((*needed, *optional))}"
         )
     if table.empty:
         raise InputError(f"{name} is empty: expected a row for each interaction")
-    found, wrong = {}, []
+    found, wrong, lacking = {}, [], []
     for one in (*needed, *optional):
         source = columns.get(one, one)
         if source is None and one in ("run", "step"):
@@ -194,7 +201,9 @@ def with_columns(
         elif times == 1:
             found[one] = table[source].array
         elif one in needed or one in columns:
-            wrong.append(f"{name} lacks the column {source}" + (f" (for {one})" if source != one else ""))
+            lacking.append(f"{source}" + (f" (for {one})" if source != one else ""))
+    if lacking:
+        wrong.append(f"{name} lacks the column{'s' if len(lacking) > 1 else ''} {', '.join(lacking)}")
     if wrong:
         raise InputError(f"{'; '.join(wrong)}; expected {', '.join(needed)}: {_how_to_name(table)}")
     return pd.DataFrame(found)
@@ -202,10 +211,11 @@ def with_columns(
 
 def _how_to_name(table: pd.DataFrame) -> str:
     header = [str(label) for label in table.columns]
+    listed = ", ".join(shown(label) for label in table.columns[:20])
     if len(header) == 1 and (sep := next((one for one in ";\t|," if one in header[0]), None)):
         return f"the header is {shown(header[0])}, so give sep={sep!r}"
     return (
-        f"there are {', '.join(header[:20])}; columns={{'said': 'answer'}} names those of the log, and None stands for "
+        f"there are {listed}; columns={{'said': 'answer'}} names those of the log, and None stands for "
         "one run, or for steps in the order of rows"
     )
 
@@ -238,7 +248,7 @@ class Names(NamedTuple):
 def text_of(cell: Any) -> str | None:
     """A name, or a whole number as text; None if it is neither."""
     if isinstance(cell, str):
-        return cell if cell and cell == cell.strip() and "\0" not in cell else None
+        return cell if cell and cell == cell.strip() and not UNFIT.search(cell) else None
     whole = is_number(cell) and int(cell) == cell and abs(cell) < LARGEST
     return str(int(cell)) if whole else None
 
@@ -278,7 +288,12 @@ def numbers_of(complaints: Complaints, table: pd.DataFrame, column: str, decimal
     codes, values = _distinct(table[column])
     found = np.array([number(value) for value in values])[codes]
     wrong = ~(np.abs(found) < LARGEST)
-    complaints.add(wrong, column, f"a number, with the decimal mark {decimal!r}", table[column])
+    complaints.add(
+        wrong,
+        column,
+        f"a number, with the decimal mark {decimal!r}; or columns={{{column!r}: None}} for the order of rows",
+        table[column],
+    )
     return found
 
 

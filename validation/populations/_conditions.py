@@ -158,7 +158,7 @@ def _after_a_usual_streak(runs: pd.DataFrame, among: np.ndarray) -> np.ndarray:
 
 
 def _at_the_papers_rate(runs: pd.DataFrame) -> np.ndarray:
-    """Whether each run ended when 95 % of the last 3N had succeeded, as in [001], or had `converged`, as its file says."""
+    """Whether each run ended when 95 % of the last 3N had succeeded, as in [001], or its file says so."""
     described = ROUNDS_AVERAGED * runs["n_agents"]
     whole = (runs["interactions"] >= described) & (runs[MOST] <= described)
     told = runs["converged"].astype(bool) if "converged" in runs else False

@@ -7,6 +7,7 @@ import json
 import sqlite3
 from contextlib import closing
 
+import pandas as pd
 import pytest
 
 from meanfield import InputError
@@ -136,6 +137,40 @@ def test_answers_that_are_none_are_missing_and_partners_are_not_guessed(tmp_path
     assert found["agent"].tolist() == ["ada", "cy"]
     grouped = read_messages(tmp_path / "log", answer=r"(Q), yes")
     assert grouped["said"][2] == "Q"
+
+
+def test_a_schedule_tells_the_partners(tmp_path):
+    said = [
+        ("ada", "Q"),
+        ("bob", "M"),
+        ("cy", "Q"),
+        ("dan", "Q"),
+        ("ada", "M"),
+        ("bob", "Q"),
+        ("cy", "M"),
+        ("dan", "M"),
+    ]
+    (tmp_path / "log").write_text(lines([{"source": name, "content": text} for name, text in said]))
+    messages = read_messages(tmp_path / "log")
+    pairs = [(0, "ada", "cy"), (0, "bob", "dan"), (1, "ada", "dan"), (1, "bob", "cy")]
+    pairs += [(step, two, one) for step, one, two in pairs]
+    schedule = pd.DataFrame([(0, *pair) for pair in pairs], columns=["run", "step", "agent", "partner"])
+    messages = messages.drop(columns="partner").merge(schedule, how="left", on=["run", "step", "agent"])
+    assert interactions(messages).drop(columns="run").values.tolist() == [
+        [0, "ada", "cy", "Q", "Q"],
+        [0, "bob", "dan", "M", "Q"],
+        [1, "ada", "dan", "M", "M"],
+        [1, "bob", "cy", "Q", "M"],
+    ]
+
+
+def test_agents_of_concordia_who_act_in_turn_are_paired_in_order(tmp_path):
+    log = json.loads(concordia())
+    for step, entry in enumerate(log["entries"]):
+        entry["step"] = step
+    (tmp_path / "log").write_text(json.dumps(log))
+    found = interactions(read_messages(tmp_path / "log", answer=ANSWER), columns={"step": None})
+    assert found[["agent", "partner", "said", "heard"]].values.tolist() == EXPECTED
 
 
 def test_events_and_tools_are_no_messages(tmp_path):
