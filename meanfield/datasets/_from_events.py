@@ -300,7 +300,7 @@ def _minorities(
 ) -> pd.DataFrame:
     """Committed agents: `run`, `agent`, number of the `word`, and the step `since` which they say it."""
     if isinstance(committed, pd.DataFrame):
-        if lacking := [name for name in ("run", "agent", "word") if (committed.columns == name).sum() != 1]:
+        if lacking := [name for name in ("run", "agent", "word") if [*committed.columns].count(name) != 1]:
             raise InputError(
                 f"committed lacks the column {', '.join(lacking)}, or has it twice; expected run, agent, word"
             )
@@ -324,7 +324,7 @@ def _minorities(
     idle = [run for run, step in since.items() if step is not None and run not in words]
     if idle and (isinstance(committed_from, Mapping) or not words):
         raise InputError(f"committed_from = {shown(committed_from)}: run {idle[0]} has no committed agents")
-    first, last = (table.groupby("run")["step"].agg(which) for which in ("min", "max"))
+    first, last = (table.groupby("run")["step"].agg(which).to_dict() for which in ("min", "max"))
     for run in words:
         step = first[run] if since[run] is None else since[run]
         if not is_number(step) or step > last[run]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -74,6 +75,14 @@ def test_a_word_that_only_the_partner_tells_is_used_and_no_answer_contradicts_no
     assert rows(interactions(both)) == [EXPECTED[0], ["x", 1, "cy", "dan", None, "A"]]
     neither = messages(MESSAGES[:4]).assign(said=["A", None, "na", "B"], heard=["B", float("nan"), None, "A"])
     assert rows(interactions(neither)) == [EXPECTED[0], ["x", 1, "cy", "dan", None, "na"]]
+
+
+def test_what_was_heard_may_be_no_text():
+    both = messages(MESSAGES[:4]).assign(said=[1, 2, 3, 4], heard=[4, 3, None, 1])
+    assert rows(interactions(both))[0][-2:] == [1, 4]
+    both["heard"] = [np.array([1, 2]), 3, None, 1]
+    with pytest.raises(InputError, match=r"heard = array\(\[1, 2\]\) in row 0: expected the word of the other"):
+        interactions(both)
 
 
 def test_partners_of_a_numbered_pair_are_compared():

@@ -252,6 +252,7 @@ def test_a_line_ends_where_json_says_so(tmp_path):
     assert read_messages(tmp_path / "log")["said"].tolist() == ["Q\u2028or", "M"]
 
 
+@pytest.mark.usefixtures("unchecked_types")
 @pytest.mark.parametrize(
     ("content", "named"),
     [
@@ -275,3 +276,5 @@ def test_other_files_are_refused(content, named, tmp_path):
         read_messages(tmp_path / "log")
     with pytest.raises(InputError, match="answer = '\\(': expected a regular expression"):
         read_messages(tmp_path / "log", answer="(")
+    with pytest.raises(InputError, match="answer = 5: expected a regular expression"):
+        read_messages(tmp_path / "log", answer=5)
