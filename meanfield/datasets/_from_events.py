@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import count, islice
 from pathlib import Path
 from typing import Any
@@ -16,10 +16,13 @@ from meanfield.datasets._ai_norms_archive import RealRun
 from meanfield.datasets._ai_norms_tables import choice_counts, events_table, memories_of, runs_table
 from meanfield.datasets._log_table import (
     MISSING,
+    NO_ANSWER,
+    UNFIT,
     UNKNOWN,
     Complaints,
     Names,
     Table,
+    checked_columns,
     codes_of,
     is_missing,
     names_of,
@@ -29,15 +32,15 @@ from meanfield.datasets._log_table import (
     texts_in,
     with_columns,
 )
-from meanfield.toolbox._arguments import real_number, shown, whole_number
+from meanfield.toolbox._arguments import is_number, shown, whole_number
 from meanfield.toolbox._errors import InputError
 
 COLUMNS = ("run", "step", "agent", "partner", "said", "heard")
 MEMORIES = ("memory", "partner_memory")
-NO_ANSWER = ("", "na", "n/a", "NA", "N/A", "nan", "NaN", "None", "null", "NULL")
 PLAYERS = ("agent", "partner")
 SEPARATORS = "_,|"  # between words in the tables of runs, options and memories, beside blanks
-EXPECTED_WORD = "a word without blanks, '_', ',', '|' and NUL; words={'New York': 'NY'} gives it another name"
+EXPECTED_WORD = "a word without blanks, '_', ',', '|' and NUL; words={…} maps every answer to such a word, as in "
+EXPECTED_WORD += "{'New York': 'NY', 'Rome': 'Rome'}"
 READINGS = ("sequential", "simultaneous")
 
 
@@ -66,8 +69,8 @@ def from_events(
     Parameters
     ----------
     events
-        A table, or a file that ends in .csv, .tsv, .txt, .jsonl, .ndjson, .json (a list of objects), .parquet or .xlsx,
-        also with .gz. Columns:
+        A table, or a file that ends in .csv, .tsv, .txt, .jsonl, .ndjson or .json (a list of objects), also with .gz;
+        or in .parquet or .xlsx, if pandas can read these. Columns:
 
         - `run`, the name or whole number of the run;
         - `step`, a number that orders the interactions of a run. Several pairs may have one step: if no agent is in two
@@ -85,8 +88,8 @@ def from_events(
     words
         The options; or a mapping of answers to options. Default: all words that were said, in alphabetical order.
     missing
-        Answers that are none, beside empty and missing cells; one that is among `words` is a word. The interaction is
-        left out, since nobody could remember it. A warning and the table `skipped` tell how many.
+        Texts that mean 'no answer', unless they are in `words`. Empty and missing cells always do. The interaction is
+        left out. A warning and the table `skipped` tell how many.
     same_step
         Where an agent is in two pairs of a step: 'sequential' if they met in the order of rows, 'simultaneous' if all
         answers of the step were given before any of them was known.
@@ -96,8 +99,8 @@ def from_events(
         Word by agent, for agents who say one word whatever they remember, in every run; or a DataFrame with the
         columns `run`, `agent` and `word`. All committed agents of a run have the same word.
     committed_from
-        The step from which they do, in every run, or by run. Before it they may say anything, as confederates who say
-        the old word first; it is no choice of theirs either, and is not counted. Default: from the start.
+        The step from which they do, in every run or by run. What they say before it is not counted as a choice.
+        Default: from the start.
     n_agents
         N of every run, or by run. Default: the number of agents who are in the log of the run or are committed.
     model
@@ -117,10 +120,10 @@ def from_events(
     Raises
     ------
     InputError
-        If the file can't be read, or a column is missing or there twice. Else all complaints about cells at once, with
-        the numbers of their rows, from 0 after the header: a cell is no name, number or word, an agent meets itself or
-        is in two pairs of a step, a word is not an option, a committed agent says another one, or a memory in the table
-        differs from the events before.
+        If the file can't be read, or a column is missing or there twice. Cells and meetings are checked first, then the
+        words of committed agents, then memories. Each check tells all it finds, with the numbers of rows from 0 after
+        the header: a cell is no name, number or word, an agent meets itself or is in two pairs of a step, a committed
+        agent says another word, or a memory in the table differs from the events before.
 
     Warns
     -----
@@ -156,9 +159,13 @@ def from_events(
     2    0     2      2        0    B     A      2         cy
     """
     memory_length = whole_number("memory_length", memory_length, 1, 1000)
+    if not isinstance(model, str):
+        raise InputError(f"model = {shown(model)}: expected its name")
     if same_step not in (None, *READINGS):
         raise InputError(f"same_step = {shown(same_step)}: expected one of {', '.join(READINGS)}, or None")
-    log = with_columns(read_table(events, "events", sep, encoding), "events", columns or {}, COLUMNS, MEMORIES)
+    log = with_columns(
+        read_table(events, "events", sep, encoding), "events", checked_columns(columns), COLUMNS, MEMORIES
+    )
     complaints = Complaints(len(log))
     run_names, (run,) = names_of(complaints, log, "run")
     agent_names, (agent, partner) = names_of(complaints, log, "agent", "partner")
@@ -174,8 +181,8 @@ def from_events(
     _check_committed(complaints, table, minorities, options)
     complaints.raise_any()
     begin = _by_run("initial", initial, run_names, "")
-    if strange := [word for word in begin.values() if word and word not in options]:
-        raise InputError(f"initial = {strange[0]!r}: expected '' or one of {', '.join(options)}")
+    if strange := [word for word in begin.values() if not (isinstance(word, str) and word in ("", *options))]:
+        raise InputError(f"initial = {shown(strange[0])}: expected '' or one of {', '.join(options)}")
     agents = _agents(table, minorities, _by_run("n_agents", n_agents, run_names, None))
     file = "" if isinstance(events, pd.DataFrame) else Path(events).name
     skipped = None if known.all() else _skipped(log, known, file)
@@ -209,8 +216,10 @@ def _words(
     missing: Sequence[str],
 ) -> tuple[tuple[str, ...], np.ndarray]:
     """The options, and the number of the word said and heard, (row, 2); negative where there is none."""
-    if isinstance(missing, str):
-        raise InputError(f"missing = {missing!r}: expected a list of answers")
+    if isinstance(missing, str) or not _all_texts(missing):
+        raise InputError(f"missing = {shown(missing)}: expected a list of answers")
+    if words is not None and (isinstance(words, str) or not _all_texts(words)):
+        raise InputError(f"words = {shown(words)}: expected a list of words, or a mapping of answers to words")
     sides, expected = ("said", "heard"), EXPECTED_WORD
     if words is None:
         said = {cell for side in sides for cell in texts_in(log[side])}
@@ -234,8 +243,12 @@ def _words(
     return options, found
 
 
+def _all_texts(given: object) -> bool:
+    return isinstance(given, Collection) and all(isinstance(one, str) for one in given)
+
+
 def _is_word(word: object) -> bool:
-    return isinstance(word, str) and word.split() == [word] and not set(word) & {*SEPARATORS, "\0"}
+    return isinstance(word, str) and word.split() == [word] and not set(word) & {*SEPARATORS} and not UNFIT.search(word)
 
 
 def _check_meetings(complaints: Complaints, table: pd.DataFrame, known: np.ndarray, same_step: str | None) -> None:
@@ -269,7 +282,11 @@ def _by_run(name: str, given: Any, runs: Names, default: Any) -> dict[int, Any]:
     numbers = [*runs.numbers.values()]
     if not isinstance(given, Mapping):
         return dict.fromkeys(numbers, given)
-    found = {runs.find(f"{name}: run", run): value for run, value in given.items()}
+    found: dict[int, Any] = {}
+    for run, value in given.items():
+        if (number := runs.find(f"{name}: run", run)) in found:
+            raise InputError(f"{name}: run = {shown(run)}: expected each run once")
+        found[number] = value
     return {run: found.get(run, default) for run in numbers}
 
 
@@ -283,8 +300,10 @@ def _minorities(
 ) -> pd.DataFrame:
     """Committed agents: `run`, `agent`, number of the `word`, and the step `since` which they say it."""
     if isinstance(committed, pd.DataFrame):
-        if lacking := [name for name in ("run", "agent", "word") if name not in committed.columns]:
-            raise InputError(f"committed lacks the column {', '.join(lacking)}; expected run, agent, word")
+        if lacking := [name for name in ("run", "agent", "word") if [*committed.columns].count(name) != 1]:
+            raise InputError(
+                f"committed lacks the column {', '.join(lacking)}, or has it twice; expected run, agent, word"
+            )
         rows = [
             (runs.find("committed: run", run), agent, word)
             for run, agent, word in zip(*(committed[name].tolist() for name in ("run", "agent", "word")), strict=True)
@@ -293,24 +312,23 @@ def _minorities(
         raise InputError(f"committed is a {type(committed).__name__}: expected words by agent, or a pandas.DataFrame")
     else:
         rows = [(run, agent, word) for run in runs.numbers.values() for agent, word in (committed or {}).items()]
-    number: dict[Any, int] = {}
     found: dict[tuple[int, int], int] = {}
     words: dict[int, int] = {}
     for run, agent, word in rows:
-        if word not in options:
-            raise InputError(f"committed: agent {agent} has {word!r}: expected one of {', '.join(options)}")
-        if agent not in number:
-            number[agent] = agents.find("committed: agent", agent, strangers=True)
-        found[run, number[agent]] = options.index(word)
+        if not isinstance(word, str) or word not in options:
+            raise InputError(f"committed: agent {agent} has {shown(word)}: expected one of {', '.join(options)}")
+        found[run, agents.find("committed: agent", agent, strangers=True)] = options.index(word)
         if words.setdefault(run, options.index(word)) != options.index(word):
             raise InputError(f"committed: run {run} has agents committed to {word!r} and another word: expected one")
     since = _by_run("committed_from", committed_from, runs, None)
     idle = [run for run, step in since.items() if step is not None and run not in words]
     if idle and (isinstance(committed_from, Mapping) or not words):
         raise InputError(f"committed_from = {shown(committed_from)}: run {idle[0]} has no committed agents")
-    first, last = (table.groupby("run")["step"].agg(which) for which in ("min", "max"))
+    first, last = (table.groupby("run")["step"].agg(which).to_dict() for which in ("min", "max"))
     for run in words:
-        step = -np.inf if since[run] is None else real_number("committed_from", since[run], most=last[run])
+        step = first[run] if since[run] is None else since[run]
+        if not is_number(step) or step > last[run]:
+            raise InputError(f"committed_from = {shown(step)}: expected a step of the run, at most {last[run]:g}")
         since[run] = max(step, first[run])
     return pd.DataFrame(
         [(run, agent, word, since[run]) for (run, agent), word in found.items()],
@@ -390,15 +408,20 @@ def _runs(
 
 def _check_memories(complaints: Complaints, log: pd.DataFrame, rows: np.ndarray, runs: list[RealRun]) -> None:
     """Columns of memories against what the events before leave in them."""
+    if not {*MEMORIES} & {*log.columns}:
+        return
+    remembered = memories_of(runs)[0]
     for side, name in enumerate(MEMORIES):
         if name not in log:
             continue
-        remembered = memories_of(runs)[0]
         expected = pd.Series("", index=log.index, dtype=object)
         expected.iloc[rows] = remembered.texts[remembered.number[:, side]]
         # In files an empty memory is often a missing value
         told = pd.Series(["" if is_missing(cell) else cell for cell in log[name].tolist()], dtype=object)
         wrong = np.zeros(len(log), dtype=bool)
-        wrong[rows] = [cell != text for cell, text in zip(told.iloc[rows], expected.iloc[rows], strict=True)]
+        wrong[rows] = [
+            not (isinstance(cell, str) and cell == text)
+            for cell, text in zip(told.iloc[rows], expected.iloc[rows], strict=True)
+        ]
         after = f"{expected[wrong.argmax()]!r} there (row {wrong.argmax()}) after the events before it"
         complaints.add(wrong, name, f"{after}, with memory_length = {runs[0].memory_length}", told)

@@ -8,7 +8,8 @@ import json
 import math
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from numbers import Real
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,6 +19,7 @@ import pandas as pd
 
 from meanfield.toolbox._arguments import is_number, shown
 from meanfield.toolbox._errors import InputError, reason
+from meanfield.toolbox._files import existing_file
 
 Table = pd.DataFrame | str | os.PathLike[str]
 
@@ -26,7 +28,9 @@ LINES, EXCEL = (".jsonl", ".ndjson"), (".xlsx", ".xls", ".ods")
 ENDINGS = (*SEPARATORS, *LINES, ".json", ".parquet", *EXCEL)
 LARGEST = 2**53  # the least whole number that a float may not hold
 MISSING, UNKNOWN = -1, -2  # beside codes of words
+NO_ANSWER = ("", "na", "n/a", "NA", "N/A", "nan", "NaN", "None", "null", "NULL")
 MOST_ROWS, MOST_VALUES = 20, 5  # in a message
+UNFIT = re.compile("[\0\ud800-\udfff]")  # for files of tables
 WHOLE = re.compile(r"-?[0-9]{1,15}(\.0+)?")
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
@@ -69,13 +73,10 @@ def read_table(given: Table, name: str, sep: str | None, encoding: str) -> pd.Da
         return given
     if not isinstance(given, (str, os.PathLike)):
         raise InputError(f"{name} is a {type(given).__name__}: expected a pandas.DataFrame or the path of a file")
-    path = Path(given)
-    if not path.is_file():
-        folder = "is a folder" if path.is_dir() else "there is no such file"
-        raise InputError(f"{name} = {path}: {folder}; expected a table, or a file that ends in {', '.join(ENDINGS)}")
+    path = existing_file(given, name)
     ending = next((end for end in (s.lower() for s in reversed(path.suffixes)) if end != ".gz"), "")
     if ending not in ENDINGS:
-        raise InputError(f"{name} = {path}: expected a file that ends in {', '.join(ENDINGS)}, or in these and .gz")
+        raise InputError(f"{name} = {path}: expected a file that ends in {', '.join(ENDINGS)}; text also with .gz")
     try:
         return _read(path, ending, sep, encoding)
     except ImportError as error:
@@ -92,11 +93,7 @@ def _read(path: Path, ending: str, sep: str | None, encoding: str) -> pd.DataFra
     if ending in EXCEL:
         cells = pd.read_excel(path, header=None, dtype=object, keep_default_na=False, na_filter=False)
         return _with_header(cells.values.tolist())
-    with (
-        gzip.open(path, "rt", encoding=encoding, newline="")
-        if path.suffix == ".gz"
-        else path.open(encoding=encoding, newline="") as file
-    ):
+    with open_text(path, encoding) as file:
         if ending in SEPARATORS:
             return _with_header(
                 [row for row in csv.reader(file, delimiter=sep or SEPARATORS[ending], strict=True) if row]
@@ -104,20 +101,59 @@ def _read(path: Path, ending: str, sep: str | None, encoding: str) -> pd.DataFra
         return pd.json_normalize(_records(file, ending in LINES))
 
 
+@contextmanager
+def open_text(path: Path, encoding: str) -> Iterator[Iterable[str]]:
+    """The lines of the file; its content says whether it is gzipped."""
+    with path.open("rb") as file:
+        packed = file.read(2) == b"\x1f\x8b"
+    with (gzip.open if packed else open)(path, "rt", encoding=encoding, newline="") as lines:
+        yield lines
+
+
+def json_of(text: str) -> Any:
+    """What a JSON text holds; ValueError if an object has a key twice."""
+    return json.loads(text, object_pairs_hook=_object)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise ValueError(f"an object has the key {next(key for key in keys if keys.count(key) > 1)!r} twice")
+    return found
+
+
+def json_lines(lines: Iterable[str]) -> list[Any]:
+    """What the JSON texts hold, one a line."""
+    records = []
+    for number, line in enumerate(lines):
+        try:
+            records += [json_of(line)] if line.strip() else []
+        except ValueError as error:
+            raise ValueError(f"line {number + 1}: {error}") from None
+    return records
+
+
 def _records(file: Iterable[str], lines: bool) -> list[dict[str, Any]]:
     """Objects of JSON, one a line or in a list; ValueError if there is anything else."""
-    if lines:
-        records = []
-        for number, line in enumerate(file):
-            try:
-                records += [json.loads(line)] if line.strip() else []
-            except ValueError as error:
-                raise ValueError(f"line {number + 1}: {error}") from None
-    else:
-        records = json.loads("".join(file))
+    records = json_lines(file) if lines else json_of("".join(file))
     if not isinstance(records, list) or not all(isinstance(record, dict) for record in records):
         raise ValueError("expected a list of JSON objects, or one object a line")
+    for number, record in enumerate(records):
+        names = [*_dotted(record)]
+        if len({*names}) < len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise ValueError(f"the object in row {number} has {twice!r} twice, as a key with a dot and in an object")
     return records
+
+
+def _dotted(record: dict[str, Any], before: str = "") -> Iterator[str]:
+    """The columns that an object becomes, with a dot before keys of inner objects."""
+    for key, value in record.items():
+        if isinstance(value, dict) and value:
+            yield from _dotted(value, f"{before}{key}.")
+        else:
+            yield before + key
 
 
 def _with_header(rows: list[list[Any]]) -> pd.DataFrame:
@@ -127,6 +163,13 @@ def _with_header(rows: list[list[Any]]) -> pd.DataFrame:
     if wrong.any():
         raise ValueError(f"fewer or more fields than in the header in {rows_of(np.flatnonzero(wrong))}")
     return pd.DataFrame(rows, columns=header, dtype=object)
+
+
+def checked_columns(columns: Mapping[str, str | None] | None) -> Mapping[str, str | None]:
+    """The argument `columns`, none if it is None; InputError if it is no mapping."""
+    if columns is not None and not isinstance(columns, Mapping):
+        raise InputError(f"columns = {shown(columns)}: expected a mapping, as in {{'said': 'answer'}}")
+    return columns or {}
 
 
 def with_columns(
@@ -140,15 +183,13 @@ def with_columns(
 
     A run that is None is 0, a step that is None is the number of the row.
     """
-    if not isinstance(columns, Mapping):
-        raise InputError(f"columns = {shown(columns)}: expected a mapping, as in {{'said': 'answer'}}")
     if unknown := [one for one in columns if one not in {*needed, *optional}]:
         raise InputError(
             f"columns: {', '.join(map(repr, unknown))}: expected some of {', '.join((*needed, *optional))}"
         )
     if table.empty:
         raise InputError(f"{name} is empty: expected a row for each interaction")
-    found, wrong = {}, []
+    found, wrong, lacking = {}, [], []
     for one in (*needed, *optional):
         source = columns.get(one, one)
         if source is None and one in ("run", "step"):
@@ -160,7 +201,9 @@ def with_columns(
         elif times == 1:
             found[one] = table[source].array
         elif one in needed or one in columns:
-            wrong.append(f"{name} lacks the column {source}" + (f" (for {one})" if source != one else ""))
+            lacking.append(f"{source}" + (f" (for {one})" if source != one else ""))
+    if lacking:
+        wrong.append(f"{name} lacks the column{'s' if len(lacking) > 1 else ''} {', '.join(lacking)}")
     if wrong:
         raise InputError(f"{'; '.join(wrong)}; expected {', '.join(needed)}: {_how_to_name(table)}")
     return pd.DataFrame(found)
@@ -168,10 +211,11 @@ def with_columns(
 
 def _how_to_name(table: pd.DataFrame) -> str:
     header = [str(label) for label in table.columns]
+    listed = ", ".join(shown(label) for label in table.columns[:20])
     if len(header) == 1 and (sep := next((one for one in ";\t|," if one in header[0]), None)):
         return f"the header is {shown(header[0])}, so give sep={sep!r}"
     return (
-        f"there are {', '.join(header[:20])}; columns={{'said': 'answer'}} names those of the log, and None stands for "
+        f"there are {listed}; columns={{'said': 'answer'}} names those of the log, and None stands for "
         "one run, or for steps in the order of rows"
     )
 
@@ -204,7 +248,7 @@ class Names(NamedTuple):
 def text_of(cell: Any) -> str | None:
     """A name, or a whole number as text; None if it is neither."""
     if isinstance(cell, str):
-        return cell if cell and cell == cell.strip() and "\0" not in cell else None
+        return cell if cell and cell == cell.strip() and not UNFIT.search(cell) else None
     whole = is_number(cell) and int(cell) == cell and abs(cell) < LARGEST
     return str(int(cell)) if whole else None
 
@@ -232,17 +276,24 @@ def names_of(complaints: Complaints, table: pd.DataFrame, *columns: str) -> tupl
 
 def numbers_of(complaints: Complaints, table: pd.DataFrame, column: str, decimal: str) -> np.ndarray:
     """Numbers that order rows."""
+    if decimal not in (".", ","):
+        raise InputError(f"decimal = {shown(decimal)}: expected '.' or ','")
 
     def number(cell: Any) -> float:
         if isinstance(cell, str):
-            text = cell.strip().replace(decimal, ".")
+            text = cell.strip().translate(str.maketrans({".": "?"} | {decimal: "."}))  # no other point
             return float(text) if NUMBER.fullmatch(text) else math.nan
         return float(cell) if is_number(cell) else math.nan
 
     codes, values = _distinct(table[column])
     found = np.array([number(value) for value in values])[codes]
     wrong = ~(np.abs(found) < LARGEST)
-    complaints.add(wrong, column, f"a number, with the decimal mark {decimal!r}", table[column])
+    complaints.add(
+        wrong,
+        column,
+        f"a number, with the decimal mark {decimal!r}; or columns={{{column!r}: None}} for the order of rows",
+        table[column],
+    )
     return found
 
 

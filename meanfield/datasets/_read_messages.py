@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 import os
 import re
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from json import JSONDecodeError
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from meanfield.datasets._log_table import json_lines, json_of, open_text, text_of
+from meanfield.toolbox._arguments import shown
 from meanfield.toolbox._errors import InputError, reason
+from meanfield.toolbox._files import existing_file
 
-Message = tuple[Any, Any, Any, Any, Any]  # run, step, agent, partner, text; None where the file does not say it
-GZIP, SQLITE = b"\x1f\x8b", b"SQLite format 3\0"
+Message = tuple[Any, Any, Any, Any, Any]  # run, step, agent, partner, content; None where the file does not say it
+SQLITE = b"SQLite format 3\0"
 KINDS = "Concordia's structured log, a recording of mesa-llm, OASIS's database, messages of AutoGen or LangGraph, or "
 KINDS += "actions with choices"
 
@@ -29,11 +31,12 @@ def read_messages(path: str | os.PathLike[str], *, answer: str | None = None) ->
 
     - **Concordia**: `SimulationLog.to_json()`; an action of an entity is a message.
     - **mesa-llm**: a recording saved as JSON; an event of the type 'message' is a message to each of its recipients.
-    - **OASIS**: its SQLite database. A comment is a message to the author of the post, and the post the message back;
-      their `step` is the number of the comment.
+    - **OASIS**: its SQLite database. The first comment of another user is a message to the author of the post, and the
+      post the message back; their `step` is the number of the comment. Later comments are left out, since the author
+      wrote one post and chose once. Users have their names if these differ, else their numbers and names.
     - **AutoGen**, **LangGraph**: a message a line, or a list `messages` a line, which is a run. AutoGen's have `source`
-      and `content`; LangGraph's have `name` and `content`, or these in `data`. `step` counts the messages of each
-      agent.
+      and `content`; LangGraph's have `name` and `content`, or these in `data`. Events, answers of tools and messages
+      without text are left out. `step` counts the other messages of each agent.
     - **Actions**, a line each, as in `action_events.jsonl.gz`: `action_type`, `agent_id` and `data`, with `round` and
       `choice`, and `partner_id` where it is known. Those with a choice are messages.
 
@@ -42,14 +45,16 @@ def read_messages(path: str | os.PathLike[str], *, answer: str | None = None) ->
     path
         The file.
     answer
-        A regular expression that finds the word in a text: its first group, or else all of it, as in r"\b[QM]\b". A
-        text in which it finds nothing, or different words, has no answer. Default: the text is the word.
+        A regular expression that finds the word in a text, as in r"\b[QM]\b": its last matched group, or the whole
+        match if it has no groups. A text in which it finds nothing, or different words, has no answer. Default: the
+        text is the word.
 
     Returns
     -------
     DataFrame with a row for each message, in the order of the file: `run`, `step`, `agent`, `partner` and `said`, None
-    without an answer. Where no partner is told, the two agents of a run that has only two are partners; else it is
-    None, and to be filled in from elsewhere. `attrs["left_out"]` counts the records that are no messages, by type.
+    without an answer. The text of a list is that of its blocks, one a line, and a whole number is a text. Where no
+    partner is told, the two agents of a run that has only two are partners; else it is None, and to be filled in from
+    elsewhere. `attrs["left_out"]` counts the records that are no messages or have no text, by type.
 
     Raises
     ------
@@ -77,18 +82,22 @@ def read_messages(path: str | os.PathLike[str], *, answer: str | None = None) ->
     """
     try:
         found = None if answer is None else re.compile(answer)
-    except re.error as error:
-        raise InputError(f"answer = {answer!r}: expected a regular expression ({reason(error)})") from None
-    path = Path(path)
-    if not path.is_file():
-        raise InputError(f"path = {path}: there is no such file")
+    except (re.error, TypeError) as error:
+        raise InputError(f"answer = {shown(answer)}: expected a regular expression ({reason(error)})") from None
+    path = existing_file(path)
     left_out: dict[str, int] = {}
+    rows = []
     try:
-        rows = list(_messages(path, left_out))
+        for *who, content in _messages(path, left_out):
+            text = _text(content)
+            if text is None and content is not None:
+                _count(left_out, f"{type(content).__name__} without text")
+            else:
+                rows.append((*who, _word(text, found)))
     except Exception as error:  # the file can hold anything
         raise InputError(f"path = {path}: expected {KINDS} ({reason(error)})") from None
     table = pd.DataFrame(rows, columns=["run", "step", "agent", "partner", "said"])
-    table["said"] = pd.Series([_word(text, found) for text in table["said"]], index=table.index, dtype=object)
+    table["said"] = pd.Series([word for *_, word in rows], index=table.index, dtype=object)
     if table.empty:
         raise InputError(f"path = {path}: holds no message, but {left_out}; expected {KINDS}")
     table["partner"] = table["partner"].astype(object).where(table["partner"].notna(), _only_other(table))
@@ -96,38 +105,46 @@ def read_messages(path: str | os.PathLike[str], *, answer: str | None = None) ->
     return table
 
 
-def _word(text: Any, found: re.Pattern[str] | None) -> str | None:
-    if not isinstance(text, str) or found is None:
-        return text if isinstance(text, str) else None
-    words = {match[1] if found.groups else match[0] for match in found.finditer(text)}
+def _text(content: Any) -> str | None:
+    """The text of a message; None if it has none."""
+    if isinstance(content, list):
+        blocks = [one.get("text") if isinstance(one, dict) and one.get("type") == "text" else one for one in content]
+        return "\n".join(one for one in blocks if isinstance(one, str)) or None
+    return content if isinstance(content, str) else text_of(content)
+
+
+def _word(text: str | None, found: re.Pattern[str] | None) -> str | None:
+    if text is None or found is None:
+        return text
+    words = {match[match.lastindex or 0] for match in found.finditer(text)}
     return words.pop() if len(words) == 1 else None
 
 
 def _only_other(table: pd.DataFrame) -> pd.Series:
     """The other agent in runs of two, else None."""
-    two = {run: names for run, part in table.groupby("run")["agent"] if len(names := part.unique().tolist()) == 2}
+    others: dict[tuple[Any, Any], Any] = {}
+    for run, agents in table.groupby("run")["agent"]:
+        names = agents.unique().tolist()
+        if len(names) == 2:
+            others[run, names[0]], others[run, names[1]] = names[1], names[0]
     rows = zip(table["run"], table["agent"], strict=True)
-    others = [two[run][two[run][0] == agent] if run in two else None for run, agent in rows]
-    return pd.Series(others, index=table.index, dtype=object)
+    return pd.Series([others.get(row) for row in rows], index=table.index, dtype=object)
 
 
 def _messages(path: Path, left_out: dict[str, int]) -> Iterator[Message]:
     with path.open("rb") as file:
         start = file.read(len(SQLITE))
     if start == SQLITE:
-        return _oasis(path)
-    with (
-        gzip.open(path, "rt", encoding="utf-8-sig")
-        if start.startswith(GZIP)
-        else path.open(encoding="utf-8-sig") as file
-    ):
-        text = file.read()
+        return _oasis(path, left_out)
+    with open_text(path, "utf-8-sig") as file:
+        text = "".join(file)
     try:
-        held = [json.loads(text)]
-    except ValueError:
-        held = [json.loads(line) for line in text.splitlines() if line.strip()]
-    if len(held) == 1 and isinstance(held[0], list):
-        held = held[0]
+        held = json_of(text)
+        held = held if isinstance(held, list) else [held]
+    except JSONDecodeError:
+        held = json_lines(text.split("\n"))
+    if not held or not all(isinstance(one, dict) for one in held):
+        raise ValueError("it holds no JSON objects, or other values beside them")
     reader = next((read for key, read in READERS.items() if key in held[0]), None)
     if reader is None:
         raise ValueError(f"its first record has {', '.join(held[0])}")
@@ -157,22 +174,38 @@ def _mesa(held: list[dict[str, Any]], left_out: dict[str, int]) -> Iterator[Mess
             if event["event_type"] != "message":
                 _count(left_out, event["event_type"])
                 continue
+            if not event["content"]["recipient_ids"]:
+                _count(left_out, "message without recipients")
             for recipient in event["content"]["recipient_ids"]:
                 yield run, event["step"], event["agent_id"], recipient, event["content"]["message"]
 
 
-def _oasis(path: Path) -> Iterator[Message]:
+def _oasis(path: Path, left_out: dict[str, int]) -> Iterator[Message]:
     query = """
-        SELECT c.comment_id, coalesce(a.user_name, p.user_id), coalesce(b.user_name, c.user_id),
-            coalesce(p.quote_content, p.content), c.content
-        FROM comment c JOIN post p ON p.post_id = c.post_id LEFT JOIN user a ON a.user_id = p.user_id
-            LEFT JOIN user b ON b.user_id = c.user_id
-        ORDER BY c.comment_id
+        SELECT c.comment_id, p.post_id, p.user_id, c.user_id, coalesce(p.quote_content, p.content), c.content
+        FROM post p LEFT JOIN comment c ON p.post_id = c.post_id
+        UNION ALL SELECT comment_id, NULL, NULL, user_id, NULL, content FROM comment
+        WHERE post_id NOT IN (SELECT post_id FROM post)
+        ORDER BY 1
     """
     with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as database:
-        for number, author, reader, post, comment in database.execute(query):
-            yield 0, number, author, reader, post
-            yield 0, number, reader, author, comment
+        rows = database.execute(query).fetchall()
+        names = dict(database.execute("SELECT user_id, user_name FROM user"))
+    users = {user for row in rows for user in row[2:4] if user is not None}
+    differ = all(names.get(user) for user in users) and len({names[user] for user in users}) == len(users)
+    called = {user: names[user] if differ else f"{user} {names.get(user) or ''}".strip() for user in users}
+    answered = set()
+    for comment, post, author, reader, written, answer in rows:
+        if comment is None or post is None:
+            _count(left_out, "post without a comment" if comment is None else "comment without its post")
+        elif author == reader:
+            _count(left_out, "comment on a post of one's own")
+        elif post in answered:
+            _count(left_out, "later comment on a post")
+        else:
+            answered.add(post)
+            yield 0, comment, called[author], called[reader], written
+            yield 0, comment, called[reader], called[author], answer
 
 
 def _chat(held: list[dict[str, Any]], left_out: dict[str, int]) -> Iterator[Message]:
@@ -181,9 +214,11 @@ def _chat(held: list[dict[str, Any]], left_out: dict[str, int]) -> Iterator[Mess
         times: dict[str, int] = {}
         for message in messages:
             told = message.get("data") or message
-            agent, text = message.get("source") or told.get("name"), told.get("content")
-            if not agent or agent == "user":
-                _count(left_out, agent or message.get("type") or message.get("role"))
+            agent, text = message.get("source") or told.get("name"), _text(told.get("content"))
+            kind = str(message.get("type") or message.get("role") or agent)
+            by_tool = told.get("tool_call_id") or (told.get("tool_calls") and not text)
+            if not agent or agent == "user" or by_tool or text is None or kind.endswith("Event"):
+                _count(left_out, "user" if agent == "user" else kind)
                 continue
             yield run, times.get(agent, 0), agent, None, text
             times[agent] = times.get(agent, 0) + 1

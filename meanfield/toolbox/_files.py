@@ -55,9 +55,7 @@ def existing_file(path: str | os.PathLike[str], name: str = "path") -> Path:
         return found
     if not found.is_dir():
         raise InputError(f"{name} = {found}: there is no such file")
-    inside = sorted(str(one) for one in found.iterdir() if one.is_file())
-    such = f", such as {inside[0]}" if inside else ""
-    raise InputError(f"{name} = {found}: it is a folder, expected the name of a file{such}")
+    raise InputError(f"{name} = {found}: it is a folder, expected the name of a file")
 
 
 def check_working_folder(name: str, path: Path) -> None:

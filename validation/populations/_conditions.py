@@ -110,11 +110,12 @@ def option_key(options: str, separator: str) -> str:
     return "_".join(sorted(options.split(separator)))
 
 
-def with_lengths(runs: pd.DataFrame) -> pd.DataFrame:
+def with_lengths(runs: pd.DataFrame, window: int | None = None) -> pd.DataFrame:
     """Runs of one experiment of one policy, with their greatest lengths (`longest`) and whether they `stopped` before.
 
     Runs that end at a fixed length, or in the agreement they started from, did not stop by themselves. Runs in order
-    stopped by themselves if they ended after a number of successes in a row that is a usual one, or that of others.
+    stopped by themselves if they ended after a number of successes in a row that is a usual one, or that of others; or
+    as those of [001] do, or as the file says; or after `window` successes, if it is given. Else the log ends there.
     The others could have gone on to the greatest length at which a run under the same condition, or else of the same
     N, did not stop; or to the 1,000 rounds of [004] if a run under the same condition was longer.
     """
@@ -125,6 +126,8 @@ def with_lengths(runs: pd.DataFrame) -> pd.DataFrame:
     by_streak = ~censored & _after_a_usual_streak(runs, ~censored)
     if by_streak.any():
         censored = ~by_streak
+    elif STREAK in runs:
+        censored |= ~(_at_the_papers_rate(runs) if window is None else (runs[STREAK] >= window).to_numpy())
     cut = runs["interactions"].where(censored)
     possible = cut.groupby([runs[name] for name in CONDITION]).transform("max")
     possible = possible.fillna(cut.groupby(runs["n_agents"]).transform("max")).fillna(0).to_numpy()
@@ -152,6 +155,20 @@ def _after_a_usual_streak(runs: pd.DataFrame, among: np.ndarray) -> np.ndarray:
     usual = shared | (streak == STANDARD_WINDOW) | (streak == ROUNDS_AVERAGED * n_agents)
     # A run that had agreed for longer before was not stopped by so many successes.
     return usual & (runs[MOST].to_numpy() <= streak)
+
+
+def _at_the_papers_rate(runs: pd.DataFrame) -> np.ndarray:
+    """Whether each run ended when 95 % of the last 3N had succeeded, as in [001], or its file says so."""
+    described = ROUNDS_AVERAGED * runs["n_agents"]
+    whole = (runs["interactions"] >= described) & (runs[MOST] <= described)
+    told = runs["converged"].astype(bool) if "converged" in runs else False
+    return (told | (whole & _just_enough(runs["success_last_3N"], described))).to_numpy()
+
+
+def _just_enough(success: Any, described: Any) -> Any:
+    """Whether a success rate over the last 3N is the least one of at least 95 %, or one success more."""
+    needed = np.ceil(PAPERS_SUCCESS_RATE * described)
+    return (success * described > needed - 0.5) & (success * described < needed + 1.5)
 
 
 def conditions(runs: pd.DataFrame, window: int | None) -> list[Condition]:
@@ -219,9 +236,8 @@ def _rule(runs: pd.DataFrame, window: int | None) -> Rule | None:
         return _never(n_agents)
     if success.min() == 1:
         return Rule(described, described, "all of the last 3N")
-    needed = int(np.ceil(PAPERS_SUCCESS_RATE * described))
-    if ((success * described > needed - 0.5) & (success * described < needed + 1.5)).all():
-        return Rule(described, needed, "95 % of the last 3N")
+    if _just_enough(success, described).all():
+        return Rule(described, int(np.ceil(PAPERS_SUCCESS_RATE * described)), "95 % of the last 3N")
     return _streak_rule(STANDARD_WINDOW)
 
 

@@ -68,7 +68,7 @@ class Subject:
         """Tests of the runs whose index is in `tested` (default: all); all of them tell when runs stop."""
         rows = []
         for experiment in (e for e in EXPERIMENTS if e in set(real["experiment"])):
-            runs = with_lengths(real[real["experiment"] == experiment])
+            runs = with_lengths(real[real["experiment"] == experiment], self.options.window)
             for _, part in runs.groupby(["n_agents", "initial_consensus"], sort=True):
                 where = {
                     "model": self.model,

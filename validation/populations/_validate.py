@@ -54,7 +54,8 @@ def validate(
         Confidence of a verdict: 'disagrees' where the p-value is below 1 - level.
     window
         Interactions that all have to succeed for a run to stop. Default: inferred from how the real runs ended, for
-        each run if they are in order (`meanfield.datasets.ai_norms(ordered=True)`).
+        each run if they are in order (`meanfield.datasets.ai_norms(ordered=True)`). Runs in order that ended after no
+        usual number of successes did not stop: the log ends there.
     sharpness
         Raise choice probabilities to this power, like a sampling temperature lower by this factor, to find the cause of
         a disagreement.

@@ -105,6 +105,9 @@ TWICE = [*EVENTS, (7, 10, 2, 1, "B", "A")]
         (events().drop(columns="said"), {}, "events lacks the column said"),
         (events([]), {}, "events is empty"),
         (events([(0, "soon", 1, 2, "A", "B")]), {}, "step = 'soon' in row 0: expected a number"),
+        (events([(0, "1.000", 1, 2, "A", "B")]), {"decimal": ","}, "step = '1.000' in row 0: expected a number"),
+        (events(), {"decimal": None}, "decimal = None: expected '.' or ','"),
+        (events(), {"n_agents": {4: 5, "4": 9}}, "n_agents: run = '4': expected each run once"),
         (events([(0, 0, 1, 1, "A", "B")]), {}, "an agent meets itself in row 0: expected another partner"),
         (events(TWICE), {}, "two agents meet twice in a step in rows 0, 4: expected one row for each interaction"),
         (events([(0, 0, 1, 2, "A", "b b")]), {}, "heard = 'b b' in row 0: expected a word without blanks"),
@@ -113,6 +116,29 @@ TWICE = [*EVENTS, (7, 10, 2, 1, "B", "A")]
         (events(), {"words": ["A", "B", "x|y"]}, "words = 'x|y': expected a word without blanks"),
         (events(), {"initial": "C"}, "initial = 'C': expected '' or one of A, B"),
         (events(), {"initial": {8: "A"}}, "initial: run = 8: expected one of the events, such as 4, 7"),
+        (events(), {"initial": pd.Series(["A"])}, "expected '' or one of A, B"),
+        (events(), {"words": 5}, "words = 5: expected a list of words, or a mapping of answers to words"),
+        (events(), {"words": "AB"}, "words = 'AB': expected a list of words"),
+        (events(), {"words": [["A"]]}, "words = [['A']]: expected a list of words"),
+        (events(), {"missing": 5}, "missing = 5: expected a list of answers"),
+        (events(), {"missing": [[1]]}, "missing = [[1]]: expected a list of answers"),
+        (events(), {"model": ["x"]}, "model = ['x']: expected its name"),
+        (events(), {"columns": 5}, "columns = 5: expected a mapping"),
+        (events([(0, 0, 1, 2, "A\ud800", "B")]), {}, "expected a word without blanks"),
+        (events().assign(memory=[np.array([1, 2]), "B,A", "", ""]), {}, "memory = array([1, 2]), '' in rows 0, 2"),
+        (events(), {"committed": ["b"]}, "committed is a list: expected words by agent"),
+        (events(), {"committed": "b"}, "committed is a str: expected words by agent"),
+        (events(), {"committed": {2: np.array(["B", "A"])}}, "committed: agent 2 has array("),
+        (
+            events(),
+            {"committed": pd.DataFrame({"run": [7], "agent": [[2]], "word": ["B"]})},
+            "committed: agent = [2]: expected one of the events",
+        ),
+        (
+            events(),
+            {"committed": pd.DataFrame([[7, 2, "B", "B"]], columns=["run", "agent", "word", "word"])},
+            "committed lacks the column word, or has it twice",
+        ),
         (events(), {"memory_length": 0}, "memory_length = 0"),
         (events(), {"n_agents": 2}, "n_agents = 2"),
         (events(), {"committed": {2: "C"}}, "committed: agent 2 has 'C': expected one of A, B"),
@@ -226,7 +252,7 @@ def test_all_complaints_come_at_once_with_their_rows():
 
 def test_columns_that_lack_or_are_there_twice_are_all_named():
     table = events().rename(columns={"said": "answer", "step": "turn"})
-    with pytest.raises(InputError, match=r"lacks the column step; .*lacks the column reply \(for heard\).*answer"):
+    with pytest.raises(InputError, match=r"lacks the columns step, reply \(for heard\).*answer"):
         from_events(table, memory_length=1, columns={"said": "answer", "heard": "reply"})
     twice = pd.concat([events(), events()[["said", "run"]]], axis=1)
     with pytest.raises(InputError, match="has the column run 2 times; events has the column said 2 times"):
@@ -282,7 +308,7 @@ def test_confederates_say_the_old_word_until_they_are_committed():
     assert real.choice_counts["count"].sum() == 2 * len(table) - 5, "no choice of ada is counted"
     with pytest.raises(InputError, match="said by a committed agent = 'A' in row 4: "):
         from_events(table, memory_length=1, columns=NAMES, committed={"ada": "B"}, committed_from=3)
-    with pytest.raises(InputError, match="committed_from = 9: expected a number at most 5"):
+    with pytest.raises(InputError, match="committed_from = 9: expected a step of the run, at most 5"):
         from_events(table, memory_length=1, columns=NAMES, committed={"ada": "B"}, committed_from=9)
     with pytest.raises(InputError, match="committed_from = 3: run 0 has no committed agents"):
         from_events(table, memory_length=1, columns=NAMES, committed_from=3)
@@ -335,12 +361,14 @@ def test_json_is_read_with_objects_inside(tmp_path):
             r"can't be read \(fewer or more fields than in the header in rows 1, 3",
         ),
         ("log.csv", b"run,step\n1,2,3\n", "more fields than in the header in row 0"),
-        ("log.csv", b"run,said,run,said\n1,2,3,4\n", "has the column run 2 times; events lacks the column step"),
+        ("log.csv", b"run,said,run,said\n1,2,3,4\n", "the column said 2 times; events lacks the columns step, agent,"),
         ("log.csv", "run,step\n1,é\n".encode("latin-1"), "give its encoding, as in encoding='utf-16'"),
         ("log.jsonl", b'{"run": 1}\n{"run": \n', "line 2: Expecting value"),
         ("log.jsonl", b"[1]\n", "expected a list of JSON objects, or one object a line"),
+        ("log.jsonl", b'{"run": 1, "said": "A", "said": "B"}', "line 1: an object has the key 'said' twice"),
+        ("log.json", b'[{"d": {"c": "A"}, "d.c": "B"}]', "the object in row 0 has 'd.c' twice"),
         ("log.json", b"{}", "expected a list of JSON objects, or one object a line"),
-        ("log.csv.gz", b"run,step\n", "can't be read"),
+        ("log.csv.gz", b"\x1f\x8brun,step\n", "can't be read"),
         ("log.parquet", b"PAR1", "can't|can't be read"),
         ("log.xlsx", b"PK", "can't|can't be read"),
     ],
@@ -350,7 +378,7 @@ def test_files_that_are_no_log_are_refused(file, content, named, tmp_path):
         (tmp_path / file).write_bytes(content)
     with pytest.raises(InputError, match=named):
         from_events(tmp_path / file, memory_length=1)
-    with pytest.raises(InputError, match="is a folder; expected a table, or a file that ends in"):
+    with pytest.raises(InputError, match="it is a folder, expected the name of a file"):
         from_events(tmp_path, memory_length=1)
 
 

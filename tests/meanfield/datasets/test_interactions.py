@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -69,6 +70,35 @@ def test_a_row_for_each_player_with_both_words_is_compared():
         interactions(both.assign(heard=["B", "A", "B", "C", "C"]))
 
 
+def test_a_word_that_only_the_partner_tells_is_used_and_no_answer_contradicts_none():
+    both = messages(MESSAGES[:4]).assign(said=["A", None, "na", "B"], heard=["", "A", None, "A"])
+    assert rows(interactions(both)) == [EXPECTED[0], ["x", 1, "cy", "dan", None, "A"]]
+    neither = messages(MESSAGES[:4]).assign(said=["A", None, "na", "B"], heard=["B", float("nan"), None, "A"])
+    assert rows(interactions(neither)) == [EXPECTED[0], ["x", 1, "cy", "dan", None, "na"]]
+
+
+def test_what_was_heard_may_be_no_text():
+    both = messages(MESSAGES[:4]).assign(said=[1, 2, 3, 4], heard=[4, 3, None, 1])
+    assert rows(interactions(both))[0][-2:] == [1, 4]
+    both["heard"] = [np.array([1, 2]), 3, None, 1]
+    with pytest.raises(InputError, match=r"heard = array\(\[1, 2\]\) in row 0: expected the word of the other"):
+        interactions(both)
+
+
+def test_partners_of_a_numbered_pair_are_compared():
+    named = messages(MESSAGES[:4]).assign(pair=[7, 8, 8, 7])
+    assert rows(interactions(named)) == EXPECTED[:2]
+    expected = "partner = 'bob', 'dan' in rows 0, 1: expected who wrote the other message of the pair"
+    with pytest.raises(InputError, match=expected):
+        interactions(named[:2].assign(pair=5))
+
+
+def test_a_missing_partner_is_one_complaint():
+    with pytest.raises(InputError, match=r"^partner = None in row 0: expected a name[^;]*$"):
+        interactions(messages([("x", 1, "ada", None, "A")]))
+
+
+@pytest.mark.usefixtures("unchecked_types")
 @pytest.mark.parametrize(
     ("table", "named"),
     [
@@ -78,8 +108,13 @@ def test_a_row_for_each_player_with_both_words_is_compared():
         (messages([("x", None, "ada", 1.5, "A")]), "partner = 1.5 in row 0: expected a name"),
         (messages().drop(columns="partner"), "messages lacks the column pair; expected run, step, agent, said, pair"),
         (messages().drop(columns="said"), "messages lacks the column said"),
+        (messages().drop(columns=["step", "agent"]), "messages lacks the columns step, agent; expected"),
+        (messages().rename(columns={"said": " said"}), "there are 'run', 'step', 'agent', 'partner', ' said';"),
+        (messages([("x", "10:15", "ada", "bob", "A")]), "or columns={'step': None} for the order of rows"),
     ],
 )
 def test_what_is_no_interaction_is_named(table, named):
     with pytest.raises(InputError, match=re.escape(named)):
         interactions(table)
+    with pytest.raises(InputError, match="columns = 5: expected a mapping"):
+        interactions(table, columns=5)

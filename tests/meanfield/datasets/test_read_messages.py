@@ -7,6 +7,7 @@ import json
 import sqlite3
 from contextlib import closing
 
+import pandas as pd
 import pytest
 
 from meanfield import InputError
@@ -128,7 +129,7 @@ def test_answers_that_are_none_are_missing_and_partners_are_not_guessed(tmp_path
     said = [("ada", "Q or M"), ("bob", "?"), ("cy", "Q, yes Q"), ("dan", ["Q"])]
     (tmp_path / "log").write_text(lines([{"source": name, "content": text} for name, text in said]))
     messages = read_messages(tmp_path / "log", answer=ANSWER)
-    assert [word if isinstance(word, str) else None for word in messages["said"]] == [None, None, "Q", None]
+    assert [word if isinstance(word, str) else None for word in messages["said"]] == [None, None, "Q", "Q"]
     assert messages["partner"].isna().all()
     with pytest.raises(InputError, match="partner = None in rows 0, 1, 2, 3: expected a name"):
         interactions(messages)
@@ -138,10 +139,128 @@ def test_answers_that_are_none_are_missing_and_partners_are_not_guessed(tmp_path
     assert grouped["said"][2] == "Q"
 
 
+def test_a_schedule_tells_the_partners(tmp_path):
+    said = [
+        ("ada", "Q"),
+        ("bob", "M"),
+        ("cy", "Q"),
+        ("dan", "Q"),
+        ("ada", "M"),
+        ("bob", "Q"),
+        ("cy", "M"),
+        ("dan", "M"),
+    ]
+    (tmp_path / "log").write_text(lines([{"source": name, "content": text} for name, text in said]))
+    messages = read_messages(tmp_path / "log")
+    pairs = [(0, "ada", "cy"), (0, "bob", "dan"), (1, "ada", "dan"), (1, "bob", "cy")]
+    pairs += [(step, two, one) for step, one, two in pairs]
+    schedule = pd.DataFrame([(0, *pair) for pair in pairs], columns=["run", "step", "agent", "partner"])
+    messages = messages.drop(columns="partner").merge(schedule, how="left", on=["run", "step", "agent"])
+    assert interactions(messages).drop(columns="run").values.tolist() == [
+        [0, "ada", "cy", "Q", "Q"],
+        [0, "bob", "dan", "M", "Q"],
+        [1, "ada", "dan", "M", "M"],
+        [1, "bob", "cy", "Q", "M"],
+    ]
+
+
+def test_agents_of_concordia_who_act_in_turn_are_paired_in_order(tmp_path):
+    log = json.loads(concordia())
+    for step, entry in enumerate(log["entries"]):
+        entry["step"] = step
+    (tmp_path / "log").write_text(json.dumps(log))
+    found = interactions(read_messages(tmp_path / "log", answer=ANSWER), columns={"step": None})
+    assert found[["agent", "partner", "said", "heard"]].values.tolist() == EXPECTED
+
+
+def test_events_and_tools_are_no_messages(tmp_path):
+    autogen_rows = [
+        {"source": "ada", "type": "ToolCallRequestEvent", "content": [{"id": "1", "name": "look", "arguments": "{}"}]},
+        {"source": "ada", "type": "ThoughtEvent", "content": "Q or rather M?"},
+        {"source": "ada", "type": "TextMessage", "content": "Q"},
+        {"source": "bob", "type": "TextMessage", "content": LONG},
+    ]
+    langgraph_rows = [
+        {"type": "ai", "data": {"name": "ada", "content": "", "tool_calls": [{"name": "look", "id": "1"}]}},
+        {"type": "tool", "data": {"name": "look", "content": "M", "tool_call_id": "1"}},
+        {"type": "ai", "data": {"name": "ada", "content": [{"type": "text", "text": "Q"}, {"type": "tool_use"}]}},
+        {"type": "ai", "data": {"name": "bob", "content": LONG, "tool_calls": []}},
+    ]
+    for rows, left_out in (
+        (autogen_rows, {"ToolCallRequestEvent": 1, "ThoughtEvent": 1}),
+        (langgraph_rows, {"ai": 1, "tool": 1}),
+    ):
+        (tmp_path / "log").write_text(lines(rows))
+        messages = read_messages(tmp_path / "log", answer=ANSWER)
+        assert messages[["step", "agent", "partner", "said"]].values.tolist() == [
+            [0, "ada", "bob", "Q"],
+            [0, "bob", "ada", "M"],
+        ]
+        assert messages.attrs["left_out"] == left_out
+
+
+def test_answers_that_are_whole_numbers_or_nothing_that_is_text(tmp_path):
+    told = [{"round": 1, "choice": choice} for choice in (3, "4", None, {"word": "Q"}, [{"type": "image"}])]
+    (tmp_path / "log").write_text(lines([{"action_type": "choose", "agent_id": 1, "data": data} for data in told]))
+    messages = read_messages(tmp_path / "log")
+    assert messages["said"].tolist() == ["3", "4", None]
+    assert messages.attrs["left_out"] == {"dict without text": 1, "list without text": 1}
+
+
+def test_the_group_that_matched_is_the_word(tmp_path):
+    (tmp_path / "log").write_text(autogen())
+    for answer in ("(Q)|(M)", "say (Q)|M|Q", "((Q)|(M))"):
+        assert read_messages(tmp_path / "log", answer=answer)["said"].tolist() == ["Q", "M", "M", "Q"]
+
+
+def test_a_message_to_nobody_is_left_out(tmp_path):
+    log = json.loads(mesa_llm())
+    log["events"][0]["content"]["recipient_ids"] = []
+    (tmp_path / "log").write_text(json.dumps(log))
+    assert read_messages(tmp_path / "log").attrs["left_out"] == {"message without recipients": 1, "plan": 1}
+
+
+def test_a_post_of_oasis_is_one_choice_of_its_author(oasis):
+    with closing(sqlite3.connect(oasis)) as database:
+        database.executescript(
+            """
+            INSERT INTO comment (post_id, user_id, content) VALUES (1, 1, 'Q again'), (1, 3, 'M'), (9, 1, 'M');
+            INSERT INTO post (user_id, content) VALUES (2, 'who reads this?');
+            """
+        )
+        database.commit()
+    messages = read_messages(oasis, answer=ANSWER)
+    assert messages["said"].tolist() == ["Q", "M", "M", "Q"]
+    assert messages.attrs["left_out"] == {
+        "post without a comment": 1,
+        "comment on a post of one's own": 1,
+        "later comment on a post": 1,
+        "comment without its post": 1,
+    }
+
+
+def test_users_of_oasis_with_one_name_are_two(oasis):
+    with closing(sqlite3.connect(oasis)) as database:
+        database.execute("UPDATE user SET user_name = 'ada'")
+        database.commit()
+    assert read_messages(oasis)["agent"].tolist() == ["1 ada", "2 ada", "2 ada", "1 ada"]
+
+
+def test_a_line_ends_where_json_says_so(tmp_path):
+    rows = [{"source": "ada", "content": "Q\u2028or"}, {"source": "bob", "content": "M"}]
+    (tmp_path / "log").write_text("\n".join(json.dumps(row, ensure_ascii=False) for row in rows))
+    assert read_messages(tmp_path / "log")["said"].tolist() == ["Q\u2028or", "M"]
+
+
+@pytest.mark.usefixtures("unchecked_types")
 @pytest.mark.parametrize(
     ("content", "named"),
     [
-        (b"", "expected Concordia's structured log"),
+        (b"", "it holds no JSON objects"),
+        (b"[]", "it holds no JSON objects"),
+        (b"5", "it holds no JSON objects"),
+        (b'[{"source": "ada", "content": "Q"}, 5]', "it holds no JSON objects, or other values beside them"),
+        (b'{"source": "ada", "content": "Q", "content": "M"}', "an object has the key 'content' twice"),
         (b"no json", "expected Concordia's structured log"),
         (b'{"speaker": "ada"}', r"\(its first record has speaker\)"),
         (b'{"entries": [{}]}', "expected Concordia's structured log"),
@@ -157,3 +276,5 @@ def test_other_files_are_refused(content, named, tmp_path):
         read_messages(tmp_path / "log")
     with pytest.raises(InputError, match="answer = '\\(': expected a regular expression"):
         read_messages(tmp_path / "log", answer="(")
+    with pytest.raises(InputError, match="answer = 5: expected a regular expression"):
+        read_messages(tmp_path / "log", answer=5)

@@ -91,6 +91,21 @@ def test_what_is_not_simulated_is_told(log):
         assert table["runs"].sum() == len(SIZES) and "too few data" in report(table)[0]
 
 
+def test_the_end_of_a_log_is_no_time_of_consensus():
+    """A run of nine interactions, none of which stopped it: it could have gone on."""
+    rows = [(1, "ada", "bob", "Q", "M"), (1, "cy", "dan", "Q", "Q"), (2, "ada", "cy", "M", "Q")]
+    rows += [(2, "bob", "dan", "Q", "Q"), (3, "ada", "dan", "Q", "Q"), (3, "bob", "cy", "Q", "na")]
+    rows += [(4, "ada", "bob", "Q", "Q"), (4, "cy", "dan", "M", "Q"), (5, "ada", "cy", "Q", "Q")]
+    log = pd.DataFrame(rows, columns=["step", "agent", "partner", "said", "heard"])
+    with pytest.warns(UserWarning, match="1 of 9 interactions lack an answer"):
+        real = from_events(log, memory_length=1, columns={"run": None})
+    table = validate(real, draws=2, runs=20)
+    assert table["quantity"].tolist() == ["majority word"] and table["verdict"].tolist() == ["too few data"]
+    stopped = validate(real, draws=2, runs=20, window=1)
+    assert stopped["quantity"].tolist() == ["majority word", "time"]
+    assert stopped["note"].iloc[1] == "a run stops when it succeeds in: all of the last 1"
+
+
 def test_ten_lines_are_a_policy_in_one_call(tmp_path):
     lines = ["round,a,b,x,y", "1,ada,bob,Q,M", "1,cy,dan,Q,Q", "2,ada,cy,M,Q", "2,bob,dan,Q,Q", "3,ada,dan,Q,Q"]
     (tmp_path / "log.csv").write_text(

@@ -199,6 +199,15 @@ def test_rule_is_told_from_how_runs_ended(ends, n_agents, rule):
     assert conditions(runs_that_end(ends, n_agents), 50)[0].stops[0].window == 50
 
 
+def test_runs_in_order_stopped_only_if_their_ends_or_files_say_so():
+    """The first at 95 % of the last 3N, the second by its file; the third where the log ends."""
+    runs = runs_that_end([(100, 0.9583, "A"), (213, 0.7, "B"), (300, 0.6, "A")])
+    told = runs.assign(agreed_at_end=[10, 1, 0], agreed_at_most=[30, 5, 5], converged=[False, True, False])
+    assert with_lengths(told)["stopped"].tolist() == [True, True, False]
+    assert with_lengths(told, window=10)["stopped"].tolist() == [True, False, False]
+    assert with_lengths(told)["longest"].iloc[2] == 300
+
+
 def test_runs_cut_at_a_fixed_length_did_not_stop():
     ends = [(800, 0.7, "A"), (800, 0.6, "A"), (312, 1.0, "B"), (650, 1.0, "A")]
     runs = runs_that_end(ends, experiment="committed", initial="A")
