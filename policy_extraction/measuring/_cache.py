@@ -16,7 +16,6 @@ from pathlib import Path
 import xarray as xr
 
 from meanfield import InputError, StorageError, cache_folder, load, save
-from meanfield.toolbox import shown
 from policy_extraction.measuring._answers import Answers
 
 
@@ -41,7 +40,7 @@ class RecordCache:
                 pass
         except (OSError, ValueError) as error:  # ValueError: a NUL in the name
             raise StorageError(
-                f"cache = {shown(str(self.folder))}: can't be written to ({getattr(error, 'strerror', error)}); "
+                f"cache = {self.folder}: can't be written to ({getattr(error, 'strerror', error)}); "
                 "set MEANFIELD_CACHE to another folder, or pass cache=False"
             ) from None
 

@@ -546,7 +546,7 @@ def test_wrong_arguments_are_named(call, message):
 
 
 @pytest.mark.usefixtures("unchecked_types")
-@pytest.mark.parametrize("name", ["bifurcation", "critical_mass", "group_size_law", "stability_table"])
+@pytest.mark.parametrize("name", ["critical_mass", "group_size_law", "stability_table"])
 def test_what_is_for_policies_says_so(name):
     with pytest.raises(InputError, match=r"is a ReactionModel: expected a policy"):
         getattr(meanfield, name)(sis())
