@@ -80,7 +80,8 @@ def _family(model: ModelAt, masses: MassesAt, low: float, high: float) -> Family
     typical = model_at(0.5)
     present = validated_masses(typical, masses(value(0.5)) if callable(masses) else masses) > 0
     for s in (0.0, 1.0):
-        model_at(s), masses_at(s)
+        model_at(s)
+        masses_at(s)
     return Family(model_at, masses_at)
 
 

@@ -179,8 +179,11 @@ def fit(
     options |= {"runs": runs, "bootstrap": replicates, "level": level, "seed": seed}
     result = stamp(result, "mechanism1_fit", None, free=" ".join(coordinates.free), **options)
     known = result["direction_determined"].values
-    number, free = int(result["identified"].sum()), len(coordinates.free)
-    verdict = f"the data determine {number} of {free} free parameters and {known.sum()} of {free} combinations of them"
+    number, all_of_them = int(result["identified"].sum()), len(coordinates.free)
+    verdict = (
+        f"the data determine {number} of {all_of_them} free parameters and {known.sum()} of {all_of_them} combinations "
+        "of them"
+    )
     return result.assign_attrs(
         judgement(log_likelihood(fit.moments.values, measured), fit.refits.effective_parameters, measured),
         effective_parameters_error=fit.refits.effective_parameters_error,
