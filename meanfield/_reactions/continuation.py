@@ -30,7 +30,8 @@ from meanfield._reactions.modes import tangent_space
 from meanfield._reactions.roots import closed_face, closed_faces
 from meanfield._reactions.search import search
 
-SLICES = 5  # values of the parameter at which fixed points are searched for
+# Values of the parameter at which fixed points are searched for; bifurcations are more likely at round numbers
+SLICES = (np.arange(5) + 0.4638) / 5
 SMALL_DIFFERENCE = 1e-7  # of s, for a derivative whose error Newton's method corrects
 ITERATIONS = 8
 CONVERGED, ROUGHLY = 1e-12, 1e-7  # Newton step; the second next to branch points, where rounding moves it
@@ -40,7 +41,9 @@ MOST_POINTS = 3000  # of a branch
 SAME = 1e-6  # as in `search`
 EMPTY = 1e-9  # fraction of agents below which nobody is in a state
 NEAR_BORDER = 1e-4  # of z; at the border of a face the equations of two branches are solved
-AT_BORDER = 1e-2  # eigenvalue where a branch reaches it
+FEW = 1e-3  # fraction of agents from which on a branch goes straight to the border
+LEFT = 1e-6  # what is left of the fewest agents where a step has left the face
+AT_BORDER = 1e-2  # eigenvalue where a branch reaches it, and the error of the place
 FINEST = 1e-3  # step in units of the largest within which several bifurcations are one
 ZERO, ROOT = 1e-12, 1e-6  # of tests, where they are 0 and where they do not jump
 MOST_BRANCHES = 200
@@ -143,9 +146,13 @@ class _Curve:
         inside = min(max(float(s), 0.0), 1.0)
         return self.parts * self.family.masses_at(inside)[self.family.typical.classes]
 
-    def room(self, z: np.ndarray) -> float:
-        """The distance to the borders: of the face, and of the parameter; negative outside."""
-        return min(float(self.composition(z)[self.face].min()) if z.size > 1 else 1.0, z[-1], 1 - z[-1])
+    def fewest(self, z: np.ndarray) -> float:
+        """The smallest fraction of agents in a state of the face, negative outside."""
+        return float(self.composition(z)[self.face].min()) if z.size > 1 else 1.0
+
+    def room(self, z: np.ndarray, least: float) -> float:
+        """The distance to the borders: to so small a fraction in a state, and of the parameter; negative outside."""
+        return min(self.fewest(z) - least, z[-1], 1 - z[-1])
 
     def derivative(self, z: np.ndarray) -> Float[np.ndarray, "equations unknowns"]:
         z, _ = _inside(z)
@@ -216,11 +223,14 @@ class _Curve:
         self, here: _Stop, step: float, spacing: float
     ) -> tuple[_Stop, float, list[tuple[_Stop, str]], bool] | None:
         """The next point, the step, what lies between, and whether it is the last one; steps part bifurcations."""
+        least = LEFT * self.fewest(here.z)  # at the border Newton's method may end at the branch of the smaller face
         while step > LEAST_STEP * spacing:
             there = self._next(here, step)
-            ends = there is not None and self.room(there.z) < 0
-            if ends:
-                there = self._between(here, step, lambda stop: self.room(stop.z))
+            ends = there is not None and self.room(there.z, least) < 0
+            if there is not None and self.fewest(there.z) < least and self.fewest(here.z) > FEW:
+                there = None  # first nearer
+            elif ends:
+                there = self._between(here, step, lambda stop: self.room(stop.z, least))
                 if there is not None and SAME < there.z[-1] < 1 - SAME:
                     at_zero = min(np.abs(values).min(initial=np.inf) for values in there.modes) < AT_BORDER
                     there = there if at_zero else None
@@ -305,7 +315,7 @@ def branches_of(family: Family, spacing: float, starts: int, seed: int, progress
     rng = np.random.default_rng(seed)
     waiting: list[tuple[np.ndarray, float]] = []
     continua = 0
-    for s in (np.arange(SLICES) + 0.5) / SLICES:
+    for s in SLICES:
         model, masses = family.at(float(s)), family.masses_at(float(s))
         faces = closed_faces(model, masses, rng)
         roots = search(model, masses, faces, np.empty((0, model.n_states)), starts, rng, False, courses=0).roots
@@ -367,7 +377,7 @@ def _joined(points: list[Point], met: list[Point], spacing: float) -> list[Point
     for end in (0, -1):
         last = points[end]
         near = min(met, key=lambda one: away(one, last), default=last)
-        if last.kind == BRANCH_POINT and away(near, last) < spacing / 2:
+        if last.kind == BRANCH_POINT and away(near, last) < min(spacing / 2, AT_BORDER):
             # The curve through the border is that of the other branch
             while len(points) > 2 and away(points[1 if end == 0 else -2], near) < away(last, near) + SAME:
                 points.pop(1 if end == 0 else -2)

@@ -54,6 +54,16 @@ def waves():
         return meanfield.bifurcation(waning, interval=(10, 19), starts=2, spacing=0.05)
 
 
+def moving(rate):
+    """Agents who change their state at this rate."""
+    return ReactionModel.from_rules({"A": "B", "B": "A"}, [rate, rate])
+
+
+def two_kinds():
+    """Agents of one kind, and agents who change them."""
+    return ReactionModel.from_rules({"A + Z": "B + Z", "B": "A"}, [1.0, 1.0])
+
+
 def at(diagram, kind):
     return diagram.isel(point=np.flatnonzero(diagram["bifurcation"].values == kind))
 
@@ -119,6 +129,7 @@ def test_epidemic_waves_begin_where_the_characteristic_polynomial_says(waves):
     assert np.isnan(waves["lyapunov"].values[waves["bifurcation"].values != "Hopf"]).all()
 
 
+@pytest.mark.slow
 def test_lyapunov_coefficient_gives_the_size_of_waves(waves):
     hopf = at(waves, "Hopf").sortby("parameter").isel(point=0)
     assert hopf["lyapunov"] < 0, "a stable cycle"
@@ -139,6 +150,7 @@ def test_lyapunov_coefficient_gives_the_size_of_waves(waves):
     assert abs(sizes[0] - 1) < 0.05 and abs(sizes[0] - 1) < abs(sizes[1] - 1), "better where the waves are smaller"
 
 
+@pytest.mark.slow
 def test_every_point_is_a_fixed_point_and_branches_are_found_from_any_seed():
     found = []
     for seed in (0, 1):
@@ -148,6 +160,41 @@ def test_every_point_is_a_fixed_point_and_branches_are_found_from_any_seed():
             assert np.abs(two_folds(one["parameter"].item()).drift(one["composition"].values)).max() < 1e-10
         found.append(np.sort(at(diagram, "fold")["parameter"].values))
     assert len(found[0]) == 2 and found[0] == pytest.approx(found[1], abs=1e-9)
+
+
+STRAINS = {"S + I": "2 I", "I": "S", "S + J": "2 J", "J": "S"}
+
+
+def points_of(model_at, interval, **options):
+    """The parameters of the bifurcations on each arc."""
+    diagram = meanfield.bifurcation(model_at, interval=interval, starts=2, **options)
+    arcs = [diagram.isel(point=diagram["arc"].values == arc) for arc in np.unique(diagram["arc"])]
+    return [sorted(arc["parameter"].values[arc["bifurcation"].values != ""].tolist()) for arc in arcs]
+
+
+def test_bifurcations_on_points_of_the_curve_are_found():
+    # The search begins at s = 0.09276 and 0.29276, so that the step of 0.1 ends at one threshold
+    assert points_of(epidemic, (1 - 0.19276, 2 - 0.19276), spacing=0.1) == [pytest.approx([1], abs=1e-6)] * 2
+
+
+def test_two_thresholds_in_one_step_are_parted():
+    arcs = points_of(lambda c: ReactionModel.from_rules(STRAINS, [c, 1.0, 1.01 * c, 1.0]), (0.9, 1.1), spacing=0.1)
+    free = max(arcs, key=len)
+    assert free == pytest.approx([1 / 1.01, 1], abs=1e-6)
+    assert sorted(arc[0] for arc in arcs if len(arc) == 1) == pytest.approx([1 / 1.01, 1], abs=1e-6)
+
+
+def test_eigenvalue_that_stays_zero_hides_no_threshold():
+    arcs = points_of(lambda c: ReactionModel.from_rules(STRAINS, [c, 1.0, 1.0, 1.0]), (0.5, 1.6), spacing=0.05)
+    assert [found for arc in arcs for found in arc] == pytest.approx([1, 1], abs=1e-6)
+
+
+def test_states_with_next_to_nobody_are_no_empty_ones():
+    model = meanfield.bifurcation(
+        lambda p: ReactionModel.from_rules({"A": "B", "B": "A"}, [10.0**p, 1.0]), interval=(-14, 0), starts=2
+    )
+    rate = 10 ** model["parameter"].values
+    assert model["composition"].sel(state="A").values == pytest.approx(1 / (1 + rate), abs=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -160,6 +207,11 @@ def test_every_point_is_a_fixed_point_and_branches_are_found_from_any_seed():
         (dict(population=epidemic, interval=(0, 1), word="S"), "word"),
         (dict(population=epidemic, interval=(0, 1), spacing=0), "spacing"),
         (dict(population=epidemic, interval=(0, 1), masses=[0.5, 0.5]), "masses"),
+        (dict(population=lambda c: moving(max(0.0, c - 0.3)), interval=(0, 1)), "conserved classes"),
+        (
+            dict(population=two_kinds(), interval=(-1, 1), masses=lambda c: [1 - abs(c), abs(c)]),
+            "classes to be empty",
+        ),
         (dict(population=lambda c: epidemic(1) if c < 0.5 else waning(1), interval=(0, 1)), "states"),
     ],
 )
