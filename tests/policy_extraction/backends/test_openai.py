@@ -603,6 +603,7 @@ def test_an_interrupt_leaves_no_thread_and_sends_nothing_more():
         portions.close()
         assert time.monotonic() - begin < 6
         assert "requests" not in [thread.name for thread in threading.enumerate()]
+        time.sleep(0.5)  # until the server has noted what was on its way
         sent = len(behaviour.requests)
         time.sleep(0.2)
         assert len(behaviour.requests) == sent

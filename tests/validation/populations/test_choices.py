@@ -25,7 +25,7 @@ def made_up(initial: str = "", n_words: int = 3, n_agents: int = 5, runs: int = 
             rows.append((run, step, agent, partner, said, heard))
     table = pd.DataFrame(rows, columns=["run", "step", "agent", "partner", "said", "heard"])
     committed = {0: "A"} if initial else None
-    return from_events(table, memory_length=2, words="ABC", initial=initial, committed=committed)
+    return from_events(table, memory_length=2, words=list("ABC"), initial=initial, committed=committed)
 
 
 @pytest.mark.parametrize("initial", ["", "B"])
