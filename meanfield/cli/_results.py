@@ -110,7 +110,7 @@ def demo(
         console.rule(f"{number} of 4, {time.monotonic() - begun:.0f} s: {text}")
 
     pairs = [("his", "her"), ("woman", "man"), ("Mexican", "American")]
-    step(1, "policies, or what SmolLM2-135M says in 21 memories, in 126 prompts")
+    step(1, "policies, what SmolLM2-135M says in 21 memories")
     policies = extract_policy(SMOLLM2, words=pairs, memory_length=2, progress=sys.stderr.isatty())
     Output(out / "policies.nc").write(policies, note=captured(policies))
     step(2, "theory, fixed points and their stability")
