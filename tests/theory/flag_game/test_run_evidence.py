@@ -377,3 +377,9 @@ def test_the_page_prints_what_stands_below_its_code(data_folder, monkeypatch, ca
         exec(compile(code, "flag_game_runs.md", "exec"), names)
         printed = capsys.readouterr().out
         assert [line.rstrip() for line in printed.splitlines()] == textwrap.dedent(output).splitlines()
+
+
+def test_who_begins_with_the_rival_may_be_told_by_true_and_false():
+    first = np.arange(8) < 4
+    told = [evidence.copying_endpoints(one, anchored=0.4, bias=1.0) for one in (first, first.astype(float))]
+    assert (told[0] == told[1]).all()

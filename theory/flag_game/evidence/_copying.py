@@ -73,6 +73,8 @@ def copying_endpoints(
     >>> copying_endpoints([1, 1, 1, 1, 0, 0, 0, 0], anchored=0.4, bias=1.0).round(3)
     array([0.36 , 0.033, 0.607, 0.   ])
     """
+    if isinstance(rival_share, np.ndarray) and rival_share.dtype == bool:  # who begins with the rival
+        rival_share = rival_share.astype(float)
     shares = real_numbers(rival_share, "rival_share")
     if shares.ndim != 1 or not ((shares >= 0) & (shares <= 1)).all():
         raise InputError(f"rival_share of shape {shares.shape}: expected a row of numbers from 0 to 1")
