@@ -46,10 +46,10 @@ def summary(fit: xr.Dataset) -> pd.DataFrame:
     >>> ends = ["correct_consensus", "correct_consensus", "polarization", "wrong_consensus"]
     >>> runs = pd.DataFrame({"N": 4, "rival_count": [0, 100, 100, 200], "valid_count": 200, "outcome": ends})
     >>> summary(evidence.fit(pd.concat([runs] * 20), "biased_copying")).round(2)
-               estimate   low  high      status
+               estimate   low  high        status
     parameter
-    anchored       0.46  0.35  0.56  determined
-    bias           0.00 -0.52  0.52  determined
+    anchored       0.29  0.19  0.41    determined
+    bias           3.00  1.89  3.00  at least low
     """
     made = {
         "mechanism1_fit": _mechanism1,
