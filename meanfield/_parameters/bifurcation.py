@@ -24,6 +24,7 @@ from meanfield.toolbox._columns import Columns
 from meanfield.toolbox._errors import InputError
 
 SAMPLES = 200  # for the length of a stretch
+LEAST_SPACING = 1e-4  # tens of thousands of points
 
 
 class _Point(NamedTuple):
@@ -73,8 +74,8 @@ def bifurcation(
     word
         Word of the committed agents. Optional if the population has agents committed to exactly one word.
     spacing
-        Distance of neighbouring points of the diagram in the plane of c and Q; for a reaction model the largest one, in
-        the space of compositions and s, where s goes from 0 to 1 along the interval.
+        Distance of neighbouring points of the diagram in the plane of c and Q, from 1e-4 to below 1; for a reaction
+        model the largest one, in the space of compositions and s, where s goes from 0 to 1 along the interval.
     interval
         Smallest and largest value of the parameter. This and the following are for reaction models only.
     masses
@@ -109,7 +110,7 @@ def bifurcation(
     Raises
     ------
     InputError
-        If there are more than two words, the parameter or the word is unknown, `spacing` is not in (0, 1), or the
+        If there are more than two words, the parameter or the word is unknown, `spacing` is out of range, or the
         second model responds exactly as the first; or if reaction models of different parameters have different states
         or conserved classes.
 
@@ -152,14 +153,14 @@ def bifurcation(
     if isinstance(population, ReactionModel) or callable(population):
         if word is not None:
             raise InputError(f"word = {word!r}: expected none with a reaction model")
-        real_number("spacing", spacing, above=0, below=1)
+        real_number("spacing", spacing, least=LEAST_SPACING, below=1)
         given = {"interval": None, **given}
         return reaction_bifurcation(population, parameter=parameter, spacing=spacing, **given)
     if given:
         raise InputError(f"{next(iter(given))} is given: expected only with reaction models along a parameter")
     parameter = "committed" if parameter is None else parameter
     games = as_games(population, "population")
-    real_number("spacing", spacing, above=0, below=1)
+    real_number("spacing", spacing, least=LEAST_SPACING, below=1)
     word, lines = parameter_lines(games, parameter, word)
     columns = []
     for line, curves in zip(lines, curves_of_each(lines), strict=True):

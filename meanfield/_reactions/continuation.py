@@ -46,7 +46,7 @@ LEFT = 1e-6  # what is left of the fewest agents where a step has left the face
 AT_BORDER = 1e-2  # eigenvalue where a branch reaches it, and the error of the place
 FINEST = 1e-3  # step in units of the largest within which several bifurcations are one
 ZERO, ROOT = 1e-12, 1e-6  # of tests, where they are 0 and where they do not jump
-MOST_BRANCHES = 200
+MOST_BRANCHES, MOST_IN_ALL = 200, 10_000  # the second of points
 VERTICAL = 1e-6  # ds/dt below which rounding makes its sign
 FLAT = 1e-6  # singular values that are zero at a bifurcation known to 1e-10
 
@@ -127,7 +127,7 @@ class _Curve:
     def __init__(
         self, family: Family, x: Float[np.ndarray, " states"], s: float, face: Bool[np.ndarray, " states"]
     ) -> None:
-        self.family, self.face, self.s = family, face, s
+        self.family, self.face = family, face
         total = family.masses_at(s)[family.typical.classes]
         self.parts = np.divide(x, total, out=np.zeros_like(x), where=total > 0)
         self.basis = tangent_space(family.typical, face)
@@ -270,7 +270,7 @@ class _Curve:
         return found if abs(test(found)) < ROOT else None
 
     def _bifurcations(self, here: _Stop, there: _Stop, step: float) -> tuple[list[tuple[_Stop, str]], bool]:
-        """What lies between two neighbouring points, and whether it explains all changes of stability."""
+        """Bifurcations between two neighbouring points, and whether they explain all changes of stability."""
         tests: list[tuple[str, Callable[[_Stop], float]]] = []
         if here.crossing * there.crossing < 0:
             tests.append((BRANCH_POINT, lambda stop: stop.crossing))
@@ -325,7 +325,7 @@ def branches_of(family: Family, spacing: float, starts: int, seed: int, progress
     cut = 0
     with tqdm(disable=not progress, unit="branch", leave=False) as bar:
         while waiting:
-            if len(curves) == MOST_BRANCHES:
+            if len(curves) == MOST_BRANCHES or sum(len(points) for _, points in curves) > MOST_IN_ALL:
                 cut += 1
                 break
             x, s = waiting.pop(0)

@@ -430,8 +430,12 @@ def test_wrong_input_is_named(function, population, arguments, message):
     ("function", "arguments", "message"),
     [
         *(
-            (meanfield.bifurcation, {"spacing": spacing}, f"spacing = {spacing}: expected a number between 0 and 1")
-            for spacing in (0.0, 1.0, -0.1, np.nan)
+            (
+                meanfield.bifurcation,
+                {"spacing": spacing},
+                f"spacing = {spacing}: expected a number of at least 0.0001 and",
+            )
+            for spacing in (0.0, 1.0, -0.1, np.nan, 1e-300)
         ),
         (meanfield.critical_mass, {"old": "c"}, "old = 'c': expected one of a, b"),
     ],
