@@ -9,8 +9,8 @@ their eigenvalues and a stability table. Results are datasets of xarray with lab
   time.
 - Fixed points: `fixed_points`, `spectrum`, `stability_table`, `sensitivity`.
 - Committed minorities and mixtures: `bifurcation`, `critical_mass`.
-- Finite groups: `finite_size`, `group_size_law`, `majority_law`, `lifetime`, `escape_path`, `transition_rates`,
-  `intervention`, `prolong`.
+- Finite groups: `finite_size`, `group_size_law`, `majority_law`, `lifetime`, `escape_path`, `transition_rates`.
+- Changes of a policy: `design`.
 - Observables of a word share: `convention`, `success_rate`, `entropy`.
 - Other games: `ReactionModel`, which `solve`, `fixed_points`, `spectrum`, `bifurcation`, `lifetime` and others also
   accept, `reaction_model`, `reaction_protocol`.
@@ -42,14 +42,13 @@ if TYPE_CHECKING:
     from meanfield._dynamics.solve import solve as solve
     from meanfield._explore.explore import explore as explore
     from meanfield._finite_size.group_size_law import group_size_law as group_size_law
-    from meanfield._finite_size.intervention import intervention as intervention
     from meanfield._finite_size.majority_law import majority_law as majority_law
     from meanfield._finite_size.moments import finite_size as finite_size
     from meanfield._fixed_points.fixed_points import fixed_points as fixed_points
     from meanfield._fixed_points.spectrum import spectrum as spectrum
+    from meanfield._large_deviations.design import design as design
     from meanfield._large_deviations.escape_path import escape_path as escape_path
     from meanfield._large_deviations.lifetime import lifetime as lifetime
-    from meanfield._large_deviations.prolong import prolong as prolong
     from meanfield._large_deviations.sensitivity import sensitivity as sensitivity
     from meanfield._large_deviations.transition_rates import transition_rates as transition_rates
     from meanfield._parameters.bifurcation import bifurcation as bifurcation
@@ -88,4 +87,4 @@ if TYPE_CHECKING:
     from meanfield.toolbox._files import load as load
     from meanfield.toolbox._files import save as save
 else:
-    __getattr__, __dir__, __all__ = lazy_door(__name__, __file__)
+    __getattr__, __dir__, __all__ = lazy_door(__name__, __file__, former=("intervention", "prolong"))

@@ -106,8 +106,8 @@ pd.DataFrame(found).T.rename_axis("n_agents")
 # found stands at the boundary; the memories that change most come first.
 
 # %%
-changed = meanfield.intervention(pair, kappa=0.05)
-before, after = (changed[name].item() for name in ("kappa_before", "kappa_after"))
+changed = meanfield.design(pair, of="kappa", value=-0.05)
+before, after = (changed[name].item() for name in ("value_before", "value_after"))
 print(f"{changed['total_cost'].item():.2g} nats an answer, κ from {before:.4f} to {after:.4f}")
 
 memories = changed[["memory", "change", "cost"]].isel(state=slice(6)).to_dataframe()

@@ -132,7 +132,7 @@ def sensitivity(
         if word is not None:
             raise InputError(f"word = {word!r}: expected None for a ReactionModel")
         return reaction_sensitivity(policy, of, fixed_point)
-    _validate_options(of, fixed_point, word)
+    validate_options(of, fixed_point, word)
     games = as_games(policy)
     n_words = games.mixtures[0].space.n_words
     if n_words != 2 and of in ("kappa", "barrier", "critical_mass"):
@@ -145,7 +145,7 @@ def sensitivity(
     elif of == "barrier":
         found = [_barrier(model, name, int(fixed_point or 0)) for model, name in zip(models, games.names, strict=True)]
     elif of == "critical_mass":
-        found = _critical_mass(games, word or "")
+        found = slope_of_critical_mass(games, word or "")
     else:
         found = _at_fixed_point(games, of, int(fixed_point or 0))
     values, columns = zip(*found, strict=True)
@@ -154,7 +154,7 @@ def sensitivity(
     return games.stamped(result, "sensitivity", fixed_point=fixed_point, word=word)
 
 
-def _validate_options(of: str, fixed_point: object, word: str | None) -> None:
+def validate_options(of: str, fixed_point: object, word: str | None) -> None:
     if of not in NEEDS:
         raise InputError(f"of = {of!r}: expected one of {', '.join(NEEDS)}")
     for name, value in (("fixed_point", fixed_point), ("word", word)):
@@ -184,10 +184,10 @@ def _labelled(of: str, words: tuple[str, ...], columns: Arrays) -> Columns:
 def _at_fixed_point(games: Games, of: str, number: int) -> list[tuple[float, Arrays]]:
     every = all_points(games.mixtures, games.names, games.words)
     rows = zip(every, games.mixtures, games.names, strict=True)
-    return [_at_one_of(points, mixture, name, of, number) for points, mixture, name in rows]
+    return [slope_at_fixed_point(points, mixture, name, of, number) for points, mixture, name in rows]
 
 
-def _at_one_of(points: Points, mixture: Mixture, name: str, of: str, number: int) -> tuple[float, Arrays]:
+def slope_at_fixed_point(points: Points, mixture: Mixture, name: str, of: str, number: int) -> tuple[float, Arrays]:
     if not 0 <= number < len(points.branch):
         raise InputError(f"fixed_point = {number}: expected 0 to {len(points.branch) - 1} for {name}")
     if stability(points.leading[number], points.error[number]) == "marginal":
@@ -203,7 +203,7 @@ def _at_one_of(points: Points, mixture: Mixture, name: str, of: str, number: int
     return float(points.leading[number].real), columns
 
 
-def _critical_mass(games: Games, word: str) -> list[tuple[float, Arrays]]:
+def slope_of_critical_mass(games: Games, word: str) -> list[tuple[float, Arrays]]:
     _, lines = parameter_lines(games, "committed", word)
     result = []
     fates = fates_of_each(games, lines, word, None)

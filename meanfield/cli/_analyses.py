@@ -167,18 +167,11 @@ ANALYSES = (
         skip=("masses",),
     ),
     Analysis(
-        "intervention",
-        "meanfield._finite_size.intervention",
-        "intervention",
+        "design",
+        "meanfield._large_deviations.design",
+        "design",
         ("state",),
-        "published.nc --model gpt-4o --pair woman/man --kappa 0.1 --out changed.nc",
-    ),
-    Analysis(
-        "prolong",
-        "meanfield._large_deviations.prolong",
-        "prolong",
-        ("state",),
-        "policies.nc --fixed-point 0 -n 24 --factor 2 --out changed.nc",
+        "published.nc --model gpt-4o --pair woman/man --of kappa --value -0.1 --out changed.nc",
     ),
     Analysis(
         "check",

@@ -9,18 +9,23 @@ from importlib import import_module
 from pathlib import Path
 
 
-def lazy_door(package: str, file: str) -> tuple[Callable[[str], object], Callable[[], list[str]], list[str]]:
+def lazy_door(
+    package: str, file: str, former: tuple[str, ...] = ()
+) -> tuple[Callable[[str], object], Callable[[], list[str]], list[str]]:
     """`__getattr__`, `__dir__` and `__all__` of a package, for the names that its `file` imports for type checkers.
 
     A name is written once, as ``from package._module import name as name`` under ``if TYPE_CHECKING``, for type
     checkers, editors and this function. ``from package import room as room`` is an inner package; ``from package.room
-    import f as g`` gives f another name at this door. Source: PEP 562.
+    import f as g`` gives f another name at this door. Names of a `former` release are in ``package._former``, and
+    are not listed. Source: PEP 562.
     """
     blocks = [node for node in ast.parse(Path(file).read_bytes()).body if isinstance(node, ast.If)]
     imports = [node for block in blocks for node in block.body if isinstance(node, ast.ImportFrom)]
     origins = {alias.asname or alias.name: (str(node.module), alias.name) for node in imports for alias in node.names}
 
     def find(name: str) -> object:
+        if name in former:
+            return getattr(import_module(f"{package}._former"), name)
         if name not in origins:
             raise AttributeError(f"module {package!r} has no attribute {name!r}", name=name, obj=sys.modules[package])
         module, attribute = origins[name]

@@ -8,15 +8,15 @@ import numpy as np
 import xarray as xr
 from tqdm.auto import tqdm
 
-from meanfield import ConvergenceError, InputError, each_policy, intervention
-from meanfield.toolbox import canonical_order, labelled, labels_of, signed_kappa, stamp
+from meanfield import ConvergenceError, InputError, design, each_policy
+from meanfield.toolbox import canonical_order, labelled, labels_of, real_number, signed_kappa, stamp
 from policy_extraction.measuring._variants import named_stacks
 
 
 def flip_table(policies: xr.Dataset, *, kappa: float = 0.0, progress: bool = False) -> xr.Dataset:
     """How far each variant of a prompt goes along the smallest change that makes the other word strong.
 
-    The smallest change of the reference, the first variant, is `meanfield.intervention`. With q its policy, q' the
+    The smallest change of the reference, the first variant, is found by `meanfield.design`. With q its policy, q' the
     changed one, g' the derivative of κ there and q_v a variant, the variant goes g'·(q_v - q)/g'·(q' - q) of the way: 0
     for the reference, 1 for all policies that have the κ of q' to first order.
 
@@ -25,7 +25,7 @@ def flip_table(policies: xr.Dataset, *, kappa: float = 0.0, progress: bool = Fal
     policies
         Result of `prompt_variants`, of two words.
     kappa
-        As in `meanfield.intervention`.
+        κ of the other word after that change, from 0 to 1/2.
     progress
         Show a progress bar.
 
@@ -68,6 +68,7 @@ def flip_table(policies: xr.Dataset, *, kappa: float = 0.0, progress: bool = Fal
     >>> table["predicted_kappa"].values.round(2), table["kappa"].values.round(2)
     (array([ 0.1 , -0.06,  0.17]), array([ 0.1 , -0.06,  0.18]))
     """
+    kappa = real_number("kappa", kappa, least=0, most=0.5)
     stacks = named_stacks(policies)
     columns = []
     n_pairs = policies.sizes.get("pair", 1)
@@ -91,7 +92,7 @@ def _column(variants: Sequence[xr.Dataset], names: list[str], kappa: float) -> x
     own, reasons = np.array([one for one, _ in found]) * sign, [told for _, told in found]
     along = predicted = np.full(len(variants), np.nan)
     try:
-        change = canonical_order(intervention(variants[0], kappa=kappa), "intervention")
+        change = canonical_order(design(variants[0], of="kappa", value=-kappa), "design")
     except ConvergenceError as error:
         reasons = [str(error), *reasons[1:]]
     except InputError:
@@ -103,7 +104,7 @@ def _column(variants: Sequence[xr.Dataset], names: list[str], kappa: float) -> x
         moved = first - first[0]
         after = change["derivative_after"].values
         along = moved @ after / (change["change"].values @ after) + 0.0  # no -0
-        predicted = change["kappa_before"].item() + moved @ change["derivative"].values
+        predicted = change["value_before"].item() + moved @ change["derivative"].values
     columns = {
         "along": ("variant", along, "part of the smallest change that makes the other word strong"),
         "predicted_kappa": ("variant", predicted, "κ to first order, positive for the strong word of the reference"),

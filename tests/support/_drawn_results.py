@@ -231,6 +231,7 @@ RESULTS: dict[str, list[Callable[[], xr.Dataset | pd.DataFrame]]] = {
         lambda: meanfield.critical_mass(random_policy(1), word="b"),
     ],
     "critical_size_from_simulation": [lambda: validation.naming_game.critical_size_from_simulation(bias())],
+    "design": [lambda: meanfield.design(conformist(), of="kappa", value=0)],
     "ensemble_comparison": [lambda: compare_ensembles(runs(), runs()), lambda: compare_ensembles(runs(3), runs(3, 1))],
     "entrepreneur_threshold": [
         lambda: theory.norms.entrepreneur_threshold("smoking", opposing=0.2, times=[2.0, 3.0], points=6)
@@ -270,7 +271,6 @@ RESULTS: dict[str, list[Callable[[], xr.Dataset | pd.DataFrame]]] = {
         lambda: meanfield.group_size_law(majority(0.53), n_agents=24),
         lambda: meanfield.group_size_law(random_policy(1)),
     ],
-    "intervention": [lambda: meanfield.intervention(conformist())],
     "lifetime": [
         lambda: meanfield.lifetime(conformist()),
         lambda: meanfield.lifetime(conformist(), n_agents=24),
@@ -327,7 +327,6 @@ RESULTS: dict[str, list[Callable[[], xr.Dataset | pd.DataFrame]]] = {
     ],
     "policy_check": [lambda: policy_extraction.check_policy([measured(), stack("two words")])],
     "power": [lambda: validation.populations.power(0.1, n_agents=[24, 100])],
-    "prolong": [lambda: meanfield.prolong(conformist(), fixed_point=0, n_agents=12)],
     "protocol_simulation": [
         lambda: spread(record_rounds=5, absorbing={"all": ["I"]}),
         lambda: spread(runs=1),

@@ -186,7 +186,6 @@ CALLS: dict[str, Callable[[Given], Any]] = {
     "meanfield.fixed_points": lambda g: [meanfield.fixed_points(g.policy), meanfield.fixed_points(g.population)],
     "meanfield.group_size_law": lambda g: meanfield.group_size_law(g.policy),
     "meanfield.majority_law": lambda g: meanfield.majority_law(g.policy),
-    "meanfield.intervention": lambda g: meanfield.intervention(g.conformist),
     "meanfield.transition_rates": lambda g: [
         meanfield.transition_rates(g.policy),
         meanfield.transition_rates(g.population),
@@ -208,7 +207,7 @@ CALLS: dict[str, Callable[[Given], Any]] = {
         model.drift(np.full(model.n_states, 1 / model.n_states))
         for model in (meanfield.reaction_model(g.policy), meanfield.reaction_model(g.population))
     ],
-    "meanfield.prolong": lambda g: meanfield.prolong(g.conformist, fixed_point=0, n_agents=12),
+    "meanfield.design": lambda g: meanfield.design(g.conformist, of="kappa", value=0),
     "meanfield.sensitivity": lambda g: meanfield.sensitivity(g.policy, of="word_share", fixed_point=0),
     "meanfield.toolbox.signed_kappa": lambda g: signed_kappa(g.conformist),
     "meanfield.toolbox.single_policy": lambda g: single_policy(g.policy),
@@ -287,9 +286,8 @@ TWO_WORDS_ONLY = {
     "meanfield.escape_path",
     "meanfield.explore",
     "meanfield.group_size_law",
-    "meanfield.intervention",
+    "meanfield.design",
     "meanfield.majority_law",
-    "meanfield.prolong",
     "meanfield.sensitivity",
     "meanfield.toolbox.signed_kappa",
     "validation.collective_bias",
@@ -315,7 +313,6 @@ COMPILED = {
     "meanfield.escape_path",
     "meanfield.finite_size",
     "meanfield.fixed_points for models",
-    "meanfield.prolong",
     "meanfield.solve for populations",
     "meanfield.solve for stacks",
     "meanfield.solve for models",

@@ -45,7 +45,7 @@ def contribution(axes: Axes, part: xr.Dataset, colours: dict[str, str], *, numbe
     axes.set_xlabel(f"contribution to κ = {part.attrs['value']:.3g}")
 
 
-@draws("intervention", "prolong", view="change", reads="state: change cost; word: word")
+@draws("design", view="change", reads="state: change cost; word: word")
 def change(axes: Axes, part: xr.Dataset, colours: dict[str, str], *, number: int = BARS, **style: Any) -> None:
     """The costliest changes of P(first word), by memory: above 0 it is said more often than before."""
     part = canonical_order(part, "result")

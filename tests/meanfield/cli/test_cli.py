@@ -76,8 +76,10 @@ CALLS = {
     "lifetime": ("-n 24,100", {"n_agents": [24, 100]}),
     "transition-rates": ("-n 24,100", {"n_agents": [24, 100]}),
     "escape-path": ("--fixed-point 0", {"fixed_point": 0}),
-    "intervention": ("--kappa 0.1", {"kappa": 0.1}),
-    "prolong": ("--fixed-point 0 -n 20 --factor 1.5", {"fixed_point": 0, "n_agents": 20, "factor": 1.5}),
+    "design": (
+        "--of eigenvalue --fixed-point 0 --value -0.9",
+        {"of": "eigenvalue", "fixed_point": 0, "value": -0.9},
+    ),
     "check": ("--least-mass 0.2", {"least_mass": 0.2}),
     "simulate": (
         "-n 6 -n 10 --runs 5 --seed 2 --committed b=1 --committed-are-extra --record-rounds 3 --record said,word_share",

@@ -58,7 +58,7 @@ def test_contributions_of_kappa_only():
 
 def test_changes_are_ranked_by_their_costs():
     result = sensitivity([0.0] * 5, change=[0.1, 0, -0.3, 0, 0.2], cost=[3, 0, 1, 0, 2]).isel(state=[4, 0, 1, 3, 2])
-    axes = meanfield.plot(result.assign_attrs(kind="intervention"), number=2)
+    axes = meanfield.plot(result.assign_attrs(kind="design"), number=2)
     assert [bar.get_width() for bar in axes.patches] == [0.1, 0.2]
     assert names(axes) == ["empty", "her/her"]
     assert [text.get_text() for text in axes.texts] == ["3 others at most 0.3"]

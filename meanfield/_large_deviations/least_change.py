@@ -1,15 +1,15 @@
-"""The smallest change of a two-word policy that gives a number another value: κ, or a barrier.
+"""The smallest change of a policy that gives a number another value.
 
 Of all policies q' with a given value v, one with the least Σ_i m_i KL(q'(i) || q(i)) has, with a multiplier μ,
 
-    log q'_0(i)/q'_1(i) = log q_0(i)/q_1(i) + μ g_i/m_i,   g_i = ∂v/∂q_0(i) at q'.
+    q'(w | i) ∝ q(w | i) exp(μ g_iw / m_i),   g_iw = ∂v/∂q(w | i) at q'.
 
-v is a number of a path, and the weights m are those of the path of q' itself. Weights of the path of q would leave
-memories free to change that hardly occur before the change and often after it.
+The weights m are those of q' itself: weights of q would leave memories free to change that hardly occur before the
+change and often after it.
 
-A turn takes v, g and m at the present q', and the one μ with which v, linearised there, is as wanted. The
-solution is what a turn leaves as it is; Anderson's mixing finds it. Where it does not, the wanted value is approached
-in steps.
+An iteration takes v, g and m at the present q', and the one μ with which v, linearised there, is as wanted. The
+solution is what an iteration leaves as it is; Anderson's mixing finds it. Where it does not, the wanted value is
+approached in steps.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 from scipy.optimize import root_scalar
-from scipy.special import expit, rel_entr
+from scipy.special import rel_entr, softmax
 from tqdm import tqdm
 
 from meanfield._numerics.anderson import anderson
 from meanfield._numerics.course import Vector
-from meanfield.toolbox._errors import ConvergenceError
+from meanfield.toolbox._errors import MeanfieldError
 
 RAREST = 1e-9  # weight of a memory, at least
 SCALES = 1e-2  # of weights in the mixing, against equal weights: what hardly occurs before may occur after
@@ -37,23 +37,32 @@ MAX_TURNS = 20
 SMALLEST_STEP = 1 / 8  # of that way
 DOUBLINGS = 100  # of μ
 
-Policy = Float[np.ndarray, "states two"]
+Policy = Float[np.ndarray, "states words"]
 
 
 class Slope(NamedTuple):
-    """The value of a policy, and what a turn needs of it."""
+    """The value of a policy, and what an iteration needs of it."""
 
     value: float
-    derivative: Vector  # ∂v/∂q_0(i)
+    gradient: Policy  # ∂v/∂q(w | i), up to a number for each memory
     weight: Vector  # m
 
+    @classmethod
+    def of(cls, value: float, derivative: np.ndarray, passed: Vector) -> Slope:
+        """From a derivative as in `sensitivity`, and how often agents have each memory."""
+        n_words = derivative.shape[1] if derivative.ndim == 2 else 2
+        by_word = derivative if derivative.ndim == 2 else np.stack([derivative, -derivative], axis=1)
+        return cls(float(value), by_word * (n_words - 1) / n_words, np.maximum(passed / passed.sum(), RAREST))
 
-SlopeOf = Callable[[xr.Dataset], Slope | str]  # of a policy, or the reason why there is none
+    @property
+    def derivative(self) -> np.ndarray:
+        """By what a word gains and the others lose in equal parts; of two words by what the first gains."""
+        n_words = self.gradient.shape[1]
+        gained = (self.gradient - self.gradient.mean(1, keepdims=True)) * n_words / (n_words - 1)
+        return gained[:, 0] if n_words == 2 else gained
 
 
-def weights_of(passed: Vector) -> Vector:
-    """m from how often agents have each memory."""
-    return np.maximum(passed / passed.sum(), RAREST)
+SlopeOf = Callable[[xr.Dataset], Slope]  # of a policy; MeanfieldError where there is none
 
 
 class Changed(NamedTuple):
@@ -61,7 +70,7 @@ class Changed(NamedTuple):
 
     q: Policy
     slope: Slope
-    residual: float  # what a turn changes, against the whole change; in logits, weighted as in KL
+    residual: float  # what an iteration changes, against the whole change; in logits, weighted as in KL
 
 
 def divergence(q: Policy, original: Policy) -> Vector:
@@ -70,7 +79,10 @@ def divergence(q: Policy, original: Policy) -> Vector:
 
 
 class LeastChange:
-    """The search from one policy. Memories with an exact 0 are left as they are."""
+    """The search from one policy. Words that are never said in a memory are not said there afterwards.
+
+    Its unknowns are the changes of logits, in units in which the cost is about half their square.
+    """
 
     def __init__(self, policy: xr.Dataset, slope_of: SlopeOf, before: Slope, value: float, bar: tqdm) -> None:
         """To a `value`, from that `before`."""
@@ -78,16 +90,17 @@ class LeastChange:
         self._start, self._end = before.value, value
         self.before = before
         self._original = policy["q"].values
-        self._free = self._original.min(1) > 0
-        first, second = self._original[self._free].T
-        self._log_odds = np.log(first) - np.log(second)
-        scale = np.maximum(self.before.weight[self._free], SCALES / len(self._original))
-        self._metric = np.sqrt(scale * first * second)
+        self._free = (self._original > 0).sum(1) > 1
+        self._q = self._original[self._free]
+        with np.errstate(divide="ignore"):
+            self._logits = np.log(self._q)
+        scale = np.maximum(before.weight[self._free], SCALES / len(self._free))[:, None]
+        self._metric = np.where(self._q > 0, np.sqrt(scale * self._q), 1.0)
         self.reason = ""
 
     def found(self) -> Changed | None:
         """The change, or None, with the last `reason` why the value is not reached."""
-        part, step, state = 0.0, 1.0, np.zeros(len(self._metric))
+        part, step, state = 0.0, 1.0, np.zeros(self._q.size)
         while part < 1:
             upto = min(1.0, part + step)
             further = self._solved(state, self._start + upto * (self._end - self._start), upto == 1)
@@ -100,9 +113,12 @@ class LeastChange:
         turned = None if slope is None else self._turned(q, slope, self._end)
         if slope is None or turned is None:
             return None
-        spread = np.sqrt(slope.weight[self._free] * q[self._free].prod(1)) / self._metric
-        residual = np.linalg.norm(spread * (turned - state)) / np.linalg.norm(spread * state)
-        return Changed(q, slope, float(residual))
+
+        def size(state: Vector) -> float:
+            moved, weight = _centred(self._moved(state), q[self._free]), slope.weight[self._free, None]
+            return float(np.sqrt((weight * q[self._free] * moved**2).sum()))
+
+        return Changed(q, slope, size(turned - state) / size(state))
 
     def _solved(self, state: Vector, value: float, last: bool) -> Vector | None:
         """The stationary change to a value, from the one to another value."""
@@ -124,16 +140,19 @@ class LeastChange:
 
         found = anderson(turn, state, done, MAX_TURNS)
         if found is None and not self.reason:
-            self.reason = f"{MAX_TURNS} turns did not suffice"
+            self.reason = f"{MAX_TURNS} iterations did not suffice"
         return found
 
+    def _moved(self, state: Vector) -> Policy:
+        """The change of the logits."""
+        return state.reshape(self._metric.shape) / self._metric
+
     def _at(self, state: Vector) -> Policy:
-        """The policy whose logits are moved by state/metric."""
+        """The policy with changed logits."""
         if not state.any():
             return self._original
         q = self._original.copy()
-        log_odds = self._log_odds + state / self._metric
-        q[self._free] = np.stack([expit(log_odds), expit(-log_odds)], axis=1)
+        q[self._free] = softmax(self._logits + self._moved(state), axis=1)
         return q
 
     def _slope(self, q: Policy) -> Slope | None:
@@ -144,28 +163,31 @@ class LeastChange:
         self._bar.update()
         try:
             found = self._slope_of(self._policy.assign(q=self._policy["q"].copy(data=q)))
-        except ConvergenceError as error:
-            found = str(error)
-        if isinstance(found, str):
-            self.reason = found
+        except MeanfieldError as error:
+            self.reason = str(error)
             return None
         self._bar.set_postfix_str(f"{found.value:.4g} → {self._end:.4g}")
         return found
 
     def _turned(self, q: Policy, slope: Slope, value: float) -> Vector | None:
         """The state with μ g/m at which the linearised value is as wanted, or None if it is so for no μ."""
-        g, said = slope.derivative[self._free], q[self._free, 0]
-        tilt = g / slope.weight[self._free]
+        g, said = slope.gradient[self._free], q[self._free]
+        tilt = _centred(g / slope.weight[self._free, None], self._q)
 
         def excess(mu: float) -> float:
-            return float(slope.value - value + g @ (expit(self._log_odds + mu * tilt) - said))
+            return float(slope.value - value + (g * (softmax(self._logits + mu * tilt, axis=1) - said)).sum())
 
-        gain = float(g @ (tilt * self._original[self._free].prod(1)))
+        gain = float((g * tilt * self._q).sum())
         mu = -excess(0.0) / gain if gain > 0 else 0.0
         for _ in range(DOUBLINGS if gain > 0 else 0):
             if excess(mu) * mu >= 0:
                 mu = root_scalar(excess, bracket=(0.0, mu), xtol=max(1e-14 * abs(mu), 1e-300)).root
-                return mu * tilt * self._metric
+                return (mu * tilt * self._metric * (self._q > 0)).ravel()
             mu *= 2
         self.reason = "no change of the answers that have a probability above 0 suffices"
         return None
+
+
+def _centred(logits: Policy, q: Policy) -> Policy:
+    """Less their mean over the words of each memory."""
+    return logits - (q * logits).sum(1, keepdims=True)

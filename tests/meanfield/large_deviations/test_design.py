@@ -11,9 +11,9 @@ import meanfield
 import validation
 from _labelled_calls import conformist
 from _policies import drift, majority, random_policy, relabelled, relabelled_states
-from meanfield import InputError, core, intervention
-from meanfield._finite_size import least_change
+from meanfield import InputError, core, design
 from meanfield._finite_size.law_path import signed_law_path
+from meanfield._large_deviations import least_change
 from meanfield.toolbox import canonical_order, space_of
 
 pytestmark = pytest.mark.usefixtures("unchecked_types")
@@ -27,13 +27,13 @@ def policy():
 
 @pytest.fixture(scope="module")
 def to_the_boundary(policy):
-    return canonical_order(intervention(policy), "result")
+    return canonical_order(design(policy, of="kappa", value=0), "result")
 
 
 @pytest.fixture(scope="module")
 def beyond(policy):
     """With κ = 0.1 for the other word."""
-    return intervention(policy, kappa=0.1)
+    return design(policy, of="kappa", value=-0.1)
 
 
 def following(empty, tie=0.5, slip=0.0):
@@ -130,7 +130,7 @@ def test_no_policy_nearby_costs_less(policy, to_the_boundary):
             moved = on_the_boundary(logit(changed) + size * random.standard_normal(21), along)
             assert cost(moved, original, weight) > least
     before = to_the_boundary["derivative"].values
-    part = to_the_boundary["kappa_before"].item() / (before**2 * original * (1 - original) / weight).sum()
+    part = to_the_boundary["value_before"].item() / (before**2 * original * (1 - original) / weight).sum()
     control = on_the_boundary(logit(original) - part * before / weight, before / weight)
     assert cost(control, original, weight) > 1.0001 * least
 
@@ -141,9 +141,9 @@ def test_small_changes_cost_what_the_derivative_says():
     errors = []
     for bias in (0.04, 0.02):
         policy = following(0.5 + bias, slip=0.005)
-        result = canonical_order(intervention(policy), "result")
+        result = canonical_order(design(policy, of="kappa", value=0), "result")
         q, g, m = policy["q"].values, result["derivative"].values, result["weight"].values
-        expected = result["kappa_before"].item() ** 2 / (2 * (g**2 * q.prod(1) / m).sum())
+        expected = result["value_before"].item() ** 2 / (2 * (g**2 * q.prod(1) / m).sum())
         errors.append(abs(result["total_cost"].item() / expected - 1))
     assert errors[0] < 0.02
     assert errors[1] < errors[0] / 2
@@ -153,8 +153,8 @@ def test_kappa_is_as_asked(policy, beyond):
     result, law = beyond, meanfield.group_size_law(beyond, n_agents=[100])
     assert law["strong_word"].item() == result["other_word"].item() == "b"
     assert law["kappa"].item() == pytest.approx(0.1, rel=1e-4)
-    assert result["kappa_after"].item() == pytest.approx(-0.1, rel=1e-4)
-    assert result["kappa_before"].item() == meanfield.group_size_law(policy)["kappa"].item()
+    assert result["value_after"].item() == pytest.approx(-0.1, rel=1e-4)
+    assert result["value_before"].item() == meanfield.group_size_law(policy)["kappa"].item()
     assert result.attrs["residual"] < 1e-4
 
 
@@ -191,7 +191,7 @@ def test_the_result_is_a_policy_that_lists_its_costs(policy, beyond, tmp_path):
 
 
 def test_exchanging_the_words_exchanges_the_change(policy, to_the_boundary):
-    theirs = canonical_order(intervention(relabelled(policy, [1, 0])), "result")
+    theirs = canonical_order(design(relabelled(policy, [1, 0]), of="kappa", value=0), "result")
     mirrored = relabelled_states(space_of(policy), [1, 0])
     np.testing.assert_allclose(theirs["change"].values[mirrored], -to_the_boundary["change"], atol=1e-6)
     np.testing.assert_allclose(theirs["cost"].values[mirrored], to_the_boundary["cost"], rtol=1e-4, atol=1e-9)
@@ -205,39 +205,43 @@ def test_groups_of_a_hundred_end_at_the_other_word(policy, beyond):
     for one in (policy, beyond):
         runs = validation.simulate(one, n_agents=100, runs=5000, seed=1, max_rounds=40, record_rounds=40)
         chances.append((runs["word_share"].sel(word="b").isel(round=-1) > 0.5).mean().item())
-    law = ndtr([-10 * beyond["kappa_before"].item(), 1.0])
+    law = ndtr([-10 * beyond["value_before"].item(), 1.0])
     np.testing.assert_allclose(chances, law, atol=0.046)
     assert chances[0] < 0.4 and chances[1] > 0.8
 
 
 def test_zeros_stay(policy):
     """And what can't change does not: agents without memories, and those in a tie, do all of it."""
-    result = canonical_order(intervention(following(0.6, 0.5)), "result")
+    result = canonical_order(design(following(0.6, 0.5), of="kappa", value=0), "result")
     fixed = (following(0.6)["q"].values == 0).any(1)
     assert fixed.any() and (result["change"].values[fixed] == 0).all()
     assert (result["q"].values[fixed].max(1) == 1).all()
-    assert result["kappa_after"].item() == pytest.approx(0, abs=1e-5)
+    assert result["value_after"].item() == pytest.approx(0, abs=1e-5)
 
 
 def test_what_is_not_found_says_why_and_hands_over_kappa(policy, monkeypatch):
     known = meanfield.group_size_law(policy)["kappa"].item()
     for name, value, message in (
-        ("MAX_TURNS", 1, "1 turns did not suffice"),
+        ("MAX_TURNS", 1, "1 iterations did not suffice"),
         ("DOUBLINGS", 0, "no change of the answers that have a probability above 0"),
     ):
         with monkeypatch.context() as patch:
             patch.setattr(least_change, name, value)
             with pytest.raises(meanfield.ConvergenceError, match=message) as raised:
-                intervention(policy)
+                design(policy, of="kappa", value=0)
             assert raised.value.best == known
 
 
 @pytest.mark.parametrize(
     ("policy", "arguments", "message"),
     [
-        (random_policy(0, 3), {}, "policy has 3 words: expected 2 for interventions"),
-        (conformist(), {"kappa": -0.1}, "kappa = -0.1: expected a number from 0 to 0.5"),
-        (conformist(), {"kappa": 0.7}, "kappa = 0.7: expected a number from 0 to 0.5"),
+        (random_policy(0, 3), {}, "policy has 3 words: expected 2 for of = 'kappa'"),
+        (conformist(), {"value": -0.7}, "value = -0.7: expected a number of at least -0.5"),
+        (conformist(), {"of": "speed"}, "of = 'speed': expected one of kappa, "),
+        (conformist(), {"of": "word_share"}, "fixed_point = None: expected a value for of = 'word_share'"),
+        (conformist(), {"of": lambda q: q}, r"of returned .*: expected a function of q \(state, word\)"),
+        (conformist(), {"of": lambda q: q[0, 0], "word": "a"}, "word = 'a': expected None where of is a function"),
+        (conformist(), {"of": lambda q: q[0, 0], "value": conformist()["q"].values[0, 0]}, "expected another one than"),
         (random_policy(1), {}, "policy has no finite κ above 0: .* is the only attractor"),
         (majority(0.5), {}, "policy has no finite κ above 0: agents treat both words alike"),
         (
@@ -249,12 +253,12 @@ def test_what_is_not_found_says_why_and_hands_over_kappa(policy, monkeypatch):
 )
 def test_where_kappa_is_not_defined(policy, arguments, message):
     with pytest.raises(InputError, match=message):
-        intervention(policy, **arguments)
+        design(policy, **{"of": "kappa", "value": 0, **arguments})
 
 
 def test_marginal_policies_are_refused(published):
     with pytest.raises(InputError, match=r"policy has no finite κ above 0: the fixed point .* is marginal"):
-        intervention(published.sel(model="llama31_70B", pair="young/old"))
+        design(published.sel(model="llama31_70B", pair="young/old"), of="kappa", value=0)
 
 
 @pytest.mark.slow
@@ -262,7 +266,7 @@ def test_marginal_policies_are_refused(published):
 def test_published_policies(published, pair):
     """One of the weakest and one of the strongest biases of GPT-4o. 10,000 groups: five standard errors are 0.02."""
     policy = published.sel(model="gpt-4o", pair=pair).set_index(word="word_label")
-    changed = intervention(policy, kappa=0.1)
+    changed = design(policy, of="kappa", value=-0.1)
     law = meanfield.group_size_law(changed, n_agents=[100])
     assert law["kappa"].item() == pytest.approx(0.1, rel=1e-3)
     assert law["strong_word"].item() == changed["other_word"].item() == {"woman/man": "man", "more/less": "more"}[pair]
@@ -277,4 +281,4 @@ def test_published_policies(published, pair):
 def test_policies_of_a_small_model_keep_both_words():
     for policy in meanfield.each_policy(meanfield.datasets.smollm2()):
         with pytest.raises(InputError, match="only attractor"):
-            intervention(policy)
+            design(policy, of="kappa", value=0)

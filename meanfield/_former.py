@@ -1,0 +1,34 @@
+"""Names of the release before this one; they warn, and go with the next."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import xarray as xr
+
+from meanfield._large_deviations.design import design
+from meanfield._large_deviations.lifetime import lifetime
+
+
+def intervention(policy: xr.Dataset, *, kappa: float = 0.0, progress: bool = False) -> xr.Dataset:
+    """The smallest change that makes the other word strong: `design(policy, of="kappa", value=-kappa)`."""
+    _warn("intervention(policy, kappa=kappa)", "design(policy, of='kappa', value=-kappa)")
+    changed = design(policy, of="kappa", value=-kappa, progress=progress)
+    return changed.rename(value_before="kappa_before", value_after="kappa_after")
+
+
+def prolong(
+    policy: xr.Dataset, *, fixed_point: int, n_agents: int, factor: float = 2.0, progress: bool = False
+) -> xr.Dataset:
+    """The smallest change with which a convention lives `factor` times as long: `design(policy, of="barrier", ...)`."""
+    new = "design(policy, of='barrier', fixed_point=fixed_point, value=barrier + log(factor) / n_agents)"
+    _warn("prolong(policy, ...)", new)
+    barrier = lifetime(policy, n_agents=n_agents)["barrier"].sel(fixed_point=fixed_point).item()
+    value = barrier + float(np.log(factor)) / n_agents
+    changed = design(policy, of="barrier", fixed_point=fixed_point, value=value, progress=progress)
+    return changed.rename(value_before="barrier_before", value_after="barrier_after")
+
+
+def _warn(old: str, new: str) -> None:
+    warnings.warn(f"{old} goes with the next release: use {new}", DeprecationWarning, stacklevel=3)

@@ -1,0 +1,309 @@
+"""The smallest change of what agents say that gives a collective quantity another value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import xarray as xr
+from tqdm import tqdm
+
+from meanfield._finite_size.law_path import LawPath, NoPath, law_path, reached, signed_law_path
+from meanfield._fixed_points.fixed_points import fixed_points
+from meanfield._fixed_points.points import all_points
+from meanfield._large_deviations.barrier import Barrier, barrier_of, barrier_slope
+from meanfield._large_deviations.escape import Landscape, landscape
+from meanfield._large_deviations.exits import NoExit
+from meanfield._large_deviations.least_change import STATIONARY, Changed, LeastChange, Slope, SlopeOf, divergence
+from meanfield._large_deviations.sensitivity import slope_at_fixed_point, slope_of_critical_mass, validate_options
+from meanfield._numerics.stability import stability
+from meanfield._population.population import as_population
+from meanfield._population.provenance import stamp
+from meanfield._population.single_policy import labels_of, name_of, single_policy, space_of, words_of
+from meanfield._population.stacks import as_games
+from meanfield._population.tabulation import named_memories, text_of
+from meanfield.toolbox._arguments import real_number
+from meanfield.toolbox._columns import Columns, labelled
+from meanfield.toolbox._errors import ConvergenceError, InputError
+
+LEAST_KAPPA = -0.5  # with which groups of 24 end at the other word with a probability of 99 %
+CERTAIN = 1e-3  # κ, against the one before, from which its sign is checked by the rate equation
+RESOLVED = 10.0  # how far a barrier goes, against its error
+
+Found = tuple[Slope, SlopeOf, Columns]
+
+
+def design(
+    policy: xr.Dataset,
+    *,
+    of: str | Callable[[Any], Any],
+    value: float,
+    fixed_point: int | None = None,
+    word: str | None = None,
+    progress: bool = False,
+) -> xr.Dataset:
+    """The smallest change of a policy that gives a collective quantity a value.
+
+    A change costs Σ_i m_i KL(q'(i) || q(i)). The Kullback-Leibler divergence says how unlike the answers in memory i
+    are before and after, and the weight m_i how often agents have this memory where the quantity is decided: at the
+    fixed point or the fold of the changed policy, or averaged over its path of least action, with times weighted by
+    their part of the action. So the cost is the relative entropy for each answer given there, by which the changed
+    agents could be told from the original ones.
+
+    The result is stationary, found from the original policy: q'(w | i) ∝ q(w | i) exp(μ g_iw/m_i) with one μ for all
+    memories and the derivative g of the quantity at q'. To first order no policy nearby with the same value costs less
+    with these weights. Whether a quite different one does is not checked. Answers of probability 0 stay at 0: their
+    first appearance would cost infinitely much.
+
+    Parameters
+    ----------
+    policy
+        One policy; of two words for 'kappa', 'barrier' and 'critical_mass'.
+    of
+        A quantity of `sensitivity`, 'kappa', 'barrier', 'word_share', 'eigenvalue' or 'critical_mass', or a function
+        of the array q (state, word) that JAX can differentiate; then all memories have the same weight.
+    value
+        Value wanted. κ, from -1/2 on, counts as negative where the other word than now is strong: with κ = -0.1, N
+        agents with empty memories end at the other word with the probability Φ(0.1 √N), and with 0 an infinite
+        population stands at the boundary between both words. A convention of N agents lives `factor` times as long,
+        but for its prefactor, with a barrier larger by log(factor)/N.
+    fixed_point, word
+        As for `sensitivity`. The fixed point or attractor is followed as the policy changes.
+    progress
+        Show a progress bar. A path takes seconds for memories of five interactions, and a search up to twenty or more.
+
+    Returns
+    -------
+    Dataset over `state`, the memories with the largest costs first, and `word`. It is a policy that every function
+    takes, with
+
+    - `q` (state, word), the changed probabilities;
+    - `memory`, as 'a/b b/b': own/partner's word, oldest first; `change` of the first word's probability, for more than
+      two words (state, word) of each;
+    - `divergence` KL(q'(i) || q(i)) in nats, `weight` m_i, at least 1e-9, and `cost`, their product; their sum
+      `total_cost`;
+    - `value_before` and `value_after`;
+    - `derivative` and `derivative_after`, before and after, as in `sensitivity`;
+    - for 'kappa' `strong_word`, that of the original policy, and `other_word`.
+
+    attrs["residual"] is what a further iteration would change, relative to the whole change.
+
+    Raises
+    ------
+    InputError
+        If `sensitivity` has no such derivative for this policy, an argument is out of range, or `value` differs from
+        that of the policy by less than ten times the error of a barrier.
+    ConvergenceError
+        If there is no such change, or none is found, in a number of iterations that is bounded; its `best` is the value
+        before.
+
+    See Also
+    --------
+    sensitivity : the derivatives
+    group_size_law, lifetime, fixed_points, critical_mass : the quantities
+
+    Examples
+    --------
+    >>> def follow(memory):  # says the word that it remembers most
+    ...     lead = sum(pair.count("A") - 1 for pair in memory)
+    ...     return 0.52 if lead == 0 else 0.98 if lead > 0 else 0.02
+    >>> policy = meanfield.make_policy(follow, ["A", "B"], memory_length=2)
+    >>> changed = meanfield.design(policy, of="kappa", value=-0.1)
+    >>> meanfield.group_size_law(changed)["strong_word"].item()
+    'B'
+    >>> changed["memory"].values[:3].tolist(), changed["change"].values[:3].round(3)
+    (['B/A B/A', 'A/B A/B', 'empty'], array([-0.092, -0.087, -0.016]))
+
+    A convention that twenty agents keep twice as long:
+
+    >>> lives = meanfield.lifetime(policy, n_agents=20).sel(fixed_point=0)
+    >>> longer = meanfield.design(policy, of="barrier", fixed_point=0, value=lives["barrier"].item() + np.log(2) / 20)
+    >>> again = meanfield.lifetime(longer, n_agents=20).sel(fixed_point=0)
+    >>> (again["lifetime"] / lives["lifetime"]).round(2).item()
+    2.02
+    """
+    policy = single_policy(policy)
+    value = real_number("value", value, least=LEAST_KAPPA if of == "kappa" else None)
+    before, slope_of, columns = _quantity(policy, of, fixed_point, word, value)
+    if value == before.value:
+        raise InputError(f"value = {value:g}: expected another one than that of policy")
+    name = of if isinstance(of, str) else getattr(of, "__name__", "of")
+    with tqdm(desc="design", unit="policy", disable=not progress, leave=False) as bar:
+        search = LeastChange(policy, slope_of, before, value, bar)
+        changed = search.found()
+    if changed is None or changed.residual > 10 * STATIONARY:
+        reason = search.reason if changed is None else f"residual {changed.residual:.1g}"
+        raise _not_found(name, before, value, reason)
+    result = _label(policy, name, before, changed, columns).assign_attrs(policy=name_of(policy), of=name)
+    if of == "kappa" and -value > CERTAIN * before.value and not _turned(result):
+        raise _not_found(name, before, value, "the rate equation does not lead to the other word")
+    options = {"fixed_point": fixed_point, "word": word}
+    return stamp(result, "design", policy, value=value, **{k: v for k, v in options.items() if v is not None})
+
+
+def _not_found(name: str, before: Slope, value: float, reason: str) -> ConvergenceError:
+    return ConvergenceError(
+        f"no smallest change from {name} = {before.value:.3g} to {value:.3g} was found ({reason}): "
+        f"a value nearer to the first asks for less",
+        best=before.value,
+    )
+
+
+def _quantity(policy: xr.Dataset, of: str | Callable, number: int | None, word: str | None, value: float) -> Found:
+    """Its value and slope, those of other policies, and further columns of the result."""
+    if callable(of):
+        for option, given in (("fixed_point", number), ("word", word)):
+            if given is not None:
+                raise InputError(f"{option} = {given!r}: expected None where of is a function")
+        return _own(policy, of)
+    validate_options(of, number, word)
+    n_words = policy.sizes["word"]
+    if n_words != 2 and of in ("kappa", "barrier", "critical_mass"):
+        raise InputError(f"policy has {n_words} words: expected 2 for of = {of!r}")
+    if of == "kappa":
+        return _kappa(policy, value)
+    if of == "barrier":
+        return _barrier(policy, number, value)
+    if of == "critical_mass":
+        return _critical_mass(policy, str(word))
+    return _fixed_point(policy, of, number)
+
+
+def _own(policy: xr.Dataset, function: Callable) -> Found:
+    alike = np.ones(policy.sizes["state"]) / policy.sizes["state"]
+
+    def slope_of(policy: xr.Dataset) -> Slope:
+        with jax.enable_x64(True):
+            value, gradient = jax.value_and_grad(function)(jnp.asarray(policy["q"].values))
+        return Slope(float(value), np.asarray(gradient), alike)
+
+    with jax.enable_x64(True):
+        given: Any = jax.eval_shape(function, jnp.asarray(policy["q"].values))
+    if getattr(given, "shape", None) != () or given.dtype.kind != "f":
+        raise InputError(f"of returned {given}: expected a function of q (state, word) with one real number")
+    return slope_of(policy), slope_of, {}
+
+
+def _kappa(policy: xr.Dataset, value: float) -> Found:
+    law = law_path(policy)
+    if isinstance(law, NoPath):
+        raise InputError(f"policy has no finite κ above 0: {law.reason}")
+    strong, scale = law.strong, abs(law.path.kappa - value)
+
+    def slope(law: LawPath | NoPath) -> Slope:
+        if isinstance(law, NoPath):
+            raise InputError(law.reason)
+        (derivative,), (passed,) = law.path.slope()
+        return Slope.of(law.path.kappa, derivative, passed)
+
+    names = zip(("strong_word", "other_word"), law.words, strict=True)
+    columns: Columns = {name: ((), word, name.replace("_", " "), "") for name, word in names}
+    return slope(law), lambda policy: slope(signed_law_path(policy, strong, scale)), columns
+
+
+def _turned(changed: xr.Dataset) -> bool:
+    """Whether a population leads to the other word after the change."""
+    policy, points = single_policy(changed), fixed_points(changed)
+    number, word = reached(as_population(policy), points), changed["other_word"].item()
+    return number in (0, 2) and words_of(policy)[int(points["word_share"].values[number].argmax())] == word
+
+
+def _barrier(policy: xr.Dataset, number: int | None, value: float) -> Found:
+    ground = landscape(policy, None)
+    number = ground.numbered(number)
+    before = barrier_of(ground, number, with_prefactor=False)
+    if isinstance(before, NoExit):
+        raise InputError(f"fixed_point = {number}: {before.reason}")
+    barrier, error, way = before.path.barrier, before.path.error, abs(value - before.path.barrier)
+    if value <= 0:
+        raise InputError(f"value = {value:g}: expected a barrier above 0; that of policy is {barrier:.3g}")
+    if way < RESOLVED * error:
+        raise InputError(
+            f"value = {value:g} differs by {way:.1g} from the barrier {barrier:.3g}, which is known to {error:.1g}: "
+            f"expected a larger change"
+        )
+
+    def slope(policy: xr.Dataset, barrier: Barrier | NoExit) -> Slope:
+        if isinstance(barrier, NoExit):
+            raise InputError(barrier.reason)
+        if barrier.path.error > way / RESOLVED:
+            found, error = barrier.path.barrier, barrier.path.error
+            raise InputError(f"the barrier {found:.3g} of a changed policy is known to {error:.1g} only")
+        (derivative,), (passed,) = barrier_slope(as_population(policy).mixture, barrier)
+        return Slope.of(barrier.path.barrier, derivative, passed)
+
+    def slope_of(policy: xr.Dataset) -> Slope:
+        again = landscape(policy, None)
+        return slope(policy, barrier_of(again, _same(again, ground, number), with_prefactor=False))
+
+    return slope(policy, before), slope_of, {}
+
+
+def _same(ground: Landscape, known: Landscape, number: int) -> int:
+    """The attractor of a changed policy that was this one."""
+    stable, before = ground.attractors, len(known.attractors)
+    if len(stable) != before:
+        raise InputError(f"the changed policy has {len(stable)} attractors instead of {before}")
+    return stable[np.abs(ground.compositions[stable] - known.compositions[number]).sum(1).argmin()]
+
+
+def _critical_mass(policy: xr.Dataset, word: str) -> Found:
+    def slope_of(policy: xr.Dataset) -> Slope:
+        ((value, found),) = slope_of_critical_mass(as_games(policy), word)
+        return Slope.of(value, found["derivative"][0], found["weight"][0])
+
+    return slope_of(policy), slope_of, {}
+
+
+def _fixed_point(policy: xr.Dataset, of: str, number: int | None) -> Found:
+    """The fixed point is followed: it is the nearest to the last one among those of the same stability."""
+    games = as_games(policy)
+    (points,) = all_points(games.mixtures, games.names, games.words)
+    before = slope_at_fixed_point(points, games.mixtures[0], "policy", of, int(number or 0))
+    kinds = [stability(*one) for one in zip(points.leading, points.error, strict=True)]
+    kind, last = kinds[int(number or 0)], points.composition[int(number or 0)]
+
+    def slope_of(policy: xr.Dataset) -> Slope:
+        nonlocal last
+        games = as_games(policy)
+        (points,) = all_points(games.mixtures, games.names, games.words)
+        kinds = np.array([stability(*one) for one in zip(points.leading, points.error, strict=True)])
+        if not (kinds == kind).any():
+            raise InputError(f"the changed policy has no {kind} fixed point")
+        away = np.abs(points.composition - last).sum(tuple(range(1, points.composition.ndim)))
+        nearest = int(np.where(kinds == kind, away, np.inf).argmin())
+        value, found = slope_at_fixed_point(points, games.mixtures[0], "policy", of, nearest)
+        last = points.composition[nearest]
+        return Slope.of(value, found["derivative"][0], found["weight"][0])
+
+    value, found = before
+    return Slope.of(value, found["derivative"][0], found["weight"][0]), slope_of, {}
+
+
+def _label(policy: xr.Dataset, name: str, before: Slope, changed: Changed, columns: Columns) -> xr.Dataset:
+    original, after = policy["q"].values, changed.slope
+    apart = divergence(changed.q, original)
+    cost, change = after.weight * apart, changed.q - original
+    memories = [text_of(one) for one in named_memories(space_of(policy), words_of(policy))]
+    each = ("state", "word")[: before.derivative.ndim]
+    result = labelled(
+        {
+            "q": (("state", "word"), changed.q, "probability of saying the word"),
+            "memory": (("state",), np.array(memories, dtype=str), "own word/partner's word, oldest first", ""),
+            "change": (each, change[:, 0] if len(each) == 1 else change, "change of q"),
+            "divergence": (("state",), apart, "KL(changed || original)", "nats"),
+            "weight": (("state",), after.weight, "fraction of agents with this memory"),
+            "cost": (("state",), cost, "weight times divergence", "nats"),
+            "derivative": (each, before.derivative, f"derivative of {name} with respect to q, before"),
+            "derivative_after": (each, after.derivative, f"derivative of {name} with respect to q, after"),
+            "total_cost": ((), cost.sum(), "sum of the costs", "nats"),
+            "value_before": ((), before.value, f"{name} before"),
+            "value_after": ((), after.value, f"{name} after"),
+            **columns,
+        },
+        coords={**labels_of(policy), "state": np.arange(len(cost))},
+    )
+    return result.isel(state=np.argsort(-cost, kind="stable")).assign_attrs(residual=changed.residual)
