@@ -9,7 +9,7 @@ their eigenvalues and a stability table. Results are datasets of xarray with lab
   time.
 - Fixed points: `fixed_points`, `spectrum`, `stability_table`, `sensitivity`.
 - Committed minorities and mixtures: `bifurcation`, `critical_mass`.
-- Finite groups: `finite_size`, `group_size_law`, `majority_law`, `lifetime`, `escape_path`, `transition_rates`.
+- Finite groups: `finite_size`, `group_size_law`, `lifetime`, `escape_path`, `transition_rates`.
 - Changes of a policy: `design`.
 - Observables of a word share: `convention`, `success_rate`, `entropy`.
 - Other games: `ReactionModel`, which `solve`, `fixed_points`, `spectrum`, `bifurcation`, `lifetime` and others also
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from meanfield._dynamics.solve import solve as solve
     from meanfield._explore.explore import explore as explore
     from meanfield._finite_size.group_size_law import group_size_law as group_size_law
-    from meanfield._finite_size.majority_law import majority_law as majority_law
     from meanfield._finite_size.moments import finite_size as finite_size
     from meanfield._fixed_points.fixed_points import fixed_points as fixed_points
     from meanfield._fixed_points.spectrum import spectrum as spectrum
@@ -87,4 +86,4 @@ if TYPE_CHECKING:
     from meanfield.toolbox._files import load as load
     from meanfield.toolbox._files import save as save
 else:
-    __getattr__, __dir__, __all__ = lazy_door(__name__, __file__, former=("intervention", "prolong"))
+    __getattr__, __dir__, __all__ = lazy_door(__name__, __file__, former=("intervention", "majority_law", "prolong"))

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 
 import numpy as np
 import xarray as xr
 
+from meanfield._finite_size.group_size_law import DEFAULT_SIZES, group_size_law
 from meanfield._large_deviations.design import design
 from meanfield._large_deviations.lifetime import lifetime
 
@@ -16,6 +18,18 @@ def intervention(policy: xr.Dataset, *, kappa: float = 0.0, progress: bool = Fal
     _warn("intervention(policy, kappa=kappa)", "design(policy, of='kappa', value=-kappa)")
     changed = design(policy, of="kappa", value=-kappa, progress=progress)
     return changed.rename(value_before="kappa_before", value_after="kappa_after")
+
+
+def majority_law(
+    policy: xr.Dataset,
+    *,
+    n_agents: int | Sequence[int] | np.ndarray = DEFAULT_SIZES,
+    rounds: Sequence[float] | np.ndarray | None = None,
+) -> xr.Dataset:
+    """Which word is ahead where there is one attractor: `group_size_law(policy, order=2, rounds=rounds)`."""
+    _warn("majority_law(policy, ...)", "group_size_law(policy, order=2, ...)")
+    law = group_size_law(policy, n_agents=n_agents, order=2, rounds=rounds)
+    return law.rename(strong_word="majority_word", log_weak_probability="log_minority_probability")
 
 
 def prolong(

@@ -47,12 +47,13 @@ class LawPath(NamedTuple):
 
 
 class NoPath(NamedTuple):
-    """Why there is no path; κ, the word and the three fixed points where κ is known without one."""
+    """Why there is no path; κ, the word and the three fixed points where κ is known without one; an only attractor."""
 
     reason: str
     kappa: float = np.nan
     word: str = ""
     points: xr.Dataset | None = None
+    attractor: xr.Dataset | None = None
 
 
 def law_path(model: Model) -> LawPath | NoPath:
@@ -60,7 +61,9 @@ def law_path(model: Model) -> LawPath | NoPath:
     population, points = as_population(model), fixed_points(model)
     reason = _objection(model, points)
     if reason:
-        return NoPath(reason)
+        status = points["stability"].values.tolist()
+        only = status.count("stable") == 1 and "marginal" not in status
+        return NoPath(reason, attractor=points.isel(fixed_point=status.index("stable")) if only else None)
     said = _ever_said(population)
     if len(said) == 1:
         reason = (

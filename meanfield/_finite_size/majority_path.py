@@ -42,7 +42,7 @@ class MajorityPath(NamedTuple):
 
 
 class _Bounds(NamedTuple):
-    """Problems that differ in the bound of a word share."""
+    """Problems that differ in the bound of a word share among agents who are not committed."""
 
     mixture: Mixture
     attractor: np.ndarray
@@ -52,7 +52,7 @@ class _Bounds(NamedTuple):
     @property
     def first(self) -> float:
         """The word share at the attractor."""
-        return float((self.attractor * self.mixture.q[..., self.word]).sum())
+        return float((self.attractor * self.mixture.q[..., self.word]).sum() / self.attractor.sum())
 
     def problem(self, bound: float) -> PathProblem:
         """A path to this bound."""
@@ -77,36 +77,41 @@ class _Bounds(NamedTuple):
 
 
 def majority_path(
-    mixture: Mixture, attractor: np.ndarray, word: int, decay: float, variance: float
+    mixture: Mixture, attractor: np.ndarray, word: int, decay: float, variance: float, *, with_correction: bool
 ) -> MajorityPath | str:
     """κ and c for the chance that a word is ahead at random times, or the reason why there are none.
 
-    The slowest mode of the attractor fades like exp(-decay·t); `variance` is that of the word share, times N.
+    The slowest mode of the attractor fades like exp(-decay·t); `variance` is that of the word share, times N. Without
+    the correction c is 0.
     """
-    said = mixture.q[..., word]
-    share = float((attractor * said).sum())
-    if variance <= 0 and share == 0.5:
-        return MajorityPath(0.0, 0.0, 0.0, "one attractor, where every agent says either word with chance 1/2")
+    said, uncommitted = mixture.q[..., word], float(attractor.sum())
+    share = float((attractor * said).sum()) / uncommitted
+    half = (0.5 - float(mixture.committed[word])) / uncommitted  # at which both words are said alike
+    if variance <= 0 and share == half:
+        return MajorityPath(0.0, 0.0, 0.0, ", where every agent says either word with chance 1/2")
     if share > 1 - FLOOR:
-        return MajorityPath(np.inf, np.nan, np.nan, "one attractor, where agents never say any other word")
+        return MajorityPath(np.inf, np.nan, np.nan, ", where agents never say any other word")
     least = float(said[:, -mixture.space.n_full :].min())
-    if least > 0.5:
-        reason = f"one attractor, and agents say the majority word with chance {least:.3g} or more in every memory"
+    if least > half:
+        reason = f", and agents say the majority word with chance {least:.3g} or more in every memory"
         return MajorityPath(np.inf, np.nan, np.nan, reason)
     mesh = _mesh(FORGOTTEN / decay)
     if mesh is None:
         return f"the attractor is slow (eigenvalue {-decay:.2g})"
     bounds = _Bounds(mixture, attractor, word, mesh)
     with np.errstate(all="ignore"):  # iterates far from the path may leave all bounds: None
-        found = bounds.solved(0.5)
+        found = bounds.solved(half)
         if found is None:
-            return f"no path was found from a share {share:.4g} of the majority word to 1/2"
-        kappa, second = found[1].kappa, _next_order(bounds, found, BESIDE * float(np.sqrt(variance)))
+            return f"no path was found from a share {share:.4g} of the majority word to {half:.4g}"
+        kappa = found[1].kappa
+        if not with_correction:
+            return MajorityPath(kappa, 0.0, 0.0, "")
+        second = _next_order(bounds, found, half, BESIDE * float(np.sqrt(variance)))
     if not isinstance(second, str) and second.error < UNKNOWN:
         reserve = "; c is large, and small groups need higher orders" if abs(second.correction) > LARGE else ""
-        return MajorityPath(kappa, *second, f"one attractor{reserve}")
+        return MajorityPath(kappa, *second, reserve)
     why = second if isinstance(second, str) else f"its error is {second.error:.2g}"
-    return MajorityPath(kappa, np.nan, np.nan, f"one attractor; the next order is left out: {why}")
+    return MajorityPath(kappa, np.nan, np.nan, f"; the next order is left out: {why}")
 
 
 def _mesh(end: float) -> Mesh | None:
@@ -117,10 +122,10 @@ def _mesh(end: float) -> Mesh | None:
     return even_mesh(end, n_steps)
 
 
-def _next_order(bounds: _Bounds, found: tuple[PathProblem, Instanton], away: float) -> NextOrder | str:
-    """c; where κ is next to nothing, the mean of those at two bounds that are `away` from 1/2."""
+def _next_order(bounds: _Bounds, found: tuple[PathProblem, Instanton], half: float, away: float) -> NextOrder | str:
+    """c; where κ is next to nothing, the mean of those at two bounds that are `away` from the `half`."""
     if bounds.mesh.pace[0] > COARSE:
         return "the attractor is slow, and c takes too many times"
     if found[1].kappa > SMALL:
         return correction_of(*found)
-    return mean_order([one and correction_of(*one) for one in map(bounds.solved, (0.5 - away, 0.5 + away))])
+    return mean_order([one and correction_of(*one) for one in map(bounds.solved, (half - away, half + away))])

@@ -118,14 +118,6 @@ ANALYSES = (
         "published.nc --model gpt-4o --pair African/White --n-agents 24,100,400",
     ),
     Analysis(
-        "majority",
-        "meanfield._finite_size.majority_law",
-        "majority_law",
-        ("n_agents", "round"),
-        "policies.nc -n 10,100,1000 --rounds 0:8:1 --out majority.csv",
-        first=("majority_word", "probability", "kappa"),
-    ),
-    Analysis(
         "finite-size",
         "meanfield._finite_size.moments",
         "finite_size",

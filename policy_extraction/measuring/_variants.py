@@ -305,7 +305,8 @@ def _row(policy: xr.Dataset) -> xr.Dataset:
     places = [list(candidates["word"].values).index(word) for word in words_of(policy)]
     if len(words_of(policy)) == 2:
         law = group_size_law(policy)
-        kappa, reason = law["kappa"].item(), law.attrs["reason"]
+        kappa = law["kappa"].item() if law["attractors"].item() == 2 else np.nan
+        reason = law.attrs["reason"]
     else:
         kappa, reason = np.nan, f"{name_of(policy)} has more than two words"
     return xr.Dataset(

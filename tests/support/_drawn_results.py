@@ -270,6 +270,7 @@ RESULTS: dict[str, list[Callable[[], xr.Dataset | pd.DataFrame]]] = {
         lambda: meanfield.group_size_law(majority(0.53), n_agents=[10, 100, 1000]),
         lambda: meanfield.group_size_law(majority(0.53), n_agents=24),
         lambda: meanfield.group_size_law(random_policy(1)),
+        lambda: meanfield.group_size_law(random_policy(1), n_agents=[10, 100], rounds=[0, 1, 2, 4]),
     ],
     "lifetime": [
         lambda: meanfield.lifetime(conformist()),
@@ -280,11 +281,6 @@ RESULTS: dict[str, list[Callable[[], xr.Dataset | pd.DataFrame]]] = {
     ],
     "live_population": [
         lambda: checks.live_population(answers(), WORDS, n_agents=4, memory_length=1, rounds=6, seed=1)
-    ],
-    "majority_law": [
-        lambda: meanfield.majority_law(random_policy(1)),
-        lambda: meanfield.majority_law(random_policy(1), n_agents=[10, 100]),
-        lambda: meanfield.majority_law(conformist(), n_agents=[10, 100]),
     ],
     "mechanism1_comparison": [lambda: validation.flag_game.compare(table(), runs=40, seed=1)],
     "mechanism1_fit": [

@@ -185,7 +185,6 @@ CALLS: dict[str, Callable[[Given], Any]] = {
     "meanfield.finite_size": lambda g: meanfield.finite_size(g.policy, n_agents=24, times=np.arange(3.0)),
     "meanfield.fixed_points": lambda g: [meanfield.fixed_points(g.policy), meanfield.fixed_points(g.population)],
     "meanfield.group_size_law": lambda g: meanfield.group_size_law(g.policy),
-    "meanfield.majority_law": lambda g: meanfield.majority_law(g.policy),
     "meanfield.transition_rates": lambda g: [
         meanfield.transition_rates(g.policy),
         meanfield.transition_rates(g.population),
@@ -287,7 +286,6 @@ TWO_WORDS_ONLY = {
     "meanfield.explore",
     "meanfield.group_size_law",
     "meanfield.design",
-    "meanfield.majority_law",
     "meanfield.sensitivity",
     "meanfield.toolbox.signed_kappa",
     "validation.collective_bias",

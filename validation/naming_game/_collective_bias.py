@@ -69,9 +69,9 @@ def collective_bias(
     - `probability` (pair, n_agents) = Φ(κ√N), `kappa` (pair), `correction` (pair) = c, 0 unless `order` is 2,
       `strong_word` (pair), `applies` (pair), whether there is such a law, and `reason` (pair), why.
 
-    A policy without a law has κ = NaN and the strong word '', and nothing is simulated; nor where agents treat both
-    words alike. Where noise keeps the success rate of an infinite population below 98 %, a run ends as soon as it
-    succeeds as often as that population.
+    A policy without a law, or with one attractor, where no group ends, has κ = NaN and the strong word '', and nothing
+    is simulated; nor where agents treat both words alike. Where noise keeps the success rate of an infinite population
+    below 98 %, a run ends as soon as it succeeds as often as that population.
 
     Raises
     ------
@@ -105,7 +105,7 @@ def collective_bias(
     singles = _different(policies)
     laws, ends = [], []
     for policy in tqdm(singles, desc="collective bias", unit="policy", disable=not progress, leave=False):
-        laws.append(group_size_law(policy, n_agents=sizes, order=order))
+        laws.append(_with_ends(group_size_law(policy, n_agents=sizes, order=order)))
         ends.append(_ends(policy, laws[-1], sizes, runs, seed))
     result = _labelled(singles, laws, ends, runs, level)
     sizes_as_text = " ".join(map(str, sizes))
@@ -120,6 +120,14 @@ def _different(policies: xr.Dataset | Iterable[xr.Dataset]) -> list[xr.Dataset]:
     if times > 1:
         raise InputError(f"policies holds {name} {times} times: expected policies that differ in model or words")
     return singles
+
+
+def _with_ends(law: xr.Dataset) -> xr.Dataset:
+    """The law, none where there is one attractor."""
+    if law["attractors"].item() != 1:
+        return law
+    without: dict = {name: law[name] * np.nan for name in ("probability", "kappa", "correction")}
+    return law.assign(without | {"strong_word": ((), "", law["strong_word"].attrs)}).assign_attrs(applies=0)
 
 
 def _ends(policy: xr.Dataset, law: xr.Dataset, sizes: list[int], runs: int, seed: int) -> _Ends:

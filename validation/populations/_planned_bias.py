@@ -82,7 +82,7 @@ def _of_policy(policy: xr.Dataset) -> tuple[float, tuple[str, ...]]:
 def _law(policy: xr.Dataset) -> tuple[float, str]:
     """κ and the strong word; InputError without a law."""
     law = group_size_law(policy, n_agents=2)
-    if not law.attrs["applies"]:
+    if law["attractors"].item() != 2:
         advice = "expected one with a law, or validation.naming_game.simulated_bias of its runs"
         raise InputError(f"{name_of(policy)} has no group-size law, since {law.attrs['reason']}: {advice}")
     kappa, word = law["kappa"].item(), str(law["strong_word"].item())

@@ -17,6 +17,7 @@ from meanfield._plot.intervals import error_bars
 from meanfield._plot.registry import draws
 from meanfield._plot.scales import show_sizes, size_colours, size_label
 from meanfield._plot.words import NEUTRAL, model_name, words_in
+from meanfield.toolbox._errors import InputError
 
 # κ is ordered, so the colours are too; yellow, hard to see on white, is left out, and black is the theory.
 KAPPAS = mpl.colormaps["viridis_r"]
@@ -44,10 +45,10 @@ def deviations(law: xr.Dataset, sizes: np.ndarray) -> np.ndarray:
 @draws(
     "group_size_law",
     view="size",
-    reads="n_agents: n_agents probability; : kappa correction? n_critical strong_word; word: word",
+    reads="n_agents: n_agents probability; : kappa correction? n_critical strong_word attractors?; word: word",
 )
 def law_by_size(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
-    """The chance Φ(κ√N) to end at the strong word against the number of agents, and the critical size."""
+    """The chance Φ(κ√N - c/√N) of the strong word against the number of agents, and the critical size."""
     sizes, chance = part["n_agents"].values, part["probability"].values
     if np.isnan(chance).all():
         _without_law(axes, part, "no group-size law")
@@ -59,27 +60,15 @@ def law_by_size(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: 
             level = 100 * float(part.attrs["option_level"])
             axes.axvline(critical, color=NEUTRAL, linestyle=":", label=f"{level:g} % from N = {critical:,.0f} on")
     show_sizes(axes, sizes)
-    axes.set_ylabel("chance of the strong word")
+    ahead = "attractors" in part and part["attractors"].item() == 1
+    axes.set_ylabel("chance that the strong word is ahead" if ahead else "chance to end at the strong word")
 
 
-@draws(
-    "majority_law", view="size", reads="n_agents: n_agents probability; : kappa correction? majority_word; word: word"
-)
-def majority_by_size(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
-    """The chance that the majority word is ahead against the number of agents, where there is one attractor."""
-    sizes, chance = part["n_agents"].values, part["probability"].values
-    if np.isnan(chance).all():
-        _without_law(axes, part, "no majority law")
-        axes.set_xlim(sizes.min(), sizes.max())
-    else:
-        _draw_law(axes, part, str(part["majority_word"].item()), colours, **style)
-    show_sizes(axes, sizes)
-    axes.set_ylabel("chance that the majority word is ahead")
-
-
-@draws("majority_law", view="memory", reads="n_agents: n_agents; round: round; n_agents round: still_ahead")
+@draws("group_size_law", view="memory", reads="n_agents: n_agents; round: round?; n_agents round: still_ahead?")
 def memory_of_majority(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
     """The chance that the minority word, once ahead, is ahead some rounds later, for each number of agents."""
+    if "still_ahead" not in part:
+        raise InputError("result has no still_ahead: expected one of group_size_law(policy, rounds=...)")
     rounds, still = part["round"].values, part["still_ahead"].transpose("n_agents", "round").values
     known = np.flatnonzero(np.isfinite(still).any(1))
     chosen = known[np.unique(np.linspace(0, len(known) - 1, min(MANY, len(known))).round().astype(int))]

@@ -70,7 +70,6 @@ CALLS = {
     "bifurcation": ("--word b --spacing 0.1", {"word": "b", "spacing": 0.1}),
     "critical-mass": ("--word b --old a", {"word": "b", "old": "a"}),
     "group-size": ("-n 24,100 --level 0.9", {"n_agents": [24, 100], "level": 0.9}),
-    "majority": ("-n 24,100 --rounds 0,2", {"n_agents": [24, 100], "rounds": [0, 2]}),
     "finite-size": ("-n 24 --times 0:2:0.5", {"n_agents": [24], "times": np.arange(0, 2.1, 0.5)}),
     "sensitivity": ("--of word_share --fixed-point 0", {"of": "word_share", "fixed_point": 0}),
     "lifetime": ("-n 24,100", {"n_agents": [24, 100]}),

@@ -103,11 +103,24 @@ def test_unstable_direction_is_a_left_eigenvector(published):
 
 
 @pytest.mark.parametrize(
+    ("pair", "reason", "word"),
+    [
+        ("gay/straight", "'straight' is unstable .* at the consensus on 'gay' is the only attractor", "gay"),
+        ("tall/short", "the consensus on 'short' is no fixed point .* with chance 0.14.* only attractor", "tall"),
+        ("more/less", "'more' is unstable .* 'less' is unstable .* 0.885 of 'more' is the only attractor", "more"),
+    ],
+)
+def test_policies_with_one_attractor_say_which_word_is_ahead(published, pair, reason, word):
+    law = group_size_law(published.sel(model="llama31_70B", pair=pair))
+    assert law.attrs["applies"] == law["attractors"] == 1
+    assert re.search(reason, law.attrs["reason"]), law.attrs["reason"]
+    assert law["strong_word"].item() == word and law["kappa"] > 0
+    assert np.isnan(law["distance"]) and np.isnan(law["sigma"])
+
+
+@pytest.mark.parametrize(
     ("pair", "reason"),
     [
-        ("gay/straight", "the consensus on 'straight' is unstable .* at the consensus on 'gay' is the only attractor"),
-        ("tall/short", "the consensus on 'short' is no fixed point .* with chance 0.14.* only attractor"),
-        ("more/less", "'more' is unstable .* 'less' is unstable .* at a share 0.885 of 'more' is the only attractor"),
         ("young/old", "the fixed point at the consensus on 'old' is marginal"),
         ("wife/husband", "the fixed point at the consensus on 'wife' is marginal"),
     ],

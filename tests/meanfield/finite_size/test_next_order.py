@@ -210,6 +210,6 @@ def test_a_stack_has_the_laws_of_its_policies() -> None:
     stack = xr.concat(policies, "model").assign_coords(model=["lean", "even", "noisy"])
     laws = group_size_law(stack, n_agents=[10, 100])
     assert laws["strong_word"].values.tolist() == ["a", "", ""]
-    assert laws["applies"].values.tolist() == [1, 1, 0]
+    assert laws["attractors"].values.tolist() == [2, 2, 1] and laws["applies"].all()
     np.testing.assert_allclose(laws["kappa"], [group_size_law(one)["kappa"].item() for one in policies])
     assert "only attractor" in laws["reason"].values[2]

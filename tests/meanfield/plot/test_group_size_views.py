@@ -61,23 +61,20 @@ def test_the_law_against_the_number_of_agents():
 
 def test_the_majority_law_against_the_number_of_agents_and_over_rounds():
     policy = meanfield.make_policy(np.array([0.6, 0.75, 0.5, 0.6, 0.3]), ["a", "b"])
-    law = meanfield.majority_law(policy, n_agents=[10, 100])
+    law = meanfield.group_size_law(policy, n_agents=[10, 100], rounds=[0, 1, 2])
     axes = meanfield.plot(law)
     np.testing.assert_array_equal(axes.lines[1].get_ydata(), law["probability"])
-    assert legend(axes) == [f"a over b, κ = {law['kappa'].item():.3f}"]
+    critical = law["n_critical"].item()
+    assert legend(axes) == [f"a over b, κ = {law['kappa'].item():.3f}", f"99 % from N = {critical:,.0f} on"]
+    assert axes.get_ylabel() == "chance that the strong word is ahead"
     axes = meanfield.plot(law, view="memory")
     assert legend(axes) == ["N = 10", "N = 100"]
     np.testing.assert_array_equal(axes.lines[1].get_ydata(), law["still_ahead"].sel(n_agents=100))
 
 
-@pytest.mark.parametrize("view", ["size", "memory"])
-def test_where_there_is_no_majority_law_its_reason_is_written(view):
-    axes = meanfield.plot(meanfield.majority_law(majority(0.6), n_agents=[10, 100]), view=view)
-    assert "2 attractors" in axes.texts[0].get_text().replace("\n", " ")
-
-
 def test_where_there_is_no_law_its_reason_is_written():
-    law = meanfield.group_size_law(majority(0.9, fidelity=0.7), n_agents=[10, 100])
+    slow = meanfield.make_policy(np.array([0.5, 0.9999, 0.5, 0.5, 1e-4]), ["a", "b"])
+    law = meanfield.group_size_law(slow, n_agents=[10, 100])
     axes = meanfield.plot(law)
     assert " ".join(axes.texts[0].get_text().split()) == f"no group-size law: {law.attrs['reason']}"
     assert not curves(axes)
