@@ -173,7 +173,7 @@ def group_size_law(
         raise InputError(f"policy has {n_words} words: expected 2 for the group-size law")
     models = [policy] if isinstance(policy, Population) else each_policy(policy)
     laws = [_law_of(model, order) for model in models]
-    columns = [_columns(law, sizes, level) | _memory(law, sizes, rounds) for law in laws]
+    columns = [{**_columns(law, sizes, level), **_memory(law, sizes, rounds)} for law in laws]
     applies = [int(not np.isnan(law.kappa)) for law in laws]
     result = games.labelled(columns, applies=applies, reason=[law.reason for law in laws])
     result = result.assign_coords(n_agents=("n_agents", sizes, {"long_name": "number of agents"}))

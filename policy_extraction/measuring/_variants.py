@@ -237,7 +237,7 @@ def variant_table(policies: xr.Dataset, *, progress: bool = False) -> xr.Dataset
       (…, word), whether the candidate is a fixed point;
     - `attractors`, the number of stable fixed points, and `strong_word`, to which the rate equation leads from empty
       memories, 'mixed' for no consensus;
-    - `kappa` of `meanfield.group_size_law`, NaN if there is no such law, and `reason`;
+    - `kappa` of `meanfield.group_size_law`, NaN unless there are two attractors and such a law, and `reason`;
     - `policy_distance`, the mean over states of the total variation distance from the reference policy;
     - `eigenvalue_change` and `kappa_change`, differences from the reference, and `strong_word_changes`.
 

@@ -356,7 +356,7 @@ REFUSED = {
     "simulate policies.nc -n 1 --out o.nc": "n_agents = 1: expected",
     "simulate policies.nc -n 4,x": "n_agents = 'x': expected numbers, as in 24,100,400 or 0:60:0.5",
     "simulate policies.nc -n 4 --runs x": "Invalid value for '--runs'",
-    "majority policies.nc --committed b=0.1": "No such option: --committed (meanfield majority --help",
+    "design policies.nc --committed b=0.1": "No such option: --committed (meanfield design --help",
     "sensitivity policies.nc": "Missing option '--of'",
     "check absent": "absent: there is no such file",
     "norms --operations policies.nc": "operations",
