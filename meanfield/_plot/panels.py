@@ -98,11 +98,11 @@ def show_single_points(axes: Axes) -> None:
             line.set_marker("o")
 
 
-def write_legends(axes: Sequence[Axes], *, new: bool, together: bool) -> None:
+def write_legends(axes: Sequence[Axes], *, new: bool, together: bool, widen: bool) -> None:
     """A legend in each panel that names something; one beside all panels where `together` and they name the same.
 
-    In a `new` figure of one panel it stands beside the panel where it would cover what is drawn. What names something
-    though nothing is drawn, such as the reason, is written into the panel.
+    In a `new` figure it stands beside the panel where it would cover what is drawn, and `widen` gives it room. What names
+    something though nothing is drawn, such as the reason, is written into the panel.
     """
     named = [one for one in axes if one.get_legend_handles_labels()[0]]
     empty = [one for one in named if new and not np.isfinite(one.dataLim.get_points()).all()]
@@ -116,9 +116,14 @@ def write_legends(axes: Sequence[Axes], *, new: bool, together: bool) -> None:
     if new and together and len(axes) > 1 and len(named) == len(axes) and len(labels) == 1:
         axes[0].figure.legend(*axes[0].get_legend_handles_labels(), loc="outside right upper")
         return
+    beside: dict[int, float] = {}
     for one in named:
-        if _covers(one, one.legend()) and new and len(axes) == 1:
-            one.legend(**BESIDE)
+        if _covers(one, one.legend()) and new:
+            column, width = round(one.bbox.x0), one.legend(**BESIDE).get_window_extent().width
+            beside[column] = max(width, beside.get(column, 0.0))
+    if beside and widen:
+        figure = axes[0].figure
+        figure.set_figwidth(figure.get_figwidth() + sum(beside.values()) / figure.dpi)
 
 
 def _covers(axes: Axes, legend: Legend) -> bool:

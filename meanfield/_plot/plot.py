@@ -119,7 +119,8 @@ def plot(
             show_single_points(one)
         if one.get_legend() is legend:
             without.append(one)
-    write_legends(without, new=ax is None, together=len(without) == len(axes))
+    many = len(axes) > 1 and ax is None and figsize is None
+    write_legends(without, new=ax is None, together=len(without) == len(axes), widen=many)
     write_titles(axes, panels, drawing.by, new=ax is None)
     return axes[0] if len(axes) == 1 else axes
 
