@@ -58,8 +58,6 @@ def answers(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any)
     entries = part["social_entries"].values
     trials = part["count"].sum("response").values
     asked = trials > 0
-    where = f"{part['evidence'].item()} evidence, m = {part['bandwidth'].item()}"
-    axes.set_title(f"{model_name(part['model'].item())}, {where},\n{part['relation'].item()} social evidence")
     if not asked.any():
         axes.text(0.5, 0.5, "not asked", ha="center", transform=axes.transAxes)
         axes.set_axis_off()

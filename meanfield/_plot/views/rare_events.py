@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
-from matplotlib.ticker import MaxNLocator
 
 from meanfield._plot.intervals import name_rows
 from meanfield._plot.registry import draws
-from meanfield._plot.scales import size_label
+from meanfield._plot.scales import size_label, whole_ticks
 from meanfield._plot.words import NEUTRAL
 
 LONGEST = 1e15  # lifetime that is drawn; beyond, the barrier in the legend tells enough
@@ -27,26 +26,27 @@ WIDE = 5  # ratio of chances, from which on their axis is logarithmic
     "fixed_point word: word_share?; word: word?; fixed_point state: composition?",
 )
 def lifetime_by_size(axes: Axes, part: xr.Dataset, colours: dict[str, str], **style: Any) -> None:
-    """The mean lifetime of each attractor, up to 1e15, and its barrier: against N, or a row for each where N is one."""
+    """The mean lifetime of each attractor, up to 1e15, and its barrier: against N, or a row for each of a single N."""
     sizes = part["n_agents"].values
     named = [_named(part.isel(fixed_point=number)) for number in range(part.sizes["fixed_point"])]
     units = part["lifetime"].attrs["units"]
     label = "mean lifetime" if units == "1" else f"mean lifetime ({units})"
+    shown = sizes[(part["lifetime"] <= LONGEST).any("fixed_point").values]
     for number, (name, word) in enumerate(named):
         lifetimes = part["lifetime"].isel(fixed_point=number).values
         seen = lifetimes <= LONGEST
         look = {"color": colours.get(word, f"C{number}"), **style}
-        if len(sizes) == 1:
+        if len(shown) == 1:
             axes.plot(lifetimes[seen], np.full(seen.sum(), number), **{"marker": "o", **look})
         else:
             axes.plot(sizes[seen], lifetimes[seen], **{"marker": ".", "label": name, **look})
-    if len(sizes) == 1:
+    if len(shown) == 1:
         name_rows(axes, [name for name, _ in named])
         axes.set_xscale("log")
-        axes.set_xlabel(f"{label}, {size_label(sizes[0])}")
+        axes.set_xlabel(f"{label}, {size_label(shown[0])}")
         return
     axes.set_yscale("log")
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    whole_ticks(axes.xaxis)
     axes.set_xlabel("number of agents N")
     axes.set_ylabel(label)
 

@@ -156,18 +156,23 @@ def test_a_legend_that_would_cover_curves_stands_beside_them(solution: xr.Datase
 
 
 def test_legends_beside_panels_widen_the_figure_and_leave_the_panels_their_width(solution: xr.Dataset):
-    full = xr.Dataset({"word_share": (("time", "word"), np.random.default_rng(1).random((300, 2)))}, attrs=solution.attrs)
+    shares = np.random.default_rng(1).random((300, 2))
+    full = xr.Dataset({"word_share": (("time", "word"), shares)}, attrs=solution.attrs)
     full = full.assign_coords(time=np.arange(300.0), round=("time", np.arange(300.0)))
     words = [("a", "b"), ("c", "d")]
     parts = [full.assign_coords(word_label=("word", list(pair)), pair="/".join(pair)) for pair in words]
-    panels = meanfield.plot(xr.concat(parts, "pair"))
+    panels = meanfield.plot(xr.concat(parts, "pair", coords="different"))
     panels[0].figure.draw_without_rendering()
-    empty = meanfield.plot(xr.concat([one * 0 for one in parts], "pair").assign_attrs(solution.attrs))
+    empty = meanfield.plot(
+        xr.concat([one * 0 for one in parts], "pair", coords="different").assign_attrs(solution.attrs)
+    )
     empty[0].figure.draw_without_rendering()
     for axes in panels:
         assert axes.get_legend().get_window_extent().x0 > axes.bbox.x1
         assert axes.bbox.width > 0.9 * empty[0].bbox.width
-    assert meanfield.plot(xr.concat(parts, "pair"), figsize=(4, 3))[0].figure.get_size_inches().tolist() == [4, 3]
+    assert meanfield.plot(xr.concat(parts, "pair", coords="different"), figsize=(4, 3))[
+        0
+    ].figure.get_size_inches().tolist() == [4, 3]
 
 
 def test_a_result_without_numbers_is_refused(solutions: xr.Dataset):

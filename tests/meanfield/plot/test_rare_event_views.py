@@ -30,8 +30,10 @@ def test_one_size_has_a_row_for_each_attractor(lifetimes):
     barriers = [f"barrier {barrier:.3g}" for barrier in lifetimes["barrier"].values]
     assert [label.get_text().split(", ")[1] for label in axes.get_yticklabels()] == barriers
     assert (axes.get_xscale(), axes.get_xlabel()) == ("log", "mean lifetime (rounds), N = 10")
-    beyond = meanfield.plot(lifetimes.sel(n_agents=500)).get_yticklabels()
-    assert all(label.get_text().endswith("beyond 1e+15 from N = 500 on") for label in beyond)
+    (beyond,) = meanfield.plot(lifetimes.sel(n_agents=500)).texts
+    assert beyond.get_text().count("beyond 1e+15 from N = 500 on") == 2
+    alone = meanfield.plot(lifetimes.sel(n_agents=[10, 500]))
+    assert alone.get_xlabel() == axes.get_xlabel() and alone.get_yticklabels()[0].get_text().endswith("N = 500 on")
 
 
 def test_attractors_without_a_lifetime_say_why(lifetimes):
