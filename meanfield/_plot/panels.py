@@ -117,10 +117,11 @@ def write_legends(axes: Sequence[Axes], *, new: bool, together: bool, widen: boo
     handles = [one.get_legend_handles_labels() for one in named]
     most = max(handles, key=lambda one: len(one[1]), default=([], []))
     same = all(set(one[1]) <= set(most[1]) for one in handles)
-    if new and together and len(axes) > 1 and len(named) == len(axes) and same:
-        axes[0].figure.legend(*most, loc="outside right upper")
-        return
     beside: dict[int, float] = {}
+    unnamed = [one for one in axes if one not in named and one.axison]
+    if new and together and len(axes) > 1 and named and not unnamed and same:
+        beside[0] = axes[0].figure.legend(*most, loc="outside right upper").get_window_extent().width
+        named = []
     for one in named:
         if _covers(one, one.legend()) and new:
             column, width = round(one.bbox.x0), one.legend(**BESIDE).get_window_extent().width
@@ -167,13 +168,14 @@ def write_titles(axes: np.ndarray, parts: Sequence[xr.Dataset], by: Sequence[str
 
 
 def _write_title(axes: Axes, labels: Sequence[str]) -> None:
-    """The labels above a panel; below each other, and in more lines, where they are wider than the panel."""
-    title, room = axes.set_title(", ".join(labels)), axes.get_window_extent().width
-    if title.get_window_extent().width > room:
-        title.set_text("\n".join(labels))
-    if (width := title.get_window_extent().width) > room:
-        letters = int(max(map(len, labels)) * room / width)
-        title.set_text("\n".join(textwrap.fill(label, letters) for label in labels))
+    """The labels above a panel, in lines that are no wider than it; a label stays on a line that has room for it."""
+    title = axes.set_title(", ".join(labels))
+    width, room = title.get_window_extent().width, axes.get_window_extent().width
+    if width > room:
+        letters = int(len(title.get_text()) * room / width)
+        whole = [label.replace(" ", "\N{NO-BREAK SPACE}") if len(label) <= letters else label for label in labels]
+        lines = textwrap.fill(", ".join(whole), letters, break_long_words=False)
+        title.set_text(lines.replace("\N{NO-BREAK SPACE}", " "))
 
 
 def _label(part: xr.Dataset, dim: str) -> str:

@@ -14,6 +14,7 @@ from meanfield._plot.registry import draws
 from meanfield._plot.scales import size_label, whole_ticks
 from meanfield._plot.words import NEUTRAL
 
+EDGE = 0.1  # decades
 LONGEST = 1e15  # lifetime that is drawn; beyond, the barrier in the legend tells enough
 WIDTH = 36  # letters of a line in a legend, or beside a row
 WIDE = 5  # ratio of chances, from which on their axis is logarithmic
@@ -43,6 +44,8 @@ def lifetime_by_size(axes: Axes, part: xr.Dataset, colours: dict[str, str], **st
     if len(shown) == 1:
         name_rows(axes, [name for name, _ in named])
         axes.set_xscale("log")
+        low, high = np.log10(axes.dataLim.intervalx)
+        axes.set_xlim(10 ** np.floor(low - EDGE), 10 ** np.ceil(high + EDGE))
         axes.set_xlabel(f"{label}, {size_label(shown[0])}")
         return
     axes.set_yscale("log")
